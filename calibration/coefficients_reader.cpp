@@ -1,0 +1,176 @@
+#include "calibration/coefficients_reader.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "calibration/bundled_files.hpp"
+#include "calibration/citations.hpp"
+#include "calibration/file_names.hpp"
+#include "calibration/split_fit.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
+#include "core/yaml_node.hpp"
+#include "model_zoo/model.hpp"
+
+namespace ddl {
+namespace {
+
+Precision read_precision(const YamlNode& node) {
+  if (const auto precision = parse_precision(node.text())) return *precision;
+  std::vector<std::string_view> known;
+  for (const Precision precision : all_precisions) known.push_back(to_string(precision));
+  node.fail(fmt::format("unknown precision {}", quote(node.text())), suggest(node.text(), known));
+}
+
+Route read_route(const YamlNode& node) {
+  if (node.text() == "direct") return Route::direct;
+  if (node.text() == "host") return Route::host;
+  node.fail(fmt::format("unknown route {}", quote(node.text())), "known: direct, host");
+}
+
+AllreduceAlgorithm read_algorithm(const YamlNode& node) {
+  if (const auto algorithm = parse_allreduce_algorithm(node.text())) return *algorithm;
+  std::vector<std::string_view> known;
+  for (const AllreduceAlgorithm algorithm : all_allreduce_algorithms) known.push_back(to_string(algorithm));
+  node.fail(fmt::format("unknown Allreduce algorithm {}", quote(node.text())), suggest(node.text(), known));
+}
+
+class CoefficientsReader {
+ public:
+  explicit CoefficientsReader(const YamlNode& root) : root_(root), citations_(sources_of(root)) {}
+
+  Coefficients read() {
+    coefficients_.name = root_.at("name").text();
+    coefficients_.machine = root_.at("machine").text();
+    // Who reads the file later wants to know these three; no price depends on them.
+    for (const std::string_view key : {"description", "generator", "date"}) static_cast<void>(root_.at(key).text());
+    if (const auto models = root_.find("models")) {
+      for (const YamlNode& item : models->items()) read_model(item);
+    }
+    coefficients_.filter_undivided = read_undivided("filter_undivided", "filter_split");
+    coefficients_.channel_undivided = read_undivided("channel_undivided", "channel_split");
+    if (const auto software = root_.find("software")) read_software(*software);
+    return std::move(coefficients_);
+  }
+
+ private:
+  static YamlNode sources_of(const YamlNode& root) {
+    check_format(root);
+    root.only_keys({"format", "name", "machine", "description", "generator", "date", "sources", "models", "filter_undivided",
+                    "filter_split", "channel_undivided", "channel_split", "software"});
+    return root.at("sources");
+  }
+
+  /// `per_sample`, or a whole iteration of `batch` samples, each of which was divided over so many devices.
+  void read_model(const YamlNode& node) {
+    node.only_keys({"model", "precision", "batch", "per_sample", "per_iteration", "divided_over", "source"});
+    MeasuredModel measured;
+    measured.model = canonical_model_name(node.at("model").text());
+    measured.precision = read_precision(node.at("precision"));
+    measured.batch = static_cast<double>(node.at("batch").integer(1, std::numeric_limits<int>::max()));
+    const auto per_sample = node.find("per_sample");
+    const auto per_iteration = node.find("per_iteration");
+    if (per_sample.has_value() == per_iteration.has_value()) {
+      node.fail("expected one of 'per_sample' and 'per_iteration'", "the time of forward, backward and update");
+    }
+    measured.per_sample = per_sample ? per_sample->seconds() : per_iteration->seconds() / measured.batch;
+    if (const auto devices = node.find("divided_over")) {
+      measured.per_sample *= static_cast<double>(devices->integer(1, std::numeric_limits<int>::max()));
+    }
+    measured.source = citations_.of(node.at("source"));
+    const auto same =
+        std::find_if(coefficients_.models.begin(), coefficients_.models.end(), [&](const MeasuredModel& other) {
+          return other.model == measured.model && other.precision == measured.precision && other.batch == measured.batch;
+        });
+    if (same != coefficients_.models.end()) {
+      node.fail(fmt::format("a second time of {} in {} at batch {:g}", quote(measured.model), to_string(measured.precision),
+                            measured.batch),
+                "remove one of them");
+    }
+    coefficients_.models.push_back(std::move(measured));
+  }
+
+  /// A fraction as written under one key, or fitted to the times under the other.
+  std::optional<double> read_undivided(std::string_view fraction_key, std::string_view split_key) {
+    const auto fraction = root_.find(fraction_key);
+    const auto split = root_.find(split_key);
+    if (fraction && split)
+      split->fail(fmt::format("'{}' and '{}' exclude each other", fraction_key, split_key), "remove one of them");
+    if (fraction) return citations_.read(*fraction).value.number(0, 1);
+    if (!split) return std::nullopt;
+    split->only_keys({"unsplit", "points", "source"});
+    static_cast<void>(citations_.of(split->at("source")));
+    std::vector<SplitPoint> points;
+    for (const YamlNode& item : split->at("points").items()) points.push_back(read_point(item));
+    if (points.empty()) split->at("points").fail("no points to fit", "write [[2, 185.2 ms], ...]: parts and time");
+    return fit_undivided_fraction(split->at("unsplit").seconds(), points);
+  }
+
+  static SplitPoint read_point(const YamlNode& node) {
+    const std::vector<YamlNode> pair = node.items();
+    if (pair.size() != 2)
+      node.fail(fmt::format("expected parts and time, found {} items", pair.size()), "write [2, 185.2 ms]");
+    return {static_cast<int>(pair[0].integer(2, std::numeric_limits<int>::max())), pair[1].seconds()};
+  }
+
+  void read_software(const YamlNode& node) {
+    node.only_keys({"name", "gradient_route", "layer_route", "halo_route", "overlaps_gradients", "gradient_algorithm",
+                    "hybrid_gradient_algorithm", "layer_algorithm", "whole_gradients_in_hybrids", "spatial_layers"});
+    Software& software = coefficients_.software;
+    software.name = citations_.read(node.at("name")).value.text();
+    // What the file does not say keeps its default: the best that can be.
+    const auto take = [&](std::string_view key, auto& member, auto&& read_value) {
+      if (const auto entry = node.find(key)) member = read_value(citations_.read(*entry).value);
+    };
+    const auto read_flag = [](const YamlNode& value) { return value.boolean(); };
+    take("gradient_route", software.gradient_route, read_route);
+    take("layer_route", software.layer_route, read_route);
+    take("halo_route", software.halo_route, read_route);
+    take("overlaps_gradients", software.overlaps_gradients, read_flag);
+    take("gradient_algorithm", software.gradient_algorithm, read_algorithm);
+    take("hybrid_gradient_algorithm", software.hybrid_gradient_algorithm, read_algorithm);
+    take("layer_algorithm", software.layer_algorithm, read_algorithm);
+    take("whole_gradients_in_hybrids", software.whole_gradients_in_hybrids, read_flag);
+    if (const auto limits = node.find("spatial_layers")) {
+      for (const YamlNode& item : limits->items()) read_spatial_limit(item);
+    }
+  }
+
+  void read_spatial_limit(const YamlNode& node) {
+    node.only_keys({"model", "layers", "source"});
+    std::string model = canonical_model_name(node.at("model").text());
+    const auto layers = static_cast<int>(node.at("layers").integer(1, std::numeric_limits<int>::max()));
+    static_cast<void>(citations_.of(node.at("source")));
+    auto& limits = coefficients_.software.spatial_layers;
+    if (std::any_of(limits.begin(), limits.end(), [&](const auto& limit) { return limit.first == model; })) {
+      node.fail(fmt::format("a second limit for {}", quote(model)), "remove one of them");
+    }
+    limits.emplace_back(std::move(model), layers);
+  }
+
+  YamlNode root_;
+  Citations citations_;
+  Coefficients coefficients_;
+};
+
+}  // namespace
+
+std::optional<Coefficients> bundled_coefficients(const std::string& machine_name) {
+  for (const EmbeddedFile& file : coefficients_files()) {
+    if (file.name == machine_name) return parse_coefficients(std::string(file.content), std::string(file.path));
+  }
+  return std::nullopt;
+}
+
+Coefficients load_coefficients(const std::string& path) { return CoefficientsReader(YamlNode::load(path)).read(); }
+
+Coefficients parse_coefficients(std::string text, std::string origin) {
+  return CoefficientsReader(YamlNode::parse(std::move(text), std::move(origin))).read();
+}
+
+}  // namespace ddl

@@ -1,0 +1,226 @@
+#include "calibration/machine_reader.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "calibration/bundled_files.hpp"
+#include "calibration/citations.hpp"
+#include "calibration/file_names.hpp"
+#include "core/source_text.hpp"
+#include "core/yaml_node.hpp"
+#include "model_zoo/bundled_name.hpp"
+
+namespace ddl {
+namespace {
+
+/// More devices than this are a slip of the keyboard.
+constexpr std::int64_t most_devices = 1'000'000'000;
+
+struct Price {
+  double per_hour = 0;
+  std::string currency;
+};
+
+/// `2.5 USD/h`: an amount, the three letters of a currency, and the hour.
+std::optional<Price> parse_price(std::string_view text) {
+  double amount = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), amount);
+  if (problem != std::errc() || !std::isfinite(amount) || amount < 0) return std::nullopt;
+  std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
+  const std::string_view currency = unit.substr(0, 3);
+  const bool is_code =
+      currency.size() == 3 && std::all_of(currency.begin(), currency.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  if (!is_code || unit.substr(3) != "/h") return std::nullopt;
+  return Price{amount, std::string(currency)};
+}
+
+/// Turns the nodes of one machine file into a sheet; each number that is read leaves a line in it.
+class SheetReader {
+ public:
+  explicit SheetReader(const YamlNode& root) : root_(root), citations_(sources_of(root)) {}
+
+  MachineSheet read() {
+    Machine& machine = sheet_.machine;
+    machine.name = root_.at("machine").text();
+    machine.description = root_.at("description").text();
+    read_device(root_.at("device"));
+    read_levels(root_.at("levels"));
+    if (const auto host = root_.find("host")) read_host(*host);
+    if (const auto storage = root_.find("storage")) read_storage(*storage);
+    if (const auto price = root_.find("price")) read_price(*price);
+    return std::move(sheet_);
+  }
+
+ private:
+  /// Before anything else is read, so that a file of another format or kind is told so.
+  static YamlNode sources_of(const YamlNode& root) {
+    check_format(root);
+    root.only_keys({"format", "machine", "description", "sources", "device", "levels", "host", "storage", "price"});
+    return root.at("sources");
+  }
+
+  /// The value half of `{value, source}`, noted under `key`.
+  YamlNode number(const YamlNode& entry, std::string key) {
+    SourcedNode sourced = citations_.read(entry);
+    sheet_.numbers.push_back({std::move(key), sourced.value.text(), std::move(sourced.source)});
+    return sourced.value;
+  }
+  YamlNode number(const YamlNode& parent, std::string_view name, std::string_view prefix) {
+    return number(parent.at(name), fmt::format("{}.{}", prefix, name));
+  }
+  std::optional<YamlNode> optional_number(const YamlNode& parent, std::string_view name, std::string_view prefix) {
+    const auto entry = parent.find(name);
+    if (!entry) return std::nullopt;
+    return number(*entry, fmt::format("{}.{}", prefix, name));
+  }
+  static double fraction(const YamlNode& node) {
+    const double value = node.number(0, 1);
+    if (value == 0) node.fail("must be greater than zero", "a fraction: 1 is all of it");
+    return value;
+  }
+
+  void read_device(const YamlNode& node) {
+    node.only_keys({"name", "peak", "memory", "memory_bandwidth", "tile", "attainable_peak", "attainable_bandwidth"});
+    Device& device = sheet_.machine.device;
+    device.name = node.at("name").text();
+    read_peaks(node.at("peak"));
+    device.memory = number(node, "memory", "device").bytes();
+    device.memory_bandwidth = number(node, "memory_bandwidth", "device").bandwidth();
+    device.tile = static_cast<double>(number(node, "tile", "device").integer(1, 65536));
+    if (const auto value = optional_number(node, "attainable_peak", "device")) device.attainable_peak = fraction(*value);
+    if (const auto value = optional_number(node, "attainable_bandwidth", "device"))
+      device.attainable_bandwidth = fraction(*value);
+  }
+
+  void read_peaks(const YamlNode& node) {
+    std::vector<std::string_view> known;
+    for (const Precision precision : all_precisions) known.push_back(to_string(precision));
+    node.only_keys(known);
+    if (node.entries().empty()) node.fail("no precision has a peak", fmt::format("known: {}", fmt::join(known, ", ")));
+    for (const auto& [key, entry] : node.entries()) {
+      const auto precision = parse_precision(key.text());
+      sheet_.machine.device.peak[static_cast<std::size_t>(*precision)] =
+          number(entry, "device.peak." + key.text()).flop_rate();
+    }
+  }
+
+  void read_levels(const YamlNode& node) {
+    const std::vector<YamlNode> items = node.items();
+    if (items.empty()) node.fail("a machine needs at least one level", "the first joins devices into a node");
+    std::int64_t devices = 1;
+    for (const YamlNode& item : items) {
+      const LinkLevel level = read_level(item);
+      if (devices > most_devices / level.units) item.fail(fmt::format("more than {} devices", most_devices));
+      devices *= level.units;
+      sheet_.machine.levels.push_back(level);
+    }
+  }
+
+  LinkLevel read_level(const YamlNode& node) {
+    node.only_keys({"name", "units", "latency", "bandwidth", "attainable", "rails", "oversubscription"});
+    const std::vector<LinkLevel>& inner = sheet_.machine.levels;
+    LinkLevel level;
+    level.name = node.at("name").text();
+    if (std::any_of(inner.begin(), inner.end(), [&](const LinkLevel& other) { return other.name == level.name; })) {
+      node.at("name").fail(fmt::format("two levels are named {}", quote(level.name)));
+    }
+    const std::string prefix = "levels." + level.name;
+    level.units = static_cast<int>(number(node, "units", prefix).integer(1, std::numeric_limits<int>::max()));
+    level.latency = number(node, "latency", prefix).seconds(true);
+    level.bandwidth = number(node, "bandwidth", prefix).bandwidth();
+    if (const auto value = optional_number(node, "attainable", prefix)) level.bandwidth *= fraction(*value);
+    level.rails = read_rails(node, level, prefix);
+    return level;
+  }
+
+  /// Written, or what the rails of the whole unit below leave after over-subscription.
+  double read_rails(const YamlNode& node, const LinkLevel& level, const std::string& prefix) {
+    const auto rails = node.find("rails");
+    const auto oversubscription = node.find("oversubscription");
+    if (rails && oversubscription) node.fail("'rails' and 'oversubscription' exclude each other", "remove one of them");
+    if (rails) {
+      const YamlNode value = number(*rails, prefix + ".rails");
+      const double count = value.number(0);
+      if (count == 0) value.fail("must be greater than zero", "at least one link leads to this level");
+      return count;
+    }
+    // The two innermost levels are links of different kinds: what a device has says nothing about what a node has.
+    const std::vector<LinkLevel>& inner = sheet_.machine.levels;
+    if (inner.size() < 2) {
+      node.fail("the key 'rails' is missing", "only levels outside the second one can be described by 'oversubscription'");
+    }
+    if (!oversubscription)
+      node.fail("one of the keys 'rails' and 'oversubscription' is missing", "'oversubscription' 1 is full bisection");
+    const LinkLevel& below = inner.back();
+    const double ratio = number(*oversubscription, prefix + ".oversubscription").number(1);
+    const double derived = below.units * below.rails * (below.bandwidth / level.bandwidth) / ratio;
+    sheet_.numbers.push_back({prefix + ".rails", fmt::format("{:.4g}", derived),
+                              fmt::format("derived: {} times the {:.4g} rails of a {}, over-subscribed {:g} times",
+                                          below.units, below.rails, inner[inner.size() - 2].name, ratio)});
+    return derived;
+  }
+
+  void read_host(const YamlNode& node) {
+    node.only_keys({"bandwidth", "devices_per_link", "latency"});
+    HostPath host;
+    host.bandwidth = number(node, "bandwidth", "host").bandwidth();
+    host.devices_per_link = static_cast<int>(number(node, "devices_per_link", "host").integer(1, 65536));
+    host.latency = number(node, "latency", "host").seconds(true);
+    sheet_.machine.host = host;
+  }
+
+  void read_storage(const YamlNode& node) {
+    node.only_keys({"shared_per_node", "shared_total", "local_bandwidth", "local_capacity"});
+    Storage& storage = sheet_.machine.storage;
+    if (const auto value = optional_number(node, "shared_per_node", "storage")) storage.shared_per_node = value->bandwidth();
+    if (const auto value = optional_number(node, "shared_total", "storage")) storage.shared_total = value->bandwidth();
+    if (const auto value = optional_number(node, "local_bandwidth", "storage")) storage.local_bandwidth = value->bandwidth();
+    if (const auto value = optional_number(node, "local_capacity", "storage")) storage.local_capacity = value->bytes();
+  }
+
+  void read_price(const YamlNode& entry) {
+    const YamlNode value = number(entry, "price");
+    const auto price = parse_price(value.text());
+    if (!price)
+      value.fail(fmt::format("{} is not the price of a device and hour", quote(value.text())), "write it as '2.5 USD/h'");
+    sheet_.machine.price_per_gpu_hour = price->per_hour;
+    sheet_.machine.currency = price->currency;
+  }
+
+  YamlNode root_;
+  Citations citations_;
+  MachineSheet sheet_;
+};
+
+MachineSheet read_sheet(const YamlNode& root) { return SheetReader(root).read(); }
+
+}  // namespace
+
+std::vector<std::string> machine_names() { return names_of(machine_files()); }
+
+MachineSheet load_machine_sheet(const std::string& name_or_path) {
+  if (is_path(name_or_path)) return read_sheet(YamlNode::load(name_or_path));
+  const EmbeddedFile& file = find_bundled(machine_files(), name_or_path, "machine", "yaml");
+  return parse_machine_sheet(std::string(file.content), std::string(file.path));
+}
+
+Machine load_machine(const std::string& name_or_path) { return load_machine_sheet(name_or_path).machine; }
+
+MachineSheet parse_machine_sheet(std::string text, std::string origin) {
+  return read_sheet(YamlNode::parse(std::move(text), std::move(origin)));
+}
+
+Machine parse_machine(std::string text, std::string origin) {
+  return parse_machine_sheet(std::move(text), std::move(origin)).machine;
+}
+
+}  // namespace ddl

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "estimator/machine.hpp"
+
+namespace ddl {
+
+/// One number of a machine file as it is written there, with the citation it comes from.
+struct SourcedNumber {
+  std::string key;     ///< `device.peak.fp32`, `levels.rack.rails`
+  std::string value;   ///< `15.7 TFLOP/s`
+  std::string source;  ///< for a number that follows from others: how
+};
+
+/// A machine, and where each of its numbers comes from.
+struct MachineSheet {
+  Machine machine;
+  std::vector<SourcedNumber> numbers;  ///< in file order
+};
+
+/// Names of the bundled machines, sorted.
+[[nodiscard]] std::vector<std::string> machine_names();
+/// A bundled machine by name (`DGX A100` is `dgx-a100`), or the user's own file when the name has a '/' or ends in `.yaml`
+/// or
+/// `.yml`. An unknown name is an Error with "did you mean".
+[[nodiscard]] Machine load_machine(const std::string& name_or_path);
+[[nodiscard]] MachineSheet load_machine_sheet(const std::string& name_or_path);
+
+/// Reads a machine file (docs/machines.md); `origin` is printed in errors. Strict: every number has its unit and a source
+/// that the file lists.
+[[nodiscard]] Machine parse_machine(std::string text, std::string origin);
+[[nodiscard]] MachineSheet parse_machine_sheet(std::string text, std::string origin);
+
+}  // namespace ddl

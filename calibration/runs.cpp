@@ -1,0 +1,204 @@
+#include "calibration/runs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "calibration/bundled_files.hpp"
+#include "calibration/file_names.hpp"
+#include "core/csv.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
+#include "model_zoo/bundled_name.hpp"
+#include "model_zoo/model.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::array<std::string_view, 14> known_columns{
+    "model",    "dataset", "strategy",           "gpus",        "gpus_per_node", "batch_per_gpu_or_node", "global_batch",
+    "quantity", "value",   "n_samples_averaged", "source_file", "notes",         "includes_io",           "quality"};
+constexpr std::array<std::string_view, 5> required_columns{"model", "strategy", "gpus", "quantity", "value"};
+
+std::optional<double> to_number(std::string_view text) {
+  double value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+/// Cells of one row by the name of their column; a column that the file does not have is empty throughout.
+class RowReader {
+ public:
+  RowReader(const CsvTable& table, std::size_t row) : table_(table), row_(row) {}
+
+  [[nodiscard]] std::string text(std::string_view name) const {
+    const auto column = table_.find_column(name);
+    return column ? table_.cell(row_, *column) : std::string();
+  }
+  [[nodiscard]] std::string required_text(std::string_view name) const {
+    const std::size_t column = table_.column(name);
+    if (table_.cell(row_, column).empty()) table_.fail(row_, column, fmt::format("a run needs its {}", name));
+    return table_.cell(row_, column);
+  }
+  [[nodiscard]] std::optional<int> count(std::string_view name) const {
+    const auto column = table_.find_column(name);
+    const auto value = column ? table_.positive_integer(row_, *column) : std::nullopt;
+    if (!value) return std::nullopt;
+    if (*value > std::numeric_limits<int>::max()) {
+      table_.fail(row_, *column, fmt::format("{} is too large", quote(text(name))),
+                  fmt::format("column '{}' counts devices", name));
+    }
+    return static_cast<int>(*value);
+  }
+  [[nodiscard]] std::optional<double> positive(std::string_view name) const {
+    const auto column = table_.find_column(name);
+    const auto value = column ? table_.number(row_, *column) : std::nullopt;
+    if (value && *value <= 0) table_.fail(row_, *column, fmt::format("{} must be greater than zero", quote(text(name))));
+    return value;
+  }
+  [[nodiscard]] double required_value() const {
+    const std::size_t column = table_.column("value");
+    const auto value = table_.number(row_, column);
+    if (!value) table_.fail(row_, column, "a run needs its value");
+    if (*value < 0)
+      table_.fail(row_, column, fmt::format("{} is negative", quote(text("value"))), "no quantity of a run can be");
+    return *value;
+  }
+
+ private:
+  const CsvTable& table_;
+  std::size_t row_;
+};
+
+MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& origin) {
+  const RowReader cells(table, row);
+  MeasuredRun run;
+  run.model = canonical_model_name(cells.required_text("model"));
+  run.dataset = cells.text("dataset");
+  run.strategy = canonical_strategy_name(cells.required_text("strategy"));
+  run.gpus = cells.count("gpus");
+  run.gpus_per_node = cells.count("gpus_per_node");
+  run.batch_per_gpu_or_node = cells.positive("batch_per_gpu_or_node");
+  run.global_batch = cells.positive("global_batch");
+  run.quantity = cells.required_text("quantity");
+  run.value = cells.required_value();
+  run.samples_averaged = cells.positive("n_samples_averaged");
+  run.source_file = cells.text("source_file");
+  run.notes = cells.text("notes");
+  run.includes_io = cells.text("includes_io");
+  run.quality = cells.text("quality");
+  run.origin = fmt::format("{}:{}", origin, table.line(row));
+  return run;
+}
+
+std::vector<MeasuredRun> read_runs(const CsvTable& table, const std::string& origin) {
+  table.only_columns(known_columns);
+  for (const std::string_view name : required_columns) static_cast<void>(table.column(name));
+  std::vector<MeasuredRun> runs;
+  runs.reserve(table.rows());
+  for (std::size_t row = 0; row < table.rows(); ++row) runs.push_back(read_run(table, row, origin));
+  return runs;
+}
+
+/// The number in a numeric column: set in `number`, which is otherwise unset. Text columns: in `text`.
+struct CellView {
+  std::optional<double> number;
+  std::string_view text;
+  bool is_number = false;
+};
+
+CellView cell_of(const MeasuredRun& run, std::string_view column) {
+  const auto number = [](auto value) {
+    CellView view{.number = {}, .text = {}, .is_number = true};
+    if (value) view.number = static_cast<double>(*value);
+    return view;
+  };
+  const auto text = [](const std::string& value) { return CellView{.number = {}, .text = value}; };
+  if (column == "model") return text(run.model);
+  if (column == "dataset") return text(run.dataset);
+  if (column == "strategy") return text(run.strategy);
+  if (column == "gpus") return number(run.gpus);
+  if (column == "gpus_per_node") return number(run.gpus_per_node);
+  if (column == "batch_per_gpu_or_node") return number(run.batch_per_gpu_or_node);
+  if (column == "global_batch") return number(run.global_batch);
+  if (column == "quantity") return text(run.quantity);
+  if (column == "value") return number(std::optional(run.value));
+  if (column == "n_samples_averaged") return number(run.samples_averaged);
+  if (column == "source_file") return text(run.source_file);
+  if (column == "notes") return text(run.notes);
+  if (column == "includes_io") return text(run.includes_io);
+  return text(run.quality);
+}
+
+std::vector<std::string> split_at_commas(std::string_view text) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    parts.emplace_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) return parts;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> observation_names() { return names_of(observation_files()); }
+
+std::vector<MeasuredRun> load_runs(const std::string& name_or_path) {
+  if (is_path(name_or_path) || name_or_path.ends_with(".csv")) return read_runs(CsvTable::load(name_or_path), name_or_path);
+  const EmbeddedFile& file = find_bundled(observation_files(), name_or_path, "table of runs", "csv");
+  return parse_runs(std::string(file.content), std::string(file.path));
+}
+
+std::vector<MeasuredRun> parse_runs(std::string text, std::string origin) {
+  return read_runs(CsvTable::parse(std::move(text), origin), origin);
+}
+
+std::string canonical_strategy_name(std::string_view name) {
+  return std::string(name == "data+hmodel" ? "data+tensor" : name);
+}
+
+RunFilter parse_where(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos) {
+    throw Error(fmt::format("{} is not of the form column=value,value", quote(text)), "for example quality=A,B");
+  }
+  RunFilter filter{text.substr(0, equals), split_at_commas(std::string_view(text).substr(equals + 1))};
+  if (std::find(known_columns.begin(), known_columns.end(), filter.column) == known_columns.end()) {
+    throw Error(fmt::format("no column is named {}", quote(filter.column)), suggest(filter.column, known_columns));
+  }
+  const bool is_number = cell_of(MeasuredRun(), filter.column).is_number;
+  for (std::string& value : filter.values) {
+    if (filter.column == "model") value = canonical_model_name(value);
+    if (filter.column == "strategy") value = canonical_strategy_name(value);
+    if (is_number && !value.empty() && !to_number(value)) {
+      throw Error(fmt::format("column '{}' holds numbers, {} is none", filter.column, quote(value)));
+    }
+  }
+  return filter;
+}
+
+bool matches(const MeasuredRun& run, const RunFilter& filter) {
+  const CellView cell = cell_of(run, filter.column);
+  return std::any_of(filter.values.begin(), filter.values.end(), [&](const std::string& value) {
+    return cell.is_number ? cell.number == to_number(value) : cell.text == value;
+  });
+}
+
+std::vector<MeasuredRun> select_runs(std::span<const MeasuredRun> runs, std::span<const RunFilter> filters) {
+  std::vector<MeasuredRun> selected;
+  std::copy_if(runs.begin(), runs.end(), std::back_inserter(selected), [&](const MeasuredRun& run) {
+    return std::all_of(filters.begin(), filters.end(), [&](const RunFilter& filter) { return matches(run, filter); });
+  });
+  return selected;
+}
+
+}  // namespace ddl

@@ -1,0 +1,110 @@
+#include "calibration/study.hpp"
+
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "calibration/coefficients_reader.hpp"
+#include "calibration/machine_reader.hpp"
+#include "core/error.hpp"
+
+namespace ddl {
+namespace {
+
+Coefficients coefficients_for(const StudySpec& spec, const Machine& machine) {
+  if (!spec.coefficients.empty()) {
+    Coefficients coefficients = load_coefficients(spec.coefficients);
+    if (coefficients.machine != machine.name) {
+      throw Error(fmt::format("the coefficients of '{}' belong to the machine '{}', not to '{}'", spec.coefficients,
+                              coefficients.machine, machine.name),
+                  "leave --coefficients out, or name that machine with --machine");
+    }
+    return coefficients;
+  }
+  return bundled_coefficients(machine.name).value_or(Coefficients{});
+}
+
+Precision default_precision(const Model& model, const Device& device) {
+  if (!model.input.sequence) return Precision::fp32;
+  for (const Precision precision : {Precision::bf16, Precision::fp16}) {
+    if (device.peak_at(precision)) return precision;
+  }
+  return Precision::fp32;
+}
+
+void require_precision(Precision precision, const Device& device) {
+  if (device.peak_at(precision)) return;
+  std::string known;
+  for (const Precision candidate : all_precisions) {
+    if (device.peak_at(candidate)) known += fmt::format("{}{}", known.empty() ? "" : ", ", to_string(candidate));
+  }
+  throw Error(fmt::format("the datasheet of {} has no peak for {}", device.name, to_string(precision)), "it has " + known);
+}
+
+/// Volumes are stored as they are fed, so a network that reads smaller ones reads fewer bytes; images are compressed and
+/// cropped after reading.
+Bytes bytes_per_sample(const Dataset& dataset, const Model& model) {
+  const Bytes stored = dataset.sample_bytes();
+  const bool stored_raw = dataset.sample.rank == 3 || dataset.sample.sequence;
+  if (!stored_raw || dataset.sample.items() <= 0) return stored;
+  const double ratio = static_cast<double>(model.input.positions()) / static_cast<double>(dataset.sample.positions());
+  return stored * ratio;
+}
+
+/// A data set of tokens is cut into as many samples as the model's sequence length makes of it.
+double samples_of(const Dataset& dataset, const Model& model) {
+  const auto samples = static_cast<double>(dataset.samples);
+  if (!model.input.sequence || !dataset.sample.sequence) return samples;
+  return samples * static_cast<double>(dataset.sample.positions()) / static_cast<double>(model.input.positions());
+}
+
+}  // namespace
+
+std::string default_dataset(const Model& model) {
+  if (model.input.sequence) return "openwebtext";
+  if (model.input.rank == 3) return "cosmoflow";
+  return model.input.positions() <= 64 * 64 ? "cifar10" : "imagenet";
+}
+
+std::optional<double> pooled_scale(const Machine& machine, const Coefficients& coefficients, Precision precision) {
+  double sum = 0;
+  int count = 0;
+  for (const MeasuredModel& measured : coefficients.models) {
+    if (measured.precision != precision) continue;
+    const Model model = load_model(measured.model);
+    const std::optional<double> scale = measured_scale(facts_of(model), machine.device, coefficients, precision);
+    if (!scale) continue;
+    sum += std::log(*scale);
+    ++count;
+  }
+  if (count == 0) return std::nullopt;
+  return std::exp(sum / count);
+}
+
+Study::Study(const StudySpec& spec)
+    : spec_(spec),
+      model_(load_model(spec.model)),
+      facts_(facts_of(model_)),
+      dataset_(load_dataset(spec.dataset.empty() ? default_dataset(model_) : spec.dataset)),
+      machine_(load_machine(spec.machine)),
+      coefficients_(coefficients_for(spec, machine_)),
+      precision_(spec.precision.value_or(default_precision(model_, machine_.device))),
+      optimizer_(spec.optimizer.value_or(model_.input.sequence ? Optimizer::adam : Optimizer::momentum)) {
+  if (dataset_.sample.sequence != model_.input.sequence) {
+    throw Error(fmt::format("the samples of '{}' are {}, the input of '{}' is {}", dataset_.name, to_string(dataset_.sample),
+                            model_.name, to_string(model_.input)),
+                fmt::format("a data set that fits: --dataset {}", default_dataset(model_)));
+  }
+  require_precision(precision_, machine_.device);
+  // Other models are looked at only where this one was never measured.
+  std::optional<double> scale;
+  if (!measured_scale(facts_, machine_.device, coefficients_, precision_)) {
+    scale = pooled_scale(machine_, coefficients_, precision_);
+  }
+  kernels_.emplace(facts_, machine_.device, coefficients_, precision_, optimizer_, scale);
+  job_.emplace(Job{facts_, machine_, coefficients_, *kernels_, spec_.assumptions, samples_of(dataset_, model_),
+                   bytes_per_sample(dataset_, model_), bytes_per_sample(dataset_, model_) * samples_of(dataset_, model_)});
+}
+
+}  // namespace ddl

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "estimator/estimate.hpp"
+#include "model_zoo/dataset.hpp"
+#include "model_zoo/model.hpp"
+
+namespace ddl {
+
+/// What somebody wants to know about: names and choices, nothing looked up yet. Empty names take the default, which
+/// depends on the model.
+struct StudySpec {
+  std::string model = "resnet50";
+  std::string dataset;  ///< empty: the data set that fits the model's input
+  std::string machine = "dgx-a100";
+  std::string coefficients;            ///< a file; empty: those bundled for the machine, if any
+  std::optional<Precision> precision;  ///< unset: mixed precision for sequences, fp32 for everything else
+  std::optional<Optimizer> optimizer;  ///< unset: adam for sequences, SGD with momentum for everything else
+  Assumptions assumptions;
+};
+
+/// A job with everything it refers to: model, data set, machine and coefficients read, kernels priced. Not movable, since
+/// its parts refer to each other.
+class Study {
+ public:
+  /// Throws Error on unknown names, unreadable files, and a precision the device does not have.
+  explicit Study(const StudySpec& spec);
+  Study(const Study&) = delete;
+  Study& operator=(const Study&) = delete;
+
+  [[nodiscard]] const Job& job() const { return *job_; }
+  [[nodiscard]] const Model& model() const { return model_; }
+  [[nodiscard]] const Dataset& dataset() const { return dataset_; }
+  [[nodiscard]] const Machine& machine() const { return machine_; }
+  [[nodiscard]] const Coefficients& coefficients() const { return coefficients_; }
+  [[nodiscard]] const KernelPrices& kernels() const { return *kernels_; }
+  [[nodiscard]] const Assumptions& assumptions() const { return spec_.assumptions; }
+  [[nodiscard]] Precision precision() const { return precision_; }
+  [[nodiscard]] Optimizer optimizer() const { return optimizer_; }
+  [[nodiscard]] const StudySpec& spec() const { return spec_; }
+
+ private:
+  StudySpec spec_;
+  Model model_;
+  ModelFacts facts_;
+  Dataset dataset_;
+  Machine machine_;
+  Coefficients coefficients_;
+  Precision precision_ = Precision::fp32;
+  Optimizer optimizer_ = Optimizer::momentum;
+  std::optional<KernelPrices> kernels_;
+  std::optional<Job> job_;
+};
+
+/// The data set that goes with a model's input: tokens, volumes, small or large images.
+[[nodiscard]] std::string default_dataset(const Model& model);
+
+/// Measured over roofline time, the geometric mean over all models the coefficients measured at this precision: how far this
+/// device and software are from their roofline. Nothing when none was.
+[[nodiscard]] std::optional<double> pooled_scale(const Machine& machine, const Coefficients& coefficients,
+                                                 Precision precision);
+
+}  // namespace ddl

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "calibration/runs.hpp"
+#include "core/quantity.hpp"
+
+namespace ddl {
+
+/// One measured figure beside its two predictions.
+struct ValidationCase {
+  MeasuredRun run;
+  std::optional<Seconds> predicted, ideal;
+  std::string reason;  ///< why it could not be predicted
+  /// predicted / measured − 1
+  [[nodiscard]] std::optional<double> error() const;
+  [[nodiscard]] std::optional<double> ideal_error() const;
+};
+
+/// Accuracy is 1 − |error|, the mean over cases; a case that could not be predicted has accuracy 0.
+struct ValidationSummary {
+  struct Group {
+    int cases = 0;
+    double accuracy = 0, ideal_accuracy = 0, mean_error = 0;
+  };
+  Group overall;
+  std::map<std::string, Group> by_strategy;
+  /// Kendall's τ-b of predicted and measured time per sample, over pairs of runs of the same model, GPU count and quantity;
+  /// NaN without such pairs.
+  double kendall_tau = 0, ideal_kendall_tau = 0;
+};
+
+struct Validation {
+  std::vector<ValidationCase> cases;
+  ValidationSummary summary;
+};
+
+/// Predicts every run on the machine, with the closed forms and with everything known. Runs are SGD with momentum in fp32
+/// (adam and the machine's mixed precision for models of sequences that were not measured in fp32); input counts where the
+/// run includes it.
+[[nodiscard]] Validation validate(std::span<const MeasuredRun> runs, const std::string& machine,
+                                  const std::string& coefficients);
+
+/// The summary alone, of cases whose predictions are given.
+[[nodiscard]] ValidationSummary summarize(std::span<const ValidationCase> cases);
+
+}  // namespace ddl

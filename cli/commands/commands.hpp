@@ -1,0 +1,25 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/report.hpp"
+
+namespace ddl {
+
+/// What the parsed command line asks for: set by the chosen command, run by main.
+struct Request {
+  std::function<Report()> run;
+  ReportOptions report;
+};
+
+// One file per command: it adds its options to the program and, when chosen, fills in the request.
+void add_recommend(CLI::App& program, Request& request);
+void add_validate(CLI::App& program, Request& request);
+void add_models(CLI::App& program, Request& request);
+void add_machines(CLI::App& program, Request& request);
+void add_datasets(CLI::App& program, Request& request);
+
+}  // namespace ddl

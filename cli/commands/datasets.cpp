@@ -1,0 +1,70 @@
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "cli/commands/commands.hpp"
+#include "cli/study_options.hpp"
+#include "cli/table.hpp"
+#include "core/units.hpp"
+#include "model_zoo/dataset.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Align = Table::Align;
+
+Json dataset_json(const Dataset& dataset) {
+  return {{"name", dataset.name},
+          {"description", dataset.description},
+          {"source", dataset.source},
+          {"samples", dataset.samples},
+          {"sample_shape", to_string(dataset.sample)},
+          {"size_on_disk_bytes", dataset.size_on_disk.value()}};
+}
+
+Report report_of(const std::vector<Dataset>& datasets, bool one) {
+  auto table = std::make_shared<Table>(
+      std::vector<Table::Column>{{"data set", Align::left}, {"samples"}, {"sample", Align::left}, {"on disk"}});
+  auto json = std::make_shared<Json>();
+  (*json)["schema"] = 1;
+  if (one) {
+    json->update(dataset_json(datasets.front()));
+  } else {
+    (*json)["datasets"] = Json::array();
+  }
+  std::string about;
+  for (const Dataset& dataset : datasets) {
+    table->add({dataset.name, with_thousands(dataset.samples), to_string(dataset.sample), humanize(dataset.size_on_disk)});
+    if (!one) (*json)["datasets"].push_back(dataset_json(dataset));
+    if (one) about = wrap_text(dataset.description, 118, "  ") + "\n" + wrap_text("source: " + dataset.source, 118, "  ") + "\n\n";
+  }
+  Report report;
+  report.text = [table, about](const Style&) { return about + table->text(""); };
+  report.json = [json] { return *json; };
+  report.csv = [table] { return table->csv(); };
+  return report;
+}
+
+Report list() {
+  std::vector<Dataset> datasets;
+  for (const std::string& name : dataset_names()) datasets.push_back(load_dataset(name));
+  return report_of(datasets, false);
+}
+
+}  // namespace
+
+void add_datasets(CLI::App& program, Request& request) {
+  CLI::App& command = *program.add_subcommand("datasets", "list and show the data sets that can be asked about");
+  command.require_subcommand(1);
+  CLI::App& lists = *command.add_subcommand("list", "bundled data sets");
+  add_report_options(lists, request.report);
+  lists.callback([&request] { request.run = list; });
+  CLI::App& shows = *command.add_subcommand("show", "one data set and where its figures come from");
+  auto name = std::make_shared<std::string>();
+  shows.add_option("dataset", *name, "bundled data set or file")->required();
+  add_report_options(shows, request.report);
+  shows.callback([name, &request] { request.run = [name] { return report_of({load_dataset(*name)}, true); }; });
+}
+
+}  // namespace ddl

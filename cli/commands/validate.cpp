@@ -1,0 +1,137 @@
+#include <cmath>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "calibration/validation.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/number_option.hpp"
+#include "cli/study_options.hpp"
+#include "cli/table.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::string runs, machine = "abci", coefficients;
+  std::vector<std::string> where;
+  std::optional<double> tolerance;
+};
+
+std::string signed_percent(std::optional<double> error) { return error ? fmt::format("{:+.1f} %", *error * 100) : "-"; }
+std::string seconds(std::optional<Seconds> time) { return time ? fmt::format("{:.4g}", time->value()) : "-"; }
+std::string tau_text(double tau) { return std::isnan(tau) ? "-" : fmt::format("{:.2f}", tau); }
+Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Table case_table(const Validation& validation) {
+  using Align = Table::Align;
+  Table table({{"model", Align::left},
+               {"strategy", Align::left},
+               {"GPUs"},
+               {"quantity", Align::left},
+               {"measured s"},
+               {"predicted s"},
+               {"error"},
+               {"ideal s"},
+               {"error of ideal"},
+               {"note", Align::left}});
+  for (const ValidationCase& one : validation.cases) {
+    table.add({one.run.model, one.run.strategy, one.run.gpus ? std::to_string(*one.run.gpus) : "-", one.run.quantity,
+               fmt::format("{:.4g}", one.run.value), seconds(one.predicted), signed_percent(one.error()), seconds(one.ideal),
+               signed_percent(one.ideal_error()), one.reason});
+  }
+  return table;
+}
+
+std::string text_of(const Validation& validation, const Options& options, const Style& style) {
+  const ValidationSummary& summary = validation.summary;
+  std::string out = style.bold(fmt::format("accuracy {:.3f}", summary.overall.accuracy)) +
+                    fmt::format(" over {} cases on {} (ideal projection {:.3f}); rank correlation {} (ideal {})\n", summary.overall.cases,
+                                options.machine, summary.overall.ideal_accuracy, tau_text(summary.kendall_tau),
+                                tau_text(summary.ideal_kendall_tau));
+  Table groups({{"strategy", Table::Align::left}, {"cases"}, {"accuracy"}, {"mean error"}, {"accuracy of ideal"}});
+  for (const auto& [strategy, group] : summary.by_strategy) {
+    groups.add({strategy, std::to_string(group.cases), fmt::format("{:.3f}", group.accuracy), signed_percent(group.mean_error),
+                fmt::format("{:.3f}", group.ideal_accuracy)});
+  }
+  out += "\n" + groups.text() + "\n" + case_table(validation).text();
+  out += "\naccuracy is 1 - |predicted/measured - 1|, 0 for a case without prediction; rank correlation is Kendall's tau-b of the\n"
+         "time per sample within model and GPU count\n";
+  return out;
+}
+
+Json json_of(const Validation& validation, const Options& options) {
+  Json json;
+  json["schema"] = 1;
+  json["machine"] = options.machine;
+  json["cases"] = Json::array();
+  for (const ValidationCase& one : validation.cases) {
+    Json entry;
+    entry["model"] = one.run.model;
+    entry["strategy"] = one.run.strategy;
+    entry["gpus"] = one.run.gpus ? Json(*one.run.gpus) : Json(nullptr);
+    entry["quantity"] = one.run.quantity;
+    entry["measured_s"] = one.run.value;
+    entry["predicted_s"] = one.predicted ? Json(one.predicted->value()) : Json(nullptr);
+    entry["ideal_s"] = one.ideal ? Json(one.ideal->value()) : Json(nullptr);
+    entry["error"] = one.error() ? Json(*one.error()) : Json(nullptr);
+    if (!one.reason.empty()) entry["reason"] = one.reason;
+    entry["origin"] = one.run.origin;
+    json["cases"].push_back(std::move(entry));
+  }
+  const ValidationSummary& summary = validation.summary;
+  Json by_strategy = Json::object();
+  for (const auto& [strategy, group] : summary.by_strategy) {
+    by_strategy[strategy] = {{"cases", group.cases},
+                             {"accuracy", group.accuracy},
+                             {"ideal_accuracy", group.ideal_accuracy},
+                             {"mean_error", group.mean_error}};
+  }
+  json["summary"] = {{"cases", summary.overall.cases},
+                     {"accuracy", summary.overall.accuracy},
+                     {"ideal_accuracy", summary.overall.ideal_accuracy},
+                     {"by_strategy", by_strategy},
+                     {"kendall_tau", number_or_null(summary.kendall_tau)},
+                     {"ideal_kendall_tau", number_or_null(summary.ideal_kendall_tau)}};
+  return json;
+}
+
+Report run(const Options& options) {
+  std::vector<MeasuredRun> runs = load_runs(options.runs);
+  std::vector<RunFilter> filters;
+  for (const std::string& where : options.where) filters.push_back(parse_where(where));
+  runs = select_runs(runs, filters);
+  if (runs.empty()) throw Error(fmt::format("no run of {} is left", quote(options.runs)), "loosen --where");
+  const auto validation = std::make_shared<Validation>(validate(runs, options.machine, options.coefficients));
+  Report report;
+  report.text = [validation, options](const Style& style) { return text_of(*validation, options, style); };
+  report.json = [validation, options] { return json_of(*validation, options); };
+  report.csv = [validation] { return case_table(*validation).csv(); };
+  if (options.tolerance && 1.0 - validation->summary.overall.accuracy > *options.tolerance) {
+    report.status = ExitStatus::beyond_tolerance;
+  }
+  return report;
+}
+
+}  // namespace
+
+void add_validate(CLI::App& program, Request& request) {
+  CLI::App& command = *program.add_subcommand("validate", "compare predictions with measured runs");
+  auto options = std::make_shared<Options>();
+  command.add_option("runs", options->runs, "table of runs: a CSV file, or a bundled one (paradl-abci)")->required();
+  command.add_option("--machine", options->machine, "the machine they ran on")->capture_default_str();
+  command.add_option("--coefficients", options->coefficients, "measured coefficients; default: those bundled with the machine");
+  command.add_option("--where", options->where, "keep rows whose column has one of these values: quality=A,B")
+      ->take_all()
+      ->allow_extra_args(false);
+  add_number(command, "--tolerance", options->tolerance, 0, 1e6, "largest mean |error| that still exits with 0");
+  add_report_options(command, request.report);
+  command.callback([options, &request] { request.run = [options] { return run(*options); }; });
+}
+
+}  // namespace ddl

@@ -1,0 +1,200 @@
+#include "cli/estimate_text.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "cli/plan_text.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
+#include "core/units.hpp"
+#include "estimator/findings.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// One unit for a whole table, picked from its longest time.
+struct TimeUnit {
+  std::string name;
+  double factor = 1;
+};
+TimeUnit unit_for(const std::vector<Estimate>& estimates) {
+  Seconds longest{};
+  for (const Estimate& estimate : estimates) longest = max(longest, estimate.time.iteration());
+  if (longest.value() < 10e-3) return {"us", 1e6};
+  if (longest.value() < 10) return {"ms", 1e3};
+  return {"s", 1.0};
+}
+
+std::string figure(double value) {
+  if (value == 0) return "-";
+  if (value < 0.05) return "0.0";
+  return value < 99.95 ? fmt::format("{:.1f}", value) : fmt::format("{:.0f}", value);
+}
+
+double cost_of(const Estimate& estimate, const Machine& machine) {
+  return *machine.price_per_gpu_hour * static_cast<double>(devices(estimate.plan)) * estimate.epoch.value() / 3600.0;
+}
+
+std::vector<std::string> family_names() {
+  std::vector<std::string> names;
+  for (Family family = 0; family < (Family{1} << axis_count); ++family) names.push_back(family_name(family));
+  return names;
+}
+
+}  // namespace
+
+Table ranked_table(const std::vector<Estimate>& estimates, const Study& study) {
+  using Align = Table::Align;
+  const TimeUnit unit = unit_for(estimates);
+  const bool priced = study.machine().price_per_gpu_hour.has_value();
+  const auto any = [&](auto part) {
+    return std::any_of(estimates.begin(), estimates.end(), [&](const Estimate& e) { return part(e.time).value() > 0; });
+  };
+  // A part that no plan has gets no column.
+  struct Part {
+    std::string heading;
+    Seconds Breakdown::*member;
+  };
+  std::vector<Part> parts{{"forward", &Breakdown::forward},          {"backward", &Breakdown::backward},
+                          {"update", &Breakdown::weight_update},     {"gradients", &Breakdown::gradient_exchange},
+                          {"layers", &Breakdown::layer_collectives}, {"halo", &Breakdown::halo},
+                          {"stages", &Breakdown::pipeline},          {"bubble", &Breakdown::bubble},
+                          {"input", &Breakdown::input}};
+  std::erase_if(parts, [&](const Part& part) { return !any([&](const Breakdown& time) { return time.*part.member; }); });
+
+  std::vector<Table::Column> columns{{"#", Align::right},     {"strategy", Align::left}, {"degrees", Align::left}, {"epoch", Align::right}};
+  if (priced) columns.push_back({study.machine().currency, Align::right});
+  columns.push_back({"eff.", Align::right});
+  columns.push_back({"memory", Align::right});
+  columns.push_back({"iteration " + unit.name, Align::right});
+  for (const Part& part : parts) columns.push_back({(&part == parts.data() ? "= " : "+ ") + part.heading, Align::right});
+  columns.push_back({"with", Align::left});
+  Table table(std::move(columns));
+  int rank = 0;
+  for (const Estimate& e : estimates) {
+    std::vector<std::string> row{std::to_string(++rank), family_name(family_of(e.plan)), degrees_text(e.plan), humanize(e.epoch)};
+    if (priced) row.push_back(fmt::format("{:.0f}", cost_of(e, study.machine())));
+    row.push_back(fmt::format("{:.0f} %", e.efficiency * 100));
+    row.push_back(humanize(e.memory.total()) + (e.feasible() ? "" : " !"));
+    row.push_back(figure(e.time.iteration().value() * unit.factor));
+    for (const Part& part : parts) row.push_back(figure((e.time.*part.member).value() * unit.factor));
+    row.push_back(choices_text(e.plan));
+    table.add(std::move(row));
+  }
+  return table;
+}
+
+std::string rejected_text(const std::vector<Estimate>& rejected, const Model& model) {
+  const auto reason = [&](const Estimate& estimate) {
+    std::string text;
+    for (const Limit& limit : estimate.limits) text += (text.empty() ? "" : "; ") + describe(limit, model);
+    return text.empty() ? std::string("cannot be divided so") : text;
+  };
+  std::string out;
+  std::vector<std::pair<std::string, std::string>> hybrids;  // reason, names
+  for (const Estimate& estimate : rejected) {
+    const Family family = family_of(estimate.plan);
+    if (std::popcount(family) <= 1) {
+      out += "  " + wrap_text(fmt::format("{}: {}", family_name(family), reason(estimate)), 116, "    ") + "\n";
+      continue;
+    }
+    // Hybrids of a strategy that is impossible in any degree say so once.
+    const std::string why = estimate.limits.size() == 1 && estimate.limits.begin()->kind == Limit::Kind::no_extents
+                                ? reason(estimate)
+                                : fmt::format("nearest is {}: {}", degrees_text(estimate.plan), reason(estimate));
+    const auto same = std::find_if(hybrids.begin(), hybrids.end(), [&](const auto& known) { return known.first == why; });
+    if (same == hybrids.end()) {
+      hybrids.emplace_back(why, family_name(family));
+    } else {
+      same->second += ", " + family_name(family);
+    }
+  }
+  for (const auto& [why, names] : hybrids) out += "  " + wrap_text(fmt::format("{}: {}", names, why), 116, "    ") + "\n";
+  return out;
+}
+
+Json estimate_to_json(const Estimate& e, int rank, const Study& study) {
+  Json json;
+  json["rank"] = rank == 0 ? Json(nullptr) : Json(rank);
+  const Json plan = plan_to_json(e.plan);  // items() refers to it
+  for (const auto& [key, value] : plan.items()) {
+    if (key == "global_batch") json["feasible"] = e.feasible();
+    json[key] = value;
+  }
+  json["time"] = {{"iteration_s", e.time.iteration().value()},
+                  {"epoch_s", e.epoch.value()},
+                  {"forward_s", e.time.forward.value()},
+                  {"backward_s", e.time.backward.value()},
+                  {"weight_update_s", e.time.weight_update.value()},
+                  {"gradient_exchange_s", e.time.gradient_exchange.value()},
+                  {"layer_collectives_s", e.time.layer_collectives.value()},
+                  {"halo_s", e.time.halo.value()},
+                  {"pipeline_s", e.time.pipeline.value()},
+                  {"bubble_s", e.time.bubble.value()},
+                  {"input_s", e.time.input.value()}};
+  json["efficiency"] = e.efficiency;
+  const bool priced = study.machine().price_per_gpu_hour.has_value() && e.epoch.value() > 0;
+  json["cost"] = priced ? Json(cost_of(e, study.machine())) : Json(nullptr);
+  json["findings"] = Json::array();
+  for (const Finding& finding : findings_of(study.job(), e)) {
+    json["findings"].push_back({{"kind", to_string(finding.kind)}, {"share", finding.share}, {"text", finding.sentence}});
+  }
+  json["memory"] = {{"total_bytes", e.memory.total().value()},
+                    {"weights_bytes", e.memory.weights.value()},
+                    {"gradients_bytes", e.memory.gradients.value()},
+                    {"optimizer_bytes", e.memory.optimizer.value()},
+                    {"activations_bytes", e.memory.activations.value()}};
+  json["reasons"] = Json::array();
+  for (const Limit& limit : e.limits) json["reasons"].push_back(describe(limit, study.model()));
+  // A plan that was never priced has no times to report.
+  if (e.time.iteration().value() <= 0) {
+    json["time"] = nullptr;
+    json["memory"] = nullptr;
+    json["efficiency"] = nullptr;
+  }
+  return json;
+}
+
+Json inputs_to_json(const Study& study) {
+  Json json;
+  json["model"] = study.model().name;
+  json["parameters"] = study.model().parameters();
+  json["dataset"] = study.dataset().name;
+  json["samples_per_epoch"] = study.job().samples_per_epoch;
+  json["machine"] = study.machine().name;
+  json["device_memory_bytes"] = study.machine().device.memory.value();
+  json["coefficients"] = study.coefficients().name.empty() ? Json(nullptr) : Json(study.coefficients().name);
+  json["software"] = study.coefficients().software.name.empty() ? Json(nullptr) : Json(study.coefficients().software.name);
+  json["kernel_times"] = to_string(study.kernels().origin());
+  json["precision"] = to_string(study.precision());
+  json["optimizer"] = to_string(study.optimizer());
+  return json;
+}
+
+std::string suggest_family(const std::string& text) {
+  const std::vector<std::string> known = family_names();
+  return suggest(text, std::vector<std::string>(known.begin(), known.end()));
+}
+
+std::vector<Family> parse_families(const std::string& text) {
+  std::vector<Family> families;
+  if (text.empty()) return families;
+  std::size_t start = 0;
+  while (true) {
+    const std::size_t comma = text.find(',', start);
+    const std::string name = text.substr(start, comma == std::string::npos ? comma : comma - start);
+    const std::optional<Family> family = parse_family(name);
+    if (!family) throw Error(fmt::format("no strategy is called {}", quote(name)), suggest_family(name));
+    families.push_back(*family);
+    if (comma == std::string::npos) return families;
+    start = comma + 1;
+  }
+}
+
+}  // namespace ddl

@@ -1,0 +1,64 @@
+#include <exception>
+#include <iostream>
+#include <new>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "cli/commands/commands.hpp"
+#include "cli/usage_error.hpp"
+#include "core/error.hpp"
+#include "core/version.hpp"
+
+namespace ddl {
+namespace {
+
+std::string version_text() {
+  return fmt::format("ddl-oracle {}\ncommit {}\nback ends: none (kernel times come from coefficients and datasheets)", version(), commit());
+}
+
+void print_error(const std::string& message, const std::string& hint) {
+  std::cerr << "error: " << message << '\n';
+  if (!hint.empty()) std::cerr << "hint: " << hint << '\n';
+}
+
+int run(int argc, char** argv) {
+  CLI::App program("Which way of parallel training fits, how long does it take, and why", "ddl-oracle");
+  program.set_version_flag("--version", version_text(), "version, commit and back ends");
+  program.require_subcommand(1);
+  program.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+  Request request;
+  add_recommend(program, request);
+  add_validate(program, request);
+  add_models(program, request);
+  add_machines(program, request);
+  add_datasets(program, request);
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::Success& asked_for_help) {
+    return program.exit(asked_for_help);
+  } catch (const CLI::ParseError& error) {
+    throw usage_error(program, error);
+  }
+  refuse_missing_values(program);
+  const Report report = request.run();
+  write_report(report, request.report);
+  return static_cast<int>(report.status);
+}
+
+}  // namespace
+}  // namespace ddl
+
+int main(int argc, char** argv) {
+  try {
+    return ddl::run(argc, argv);
+  } catch (const ddl::Error& error) {
+    ddl::print_error(error.what(), error.hint());
+  } catch (const std::bad_alloc&) {
+    ddl::print_error("out of memory", "ask for fewer GPUs or a smaller model");
+  } catch (const std::exception& error) {
+    ddl::print_error(std::string("this should not happen: ") + error.what(), "please report it with the command that did it");
+  }
+  return static_cast<int>(ddl::ExitStatus::could_not_answer);
+}

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "estimator/plan.hpp"
+
+namespace ddl {
+
+/// `data=64,spatial=2x2` into the degrees of `plan`. An Error says which part is not a degree.
+void parse_degrees(std::string_view text, Plan& plan);
+/// `filter,data` (innermost first); axes not named follow in their default order.
+[[nodiscard]] std::array<Axis, axis_count> parse_placement(std::string_view text);
+
+/// The fields of a plan's object in JSON, enough to ask for the plan again: plan_from_json ∘ plan_to_json is the identity.
+[[nodiscard]] nlohmann::ordered_json plan_to_json(const Plan& plan);
+/// Reads a plan's object, or a whole report of `recommend` (then its best plan). What a report says of a plan besides is let
+/// through, other keys are refused; `origin` is printed in errors.
+[[nodiscard]] Plan plan_from_json(const std::string& text, const std::string& origin);
+
+/// What a plan does beyond its degrees: `8 micro-batches 1f1b, ZeRO-1, recompute`; empty when nothing.
+[[nodiscard]] std::string choices_text(const Plan& plan);
+
+}  // namespace ddl

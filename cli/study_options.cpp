@@ -1,0 +1,157 @@
+#include "cli/study_options.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/number_option.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
+#include "core/units.hpp"
+
+namespace ddl {
+
+void unknown_choice(const std::string& option, const std::string& text, const std::vector<std::string_view>& known) {
+  throw Error(fmt::format("{} does not know {}", option, quote(text)), suggest(text, known));
+}
+
+CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& into, const std::string& description) {
+  return command.add_flag(name, into, description)->disable_flag_override();
+}
+
+void add_study_options(CLI::App& command, StudyOptions& o) {
+  command.add_option("--model", o.model, "bundled model (see 'models list') or a model file")->capture_default_str();
+  command.add_option("--dataset", o.dataset, "bundled data set (see 'datasets list') or a file; default: what fits the model");
+  command.add_option("--machine", o.machine, "bundled machine (see 'machines list') or a machine file")->capture_default_str();
+  command.add_option("--coefficients", o.coefficients, "measured coefficients of that machine; default: those bundled with it");
+  command.add_option("--precision", o.precision, "fp32, tf32, fp16 or bf16; default: mixed for sequences, else fp32");
+  command.add_option("--optimizer", o.optimizer, "sgd, momentum or adam; default: adam for sequences, else momentum");
+  auto* ideal = add_switch(command, "--ideal", o.ideal, "closed forms only: linear kernels, one alpha and beta, no overlap, no penalties");
+  command.add_option("--allreduce", o.allreduce,
+                     "fix the gradient exchange: linear, tree, butterfly, ring, rabenseifner, hierarchical, leader, "
+                     "parameter-server or sparse; default: as measured, else the cheapest");
+  const Assumptions assumed;
+  add_number(command, "--parameter-servers", o.parameter_servers, 1, 1e9, "servers of --allreduce parameter-server")
+      ->default_str(fmt::format("{}", assumed.parameter_servers));
+  add_number(command, "--sparse-density", o.sparse_density, 1e-9, 1, "share of the gradients that --allreduce sparse sends")
+      ->default_str(fmt::format("{}", assumed.sparse_density));
+  add_switch(command, "--no-overlap", o.no_overlap, "do not hide the gradient exchange behind backward");
+  auto* input = command.add_option("--input", o.input, "every-rank reads its own samples, or one leader of a split group scatters them")
+                    ->capture_default_str();
+  auto* exposed = add_switch(command, "--input-exposed", o.input_exposed, "samples are not read ahead while the devices compute");
+  add_switch(command, "--no-input", o.no_input, "leave reading and staging of samples out")->excludes(input)->excludes(exposed);
+  ideal->excludes(input)->excludes(exposed);
+}
+
+StudySpec spec_of(const StudyOptions& o) {
+  StudySpec spec;
+  spec.model = o.model;
+  spec.dataset = o.dataset;
+  spec.machine = o.machine;
+  spec.coefficients = o.coefficients;
+  if (o.ideal) spec.assumptions = ideal_assumptions();
+  if (!o.precision.empty()) {
+    spec.precision = parse_precision(o.precision);
+    if (!spec.precision) unknown_choice("--precision", o.precision, {"fp32", "tf32", "fp16", "bf16"});
+  }
+  if (!o.optimizer.empty()) {
+    spec.optimizer = parse_optimizer(o.optimizer);
+    if (!spec.optimizer) unknown_choice("--optimizer", o.optimizer, {"sgd", "momentum", "adam"});
+  }
+  if (!o.allreduce.empty()) {
+    spec.assumptions.allreduce = parse_allreduce_algorithm(o.allreduce);
+    if (!spec.assumptions.allreduce) {
+      std::vector<std::string_view> known;
+      for (const AllreduceAlgorithm algorithm : all_allreduce_algorithms) known.push_back(to_string(algorithm));
+      unknown_choice("--allreduce", o.allreduce, known);
+    }
+    if (o.ideal) throw Error("--ideal exchanges gradients by a ring: it cannot be combined with --allreduce", "leave one of them out");
+  }
+  if (o.input == "leader") {
+    spec.assumptions.input_mode = InputMode::leader;
+  } else if (o.input != "every-rank") {
+    unknown_choice("--input", o.input, {"every-rank", "leader"});
+  }
+  const auto belongs_to = [&](const char* option, AllreduceAlgorithm algorithm) {
+    if (spec.assumptions.allreduce == algorithm) return;
+    throw Error(fmt::format("{} without --allreduce {}", option, to_string(algorithm)), "add that, or leave this out");
+  };
+  if (o.parameter_servers) {
+    belongs_to("--parameter-servers", AllreduceAlgorithm::parameter_server);
+    spec.assumptions.parameter_servers = *o.parameter_servers;
+  }
+  if (o.sparse_density) {
+    belongs_to("--sparse-density", AllreduceAlgorithm::sparse);
+    spec.assumptions.sparse_density = *o.sparse_density;
+  }
+  if (o.no_overlap) spec.assumptions.overlap = false;
+  if (o.no_input) spec.assumptions.include_input = false;
+  if (o.input_exposed) spec.assumptions.input_overlapped = false;
+  return spec;
+}
+
+void add_report_options(CLI::App& command, ReportOptions& options) {
+  command
+      .add_option_function<std::string>(
+          "--format",
+          [&options](const std::string& text) {
+            if (text == "text") {
+              options.format = Format::text;
+            } else if (text == "json") {
+              options.format = Format::json;
+            } else if (text == "csv") {
+              options.format = Format::csv;
+            } else {
+              unknown_choice("--format", text, {"text", "json", "csv"});
+            }
+          },
+          "text, json or csv")
+      ->default_str("text");
+  command.add_option("--output", options.output, "write the report to this file instead of the standard output");
+  command
+      .add_option_function<std::string>(
+          "--color",
+          [&options](const std::string& text) {
+            if (text != "auto" && text != "always" && text != "never") unknown_choice("--color", text, {"auto", "always", "never"});
+            options.color = text;
+          },
+          "auto, always or never")
+      ->default_str("auto");
+}
+
+std::vector<Default> defaults_of(const CLI::App& command, const StudyOptions& options, const Study& study) {
+  std::vector<Default> defaults;
+  const auto unset = [&](const char* name) { return command.count(name) == 0; };
+  const bool sequence = study.model().input.sequence;
+  if (unset("--model")) defaults.push_back({"--model", study.model().name, ""});
+  if (unset("--dataset")) {
+    defaults.push_back({"--dataset", study.dataset().name,
+                        fmt::format("{} samples, fits the model's input", with_thousands(static_cast<long long>(study.job().samples_per_epoch)))});
+  }
+  if (unset("--machine")) defaults.push_back({"--machine", study.machine().name, ""});
+  if (unset("--coefficients")) {
+    defaults.push_back({"--coefficients", study.coefficients().name.empty() ? "none" : study.coefficients().name,
+                        study.coefficients().name.empty() ? "nothing measured is bundled for this machine" : "bundled with the machine"});
+  }
+  if (unset("--precision")) {
+    defaults.push_back({"--precision", std::string(to_string(study.precision())), sequence ? "mixed precision for sequences" : ""});
+  }
+  if (unset("--optimizer")) {
+    defaults.push_back({"--optimizer", std::string(to_string(study.optimizer())), sequence ? "for sequences" : ""});
+  }
+  if (unset("--allreduce") && !options.ideal) {
+    const auto& fixed = study.coefficients().software.gradient_algorithm;
+    defaults.push_back({"--allreduce", fixed ? std::string(to_string(*fixed)) : "cheapest",
+                        fixed ? "as the measured software does" : "for every message and layout"});
+  }
+  if (!options.ideal) {
+    const bool overlaps = study.coefficients().software.overlaps_gradients && study.assumptions().overlap;
+    if (unset("--no-overlap")) {
+      defaults.push_back({"overlap", overlaps ? "yes" : "no",
+                          overlaps ? "gradients are exchanged while backward runs" : "the measured software exchanges gradients after backward"});
+    }
+    if (unset("--no-input") && unset("--input")) defaults.push_back({"--input", options.input, "read ahead while the devices compute"});
+  }
+  return defaults;
+}
+
+}  // namespace ddl

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "calibration/study.hpp"
+#include "cli/report.hpp"
+
+namespace ddl {
+
+/// The options by which every command says what is trained on what, as typed.
+struct StudyOptions {
+  std::string model = "resnet50", dataset, machine = "dgx-a100", coefficients;
+  std::string precision, optimizer, allreduce, input = "every-rank";
+  bool ideal = false, no_overlap = false, no_input = false, input_exposed = false;
+  std::optional<double> parameter_servers, sparse_density;
+};
+void add_study_options(CLI::App& command, StudyOptions& options);
+/// Throws Error, with "did you mean", on a name that is none.
+[[nodiscard]] StudySpec spec_of(const StudyOptions& options);
+
+/// Adds an option that is given or not and takes no value.
+CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& into, const std::string& description);
+
+/// Adds --format, --output and --color.
+void add_report_options(CLI::App& command, ReportOptions& options);
+
+/// Everything in force that was not asked for: option, value, and where it comes from.
+struct Default {
+  std::string option, value, reason;
+};
+[[nodiscard]] std::vector<Default> defaults_of(const CLI::App& command, const StudyOptions& options, const Study& study);
+
+/// Ends the command: `text` is none of the words that `option` takes.
+[[noreturn]] void unknown_choice(const std::string& option, const std::string& text, const std::vector<std::string_view>& known);
+
+}  // namespace ddl

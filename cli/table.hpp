@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ddl {
+
+/// A text table whose columns are as wide as their widest cell. Columns of figures are set to the right.
+class Table {
+ public:
+  enum class Align { left, right };
+  struct Column {
+    std::string heading;
+    Align align = Align::right;
+  };
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  [[nodiscard]] std::string text(std::string_view indent = "  ") const;
+  /// The same rows as CSV.
+  [[nodiscard]] std::string csv() const;
+  [[nodiscard]] bool empty() const { return rows_.empty(); }
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// Columns a text takes on a terminal: UTF-8 code points, which is right for the letters and signs we print.
+[[nodiscard]] std::size_t display_width(std::string_view text);
+/// `1 GPU`, `1,024 GPUs`.
+[[nodiscard]] std::string count_text(std::int64_t count, std::string_view thing);
+/// Breaks text into lines of at most `width` columns between words; lines after the first begin with `indent`.
+[[nodiscard]] std::string wrap_text(std::string_view text, std::size_t width, std::string_view indent);
+
+}  // namespace ddl

@@ -1,0 +1,129 @@
+#include "cli/usage_error.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
+
+namespace ddl {
+namespace {
+
+/// The command that was being parsed: what its own help would tell is the hint.
+const CLI::App& innermost(const CLI::App& program) {
+  const CLI::App* at = &program;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  return *at;
+}
+
+std::string full_name(const CLI::App& program) {
+  std::string name = program.get_name();
+  const CLI::App* at = &program;
+  while (!at->get_subcommands().empty()) {
+    at = at->get_subcommands().front();
+    name += " " + at->get_name();
+  }
+  return name;
+}
+
+std::string help_hint(const CLI::App& program) { return fmt::format("see '{} --help'", full_name(program)); }
+
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::vector<std::string> command_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* each : command.get_subcommands(nullptr)) names.push_back(each->get_name());
+  return names;
+}
+
+bool is_flag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
+
+/// Something typed that nothing expects.
+Error unexpected(const CLI::App& program, const std::string& extra) {
+  const CLI::App& command = innermost(program);
+  if (extra.starts_with("-") && extra != "-") {
+    const std::string typed = extra.substr(0, extra.find('='));
+    const auto meant = nearest(typed, std::vector<std::string>(option_names(command)));
+    return Error(fmt::format("no option is called {}", quote(typed)),
+                 meant ? fmt::format("did you mean '{}'?", *meant) : help_hint(program));
+  }
+  const std::vector<std::string> known = command_names(command);
+  if (known.empty()) return Error(fmt::format("{} was not expected", quote(extra)), help_hint(program));
+  return Error(fmt::format("no command is called {}", quote(extra)), suggest(extra, known));
+}
+
+}  // namespace
+
+void refuse_missing_values(const CLI::App& program) {
+  const CLI::App& command = innermost(program);
+  const std::vector<std::string> names = option_names(command);
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_positional() || is_flag(*option)) continue;
+    for (const std::string& value : option->results()) {
+      if (value.empty()) {
+        throw Error(fmt::format("{} is empty", option->get_name()), "give it a value, or leave it out");
+      }
+      const bool is_option = std::find(names.begin(), names.end(), value.substr(0, value.find('='))) != names.end();
+      if (is_option) {
+        throw Error(fmt::format("{} has no value: {} follows", option->get_name(), quote(value)), help_hint(program));
+      }
+    }
+  }
+}
+
+Error usage_error(const CLI::App& program, const CLI::ParseError& error) {
+  const CLI::App& command = innermost(program);
+  const std::string hint = help_hint(program);
+  try {
+    refuse_missing_values(program);
+  } catch (const Error& missing) {
+    return missing;
+  }
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0) continue;
+    if (!is_flag(*option) && option->count() > static_cast<std::size_t>(option->get_items_expected_max())) {
+      return Error(fmt::format("{} is given {} times", option->get_name(), option->count()), "give it once");
+    }
+  }
+  if (const std::vector<std::string> extras = program.remaining(true); !extras.empty()) {
+    return unexpected(program, extras.front());
+  }
+  const std::string text = error.what();
+  if (error.get_name() == "RequiredError") {
+    if (const std::vector<std::string> commands = command_names(command); !commands.empty()) {
+      return Error("a command is missing", fmt::format("one of: {}; {}", fmt::join(commands, ", "), hint));
+    }
+    for (const CLI::Option* option : command.get_options()) {
+      if (!option->get_required() || option->count() > 0) continue;
+      return Error(fmt::format("{} is missing: {}", quote(option->get_name()), option->get_description()), hint);
+    }
+  }
+  if (error.get_name() == "ExcludesError") {
+    for (const CLI::Option* option : command.get_options()) {
+      for (const CLI::Option* other : option->get_excludes()) {
+        if (option->count() == 0 || other->count() == 0) continue;
+        return Error(fmt::format("{} and {} contradict each other", option->get_name(), other->get_name()),
+                     "leave one of them out");
+      }
+    }
+  }
+  if (error.get_name() == "ArgumentMismatch") {
+    // The parser names the option at the start of its own sentence.
+    const std::string option = text.substr(0, text.find_first_of(": "));
+    if (text.ends_with("missing")) return Error(fmt::format("{} has no value", option), hint);
+    if (text.ends_with("flag override")) return Error(fmt::format("{} takes no value", option), hint);
+  }
+  return Error(text, hint);
+}
+
+}  // namespace ddl

@@ -1,0 +1,46 @@
+# ddl_embed(TARGET <target> FUNCTION <name> FOLDER <folder> FILES <file>...)
+#
+# Compiles data files into <target>: adds a source, generated when a file changes, that defines
+# `std::span<const ddl::EmbeddedFile> ddl::<name>()` (core/embedded.hpp), sorted by the files' stems.
+# <folder> is relative to the current source folder, each <file> to <folder>.
+set(DDL_EMBED_SCRIPT "${CMAKE_CURRENT_LIST_DIR}/EmbedFile.cmake")
+
+function(ddl_embed)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "TARGET;FUNCTION;FOLDER" "FILES")
+  foreach(required IN ITEMS TARGET FUNCTION FOLDER)
+    if(NOT arg_${required})
+      message(FATAL_ERROR "ddl_embed: ${required} is missing")
+    endif()
+  endforeach()
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "ddl_embed: what is '${arg_UNPARSED_ARGUMENTS}'?")
+  endif()
+
+  cmake_path(ABSOLUTE_PATH arg_FOLDER NORMALIZE OUTPUT_VARIABLE folder)
+  cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE shown_folder)
+  set(inputs "")
+  set(stems "")
+  foreach(file IN LISTS arg_FILES)
+    if(NOT EXISTS "${folder}/${file}")
+      message(FATAL_ERROR "ddl_embed: no file '${file}' in ${folder}")
+    endif()
+    cmake_path(GET file STEM LAST_ONLY stem)
+    if(stem IN_LIST stems)
+      message(FATAL_ERROR "ddl_embed: two files are named '${stem}' in ${folder}")
+    endif()
+    list(APPEND stems "${stem}")
+    list(APPEND inputs "${folder}/${file}")
+  endforeach()
+
+  set(output "${CMAKE_CURRENT_BINARY_DIR}/${arg_FUNCTION}.cpp")
+  add_custom_command(
+    OUTPUT "${output}"
+    COMMAND "${CMAKE_COMMAND}" "-DFUNCTION=${arg_FUNCTION}" "-DFOLDER=${folder}" "-DSHOWN_FOLDER=${shown_folder}"
+      "-DFILES=${arg_FILES}" "-DOUTPUT=${output}" -P "${DDL_EMBED_SCRIPT}"
+    DEPENDS ${inputs} "${DDL_EMBED_SCRIPT}"
+    COMMENT "Embedding ${shown_folder}"
+    VERBATIM)
+  target_sources(${arg_TARGET} PRIVATE "${output}")
+  # Clang reminds of the 65,536 bytes that every C++ compiler must accept; those in use accept megabytes.
+  set_source_files_properties("${output}" PROPERTIES COMPILE_OPTIONS "$<$<CXX_COMPILER_ID:Clang>:-Wno-overlength-strings>")
+endfunction()

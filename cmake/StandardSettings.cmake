@@ -1,0 +1,30 @@
+# ddl_settings: what every target of the project is compiled with, and third-party code is not.
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
+endif()
+set(CMAKE_CXX_EXTENSIONS OFF)
+# The program lies at the top of the build folder; tests/ sets its own place.
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
+
+add_library(ddl_settings INTERFACE)
+target_compile_features(ddl_settings INTERFACE cxx_std_20)
+target_include_directories(ddl_settings INTERFACE "${PROJECT_SOURCE_DIR}")
+# A fused multiply-add rounds differently: without this, the same plan has other last digits on other processors.
+target_compile_options(ddl_settings INTERFACE -ffp-contract=off)
+
+if(DDL_SANITIZE)
+  target_compile_options(ddl_settings INTERFACE
+    "-fsanitize=${DDL_SANITIZE}" -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(ddl_settings INTERFACE "-fsanitize=${DDL_SANITIZE}")
+endif()
+
+if(DDL_BUILD_FUZZERS)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "DDL_BUILD_FUZZERS needs Clang, which has libFuzzer; the compiler is ${CMAKE_CXX_COMPILER_ID}.\n"
+      "Configure with the preset 'fuzz', or with -DCMAKE_CXX_COMPILER=clang++.")
+  endif()
+  # Coverage for the fuzzers to steer by; the fuzzers' own main is linked by ddl_add_fuzzer.
+  target_compile_options(ddl_settings INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(ddl_settings INTERFACE -fsanitize=fuzzer-no-link)
+endif()

@@ -1,0 +1,25 @@
+# ddl_warnings: linked privately by every target of the project, so that no third-party source is compiled with them.
+# Errors only where a developer asks for it: a release must still build with a compiler of the future.
+
+add_library(ddl_warnings INTERFACE)
+target_compile_options(ddl_warnings INTERFACE
+  -Wall
+  -Wextra
+  -Wpedantic
+  -Wshadow
+  -Wconversion
+  -Wsign-conversion
+  -Wold-style-cast
+  -Wnon-virtual-dtor)
+
+# False alarms in the inlined code of libraries. GCC 12 sees overlapping copies in `"text" + std::string` (GCC bug 105651);
+# GCC loses sight of what is initialized, the more so with sanitizers or -O1, which clang-tidy and the sanitizers do see.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(ddl_warnings INTERFACE
+    -Wno-maybe-uninitialized
+    $<$<VERSION_LESS:${CMAKE_CXX_COMPILER_VERSION},13>:-Wno-restrict>)
+endif()
+
+if(DDL_WARNINGS_AS_ERRORS)
+  target_compile_options(ddl_warnings INTERFACE -Werror)
+endif()

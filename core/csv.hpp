@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/source_text.hpp"
+
+namespace ddl {
+
+/// A table of text cells with named columns (RFC 4180: quoted cells, doubled quotes, CRLF, line breaks inside quotes, an
+/// optional byte-order mark), whose errors are placed as `origin:line:col` with the line and a caret.
+class CsvTable {
+ public:
+  /// Refuses: an empty file, an empty or duplicate column name, a row with another number of cells than the header, a quote
+  /// that is never closed or stands inside a cell, and what is no text (SourceText). Blank lines are skipped.
+  [[nodiscard]] static CsvTable parse(std::string text, std::string origin);
+  [[nodiscard]] static CsvTable load(const std::string& path);
+
+  [[nodiscard]] std::size_t rows() const { return rows_.size(); }
+  [[nodiscard]] const std::vector<std::string>& columns() const { return columns_; }
+  [[nodiscard]] std::optional<std::size_t> find_column(std::string_view name) const;
+  /// Index of a column; an Error with "did you mean" when the file has none of that name.
+  [[nodiscard]] std::size_t column(std::string_view name) const;
+  /// Refuses, placed at its name, any column that is not among `names`, with "did you mean".
+  void only_columns(std::span<const std::string_view> names) const;
+  /// Line of the file on which a row starts, 1-based.
+  [[nodiscard]] int line(std::size_t row) const { return source_.place(rows_[row].front().offset).line; }
+
+  [[nodiscard]] const std::string& cell(std::size_t row, std::size_t column) const { return rows_[row][column].text; }
+  /// A finite number; an Error at the cell otherwise. Empty cells are nullopt.
+  [[nodiscard]] std::optional<double> number(std::size_t row, std::size_t column) const;
+  /// A positive whole number; an Error at the cell otherwise. Empty cells are nullopt.
+  [[nodiscard]] std::optional<std::int64_t> positive_integer(std::size_t row, std::size_t column) const;
+  [[noreturn]] void fail(std::size_t row, std::size_t column, const std::string& message,
+                         const std::string& hint = {}) const;
+
+ private:
+  struct Cell {
+    std::string text;
+    std::size_t offset = 0;  ///< in the source, at the opening quote of a quoted cell
+  };
+  using Row = std::vector<Cell>;
+  explicit CsvTable(SourceText source) : source_(std::move(source)) {}
+  [[nodiscard]] Row read_row(std::size_t& at) const;
+  [[nodiscard]] Cell read_quoted(std::size_t& at) const;
+  [[noreturn]] void fail_at(std::size_t offset, const std::string& message, const std::string& hint) const;
+  void set_columns(const Row& header);
+
+  SourceText source_;
+  std::size_t header_offset_ = 0;
+  std::vector<std::size_t> column_offsets_;
+  std::vector<std::string> columns_;
+  std::vector<Row> rows_;
+};
+
+/// One cell, quoted when it must be.
+[[nodiscard]] std::string csv_cell(std::string_view text);
+
+}  // namespace ddl

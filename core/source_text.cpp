@@ -1,0 +1,240 @@
+#include "core/source_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace ddl {
+namespace {
+
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+constexpr std::size_t tab_width = 4;
+constexpr std::size_t widest_line = 110;
+constexpr std::size_t longest_quote = 60;
+
+unsigned char byte_at(std::string_view text, std::size_t at) { return static_cast<unsigned char>(text[at]); }
+
+/// Bytes of the UTF-8 character at `at`: 1 to 4, or 0 where there is none (Unicode 15, table 3-7, well-formed byte
+/// sequences).
+std::size_t utf8_length(std::string_view text, std::size_t at) {
+  const unsigned char lead = byte_at(text, at);
+  if (lead < 0x80) return 1;
+  if (lead < 0xC2 || lead > 0xF4) return 0;
+  const std::size_t length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  if (at + length > text.size()) return 0;
+  // The second byte's narrower range keeps out overlong forms, surrogates and what lies behind U+10FFFF.
+  const unsigned char low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+  const unsigned char high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+  if (byte_at(text, at + 1) < low || byte_at(text, at + 1) > high) return 0;
+  for (std::size_t i = 2; i < length; ++i) {
+    if ((byte_at(text, at + i) & 0xC0U) != 0x80U) return 0;
+  }
+  return length;
+}
+
+/// Of the character at `at`, `length` bytes long. The second half is C1, which terminals obey as they obey escape sequences.
+bool is_control(std::string_view text, std::size_t at, std::size_t length) {
+  const unsigned char first = byte_at(text, at);
+  return first < 0x20 || first == 0x7F || (length == 2 && first == 0xC2 && byte_at(text, at + 1) < 0xA0);
+}
+
+std::optional<std::size_t> find_non_text(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8_length(text, at);
+    if (length == 0) return at;
+    const char c = text[at];
+    const bool line_break = c == '\n' || (c == '\r' && at + 1 < text.size() && text[at + 1] == '\n');
+    if (length == 1 && is_control(text, at, length) && c != '\t' && !line_break) return at;
+    at += length;
+  }
+  return std::nullopt;
+}
+
+/// What the terminal shows of a text: one entry per column.
+std::vector<std::string> shown_columns(std::string_view text) {
+  std::vector<std::string> columns;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8_length(text, at);
+    if (text[at] == '\t') {
+      columns.insert(columns.end(), tab_width, " ");
+    } else if (length == 0 || is_control(text, at, length)) {
+      columns.emplace_back("?");
+    } else {
+      columns.emplace_back(text.substr(at, length));
+    }
+    at += std::max<std::size_t>(length, 1);
+  }
+  return columns;
+}
+
+std::string shown(std::string_view text) { return fmt::format("{}", fmt::join(shown_columns(text), "")); }
+
+/// The line and the caret, both cut to a window around it.
+std::string excerpt(std::string_view line, std::size_t caret_byte) {
+  caret_byte = std::min(caret_byte, line.size());
+  // Cut by bytes first, so that a file of one huge line costs no more than another. What this may split is never shown: a
+  // column has at most four bytes.
+  const std::size_t reach = 8 * widest_line;
+  const std::size_t from = caret_byte > reach ? caret_byte - reach : 0;
+  const std::vector<std::string> before = shown_columns(line.substr(from, caret_byte - from));
+  const std::vector<std::string> after = shown_columns(line.substr(caret_byte, reach));
+
+  std::size_t first = 0;
+  std::size_t last = after.size();
+  if (before.size() + after.size() > widest_line) {
+    const std::size_t kept_before = std::min(before.size(), widest_line - std::min(after.size(), widest_line / 3));
+    first = before.size() - kept_before;
+    last = std::min(after.size(), widest_line - kept_before);
+  }
+  const std::string_view left = first > 0 ? "..." : "";
+  const std::string_view right = last < after.size() ? "..." : "";
+  return fmt::format("  {}{}{}{}\n  {:{}}^", left,
+                     fmt::join(before.begin() + static_cast<std::ptrdiff_t>(first), before.end(), ""),
+                     fmt::join(after.begin(), after.begin() + static_cast<std::ptrdiff_t>(last), ""), right, "",
+                     left.size() + before.size() - first);
+}
+
+[[noreturn]] void fail_to(std::string_view verb, const std::string& path, int reason) {
+  throw Error(fmt::format("cannot {} {}: {}", verb, quote(path), std::generic_category().message(reason)));
+}
+
+/// An open file of the operating system, closed at the end of its scope.
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int number) : number_(number) {}
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  ~FileDescriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  [[nodiscard]] int number() const { return number_; }
+  [[nodiscard]] bool is_open() const { return number_ >= 0; }
+
+ private:
+  int number_;
+};
+
+/// 0, or the reason why not everything was written.
+int write_all(int file, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(file, content.data(), content.size());
+    if (written < 0 && errno != EINTR) return errno;
+    if (written > 0) content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+/// A name in the same folder, since only within one file system is renaming a single step.
+std::string temporary_name(const std::filesystem::path& beside) {
+  static std::atomic<unsigned> count{0};
+  return (beside.parent_path() / fmt::format(".ddl-oracle-{}-{}.tmp", ::getpid(), count++)).string();
+}
+
+}  // namespace
+
+std::string placed_message(std::string_view origin, int line, int column, std::string_view message,
+                           std::string_view line_text) {
+  std::string result = fmt::format("{}:{}:{}: {}", shown(origin), line, column, shown(message));
+  if (line_text.find_first_not_of(" \t\r") != std::string_view::npos) {
+    result += '\n';
+    result += excerpt(line_text, static_cast<std::size_t>(std::max(column, 1) - 1));
+  }
+  return result;
+}
+
+std::string quote(std::string_view text) {
+  std::vector<std::string> columns = shown_columns(text.substr(0, 4 * longest_quote));
+  if (columns.size() > longest_quote) {
+    columns.resize(longest_quote);
+    columns.emplace_back("...");
+  }
+  return fmt::format("'{}'", fmt::join(columns, ""));
+}
+
+SourceText::SourceText(std::string text, std::string origin) : text_(std::move(text)), origin_(std::move(origin)) {
+  if (text_.starts_with(byte_order_mark)) text_.erase(0, byte_order_mark.size());
+  line_starts_.push_back(0);
+  for (std::size_t at = text_.find('\n'); at != std::string::npos; at = text_.find('\n', at + 1))
+    line_starts_.push_back(at + 1);
+  if (const auto bad = find_non_text(text_)) {
+    throw error(*bad, fmt::format("not a text file: byte 0x{:02X} does not occur in UTF-8 text", byte_at(text_, *bad)),
+                "save it as UTF-8 text");
+  }
+}
+
+SourceText::Place SourceText::place(std::size_t offset) const {
+  offset = std::min(offset, text_.size());
+  const auto next_line = std::upper_bound(line_starts_.begin(), line_starts_.end(), offset);
+  return {.line = static_cast<int>(next_line - line_starts_.begin()),
+          .column = static_cast<int>(offset - *(next_line - 1)) + 1};
+}
+
+Error SourceText::error(std::size_t offset, std::string_view message, std::string hint) const {
+  const Place where = place(offset);
+  const std::size_t start = line_starts_[static_cast<std::size_t>(where.line - 1)];
+  std::string_view line = std::string_view(text_).substr(start, text_.find('\n', start) - start);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return Error(placed_message(origin_, where.line, where.column, message, line), std::move(hint));
+}
+
+std::string read_file(const std::string& path, std::size_t max_bytes) {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.is_open()) fail_to("read", path, errno);
+  std::string content;
+  std::array<char, 65536> block{};
+  while (true) {
+    const ssize_t count = ::read(file.number(), block.data(), block.size());
+    if (count == 0) return content;
+    if (count < 0) {
+      if (errno == EINTR) continue;
+      fail_to("read", path, errno);
+    }
+    content.append(block.data(), static_cast<std::size_t>(count));
+    if (content.size() > max_bytes) {
+      throw Error(
+          fmt::format("cannot read {}: it is longer than {} MiB", quote(path), static_cast<double>(max_bytes) / 0x1p20));
+    }
+  }
+}
+
+void write_file(const std::string& path, std::string_view content) {
+  struct stat existing {};
+  const bool exists = ::stat(path.c_str(), &existing) == 0;
+  if (exists && S_ISDIR(existing.st_mode)) fail_to("write", path, EISDIR);
+  if (exists && !S_ISREG(existing.st_mode)) {
+    const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!file.is_open()) fail_to("write", path, errno);
+    if (const int reason = write_all(file.number(), content)) fail_to("write", path, reason);
+    return;
+  }
+
+  // A link stays a link: what it points at is replaced.
+  std::error_code unresolved;
+  std::filesystem::path target = exists ? std::filesystem::canonical(path, unresolved) : std::filesystem::path(path);
+  if (unresolved) fail_to("write", path, unresolved.value());
+  const std::string temporary = temporary_name(target);
+  int reason = 0;
+  {
+    const FileDescriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (!file.is_open()) fail_to("write", path, errno);
+    reason = write_all(file.number(), content);
+    if (reason == 0 && exists && ::fchmod(file.number(), existing.st_mode & 07777U) != 0) reason = errno;
+  }
+  if (reason == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) reason = errno;
+  if (reason != 0) {
+    ::unlink(temporary.c_str());
+    fail_to("write", path, reason);
+  }
+}
+
+}  // namespace ddl

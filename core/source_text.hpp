@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+
+namespace ddl {
+
+/// `origin:line:col: message`, then the line and a caret under the column: the one form of every error about a text.
+/// `line` and `column` are 1-based; columns count bytes, the caret is aligned for tabs and UTF-8; a very long line is cut
+/// around the caret; control characters are shown as '?'. Neither `message` nor `line_text` has a line break; a blank line
+/// is not printed.
+[[nodiscard]] std::string placed_message(std::string_view origin, int line, int column, std::string_view message,
+                                         std::string_view line_text);
+
+/// The user's text for a message: in 'quotes', on one line, control characters shown as '?', cut when it is long.
+[[nodiscard]] std::string quote(std::string_view text);
+
+/// The text of one input file, which turns a byte offset into a place that a person can find.
+class SourceText {
+ public:
+  /// Drops a byte-order mark. Refuses, placed at the first bad byte, what is no text: invalid UTF-8, NUL and the other
+  /// control characters but tab and line break, a carriage return without a line feed.
+  SourceText(std::string text, std::string origin);
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] const std::string& origin() const { return origin_; }
+
+  struct Place {
+    int line = 1;    ///< 1-based
+    int column = 1;  ///< 1-based, in bytes
+  };
+  /// An offset behind the end is the end.
+  [[nodiscard]] Place place(std::size_t offset) const;
+  /// An error placed at the byte `offset`, for the caller to throw.
+  [[nodiscard]] Error error(std::size_t offset, std::string_view message, std::string hint = {}) const;
+
+ private:
+  std::string text_;
+  std::string origin_;
+  std::vector<std::size_t> line_starts_;
+};
+
+/// The whole file as bytes; an Error naming `path` and the reason when it cannot be read (missing, directory, permission)
+/// or is longer than `max_bytes`.
+[[nodiscard]] std::string read_file(const std::string& path, std::size_t max_bytes = std::size_t{256} << 20U);
+
+/// Writes completely or not at all: the content goes to a temporary file beside `path`, which is renamed over it. What is no
+/// regular file (`/dev/stdout`, a pipe) is written to directly. An Error naming the path and the reason when it cannot be
+/// written.
+void write_file(const std::string& path, std::string_view content);
+
+}  // namespace ddl

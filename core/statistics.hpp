@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace ddl {
+
+/// Arithmetic mean; 0 for an empty span.
+[[nodiscard]] double mean(std::span<const double> values);
+/// Middle value (mean of the two middle ones); 0 for an empty span.
+[[nodiscard]] double median(std::span<const double> values);
+
+/// Pair counts behind Kendall's τ-b of two equally long series, so that several groups can be pooled before dividing.
+struct KendallCounts {
+  std::int64_t concordant = 0;
+  std::int64_t discordant = 0;
+  std::int64_t ties_first = 0;   ///< pairs tied in the first series only
+  std::int64_t ties_second = 0;  ///< pairs tied in the second series only
+  KendallCounts& operator+=(const KendallCounts& other);
+};
+[[nodiscard]] KendallCounts kendall_counts(std::span<const double> first, std::span<const double> second);
+/// τ-b = (C − D) / sqrt((C + D + T1)(C + D + T2)) (Kendall, "The treatment of ties in ranking problems", Biometrika 1945);
+/// NaN when a factor is zero.
+[[nodiscard]] double kendall_tau_b(const KendallCounts& counts);
+
+}  // namespace ddl

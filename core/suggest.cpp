@@ -1,0 +1,93 @@
+#include "core/suggest.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace ddl {
+namespace {
+
+constexpr std::size_t longest_list = 12;
+
+std::string lower_case(std::string_view word) {
+  std::string lowered(word);
+  for (char& c : lowered) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lowered;
+}
+
+template <class Name>
+std::optional<std::string> nearest_of(std::string_view word, std::span<const Name> known) {
+  const std::size_t limit = std::min(std::max<std::size_t>(word.size() / 3, 1), std::max<std::size_t>(word.size(), 1) - 1);
+  const std::string lowered = lower_case(word);
+  std::optional<std::string> best;
+  std::pair<int, int> best_distance;
+  for (const std::string_view candidate : known) {
+    // Two words differ at least by their difference in length: long ones need not be compared.
+    if (std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size()) > limit) continue;
+    const int distance = edit_distance(lowered, lower_case(candidate));
+    if (distance > static_cast<int>(limit)) continue;
+    const std::pair with_case(distance, edit_distance(word, candidate));
+    if (!best || with_case < best_distance) {
+      best = candidate;
+      best_distance = with_case;
+    }
+  }
+  return best;
+}
+
+template <class Name>
+std::string suggest_among(std::string_view word, std::span<const Name> known) {
+  if (const auto meant = nearest_of(word, known)) return fmt::format("did you mean '{}'?", *meant);
+  if (known.empty()) return {};
+  const auto listed = known.first(std::min(known.size(), longest_list));
+  return fmt::format("known: {}{}", fmt::join(listed, ", "), known.size() > listed.size() ? ", ..." : "");
+}
+
+}  // namespace
+
+// Lowrance and Wagner, "An Extension of the String-to-String Correction Problem", J. ACM 22 (1975), with all costs 1.
+int edit_distance(std::string_view a, std::string_view b) {
+  const std::size_t width = b.size() + 2;
+  const int infinite = static_cast<int>(a.size() + b.size());
+  // cost[(i + 1) * width + j + 1] is the distance of the first i letters of `a` from the first j of `b`; row and column 0
+  // are a rim of infinite cost, on which a letter "last seen nowhere" lands.
+  std::vector<int> cost((a.size() + 2) * width, infinite);
+  for (std::size_t i = 0; i <= a.size(); ++i) cost[(i + 1) * width + 1] = static_cast<int>(i);
+  for (std::size_t j = 0; j <= b.size(); ++j) cost[width + j + 1] = static_cast<int>(j);
+
+  std::array<std::size_t, 256> last_row_of{};  // where a letter of `b` stood last in `a`, 1-based; 0 for nowhere
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t last_match = 0;  // where the letter a[i] stood last in `b`, 1-based
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t row = last_row_of[static_cast<unsigned char>(b[j - 1])];
+      const std::size_t column = last_match;
+      const bool same = a[i - 1] == b[j - 1];
+      if (same) last_match = j;
+      const int replaced = cost[i * width + j] + (same ? 0 : 1);
+      const int inserted = cost[(i + 1) * width + j] + 1;
+      const int removed = cost[i * width + j + 1] + 1;
+      const int exchanged = cost[row * width + column] + static_cast<int>((i - row - 1) + 1 + (j - column - 1));
+      cost[(i + 1) * width + j + 1] = std::min({replaced, inserted, removed, exchanged});
+    }
+    last_row_of[static_cast<unsigned char>(a[i - 1])] = i;
+  }
+  return cost.back();
+}
+
+std::optional<std::string> nearest(std::string_view word, std::span<const std::string_view> known) {
+  return nearest_of(word, known);
+}
+std::optional<std::string> nearest(std::string_view word, std::span<const std::string> known) {
+  return nearest_of(word, known);
+}
+
+std::string suggest(std::string_view word, std::span<const std::string_view> known) { return suggest_among(word, known); }
+std::string suggest(std::string_view word, std::span<const std::string> known) { return suggest_among(word, known); }
+
+}  // namespace ddl

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/quantity.hpp"
+
+namespace ddl {
+
+/// Why a text is not the quantity it should be, in words, with a hint; a value, because readers place it differently.
+struct UnitProblem {
+  std::string message;
+  std::string hint;
+};
+
+/// A number followed by a unit: `80 GiB`, `5us`, `900 GB/s`, `100 Gb/s` (b is bits), `15.7 TFLOP/s`. Prefixes: k M G T P are
+/// powers of 1000, Ki Mi Gi Ti Pi of 1024; case matters. Refused: no unit, an unknown unit (with "did you mean" for wrong
+/// case or another dimension), negative, nan, inf, overflow, and anything after the unit.
+/// Returns the quantity, or sets `problem` and returns nothing.
+template <class Q>
+[[nodiscard]] std::optional<Q> parse_quantity(std::string_view text, UnitProblem& problem);
+
+extern template std::optional<Bytes> parse_quantity<Bytes>(std::string_view, UnitProblem&);
+extern template std::optional<Seconds> parse_quantity<Seconds>(std::string_view, UnitProblem&);
+extern template std::optional<Bandwidth> parse_quantity<Bandwidth>(std::string_view, UnitProblem&);
+extern template std::optional<FlopRate> parse_quantity<FlopRate>(std::string_view, UnitProblem&);
+
+/// Text that parse_quantity reads back to exactly the same value (parse∘print = identity), with the largest unit that
+/// keeps the number at least 1: `16 GiB`, `1.5 GB`, `3.2 us`.
+[[nodiscard]] std::string print_quantity(Bytes value);
+[[nodiscard]] std::string print_quantity(Seconds value);
+[[nodiscard]] std::string print_quantity(Bandwidth value);
+[[nodiscard]] std::string print_quantity(FlopRate value);
+
+/// Three significant digits for people: `12.9 GiB`, `231 ms`, `4 min 12 s`, `2 h 05 min`, `34.1 d`.
+[[nodiscard]] std::string humanize(Bytes value);
+[[nodiscard]] std::string humanize(Seconds value);
+[[nodiscard]] std::string humanize(Bandwidth value);
+[[nodiscard]] std::string humanize(FlopRate value);
+[[nodiscard]] std::string humanize(Flops value);
+/// `1,281,167`
+[[nodiscard]] std::string with_thousands(std::int64_t value);
+
+}  // namespace ddl

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/quantity.hpp"
+
+namespace ddl {
+
+/// One node of a strict YAML file that knows its place, so that everything wrong with it can be said as
+/// `origin:line:col: message`, the line, a caret, and a hint. Cheap to copy; keeps the whole document alive.
+///
+/// Every accessor throws ddl::Error placed at the node when the node is not what was asked for.
+class YamlNode {
+ public:
+  /// Parses `text`; `origin` is the file name printed in errors. Refuses: syntax errors, an empty document, more than one
+  /// document, duplicate keys, keys that are no text or have no `:`, anchors, aliases and tags, bytes that are not UTF-8
+  /// text, nesting deeper than `max_depth`, text longer than `max_bytes`.
+  [[nodiscard]] static YamlNode parse(std::string text, std::string origin);
+  /// Reads and parses a file; an unreadable path, a directory, or a file that is too long is an Error naming the path.
+  [[nodiscard]] static YamlNode load(const std::string& path);
+
+  static constexpr int max_depth = 64;
+  static constexpr std::size_t max_bytes = 16U << 20U;
+
+  [[nodiscard]] bool is_map() const;
+  [[nodiscard]] bool is_sequence() const;
+  [[nodiscard]] bool is_scalar() const;
+  /// A key with no value, or `null`, or `~`.
+  [[nodiscard]] bool is_null() const;
+  /// "map", "list", "text", "nothing": for messages.
+  [[nodiscard]] std::string_view kind() const;
+
+  /// The value of `key`; an Error placed at this map when it is missing.
+  [[nodiscard]] YamlNode at(std::string_view key) const;
+  [[nodiscard]] std::optional<YamlNode> find(std::string_view key) const;
+  /// Refuses, placed at the key, any key of this map that is not among `keys`, with "did you mean".
+  void only_keys(std::span<const std::string_view> keys) const;
+  void only_keys(std::initializer_list<std::string_view> keys) const { only_keys(std::span(keys.begin(), keys.size())); }
+  void only_keys(const std::vector<std::string_view>& keys) const { only_keys(std::span(keys)); }
+  /// Keys (each a node of its own, so that errors can point at it) and values, in file order.
+  [[nodiscard]] std::vector<std::pair<YamlNode, YamlNode>> entries() const;
+  /// Elements of a list, in order.
+  [[nodiscard]] std::vector<YamlNode> items() const;
+
+  [[nodiscard]] std::string text() const;  ///< any scalar as written, quotes and escapes resolved; an Error when empty
+  // A number or a yes/no in quotes is text, and refused as such.
+  [[nodiscard]] bool boolean() const;  ///< yes/no/true/false
+  /// A whole number in [low, high]; no unit, no fraction, no overflow.
+  [[nodiscard]] std::int64_t integer(std::int64_t low = std::numeric_limits<std::int64_t>::min(),
+                                     std::int64_t high = std::numeric_limits<std::int64_t>::max()) const;
+  /// A finite number in [low, high]; no unit.
+  [[nodiscard]] double number(double low = std::numeric_limits<double>::lowest(),
+                              double high = std::numeric_limits<double>::max()) const;
+  // Quantities need their unit in the file (`900 GB/s`, `5 us`, `80 GiB`, `15.7 TFLOP/s`); a unit-less, negative, or
+  // non-finite one is refused. Zero is allowed where `allow_zero`.
+  [[nodiscard]] Bytes bytes(bool allow_zero = false) const;
+  [[nodiscard]] Seconds seconds(bool allow_zero = false) const;
+  [[nodiscard]] Bandwidth bandwidth() const;
+  [[nodiscard]] FlopRate flop_rate() const;
+
+  // Of the first letter, quote or bracket of the value; of its key or its dash where there is no value.
+  [[nodiscard]] int line() const;    ///< 1-based
+  [[nodiscard]] int column() const;  ///< 1-based, in bytes
+  [[nodiscard]] const std::string& origin() const;
+  /// Ends the command with an error placed at this node.
+  [[noreturn]] void fail(const std::string& message, const std::string& hint = {}) const;
+
+ private:
+  struct Document;
+  struct Element;
+  class Builder;
+  YamlNode(std::shared_ptr<const Document> document, const Element* element)
+      : document_(std::move(document)), element_(element) {}
+  [[nodiscard]] YamlNode at_element(const Element& element) const { return {document_, &element}; }
+  void require(bool met, std::string_view expected) const;
+  [[nodiscard]] const Element* find_value(std::string_view key) const;
+  [[nodiscard]] const std::string& unquoted(std::string_view expected) const;
+  template <class Q>
+  [[nodiscard]] Q quantity(std::string_view expected, bool allow_zero) const;
+
+  std::shared_ptr<const Document> document_;
+  const Element* element_;
+};
+
+}  // namespace ddl

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <optional>
+
+#include "core/quantity.hpp"
+#include "estimator/collective.hpp"
+
+namespace ddl {
+
+/// How samples reach the ranks of one split group: one leader reads and scatters, or every rank reads for itself.
+enum class InputMode { leader, every_rank };
+
+/// Which effects the estimate takes into account. The defaults are the physical model; ideal_assumptions() is the projection
+/// of [ParaDL, Table III].
+struct Assumptions {
+  bool linear_kernels = false;     ///< a layer split in p takes 1/p of its time, replicated layers included
+  bool contention = true;          ///< φ: flows of one phase share the links they meet on
+  bool host_staging = true;        ///< exchanges of the measured software that go through the host are priced so
+  bool overlap = true;             ///< gradient exchange runs beside backward where the software does that
+  bool last_layer_exchange = true;  ///< filter and channel exchange the last layer's output too
+  bool slot_pipeline = false;      ///< every slot of a pipeline is as long as the longest stage
+  bool ring_only = false;          ///< every collective is one flat ring
+  bool optimizer_slots = true;     ///< memory counts the optimizer's state
+  /// γ of 2γδ Σ(B(|x|+|y|)+|w|): set, memory is that formula; unset, it is what backward keeps.
+  std::optional<double> memory_reuse;
+  /// The same algorithm for every gradient exchange, when the user asks for one.
+  std::optional<AllreduceAlgorithm> allreduce;
+  double parameter_servers = 1;    ///< s of the parameter server
+  double sparse_density = 0.01;    ///< share of the gradients a sparse Allreduce sends
+  SecondsPerByte add{};            ///< cost of adding one byte into a partial sum
+  bool include_input = true;       ///< reading and staging of samples
+  bool input_overlapped = true;
+  InputMode input_mode = InputMode::every_rank;
+};
+
+/// One α/β level at a time, linear kernels, no overlap, no penalties: [ParaDL, Table III].
+[[nodiscard]] inline Assumptions ideal_assumptions() {
+  Assumptions ideal;
+  ideal.linear_kernels = true;
+  ideal.contention = false;
+  ideal.host_staging = false;
+  ideal.overlap = false;
+  ideal.last_layer_exchange = false;
+  ideal.slot_pipeline = true;
+  ideal.ring_only = true;
+  ideal.optimizer_slots = false;
+  ideal.memory_reuse = 1.0;
+  ideal.include_input = false;
+  return ideal;
+}
+
+}  // namespace ddl

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cmath>
+
+namespace ddl {
+
+/// ⌈log2 P⌉: rounds in which pairing can join P ranks. Exact, because the exponent of a double is.
+[[nodiscard]] inline double log2_rounds(double ranks) {
+  int exponent = 0;
+  const double fraction = std::frexp(ranks, &exponent);  // ranks = fraction · 2^exponent, 0.5 ≤ fraction < 1
+  return fraction == 0.5 ? exponent - 1 : exponent;
+}
+
+}  // namespace ddl

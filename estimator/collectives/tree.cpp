@@ -1,0 +1,18 @@
+#include "estimator/collective.hpp"
+#include "estimator/collectives/rounds.hpp"
+
+namespace ddl {
+
+// (α + mβ)⌈log2 P⌉. [BH18] §2: every round doubles the number of ranks that hold the message.
+Seconds tree_broadcast_time(Bytes message, double ranks, const Link& link) {
+  if (ranks <= 1) return {};
+  return log2_rounds(ranks) * (link.alpha + message * link.beta);
+}
+
+// 2(α + mβ)⌈log2 P⌉ + mc⌈log2 P⌉. [BH18] §2: up the tree, adding the whole vector each round, and down again.
+Seconds tree_allreduce_time(Bytes message, double ranks, const Link& link) {
+  if (ranks <= 1) return {};
+  return 2.0 * tree_broadcast_time(message, ranks, link) + log2_rounds(ranks) * (message * link.add);
+}
+
+}  // namespace ddl

@@ -1,0 +1,391 @@
+#include "estimator/estimate.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "estimator/pipeline.hpp"
+#include "estimator/strategies/spatial.hpp"
+#include "estimator/strategy.hpp"
+
+namespace ddl {
+namespace {
+
+/// Bytes of one bucket of gradients that is exchanged as soon as it is complete: PyTorch's DistributedDataParallel takes
+/// 25 MiB (its `bucket_cap_mb`) [Li et al., VLDB 2020].
+constexpr Bytes gradient_bucket = 25_MiB;
+
+Seconds not_below_zero(Seconds time) { return max(time, Seconds{}); }
+
+/// Gradient exchange of one stage: one fused message, or what ZeRO does in its place.
+struct GradientExchange {
+  Seconds time{};
+  AllreduceAlgorithm algorithm = AllreduceAlgorithm::ring;
+};
+
+GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges, double parameters) {
+  constexpr Family replicas = family_bit(Axis::data) | family_bit(Axis::spatial);
+  const Bytes message(parameters * item_bytes(plan.precision));
+  if (parameters <= 0 || plan.data * degree(plan, Axis::spatial) == 1) return {};
+  if (plan.zero_stage == 0) {
+    const ExchangePrices::Choice choice = exchanges.allreduce(message, replicas, Purpose::gradient);
+    return {choice.time, choice.algorithm};
+  }
+  // ZeRO-1 and -2: gradients are reduce-scattered, updated weights gathered: the volume of an Allreduce. ZeRO-3 gathers the
+  // weights before forward and again before backward of every micro-batch [Rajbhandari et al., SC'20].
+  const Seconds scatter = exchanges.price(Collective::reduce_scatter, message, replicas, Purpose::gradient);
+  const Seconds gather = exchanges.price(Collective::allgather, message, replicas, Purpose::gradient);
+  const double gathers = plan.zero_stage == 3 ? 2.0 * static_cast<double>(plan.micro_batches) : 1.0;
+  return {scatter + gather * gathers, AllreduceAlgorithm::ring};
+}
+
+/// What of an exchange backward cannot hide: at least the last bucket, which is complete only when backward is.
+Seconds exposed(Seconds exchange, Seconds backward, Bytes message) {
+  const double buckets = std::max(1.0, std::ceil(message / gradient_bucket));
+  return max(exchange / buckets, exchange - backward * ((buckets - 1) / buckets));
+}
+
+/// At most what one device sends per second, whichever way an exchange takes.
+double fastest_link(const Machine& machine) {
+  double fastest = machine.host ? machine.host->bandwidth.value() : 0.0;
+  for (const LinkLevel& level : machine.levels) fastest = std::max(fastest, level.bandwidth.value() * level.rails);
+  return fastest;
+}
+
+/// A group must pass at least (1−1/p) of a vector over the links of a device and, where links are shared, (1−1/n) of it over
+/// the rails between the n nodes that it takes.
+Seconds moving_bound(const Job& job, double bytes, double group) {
+  const auto& levels = job.machine.levels;
+  double seconds = bytes * (1.0 - 1.0 / group) / fastest_link(job.machine);
+  const double nodes = group / job.machine.devices_per_node();
+  if (nodes > 1 && levels.size() > 1 && job.assumptions.contention) {
+    seconds = std::max(seconds, bytes * (1.0 - 1.0 / nodes) / (levels[1].bandwidth.value() * levels[1].rails));
+  }
+  return Seconds(seconds);
+}
+
+}  // namespace
+
+Estimator::Estimator(const Job& job) : job_(job) {
+  for (const LayerTimes& layer : job.kernels.serial()) {
+    serial_per_sample_ += layer.forward + layer.backward;
+    serial_update_ += layer.update;
+  }
+  for (const int layer : job.facts.matrix) {
+    if (layer == job.facts.last_matrix || layer == job.facts.first_matrix) continue;
+    const auto index = static_cast<std::size_t>(layer);
+    const Layer& at = job.facts.model->layers[index];
+    const auto input = static_cast<double>(at.input_shapes.front().items());
+    const auto output = static_cast<double>(at.output_shape.items());
+    split_layers_ += 1;
+    split_inputs_ += input;
+    split_outputs_ += output;
+    const bool grouped = job.facts.divisible[index].channel_units > 0 || at.operation->type() == "embedding";
+    if (!grouped) {
+      channel_inputs_ += input;
+      channel_outputs_ += output;
+    }
+    switch (job.facts.tensor_role[index]) {
+      case TensorRole::column: tensor_items_ += job.facts.sends_input_gradient[index] ? 2.0 * input : 0.0; break;
+      case TensorRole::row: tensor_items_ += 2.0 * output; break;
+      case TensorRole::lone: tensor_items_ += output; break;
+      default: break;
+    }
+    smallest_tensor_units_ = std::min(smallest_tensor_units_, job.facts.tensor_units[index]);
+  }
+}
+
+Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) const {
+  const auto key = std::pair(samples, stage_count);
+  const auto known = whole_times_.find(key);
+  if (known != whole_times_.end()) return known->second;
+
+  const Model& model = *job_.facts.model;
+  std::vector<Seconds>& sums = whole_[samples];
+  if (sums.empty()) {
+    const bool given = job_.assumptions.linear_kernels || job_.kernels.origin() == PriceOrigin::given;
+    struct Times {
+      Seconds weights{}, data{};
+    };
+    std::vector<std::optional<Times>> classes(static_cast<std::size_t>(model.shape_classes));
+    sums.resize(model.layers.size() + 1);
+    for (std::size_t i = 0; i < model.layers.size(); ++i) {
+      const Layer& layer = model.layers[i];
+      const LayerTimes& serial = job_.kernels.serial()[i];
+      const auto time = [&](Pass pass) {
+        return job_.kernels.kernel_time(layer.operation->work(pass, layer.input_shapes, layer.output_shape), samples);
+      };
+      Seconds own = (serial.forward + serial.backward) * samples;
+      if (!given) {
+        std::optional<Times>& times = classes[static_cast<std::size_t>(layer.shape_class)];
+        if (!times) times = Times{time(Pass::forward) + time(Pass::backward_weight), time(Pass::backward_data)};
+        own = times->weights;
+        if (job_.facts.needs_input_gradient[i]) own += times->data;
+      }
+      sums[i + 1] = sums[i] + own;
+    }
+  }
+  WholeTime times{sums.back(), Seconds{}};
+  const std::vector<int>& firsts = stages(stage_count);
+  for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
+    times.longest =
+        max(times.longest, sums[static_cast<std::size_t>(firsts[stage + 1])] - sums[static_cast<std::size_t>(firsts[stage])]);
+  }
+  return whole_times_.emplace(key, times).first->second;
+}
+
+Estimator::SpatialTraffic Estimator::spatial_traffic(const Plan& plan) const {
+  const auto known = spatial_.find(plan.spatial);
+  if (known != spatial_.end()) return known->second;
+  SpatialTraffic traffic;
+  Plan alone;
+  alone.spatial = plan.spatial;
+  ShardContext context{job_.facts, alone, job_.assumptions, 0, spatial_end(job_.facts, alone, job_.coefficients.software)};
+  LayerShard shard;
+  for (context.layer = 0; context.index() < job_.facts.model->layers.size(); ++context.layer) {
+    shard_layer(context, shard);
+    for (const Exchange& exchange : shard.exchanges) {
+      if (exchange.purpose != Purpose::halo) continue;
+      if (exchange.operation == Collective::point_to_point) {
+        traffic.messages += exchange.messages;
+        traffic.halo_items += exchange.items * exchange.messages;
+      } else {
+        traffic.gathered_items += exchange.items;
+      }
+    }
+  }
+  return spatial_.emplace(plan.spatial, traffic).first->second;
+}
+
+const std::vector<int>& Estimator::stages(int count) const {
+  const auto known = stages_.find(count);
+  if (known != stages_.end()) return known->second;
+  return stages_.emplace(count, balanced_stages(job_.facts, job_.kernels.serial(), count)).first->second;
+}
+
+const LayerCostTable& Estimator::table(const Plan& plan) const {
+  Plan key = plan;
+  key.zero_stage = 0;
+  key.recompute = Recompute::none;
+  key.schedule = Schedule::gpipe;
+  key.placement = all_axes;
+  if (!table_ || !(key == table_plan_)) {
+    int end = -1;
+    if (degree(plan, Axis::spatial) > 1) {
+      auto known = spatial_ends_.find(plan.spatial);
+      if (known == spatial_ends_.end()) {
+        known = spatial_ends_.emplace(plan.spatial, spatial_end(job_.facts, plan, job_.coefficients.software)).first;
+      }
+      end = known->second;
+    }
+    auto kinds = kinds_.find(end);
+    if (kinds == kinds_.end()) kinds = kinds_.emplace(end, layer_kinds(job_.facts, job_.kernels.serial(), end)).first;
+    table_ = std::make_unique<LayerCostTable>(job_, plan, kinds->second);
+    table_plan_ = key;
+    table_placement_ = plan.placement;
+  } else if (plan.placement != table_placement_) {
+    table_->place(plan.placement);
+    table_placement_ = plan.placement;
+  }
+  return *table_;
+}
+
+Limits Estimator::limits(const Plan& plan) const {
+  Limits limits = limits_of({job_.facts, plan, job_.coefficients.software});
+  if (devices(plan) > job_.machine.devices()) {
+    limits.add({Limit::Kind::devices, static_cast<double>(devices(plan)), static_cast<double>(job_.machine.devices()), -1});
+  }
+  return limits;
+}
+
+Estimate Estimator::estimate(const Plan& plan) const {
+  Estimate result;
+  result.plan = plan;
+  result.limits = limits(plan);
+  const std::vector<int>& firsts = stages(plan.layer);
+  if (!result.limits.empty() || firsts.empty()) return result;
+
+  const Assumptions& assumptions = job_.assumptions;
+  const LayerCostTable& costs = table(plan);
+  const double micro_batches = static_cast<double>(plan.micro_batches);
+  const bool recomputes = plan.recompute == Recompute::full;
+  const double replicas = static_cast<double>(plan.data) * degree(plan, Axis::spatial);
+  const bool overlaps = assumptions.overlap && job_.coefficients.software.overlaps_gradients;
+
+  Seconds longest{}, all{}, longest_forward{}, longest_backward{}, longest_kernels{}, all_kernels{};
+  LayerCosts busiest;
+  for (int stage = 0; stage < plan.layer; ++stage) {
+    const int first = firsts[static_cast<std::size_t>(stage)];
+    const int last = firsts[static_cast<std::size_t>(stage) + 1];
+    LayerCosts own = costs.between(first, last);
+    if (recomputes) {
+      own.backward += own.forward;
+      own.exchange_backward += own.exchange_forward;
+      own.halo_backward += own.halo_forward;
+    }
+    const Seconds kernels = own.forward + own.backward;
+    const Seconds time = kernels + own.exchange_forward + own.exchange_backward + own.halo_forward + own.halo_backward;
+    all += time;
+    all_kernels += kernels;
+    longest_forward = max(longest_forward, own.forward);
+    longest_backward = max(longest_backward, own.backward);
+    longest_kernels = max(longest_kernels, kernels);
+    if (time > longest || stage == 0) {
+      longest = time;
+      busiest = own;
+    }
+    // Stages exchange and update at the same time, so the slowest counts.
+    const double shard = plan.zero_stage >= 1 ? replicas : 1.0;
+    result.time.weight_update = max(result.time.weight_update, not_below_zero(own.update / shard));
+    const GradientExchange exchange = gradient_exchange(plan, costs.exchanges(), own.gradient_parameters);
+    Seconds shown = exchange.time;
+    if (overlaps) {
+      shown = exposed(exchange.time, own.backward, Bytes(own.gradient_parameters * item_bytes(plan.precision)));
+    }
+    if (shown >= result.time.gradient_exchange) {
+      result.time.gradient_exchange = shown;
+      result.hidden_exchange = exchange.time - shown;
+      result.gradient_algorithm = exchange.algorithm;
+    }
+    const MemoryBreakdown memory = stage_memory(job_, plan, costs, stage, first, last);
+    if (stage == 0 || memory.total() > result.memory.total()) result.memory = memory;
+    if (stage > 0) {
+      // Each slot of the pipeline sends one micro-batch on and one gradient back: 2(p+S−2) slots [ParaDL, Table III].
+      const Link link = costs.exchanges().neighbour_link(family_bit(Axis::layer), Purpose::pipeline);
+      const Seconds hop = link.alpha + costs.cut_bytes(first) * link.beta;
+      result.time.pipeline = max(result.time.pipeline, hop * (2.0 * (plan.layer + micro_batches - 2.0)));
+    }
+  }
+
+  Breakdown& time = result.time;
+  if (assumptions.slot_pipeline && plan.layer > 1) {
+    // (p+S−1) slots of the longest forward plus the longest backward [ParaDL, Table III].
+    time.forward = longest_forward * micro_batches;
+    time.backward = longest_backward * micro_batches;
+    time.bubble = (longest_forward + longest_backward) * (plan.layer - 1.0);
+  } else {
+    // The first micro-batch passes all stages, the others follow at the pace of the longest.
+    time.forward = busiest.forward * micro_batches;
+    time.backward = busiest.backward * micro_batches;
+    time.bubble = not_below_zero(all - longest);
+  }
+  time.layer_collectives = not_below_zero((busiest.exchange_forward + busiest.exchange_backward) * micro_batches);
+  time.halo = not_below_zero((busiest.halo_forward + busiest.halo_backward) * micro_batches);
+
+  if (assumptions.include_input) {
+    const Seconds reading = input_time(job_, plan, costs.exchanges());
+    const Seconds rest = time.iteration();
+    time.input = assumptions.input_overlapped ? not_below_zero(reading - rest) : reading;
+    result.hidden_input = reading - time.input;
+  }
+
+  result.epoch = time.iteration() * (job_.samples_per_epoch / static_cast<double>(plan.global_batch));
+  const double batch = static_cast<double>(plan.global_batch);
+  const Seconds alone = serial_per_sample_ * batch + serial_update_ * (batch / job_.kernels.reference_batch());
+  const double ranks = static_cast<double>(devices(plan));
+  result.efficiency = time.iteration().value() > 0 ? alone / time.iteration() / ranks : 0.0;
+  const Seconds fair = serial_per_sample_ * (recomputes ? 4.0 / 3.0 : 1.0) * (batch / ranks);
+  const Seconds kernels = (all_kernels / plan.layer) * micro_batches;
+  result.replicated_share = kernels.value() > 0 ? std::clamp(1.0 - fair / kernels, 0.0, 1.0) : 0.0;
+  result.imbalance = all_kernels.value() > 0 ? longest_kernels * static_cast<double>(plan.layer) / all_kernels - 1.0 : 0.0;
+
+  if (result.memory.total() > job_.machine.device.memory) {
+    result.limits.add({Limit::Kind::memory, result.memory.total().value(), job_.machine.device.memory.value(), -1});
+  }
+  return result;
+}
+
+Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* placed) const {
+  const double micro_batches = static_cast<double>(plan.micro_batches);
+  const double splits = static_cast<double>(plan.filter) * plan.channel * plan.tensor;
+  const double spatial = degree(plan, Axis::spatial);
+  const bool given = job_.assumptions.linear_kernels || job_.kernels.origin() == PriceOrigin::given;
+  // The first micro-batch passes all stages, the others follow at the pace of the longest, which is no faster than their mean;
+  // the slots of the closed form are no shorter.
+  const WholeTime whole = whole_time(samples_per_micro_batch(plan), plan.layer);
+  const auto passing = [&](Seconds kernels, Seconds exchanges) {
+    const Seconds one = kernels + exchanges;
+    return one + max(whole.longest / (splits * spatial), one / plan.layer) * (micro_batches - 1.0);
+  };
+  const Seconds kernels = whole.all / (splits * spatial);
+  const auto& levels = job_.machine.levels;
+  if (given || levels.empty()) return passing(kernels, Seconds{});
+
+  // Of one micro-batch, through all stages.
+  const double item = item_bytes(plan.precision);
+  const double samples = static_cast<double>(plan.global_batch) / plan.data / micro_batches;
+  const double tiles = samples / spatial * item;
+  const auto moving = [&](double bytes, Axis axis) {
+    const Seconds anywhere = moving_bound(job_, bytes, degree(plan, axis));
+    return placed == nullptr ? anywhere : max(anywhere, placed->least_time(Bytes(bytes), family_bit(axis)));
+  };
+  Seconds alpha = levels[0].latency;
+  for (const LinkLevel& level : levels) alpha = min(alpha, level.latency);
+  Seconds exchanges{};
+  if (spatial > 1) {
+    const SpatialTraffic traffic = spatial_traffic(plan);
+    const Bytes halos(traffic.halo_items * samples * item);
+    if (placed != nullptr) {
+      const Link link = placed->neighbour_link(family_bit(Axis::spatial), Purpose::halo);
+      exchanges += link.alpha * traffic.messages + halos * link.beta;
+    } else {
+      exchanges += alpha * traffic.messages + halos / Bandwidth(fastest_link(job_.machine));
+    }
+    exchanges += moving_bound(job_, traffic.gathered_items * samples * item, spatial);
+  }
+  // Every micro-batch starts two exchanges for each split layer, and no collective has fewer rounds than a tree.
+  if (plan.filter > 1) exchanges += alpha * (2.0 * split_layers_ * std::ceil(std::log2(plan.filter)));
+  // An Allreduce counts twice. Of two splits of one layer, each sums what the other leaves and gathers the whole.
+  if (plan.filter > 1) exchanges += moving((split_outputs_ + 2.0 * split_inputs_ / plan.channel) * tiles, Axis::filter);
+  if (plan.channel > 1) exchanges += moving((2.0 * channel_outputs_ / plan.filter + channel_inputs_) * tiles, Axis::channel);
+  if (plan.tensor > 1 && plan.tensor <= smallest_tensor_units_) exchanges += moving(tensor_items_ * tiles, Axis::tensor);
+
+  Seconds bound = passing(kernels, exchanges);
+  if (plan.layer > 1) bound += alpha * (2.0 * (plan.layer + micro_batches - 2.0));
+  return bound;
+}
+
+Bytes Estimator::shown_gradients(const Plan& plan) const {
+  const bool hidden = job_.assumptions.overlap && job_.coefficients.software.overlaps_gradients;
+  if (hidden || plan.data * degree(plan, Axis::spatial) == 1) return {};
+  const double splits = static_cast<double>(plan.filter) * plan.channel * plan.tensor;
+  return Bytes(job_.facts.parameters / splits / plan.layer * item_bytes(plan.precision));
+}
+
+Seconds Estimator::lower_bound(const Plan& plan) const {
+  const Seconds bound = layers_lower_bound(plan, nullptr);
+  const Software& software = job_.coefficients.software;
+  const bool sparse = job_.assumptions.allreduce == AllreduceAlgorithm::sparse ||
+                      software.gradient_algorithm == AllreduceAlgorithm::sparse ||
+                      software.hybrid_gradient_algorithm == AllreduceAlgorithm::sparse;
+  const Bytes gradients = shown_gradients(plan);
+  if (sparse || gradients.value() <= 0 || job_.machine.levels.empty()) return bound;
+  return bound + moving_bound(job_, 2.0 * gradients.value(), plan.data * degree(plan, Axis::spatial));
+}
+
+Seconds Estimator::placed_lower_bound(const Plan& plan) const {
+  if (job_.machine.levels.empty()) return layers_lower_bound(plan, nullptr);
+  const ExchangePrices exchanges(plan, job_.machine, job_.coefficients.software, job_.assumptions);
+  const Seconds bound = layers_lower_bound(plan, &exchanges);
+  const Bytes gradients = shown_gradients(plan);
+  if (gradients.value() <= 0) return bound;
+  // Whichever its stage, ZeRO exchanges in the way of stages 0 or 1 at least.
+  const auto by_stage = [&](int stage) {
+    Plan sharded = plan;
+    sharded.zero_stage = stage;
+    return gradient_exchange(sharded, exchanges, gradients.value() / item_bytes(plan.precision)).time;
+  };
+  return bound + min(by_stage(0), by_stage(1));
+}
+
+Bytes Estimator::memory_lower_bound(const Plan& plan) const {
+  Plan least = plan;
+  least.zero_stage = 3;
+  const double splits = static_cast<double>(plan.filter) * plan.channel * plan.tensor;
+  const double parameters = job_.facts.parameters / splits / plan.layer;
+  if (job_.assumptions.memory_reuse) {
+    return Bytes(2.0 * *job_.assumptions.memory_reuse * item_bytes(plan.precision) * parameters);
+  }
+  return parameter_memory(parameters, least).total();
+}
+
+}  // namespace ddl

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/quantity.hpp"
+#include "estimator/layer_costs.hpp"
+#include "estimator/limit.hpp"
+#include "estimator/memory.hpp"
+#include "estimator/plan.hpp"
+
+namespace ddl {
+
+/// Where the time of one iteration goes; the parts add up to the whole.
+struct Breakdown {
+  Seconds forward{}, backward{};  ///< kernels of the busiest stage, recomputation counted as backward
+  Seconds weight_update{};
+  Seconds gradient_exchange{};  ///< what backward does not hide
+  Seconds layer_collectives{};  ///< filter, channel and tensor exchanges
+  Seconds halo{};               ///< spatial exchanges
+  Seconds pipeline{};           ///< activations and gradients between stages
+  Seconds bubble{};             ///< waiting of the busiest stage for the others
+  Seconds input{};              ///< what the rest does not hide of reading samples
+
+  [[nodiscard]] Seconds iteration() const {
+    return forward + backward + weight_update + gradient_exchange + layer_collectives + halo + pipeline + bubble + input;
+  }
+  [[nodiscard]] Seconds compute() const { return forward + backward + weight_update; }
+};
+
+/// What a plan costs. An infeasible plan is a value like any other, with its reasons in `limits`.
+struct Estimate {
+  Plan plan;
+  Breakdown time;
+  MemoryBreakdown memory;  ///< of the fullest stage
+  Limits limits;
+  Seconds epoch{};
+  double efficiency = 0;  ///< of every device against one device working alone
+  Seconds hidden_exchange{};  ///< gradient exchange that runs beside backward
+  Seconds hidden_input{};
+  AllreduceAlgorithm gradient_algorithm = AllreduceAlgorithm::ring;
+  double replicated_share = 0;  ///< of the kernel time, spent on work that other ranks do as well
+  double imbalance = 0;         ///< longest stage over mean stage, minus one
+
+  [[nodiscard]] bool feasible() const { return limits.empty(); }
+};
+
+/// Prices plans of one job. Keeps what plans have in common, so that plans which differ in how they are scheduled or sharded
+/// share the prices of their layers. Not for use by several threads at once.
+class Estimator {
+ public:
+  explicit Estimator(const Job& job);
+
+  /// All of it, limits included. A plan that breaks a limit of its shape is not priced.
+  [[nodiscard]] Estimate estimate(const Plan& plan) const;
+  /// Limits that need no pricing.
+  [[nodiscard]] Limits limits(const Plan& plan) const;
+  /// No estimate of a plan with these degrees and micro-batches is shorter, whatever its schedule, placement or sharding.
+  [[nodiscard]] Seconds lower_bound(const Plan& plan) const;
+  /// The same for this placement alone: dearer to work out, and closer.
+  [[nodiscard]] Seconds placed_lower_bound(const Plan& plan) const;
+  /// No plan with these degrees needs less, whatever is sharded or computed again.
+  [[nodiscard]] Bytes memory_lower_bound(const Plan& plan) const;
+  [[nodiscard]] const Job& job() const { return job_; }
+
+ private:
+  [[nodiscard]] const std::vector<int>& stages(int count) const;
+  [[nodiscard]] const LayerCostTable& table(const Plan& plan) const;
+  /// Forward and backward of the whole model and of the longest of its stages on one device, for that many samples at once.
+  /// However the layers are split, their ranks together take no less: each reads what it shares, and none fills its tiles
+  /// better.
+  struct WholeTime {
+    Seconds all{}, longest{};
+  };
+  [[nodiscard]] WholeTime whole_time(double samples, int stages) const;
+  /// Kernels, layer-wise exchanges and halos: everything but the gradient exchange; with the exchanges of one placement, or
+  /// those of none in particular.
+  [[nodiscard]] Seconds layers_lower_bound(const Plan& plan, const ExchangePrices* placed) const;
+  /// Bytes of gradients that the busiest rank exchanges at least; nothing where backward may hide them.
+  [[nodiscard]] Bytes shown_gradients(const Plan& plan) const;
+  /// What a spatial split sends at least, of one sample: messages, items between neighbours, items gathered where it ends.
+  struct SpatialTraffic {
+    double messages = 0, halo_items = 0, gathered_items = 0;
+  };
+  [[nodiscard]] SpatialTraffic spatial_traffic(const Plan& plan) const;
+
+  const Job& job_;
+  Seconds serial_per_sample_{};
+  Seconds serial_update_{};
+  /// Items per sample of the inputs and outputs of the matrix layers between the first and the last, and of those of them that
+  /// a channel split divides: what layer-wise exchanges move at least.
+  double split_layers_ = 0, split_inputs_ = 0, split_outputs_ = 0, channel_inputs_ = 0, channel_outputs_ = 0;
+  double tensor_items_ = 0;  ///< exchanged per sample by a tensor split of a degree that divides every layer
+  std::int64_t smallest_tensor_units_ = std::numeric_limits<std::int64_t>::max();
+  mutable std::map<double, std::vector<Seconds>> whole_;  ///< running sums of the layers' kernels, by samples
+  mutable std::map<std::pair<double, int>, WholeTime> whole_times_;
+  mutable std::map<std::array<int, 3>, SpatialTraffic> spatial_;
+  mutable std::map<int, std::vector<int>> stages_;
+  mutable std::map<std::array<int, 3>, int> spatial_ends_;
+  mutable std::map<int, LayerKinds> kinds_;  ///< by the end of the spatial split
+  mutable std::unique_ptr<LayerCostTable> table_;
+  mutable Plan table_plan_;  ///< without what the table does not depend on
+  mutable std::array<Axis, axis_count> table_placement_{};
+};
+
+/// Time per iteration on the samples' way into the devices, before anything hides it; zero where the machine's sheet says
+/// nothing of storage.
+[[nodiscard]] Seconds input_time(const Job& job, const Plan& plan, const ExchangePrices& exchanges);
+/// Whether a node's own disk can hold the data set; true where nothing is known.
+[[nodiscard]] bool fits_local_storage(const Job& job);
+
+}  // namespace ddl

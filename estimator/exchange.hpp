@@ -1,0 +1,66 @@
+#pragma once
+
+#include <vector>
+
+#include "core/quantity.hpp"
+#include "estimator/assumptions.hpp"
+#include "estimator/coefficients.hpp"
+#include "estimator/collective.hpp"
+#include "estimator/group.hpp"
+
+namespace ddl {
+
+enum class Phase { forward, backward, gradient };
+enum class Purpose { layer, halo, gradient, pipeline };
+
+/// One communication a strategy asks of a layer, described and not priced: who, what, how much, when.
+struct Exchange {
+  Collective operation = Collective::allreduce;
+  double items = 0;  ///< of the full vector, per sample of the rank's micro-batch
+  Family axes = 0;   ///< the axes whose ranks take part
+  Phase phase = Phase::forward;
+  Purpose purpose = Purpose::layer;
+  int messages = 1;  ///< how many of these, one after the other
+};
+
+/// Times of exchanges for one plan's layout on one machine: α/β per level, the route, the flows that share a link (φ) and
+/// the cheapest algorithm of those allowed.
+class ExchangePrices {
+ public:
+  ExchangePrices(const Plan& plan, const Machine& machine, const Software& software, const Assumptions& assumptions);
+
+  /// `message`: bytes of the full vector.
+  [[nodiscard]] Seconds price(Collective operation, Bytes message, Family axes, Purpose purpose) const;
+  /// The Allreduce that price() would take for a gradient of this size, and its time.
+  struct Choice {
+    AllreduceAlgorithm algorithm = AllreduceAlgorithm::ring;
+    Seconds time{};
+  };
+  [[nodiscard]] Choice allreduce(Bytes message, Family axes, Purpose purpose) const;
+  /// No Allgather or Reduce-Scatter of a layer's message takes less, and no Allreduce less than twice that.
+  [[nodiscard]] Seconds least_time(Bytes message, Family axes) const;
+  [[nodiscard]] const Group& group(Family axes) const { return way(axes).group; }
+  /// Start-up of one message between neighbours along these axes, and time per byte with φ applied.
+  [[nodiscard]] Link neighbour_link(Family axes, Purpose purpose) const;
+
+ private:
+  /// Links of one group, contention applied, for both routes.
+  struct Way {
+    Family axes = 0;
+    Group group;
+    Link flat, inside, slices, leaders;           // direct
+    Link host_flat, host_slices, host_leaders;    // through the host
+  };
+  [[nodiscard]] Way way_for(Family axes) const;
+  [[nodiscard]] const Way& way(Family axes) const;
+  [[nodiscard]] Route route(Purpose purpose) const;
+  [[nodiscard]] Seconds allreduce_time(AllreduceAlgorithm algorithm, Bytes message, const Way& way, Route route) const;
+
+  const Plan& plan_;
+  const Machine& machine_;
+  const Software& software_;
+  const Assumptions& assumptions_;
+  mutable std::vector<Way> ways_;  ///< a handful of groups, each worked out when first asked for
+};
+
+}  // namespace ddl

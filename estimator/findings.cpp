@@ -1,0 +1,81 @@
+#include "estimator/findings.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "core/units.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::array<std::string_view, 13> names{
+    "compute", "gradient exchange", "layer-wise collectives", "halo exchange", "pipeline transfers", "bubble", "weight update",
+    "input", "memory redundancy", "replicated work", "load imbalance", "scaling limit", "local storage"};
+
+/// Below this share of the time a cause is not worth a sentence.
+constexpr double worth_saying = 0.05;
+
+int percent(double share) { return static_cast<int>(share * 100.0 + 0.5); }
+
+}  // namespace
+
+std::string_view to_string(Finding::Kind kind) { return names[static_cast<std::size_t>(kind)]; }
+
+std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
+  using Kind = Finding::Kind;
+  std::vector<Finding> findings;
+  const Breakdown& time = estimate.time;
+  const double whole = time.iteration().value();
+  if (whole <= 0) return findings;
+  const Plan& plan = estimate.plan;
+
+  const auto add_time = [&](Kind kind, Seconds part, const std::string& what) {
+    const double share = part.value() / whole;
+    if (share >= worth_saying) findings.push_back({kind, share, fmt::format("{} takes {} % of the time", what, percent(share))});
+  };
+  add_time(Kind::compute, time.forward + time.backward, "computing forward and backward");
+  add_time(Kind::gradient_exchange, time.gradient_exchange,
+           fmt::format("exchanging gradients among {} ranks ({})", plan.data * degree(plan, Axis::spatial),
+                       plan.zero_stage > 0 ? fmt::format("ZeRO-{}", plan.zero_stage) : std::string(to_string(estimate.gradient_algorithm))));
+  add_time(Kind::layer_collectives, time.layer_collectives, "gathering and summing activations layer by layer");
+  add_time(Kind::halo, time.halo, "exchanging halos between tiles");
+  add_time(Kind::pipeline, time.pipeline, "sending activations from stage to stage");
+  add_time(Kind::bubble, time.bubble, fmt::format("waiting in the pipeline ({} stages, {} micro-batches)", plan.layer, plan.micro_batches));
+  add_time(Kind::weight_update, time.weight_update, "updating weights");
+  add_time(Kind::input, time.input, "waiting for samples");
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return a.share > b.share; });
+  if (!findings.empty()) findings.front().sentence = "bound by: " + findings.front().sentence;
+
+  if (estimate.replicated_share >= worth_saying) {
+    findings.push_back({Kind::replicated_work, estimate.replicated_share,
+                        fmt::format("{} % of the computing repeats what other ranks compute, or runs below the speed of whole layers",
+                                    percent(estimate.replicated_share))});
+  }
+  if (plan.layer > 1 && estimate.imbalance >= worth_saying) {
+    findings.push_back({Kind::load_imbalance, estimate.imbalance,
+                        fmt::format("the longest stage takes {} % more than the mean", percent(estimate.imbalance))});
+  }
+  const double replicas = static_cast<double>(plan.data) * degree(plan, Axis::spatial);
+  const MemoryBreakdown& memory = estimate.memory;
+  const Bytes parameters = memory.weights + memory.gradients + memory.optimizer;
+  const double held = memory.total().value() > 0 ? parameters / memory.total() : 0.0;
+  if (replicas > 1 && plan.zero_stage == 0 && held >= 0.25) {
+    findings.push_back({Kind::memory_redundancy, held,
+                        fmt::format("{} % of the memory holds weights, gradients and optimizer state that {:.0f} ranks keep alike",
+                                    percent(held), replicas)});
+  }
+  const double per_rank = static_cast<double>(plan.global_batch) / plan.data / static_cast<double>(plan.micro_batches);
+  if (plan.data > 1 && per_rank <= 1.0) {
+    findings.push_back({Kind::scaling_limit, 1.0, "each replica has a single sample per micro-batch: data parallelism ends here"});
+  }
+  if (!fits_local_storage(job)) {
+    findings.push_back({Kind::local_storage, job.dataset_bytes / *job.machine.storage.local_capacity,
+                        fmt::format("the data set ({}) does not fit a node's own storage ({}): it is read from the shared file system",
+                                    humanize(job.dataset_bytes), humanize(*job.machine.storage.local_capacity))});
+  }
+  return findings;
+}
+
+}  // namespace ddl

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "estimator/estimate.hpp"
+
+namespace ddl {
+
+/// What limits a plan, after the taxonomy of [ParaDL, Table V]: one cause, its share of the time or memory it is about, and a
+/// sentence that says so.
+struct Finding {
+  enum class Kind {
+    compute, gradient_exchange, layer_collectives, halo, pipeline, bubble, weight_update, input, memory_redundancy,
+    replicated_work, load_imbalance, scaling_limit, local_storage
+  };
+  Kind kind = Kind::compute;
+  double share = 0;
+  std::string sentence;
+};
+[[nodiscard]] std::string_view to_string(Finding::Kind kind);
+
+/// The findings of a priced plan: first what bounds its time, then everything else worth saying.
+[[nodiscard]] std::vector<Finding> findings_of(const Job& job, const Estimate& estimate);
+
+}  // namespace ddl

@@ -1,0 +1,40 @@
+#include <algorithm>
+
+#include "estimator/estimate.hpp"
+
+namespace ddl {
+
+bool fits_local_storage(const Job& job) {
+  const Storage& storage = job.machine.storage;
+  return !storage.local_capacity || job.dataset_bytes <= *storage.local_capacity;
+}
+
+Seconds input_time(const Job& job, const Plan& plan, const ExchangePrices& exchanges) {
+  const Storage& storage = job.machine.storage;
+  const double samples = static_cast<double>(plan.global_batch);
+  if (job.sample_bytes.value() <= 0) return {};
+
+  // Ranks of one split group need the same samples. Either each of them reads them all, or one leader does and scatters them
+  // [ParaDL, section VII: I/O and staging]. Only a pipeline's first stage reads.
+  const double group = static_cast<double>(devices(plan)) / plan.data / plan.layer;
+  const double readers = job.assumptions.input_mode == InputMode::leader ? 1.0 : group;
+  const Bytes everything = job.sample_bytes * (samples * readers);
+  const double nodes = std::max(1.0, static_cast<double>(devices(plan)) / job.machine.devices_per_node() / plan.layer);
+  const Bytes per_node = everything / nodes;
+
+  Seconds read{};
+  if (storage.local_bandwidth && storage.local_capacity && fits_local_storage(job)) {
+    read = per_node / *storage.local_bandwidth;
+  } else {
+    if (storage.shared_per_node) read = per_node / *storage.shared_per_node;
+    if (storage.shared_total) read = max(read, everything / *storage.shared_total);
+  }
+  if (job.assumptions.input_mode == InputMode::leader && group > 1) {
+    const Family axes = family_bit(Axis::tensor) | family_bit(Axis::channel) | family_bit(Axis::filter) | family_bit(Axis::spatial);
+    const double per_sample = static_cast<double>(job.facts.model->input.items()) * item_bytes(plan.precision);
+    read += exchanges.price(Collective::broadcast, Bytes(per_sample * samples / plan.data), axes, Purpose::halo);
+  }
+  return read;
+}
+
+}  // namespace ddl

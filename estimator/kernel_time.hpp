@@ -1,0 +1,79 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/quantity.hpp"
+#include "estimator/coefficients.hpp"
+#include "estimator/machine.hpp"
+#include "estimator/model_facts.hpp"
+#include "estimator/plan.hpp"
+
+namespace ddl {
+
+/// Times of one whole layer on one device: FW_l and BW_l per sample, WU_l per iteration.
+struct LayerTimes {
+  Seconds forward{};
+  Seconds backward{};
+  Seconds update{};
+};
+
+/// Where kernel times come from.
+enum class PriceOrigin {
+  measured_total,  ///< one measured total of this model, spread over its layers by their roofline time
+  device_scale,    ///< roofline, scaled as other models measured on this device ask for
+  roofline,        ///< the datasheet alone
+  given,           ///< times handed in
+};
+[[nodiscard]] std::string_view to_string(PriceOrigin origin);
+
+/// Time of kernels of one model on one device.
+///
+/// A kernel's roofline time is the larger of its arithmetic at the attainable peak, with the sides of a matrix product rounded
+/// up to the device's tile, and its memory traffic at the attainable bandwidth [Williams et al., "Roofline", CACM 2009]. All of
+/// them are multiplied by one scale so that the model's total agrees with what was measured, where something was.
+class KernelPrices {
+ public:
+  /// `scale`: measured over roofline time of other models on this device, used where this one was never measured.
+  KernelPrices(const ModelFacts& facts, const Device& device, const Coefficients& coefficients, Precision precision,
+               Optimizer optimizer, std::optional<double> scale);
+  /// Times given layer by layer; split layers scale linearly.
+  explicit KernelPrices(std::vector<LayerTimes> times);
+
+  /// Whole layers at the batch of reference: what [ParaDL] calls FW_l, BW_l and WU_l.
+  [[nodiscard]] const std::vector<LayerTimes>& serial() const { return serial_; }
+  /// Time of a kernel that does `work` per sample on `samples` samples.
+  [[nodiscard]] Seconds kernel_time(const Work& work, double samples) const;
+  /// Time to update `parameters` parameters.
+  [[nodiscard]] Seconds update_time(double parameters) const;
+  [[nodiscard]] PriceOrigin origin() const { return origin_; }
+  [[nodiscard]] double scale() const { return scale_; }
+  [[nodiscard]] double reference_batch() const { return reference_batch_; }
+  [[nodiscard]] std::optional<double> filter_undivided() const { return filter_undivided_; }
+  [[nodiscard]] std::optional<double> channel_undivided() const { return channel_undivided_; }
+
+ private:
+  [[nodiscard]] Seconds roofline(const Work& work, double samples, double tile) const;
+
+  double flop_rate_ = 1;         ///< matrix operations
+  double vector_flop_rate_ = 1;  ///< everything else, in fp32
+  double bandwidth_ = 1;
+  double item_bytes_ = 4;
+  double tile_ = 1;
+  double update_bytes_per_parameter_ = 0;
+  double scale_ = 1;
+  double reference_batch_ = 1;
+  std::optional<double> filter_undivided_, channel_undivided_;
+  std::vector<LayerTimes> serial_;
+  PriceOrigin origin_ = PriceOrigin::roofline;
+};
+
+/// Measured total over roofline total of the model the coefficients measured; nothing when they did not.
+[[nodiscard]] std::optional<double> measured_scale(const ModelFacts& facts, const Device& device, const Coefficients& coefficients,
+                                                   Precision precision);
+
+/// Bytes an optimizer moves per parameter in one update: reads of weight, gradient and slots, writes of weight and slots.
+[[nodiscard]] double update_bytes_per_parameter(Optimizer optimizer, Precision precision);
+
+}  // namespace ddl

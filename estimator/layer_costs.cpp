@@ -1,0 +1,225 @@
+#include "estimator/layer_costs.hpp"
+
+#include <algorithm>
+
+#include "estimator/strategies/spatial.hpp"
+#include "estimator/strategy.hpp"
+
+namespace ddl {
+namespace {
+
+/// Kernels of a shard: measured behaviour of split filters and channels where there is any, tiles of the roofline elsewhere.
+void price_kernels(const Job& job, const ShardContext& context, const LayerShard& shard, LayerCosts& costs) {
+  const KernelPrices& kernels = job.kernels;
+  const double parameters = shard.weights + shard.biases;
+  if (job.assumptions.linear_kernels || kernels.origin() == PriceOrigin::given) {
+    const LayerTimes& whole = kernels.serial()[context.index()];
+    costs.forward = whole.forward * (shard.samples * shard.share);
+    costs.backward = whole.backward * (shard.samples * shard.share);
+    const double splits = static_cast<double>(context.plan.filter) * context.plan.channel * context.plan.tensor;
+    costs.update = whole.update / splits;
+    return;
+  }
+  const Layer& layer = context.at();
+  const Operation& operation = *layer.operation;
+  // A measured fraction s of a split layer's time does not divide: T(p) = T(1)·(s + (1−s)/p).
+  const bool filters_measured = shard.filter_parts > 1 && kernels.filter_undivided().has_value();
+  const bool channels_measured = shard.channel_parts > 1 && kernels.channel_undivided().has_value();
+  std::vector<TensorShape> whole_inputs;
+  const std::vector<TensorShape>* inputs = &shard.inputs;
+  TensorShape output = shard.output;
+  double factor = 1;
+  if (filters_measured) {
+    output.channels = layer.output_shape.channels;
+    factor *= *kernels.filter_undivided() + (1.0 - *kernels.filter_undivided()) / shard.filter_parts;
+  }
+  if (channels_measured) {
+    whole_inputs = shard.inputs;
+    whole_inputs.front().channels = layer.input_shapes.front().channels;
+    inputs = &whole_inputs;
+    factor *= *kernels.channel_undivided() + (1.0 - *kernels.channel_undivided()) / shard.channel_parts;
+  }
+  const auto time = [&](Pass pass) { return kernels.kernel_time(operation.work(pass, *inputs, output), shard.samples) * factor; };
+  costs.forward = time(Pass::forward);
+  costs.backward = time(Pass::backward_weight);
+  if (context.facts.needs_input_gradient[context.index()]) costs.backward += time(Pass::backward_data);
+  costs.update = kernels.update_time(parameters);
+}
+
+void price_memory(const Job& job, const ShardContext& context, const LayerShard& shard, LayerCosts& costs) {
+  const double item = item_bytes(context.plan.precision);
+  const auto bytes = [&](const TensorShape& shape) { return Bytes(static_cast<double>(shape.items()) * shard.samples * item); };
+  costs.input = bytes(shard.kept_input);
+  costs.output = bytes(shard.kept_output);
+  if (job.facts.output_kept[context.index()]) costs.kept += costs.output;
+  const Kept& kept = context.facts.kept[context.index()];
+  if (kept.mask_items > 0 || kept.extra_items > 0) {
+    const Kept local = context.at().operation->kept(shard.inputs, shard.output);
+    costs.kept += Bytes((local.mask_items + local.extra_items * item) * shard.samples);
+  }
+  // The batch itself stays in memory while its first reader's backward may need it.
+  if (kept.input && context.at().inputs.front() < 0) costs.kept += costs.input;
+}
+
+/// What makes two layers of the same shape class cost differently under one split.
+struct Variant {
+  bool spatial, boundary, input_gradient, sends_gradient, first, last, output_kept, after_head;
+  TensorRole role;
+  std::int64_t units;
+  Seconds forward, backward, update;  ///< of the whole layer: measured layers of one shape need not agree
+  friend bool operator==(const Variant&, const Variant&) = default;
+};
+
+}  // namespace
+
+void LayerCosts::add(const LayerCosts& o, double times) {
+  forward += o.forward * times;
+  backward += o.backward * times;
+  update += o.update * times;
+  exchange_forward += o.exchange_forward * times;
+  exchange_backward += o.exchange_backward * times;
+  halo_forward += o.halo_forward * times;
+  halo_backward += o.halo_backward * times;
+  parameters += o.parameters * times;
+  gradient_parameters += o.gradient_parameters * times;
+  kept += o.kept * times;
+  input += o.input * times;
+  output += o.output * times;
+}
+
+LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial, int spatial_end) {
+  const auto& layers = facts.model->layers;
+  LayerKinds kinds;
+  kinds.spatial_end = spatial_end;
+  std::vector<Variant> variants;
+  std::vector<std::vector<int>> by_class(static_cast<std::size_t>(facts.model->shape_classes));
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const Layer& layer = layers[i];
+    const int producer = layer.inputs.empty() ? -1 : layer.inputs.front();
+    const auto index = static_cast<int>(i);
+    const Variant variant{index < spatial_end,
+                          index == spatial_end,
+                          facts.needs_input_gradient[i],
+                          facts.sends_input_gradient[i],
+                          producer < 0,
+                          index == facts.last_matrix,
+                          facts.output_kept[i],
+                          producer >= 0 && facts.tensor_role[static_cast<std::size_t>(producer)] == TensorRole::head,
+                          facts.tensor_role[i],
+                          facts.tensor_units[i],
+                          serial[i].forward,
+                          serial[i].backward,
+                          serial[i].update};
+    std::vector<int>& known = by_class[static_cast<std::size_t>(layer.shape_class)];
+    const auto found = std::find_if(known.begin(), known.end(),
+                                    [&](int kind) { return variants[static_cast<std::size_t>(kind)] == variant; });
+    if (found != known.end()) {
+      kinds.kind.push_back(*found);
+      kinds.count[static_cast<std::size_t>(*found)] += 1;
+      continue;
+    }
+    const auto kind = static_cast<int>(variants.size());
+    variants.push_back(variant);
+    known.push_back(kind);
+    kinds.kind.push_back(kind);
+    kinds.representative.push_back(index);
+    kinds.count.push_back(1);
+  }
+  return kinds;
+}
+
+LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds)
+    : job_(job), plan_(plan), kinds_(kinds) {
+  const ModelFacts& facts = job.facts;
+  const double item = item_bytes(plan_.precision);
+  const bool whole_gradients = plan_.data > 1 && job.coefficients.software.whole_gradients_in_hybrids &&
+                               job.assumptions.host_staging && (plan_.filter > 1 || plan_.channel > 1);
+  ShardContext context{facts, plan_, job.assumptions, 0, std::max(0, kinds.spatial_end)};
+  LayerShard shard;
+  costs_.resize(kinds.count.size());
+  for (std::size_t kind = 0; kind < costs_.size(); ++kind) {
+    context.layer = kinds.representative[kind];
+    LayerCosts& costs = costs_[kind];
+    shard_layer(context, shard);
+    price_kernels(job, context, shard, costs);
+    price_memory(job, context, shard, costs);
+    costs.parameters = shard.weights + shard.biases;
+    costs.gradient_parameters = whole_gradients ? static_cast<double>(context.at().parameters()) : costs.parameters;
+    for (const Exchange& exchange : shard.exchanges) {
+      if (exchange.phase == Phase::gradient || exchange.purpose == Purpose::pipeline) continue;  // fused, or at cuts alone
+      asked_.push_back({kind, exchange, Bytes(exchange.items * shard.samples * item)});
+    }
+  }
+  place(plan.placement);
+}
+
+void LayerCostTable::place(const std::array<Axis, axis_count>& placement) {
+  plan_.placement = placement;
+  exchanges_.emplace(plan_, job_.machine, job_.coefficients.software, job_.assumptions);
+  for (LayerCosts& costs : costs_) {
+    costs.exchange_forward = costs.exchange_backward = costs.halo_forward = costs.halo_backward = Seconds{};
+  }
+  for (const Asked& asked : asked_) {
+    const Exchange& exchange = asked.exchange;
+    LayerCosts& costs = costs_[asked.kind];
+    const Seconds time = exchanges_->price(exchange.operation, asked.message, exchange.axes, exchange.purpose) *
+                         static_cast<double>(exchange.messages);
+    const bool halo = exchange.purpose == Purpose::halo;
+    if (exchange.phase == Phase::forward) {
+      (halo ? costs.halo_forward : costs.exchange_forward) += time;
+    } else {
+      (halo ? costs.halo_backward : costs.exchange_backward) += time;
+    }
+  }
+  total_ = {};
+  for (std::size_t kind = 0; kind < costs_.size(); ++kind) total_.add(costs_[kind], kinds_.count[kind]);
+  if (plan_.layer == 1) return;
+  sums_.resize(kinds_.kind.size() + 1);
+  for (std::size_t i = 0; i < kinds_.kind.size(); ++i) {
+    sums_[i + 1] = sums_[i];
+    sums_[i + 1].add(costs_[static_cast<std::size_t>(kinds_.kind[i])], 1.0);
+  }
+}
+
+const LayerCosts& LayerCostTable::at(int layer) const {
+  return costs_[static_cast<std::size_t>(kinds_.kind[static_cast<std::size_t>(layer)])];
+}
+
+Bytes LayerCostTable::cut_bytes(int layer) const {
+  const double tiles = layer < kinds_.spatial_end ? degree(plan_, Axis::spatial) : 1;
+  return Bytes(job_.facts.live_items[static_cast<std::size_t>(layer)] / tiles * item_bytes(plan_.precision) *
+               samples_per_micro_batch(plan_));
+}
+
+LayerCosts LayerCostTable::between(int first, int last) const {
+  if (first == 0 && last == static_cast<int>(kinds_.kind.size())) return total_;
+  LayerCosts costs;
+  if (!sums_.empty()) {
+    costs = sums_[static_cast<std::size_t>(last)];
+    costs.add(sums_[static_cast<std::size_t>(first)], -1.0);
+    return costs;
+  }
+  for (int layer = first; layer < last; ++layer) costs.add(at(layer), 1.0);
+  return costs;
+}
+
+LayerCostTable::Checkpoints LayerCostTable::checkpoints(int first, int last) const {
+  const auto& layers = job_.facts.model->layers;
+  Checkpoints kept;
+  int start = first;
+  for (int i = first; i < last; ++i) {
+    const int block = layers[static_cast<std::size_t>(i)].block;
+    if (i + 1 < last && layers[static_cast<std::size_t>(i) + 1].block == block) continue;
+    const Bytes own = between(start, i + 1).kept;
+    if (block >= 0) {
+      kept.inputs += min(cut_bytes(start), own);
+      kept.largest_block = max(kept.largest_block, own);
+    } else {
+      kept.inputs += own;
+    }
+    start = i + 1;
+  }
+  return kept;
+}
+
+}  // namespace ddl

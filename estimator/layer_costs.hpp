@@ -1,0 +1,94 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "core/quantity.hpp"
+#include "estimator/coefficients.hpp"
+#include "estimator/exchange.hpp"
+#include "estimator/kernel_time.hpp"
+#include "estimator/machine.hpp"
+#include "estimator/model_facts.hpp"
+#include "estimator/plan.hpp"
+
+namespace ddl {
+
+/// Everything that does not change while plans are compared: what is trained, on what, and which effects count.
+struct Job {
+  const ModelFacts& facts;
+  const Machine& machine;
+  const Coefficients& coefficients;
+  const KernelPrices& kernels;
+  const Assumptions& assumptions;
+  double samples_per_epoch = 0;  ///< D
+  Bytes sample_bytes{};          ///< on disk
+  Bytes dataset_bytes{};
+};
+
+/// Prices of one layer, one rank, one micro-batch: its shard with every problem and exchange priced.
+struct LayerCosts {
+  Seconds forward{}, backward{};            ///< kernels
+  Seconds update{};                         ///< per iteration, unsharded optimizer
+  Seconds exchange_forward{}, exchange_backward{};  ///< layer-wise collectives
+  Seconds halo_forward{}, halo_backward{};  ///< neighbour exchanges and the gather where a spatial split ends
+  double parameters = 0;                    ///< on this rank
+  double gradient_parameters = 0;           ///< that its gradient exchange carries
+  Bytes kept{};                             ///< activations kept for backward
+  Bytes input{}, output{};                  ///< |x| and |y| as they lie in memory
+
+  void add(const LayerCosts& other, double times);
+};
+
+/// Layers that cost the same under every split that ends its tiles at the same layer: each kind is priced once.
+struct LayerKinds {
+  int spatial_end = 0;
+  std::vector<int> kind;            ///< of each layer
+  std::vector<int> representative;  ///< a layer of each kind
+  std::vector<double> count;        ///< layers of each kind
+};
+/// `spatial_end` as spatial_end() has it; -1 for a plan without a spatial split.
+[[nodiscard]] LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial, int spatial_end);
+
+/// Costs of all layers under one split, any stretch of layers being a difference of running sums. Depends on the plan's
+/// degrees, micro-batch and placement alone.
+class LayerCostTable {
+ public:
+  LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds);
+
+  /// Prices the exchanges anew for ranks laid out in another order; nothing else depends on that.
+  void place(const std::array<Axis, axis_count>& placement);
+
+  /// Costs of layers [first, last).
+  [[nodiscard]] LayerCosts between(int first, int last) const;
+  [[nodiscard]] const LayerCosts& total() const { return total_; }
+  [[nodiscard]] const LayerCosts& at(int layer) const;
+  /// Bytes that one micro-batch sends across a cut before `layer`, per rank.
+  [[nodiscard]] Bytes cut_bytes(int layer) const;
+  /// What full recomputation of layers [first, last) keeps of one micro-batch: the inputs of the blocks (and all of the layers
+  /// outside any block), and while one block is computed again, that block's own.
+  struct Checkpoints {
+    Bytes inputs{}, largest_block{};
+  };
+  [[nodiscard]] Checkpoints checkpoints(int first, int last) const;
+  [[nodiscard]] const ExchangePrices& exchanges() const { return *exchanges_; }
+
+ private:
+  /// An exchange of one kind of layer.
+  struct Asked {
+    std::size_t kind = 0;
+    Exchange exchange;
+    Bytes message{};
+  };
+
+  const Job& job_;
+  Plan plan_;
+  const LayerKinds& kinds_;
+  std::vector<Asked> asked_;
+  std::optional<ExchangePrices> exchanges_;
+  std::vector<LayerCosts> costs_;  ///< by kind
+  LayerCosts total_;
+  std::vector<LayerCosts> sums_;   ///< sums_[i]: layers before i; only where a pipeline cuts
+};
+
+}  // namespace ddl

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/quantity.hpp"
+#include "model_zoo/precision.hpp"
+
+namespace ddl {
+
+/// What one device can do according to its datasheet.
+struct Device {
+  std::string name;
+  /// Peak per precision, matrix units where the precision has them; nothing where the device lacks it.
+  std::array<std::optional<FlopRate>, all_precisions.size()> peak;
+  Bytes memory{};
+  Bandwidth memory_bandwidth{};
+  /// Side of the output tile one matrix kernel works on: dimensions of a product are rounded up to it, so that slices thinner
+  /// than a tile save nothing.
+  double tile = 1;
+  /// Fractions of the datasheet's peak and bandwidth that kernels of ample size reach.
+  double attainable_peak = 1, attainable_bandwidth = 1;
+
+  [[nodiscard]] std::optional<FlopRate> peak_at(Precision p) const { return peak[static_cast<std::size_t>(p)]; }
+};
+
+/// One level of the interconnect, from the inside out: level 0 joins devices into a node, level 1 nodes into a rack, …
+struct LinkLevel {
+  std::string name;
+  int units = 1;           ///< how many units of the level below one unit of this level joins
+  Seconds latency{};       ///< α: start-up of a message whose widest hop is this level
+  Bandwidth bandwidth{};   ///< of one rail, one direction
+  /// Parallel links by which one unit of the level below reaches this level: NICs of a node, NVLink pairs of a device. May be
+  /// a fraction where an over-subscribed level has fewer links than its units could fill.
+  double rails = 1;
+};
+
+/// The way between devices and network through the host's memory, taken where a transfer cannot go directly.
+struct HostPath {
+  Bandwidth bandwidth{};     ///< of one device-side link (PCIe), one direction
+  int devices_per_link = 1;  ///< devices that share it
+  Seconds latency{};         ///< start-up of one message staged through the host
+};
+
+/// Where samples come from.
+struct Storage {
+  std::optional<Bandwidth> shared_per_node;  ///< parallel file system, one node reading
+  std::optional<Bandwidth> shared_total;     ///< parallel file system, everybody reading
+  std::optional<Bandwidth> local_bandwidth;  ///< of a node's own disk
+  std::optional<Bytes> local_capacity;
+};
+
+/// A cluster of equal devices, as its datasheet describes it.
+struct Machine {
+  std::string name;
+  std::string description;
+  Device device;
+  std::vector<LinkLevel> levels;
+  std::optional<HostPath> host;
+  Storage storage;
+  std::optional<double> price_per_gpu_hour;
+  std::string currency = "USD";
+
+  [[nodiscard]] int devices_per_node() const { return levels.empty() ? 1 : levels.front().units; }
+  /// All devices of the machine.
+  [[nodiscard]] std::int64_t devices() const;
+};
+
+}  // namespace ddl

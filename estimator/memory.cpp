@@ -1,0 +1,52 @@
+#include "estimator/memory.hpp"
+
+#include "estimator/pipeline.hpp"
+
+namespace ddl {
+
+ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision) {
+  ParameterBytes bytes;
+  if (is_mixed(precision)) bytes = {2, 2, 4};
+  if (optimizer == Optimizer::momentum) bytes.optimizer += 4;
+  if (optimizer == Optimizer::adam) bytes.optimizer += 8;
+  return bytes;
+}
+
+MemoryBreakdown parameter_memory(double parameters, const Plan& plan) {
+  const ParameterBytes each = parameter_bytes(plan.optimizer, plan.precision);
+  const double replicas = static_cast<double>(plan.data) * degree(plan, Axis::spatial);
+  MemoryBreakdown memory;
+  memory.weights = Bytes(parameters * each.weight / (plan.zero_stage >= 3 ? replicas : 1.0));
+  memory.gradients = Bytes(parameters * each.gradient / (plan.zero_stage >= 2 ? replicas : 1.0));
+  memory.optimizer = Bytes(parameters * each.optimizer / (plan.zero_stage >= 1 ? replicas : 1.0));
+  return memory;
+}
+
+MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTable& table, int stage, int first, int last) {
+  const LayerCosts costs = table.between(first, last);
+  if (job.assumptions.memory_reuse) {
+    // 2γδ Σ(B(|x|+|y|)+|w|) [ParaDL, Table III]: activations and their gradients, weights and theirs. A pipeline there keeps
+    // the whole batch.
+    const double gamma = *job.assumptions.memory_reuse;
+    const double delta = item_bytes(plan.precision);
+    MemoryBreakdown memory;
+    memory.weights = Bytes(gamma * delta * costs.parameters);
+    memory.gradients = memory.weights;
+    memory.activations = (costs.input + costs.output) * (2.0 * gamma * static_cast<double>(plan.micro_batches));
+    return memory;
+  }
+  MemoryBreakdown memory = parameter_memory(costs.parameters, plan);
+  const double in_flight =
+      micro_batches_in_flight(plan.schedule, stage, plan.layer, static_cast<double>(plan.micro_batches));
+  if (plan.recompute == Recompute::full) {
+    // Checkpoints of every micro-batch in flight, and one micro-batch being recomputed: where that is most of them, nothing is
+    // saved.
+    const LayerCostTable::Checkpoints kept = table.checkpoints(first, last);
+    memory.activations = min(kept.inputs * in_flight + kept.largest_block, costs.kept * in_flight);
+  } else {
+    memory.activations = costs.kept * in_flight;
+  }
+  return memory;
+}
+
+}  // namespace ddl

@@ -1,0 +1,190 @@
+#include "estimator/model_facts.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+namespace ddl {
+namespace {
+
+std::vector<std::vector<int>> consumers_of(const Model& model) {
+  std::vector<std::vector<int>> consumers(model.layers.size());
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    for (const int input : model.layers[i].inputs) {
+      if (input >= 0) consumers[static_cast<std::size_t>(input)].push_back(static_cast<int>(i));
+    }
+  }
+  return consumers;
+}
+
+std::int64_t filter_units(const Layer& layer) {
+  const std::int64_t units = layer.operation->divisible().channel_units;
+  return units > 0 ? units : layer.output_shape.channels;
+}
+
+/// Walks back from a matrix layer through operations that work on a slice of the channels until it meets the matrix layers
+/// that produce them: those become columns, the layers between stay sharded, and the start becomes the row of the pair.
+/// Nothing is paired when any tensor between is read from outside, or a source already has a role.
+class Pairing {
+ public:
+  Pairing(const Model& model, ModelFacts& facts, const std::vector<std::vector<int>>& consumers)
+      : model_(model), facts_(facts), consumers_(consumers) {}
+
+  void try_row(int row) {
+    columns_.clear();
+    inside_.clear();
+    for (const int input : model_.layers[static_cast<std::size_t>(row)].inputs) {
+      if (!collect(input)) return;
+    }
+    const auto belongs = [&](int layer) {
+      return layer == row || std::find(inside_.begin(), inside_.end(), layer) != inside_.end();
+    };
+    for (const auto* members : {&columns_, &inside_}) {
+      for (const int member : *members) {
+        for (const int consumer : consumers_[static_cast<std::size_t>(member)]) {
+          if (!belongs(consumer)) return;
+        }
+      }
+    }
+    std::int64_t units = model_.layers[static_cast<std::size_t>(row)].input_shapes.front().channels;
+    for (const int column : columns_) units = std::min(units, filter_units(model_.layers[static_cast<std::size_t>(column)]));
+    for (const int between : inside_) {
+      const std::int64_t own = model_.layers[static_cast<std::size_t>(between)].operation->divisible().channel_units;
+      if (own > 0) units = std::min(units, own);
+    }
+    for (const int column : columns_) assign(column, TensorRole::column, units);
+    for (const int between : inside_) assign(between, TensorRole::inside, units);
+    assign(row, TensorRole::row, units);
+  }
+
+ private:
+  bool collect(int layer) {
+    if (layer < 0) return false;
+    const auto index = static_cast<std::size_t>(layer);
+    const Divisible divisible = model_.layers[index].operation->divisible();
+    if (divisible.matrix) {
+      if (facts_.tensor_role[index] != TensorRole::lone) return false;
+      if (std::find(columns_.begin(), columns_.end(), layer) == columns_.end()) columns_.push_back(layer);
+      return true;
+    }
+    if (!divisible.channelwise) return false;
+    if (std::find(inside_.begin(), inside_.end(), layer) != inside_.end()) return true;
+    inside_.push_back(layer);
+    return std::all_of(model_.layers[index].inputs.begin(), model_.layers[index].inputs.end(),
+                       [this](int input) { return collect(input); });
+  }
+
+  void assign(int layer, TensorRole role, std::int64_t units) {
+    facts_.tensor_role[static_cast<std::size_t>(layer)] = role;
+    facts_.tensor_units[static_cast<std::size_t>(layer)] = units;
+  }
+
+  const Model& model_;
+  ModelFacts& facts_;
+  const std::vector<std::vector<int>>& consumers_;
+  std::vector<int> columns_, inside_;
+};
+
+void assign_tensor_roles(const Model& model, ModelFacts& facts, const std::vector<std::vector<int>>& consumers) {
+  facts.tensor_role.assign(model.layers.size(), TensorRole::whole);
+  facts.tensor_units.assign(model.layers.size(), 0);
+  for (const int layer : facts.matrix) {
+    const auto index = static_cast<std::size_t>(layer);
+    const bool lookup = model.layers[index].operation->type() == "embedding";
+    facts.tensor_role[index] = lookup ? TensorRole::lookup : TensorRole::lone;
+    facts.tensor_units[index] = filter_units(model.layers[index]);
+  }
+  // A head that feeds the loss alone stays sharded up to it.
+  if (facts.last_matrix >= 0) {
+    const auto head = static_cast<std::size_t>(facts.last_matrix);
+    const auto feeds_loss = [&] {
+      return facts.tensor_role[head] == TensorRole::lone && consumers[head].size() == 1 &&
+             model.layers[static_cast<std::size_t>(consumers[head].front())].operation->type() == "loss";
+    };
+    if (feeds_loss() && model.layers[head].output_shape.sequence) facts.tensor_role[head] = TensorRole::head;
+  }
+  Pairing pairing(model, facts, consumers);
+  for (const int layer : facts.matrix) {
+    if (facts.tensor_role[static_cast<std::size_t>(layer)] == TensorRole::lone) pairing.try_row(layer);
+  }
+}
+
+}  // namespace
+
+ModelFacts facts_of(const Model& model) {
+  ModelFacts facts;
+  facts.model = &model;
+  const std::size_t count = model.layers.size();
+  const std::vector<std::vector<int>> consumers = consumers_of(model);
+
+  facts.output_kept.assign(count, false);
+  facts.needs_input_gradient.assign(count, false);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Layer& layer = model.layers[i];
+    facts.divisible.push_back(layer.operation->divisible());
+    facts.window.push_back(layer.operation->window());
+    facts.kept.push_back(layer.operation->kept(layer.input_shapes, layer.output_shape));
+    const Kept& kept = facts.kept.back();
+    if (kept.output) facts.output_kept[i] = true;
+    for (const int input : layer.inputs) {
+      if (input < 0) continue;
+      facts.needs_input_gradient[i] = true;
+      if (kept.input) facts.output_kept[static_cast<std::size_t>(input)] = true;
+    }
+    facts.parameters += static_cast<double>(layer.parameters());
+    if (layer.weights > 0 || layer.tied_to >= 0) facts.weighted.push_back(static_cast<int>(i));
+    if (facts.divisible.back().matrix) facts.matrix.push_back(static_cast<int>(i));
+  }
+  if (!facts.matrix.empty()) {
+    facts.first_matrix = facts.matrix.front();
+    facts.last_matrix = facts.matrix.back();
+  }
+  for (const int layer : facts.matrix) {
+    const Layer& at = model.layers[static_cast<std::size_t>(layer)];
+    if (layer != facts.last_matrix || facts.matrix.size() == 1) {
+      if (facts.smallest_filters_layer < 0 || filter_units(at) < facts.smallest_filters) {
+        facts.smallest_filters = filter_units(at);
+        facts.smallest_filters_layer = layer;
+      }
+    }
+    if (layer != facts.first_matrix || facts.matrix.size() == 1) {
+      const std::int64_t units = at.operation->divisible().channel_units;
+      const std::int64_t channels = units > 0 ? units : at.input_shapes.front().channels;
+      if (at.operation->type() != "embedding" && (facts.smallest_channels_layer < 0 || channels < facts.smallest_channels)) {
+        facts.smallest_channels = channels;
+        facts.smallest_channels_layer = layer;
+      }
+    }
+  }
+
+  // A tensor is live across a cut when it was made before it and is read after it.
+  facts.live_items.assign(count + 1, 0.0);
+  const auto live_between = [&](int producer, int last_reader) {
+    const auto items = static_cast<double>(shape_of(model, producer).items());
+    for (int cut = producer + 1; cut <= last_reader; ++cut) facts.live_items[static_cast<std::size_t>(cut)] += items;
+  };
+  int input_reader = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& inputs = model.layers[i].inputs;
+    if (std::find(inputs.begin(), inputs.end(), -1) != inputs.end()) input_reader = static_cast<int>(i);
+  }
+  live_between(-1, input_reader);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (consumers[i].empty()) continue;
+    live_between(static_cast<int>(i), *std::max_element(consumers[i].begin(), consumers[i].end()));
+  }
+
+  assign_tensor_roles(model, facts, consumers);
+  facts.sends_input_gradient.assign(count, false);
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool shared = std::any_of(facts.matrix.begin(), facts.matrix.end(), [&](int other) {
+      const auto index = static_cast<std::size_t>(other);
+      return index < i && facts.tensor_role[index] == TensorRole::column && facts.tensor_role[i] == TensorRole::column &&
+             model.layers[index].inputs == model.layers[i].inputs;
+    });
+    facts.sends_input_gradient[i] = facts.needs_input_gradient[i] && !shared;
+  }
+  return facts;
+}
+
+}  // namespace ddl

@@ -1,0 +1,57 @@
+#include "estimator/strategies/channel.hpp"
+
+#include "estimator/strategies/filter.hpp"
+
+namespace ddl {
+namespace {
+
+void limits(const LimitContext& context, Limits& limits) {
+  const ModelFacts& facts = context.facts;
+  if (context.plan.channel > 1 && context.plan.channel > facts.smallest_channels) {
+    limits.add({Limit::Kind::channels, static_cast<double>(context.plan.channel), static_cast<double>(facts.smallest_channels),
+                facts.smallest_channels_layer});
+  }
+}
+
+bool splits_channels(const ShardContext& context, const LayerShard& shard) {
+  const Divisible& divisible = context.facts.divisible[context.index()];
+  // Grouped layers read only their own channels: splitting those is a filter split, not a channel split. Tables are looked
+  // up, not multiplied.
+  return divisible.matrix && divisible.channel_units == 0 && context.at().operation->type() != "embedding" &&
+         shard.inputs.front().channels >= context.plan.channel;
+}
+
+// Every rank reads C/p of the input's channels: its output is a partial sum that an Allreduce completes in forward, and an
+// Allgather joins the slices of the input's gradient in backward [ParaDL, Table III]. The first layer has too few channels and
+// is computed whole unless it has enough.
+void shard(const ShardContext& context, LayerShard& shard) {
+  const int parts = context.plan.channel;
+  if (parts == 1) return;
+  if (!splits_channels(context, shard)) {
+    if (context.assumptions.linear_kernels) shard.share /= parts;
+    return;
+  }
+  const std::int64_t channels = shard.inputs.front().channels;
+  const auto whole_input = static_cast<double>(shard.inputs.front().items());
+  const double part = static_cast<double>(largest_part(channels, parts)) / static_cast<double>(channels);
+  shard.inputs.front().channels = largest_part(channels, parts);
+  shard.weights *= part;
+  shard.share /= parts;
+  shard.channel_parts = parts;
+  const Family axes = family_bit(Axis::channel);
+  const int filters = splits_filters(context.facts, context.layer, context.plan.filter) ? context.plan.filter : 1;
+  if (context.assumptions.last_layer_exchange || context.layer != context.facts.last_matrix) {
+    shard.exchanges.push_back({Collective::allreduce, static_cast<double>(shard.output.items()) / filters, axes, Phase::forward,
+                               Purpose::layer, 1});
+  }
+  if (context.facts.needs_input_gradient[context.index()]) {
+    shard.exchanges.push_back({Collective::allgather, whole_input, axes, Phase::backward, Purpose::layer, 1});
+  }
+}
+
+}  // namespace
+
+const Strategy channel_strategy{Axis::channel, "every rank reads its share of each layer's input channels, partial outputs are summed",
+                                limits, shard};
+
+}  // namespace ddl

@@ -1,0 +1,9 @@
+#pragma once
+
+#include "estimator/strategy.hpp"
+
+namespace ddl {
+
+extern const Strategy channel_strategy;
+
+}  // namespace ddl

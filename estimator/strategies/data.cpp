@@ -1,0 +1,30 @@
+#include "estimator/strategies/data.hpp"
+
+namespace ddl {
+namespace {
+
+void limits(const LimitContext& context, Limits& limits) {
+  const Plan& plan = context.plan;
+  const auto wanted = static_cast<double>(plan.data);
+  const auto batch = static_cast<double>(plan.global_batch);
+  if (wanted > batch) {
+    limits.add({Limit::Kind::batch, wanted, batch, -1});
+  } else if (static_cast<double>(plan.micro_batches) * wanted > batch) {
+    limits.add({Limit::Kind::schedule, static_cast<double>(plan.micro_batches), batch / wanted, -1});
+  }
+}
+
+// The batch is shared out before any layer is looked at (samples_per_micro_batch). What is left to say of a layer is that all
+// ranks holding the same weights, replicas and tiles alike, add up their gradients [ParaDL, Table III].
+void shard(const ShardContext& context, LayerShard& shard) {
+  const double parameters = shard.weights + shard.biases;
+  if (parameters <= 0 || context.plan.data * degree(context.plan, Axis::spatial) == 1) return;
+  shard.exchanges.push_back({Collective::allreduce, parameters, family_bit(Axis::data) | family_bit(Axis::spatial),
+                             Phase::gradient, Purpose::gradient, 1});
+}
+
+}  // namespace
+
+const Strategy data_strategy{Axis::data, "every rank trains the whole model on its share of the batch", limits, shard};
+
+}  // namespace ddl

@@ -1,0 +1,58 @@
+#include "estimator/strategies/filter.hpp"
+
+namespace ddl {
+namespace {
+
+std::int64_t filter_units(const ModelFacts& facts, int layer) {
+  const auto index = static_cast<std::size_t>(layer);
+  const std::int64_t units = facts.divisible[index].channel_units;
+  return units > 0 ? units : facts.model->layers[index].output_shape.channels;
+}
+
+void limits(const LimitContext& context, Limits& limits) {
+  const ModelFacts& facts = context.facts;
+  if (context.plan.filter > 1 && context.plan.filter > facts.smallest_filters) {
+    limits.add({Limit::Kind::filters, static_cast<double>(context.plan.filter), static_cast<double>(facts.smallest_filters),
+                facts.smallest_filters_layer});
+  }
+}
+
+// Every rank computes F/p of the filters from the whole input: an Allgather makes the output whole in forward, an Allreduce
+// adds up the partial gradients of the input in backward [ParaDL, Table III]. Layers without filters, and layers with fewer
+// filters than ranks, are computed whole by everybody.
+void shard(const ShardContext& context, LayerShard& shard) {
+  const int parts = context.plan.filter;
+  if (parts == 1) return;
+  const bool splits = splits_filters(context.facts, context.layer, parts);
+  if (!splits) {
+    if (context.assumptions.linear_kernels) shard.share /= parts;
+    return;
+  }
+  const std::int64_t units = filter_units(context.facts, context.layer);
+  const double part = static_cast<double>(largest_part(units, parts)) / static_cast<double>(units);
+  const auto gathered = static_cast<double>(shard.output.items());
+  shard.output.channels = std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(shard.output.channels) * part + 0.5));
+  shard.weights *= part;
+  shard.biases *= part;
+  shard.share /= parts;
+  shard.filter_parts = parts;
+  const Family axes = family_bit(Axis::filter);
+  if (context.assumptions.last_layer_exchange || context.layer != context.facts.last_matrix) {
+    shard.exchanges.push_back({Collective::allgather, gathered, axes, Phase::forward, Purpose::layer, 1});
+  }
+  if (context.facts.needs_input_gradient[context.index()]) {
+    shard.exchanges.push_back({Collective::allreduce, static_cast<double>(shard.inputs.front().items()), axes, Phase::backward,
+                               Purpose::layer, 1});
+  }
+}
+
+}  // namespace
+
+bool splits_filters(const ModelFacts& facts, int layer, int degree) {
+  return degree > 1 && facts.divisible[static_cast<std::size_t>(layer)].matrix && filter_units(facts, layer) >= degree;
+}
+
+const Strategy filter_strategy{Axis::filter, "every rank computes its share of each layer's filters, outputs are gathered", limits,
+                               shard};
+
+}  // namespace ddl

@@ -1,0 +1,140 @@
+#include "estimator/strategies/spatial.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+namespace ddl {
+namespace {
+
+using Rows = std::array<std::int64_t, 3>;
+
+/// Rows a tile needs from one neighbour to run the window over its own positions: half of what the window overlaps.
+Rows input_halo(const Operation::Window& window) {
+  Rows rows{};
+  for (std::size_t d = 0; d < 3; ++d) rows[d] = std::max<std::int64_t>(0, (window.size[d] - window.stride[d] + 1) / 2);
+  return rows;
+}
+
+/// Rows of the output's gradient a tile needs from one neighbour to compute the gradient of its own input positions.
+Rows gradient_halo(const Operation::Window& window) {
+  Rows rows = input_halo(window);
+  for (std::size_t d = 0; d < 3; ++d) rows[d] = (rows[d] + window.stride[d] - 1) / window.stride[d];
+  return rows;
+}
+
+int spatial_rank(const ModelFacts& facts) { return facts.model->input.sequence ? 0 : facts.model->input.rank; }
+
+bool fits(const ModelFacts& facts, int layer, const std::array<int, 3>& split) {
+  const auto index = static_cast<std::size_t>(layer);
+  if (!facts.divisible[index].spatial) return false;
+  const Layer& at = facts.model->layers[index];
+  const int rank = spatial_rank(facts);
+  if (at.output_shape.rank != rank || at.input_shapes.front().rank != rank) return false;
+  const Rows halo = input_halo(facts.window[index]);
+  for (std::size_t d = 0; d < 3; ++d) {
+    if (split[d] == 1) continue;
+    if (at.output_shape.extent[d] < split[d]) return false;
+    // The narrowest tile must hold the halo that its neighbour wants of it.
+    if (at.input_shapes.front().extent[d] / split[d] < std::max<std::int64_t>(1, halo[d])) return false;
+  }
+  return true;
+}
+
+void limits(const LimitContext& context, Limits& limits) {
+  const Plan& plan = context.plan;
+  const ModelFacts& facts = context.facts;
+  if (degree(plan, Axis::spatial) == 1) return;
+  const int rank = spatial_rank(facts);
+  if (rank == 0 || facts.first_matrix < 0) {
+    limits.add({Limit::Kind::no_extents, static_cast<double>(degree(plan, Axis::spatial)), 0, -1});
+    return;
+  }
+  const auto first = static_cast<std::size_t>(facts.first_matrix);
+  const Layer& layer = facts.model->layers[first];
+  const Rows halo = input_halo(facts.window[first]);
+  for (std::size_t d = 0; d < 3; ++d) {
+    const std::int64_t extent = static_cast<int>(d) < rank ? std::min(layer.output_shape.extent[d], layer.input_shapes.front().extent[d]) : 1;
+    if (plan.spatial[d] > extent) {
+      limits.add({Limit::Kind::extent, static_cast<double>(plan.spatial[d]), static_cast<double>(extent), facts.first_matrix});
+    } else if (plan.spatial[d] > 1 && layer.input_shapes.front().extent[d] / plan.spatial[d] < halo[d]) {
+      limits.add({Limit::Kind::halo, static_cast<double>(halo[d]),
+                  static_cast<double>(layer.input_shapes.front().extent[d] / plan.spatial[d]), facts.first_matrix});
+    }
+  }
+}
+
+void cut(TensorShape& shape, const std::array<int, 3>& split) {
+  for (std::size_t d = 0; d < 3; ++d) shape.extent[d] = largest_part(shape.extent[d], split[d]);
+}
+
+// Every rank holds a tile of the sample. A window that looks beyond its own position needs rows of the neighbours' tiles: the
+// input's in forward, the output gradient's in backward, one message in each direction [ParaDL, Table III]. Where the tiles
+// become too small the tensors are gathered and the remaining layers replicated, as ParaDL's implementation does.
+void shard(const ShardContext& context, LayerShard& shard) {
+  const Plan& plan = context.plan;
+  const int parts = degree(plan, Axis::spatial);
+  if (parts == 1) return;
+  const Family axes = family_bit(Axis::spatial);
+  if (context.layer >= context.spatial_end) {
+    if (context.assumptions.linear_kernels) {
+      shard.share /= parts;
+    } else if (context.layer == context.spatial_end) {
+      const double items = context.facts.live_items[context.index()];
+      shard.exchanges.push_back({Collective::allgather, items, axes, Phase::forward, Purpose::halo, 1});
+      if (context.facts.needs_input_gradient[context.index()]) {
+        shard.exchanges.push_back({Collective::reduce_scatter, items, axes, Phase::backward, Purpose::halo, 1});
+      }
+    }
+    return;
+  }
+  for (TensorShape& input : shard.inputs) cut(input, plan.spatial);
+  cut(shard.output, plan.spatial);
+  shard.kept_input = shard.inputs.front();
+  shard.kept_output = shard.output;
+  shard.share /= parts;
+
+  const Operation::Window& window = context.facts.window[context.index()];
+  const double forward = halo_items(shard.inputs.front(), input_halo(window), plan.spatial);
+  if (forward > 0) {
+    shard.exchanges.push_back({Collective::point_to_point, forward, axes, Phase::forward, Purpose::halo, 2});
+  }
+  const double backward = halo_items(shard.output, gradient_halo(window), plan.spatial);
+  if (backward > 0 && (context.facts.needs_input_gradient[context.index()] || context.assumptions.linear_kernels)) {
+    shard.exchanges.push_back({Collective::point_to_point, backward, axes, Phase::backward, Purpose::halo, 2});
+  }
+}
+
+int stops_after(const Software& software, std::string_view model) {
+  for (const auto& [name, layers] : software.spatial_layers) {
+    if (name == model) return layers;
+  }
+  return -1;
+}
+
+}  // namespace
+
+double halo_items(const TensorShape& tile, const std::array<std::int64_t, 3>& rows, const std::array<int, 3>& split) {
+  double items = 0;
+  for (std::size_t d = 0; d < 3; ++d) {
+    if (split[d] == 1) continue;
+    items += static_cast<double>(tile.items()) / static_cast<double>(tile.extent[d]) * static_cast<double>(rows[d]);
+  }
+  return items;
+}
+
+int spatial_end(const ModelFacts& facts, const Plan& plan, const Software& software) {
+  if (degree(plan, Axis::spatial) == 1) return 0;
+  const int stop = stops_after(software, facts.model->name);
+  int weighted = 0;
+  const auto count = static_cast<int>(facts.model->layers.size());
+  for (int layer = 0; layer < count; ++layer) {
+    if (!fits(facts, layer, plan.spatial)) return layer;
+    if (facts.divisible[static_cast<std::size_t>(layer)].matrix && ++weighted == stop) return layer + 1;
+  }
+  return count;
+}
+
+const Strategy spatial_strategy{Axis::spatial, "every rank holds a tile of each sample and exchanges halos with its neighbours", limits,
+                                shard};
+
+}  // namespace ddl

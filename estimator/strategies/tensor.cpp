@@ -1,0 +1,116 @@
+#include "estimator/strategies/tensor.hpp"
+
+#include <algorithm>
+
+namespace ddl {
+namespace {
+
+void limits(const LimitContext& context, Limits& limits) {
+  if (context.plan.tensor == 1) return;
+  const ModelFacts& facts = context.facts;
+  std::int64_t most = 0;
+  int layer = -1;
+  for (const int candidate : facts.matrix) {
+    const auto index = static_cast<std::size_t>(candidate);
+    if (facts.tensor_role[index] == TensorRole::lookup) continue;
+    if (candidate == facts.last_matrix && facts.matrix.size() > 1) continue;
+    if (layer < 0 || facts.tensor_units[index] < most) {
+      most = facts.tensor_units[index];
+      layer = candidate;
+    }
+  }
+  if (context.plan.tensor > most) {
+    limits.add({Limit::Kind::tensor_units, static_cast<double>(context.plan.tensor), static_cast<double>(most), layer});
+  }
+}
+
+void slice(TensorShape& shape, double part) {
+  shape.channels = std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(shape.channels) * part + 0.5));
+}
+
+// Filter and channel splits in alternation [Nar21, section 2.3]: a column layer computes its share of the filters and sends
+// nothing forward, everything up to its partner works on that slice, and the row layer reads the slice as its share of the
+// input channels and completes its output with one Allreduce. Backward mirrors it with one Allreduce of the column's input
+// gradient.
+void shard(const ShardContext& context, LayerShard& shard) {
+  const int parts = context.plan.tensor;
+  if (parts == 1) return;
+  const ModelFacts& facts = context.facts;
+  const std::size_t index = context.index();
+  const std::int64_t units = facts.tensor_units[index];
+  const TensorRole role = units >= parts ? facts.tensor_role[index] : TensorRole::whole;
+  const double part = units > 0 ? static_cast<double>(largest_part(units, parts)) / static_cast<double>(units) : 1.0;
+  const Family axes = family_bit(Axis::tensor);
+  // In the closed form every pair sums both ways; a real first layer has no input gradient to sum.
+  const bool closed_form = !context.assumptions.last_layer_exchange;
+  const bool sends_gradient = closed_form || facts.sends_input_gradient[index];
+  const auto forward = [&](Collective operation, double items) {
+    shard.exchanges.push_back({operation, items, axes, Phase::forward, Purpose::layer, 1});
+  };
+  const auto backward = [&](double items) {
+    if (sends_gradient) shard.exchanges.push_back({Collective::allreduce, items, axes, Phase::backward, Purpose::layer, 1});
+  };
+
+  switch (role) {
+    case TensorRole::whole: {
+      const auto& inputs = context.at().inputs;
+      const bool after_head = !inputs.empty() && inputs.front() >= 0 && context.at().operation->type() == "loss" &&
+                              facts.tensor_role[static_cast<std::size_t>(inputs.front())] == TensorRole::head &&
+                              facts.tensor_units[static_cast<std::size_t>(inputs.front())] >= parts;
+      if (after_head) {
+        // The loss needs the largest logit and the sum of exponentials of each position from everybody.
+        for (TensorShape& input : shard.inputs) slice(input, 1.0 / parts);
+        shard.kept_input = shard.inputs.front();
+        forward(Collective::allreduce, 2.0 * static_cast<double>(shard.inputs.front().positions()));
+        shard.share /= parts;
+      } else if (context.assumptions.linear_kernels) {
+        shard.share /= parts;
+      }
+      return;
+    }
+    case TensorRole::column:
+    case TensorRole::head:
+      backward(static_cast<double>(shard.inputs.front().items()));
+      slice(shard.output, part);
+      shard.kept_output = shard.output;
+      shard.weights *= part;
+      shard.biases *= part;
+      shard.filter_parts *= parts;
+      break;
+    case TensorRole::inside:
+      for (TensorShape& input : shard.inputs) slice(input, part);
+      slice(shard.output, part);
+      shard.kept_input = shard.inputs.front();
+      shard.kept_output = shard.output;
+      shard.biases *= part;
+      break;
+    case TensorRole::row:
+      slice(shard.inputs.front(), part);
+      shard.kept_input = shard.inputs.front();
+      shard.weights *= part;
+      shard.channel_parts *= parts;
+      forward(Collective::allreduce, static_cast<double>(shard.output.items()));
+      break;
+    case TensorRole::lookup:
+      shard.weights *= part;
+      forward(Collective::allreduce, static_cast<double>(shard.output.items()));
+      break;
+    case TensorRole::lone: {
+      const auto gathered = static_cast<double>(shard.output.items());
+      backward(static_cast<double>(shard.inputs.front().items()));
+      slice(shard.output, part);
+      shard.weights *= part;
+      shard.biases *= part;
+      shard.filter_parts *= parts;
+      if (!closed_form || context.layer != facts.last_matrix) forward(Collective::allgather, gathered);
+      break;
+    }
+  }
+  shard.share /= parts;
+}
+
+}  // namespace
+
+const Strategy tensor_strategy{Axis::tensor, "filter and channel splits in alternation, one sum per pair of layers", limits, shard};
+
+}  // namespace ddl

@@ -1,0 +1,151 @@
+#include "model_zoo/model.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/embedded.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
+#include "model_zoo/bundled_name.hpp"
+#include "model_zoo/model_reader.hpp"
+
+namespace ddl {
+
+// Generated from models/ and models/families/.
+std::span<const EmbeddedFile> bundled_models();
+std::span<const EmbeddedFile> bundled_families();
+
+namespace {
+
+const EmbeddedFile* find_file(std::span<const EmbeddedFile> files, std::string_view name) {
+  const auto found =
+      std::find_if(files.begin(), files.end(), [name](const EmbeddedFile& file) { return file.name == name; });
+  return found == files.end() ? nullptr : &*found;
+}
+
+YamlNode parse_file(const EmbeddedFile& file) { return YamlNode::parse(std::string(file.content), std::string(file.path)); }
+
+struct FamilyFile {
+  std::string origin;
+  std::string content;
+};
+
+/// The family that `file` names: a bundled one, or a path that starts where `file` lies.
+FamilyFile find_family(const ModelFile& file) {
+  const std::string name = file.family->text();
+  if (is_path(name)) {
+    const std::string path = (std::filesystem::path(file.root.origin()).parent_path() / name).lexically_normal().string();
+    try {
+      return {.origin = path, .content = read_file(path, YamlNode::max_bytes)};
+    } catch (const Error& error) {
+      file.family->fail(error.what(), error.hint());
+    }
+  }
+  if (const EmbeddedFile* const bundled = find_file(bundled_families(), name)) {
+    return {.origin = std::string(bundled->path), .content = std::string(bundled->content)};
+  }
+  std::vector<std::string_view> known;
+  for (const EmbeddedFile& family : bundled_families()) known.push_back(family.name);
+  file.family->fail(fmt::format("unknown family {}", quote(name)), suggest(name, known));
+}
+
+Model read_model(const YamlNode& root) {
+  const ModelFile file = ModelFile::read(root);
+  if (!file.model) {
+    file.family->fail("this file is a family, not a model",
+                      "a model of it has 'model: name', 'family: ...' and its 'parameters:'");
+  }
+  if (!file.family) return build_model(file, nullptr);
+  const FamilyFile source = find_family(file);
+  try {
+    const ModelFile family = ModelFile::read(YamlNode::parse(source.content, source.origin));
+    if (family.model) family.model->fail("this file is a model, not a family", "a family has 'family: name' instead");
+    return build_model(file, &family);
+  } catch (const Error& error) {
+    // What is wrong in the family's file may be due to the values that this model gives.
+    const std::string message = error.what();
+    if (!message.starts_with(source.origin + ":")) throw;
+    throw Error(fmt::format("{}\nused by the model {}, {}:{}:{}", message, quote(file.model->text()), root.origin(),
+                            file.family->line(), file.family->column()),
+                error.hint());
+  }
+}
+
+/// Published spellings beside the names: read from the files' `aliases`.
+std::vector<std::pair<std::string, std::string_view>> read_aliases() {
+  std::vector<std::pair<std::string, std::string_view>> aliases;
+  for (const EmbeddedFile& file : bundled_models()) {
+    const auto list = parse_file(file).find("aliases");
+    if (!list) continue;
+    for (const YamlNode& alias : list->items()) aliases.emplace_back(name_key(alias.text()), file.name);
+  }
+  return aliases;
+}
+
+}  // namespace
+
+std::int64_t Model::parameters() const {
+  std::int64_t sum = 0;
+  for (const Layer& layer : layers) sum += layer.parameters();
+  return sum;
+}
+
+std::int64_t Model::buffers() const {
+  std::int64_t sum = 0;
+  for (const Layer& layer : layers) sum += layer.buffers;
+  return sum;
+}
+
+double Model::macs() const {
+  double sum = 0;
+  for (const Layer& layer : layers) sum += layer.operation->macs(layer.input_shapes, layer.output_shape);
+  return sum;
+}
+
+double Model::flops_forward() const { return flops(Pass::forward); }
+
+double Model::flops(Pass pass) const {
+  double sum = 0;
+  for (const Layer& layer : layers) sum += layer.operation->work(pass, layer.input_shapes, layer.output_shape).flops;
+  return sum;
+}
+
+const TensorShape& shape_of(const Model& model, int index) {
+  return index < 0 ? model.input : model.layers[static_cast<std::size_t>(index)].output_shape;
+}
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const EmbeddedFile& file : bundled_models()) names.emplace_back(file.name);
+  return names;
+}
+
+std::string canonical_model_name(std::string_view name) {
+  const std::span<const EmbeddedFile> files = bundled_models();
+  if (find_file(files, name) != nullptr) return std::string(name);
+  const std::string key = name_key(name);
+  for (const EmbeddedFile& file : files) {
+    if (name_key(file.name) == key) return std::string(file.name);
+  }
+  static const std::vector<std::pair<std::string, std::string_view>> aliases = read_aliases();
+  const auto alias = std::find_if(aliases.begin(), aliases.end(), [&key](const auto& entry) { return entry.first == key; });
+  return std::string(alias == aliases.end() ? name : alias->second);
+}
+
+Model load_model(const std::string& name) {
+  if (is_path(name)) return read_model(YamlNode::load(name));
+  if (const EmbeddedFile* const file = find_file(bundled_models(), canonical_model_name(name)))
+    return read_model(parse_file(*file));
+  throw Error(fmt::format("unknown model {}", quote(name)), suggest(name, model_names()));
+}
+
+Model parse_model(std::string text, std::string origin) {
+  return read_model(YamlNode::parse(std::move(text), std::move(origin)));
+}
+
+}  // namespace ddl

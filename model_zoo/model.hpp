@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model_zoo/operation.hpp"
+#include "model_zoo/tensor_shape.hpp"
+
+namespace ddl {
+
+/// One layer: an operation with its place in the graph and its inferred shapes.
+struct Layer {
+  std::string name;  ///< unique path: `stage2.block1.conv1`
+  std::shared_ptr<const Operation> operation;
+  /// Producers, as indices into Model::layers, all smaller than this layer's own; -1 is the model's input.
+  std::vector<int> inputs;
+  std::vector<TensorShape> input_shapes;
+  TensorShape output_shape;
+  std::int64_t weights = 0;
+  std::int64_t biases = 0;
+  std::int64_t buffers = 0;
+  /// Index of an earlier layer whose weights this one shares (tied embedding), or -1; its own `weights` is then 0, though
+  /// its work is not.
+  int tied_to = -1;
+  /// Which repeated unit (residual block, transformer layer) it belongs to: checkpointing keeps the inputs of blocks. Layers
+  /// outside any block have -1.
+  int block = -1;
+  /// Layers with equal operation, attributes and shapes have the same class: prices are computed once per class.
+  int shape_class = -1;
+
+  [[nodiscard]] std::int64_t parameters() const { return weights + biases; }
+};
+
+/// A network: layers in topological order (file order), shapes inferred, for one sample.
+struct Model {
+  std::string name;
+  std::string description;
+  std::string source;  ///< citation of the definition
+  TensorShape input;
+  std::int64_t sequence_length = 0;  ///< tokens per sample; 0 for other models
+  std::vector<Layer> layers;
+  int shape_classes = 0;
+  int blocks = 0;
+
+  [[nodiscard]] std::int64_t parameters() const;
+  [[nodiscard]] std::int64_t buffers() const;
+  [[nodiscard]] double macs() const;
+  [[nodiscard]] double flops_forward() const;
+  [[nodiscard]] double flops(Pass pass) const;
+};
+
+/// Output shape of layer `index`, or the model's input for -1.
+[[nodiscard]] const TensorShape& shape_of(const Model& model, int index);
+
+/// Bundled names, sorted.
+[[nodiscard]] std::vector<std::string> model_names();
+/// A bundled model by name (aliases such as `ResNet50` count), or the user's own file when `name` has a '/' or ends in
+/// `.yaml`/`.yml`. An unknown name is an Error with "did you mean".
+[[nodiscard]] Model load_model(const std::string& name);
+/// Parses a model file; `origin` is printed in errors.
+[[nodiscard]] Model parse_model(std::string text, std::string origin);
+/// Canonical bundled name for a published spelling (`ResNet50`, `VGG16`, `MegatronLM-2.5B`), or the name unchanged.
+[[nodiscard]] std::string canonical_model_name(std::string_view name);
+
+}  // namespace ddl

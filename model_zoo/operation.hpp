@@ -1,0 +1,83 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "model_zoo/tensor_shape.hpp"
+
+namespace ddl {
+
+enum class Pass { forward, backward_data, backward_weight, update };
+[[nodiscard]] std::string_view to_string(Pass pass);
+
+/// What one kernel has to do, counted in the source's units; kernel prices turn it into time.
+struct Work {
+  double flops = 0;             ///< per sample; a multiply-add is two
+  double activation_items = 0;  ///< activation items read and written, per sample
+  double weight_items = 0;      ///< weight items read or written, once per kernel whatever the batch
+  /// The implicit matrix product behind a matrix operation: `batched` names the dimension that grows with the samples
+  /// (m and n span the output, k is summed; sizes are per sample for the batched one). All zero when there is none.
+  double m = 0, n = 0, k = 0;
+  enum class Batched { m, n, k, count } batched = Batched::m;  ///< count: one small product per sample (attention)
+};
+
+/// Which of an operation's dimensions a strategy may divide. A "matrix" operation has weights that mix channels; a
+/// channelwise one treats channels apart (pooling, activation, batch norm), so sharded channels pass through it.
+struct Divisible {
+  bool matrix = false;       ///< has filters (output channels) and input channels that can be split
+  bool channelwise = false;  ///< works on a slice of the channels alone
+  bool spatial = false;      ///< works on a tile of positions, given its halo
+  std::int64_t channel_units = 0;  ///< whole units a channel split must keep together: heads, groups; 0 = channels
+};
+
+/// What backward needs of forward, in items per sample unless said (the finest rule of [Kort22] and of common frameworks).
+struct Kept {
+  bool input = false;      ///< the input tensor(s)
+  bool output = false;     ///< the output tensor
+  double mask_items = 0;   ///< one-byte items of its own: dropout mask, pooling index
+  double extra_items = 0;  ///< items of its own at the activations' precision: attention scores
+};
+
+/// One operation of a network with its attributes fixed (kernel, stride, heads, …); immutable and shared between layers.
+/// Shapes are those of one sample; a strategy asks about the local slice by passing sliced shapes.
+///
+/// `infer` throws ddl::Error(message, hint) when the inputs do not fit; the reader places it in the file.
+class Operation {
+ public:
+  Operation() = default;
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+  virtual ~Operation() = default;
+
+  /// The key of the model file: `convolution`, `fully_connected`, …
+  [[nodiscard]] virtual std::string_view type() const = 0;
+  /// Stem of the name of a layer that the file leaves unnamed: `conv`, `relu`, `fc`.
+  [[nodiscard]] virtual std::string_view short_name() const { return type(); }
+  /// Attributes as the model file would say them, on one line: `filters=64 kernel=3x3 stride=2`.
+  [[nodiscard]] virtual std::string attributes() const = 0;
+  [[nodiscard]] virtual TensorShape infer(std::span<const TensorShape> inputs) const = 0;
+  /// Trainable items: kernels and matrices.
+  [[nodiscard]] virtual std::int64_t weights(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const { return 0; }
+  /// Trainable items that do not divide with input channels: biases, scales and shifts of norms.
+  [[nodiscard]] virtual std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const { return 0; }
+  /// Statistics kept but not trained (running mean and variance).
+  [[nodiscard]] virtual std::int64_t buffers(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const { return 0; }
+  /// Work of one pass on the given (whole or sliced) shapes; passes an operation does not have are all zero. `update` is
+  /// priced from the parameters, not here.
+  [[nodiscard]] virtual Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const = 0;
+  [[nodiscard]] virtual Divisible divisible() const = 0;
+  [[nodiscard]] virtual Kept kept(std::span<const TensorShape> inputs, const TensorShape& output) const = 0;
+  /// Extent of the kernel's window along each spatial dimension (dilation included), stride, and padding before: what a tile
+  /// needs of its neighbours. 1, 1 and 0 for operations that look at one position.
+  struct Window {
+    std::array<std::int64_t, 3> size{1, 1, 1}, stride{1, 1, 1}, padding{0, 0, 0};
+  };
+  [[nodiscard]] virtual Window window() const { return {}; }
+  /// Multiply-adds of one sample's forward pass in convolutions and matrix products, as published MAC counts count them.
+  [[nodiscard]] virtual double macs(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const { return 0; }
+};
+
+}  // namespace ddl

@@ -1,0 +1,73 @@
+#include <array>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+struct ActivationKind {
+  std::string_view name;
+  bool from_output;  ///< the derivative is known from the output: it is kept, the input is not
+  double flops;      ///< per item; transcendental functions count as ten
+};
+constexpr std::array<ActivationKind, 11> activation_kinds{{
+    {"relu", true, 1},
+    {"relu6", true, 2},
+    {"leaky_relu", true, 2},
+    {"tanh", true, 10},
+    {"sigmoid", true, 12},
+    {"gelu", false, 20},
+    {"silu", false, 13},
+    {"hardswish", false, 5},
+    {"hardsigmoid", true, 4},
+    {"softplus", false, 20},
+    {"elu", true, 11},
+}};
+constexpr std::array<std::string_view, activation_kinds.size()> activation_names = [] {
+  std::array<std::string_view, activation_kinds.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = activation_kinds[i].name;
+  return names;
+}();
+
+/// An elementwise function.
+class Activation final : public Operation {
+ public:
+  Activation(const ActivationKind& kind, bool in_place, bool sequence)
+      : kind_(kind), in_place_(in_place), sequence_(sequence) {}
+
+  std::string_view type() const override { return "activation"; }
+  std::string_view short_name() const override { return kind_.name; }
+  std::string attributes() const override { return fmt::format("kind={}{}", kind_.name, in_place_ ? " in_place=yes" : ""); }
+  TensorShape infer(std::span<const TensorShape> inputs) const override { return only_input(inputs, type()); }
+  Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    const double count = items(output);
+    if (pass == Pass::forward) return {.flops = kind_.flops * count, .activation_items = 2 * count};
+    // Reads what was kept and the output's gradient, writes the input's.
+    if (pass == Pass::backward_data) return {.flops = (kind_.flops + 1) * count, .activation_items = 3 * count};
+    return {};
+  }
+  Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_}; }
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
+    return {.input = !kind_.from_output, .output = kind_.from_output};
+  }
+
+ private:
+  const ActivationKind& kind_;
+  bool in_place_, sequence_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_activation(const Attributes& attributes) {
+  const ActivationKind& kind = activation_kinds[attributes.choice("kind", activation_names)];
+  const bool in_place = attributes.find_boolean("in_place").value_or(false);
+  if (in_place && !kind.from_output) {
+    attributes.fail("in_place", fmt::format("{} cannot work in place: its gradient needs the input", kind.name));
+  }
+  return std::make_shared<Activation>(kind, in_place, attributes.input().sequence);
+}
+
+}  // namespace ddl

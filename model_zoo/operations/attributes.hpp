@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/yaml_node.hpp"
+#include "model_zoo/expression.hpp"
+#include "model_zoo/operations/shape_rules.hpp"
+#include "model_zoo/tensor_shape.hpp"
+
+namespace ddl {
+
+/// What a model file says about one operation at one place of the network: its attributes, with the `$parameters` in them
+/// replaced, and the shapes it is applied to. Every accessor throws an Error placed at the attribute.
+class Attributes {
+ public:
+  /// `place` is the operation's key; `node` its value: a map, nothing, or the value of the attribute `main` alone. `part` is
+  /// the path of the part of the network, such as `stage1.block0.`, which errors name.
+  Attributes(YamlNode place, std::optional<YamlNode> node, std::string_view main, const Parameters& parameters,
+             std::span<const TensorShape> inputs, std::string_view part)
+      : place_(std::move(place)),
+        node_(std::move(node)),
+        main_(main),
+        parameters_(parameters),
+        inputs_(inputs),
+        part_(part) {}
+
+  /// Shape of the first tensor that the operation reads.
+  [[nodiscard]] const TensorShape& input() const { return inputs_.front(); }
+
+  [[nodiscard]] bool has(std::string_view key) const { return find(key).has_value(); }
+  /// A whole number in [low, high].
+  [[nodiscard]] std::int64_t integer(std::string_view key, std::int64_t low = 1, std::int64_t high = max_attribute) const;
+  [[nodiscard]] std::optional<std::int64_t> find_integer(std::string_view key, std::int64_t low = 1,
+                                                         std::int64_t high = max_attribute) const;
+  [[nodiscard]] std::optional<double> find_number(std::string_view key, double low, double high) const;
+  [[nodiscard]] std::optional<bool> find_boolean(std::string_view key) const;
+  [[nodiscard]] std::optional<std::string> find_text(std::string_view key) const;
+  /// Index of the attribute's text among `choices`.
+  [[nodiscard]] std::size_t choice(std::string_view key, std::span<const std::string_view> choices) const;
+  /// One number for all of `rank` dimensions, or as many sizes as that: `3`, `3x3`. Each in [low, max_attribute].
+  [[nodiscard]] std::optional<Extents> find_extents(std::string_view key, int rank, std::int64_t low) const;
+  /// Exactly what the file says: up to three sizes.
+  [[nodiscard]] std::optional<Extents> find_size(std::string_view key) const;
+  /// Ends the command with an error placed at the attribute, or at the operation where it has none of that name.
+  [[noreturn]] void fail(std::string_view key, const std::string& message, const std::string& hint = {}) const;
+  /// Ends the command because `key`, which the operation cannot do without, is not there.
+  [[noreturn]] void fail_missing(std::string_view key) const;
+
+ private:
+  [[nodiscard]] std::optional<YamlNode> find(std::string_view key) const;
+  [[nodiscard]] Value value(const YamlNode& node) const;
+  [[nodiscard]] std::string in_part(const std::string& message) const;
+
+  YamlNode place_;
+  std::optional<YamlNode> node_;
+  std::string_view main_;
+  const Parameters& parameters_;
+  std::span<const TensorShape> inputs_;
+  std::string_view part_;
+};
+
+/// `evaluate`, with the errors placed at the node.
+[[nodiscard]] Value evaluate_at(const YamlNode& node, const Parameters& parameters, std::optional<std::int64_t> channels);
+/// The value of a scalar: evaluated where it is an expression, and in [low, high].
+[[nodiscard]] std::int64_t integer_at(const YamlNode& node, const Parameters& parameters,
+                                      std::optional<std::int64_t> channels, std::int64_t low, std::int64_t high);
+
+}  // namespace ddl

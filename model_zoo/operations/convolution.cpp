@@ -1,0 +1,128 @@
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "model_zoo/operations/registry.hpp"
+#include "model_zoo/operations/sliding_window.hpp"
+
+namespace ddl {
+namespace {
+
+/// Convolution in one, two or three dimensions. With one group, filters mix all channels and both can be split; with more,
+/// a slice of whole groups works on its own.
+class Convolution final : public Operation {
+ public:
+  /// `filters` 0 means as many as there are input channels.
+  Convolution(std::int64_t filters, const SlidingWindow& window, std::int64_t groups, std::int64_t group_channels, bool bias,
+              bool sequence)
+      : filters_(filters),
+        window_(window),
+        groups_(groups),
+        group_channels_(group_channels),
+        bias_(bias),
+        sequence_(sequence) {}
+
+  std::string_view type() const override { return "convolution"; }
+  std::string_view short_name() const override { return "conv"; }
+  std::string attributes() const override {
+    std::string text = filters_ == 0 ? "filters=same " : fmt::format("filters={} ", filters_);
+    text += window_.attributes();
+    if (groups_ > 1) text += fmt::format(" groups={}", groups_);
+    if (!bias_) text += " bias=no";
+    return text;
+  }
+
+  TensorShape infer(std::span<const TensorShape> inputs) const override {
+    const TensorShape& input = only_input(inputs, type());
+    if (groups_ > 1 && input.channels != groups_ * group_channels_) {
+      throw Error(
+          fmt::format("{} groups of {} channels do not fit the input {}", groups_, group_channels_, to_string(input)));
+    }
+    TensorShape output = window_.slide(input);
+    output.channels = filters_ == 0 ? input.channels : filters_;
+    static_cast<void>(item_count("the kernels", {output.channels, summed_channels(input), window_.volume()}));
+    return checked(output);
+  }
+
+  std::int64_t weights(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    return output.channels * summed_channels(inputs.front()) * window_.volume();
+  }
+  std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    return bias_ ? output.channels : 0;
+  }
+
+  Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    if (pass == Pass::update) return {};
+    const TensorShape& input = inputs.front();
+    const double window = real(window_.volume());
+    const double summed = real(summed_channels(input)) * window;
+    Work work{.flops = 2 * macs(inputs, output),
+              .activation_items = items(input) + items(output),
+              .weight_items = real(weights(inputs, output) + biases(inputs, output))};
+    switch (pass) {
+      case Pass::forward:
+        work.m = real(output.positions());
+        work.n = real(output.channels);
+        work.k = summed;
+        break;
+      case Pass::backward_data:
+        work.m = real(input.positions());
+        work.n = real(input.channels);
+        work.k = groups_ > 1 ? real(output.channels) * real(group_channels_) / real(input.channels) * window
+                             : real(output.channels) * window;
+        break;
+      default:
+        work.m = real(output.channels);
+        work.n = summed;
+        work.k = real(output.positions());
+        work.batched = Work::Batched::k;
+    }
+    return work;
+  }
+
+  Divisible divisible() const override {
+    return {.matrix = groups_ == 1,
+            .channelwise = groups_ > 1,
+            .spatial = !sequence_,
+            .channel_units = groups_ > 1 ? groups_ : 0};
+  }
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
+    return {.input = true};
+  }
+  Window window() const override { return window_.window(); }
+  double macs(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    return items(output) * real(summed_channels(inputs.front())) * real(window_.volume());
+  }
+
+ private:
+  /// Input channels that one filter sums over.
+  [[nodiscard]] std::int64_t summed_channels(const TensorShape& input) const {
+    return groups_ > 1 ? group_channels_ : input.channels;
+  }
+
+  std::int64_t filters_;
+  SlidingWindow window_;
+  std::int64_t groups_, group_channels_;
+  bool bias_, sequence_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_convolution(const Attributes& attributes) {
+  const TensorShape& input = attributes.input();
+  if (!attributes.has("filters")) attributes.fail_missing("filters");
+  const bool same_filters = attributes.find_text("filters") == "same";
+  const std::int64_t filters = same_filters ? 0 : attributes.integer("filters");
+  const bool one_each = attributes.find_text("groups") == "same";
+  const std::int64_t groups = one_each ? input.channels : attributes.find_integer("groups").value_or(1);
+  if (input.channels % groups != 0) {
+    attributes.fail("groups",
+                    fmt::format("the {} channels of the input do not divide into {} groups", input.channels, groups));
+  }
+  if ((same_filters ? input.channels : filters) % groups != 0) {
+    attributes.fail("groups", fmt::format("{} filters do not divide into {} groups", filters, groups));
+  }
+  return std::make_shared<Convolution>(filters, SlidingWindow::read(attributes, 1), groups, input.channels / groups,
+                                       attributes.find_boolean("bias").value_or(true), input.sequence);
+}
+
+}  // namespace ddl

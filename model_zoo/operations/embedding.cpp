@@ -1,0 +1,51 @@
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+/// A row of a table for each token.
+class Embedding final : public Operation {
+ public:
+  Embedding(std::int64_t vocabulary, std::int64_t features) : vocabulary_(vocabulary), features_(features) {}
+
+  std::string_view type() const override { return "embedding"; }
+  std::string attributes() const override { return fmt::format("vocabulary={} features={}", vocabulary_, features_); }
+  TensorShape infer(std::span<const TensorShape> inputs) const override {
+    TensorShape output = only_input(inputs, type());
+    if (!output.sequence || output.channels != 1) {
+      throw Error(fmt::format("embedding looks up tokens, and {} are none", to_string(output)),
+                  "its input is the model's, with 'input: {tokens: N}'");
+    }
+    static_cast<void>(item_count("the table", {vocabulary_, features_}));
+    output.channels = features_;
+    return checked(output);
+  }
+  std::int64_t weights(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    return vocabulary_ * output.channels;
+  }
+  Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    // Each token reads its row and writes it.
+    if (pass == Pass::forward) return {.activation_items = items(inputs.front()) + 2 * items(output)};
+    if (pass != Pass::backward_weight) return {};
+    // The gradient of the whole table is set to zero, then each token adds to its row.
+    return {.flops = items(output), .activation_items = 3 * items(output), .weight_items = real(weights(inputs, output))};
+  }
+  Divisible divisible() const override { return {.matrix = true}; }
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
+    return {.input = true};
+  }
+
+ private:
+  std::int64_t vocabulary_, features_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_embedding(const Attributes& attributes) {
+  return std::make_shared<Embedding>(attributes.integer("vocabulary"), attributes.integer("features"));
+}
+
+}  // namespace ddl

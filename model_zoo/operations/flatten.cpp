@@ -1,0 +1,25 @@
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+/// All items as one flat vector, channel by channel: a view, which moves nothing.
+class Flatten final : public Operation {
+ public:
+  std::string_view type() const override { return "flatten"; }
+  std::string attributes() const override { return {}; }
+  TensorShape infer(std::span<const TensorShape> inputs) const override {
+    return {.channels = only_input(inputs, type()).items()};
+  }
+  Work work(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
+    return {};
+  }
+  Divisible divisible() const override { return {.channelwise = true}; }
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_flatten(const Attributes& /*attributes*/) { return std::make_shared<Flatten>(); }
+
+}  // namespace ddl

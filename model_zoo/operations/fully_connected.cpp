@@ -1,0 +1,88 @@
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+/// A matrix product with the channels of a flat vector, or of each token of a sequence.
+class FullyConnected final : public Operation {
+ public:
+  FullyConnected(std::int64_t features, bool bias, std::string tied)
+      : features_(features), bias_(bias), tied_(std::move(tied)) {}
+
+  std::string_view type() const override { return "fully_connected"; }
+  std::string_view short_name() const override { return "fc"; }
+  std::string attributes() const override {
+    std::string text = fmt::format("features={}", features_);
+    if (!bias_) text += " bias=no";
+    if (!tied_.empty()) text += fmt::format(" tied={}", tied_);
+    return text;
+  }
+
+  TensorShape infer(std::span<const TensorShape> inputs) const override {
+    TensorShape output = only_input(inputs, type());
+    if (output.rank > 0 && !output.sequence) {
+      throw Error(fmt::format("fully_connected needs a flat vector or a sequence, not {}", to_string(output)),
+                  "put '- flatten' before it");
+    }
+    static_cast<void>(item_count("the matrix", {output.channels, features_}));
+    output.channels = features_;
+    return checked(output);
+  }
+
+  std::int64_t weights(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    return tied_.empty() ? inputs.front().channels * output.channels : 0;
+  }
+  std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    return bias_ ? output.channels : 0;
+  }
+
+  Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    if (pass == Pass::update) return {};
+    const double from = real(inputs.front().channels);
+    const double to = real(output.channels);
+    const double positions = real(output.positions());
+    Work work{.flops = 2 * macs(inputs, output),
+              .activation_items = items(inputs.front()) + items(output),
+              .weight_items = from * to + real(biases(inputs, output))};
+    if (pass == Pass::forward) {
+      work.m = positions;
+      work.n = to;
+      work.k = from;
+    } else if (pass == Pass::backward_data) {
+      work.m = positions;
+      work.n = from;
+      work.k = to;
+    } else {
+      work.m = to;
+      work.n = from;
+      work.k = positions;
+      work.batched = Work::Batched::k;
+    }
+    return work;
+  }
+
+  Divisible divisible() const override { return {.matrix = true}; }
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
+    return {.input = true};
+  }
+  double macs(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    return real(inputs.front().channels) * items(output);
+  }
+
+ private:
+  std::int64_t features_;
+  bool bias_;
+  std::string tied_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_fully_connected(const Attributes& attributes) {
+  return std::make_shared<FullyConnected>(attributes.integer("features"), attributes.find_boolean("bias").value_or(true),
+                                          attributes.find_text("tied").value_or(""));
+}
+
+}  // namespace ddl

@@ -1,0 +1,30 @@
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+/// Passes its input on: a name for a place in the network.
+class Identity final : public Operation {
+ public:
+  explicit Identity(bool sequence) : sequence_(sequence) {}
+
+  std::string_view type() const override { return "identity"; }
+  std::string attributes() const override { return {}; }
+  TensorShape infer(std::span<const TensorShape> inputs) const override { return only_input(inputs, type()); }
+  Work work(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
+    return {};
+  }
+  Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_}; }
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
+
+ private:
+  bool sequence_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_identity(const Attributes& attributes) {
+  return std::make_shared<Identity>(attributes.input().sequence);
+}
+
+}  // namespace ddl

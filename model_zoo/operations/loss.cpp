@@ -1,0 +1,48 @@
+#include <array>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+enum class LossKind { cross_entropy, mse };
+constexpr std::array<std::string_view, 2> loss_kinds{"cross_entropy", "mse"};
+
+/// One number from the output, or from several outputs, whose losses are summed.
+class Loss final : public Operation {
+ public:
+  explicit Loss(LossKind kind) : kind_(kind) {}
+
+  std::string_view type() const override { return "loss"; }
+  std::string attributes() const override { return fmt::format("kind={}", loss_kinds[static_cast<std::size_t>(kind_)]); }
+  TensorShape infer(std::span<const TensorShape> /*inputs*/) const override { return {}; }
+  Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
+    const double count = items(inputs);
+    const bool entropy = kind_ == LossKind::cross_entropy;
+    // Cross entropy reads the output, writes its softmax, and turns that into the gradient; the mean square error reads
+    // output and target each time.
+    if (pass == Pass::forward) return {.flops = (entropy ? 5 : 3) * count, .activation_items = 2 * count};
+    if (pass == Pass::backward_data) return {.flops = 2 * count, .activation_items = (entropy ? 2 : 3) * count};
+    return {};
+  }
+  Divisible divisible() const override { return {}; }
+  Kept kept(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
+    if (kind_ == LossKind::mse) return {.input = true};
+    // The softmax is computed and kept in fp32 whatever the activations' precision: 4 bytes, as [Kort22], section 4.3, says.
+    return {.mask_items = 4 * items(inputs)};
+  }
+
+ private:
+  LossKind kind_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_loss(const Attributes& attributes) {
+  return std::make_shared<Loss>(static_cast<LossKind>(attributes.choice("kind", loss_kinds)));
+}
+
+}  // namespace ddl

@@ -1,0 +1,92 @@
+#include <array>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+enum class NormKind { batch, layer, group, rms };
+constexpr std::array<std::string_view, 4> norm_kinds{"batch", "layer", "group", "rms"};
+
+/// Normalization with a trained scale and shift for each channel: over the batch and all positions of a channel, over the
+/// channels of a position (layer, rms), or over a group of channels.
+class Norm final : public Operation {
+ public:
+  Norm(NormKind kind, std::int64_t groups, bool bias, bool sequence)
+      : kind_(kind), groups_(groups), bias_(bias), sequence_(sequence) {}
+
+  std::string_view type() const override { return "norm"; }
+  std::string attributes() const override {
+    std::string text = fmt::format("kind={}", norm_kinds[static_cast<std::size_t>(kind_)]);
+    if (kind_ == NormKind::group) text += fmt::format(" groups={}", groups_);
+    if (!bias_) text += " bias=no";
+    return text;
+  }
+  TensorShape infer(std::span<const TensorShape> inputs) const override { return only_input(inputs, type()); }
+  std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    return (bias_ ? 2 : 1) * output.channels;
+  }
+  std::int64_t buffers(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    return kind_ == NormKind::batch ? 2 * output.channels : 0;
+  }
+
+  Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    // Statistics of a whole channel need a pass of their own: forward reads twice and writes once, backward reads the input
+    // and the output's gradient twice and writes once, with the gradients of scale and shift on the way. A position's
+    // channels stay in registers: one read less each; its scale and shift sum over the positions in another pass.
+    const bool two_passes = kind_ == NormKind::batch || kind_ == NormKind::group;
+    const double count = items(output);
+    const double parameters = real(biases(inputs, output));
+    switch (pass) {
+      case Pass::forward:
+        return {.flops = 7 * count, .activation_items = (two_passes ? 3 : 2) * count, .weight_items = parameters};
+      case Pass::backward_data:
+        return {.flops = 11 * count, .activation_items = (two_passes ? 5 : 3) * count, .weight_items = parameters};
+      case Pass::backward_weight:
+        if (two_passes) return {};
+        return {.flops = 3 * count, .activation_items = 2 * count, .weight_items = parameters};
+      case Pass::update:
+        break;
+    }
+    return {};
+  }
+
+  Divisible divisible() const override {
+    return {.channelwise = kind_ == NormKind::batch || kind_ == NormKind::group,
+            .spatial = kind_ != NormKind::group && !sequence_,
+            .channel_units = kind_ == NormKind::group ? groups_ : 0};
+  }
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
+    return {.input = true};
+  }
+
+ private:
+  NormKind kind_;
+  std::int64_t groups_;
+  bool bias_, sequence_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_norm(const Attributes& attributes) {
+  const auto kind = static_cast<NormKind>(attributes.choice("kind", norm_kinds));
+  const TensorShape& input = attributes.input();
+  std::int64_t groups = 1;
+  if (kind == NormKind::group) {
+    groups = attributes.integer("groups");
+    if (input.channels % groups != 0) {
+      attributes.fail("groups",
+                      fmt::format("the {} channels of the input do not divide into {} groups", input.channels, groups));
+    }
+  } else if (attributes.has("groups")) {
+    attributes.fail("groups", "only a norm of the kind group has groups");
+  }
+  // A root-mean-square norm has no shift.
+  return std::make_shared<Norm>(kind, groups, attributes.find_boolean("bias").value_or(kind != NormKind::rms),
+                                input.sequence);
+}
+
+}  // namespace ddl

@@ -1,0 +1,114 @@
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "model_zoo/operations/registry.hpp"
+#include "model_zoo/operations/sliding_window.hpp"
+
+namespace ddl {
+namespace {
+
+enum class PoolKind { max, average };
+constexpr std::array<std::string_view, 2> pool_kinds{"max", "average"};
+
+/// What pooling with and without a fixed window has in common: the traffic of items.
+class Pool : public Operation {
+ public:
+  explicit Pool(PoolKind kind) : kind_(kind) {}
+
+  std::string_view type() const override { return "pool"; }
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    // Maximum: an 8-byte index of the winner for each output item. An average could do without its input, but frameworks
+    // (PyTorch among them) keep it for its shape.
+    return {.input = true, .mask_items = kind_ == PoolKind::max ? 8 * items(output) : 0};
+  }
+
+ protected:
+  [[nodiscard]] std::string kind() const { return fmt::format("kind={}", pool_kinds[static_cast<std::size_t>(kind_)]); }
+  [[nodiscard]] Work traffic(Pass pass, const TensorShape& input, const TensorShape& output, double visited) const {
+    if (pass == Pass::forward) return {.flops = visited, .activation_items = items(input) + items(output)};
+    if (pass != Pass::backward_data) return {};
+    // Maximum reads the indices beside the gradient and adds one item where they point to.
+    const bool is_max = kind_ == PoolKind::max;
+    return {.flops = is_max ? items(output) : visited, .activation_items = items(input) + (is_max ? 2 : 1) * items(output)};
+  }
+
+ private:
+  PoolKind kind_;
+};
+
+class WindowPool final : public Pool {
+ public:
+  WindowPool(PoolKind kind, const SlidingWindow& window, bool sequence) : Pool(kind), window_(window), sequence_(sequence) {}
+
+  std::string attributes() const override { return fmt::format("{} {}", kind(), window_.attributes()); }
+  TensorShape infer(std::span<const TensorShape> inputs) const override {
+    return checked(window_.slide(only_input(inputs, type())));
+  }
+  Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    return traffic(pass, inputs.front(), output, items(output) * real(window_.volume()));
+  }
+  Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_}; }
+  Window window() const override { return window_.window(); }
+
+ private:
+  SlidingWindow window_;
+  bool sequence_;
+};
+
+/// Pools to a given size, whatever the input's.
+class AdaptivePool final : public Pool {
+ public:
+  AdaptivePool(PoolKind kind, const Extents& size) : Pool(kind), size_(size) {}
+
+  std::string attributes() const override {
+    return fmt::format("{} adaptive={}", kind(), print_extents(size_.size, size_.rank));
+  }
+  TensorShape infer(std::span<const TensorShape> inputs) const override {
+    TensorShape output = only_input(inputs, type());
+    if (output.rank != size_.rank) {
+      throw Error(
+          fmt::format("the size {} does not fit the input {}", print_extents(size_.size, size_.rank), to_string(output)));
+    }
+    output.extent = size_.size;
+    return checked(output);
+  }
+  Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    return traffic(pass, inputs.front(), output, std::max(items(inputs.front()), items(output)));
+  }
+  Divisible divisible() const override { return {.channelwise = true}; }
+
+ private:
+  Extents size_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_pool(const Attributes& attributes) {
+  const auto kind = static_cast<PoolKind>(attributes.choice("kind", pool_kinds));
+  const TensorShape& input = attributes.input();
+  const bool global = attributes.find_boolean("global").value_or(false);
+  if (global || attributes.has("adaptive")) {
+    for (const std::string_view key : {"kernel", "stride", "padding", "ceil"}) {
+      if (attributes.has(key))
+        attributes.fail(key, fmt::format("'{}' has no meaning where the output's size is given", key));
+    }
+    if (global && attributes.has("adaptive")) attributes.fail("adaptive", "'adaptive' and 'global' exclude each other");
+    if (input.rank == 0) attributes.fail("", fmt::format("the input {} has no positions to pool", to_string(input)));
+    return std::make_shared<AdaptivePool>(
+        kind, global ? Extents{.rank = input.rank} : *attributes.find_extents("adaptive", input.rank, 1));
+  }
+  SlidingWindow window = SlidingWindow::read(attributes, 0);
+  window.ceil = attributes.find_boolean("ceil").value_or(false);
+  for (std::size_t d = 0; d < static_cast<std::size_t>(input.rank); ++d) {
+    if (!window.same && 2 * window.padding[d] > window.kernel[d]) {
+      attributes.fail("padding",
+                      fmt::format("the padding {} is more than half of the kernel {}", window.padding[d], window.kernel[d]));
+    }
+  }
+  return std::make_shared<WindowPool>(kind, window, input.sequence);
+}
+
+}  // namespace ddl

@@ -1,0 +1,49 @@
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+/// Adds a trained vector for each position of a sequence.
+class PositionEmbedding final : public Operation {
+ public:
+  explicit PositionEmbedding(std::int64_t positions) : positions_(positions) {}
+
+  std::string_view type() const override { return "position_embedding"; }
+  std::string_view short_name() const override { return "positions"; }
+  std::string attributes() const override { return fmt::format("positions={}", positions_); }
+  TensorShape infer(std::span<const TensorShape> inputs) const override {
+    const TensorShape& input = only_input(inputs, type());
+    if (!input.sequence) throw Error(fmt::format("position_embedding needs a sequence, and {} is none", to_string(input)));
+    if (input.extent[0] > positions_) {
+      throw Error(fmt::format("the sequence has {} tokens, but there are {} positions", input.extent[0], positions_));
+    }
+    static_cast<void>(item_count("the table", {positions_, input.channels}));
+    return input;
+  }
+  std::int64_t weights(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    return positions_ * output.channels;
+  }
+  Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    const double count = items(output);
+    if (pass == Pass::forward) return {.flops = count, .activation_items = 2 * count, .weight_items = count};
+    // The gradient itself is passed on as it is; each position's is summed over the samples.
+    if (pass == Pass::backward_weight) return {.flops = count, .activation_items = count, .weight_items = count};
+    return {};
+  }
+  Divisible divisible() const override { return {.channelwise = true}; }
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
+
+ private:
+  std::int64_t positions_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_position_embedding(const Attributes& attributes) {
+  return std::make_shared<PositionEmbedding>(attributes.integer("positions"));
+}
+
+}  // namespace ddl

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "model_zoo/operation.hpp"
+#include "model_zoo/operations/attributes.hpp"
+
+namespace ddl {
+
+/// Makes an operation of what the file says about it; an Error placed at the attribute that is wrong.
+using OperationReader = std::shared_ptr<const Operation>(const Attributes& attributes);
+
+/// One kind of operation that model files may use. A new one is one file that defines its reader, and one row of the table.
+struct OperationKind {
+  std::string_view key;
+  /// The attribute meant by a value without a key: `dropout: 0.1`; empty when there is none.
+  std::string_view main_attribute;
+  std::vector<std::string_view> attributes;
+  OperationReader* read;
+};
+
+[[nodiscard]] std::span<const OperationKind> operation_kinds();
+[[nodiscard]] const OperationKind* find_operation_kind(std::string_view key);
+
+}  // namespace ddl

@@ -1,0 +1,56 @@
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+/// The same items under another shape: a view, which moves nothing.
+class Reshape final : public Operation {
+ public:
+  explicit Reshape(const TensorShape& shape) : shape_(shape) {}
+
+  std::string_view type() const override { return "reshape"; }
+  std::string attributes() const override {
+    if (shape_.sequence) return fmt::format("channels={} tokens={}", shape_.channels, shape_.extent[0]);
+    if (shape_.rank == 0) return fmt::format("channels={}", shape_.channels);
+    return fmt::format("channels={} size={}", shape_.channels, print_extents(shape_.extent, shape_.rank));
+  }
+  TensorShape infer(std::span<const TensorShape> inputs) const override {
+    const TensorShape& input = only_input(inputs, type());
+    static_cast<void>(checked(shape_));
+    if (input.items() != shape_.items()) {
+      throw Error(
+          fmt::format("{} has {} items, {} has {}", to_string(input), input.items(), to_string(shape_), shape_.items()));
+    }
+    return shape_;
+  }
+  Work work(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
+    return {};
+  }
+  Divisible divisible() const override { return {}; }
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
+
+ private:
+  TensorShape shape_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_reshape(const Attributes& attributes) {
+  TensorShape shape{.channels = attributes.integer("channels")};
+  if (attributes.has("tokens") && attributes.has("size")) attributes.fail("size", "'size' and 'tokens' exclude each other");
+  if (const auto size = attributes.find_size("size")) {
+    shape.extent = size->size;
+    shape.rank = size->rank;
+  }
+  if (const auto tokens = attributes.find_integer("tokens")) {
+    shape.extent[0] = *tokens;
+    shape.rank = 1;
+    shape.sequence = true;
+  }
+  return std::make_shared<Reshape>(shape);
+}
+
+}  // namespace ddl

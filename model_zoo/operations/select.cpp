@@ -1,0 +1,44 @@
+#include <array>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::array<std::string_view, 2> tokens{"first", "last"};
+
+/// One token of a sequence, as a flat vector.
+class Select final : public Operation {
+ public:
+  explicit Select(std::string_view token) : token_(token) {}
+
+  std::string_view type() const override { return "select"; }
+  std::string attributes() const override { return fmt::format("token={}", token_); }
+  TensorShape infer(std::span<const TensorShape> inputs) const override {
+    const TensorShape& input = only_input(inputs, type());
+    if (!input.sequence) throw Error(fmt::format("select takes a token of a sequence, and {} is none", to_string(input)));
+    return {.channels = input.channels};
+  }
+  Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    if (pass == Pass::forward) return {.activation_items = 2 * items(output)};
+    // The gradient of all other tokens is written too: it is zero.
+    if (pass == Pass::backward_data) return {.activation_items = items(inputs.front()) + items(output)};
+    return {};
+  }
+  Divisible divisible() const override { return {.channelwise = true}; }
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
+
+ private:
+  std::string_view token_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_select(const Attributes& attributes) {
+  return std::make_shared<Select>(tokens[attributes.choice("token", tokens)]);
+}
+
+}  // namespace ddl

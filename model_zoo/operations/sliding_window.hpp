@@ -1,0 +1,34 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "model_zoo/operation.hpp"
+#include "model_zoo/operations/attributes.hpp"
+
+namespace ddl {
+
+/// The window that a convolution or a pooling moves over its input: size, step and rim, along each spatial dimension.
+struct SlidingWindow {
+  int rank = 0;
+  std::array<std::int64_t, 3> kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1};
+  std::array<std::int64_t, 3> padding{0, 0, 0};  ///< before the first position
+  bool same = false;  ///< as much padding as makes the output ⌈input / stride⌉ long, the odd one behind
+  bool ceil = false;  ///< a last window may hang over the end
+
+  /// Reads `kernel`, `stride` (or `default_stride`, or the kernel's where that is 0), `padding` and `dilation`.
+  [[nodiscard]] static SlidingWindow read(const Attributes& attributes, std::int64_t default_stride);
+
+  /// Positions under the window.
+  [[nodiscard]] std::int64_t volume() const { return kernel[0] * kernel[1] * kernel[2]; }
+  /// How far the window reaches along one dimension.
+  [[nodiscard]] std::int64_t reach(std::size_t dimension) const { return dilation[dimension] * (kernel[dimension] - 1) + 1; }
+  /// `input` with its extents replaced by the number of places the window has there; an Error when it has none.
+  [[nodiscard]] TensorShape slide(const TensorShape& input) const;
+  [[nodiscard]] Operation::Window window() const;
+  /// `kernel=3x3 stride=2 padding=1`
+  [[nodiscard]] std::string attributes() const;
+};
+
+}  // namespace ddl

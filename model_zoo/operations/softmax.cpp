@@ -1,0 +1,27 @@
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+/// Exponentials of the channels of each position, divided by their sum.
+class Softmax final : public Operation {
+ public:
+  std::string_view type() const override { return "softmax"; }
+  std::string attributes() const override { return {}; }
+  TensorShape infer(std::span<const TensorShape> inputs) const override { return only_input(inputs, type()); }
+  Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    if (pass == Pass::forward) return {.flops = 5 * items(output), .activation_items = 2 * items(output)};
+    if (pass == Pass::backward_data) return {.flops = 4 * items(output), .activation_items = 3 * items(output)};
+    return {};
+  }
+  Divisible divisible() const override { return {}; }
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
+    return {.output = true};
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_softmax(const Attributes& /*attributes*/) { return std::make_shared<Softmax>(); }
+
+}  // namespace ddl

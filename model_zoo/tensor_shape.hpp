@@ -1,0 +1,25 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace ddl {
+
+/// Shape of one sample's tensor: channels (features, hidden size) over up to three spatial extents, or over a sequence.
+/// An image is 64 channels over 56 × 56, a token tensor 1024 channels over a sequence of 512, a flat vector has rank 0.
+struct TensorShape {
+  std::int64_t channels = 1;
+  std::array<std::int64_t, 3> extent{1, 1, 1};  ///< d×h×w, h×w, or w: as many as `rank`; the rest are 1
+  int rank = 0;
+  bool sequence = false;  ///< rank is 1 and the extent counts tokens
+
+  [[nodiscard]] std::int64_t positions() const { return extent[0] * extent[1] * extent[2]; }
+  [[nodiscard]] std::int64_t items() const { return channels * positions(); }
+  friend bool operator==(const TensorShape&, const TensorShape&) = default;
+};
+
+/// `64×56×56`, `1024 over 512 tokens`, `1000`.
+[[nodiscard]] std::string to_string(const TensorShape& shape);
+
+}  // namespace ddl

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace ddl {
+
+/// What a source tree does against the project's architecture, as sorted lines `file:line: what`; empty when nothing.
+///
+/// - A module includes itself and what it is built on: core ← model_zoo ← {profiler, estimator} ← calibration ← cli; nothing
+///   outside tests includes tests; a quoted path starts at the top folder.
+/// - estimator computes: no files, streams, clock, YAML or randomness.
+/// - Only cli/main.cpp ends the process.
+/// - Preprocessor conditions stand only in a profiler back end's own folder.
+/// - Every source and bundled data file is listed in the CMakeLists.txt of its folder or of one above; so is every
+/// transcript.
+[[nodiscard]] std::vector<std::string> architecture_violations(const std::filesystem::path& root);
+
+}  // namespace ddl

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "core/error.hpp"
+
+namespace ddl {
+
+/// What `main` would print of the ddl::Error that `action` throws: the message, and the hint on a line of its own.
+/// "no error" when it throws none.
+template <class F>
+std::string error_of(F&& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.hint().empty() ? error.what() : error.what() + ("\nhint: " + error.hint());
+  }
+  return "no error";
+}
+
+}  // namespace ddl

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "estimator/estimate.hpp"
+#include "model_zoo/model.hpp"
+
+namespace ddl {
+
+/// A job with everything it refers to, for tests that choose each part themselves. Not movable, since its parts refer to each
+/// other.
+struct OwnedJob {
+  /// Kernels by roofline, or `times` where they are given.
+  OwnedJob(Model a_model, Machine a_machine, const Assumptions& some_assumptions, double samples,
+           std::optional<std::vector<LayerTimes>> times = std::nullopt, Precision precision = Precision::fp32,
+           Optimizer optimizer = Optimizer::momentum, Coefficients some_coefficients = {})
+      : model(std::move(a_model)),
+        facts(facts_of(model)),
+        machine(std::move(a_machine)),
+        coefficients(std::move(some_coefficients)),
+        kernels(times ? KernelPrices(*std::move(times))
+                      : KernelPrices(facts, machine.device, coefficients, precision, optimizer, std::nullopt)),
+        assumptions(some_assumptions),
+        job{facts, machine, coefficients, kernels, assumptions, samples, {}, {}} {}
+  OwnedJob(const OwnedJob&) = delete;
+  OwnedJob& operator=(const OwnedJob&) = delete;
+
+  Model model;
+  ModelFacts facts;
+  Machine machine;
+  Coefficients coefficients;
+  KernelPrices kernels;
+  Assumptions assumptions;
+  Job job;
+};
+
+}  // namespace ddl

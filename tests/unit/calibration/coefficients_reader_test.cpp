@@ -1,0 +1,198 @@
+#include "calibration/coefficients_reader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "calibration/machine_reader.hpp"
+#include "calibration/split_fit.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+#include "tests/unit/calibration/error_texts.hpp"
+
+using namespace ddl;
+
+namespace {
+
+const std::string small_file = R"(format: 1
+name: toy-run
+machine: toy
+description: a measurement
+generator: a person
+date: 2026-01-01
+sources: {log: the log}
+models:
+  - {model: mine, precision: fp32, batch: 64, per_sample: 3 ms, source: log}
+  - {model: mine, precision: bf16, batch: 64, per_iteration: 640 ms, divided_over: 4, source: log}
+filter_split: {unsplit: 100 ms, points: [[2, 75 ms], [4, 62.5 ms]], source: log}
+channel_undivided: {value: 0.25, source: log}
+software:
+  name: {value: Toy 1.0, source: log}
+  gradient_route: {value: host, source: log}
+  overlaps_gradients: {value: no, source: log}
+  hybrid_gradient_algorithm: {value: leader, source: log}
+  spatial_layers:
+    - {model: mine, layers: 2, source: log}
+)";
+
+std::string error_with(const std::string& from, const std::string& to) {
+  const std::string text = edited(small_file, from, to);
+  return error_of([&] { (void)parse_coefficients(text, "c.yaml"); });
+}
+
+const MeasuredModel& model_of(const Coefficients& coefficients, const std::string& name) {
+  const auto found = std::find_if(coefficients.models.begin(), coefficients.models.end(),
+                                  [&](const auto& model) { return model.model == name; });
+  INFO(name);
+  REQUIRE(found != coefficients.models.end());
+  return *found;
+}
+
+}  // namespace
+
+// ---- the fit of split layers ----
+
+TEST_CASE("times that follow the law give back its undivided fraction") {
+  // T(1) = 100 ms, s = 0.5: T(2) = 100 · (0.5 + 0.25) = 75 ms, T(4) = 62.5 ms.
+  const std::array points{SplitPoint{2, Seconds(0.075)}, SplitPoint{4, Seconds(0.0625)}};
+  CHECK(fit_undivided_fraction(Seconds(0.1), points) == Approx(0.5));
+}
+
+TEST_CASE("the undivided fraction is the least-squares slope") {
+  // T(p)/T(1) − 1/p = s(1 − 1/p): (1/2, 0.4) and (3/4, 0.45); s = (0.2 + 0.3375) / (0.25 + 0.5625) = 0.6615…
+  const std::array points{SplitPoint{2, Seconds(0.9)}, SplitPoint{4, Seconds(0.7)}};
+  CHECK(fit_undivided_fraction(Seconds(1.0), points) == Approx(0.5375 / 0.8125));
+}
+
+TEST_CASE("the undivided fraction stays within its bounds") {
+  const std::array slower{SplitPoint{2, Seconds(1.3)}, SplitPoint{4, Seconds(1.1)}};
+  CHECK(fit_undivided_fraction(Seconds(1.0), slower) == 1.0);
+  const std::array better_than_linear{SplitPoint{2, Seconds(0.4)}, SplitPoint{4, Seconds(0.2)}};
+  CHECK(fit_undivided_fraction(Seconds(1.0), better_than_linear) == 0.0);
+}
+
+// ---- what is read ----
+
+TEST_CASE("a coefficients file is read into coefficients") {
+  const Coefficients coefficients = parse_coefficients(small_file, "c.yaml");
+  CHECK(coefficients.name == "toy-run");
+  CHECK(coefficients.machine == "toy");
+  REQUIRE(coefficients.models.size() == 2);
+  CHECK(coefficients.models[0].model == "mine");
+  CHECK(coefficients.models[0].batch == 64);
+  CHECK(coefficients.models[0].per_sample.value() == Approx(3e-3));
+  CHECK(coefficients.models[0].source == "the log");
+  CHECK(coefficients.filter_undivided == Approx(0.5));
+  CHECK(coefficients.channel_undivided == 0.25);
+  CHECK(coefficients.software.name == "Toy 1.0");
+  CHECK(coefficients.software.gradient_route == Route::host);
+  CHECK_FALSE(coefficients.software.overlaps_gradients);
+  CHECK(coefficients.software.hybrid_gradient_algorithm == AllreduceAlgorithm::leader);
+  CHECK(coefficients.software.spatial_layers == std::vector<std::pair<std::string, int>>{{"mine", 2}});
+}
+
+TEST_CASE("the time of an iteration that devices shared becomes the time of a sample on one") {
+  // 640 ms / 64 samples · 4 devices.
+  CHECK(parse_coefficients(small_file, "c.yaml").models[1].per_sample.value() == Approx(40e-3));
+}
+
+TEST_CASE("what the file does not say of the software keeps its default") {
+  const Software software = parse_coefficients(small_file, "c.yaml").software;
+  CHECK(software.layer_route == Route::direct);
+  CHECK_FALSE(software.gradient_algorithm.has_value());
+  CHECK_FALSE(software.whole_gradients_in_hybrids);
+  const Coefficients without = parse_coefficients(small_file.substr(0, small_file.find("software:")), "c.yaml");
+  CHECK(without.software.name.empty());
+  CHECK(without.software.overlaps_gradients);
+}
+
+// ---- the bundled coefficients ----
+
+TEST_CASE("coefficients come with ABCI and with no other bundled machine") {
+  for (const std::string& name : machine_names()) {
+    INFO(name);
+    const auto coefficients = bundled_coefficients(name);
+    CHECK(coefficients.has_value() == (name == "abci"));
+    if (coefficients) CHECK(coefficients->machine == name);
+  }
+}
+
+TEST_CASE("the bundled coefficients are the published ones") {
+  const auto coefficients = bundled_coefficients("abci");
+  REQUIRE(coefficients.has_value());
+  CHECK(model_of(*coefficients, "resnet50").per_sample.value() == Approx(0.003119502));
+  CHECK(model_of(*coefficients, "vgg16").per_sample.value() == Approx(0.008245589));
+  CHECK(model_of(*coefficients, "vgg16").batch == 32);
+  CHECK(model_of(*coefficients, "alexnet").per_sample.value() == Approx(0.000610938));
+  CHECK(model_of(*coefficients, "cosmoflow-512").per_sample.value() == Approx(2.108143184));
+  CHECK(model_of(*coefficients, "cosmoflow-256").per_sample.value() == Approx(2.108143184 / 8));
+  CHECK(model_of(*coefficients, "resnet152").per_sample.value() == Approx(0.476 / 64));
+  // Split over four, an iteration of 64 samples takes the 0.6789 s that were measured.
+  CHECK(model_of(*coefficients, "megatron-2.5b").per_sample.value() * 64 / 4 == Approx(0.6789));
+  // All six times are longer than the unsplit one.
+  CHECK(coefficients->filter_undivided == 1.0);
+  CHECK_FALSE(coefficients->channel_undivided.has_value());
+  const Software& software = coefficients->software;
+  CHECK(software.gradient_route == Route::host);
+  CHECK(software.layer_route == Route::direct);
+  CHECK(software.halo_route == Route::host);
+  CHECK_FALSE(software.overlaps_gradients);
+  CHECK(software.gradient_algorithm == AllreduceAlgorithm::ring);
+  CHECK(software.hybrid_gradient_algorithm == AllreduceAlgorithm::leader);
+  CHECK(software.layer_algorithm == AllreduceAlgorithm::ring);
+  CHECK(software.whole_gradients_in_hybrids);
+  CHECK(software.spatial_layers == std::vector<std::pair<std::string, int>>{{"cosmoflow-256", 2}, {"cosmoflow-512", 2}});
+}
+
+// ---- what is refused ----
+
+TEST_CASE("fails with a model whose time is said twice, or not at all") {
+  CHECK(first_line(error_with("per_sample: 3 ms, ", "")) == "c.yaml:9:5: expected one of 'per_sample' and 'per_iteration'");
+  CHECK(first_line(error_with("per_sample: 3 ms", "per_sample: 3 ms, per_iteration: 1 s")) ==
+        "c.yaml:9:5: expected one of 'per_sample' and 'per_iteration'");
+  CHECK(first_line(error_with("precision: bf16", "precision: fp32")) ==
+        "c.yaml:10:5: a second time of 'mine' in fp32 at batch 64");
+}
+
+TEST_CASE("fails with an unknown word, and says which was meant") {
+  CHECK(error_with("precision: bf16", "precision: bf61") ==
+        "c.yaml:10:30: unknown precision 'bf61'\n"
+        "    - {model: mine, precision: bf61, batch: 64, per_iteration: 640 ms, divided_over: 4, source: log}\n"
+        "                               ^\n"
+        "hint: did you mean 'bf16'?");
+  CHECK(first_line(error_with("value: host", "value: guest")) == "c.yaml:15:27: unknown route 'guest'");
+  CHECK(error_with("value: leader", "value: leeder").find("hint: did you mean 'leader'?") != std::string::npos);
+  CHECK(first_line(error_with("value: leader", "value: leeder")) == "c.yaml:17:38: unknown Allreduce algorithm 'leeder'");
+  CHECK(first_line(error_with("value: no", "value: maybe")) == "c.yaml:16:31: 'maybe' is neither yes nor no");
+}
+
+TEST_CASE("fails with a number without unit, out of bounds, or without a listed source") {
+  CHECK(first_line(error_with("3 ms", "3")) == "c.yaml:9:59: '3' has no unit");
+  CHECK(first_line(error_with("3 ms", "-3 ms")) == "c.yaml:9:59: '-3 ms' is negative");
+  CHECK(first_line(error_with("batch: 64, per_s", "batch: 0, per_s")) == "c.yaml:9:43: '0' is too small: at least 1");
+  CHECK(first_line(error_with("value: 0.25", "value: 1.25")) == "c.yaml:12:28: '1.25' is too large: at most 1");
+  CHECK(first_line(error_with("3 ms, source: log", "3 ms, source: lag")) == "c.yaml:9:73: unknown source 'lag'");
+  CHECK(error_with("]], source: log", "]], source: lag").find("unknown source 'lag'") != std::string::npos);
+  CHECK(error_with("layers: 2, source: log", "layers: 2, source: lag").find("unknown source 'lag'") != std::string::npos);
+}
+
+TEST_CASE("fails with points that cannot be fitted") {
+  CHECK(first_line(error_with("[[2, 75 ms], [4, 62.5 ms]]", "[]")) == "c.yaml:11:41: no points to fit");
+  CHECK(first_line(error_with("[2, 75 ms]", "[1, 75 ms]")) == "c.yaml:11:43: '1' is too small: at least 2");
+  CHECK(first_line(error_with("[2, 75 ms]", "[2]")) == "c.yaml:11:42: expected parts and time, found 1 items");
+  CHECK(first_line(error_with("[2, 75 ms]", "[2, 75]")) == "c.yaml:11:46: '75' has no unit");
+  CHECK(first_line(error_with("channel_undivided:", "filter_undivided:")) ==
+        "c.yaml:11:15: 'filter_undivided' and 'filter_split' exclude each other");
+}
+
+TEST_CASE("fails with an unknown or missing key, or another format") {
+  CHECK(first_line(error_with("divided_over", "divided")) == "c.yaml:10:70: unknown key 'divided'");
+  CHECK(first_line(error_with("channel_undivided", "channels")) == "c.yaml:12:1: unknown key 'channels'");
+  CHECK(first_line(error_with("overlaps_gradients", "overlap")) == "c.yaml:16:3: unknown key 'overlap'");
+  CHECK(error_with("generator: a person\n", "").find("the key 'generator' is missing") != std::string::npos);
+  CHECK(error_with("  name: {value: Toy 1.0, source: log}\n", "").find("the key 'name' is missing") != std::string::npos);
+  CHECK(first_line(error_with("format: 1", "format: 3")) == "c.yaml:1:9: format 3 is not known");
+  CHECK(error_with("    - {model: mine, layers", "    - {model: mine, layers: 1, source: log}\n    - {model: mine, layers")
+            .find("a second limit for 'mine'") != std::string::npos);
+}

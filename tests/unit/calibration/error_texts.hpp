@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "tests/catch.hpp"
+
+namespace ddl {
+
+/// `text` with the first `from`, which must be there, replaced by `to`.
+inline std::string edited(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  INFO(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+/// Of an error: its place and message, without the line and the caret.
+inline std::string first_line(const std::string& error) { return error.substr(0, error.find('\n')); }
+
+}  // namespace ddl

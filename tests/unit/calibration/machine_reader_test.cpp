@@ -1,0 +1,284 @@
+#include "calibration/machine_reader.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+#include "tests/unit/calibration/error_texts.hpp"
+
+using namespace ddl;
+
+namespace {
+
+const std::string small_machine = R"(format: 1
+machine: toy
+description: three levels
+sources: {sheet: the data sheet, guess: assumed}
+device:
+  name: T1
+  peak:
+    fp32: {value: 10 TFLOP/s, source: sheet}
+    bf16: {value: 80 TFLOP/s, source: sheet}
+  memory: {value: 16 GiB, source: sheet}
+  memory_bandwidth: {value: 900 GB/s, source: sheet}
+  tile: {value: 64, source: guess}
+  attainable_peak: {value: 0.8, source: guess}
+levels:
+  - name: node
+    units: {value: 4, source: sheet}
+    latency: {value: 2 us, source: sheet}
+    bandwidth: {value: 50 GB/s, source: sheet}
+    rails: {value: 3, source: sheet}
+  - name: rack
+    units: {value: 16, source: sheet}
+    latency: {value: 5 us, source: sheet}
+    bandwidth: {value: 100 Gb/s, source: sheet}
+    attainable: {value: 0.8, source: guess}
+    rails: {value: 2, source: sheet}
+  - name: system
+    units: {value: 8, source: sheet}
+    latency: {value: 6 us, source: sheet}
+    bandwidth: {value: 20 GB/s, source: sheet}
+    oversubscription: {value: 2, source: sheet}
+host:
+  bandwidth: {value: 16 GB/s, source: sheet}
+  devices_per_link: {value: 2, source: guess}
+  latency: {value: 20 us, source: guess}
+storage:
+  shared_total: {value: 150 GB/s, source: sheet}
+  local_capacity: {value: 1.6 TB, source: sheet}
+price: {value: 2.5 EUR/h, source: sheet}
+)";
+
+/// The error of the machine file above with `from` replaced by `to`.
+std::string error_with(const std::string& from, const std::string& to) {
+  const std::string text = edited(small_machine, from, to);
+  return error_of([&] { (void)parse_machine(text, "m.yaml"); });
+}
+
+const SourcedNumber& number_of(const MachineSheet& sheet, const std::string& key) {
+  const auto found =
+      std::find_if(sheet.numbers.begin(), sheet.numbers.end(), [&](const auto& number) { return number.key == key; });
+  INFO(key);
+  REQUIRE(found != sheet.numbers.end());
+  return *found;
+}
+
+}  // namespace
+
+// ---- what is read ----
+
+TEST_CASE("a machine file is read into a machine") {
+  const Machine machine = parse_machine(small_machine, "m.yaml");
+  CHECK(machine.name == "toy");
+  CHECK(machine.description == "three levels");
+  CHECK(machine.device.name == "T1");
+  CHECK(machine.device.peak_at(Precision::fp32) == FlopRate(10e12));
+  CHECK(machine.device.peak_at(Precision::bf16) == FlopRate(80e12));
+  CHECK_FALSE(machine.device.peak_at(Precision::fp16).has_value());
+  CHECK(machine.device.memory == 16_GiB);
+  CHECK(machine.device.memory_bandwidth == Bandwidth(900e9));
+  CHECK(machine.device.tile == 64);
+  CHECK(machine.device.attainable_peak == 0.8);
+  CHECK(machine.device.attainable_bandwidth == 1.0);
+  REQUIRE(machine.levels.size() == 3);
+  CHECK(machine.levels[0].name == "node");
+  CHECK(machine.devices_per_node() == 4);
+  CHECK(machine.levels[0].latency == Seconds(2e-6));
+  CHECK(machine.levels[0].rails == 3);
+  REQUIRE(machine.host.has_value());
+  CHECK(machine.host->devices_per_link == 2);
+  CHECK(machine.host->latency.value() == Approx(20e-6));
+  CHECK_FALSE(machine.storage.shared_per_node.has_value());
+  CHECK(machine.storage.shared_total == Bandwidth(150e9));
+  CHECK(machine.storage.local_capacity == Bytes(1.6e12));
+  CHECK(machine.price_per_gpu_hour == 2.5);
+  CHECK(machine.currency == "EUR");
+}
+
+TEST_CASE("the attainable fraction of a level lowers its bandwidth") {
+  // 100 Gb/s are 12.5 GB/s, of which 0.8 are 10.
+  CHECK(parse_machine(small_machine, "m.yaml").levels[1].bandwidth.value() == Approx(10e9));
+}
+
+TEST_CASE("rails of an outer level follow from those of the whole unit below and its over-subscription") {
+  // A rack has 16 nodes × 2 rails of 10 GB/s, half of which go on in rails of 20 GB/s: 32 · 10/20 / 2 = 8.
+  const MachineSheet sheet = parse_machine_sheet(small_machine, "m.yaml");
+  CHECK(sheet.machine.levels[2].rails == Approx(8.0));
+  const SourcedNumber& rails = number_of(sheet, "levels.system.rails");
+  CHECK(rails.value == "8");
+  CHECK(rails.source == "derived: 16 times the 2 rails of a node, over-subscribed 2 times");
+}
+
+TEST_CASE("every number is kept as written, with its citation") {
+  const MachineSheet sheet = parse_machine_sheet(small_machine, "m.yaml");
+  CHECK(number_of(sheet, "device.peak.fp32").value == "10 TFLOP/s");
+  CHECK(number_of(sheet, "device.peak.fp32").source == "the data sheet");
+  CHECK(number_of(sheet, "levels.rack.bandwidth").value == "100 Gb/s");
+  CHECK(number_of(sheet, "levels.rack.attainable").source == "assumed");
+  CHECK(number_of(sheet, "price").value == "2.5 EUR/h");
+  CHECK(sheet.numbers.front().key == "device.peak.fp32");
+}
+
+TEST_CASE("host, storage and price may be left out") {
+  const Machine machine = parse_machine(small_machine.substr(0, small_machine.find("host:")), "m.yaml");
+  CHECK_FALSE(machine.host.has_value());
+  CHECK_FALSE(machine.storage.local_bandwidth.has_value());
+  CHECK_FALSE(machine.price_per_gpu_hour.has_value());
+}
+
+// ---- the bundled data sheets ----
+
+TEST_CASE("the bundled machines load under their own names, and every number has a unit and a source") {
+  CHECK(machine_names() == std::vector<std::string>{"abci", "cpu-cluster", "dgx-a100", "dgx-h100"});
+  for (const std::string& name : machine_names()) {
+    INFO(name);
+    const MachineSheet sheet = load_machine_sheet(name);
+    CHECK(sheet.machine.name == name);
+    CHECK(sheet.machine.device.peak_at(Precision::fp32).has_value());
+    for (const SourcedNumber& number : sheet.numbers) {
+      INFO(number.key);
+      CHECK_FALSE(number.value.empty());
+      CHECK(number.source.size() >= 10);
+    }
+    for (std::size_t i = 1; i < sheet.machine.levels.size(); ++i) {
+      CHECK(sheet.machine.levels[i].latency >= sheet.machine.levels[i - 1].latency);
+    }
+  }
+}
+
+TEST_CASE("ABCI is 1,088 nodes of four V100 behind a network over-subscribed 1:3 between racks") {
+  const Machine abci = load_machine("abci");
+  REQUIRE(abci.levels.size() == 4);
+  int nodes = 1;
+  for (std::size_t i = 1; i < abci.levels.size(); ++i) nodes *= abci.levels[i].units;
+  CHECK(nodes == 1088);
+  CHECK(abci.devices_per_node() == 4);
+  // 17 nodes × 2 rails in a leaf group; twice that in a rack, of which a third goes on.
+  CHECK(abci.levels[2].rails == Approx(34.0));
+  CHECK(abci.levels[3].rails == Approx(68.0 / 3.0));
+  // 2 × (20 + 0.11) + 0.09 us.
+  CHECK(abci.levels[1].latency.value() == Approx(40.31e-6));
+}
+
+TEST_CASE("machines are found whatever the case and punctuation of their name") {
+  CHECK(load_machine("ABCI").name == "abci");
+  CHECK(load_machine("DGX H100").name == "dgx-h100");
+}
+
+TEST_CASE("fails with an unknown machine") {
+  CHECK(error_of([] { (void)load_machine("dgx-a10"); }) ==
+        "unknown machine 'dgx-a10'\nhint: did you mean 'dgx-a100'?; a file of your own ends in '.yaml'");
+  CHECK(error_of([] { (void)load_machine("xyz"); }) ==
+        "unknown machine 'xyz'\nhint: known: abci, cpu-cluster, dgx-a100, dgx-h100; a file of your own ends in '.yaml'");
+}
+
+TEST_CASE("fails with a file that is not there") {
+  const std::string error = error_of([] { (void)load_machine("no/such/machine"); });
+  CHECK(error.find("no/such/machine") != std::string::npos);
+  CHECK(error_of([] { (void)load_machine("missing.yaml"); }).find("missing.yaml") != std::string::npos);
+}
+
+// ---- what is refused ----
+
+TEST_CASE("fails with a number without its source") {
+  CHECK(error_with("{value: 64, source: guess}", "64") ==
+        "m.yaml:12:9: expected a value with its source, found text\n"
+        "    tile: 64\n"
+        "          ^\n"
+        "hint: write {value: ..., source: a key of 'sources:'}");
+  CHECK(first_line(error_with("{value: 64, source: guess}", "{value: 64}")) == "m.yaml:12:9: the key 'source' is missing");
+  CHECK(first_line(error_with("{value: 64, source: guess}", "{source: guess}")) ==
+        "m.yaml:12:9: the key 'value' is missing");
+  CHECK(first_line(error_with("{value: 64, source: guess}", "[64, guess]")) ==
+        "m.yaml:12:9: expected a value with its source, found a list");
+}
+
+TEST_CASE("fails with a source that is not listed") {
+  CHECK(error_with("{value: 64, source: guess}", "{value: 64, source: gues}") ==
+        "m.yaml:12:29: unknown source 'gues'\n"
+        "    tile: {value: 64, source: gues}\n"
+        "                              ^\n"
+        "hint: did you mean 'guess'?");
+}
+
+TEST_CASE("fails with a number without unit, of another unit, or negative") {
+  CHECK(first_line(error_with("value: 900 GB/s", "value: 900")) == "m.yaml:11:29: '900' has no unit");
+  CHECK(first_line(error_with("value: 900 GB/s", "value: 900 GB")) == "m.yaml:11:29: '900 GB' is a size, not a bandwidth");
+  CHECK(first_line(error_with("value: 900 GB/s", "value: -900 GB/s")) == "m.yaml:11:29: '-900 GB/s' is negative");
+  CHECK(first_line(error_with("value: 900 GB/s", "value: 0 GB/s")) == "m.yaml:11:29: '0 GB/s' must be greater than zero");
+  CHECK(first_line(error_with("value: 2 us", "value: -2 us")) == "m.yaml:17:22: '-2 us' is negative");
+  CHECK(error_with("value: 2 us", "value: 0 us") == "no error");
+  CHECK(first_line(error_with("value: 3, ", "value: -3, ")) == "m.yaml:19:20: '-3' is too small: at least 0");
+  CHECK(first_line(error_with("value: 3, ", "value: 0, ")) == "m.yaml:19:20: must be greater than zero");
+  CHECK(first_line(error_with("{value: 0.8, source: guess}\nlevels", "{value: 1.2, source: guess}\nlevels")) ==
+        "m.yaml:13:28: '1.2' is too large: at most 1");
+  CHECK(first_line(error_with("{value: 0.8, source: guess}\nlevels", "{value: 0, source: guess}\nlevels")) ==
+        "m.yaml:13:28: must be greater than zero");
+}
+
+TEST_CASE("fails with a unit count that is no whole number, or is none at all") {
+  CHECK(first_line(error_with("units: {value: 4,", "units: {value: 4.5,")) == "m.yaml:16:20: '4.5' is not a whole number");
+  CHECK(first_line(error_with("units: {value: 4,", "units: {value: 0,")) == "m.yaml:16:20: '0' is too small: at least 1");
+  CHECK(first_line(error_with("units: {value: 4,", "units: {value: 2000000000,")) ==
+        "m.yaml:15:5: more than 1000000000 devices");
+}
+
+TEST_CASE("fails with an unknown key anywhere") {
+  CHECK(first_line(error_with("machine: toy", "machin: toy")) == "m.yaml:2:1: unknown key 'machin'");
+  CHECK(first_line(error_with("  tile:", "  tiles:")) == "m.yaml:12:3: unknown key 'tiles'");
+  CHECK(first_line(error_with("fp32:", "fp64:")) == "m.yaml:8:5: unknown key 'fp64'");
+  CHECK(first_line(error_with("value: 64, source", "value: 64, unit: 1, source")) == "m.yaml:12:21: unknown key 'unit'");
+  CHECK(first_line(error_with("shared_total", "shared_sum")) == "m.yaml:36:3: unknown key 'shared_sum'");
+  CHECK(first_line(error_with("devices_per_link", "devices")) == "m.yaml:33:3: unknown key 'devices'");
+  CHECK(first_line(error_with("    rails: {value: 2,", "    rail: {value: 2,")) == "m.yaml:25:5: unknown key 'rail'");
+}
+
+TEST_CASE("fails with a missing key") {
+  CHECK(error_with("machine: toy\n", "").find("the key 'machine' is missing") != std::string::npos);
+  CHECK(error_with("  name: T1\n", "").find("the key 'name' is missing") != std::string::npos);
+  CHECK(error_with("sources: {sheet: the data sheet, guess: assumed}\n", "").find("the key 'sources' is missing") !=
+        std::string::npos);
+}
+
+TEST_CASE("fails with a file of another format") {
+  CHECK(error_with("format: 1", "format: 2") ==
+        "m.yaml:1:9: format 2 is not known\n  format: 2\n          ^\nhint: this version reads format 1");
+}
+
+TEST_CASE("fails with a device that computes nothing") {
+  CHECK(first_line(
+            error_with("peak:\n    fp32: {value: 10 TFLOP/s, source: sheet}\n    bf16: {value: 80 TFLOP/s, source: sheet}",
+                       "peak: {}")) == "m.yaml:7:9: no precision has a peak");
+}
+
+TEST_CASE("fails with levels that cannot be told apart, or none") {
+  CHECK(first_line(error_with("name: rack", "name: node")) == "m.yaml:20:11: two levels are named 'node'");
+  const std::string none = small_machine.substr(0, small_machine.find("levels:")) + "levels: []\n";
+  CHECK(first_line(error_of([&] { (void)parse_machine(none, "m.yaml"); })) ==
+        "m.yaml:14:9: a machine needs at least one level");
+}
+
+TEST_CASE("fails with a level whose rails are said twice, or not at all") {
+  CHECK(first_line(error_with("    oversubscription: {value: 2, source: sheet}\n", "")) ==
+        "m.yaml:26:5: one of the keys 'rails' and 'oversubscription' is missing");
+  CHECK(first_line(error_with("    oversubscription:", "    rails: {value: 1, source: sheet}\n    oversubscription:")) ==
+        "m.yaml:26:5: 'rails' and 'oversubscription' exclude each other");
+  CHECK(first_line(error_with("    rails: {value: 3,", "    oversubscription: {value: 3,")) ==
+        "m.yaml:15:5: the key 'rails' is missing");
+  CHECK(first_line(error_with("oversubscription: {value: 2,", "oversubscription: {value: 0.5,")) ==
+        "m.yaml:30:31: '0.5' is too small: at least 1");
+}
+
+TEST_CASE("fails with a price that is none") {
+  for (const std::string price :
+       {"2.5", "2.5 USD", "2.5 usd/h", "2.5 USD/day", "USD/h", "-1 USD/h", "inf USD/h", "2.5 DOLLAR/h"}) {
+    INFO(price);
+    CHECK(error_with("2.5 EUR/h", price) == "m.yaml:38:16: '" + price + "' is not the price of a device and hour\n" +
+                                                "  price: {value: " + price +
+                                                ", source: sheet}\n                 ^\nhint: write it as '2.5 USD/h'");
+  }
+  CHECK(error_with("2.5 EUR/h", "0 USD/h") == "no error");
+}

@@ -1,0 +1,145 @@
+#include "calibration/runs.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+#include "tests/unit/calibration/error_texts.hpp"
+
+using namespace ddl;
+
+namespace {
+
+const std::string header = "model,strategy,gpus,quantity,value,quality,notes\n";
+
+std::vector<MeasuredRun> parsed(const std::string& text) { return parse_runs(text, "r.csv"); }
+std::string error_in(const std::string& text) {
+  return error_of([&] { (void)parsed(text); });
+}
+
+std::size_t count_where(const std::vector<MeasuredRun>& runs, const std::vector<std::string>& conditions) {
+  std::vector<RunFilter> filters;
+  for (const std::string& condition : conditions) filters.push_back(parse_where(condition));
+  return select_runs(runs, filters).size();
+}
+
+}  // namespace
+
+// ---- what is read ----
+
+TEST_CASE("a row is read into a run that knows its line") {
+  const auto runs =
+      parsed(header + "\nResNet50,data,16,iter_total_s,0.2406,A,\"two\nlines\"\nmine,data+hmodel,,iter_comp_s,0,,\n");
+  REQUIRE(runs.size() == 2);
+  CHECK(runs[0].model == "resnet50");
+  CHECK(runs[0].strategy == "data");
+  CHECK(runs[0].gpus == 16);
+  CHECK(runs[0].quantity == "iter_total_s");
+  CHECK(runs[0].value == 0.2406);
+  CHECK(runs[0].quality == "A");
+  CHECK(runs[0].notes == "two\nlines");
+  CHECK(runs[0].origin == "r.csv:3");
+  CHECK(runs[0].dataset.empty());
+  CHECK_FALSE(runs[0].global_batch.has_value());
+  CHECK(runs[1].model == "mine");
+  CHECK(runs[1].strategy == "data+tensor");
+  CHECK_FALSE(runs[1].gpus.has_value());
+  CHECK(runs[1].origin == "r.csv:5");
+}
+
+TEST_CASE("columns may come in any order") {
+  const auto runs = parsed(
+      "value,quantity,global_batch,gpus,gpus_per_node,batch_per_gpu_or_node,strategy,model\n1.5,epoch_s,256,8,4,32,data,"
+      "mine\n");
+  REQUIRE(runs.size() == 1);
+  CHECK(runs[0].gpus == 8);
+  CHECK(runs[0].gpus_per_node == 4);
+  CHECK(runs[0].batch_per_gpu_or_node == 32.0);
+  CHECK(runs[0].global_batch == 256.0);
+  CHECK(runs[0].value == 1.5);
+}
+
+TEST_CASE("the bundled table of ParaDL's runs is read whole") {
+  CHECK(observation_names() == std::vector<std::string>{"paradl-abci"});
+  const auto runs = load_runs("paradl-abci");
+  // The file has a header and 1,023 rows; 15 of them do not state the number of GPUs.
+  CHECK(runs.size() == 1023);
+  CHECK(std::count_if(runs.begin(), runs.end(), [](const auto& run) { return !run.gpus; }) == 15);
+  CHECK(runs.front().model == "resnet152");
+  CHECK(runs.front().value == 0.5907);
+  CHECK(runs.front().origin == "calibration/observations/paradl-abci.csv:2");
+  CHECK(count_where(runs, {"strategy=data+tensor"}) == 22);
+  CHECK(count_where(runs, {"model=ResNet50"}) == 363);
+  CHECK(count_where(runs, {"quality=A"}) == 337);
+  CHECK(count_where(runs, {"quality=A,B"}) == 337 + 245);
+}
+
+// ---- filters ----
+
+TEST_CASE("several filters must all match, of several values one") {
+  const auto runs =
+      parsed(header + "resnet50,data,16,q,1,A,\nresnet50,data,32,q,2,B,\nvgg16,filter,16,q,3,A,\nvgg16,filter,,q,4,C,\n");
+  CHECK(count_where(runs, {}) == 4);
+  CHECK(count_where(runs, {"quality=A"}) == 2);
+  CHECK(count_where(runs, {"quality=A,B"}) == 3);
+  CHECK(count_where(runs, {"quality=A", "model=vgg16"}) == 1);
+  CHECK(count_where(runs, {"quality=B", "model=vgg16"}) == 0);
+  CHECK(count_where(runs, {"gpus=16.0"}) == 2);
+  CHECK(count_where(runs, {"gpus=16,32"}) == 3);
+  CHECK(count_where(runs, {"value=3"}) == 1);
+  CHECK(count_where(runs, {"gpus="}) == 1);
+  CHECK(count_where(runs, {"notes="}) == 4);
+}
+
+TEST_CASE("filters know models and strategies under all their names") {
+  const auto runs = parsed(header + "ResNet50,data,16,q,1,A,\nMegatronLM-2.5B,data+hmodel,32,q,2,B,\n");
+  CHECK(count_where(runs, {"model=resnet50"}) == 1);
+  CHECK(count_where(runs, {"model=ResNet50,megatron-2.5b"}) == 2);
+  CHECK(count_where(runs, {"strategy=data+tensor"}) == 1);
+  CHECK(count_where(runs, {"strategy=data+hmodel"}) == 1);
+}
+
+TEST_CASE("fails with a filter that is none") {
+  CHECK(error_of([] { (void)parse_where("quality"); }) ==
+        "'quality' is not of the form column=value,value\nhint: for example quality=A,B");
+  CHECK(error_of([] { (void)parse_where("qualty=A"); }) == "no column is named 'qualty'\nhint: did you mean 'quality'?");
+  CHECK(first_line(error_of([] { (void)parse_where("=A"); })) == "no column is named ''");
+  CHECK(error_of([] { (void)parse_where("gpus=many"); }) == "column 'gpus' holds numbers, 'many' is none");
+  CHECK(error_of([] { (void)parse_where("gpus=nan"); }) == "column 'gpus' holds numbers, 'nan' is none");
+}
+
+// ---- what is refused ----
+
+TEST_CASE("fails with a missing or unknown column") {
+  CHECK(first_line(error_in("model,strategy,gpus,quantity\nmine,data,1,q\n")) == "r.csv:1:1: no column is named 'value'");
+  CHECK(error_in("model,strategy,gpus,quantity,value,qualty\nmine,data,1,q,1,A\n") ==
+        "r.csv:1:36: unknown column 'qualty'\n"
+        "  model,strategy,gpus,quantity,value,qualty\n"
+        "                                     ^\n"
+        "hint: did you mean 'quality'?");
+}
+
+TEST_CASE("fails with a row that lacks what a run needs") {
+  CHECK(first_line(error_in(header + ",data,1,q,1,,\n")) == "r.csv:2:1: a run needs its model");
+  CHECK(first_line(error_in(header + "mine,,1,q,1,,\n")) == "r.csv:2:6: a run needs its strategy");
+  CHECK(first_line(error_in(header + "mine,data,1,,1,,\n")) == "r.csv:2:13: a run needs its quantity");
+  CHECK(first_line(error_in(header + "mine,data,1,q,,,\n")) == "r.csv:2:15: a run needs its value");
+}
+
+TEST_CASE("fails with numbers that cannot be") {
+  CHECK(first_line(error_in(header + "mine,data,0,q,1,,\n")) == "r.csv:2:11: '0' is not a positive whole number");
+  CHECK(first_line(error_in(header + "mine,data,1.5,q,1,,\n")) == "r.csv:2:11: '1.5' is not a positive whole number");
+  CHECK(first_line(error_in(header + "mine,data,3000000000,q,1,,\n")) == "r.csv:2:11: '3000000000' is too large");
+  CHECK(first_line(error_in(header + "mine,data,1,q,fast,,\n")) == "r.csv:2:15: 'fast' is not a finite number");
+  CHECK(first_line(error_in(header + "mine,data,1,q,nan,,\n")) == "r.csv:2:15: 'nan' is not a finite number");
+  CHECK(first_line(error_in(header + "mine,data,1,q,-1,,\n")) == "r.csv:2:15: '-1' is negative");
+  CHECK(first_line(error_in("model,strategy,gpus,quantity,value,global_batch\nmine,data,1,q,1,0\n")) ==
+        "r.csv:2:17: '0' must be greater than zero");
+}
+
+TEST_CASE("fails with an unknown table and with a file that is not there") {
+  CHECK(first_line(error_of([] { (void)load_runs("paradl"); })) == "unknown table of runs 'paradl'");
+  CHECK(error_of([] { (void)load_runs("missing.csv"); }).find("missing.csv") != std::string::npos);
+}

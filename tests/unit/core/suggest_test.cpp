@@ -1,0 +1,99 @@
+#include "core/suggest.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/catch.hpp"
+
+using namespace ddl;
+
+namespace {
+
+using Names = std::vector<std::string_view>;
+
+std::string random_word(std::mt19937_64& random) {
+  std::uniform_int_distribution<std::size_t> length(0, 6);
+  std::uniform_int_distribution<int> letter('a', 'c');  // few letters, hence many matches and exchanges
+  std::string word(length(random), ' ');
+  for (char& c : word) c = static_cast<char>(letter(random));
+  return word;
+}
+
+}  // namespace
+
+TEST_CASE("an edit inserts, removes, replaces or exchanges neighbours") {
+  CHECK(edit_distance("", "") == 0);
+  CHECK(edit_distance("ring", "ring") == 0);
+  CHECK(edit_distance("ring", "rings") == 1);
+  CHECK(edit_distance("ring", "rng") == 1);
+  CHECK(edit_distance("ring", "rung") == 1);
+  CHECK(edit_distance("ring", "rign") == 1);
+  CHECK(edit_distance("", "ring") == 4);
+  CHECK(edit_distance("kitten", "sitting") == 3);
+}
+
+// ca -> ac -> abc: an exchange, and an insertion between the exchanged letters, which "optimal string alignment" (3)
+// forbids.
+TEST_CASE("letters may be inserted between exchanged ones") { CHECK(edit_distance("ca", "abc") == 2); }
+
+TEST_CASE("the edit distance is a metric") {
+  std::mt19937_64 random(2);
+  for (int round = 0; round < 3000; ++round) {
+    const std::string a = random_word(random);
+    const std::string b = random_word(random);
+    const std::string c = random_word(random);
+    CAPTURE(a, b, c);
+    const int ab = edit_distance(a, b);
+    REQUIRE((ab == 0) == (a == b));
+    REQUIRE(ab == edit_distance(b, a));
+    REQUIRE(edit_distance(a, c) <= ab + edit_distance(b, c));
+    REQUIRE(ab >= std::abs(static_cast<int>(a.size()) - static_cast<int>(b.size())));
+  }
+}
+
+TEST_CASE("bytes beyond ASCII are letters too") { CHECK(edit_distance("\xC3\xBC", "u") == 2); }
+
+TEST_CASE("a near name is suggested") {
+  const Names names{"bandwidth", "latency", "memory"};
+  CHECK(suggest("bandwith", names) == "did you mean 'bandwidth'?");
+  CHECK(suggest("ltaency", names) == "did you mean 'latency'?");
+  CHECK(suggest("MEMORY", names) == "did you mean 'memory'?");
+  CHECK(nearest("memori", names) == "memory");
+}
+
+TEST_CASE("a far name brings the list of what is known") {
+  CHECK(suggest("colour", Names{"bandwidth", "latency"}) == "known: bandwidth, latency");
+  CHECK_FALSE(nearest("colour", Names{"bandwidth", "latency"}));
+}
+
+TEST_CASE("a third of the letters may be wrong") {
+  CHECK(nearest("abcxyf", Names{"abcdef"}) == "abcdef");
+  CHECK_FALSE(nearest("abxyzf", Names{"abcdef"}));
+}
+
+TEST_CASE("a short word is suggested for one wrong letter but never for none right") {
+  CHECK(nearest("gqu", Names{"gpu"}) == "gpu");
+  CHECK(nearest("dp", Names{"pp"}) == "pp");
+  CHECK_FALSE(nearest("d", Names{"p"}));
+  CHECK(nearest("D", Names{"d"}) == "d");
+  CHECK_FALSE(nearest("", Names{"a"}));
+}
+
+TEST_CASE("among equally near names the one of the same case is suggested") {
+  CHECK(nearest("GBps", Names{"Gb/s", "GB/s"}) == "GB/s");
+  CHECK(nearest("Gbps", Names{"GB/s", "Gb/s"}) == "Gb/s");
+}
+
+TEST_CASE("a long list is cut after a dozen") {
+  std::vector<std::string> names;
+  for (char c = 'a'; c < 'n'; ++c) names.emplace_back(4, c);
+  CHECK(suggest("zzzz", names) == "known: aaaa, bbbb, cccc, dddd, eeee, ffff, gggg, hhhh, iiii, jjjj, kkkk, llll, ...");
+  names.pop_back();
+  CHECK(suggest("zzzz", names) == "known: aaaa, bbbb, cccc, dddd, eeee, ffff, gggg, hhhh, iiii, jjjj, kkkk, llll");
+}
+
+TEST_CASE("nothing known, nothing suggested") { CHECK(suggest("word", Names{}).empty()); }

@@ -1,0 +1,682 @@
+#include "core/yaml_node.hpp"
+
+#include <array>
+#include <cstdint>
+#include <fstream>
+#include <limits>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/units.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+
+using namespace ddl;
+
+namespace {
+
+YamlNode parsed(const std::string& text) { return YamlNode::parse(text, "f.yaml"); }
+
+std::string error_in(const std::string& text) {
+  return error_of([&] { (void)parsed(text); });
+}
+
+std::pair<int, int> place(const YamlNode& node) { return {node.line(), node.column()}; }
+
+/// The error of a use of the value of `x` in the map `text`.
+template <class F>
+std::string error_at_x(const std::string& text, F use) {
+  return error_of([&] { use(parsed(text).at("x")); });
+}
+
+std::string repeated(const std::string& piece, int times) {
+  std::string result;
+  for (int i = 0; i < times; ++i) result += piece;
+  return result;
+}
+
+}  // namespace
+
+// ---- what is read ----
+
+TEST_CASE("maps, lists, texts and nothing are told apart") {
+  const YamlNode root =
+      parsed("map: {a: 1}\nlist: [1, 2]\ntext: hello\nempty:\ntilde: ~\nnull word: null\nquoted: 'null'\n");
+  CHECK(root.is_map());
+  CHECK(root.at("map").kind() == "map");
+  CHECK(root.at("list").is_sequence());
+  CHECK(root.at("list").kind() == "list");
+  CHECK(root.at("text").is_scalar());
+  CHECK(root.at("text").kind() == "text");
+  CHECK(root.at("empty").is_null());
+  CHECK(root.at("empty").kind() == "nothing");
+  CHECK(root.at("tilde").is_null());
+  CHECK(root.at("null word").is_null());
+  CHECK(root.at("quoted").is_scalar());
+}
+
+TEST_CASE("entries and items come in file order") {
+  const YamlNode root = parsed("b: [3, 1, 2]\na:\n  - x\n  - y\n");
+  const auto entries = root.entries();
+  REQUIRE(entries.size() == 2);
+  CHECK(entries[0].first.text() == "b");
+  CHECK(entries[1].first.text() == "a");
+  const auto items = entries[0].second.items();
+  REQUIRE(items.size() == 3);
+  CHECK(items[0].integer() == 3);
+  CHECK(items[2].integer() == 2);
+  CHECK(entries[1].second.items()[1].text() == "y");
+}
+
+TEST_CASE("a key is found or it is not") {
+  const YamlNode root = parsed("a: 1\n");
+  CHECK(root.find("a").has_value());
+  CHECK_FALSE(root.find("b"));
+  CHECK_FALSE(root.find("A"));
+}
+
+TEST_CASE("a node outlives the root it came from") {
+  const YamlNode inner = parsed("a: {b: deep}").at("a").at("b");
+  CHECK(inner.text() == "deep");
+  CHECK(inner.origin() == "f.yaml");
+}
+
+TEST_CASE("texts are read as written, with quotes and escapes resolved") {
+  const YamlNode root =
+      parsed("a: two words # comment\nb: 'it''s'\nc: \"tab\\there\"\nd: |\n  one\n  two\ne: >-\n  one\n  two\nf: 1.50\n");
+  CHECK(root.at("a").text() == "two words");
+  CHECK(root.at("b").text() == "it's");
+  CHECK(root.at("c").text() == "tab\there");
+  CHECK(root.at("d").text() == "one\ntwo\n");
+  CHECK(root.at("e").text() == "one two");
+  CHECK(root.at("f").text() == "1.50");
+}
+
+TEST_CASE("a root may be a list or a text") {
+  CHECK(parsed("- a\n- b\n").items().size() == 2);
+  CHECK(parsed("hello").text() == "hello");
+}
+
+TEST_CASE("yes, no, true and false are booleans") {
+  const YamlNode root = parsed("[yes, true, no, false]");
+  CHECK(root.items()[0].boolean());
+  CHECK(root.items()[1].boolean());
+  CHECK_FALSE(root.items()[2].boolean());
+  CHECK_FALSE(root.items()[3].boolean());
+}
+
+TEST_CASE("whole numbers are read to the ends of their range") {
+  const YamlNode root = parsed("[0, -7, 9223372036854775807, -9223372036854775808]");
+  CHECK(root.items()[0].integer() == 0);
+  CHECK(root.items()[1].integer(-7, -7) == -7);
+  CHECK(root.items()[2].integer() == std::numeric_limits<std::int64_t>::max());
+  CHECK(root.items()[3].integer() == std::numeric_limits<std::int64_t>::min());
+}
+
+TEST_CASE("numbers are read to the ends of their range") {
+  const YamlNode root = parsed("[0.5, -1e3, 7]");
+  CHECK(root.items()[0].number(0.5, 0.5) == 0.5);
+  CHECK(root.items()[1].number() == -1000.0);
+  CHECK(root.items()[2].number() == 7.0);
+}
+
+TEST_CASE("quantities are read with their unit, in quotes or not") {
+  const YamlNode root = parsed("size: 80 GiB\ntime: '5 us'\nband: 900 GB/s\nrate: 15.7 TFLOP/s\nzero: 0 s\n");
+  CHECK(root.at("size").bytes() == 80_GiB);
+  CHECK(root.at("time").seconds() == 5.0_us);
+  CHECK(root.at("band").bandwidth() == 900.0_GBps);
+  CHECK(root.at("rate").flop_rate() == 15.7_TFLOPS);
+  CHECK(root.at("zero").seconds(true) == 0.0_s);
+}
+
+TEST_CASE("line breaks of both kinds and a byte-order mark make no difference") {
+  const YamlNode root = parsed(
+      "\xEF\xBB\xBF"
+      "a: 1\r\nb:\r\n  - x\r\n");
+  CHECK(root.at("b").items()[0].text() == "x");
+  CHECK(place(root.entries()[0].first) == std::pair(1, 1));
+  CHECK(place(root.at("b").items()[0]) == std::pair(3, 5));
+}
+
+TEST_CASE("a document may be marked as such") { CHECK(parsed("%YAML 1.2\n---\na: 1\n...\n").at("a").integer() == 1); }
+
+// ---- where it stands ----
+
+TEST_CASE("every value stands where its first letter, quote or bracket does") {
+  const YamlNode root = parsed(
+      "plain: x\n"           // 1
+      "single: 'x'\n"        // 2
+      "double:   \"x\"\n"    // 3
+      "block: |\n  x\n"      // 4, 5
+      "list:\n  - x\n"       // 6, 7
+      "flow: [x, {y: z}]\n"  // 8
+      "map:\n  key: x\n"     // 9, 10
+      "nothing: ~\n");       // 11
+  CHECK(place(root) == std::pair(1, 1));
+  CHECK(place(root.at("plain")) == std::pair(1, 8));
+  CHECK(place(root.at("single")) == std::pair(2, 9));
+  CHECK(place(root.at("double")) == std::pair(3, 11));
+  CHECK(place(root.at("block")) == std::pair(4, 8));
+  CHECK(place(root.at("list")) == std::pair(7, 3));
+  CHECK(place(root.at("list").items()[0]) == std::pair(7, 5));
+  CHECK(place(root.at("flow")) == std::pair(8, 7));
+  CHECK(place(root.at("flow").items()[1]) == std::pair(8, 11));
+  CHECK(place(root.at("flow").items()[1].at("y")) == std::pair(8, 15));
+  CHECK(place(root.at("map")) == std::pair(10, 3));
+  CHECK(place(root.at("nothing")) == std::pair(11, 10));
+}
+
+TEST_CASE("a value that is not there stands at its key") {
+  const YamlNode root = parsed("a:\nb:   # nothing\n\n\nc: {d: , e: 1}\nnullable: 1\nf:");
+  CHECK(place(root.at("a")) == std::pair(1, 1));
+  CHECK(place(root.at("b")) == std::pair(2, 1));
+  CHECK(place(root.at("c").at("d")) == std::pair(5, 5));
+  CHECK(place(root.at("f")) == std::pair(7, 1));
+}
+
+TEST_CASE("an item that is not there stands at its dash") {
+  const YamlNode root = parsed("list:\n  -\n  - # none - here\n  - x-y\n  -\n\nnext: 1\n");
+  const auto items = root.at("list").items();
+  REQUIRE(items.size() == 4);
+  CHECK(place(items[0]) == std::pair(2, 3));
+  CHECK(place(items[1]) == std::pair(3, 3));
+  CHECK(place(items[3]) == std::pair(5, 3));
+  CHECK(items[3].is_null());
+}
+
+TEST_CASE("an empty key before one that starts with null is not taken for a written null") {
+  CHECK(place(parsed("a:\nnullable: 1\n").at("a")) == std::pair(1, 1));
+}
+
+TEST_CASE("columns count bytes and the caret counts characters") {
+  CHECK(error_of([] { parsed("\u00FC\u00FC: x\n").at("\u00FC\u00FC").fail("bad"); }) ==
+        "f.yaml:1:7: bad\n  \u00FC\u00FC: x\n      ^");
+}
+
+TEST_CASE("an error of the caller has the place, the line, the caret and the hint") {
+  CHECK(error_of([] { parsed("a: 1\nspeed:  900\n").at("speed").fail("too fast", "brake"); }) ==
+        "f.yaml:2:9: too fast\n"
+        "  speed:  900\n"
+        "          ^\n"
+        "hint: brake");
+}
+
+// ---- what an accessor refuses ----
+
+TEST_CASE("a missing key is reported at its map, with a key that looks like it") {
+  CHECK(error_of([] { (void)parsed("a: 1\nm:\n  x: 1\n").at("m").at("speed"); }) ==
+        "f.yaml:3:3: the key 'speed' is missing\n    x: 1\n    ^");
+  CHECK(error_of([] { (void)parsed("sped: 1\n").at("speed"); }) ==
+        "f.yaml:1:1: the key 'speed' is missing\n  sped: 1\n  ^\nhint: there is 'sped': is that it?");
+}
+
+TEST_CASE("an unknown key is reported at the key") {
+  const YamlNode root = parsed("name: x\nbandwith: 1\n");
+  CHECK(error_of([&] {
+          root.only_keys({"name", "bandwidth"});
+        }) == "f.yaml:2:1: unknown key 'bandwith'\n  bandwith: 1\n  ^\nhint: did you mean 'bandwidth'?");
+  CHECK(error_of([&] { root.only_keys(std::vector<std::string_view>{"name"}); }).ends_with("hint: known: name"));
+  CHECK(error_of([&] { root.only_keys({"name", "bandwith", "more"}); }) == "no error");
+}
+
+TEST_CASE("a value of another kind is refused by every accessor") {
+  const std::string head = "f.yaml:1:4: ";
+  CHECK(error_at_x("x: hello", [](const YamlNode& x) { (void)x.at("a"); }) ==
+        head + "expected a map, found text\n  x: hello\n     ^");
+  CHECK(
+      error_at_x("x: [1]", [](const YamlNode& x) { (void)x.find("a"); }).starts_with(head + "expected a map, found a list"));
+  CHECK(
+      error_at_x("x: [1]", [](const YamlNode& x) { (void)x.entries(); }).starts_with(head + "expected a map, found a list"));
+  CHECK(
+      error_at_x("x: ~", [](const YamlNode& x) { x.only_keys({"a"}); }).starts_with(head + "expected a map, found nothing"));
+  CHECK(error_at_x("x: {}", [](const YamlNode& x) { (void)x.items(); }).starts_with(head + "expected a list, found a map"));
+  CHECK(error_at_x("x: {}", [](const YamlNode& x) { (void)x.text(); }).starts_with(head + "expected text, found a map"));
+  CHECK(error_at_x("x:", [](const YamlNode& x) { (void)x.text(); }).starts_with("f.yaml:1:1: expected text, found nothing"));
+  CHECK(error_at_x("x: []", [](const YamlNode& x) {
+          (void)x.boolean();
+        }).starts_with(head + "expected yes or no, found a list"));
+  CHECK(error_at_x("x: []", [](const YamlNode& x) {
+          (void)x.integer();
+        }).starts_with(head + "expected a whole number, found a list"));
+  CHECK(error_at_x("x: []", [](const YamlNode& x) {
+          (void)x.number();
+        }).starts_with(head + "expected a number, found a list"));
+  CHECK(error_at_x("x: []", [](const YamlNode& x) { (void)x.bytes(); }).starts_with(head + "expected a size, found a list"));
+  CHECK(
+      error_at_x("x: []", [](const YamlNode& x) { (void)x.seconds(); }).starts_with(head + "expected a time, found a list"));
+  CHECK(error_at_x("x: []", [](const YamlNode& x) {
+          (void)x.bandwidth();
+        }).starts_with(head + "expected a bandwidth, found a list"));
+  CHECK(error_at_x("x: []", [](const YamlNode& x) {
+          (void)x.flop_rate();
+        }).starts_with(head + "expected a compute rate, found a list"));
+}
+
+TEST_CASE("an empty text is refused") {
+  CHECK(error_at_x("x: ''", [](const YamlNode& x) {
+          (void)x.text();
+        }).starts_with("f.yaml:1:4: expected text, found none between the quotes"));
+}
+
+TEST_CASE("a boolean is one of four words") {
+  const std::string word = GENERATE("on", "True", "y", "1", "nope");
+  CHECK(error_at_x("x: " + word, [](const YamlNode& x) { (void)x.boolean(); }) ==
+        "f.yaml:1:4: '" + word + "' is neither yes nor no\n  x: " + word + "\n     ^\nhint: write yes, no, true or false");
+}
+
+TEST_CASE("a number in quotes is text") {
+  CHECK(error_at_x("x: '5'", [](const YamlNode& x) { (void)x.integer(); }) ==
+        "f.yaml:1:4: expected a whole number, found text in quotes\n  x: '5'\n     ^\nhint: remove the quotes");
+  CHECK(error_at_x("x: \"5\"", [](const YamlNode& x) {
+          (void)x.number();
+        }).find("expected a number, found text in quotes") != std::string::npos);
+  CHECK(error_at_x("x: 'yes'", [](const YamlNode& x) {
+          (void)x.boolean();
+        }).find("expected yes or no, found text in quotes") != std::string::npos);
+}
+
+TEST_CASE("what is no whole number is refused") {
+  const std::string word = GENERATE("1.0", "1e3", "0x10", "1_000", "12 GB", "+5", "ten", "1,5");
+  CHECK(error_at_x("x: " + word, [](const YamlNode& x) { (void)x.integer(); }) ==
+        "f.yaml:1:4: '" + word + "' is not a whole number\n  x: " + word +
+            "\n     ^\nhint: write it in digits, without unit, point or separators");
+}
+
+TEST_CASE("a whole number out of its range is refused with the limit") {
+  const auto in_range = [](const YamlNode& x) { (void)x.integer(1, 8); };
+  CHECK(error_at_x("x: 0", in_range).starts_with("f.yaml:1:4: '0' is too small: at least 1"));
+  CHECK(error_at_x("x: 9", in_range).starts_with("f.yaml:1:4: '9' is too large: at most 8"));
+  CHECK(error_at_x("x: 99999999999999999999", in_range).find("is too large: at most 8") != std::string::npos);
+  CHECK(error_at_x("x: -99999999999999999999", in_range).find("is too small: at least 1") != std::string::npos);
+}
+
+TEST_CASE("what is no finite number is refused") {
+  const auto use = [](const YamlNode& x) { (void)x.number(); };
+  CHECK(error_at_x("x: fast", use) ==
+        "f.yaml:1:4: 'fast' is not a number\n  x: fast\n     ^\nhint: write a decimal number without unit or separators");
+  CHECK(error_at_x("x: 9 GB", use).starts_with("f.yaml:1:4: '9 GB' is not a number"));
+  CHECK(error_at_x("x: .nan", use).starts_with("f.yaml:1:4: '.nan' is not a number"));
+  CHECK(error_at_x("x: nan", use).starts_with("f.yaml:1:4: 'nan' is not a finite number"));
+  CHECK(error_at_x("x: -inf", use).starts_with("f.yaml:1:4: '-inf' is not a finite number"));
+  CHECK(error_at_x("x: 1e999", use).starts_with("f.yaml:1:4: '1e999' is out of range"));
+}
+
+TEST_CASE("a number out of its range is refused with the limit") {
+  const auto in_range = [](const YamlNode& x) { (void)x.number(0.5, 1.0); };
+  CHECK(error_at_x("x: 0.4", in_range).starts_with("f.yaml:1:4: '0.4' is too small: at least 0.5"));
+  CHECK(error_at_x("x: 1.1", in_range).starts_with("f.yaml:1:4: '1.1' is too large: at most 1"));
+}
+
+TEST_CASE("a quantity with a problem is refused at its place, with the advice of its unit") {
+  CHECK(error_at_x("x: 900", [](const YamlNode& x) { (void)x.bandwidth(); }) ==
+        "f.yaml:1:4: '900' has no unit\n  x: 900\n     ^\nhint: write for example '900 GB/s'");
+  CHECK(error_at_x("x: 5 MS", [](const YamlNode& x) { (void)x.seconds(); }).ends_with("hint: did you mean 'ms'?"));
+}
+
+TEST_CASE("zero is refused where a quantity must be positive") {
+  CHECK(error_at_x("x: 0 GB", [](const YamlNode& x) {
+          (void)x.bytes();
+        }).starts_with("f.yaml:1:4: '0 GB' must be greater than zero"));
+  CHECK(error_at_x("x: 0 s", [](const YamlNode& x) {
+          (void)x.seconds();
+        }).starts_with("f.yaml:1:4: '0 s' must be greater than zero"));
+  CHECK(error_at_x("x: 0 B/s", [](const YamlNode& x) { (void)x.bandwidth(); }).find("greater than zero") !=
+        std::string::npos);
+  CHECK(error_at_x("x: 0 FLOPS", [](const YamlNode& x) { (void)x.flop_rate(); }).find("greater than zero") !=
+        std::string::npos);
+}
+
+// ---- what parsing refuses ----
+
+TEST_CASE("an empty file is refused, whatever makes it empty") {
+  const std::string text = GENERATE("", "\n", "# only a comment\n", "---\n", "...\n", "   ", "~\n", "--- # x\n...\n");
+  CHECK(error_in(text).find(": the file is empty") != std::string::npos);
+}
+
+TEST_CASE("a file that is no text is refused at its first bad byte") {
+  CHECK(error_in(std::string("a: 1\nb: \0", 9)).starts_with("f.yaml:2:4: not a text file"));
+  CHECK(error_in("a: caf\xE9\n").starts_with("f.yaml:1:7: not a text file"));
+  CHECK(error_in("a: x\x04y\n").starts_with("f.yaml:1:5: not a text file"));
+}
+
+TEST_CASE("a duplicate key is refused and says where the first one stands") {
+  CHECK(error_in("a: 1\nb: 2\n\"a\": 3\n") ==
+        "f.yaml:3:1: duplicate key 'a', which stands at line 1 already\n  \"a\": 3\n  ^\nhint: remove one of them");
+  CHECK(error_in("x: {a: 1, b: 2, a: 3}\n").starts_with("f.yaml:1:17: duplicate key 'a'"));
+  CHECK(error_in("- a: 1\n- a: 2\n") == "no error");
+  CHECK(error_in("a: {a: {a: 1}}\n") == "no error");
+}
+
+TEST_CASE("anchors and aliases are refused") {
+  CHECK(error_in("a: &x 1\nb: *x\n") ==
+        "f.yaml:1:4: anchors (&) and aliases (*) are not allowed\n  a: &x 1\n     ^\n"
+        "hint: write the value out, or put text that starts with '&' or '*' into 'quotes'");
+  CHECK(error_in("a: &x\n").starts_with("f.yaml:1:4: anchors"));
+  CHECK(error_in("a: &x [1]\n").starts_with("f.yaml:1:4: anchors"));
+  CHECK(error_in("&x a: 1\n").starts_with("f.yaml:1:1: anchors"));
+  CHECK(error_in("a: 1\nb: *y\n").starts_with("f.yaml:2:4: anchors"));
+  CHECK(error_in("a: x&y*z\n") == "no error");
+}
+
+TEST_CASE("tags are refused") {
+  CHECK(error_in("a: !!str 1\n") ==
+        "f.yaml:1:4: tags are not allowed\n  a: !!str 1\n     ^\nhint: put text that starts with '!' into 'quotes'");
+  for (const std::string text : {"a: !x {b: 1}", "a: !x [1]", "a: ! 'x'", "a: !x", "!x a: 1", "a: !<y> z"}) {
+    CHECK(error_in(text).find("tags are not allowed") != std::string::npos);
+  }
+  CHECK(error_in("!x").find("tags are not allowed") != std::string::npos);
+}
+
+TEST_CASE("a second document is refused where it starts") {
+  CHECK(error_in("a: 1\n---\nb: 2\n") ==
+        "f.yaml:2:1: a second document starts here\n  ---\n  ^\nhint: keep each document in a file of its own");
+  CHECK(error_in("--- \na: 1\n---\n").starts_with("f.yaml:3:1: a second document starts here"));
+}
+
+TEST_CASE("what does not belong to the root is refused where it starts") {
+  CHECK(error_in("- a\nb: 1\n") ==
+        "f.yaml:2:1: this does not belong to what stands before it\n  b: 1\n  ^\nhint: check the indentation of this line");
+  CHECK(error_in("{a: 1} b\n").starts_with("f.yaml:1:8: this does not belong to what stands before it"));
+  CHECK(error_in("- a\n-b\n").starts_with("f.yaml:2:1: this does not belong to what stands before it"));
+}
+
+TEST_CASE("a key that is no text is refused") {
+  CHECK(error_in("? [a]\n: b\n") == "f.yaml:1:3: a key must be text\n  ? [a]\n    ^\nhint: put the key into 'quotes'");
+  CHECK(error_in("{a: 1}: 2\n").starts_with("f.yaml:1:1: a key must be text"));
+  CHECK(error_in("null: a\n").starts_with("f.yaml:1:1: a key must be text"));
+}
+
+TEST_CASE("a key without a colon is refused") {
+  CHECK(error_in("a: 1\ngpus\n") ==
+        "f.yaml:2:1: 'gpus' has no ':' after it\n  gpus\n  ^\nhint: write 'key: value', with a space after the ':'");
+  CHECK(error_in("x: {a:1}\n").starts_with("f.yaml:1:5: 'a:1' has no ':' after it"));
+  CHECK(error_in("x: {a, b}\n").starts_with("f.yaml:1:5: 'a' has no ':' after it"));
+  CHECK(error_in("x: {\"a\"}\n").starts_with("f.yaml:1:5: 'a' has no ':' after it"));
+  CHECK(error_in("? a\n: b\n").starts_with("f.yaml:1:3: 'a' has no ':' after it"));
+  CHECK(error_in("{a : 1, 'b' : 2, \"c\":3, d:\n 4}\n") == "no error");
+  CHECK(error_in("a : 1\n'b' : 2\n\"c\\\"d\": 3\n'e''f': 4\n") == "no error");
+}
+
+TEST_CASE("a missing key is refused") {
+  CHECK(error_in(": a\n") == "f.yaml:1:1: a key is expected here\n  : a\n  ^\nhint: write 'key: value' on one line");
+  CHECK(error_in("x: {a: 1, , b: 2}\n").starts_with("f.yaml:1:11: a key is expected here"));
+}
+
+TEST_CASE("a key of several lines is refused") {
+  CHECK(error_in("? a\n  b\n: c\n") ==
+        "f.yaml:1:3: a key must stand on one line\n  ? a\n    ^\nhint: write 'key: value' on one line");
+  CHECK(error_in("x: {a\n b: 1}\n").starts_with("f.yaml:1:5: a key is expected here"));
+  CHECK(error_in("a\n b: 1\n").starts_with("f.yaml:2:3: a ':' where no key can stand"));
+}
+
+TEST_CASE("a quote that is never closed is refused where it opens") {
+  CHECK(error_in("a: \"x\nb: 2\n") ==
+        "f.yaml:1:4: this quote is never closed\n  a: \"x\n     ^\nhint: put text that starts with a quote into the other "
+        "kind of quotes");
+  CHECK(error_in("a: 'it''s\nb: 2\n").starts_with("f.yaml:1:4: this quote is never closed"));
+  CHECK(error_in("a: \"x\\\"\n").starts_with("f.yaml:1:4: this quote is never closed"));
+  CHECK(error_in("a: [\"x, y]\n").starts_with("f.yaml:1:5: this quote is never closed"));
+}
+
+TEST_CASE("a bracket that is never closed is refused where it opens") {
+  CHECK(error_in("a: 1\nb: [1, 2") == "f.yaml:2:4: this bracket is never closed\n  b: [1, 2\n     ^");
+  CHECK(error_in("{a: 1").starts_with("f.yaml:1:1: this bracket is never closed"));
+  CHECK(error_in("[").starts_with("f.yaml:1:1: this bracket is never closed"));
+  CHECK(error_in("{").starts_with("f.yaml:1:1: this bracket is never closed"));
+  CHECK(error_in("- [a, b\n- c\n").starts_with("f.yaml:1:3: this bracket is never closed"));
+  CHECK(error_in("a: [x, {y: [1, 2], z\n").starts_with("f.yaml:1:8: this bracket is never closed"));
+}
+
+TEST_CASE("something missing inside brackets is refused where it is noticed") {
+  CHECK(error_in("x:\n  - {a: 1\n     b: 2}\n") ==
+        "f.yaml:3:7: a ',' or '}' is missing before this\n       b: 2}\n        ^\nhint: the bracket opened at line 2, "
+        "column 5");
+  CHECK(error_in("x: [a 'b' [c]]\n").find("a ',' or ']' is missing before this") != std::string::npos);
+}
+
+TEST_CASE("a colon where no key can stand is refused") {
+  CHECK(error_in("a: b: c\n") ==
+        "f.yaml:1:5: a ':' where no key can stand\n  a: b: c\n      ^\n"
+        "hint: put text that holds ': ' into 'quotes', and check the indentation of this line");
+  CHECK(error_in("a: 1\n b: 2\n").starts_with("f.yaml:2:3: a ':' where no key can stand"));
+}
+
+TEST_CASE("a dash where no list item can stand is refused") {
+  CHECK(error_in("a: - b\n") ==
+        "f.yaml:1:4: a '-' where no list item can stand\n  a: - b\n     ^\n"
+        "hint: start the list on a new line, and put text that starts with '- ' into 'quotes'");
+}
+
+TEST_CASE("a character that cannot start a value is refused") {
+  for (const std::string text : {"a: @x", "a: `x", "a: %x"}) {
+    CHECK(error_in(text).starts_with("f.yaml:1:4: a value cannot start with this character"));
+    CHECK(error_in(text).ends_with("hint: put it into 'quotes'"));
+  }
+}
+
+TEST_CASE("a bracket that closes nothing is refused") {
+  CHECK(error_in("a: {b: [1, 2}}\n") ==
+        "f.yaml:1:13: this bracket closes nothing\n  a: {b: [1, 2}}\n              ^\nhint: put text that holds brackets "
+        "into 'quotes'");
+  CHECK(error_in("}").starts_with("f.yaml:1:1: this bracket closes nothing"));
+}
+
+TEST_CASE("what is wrongly indented is refused") {
+  CHECK(error_in("a:\n    - b\n  c: 1\n") ==
+        "f.yaml:3:3: this does not belong to the map before it\n    c: 1\n    ^\n"
+        "hint: check the indentation of this line, and put text that holds quotes or brackets into 'quotes'");
+  CHECK(error_in("- - a\n  b\n").starts_with("f.yaml:2:3: this does not belong to the list before it"));
+  CHECK(error_in("a: 'it's'\n").starts_with("f.yaml:1:8: this does not belong to the map before it"));
+}
+
+TEST_CASE("a tab in the indentation is refused where it stands") {
+  CHECK(error_in("a:\n\tb: 1\n") == "f.yaml:2:1: a tab in the indentation\n      b: 1\n  ^\nhint: indent with spaces");
+  CHECK(error_in("a:\n  \t- b\n").starts_with("f.yaml:2:3: a tab in the indentation"));
+}
+
+TEST_CASE("other syntax errors are reported in the parser's words") {
+  CHECK(error_in("a: \"\\q\"\n") == "f.yaml:1:7: not valid YAML: unknown escape character: q\n  a: \"\\q\"\n        ^");
+}
+
+TEST_CASE("deep nesting is refused at the level that is too deep") {
+  const int limit = YamlNode::max_depth;
+  CHECK(error_in(repeated("[", limit) + repeated("]", limit)) == "no error");
+  CHECK(error_in(repeated("[", limit + 1) + repeated("]", limit + 1))
+            .starts_with("f.yaml:1:65: nested deeper than 64 levels"));
+  CHECK(error_in(repeated("{a: ", limit + 1) + repeated("}", limit + 1))
+            .starts_with("f.yaml:1:257: nested deeper than 64 levels"));
+  CHECK(error_in(repeated("- ", limit) + "x") == "no error");
+  CHECK(error_in(repeated("- ", limit + 1) + "x").starts_with("f.yaml:1:129: nested deeper than 64 levels"));
+  std::string steps;
+  for (int i = 0; i < 100; ++i) steps += std::string(static_cast<std::size_t>(i), ' ') + "a:\n";
+  CHECK(error_in(steps).starts_with("f.yaml:65:65: nested deeper than 64 levels"));
+}
+
+TEST_CASE("absurd nesting is refused at once") {
+  const std::string piece =
+      GENERATE("[", "{", "- ", "? ", "[{", "{a: ", "[[],", "- [", "!", "&", "*", "\"\"", "|", ": ", "a: ");
+  CHECK(error_in(repeated(piece, 300000)) != "no error");
+}
+
+TEST_CASE("many brackets side by side are no nesting") {
+  CHECK(parsed("[" + repeated("[1], {a: 2}, ", 20000) + "]").items().size() == 40000);
+}
+
+TEST_CASE("a long map is read in good time") {
+  std::string text;
+  for (int i = 0; i < 50000; ++i) text += "k" + std::to_string(i) + ": 1\n";
+  CHECK(parsed(text).entries().size() == 50000);
+}
+
+TEST_CASE("a text that is too long is refused") {
+  CHECK(error_in(std::string(YamlNode::max_bytes + 1, '#')) == "f.yaml: longer than 16 MiB");
+}
+
+TEST_CASE("a file that cannot be read is named") {
+  CHECK(error_of([] { (void)YamlNode::load("no/such.yaml"); }) == "cannot read 'no/such.yaml': No such file or directory");
+  CHECK(error_of([] { (void)YamlNode::load("/"); }) == "cannot read '/': Is a directory");
+  CHECK(error_of([] { (void)YamlNode::load("/dev/zero"); }) == "cannot read '/dev/zero': it is longer than 16 MiB");
+}
+
+// ---- properties ----
+
+namespace {
+
+/// Writes a random tree and remembers it as the reader should see it: `kind text line:column` per node, depth first.
+class RandomFile {
+ public:
+  explicit RandomFile(std::uint64_t seed) : random_(seed) { write_block_map(0, 0); }
+  [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] const std::vector<std::string>& expected() const { return expected_; }
+
+  static void describe(const YamlNode& node, std::vector<std::string>& out) {
+    const std::string where = " " + std::to_string(node.line()) + ":" + std::to_string(node.column());
+    if (node.is_scalar()) {
+      out.push_back("text " + node.text() + where);
+      return;
+    }
+    out.push_back(std::string(node.kind()) + where);
+    if (node.is_map()) {
+      for (const auto& [key, value] : node.entries()) {
+        describe(key, out);
+        describe(value, out);
+      }
+    } else if (node.is_sequence()) {
+      for (const YamlNode& item : node.items()) describe(item, out);
+    }
+  }
+
+ private:
+  int choose(int count) { return std::uniform_int_distribution<int>(0, count - 1)(random_); }
+  void put(const std::string& piece) { text_ += piece; }
+  [[nodiscard]] std::string where() const {
+    const std::size_t line_start = text_.rfind('\n') == std::string::npos ? 0 : text_.rfind('\n') + 1;
+    return " " + std::to_string(1 + std::count(text_.begin(), text_.end(), '\n')) + ":" +
+           std::to_string(text_.size() - line_start + 1);
+  }
+  void noise(int indent) {
+    if (choose(4) == 0)
+      put(choose(2) == 0 ? "\n" : std::string(static_cast<std::size_t>(indent), ' ') + "# [it's {a comment\n");
+  }
+  void write_scalar() {
+    // Text as written, and as read.
+    static const std::vector<std::pair<std::string, std::string>> scalars{{"plain", "plain"},
+                                                                          {"two  words", "two  words"},
+                                                                          {"900 GB/s", "900 GB/s"},
+                                                                          {"'it''s'", "it's"},
+                                                                          {"\"a\\\"b\"", "a\"b"},
+                                                                          {"'# no'", "# no"},
+                                                                          {"\"\u00FC\\t\"", "\u00FC\t"},
+                                                                          {"\u00FCber", "\u00FCber"},
+                                                                          {"a#b", "a#b"},
+                                                                          {"-1", "-1"},
+                                                                          {"x:y", "x:y"},
+                                                                          {"'[{'", "[{"}};
+    const auto& [written, read] = scalars[static_cast<std::size_t>(choose(static_cast<int>(scalars.size())))];
+    expected_.push_back("text " + read + where());
+    put(written);
+  }
+  void write_key() {
+    const std::string name = "key" + std::to_string(++keys_);
+    expected_.push_back("text " + name + where());
+    put(choose(4) == 0 ? "'" + name + "'" : name);
+    put(choose(6) == 0 ? " :" : ":");
+  }
+  void write_flow(int depth) {
+    const int kind = depth > 3 ? 0 : choose(4);
+    if (kind < 2) return write_scalar();
+    const int count = choose(4);
+    expected_.push_back((kind == 2 ? "list" : "map") + where());
+    put(kind == 2 ? "[" : "{");
+    for (int i = 0; i < count; ++i) {
+      put(i == 0 ? "" : choose(3) == 0 ? " ,\n          " : ", ");
+      if (kind == 3) {
+        write_key();
+        put(" ");
+      }
+      write_flow(depth + 1);
+    }
+    put(kind == 2 ? "]" : "}");
+  }
+  /// What follows "key:" or "-", to the end of the line.
+  void write_value(int indent, int depth, const std::string& place_of_nothing) {
+    switch (depth > 3 ? choose(3) : choose(5)) {
+      case 0:
+        expected_.push_back("nothing" + place_of_nothing);
+        break;
+      case 1:
+        put("  ");
+        write_scalar();
+        break;
+      case 2:
+        put(" ");
+        write_flow(0);
+        break;
+      case 3:
+        put("\n");
+        return write_block_map(indent + 1 + choose(3), depth + 1);
+      default:
+        put(choose(2) == 0 ? " # comment\n" : "\n");
+        return write_block_list(indent + 1 + choose(3), depth + 1);
+    }
+    put(choose(4) == 0 ? "  # comment\n" : "\n");
+  }
+  void write_block_map(int indent, int depth) {
+    noise(indent);
+    for (int i = 0; i <= choose(4); ++i) {
+      if (i > 0) noise(indent);
+      put(std::string(static_cast<std::size_t>(indent), ' '));
+      if (i == 0) expected_.push_back("map" + where());
+      const std::string key_place = where();
+      write_key();
+      write_value(indent, depth, key_place);
+    }
+  }
+  void write_block_list(int indent, int depth) {
+    noise(indent);
+    for (int i = 0; i <= choose(4); ++i) {
+      if (i > 0) noise(indent);
+      put(std::string(static_cast<std::size_t>(indent), ' '));
+      if (i == 0) expected_.push_back("list" + where());
+      const std::string dash_place = where();
+      put("-");
+      write_value(indent, depth, dash_place);
+    }
+  }
+
+  std::mt19937_64 random_;
+  std::string text_;
+  std::vector<std::string> expected_;
+  int keys_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("every node of a written file is read with its text and its place") {
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    const RandomFile file(seed);
+    CAPTURE(seed, file.text());
+    std::vector<std::string> seen;
+    RandomFile::describe(parsed(file.text()), seen);
+    REQUIRE(seen == file.expected());
+  }
+}
+
+TEST_CASE("no file, however broken, does more than be refused at a place inside it") {
+  std::mt19937_64 random(7);
+  const std::string alphabet = "ab:1- \n\n  []{},\"'#&*!|>%@?~\t\r\\.\xC3\xA9";
+  for (std::uint64_t seed = 0; seed < 6000; ++seed) {
+    // Half pure noise, half a good file with a few letters changed.
+    std::string text = seed % 2 == 0 ? std::string(random() % 40, ' ') : RandomFile(seed).text();
+    const std::size_t changes = seed % 2 == 0 ? text.size() : 1 + random() % 4;
+    for (std::size_t i = 0; i < changes && !text.empty(); ++i) {
+      const std::size_t at = seed % 2 == 0 ? i : random() % text.size();
+      text[at] = alphabet[random() % alphabet.size()];
+    }
+    CAPTURE(seed, text);
+    const std::string error = error_in(text);
+    if (error != "no error") REQUIRE(error.starts_with("f.yaml:"));
+  }
+}

@@ -1,0 +1,230 @@
+#include "estimator/collective.hpp"
+
+#include <array>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/catch.hpp"
+
+namespace {
+
+using namespace ddl;
+
+constexpr Link wire{Seconds(1.0), SecondsPerByte(0.01), SecondsPerByte(0.001)};  // α = 1 s, β = 10 ms/B, c = 1 ms/B
+constexpr Bytes message(800);                                                    // mβ = 8 s, mc = 0.8 s
+
+Link without_adding(Link l) {
+  l.add = SecondsPerByte();
+  return l;
+}
+
+/// Every collective as a function of message, ranks and link, for the properties all of them share. Those of two levels take
+/// the ranks in nodes of four (or in one node, where four do not divide them), with equal links and φ = 1.
+struct NamedTime {
+  std::string name;
+  std::function<Seconds(Bytes, double, const Link&)> time;
+  bool dense_allreduce;  ///< within the reach of the lower bound
+};
+
+std::vector<NamedTime> all_times() {
+  const auto two_levels = [](auto time) {
+    return [time](Bytes m, double ranks, const Link& l) {
+      const bool whole_nodes = ranks >= 4 && static_cast<int>(ranks) % 4 == 0;
+      return whole_nodes ? time(m, 4.0, ranks / 4, l, l, 1.0) : time(m, ranks, 1.0, l, l, 1.0);
+    };
+  };
+  return {
+      {"linear reduce", linear_reduce_time, false},
+      {"linear allreduce", linear_allreduce_time, true},
+      {"tree allreduce", tree_allreduce_time, true},
+      {"butterfly allreduce", butterfly_allreduce_time, true},
+      {"ring allreduce", ring_allreduce_time, true},
+      {"rabenseifner allreduce", rabenseifner_allreduce_time, true},
+      {"lower bound", allreduce_lower_bound, true},
+      {"ring allgather", ring_allgather_time, false},
+      {"ring reduce-scatter", ring_reduce_scatter_time, false},
+      {"pairwise all-to-all", pairwise_all_to_all_time, false},
+      {"tree broadcast", tree_broadcast_time, false},
+      {"parameter server", [](Bytes m, double p, const Link& l) { return parameter_server_time(m, p, 2, l); }, false},
+      {"sparse", [](Bytes m, double p, const Link& l) { return sparse_allreduce_time(m, std::nullopt, p, Seconds(), l); },
+       false},
+      {"sparse-dense", [](Bytes m, double p, const Link& l) { return sparse_allreduce_time(m, m, p, Seconds(), l); }, false},
+      {"hierarchical", two_levels(hierarchical_allreduce_time), true},
+      {"leader", two_levels(leader_allreduce_time), true},
+  };
+}
+
+constexpr std::array<double, 9> some_ranks{2, 3, 4, 5, 7, 8, 64, 1000, 4096};
+
+}  // namespace
+
+TEST_CASE("one-level collectives take what the formulas say") {
+  // P = 8: ⌈log2 P⌉ = 3, slices of 100 B: mβ/P = 1 s, mc/P = 0.1 s.
+  const double p = 8;
+  // 7 · (1 + 8 + 0.8)
+  CHECK(linear_reduce_time(message, p, wire).value() == Approx(68.6));
+  // the reduce, and 7 · (1 + 8) of broadcast
+  CHECK(linear_allreduce_time(message, p, wire).value() == Approx(68.6 + 63.0));
+  // 2 · 3 · (1 + 8) + 3 · 0.8
+  CHECK(tree_allreduce_time(message, p, wire).value() == Approx(56.4));
+  // 3 · (1 + 8)
+  CHECK(tree_broadcast_time(message, p, wire).value() == Approx(27.0));
+  // 3 · (1 + 8 + 0.8)
+  CHECK(butterfly_allreduce_time(message, p, wire).value() == Approx(29.4));
+  // 7 · (1 + 1)
+  CHECK(ring_allgather_time(message, p, wire).value() == Approx(14.0));
+  // 7 · (1 + 1) + 7 · 0.1
+  CHECK(ring_reduce_scatter_time(message, p, wire).value() == Approx(14.7));
+  // 14 · (1 + 1) + 7 · 0.1
+  CHECK(ring_allreduce_time(message, p, wire).value() == Approx(28.7));
+  // 2 · 3 · 1 + 2 · 8 · 7/8 + 0.8 · 7/8
+  CHECK(rabenseifner_allreduce_time(message, p, wire).value() == Approx(20.7));
+  // 3 · 1 + 2 · 8 · 7/8; nothing is added
+  CHECK(allreduce_lower_bound(message, p, wire).value() == Approx(17.0));
+  // 7 · (1 + 1)
+  CHECK(pairwise_all_to_all_time(message, p, wire).value() == Approx(14.0));
+}
+
+TEST_CASE("ranks that are no power of two take a whole round more") {
+  // P = 5: ⌈log2 5⌉ = 3 rounds of (1 + 8 + 0.8); Rabenseifner 6 · 1 + 16 · 4/5 + 0.8 · 4/5.
+  CHECK(butterfly_allreduce_time(message, 5, wire).value() == Approx(29.4));
+  CHECK(rabenseifner_allreduce_time(message, 5, wire).value() == Approx(19.44));
+  // Powers of two take no round too many: 2^20 ranks are 20 rounds of (1 + 8).
+  CHECK(tree_broadcast_time(message, 1048576, wire).value() == Approx(180.0));
+  CHECK(tree_broadcast_time(message, 1048577, wire).value() == Approx(189.0));
+}
+
+TEST_CASE("parameter servers are bound by the busier end of the wire") {
+  // P = 8 on s = 2: each server carries m/2 of each of 8 workers, 4m each way: 2 · 8 · 4 + 2 · 1.
+  CHECK(parameter_server_time(message, 8, 2, wire).value() == Approx(66.0));
+  // s = 8 and more: the worker's own m each way: 2 · 8 + 2 · 1. More servers do not help it.
+  CHECK(parameter_server_time(message, 8, 8, wire).value() == Approx(18.0));
+  CHECK(parameter_server_time(message, 8, 80, wire).value() == Approx(18.0));
+}
+
+TEST_CASE("sparse exchange switches to dense blocks when these are smaller") {
+  // P = 8, N2 = 50 B: 14 · 1 + 14 · 0.5, and 3 s to compress.
+  CHECK(sparse_allreduce_time(Bytes(50), std::nullopt, 8, Seconds(3), wire).value() == Approx(24.0));
+  // N1/P = 800/8 = 100 B > N2: stays sparse.
+  CHECK(sparse_allreduce_time(Bytes(50), message, 8, Seconds(3), wire).value() == Approx(24.0));
+  // N2 = 500 B > 100 B: 14 · 1 + 14 · 1 + 3.
+  CHECK(sparse_allreduce_time(Bytes(500), message, 8, Seconds(3), wire).value() == Approx(31.0));
+}
+
+TEST_CASE("two-level collectives share the outer link among φ flows") {
+  // g = 4 ranks in each of n = 2 nodes; inside α = 0.1 s, β = 1 ms/B, c = 0.5 ms/B; between as `wire`; φ = 3.
+  const Link inside{Seconds(0.1), SecondsPerByte(0.001), SecondsPerByte(0.0005)};
+  // inside: 2 · 3 · (0.1 + 200 · 0.001) + 3 · 200 · 0.0005 = 1.8 + 0.3;
+  // between, slices of 800/4 = 200 B in a ring of 2: 2 · 1 · (1 + 100 · 0.03) + 100 · 0.001 = 8 + 0.1
+  CHECK(hierarchical_allreduce_time(message, 4, 2, inside, wire, 3).value() == Approx(10.2));
+  // inside the same; between, the whole 800 B in a ring of 2: 2 · 1 · (1 + 400 · 0.03) + 400 · 0.001 = 26 + 0.4
+  CHECK(leader_allreduce_time(message, 4, 2, inside, wire, 3).value() == Approx(28.5));
+}
+
+TEST_CASE("two-level collectives in one node, or with one rank a node, are rings") {
+  const Link inside{Seconds(0.1), SecondsPerByte(0.001), SecondsPerByte(0.0005)};
+  const Seconds in_node = ring_allreduce_time(message, 6, inside);
+  CHECK(hierarchical_allreduce_time(message, 6, 1, inside, wire, 3).value() == Approx(in_node.value()));
+  CHECK(leader_allreduce_time(message, 6, 1, inside, wire, 3).value() == Approx(in_node.value()));
+
+  const Seconds between_nodes = ring_allreduce_time(message, 6, wire);
+  CHECK(hierarchical_allreduce_time(message, 1, 6, inside, wire, 1).value() == Approx(between_nodes.value()));
+  CHECK(leader_allreduce_time(message, 1, 6, inside, wire, 1).value() == Approx(between_nodes.value()));
+}
+
+TEST_CASE("nothing is exchanged by one rank or none") {
+  for (const NamedTime& collective : all_times()) {
+    INFO(collective.name);
+    CHECK(collective.time(message, 1, wire) == Seconds());
+    CHECK(collective.time(message, 0, wire) == Seconds());
+  }
+  CHECK(sparse_allreduce_time(Bytes(50), message, 1, Seconds(3), wire) == Seconds());
+  CHECK(hierarchical_allreduce_time(message, 1, 1, wire, wire, 3) == Seconds());
+  CHECK(leader_allreduce_time(message, 1, 1, wire, wire, 3) == Seconds());
+}
+
+TEST_CASE("more bandwidth never makes a collective slower, and a larger message never faster") {
+  for (const NamedTime& collective : all_times()) {
+    for (const double ranks : some_ranks) {
+      INFO(collective.name << " over " << ranks << " ranks");
+      Seconds before{};
+      for (const double beta : {0.0, 1e-12, 1e-10, 1e-8}) {
+        const Seconds time =
+            collective.time(Bytes(1e8), ranks, {Seconds(1e-5), SecondsPerByte(beta), SecondsPerByte(1e-11)});
+        CHECK(time >= before);
+        before = time;
+      }
+      before = {};
+      for (const double bytes : {0.0, 1.0, 1e3, 1e6, 1e9, 1e12}) {
+        const Seconds time =
+            collective.time(Bytes(bytes), ranks, {Seconds(1e-5), SecondsPerByte(1e-10), SecondsPerByte(1e-11)});
+        CHECK(time > before);  // at 0 bytes there is still α
+        before = time;
+      }
+    }
+  }
+}
+
+TEST_CASE("a larger φ never makes a two-level collective faster") {
+  for (const auto time : {hierarchical_allreduce_time, leader_allreduce_time}) {
+    CHECK(time(message, 4, 8, wire, wire, 2) > time(message, 4, 8, wire, wire, 1));
+    CHECK(time(message, 4, 1, wire, wire, 2) == time(message, 4, 1, wire, wire, 1));
+  }
+}
+
+// A parameter server has no part: its workers' single round trip leaves out the servers' ports. Sparse vectors neither: they
+// are shorter than the dense message that the bound is about.
+TEST_CASE("no dense Allreduce beats the lower bound where adding is free") {
+  for (const NamedTime& collective : all_times()) {
+    if (!collective.dense_allreduce) continue;
+    for (const double ranks : some_ranks) {
+      for (const double bytes : {1.0, 1e4, 1e6, 1e9}) {
+        for (const double alpha : {0.0, 1e-6, 1e-3}) {
+          INFO(collective.name << ", " << ranks << " ranks, " << bytes << " bytes, alpha " << alpha);
+          const Link l{Seconds(alpha), SecondsPerByte(1e-10), SecondsPerByte()};
+          const double bound = allreduce_lower_bound(Bytes(bytes), ranks, l).value();
+          CHECK(collective.time(Bytes(bytes), ranks, l).value() >= bound * (1 - 1e-12));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("an Allreduce ring is a Reduce-scatter and an Allgather") {
+  for (const double ranks : some_ranks) {
+    const Seconds halves = ring_reduce_scatter_time(message, ranks, wire) + ring_allgather_time(message, ranks, wire);
+    CHECK(ring_allreduce_time(message, ranks, wire).value() == Approx(halves.value()));
+  }
+}
+
+TEST_CASE("where adding is free, equal levels and φ = 1, the hierarchical Allreduce moves as much as the ring") {
+  // α = 0: 2(g−1)/g·mβ + 2(n−1)/(gn)·mβ = 2(gn−1)/(gn)·mβ.
+  const Link l = without_adding({Seconds(), wire.beta, wire.add});
+  CHECK(hierarchical_allreduce_time(message, 8, 16, l, l, 1).value() ==
+        Approx(ring_allreduce_time(message, 128, l).value()));
+}
+
+TEST_CASE("Allreduce algorithms are named, and the names read back") {
+  std::set<std::string> names;
+  for (const AllreduceAlgorithm algorithm : all_allreduce_algorithms) {
+    CHECK(parse_allreduce_algorithm(to_string(algorithm)) == algorithm);
+    names.emplace(to_string(algorithm));
+  }
+  CHECK(names.size() == all_allreduce_algorithms.size());
+  CHECK_FALSE(parse_allreduce_algorithm("rings").has_value());
+  CHECK_FALSE(parse_allreduce_algorithm("").has_value());
+  CHECK_FALSE(parse_allreduce_algorithm("Ring").has_value());
+}
+
+TEST_CASE("collectives are named apart") {
+  std::set<std::string> names;
+  for (const Collective operation :
+       {Collective::allreduce, Collective::allgather, Collective::reduce_scatter, Collective::all_to_all,
+        Collective::broadcast, Collective::reduce, Collective::point_to_point}) {
+    names.emplace(to_string(operation));
+  }
+  CHECK(names.size() == 7);
+  CHECK(names.count("all-to-all") == 1);
+}

@@ -1,0 +1,326 @@
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "core/csv.hpp"
+#include "model_zoo/model.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+#include "tests/unit/model_zoo/kept_bytes.hpp"
+
+using namespace ddl;
+
+namespace {
+
+CsvTable facts(const std::string& file) { return CsvTable::load(DATA_FOLDER + file); }
+
+std::vector<int> all_layers(const Model& model) {
+  std::vector<int> layers(model.layers.size());
+  std::iota(layers.begin(), layers.end(), 0);
+  return layers;
+}
+
+std::vector<int> layers_of_block(const Model& model, int block) {
+  std::vector<int> layers;
+  for (const int layer : all_layers(model)) {
+    if (model.layers[static_cast<std::size_t>(layer)].block == block) layers.push_back(layer);
+  }
+  return layers;
+}
+
+/// As PyTorch prints it for one sample: `1x64x55x55`.
+std::string torch_shape(const TensorShape& shape) {
+  std::string text = "1x" + std::to_string(shape.channels);
+  for (std::size_t d = 0; d < static_cast<std::size_t>(shape.rank); ++d) text += "x" + std::to_string(shape.extent[d]);
+  return text;
+}
+
+const Layer& find_layer(const Model& model, const std::string& name) {
+  const auto found =
+      std::find_if(model.layers.begin(), model.layers.end(), [&](const Layer& layer) { return layer.name == name; });
+  INFO(name);
+  REQUIRE(found != model.layers.end());
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("parameters, buffers and multiply-adds are those of torchvision") {
+  const CsvTable table = facts("torch_model_facts.csv");
+  REQUIRE(table.rows() == 7);
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const Model model = load_model(table.cell(row, table.column("model")));
+    const auto fact = [&](const char* column) {
+      return static_cast<std::int64_t>(*table.number(row, table.column(column)));
+    };
+    INFO(model.name);
+    CHECK(model.parameters() == fact("params"));
+    // 4 bytes for each running mean and variance, and an 8-byte count of batches for each batch norm.
+    CHECK(4 * model.buffers() + 8 * fact("n_bn2d") == fact("buffers_bytes"));
+    CHECK(static_cast<std::int64_t>(model.macs()) == fact("macs_aten_total"));
+  }
+}
+
+TEST_CASE("layers have the shapes, parameters and multiply-adds of torchvision's, in its order") {
+  const std::map<std::string, std::string> type_of{
+      {"Conv2d", "convolution"},     {"BatchNorm2d", "norm"},       {"ReLU", "activation"}, {"MaxPool2d", "pool"},
+      {"AdaptiveAvgPool2d", "pool"}, {"Linear", "fully_connected"}, {"Dropout", "dropout"}};
+  for (const std::string name : {"alexnet", "vgg16", "resnet50"}) {
+    const CsvTable table = facts("torch_layers_" + name + ".csv");
+    const Model model = load_model(name);
+    std::size_t row = 0;
+    for (const Layer& layer : model.layers) {
+      const std::string_view type = layer.operation->type();
+      // What is no module there: sums, views and the loss.
+      if (type == "add" || type == "flatten" || type == "loss") continue;
+      REQUIRE(row < table.rows());
+      const auto cell = [&](const char* column) { return table.cell(row, table.column(column)); };
+      INFO(name << ": " << cell("name") << " and " << layer.name);
+      CHECK(type_of.at(cell("type")) == type);
+      CHECK(torch_shape(layer.input_shapes.front()) == cell("in_shape"));
+      CHECK(torch_shape(layer.output_shape) == cell("out_shape"));
+      CHECK(std::to_string(layer.parameters()) == cell("params"));
+      CHECK(std::to_string(static_cast<std::int64_t>(layer.operation->macs(layer.input_shapes, layer.output_shape))) ==
+            cell("macs"));
+      ++row;
+    }
+    CHECK(row == table.rows());
+  }
+}
+
+TEST_CASE("convolutional networks keep for backward what PyTorch saves") {
+  // PyTorch's sum leaves the model's input out, adds mean and inverse deviation of each batch norm's channels (8 bytes a
+  // channel, whatever the batch) and the loss's total weight (4 bytes), and on a CPU keeps dropout's mask in fp32, not in a
+  // byte.
+  const CsvTable table = facts("torch_saved_bytes.csv");
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const Model model = load_model(table.cell(row, table.column("model")));
+    const double batch = *table.number(row, table.column("batch"));
+    KeptBytes kept = kept_bytes(model, all_layers(model), 4);
+    kept.tensors.erase(-1);
+    double masks = 0;
+    double norm_channels = 0;
+    for (const Layer& layer : model.layers) {
+      if (layer.operation->type() == "dropout") masks += static_cast<double>(layer.output_shape.items());
+      if (layer.operation->type() == "norm") norm_channels += static_cast<double>(layer.output_shape.channels);
+    }
+    INFO(model.name << " at " << batch);
+    CHECK(batch * (kept.sum() + 3 * masks) + 8 * norm_channels + 4 ==
+          *table.number(row, table.column("saved_activation_bytes_unique")));
+  }
+}
+
+TEST_CASE("CosmoFlow for cubes of 512 has the layers of ParaDL's list") {
+  const CsvTable table = facts("paradl_cosmoflow512.csv");
+  const Model model = load_model("cosmoflow-512");
+  std::size_t row = 0;
+  std::int64_t weights = 0;
+  for (const Layer& layer : model.layers) {
+    weights += layer.weights;
+    const std::string_view type = layer.operation->type();
+    if (type == "flatten" || type == "loss") continue;
+    REQUIRE(row < table.rows());
+    const auto cell = [&](const char* column) { return table.cell(row, table.column(column)); };
+    const auto listed = [&](const TensorShape& shape) {
+      std::string text = torch_shape(shape).substr(2);
+      for (int d = shape.rank; d < 3; ++d) text += "x1";
+      return text;
+    };
+    INFO(cell("layer_name") << " and " << layer.name);
+    CHECK(listed(layer.input_shapes.front()) == cell("x"));
+    CHECK(listed(layer.output_shape) == cell("y"));
+    CHECK(std::to_string(layer.weights) == cell("w_items"));
+    ++row;
+  }
+  CHECK(row == table.rows());
+  CHECK(weights == 2'128'064);
+}
+
+TEST_CASE("CosmoFlow has the same weights for all sizes of the cube") {
+  for (const std::string name : {"cosmoflow-128", "cosmoflow-256", "cosmoflow-512"}) {
+    const Model model = load_model(name);
+    // Biases: 16 + 32 + 64 + 128 + 256 + 256 + 128 filters, 2048 + 256 + 4 features.
+    CHECK(model.parameters() == 2'128'064 + 880 + 2308);
+    CHECK(find_layer(model, "conv7").output_shape == TensorShape{.channels = 128, .extent = {1, 1, 1}, .rank = 3});
+  }
+}
+
+TEST_CASE("GPT models have the published number of parameters") {
+  struct Case {
+    std::string name;
+    std::int64_t layers, h, heads, vocabulary, tokens, parameters;
+  };
+  // Per layer 12h²(1 + 13/(12h)) [Kort22]; embeddings (V + s)h, the head shares the first; final norm 2h.
+  // 124,439,808 is the count of the released GPT-2. [Shoeybi 2019] prints 2.5 billion, [Nar21] 174.6 billion.
+  for (const Case& c :
+       {Case{"gpt2", 12, 768, 12, 50257, 1024, 124'439'808}, Case{"megatron-2.5b", 54, 1920, 20, 51200, 1024, 2'490'408'960},
+        Case{"gpt3-175b", 96, 12288, 96, 51200, 2048, 174'615'846'912}}) {
+    const Model model = load_model(c.name);
+    INFO(c.name);
+    CHECK(model.parameters() == c.parameters);
+    CHECK(model.parameters() == c.layers * (12 * c.h * c.h + 13 * c.h) + (c.vocabulary + c.tokens) * c.h + 2 * c.h);
+    CHECK(model.sequence_length == c.tokens);
+    CHECK(model.blocks == c.layers);
+    const Layer& head = find_layer(model, "head");
+    CHECK(head.weights == 0);
+    CHECK(model.layers[static_cast<std::size_t>(head.tied_to)].name == "embedding");
+    // The logits: 2hV for each token.
+    CHECK(head.operation->work(Pass::forward, head.input_shapes, head.output_shape).flops ==
+          2.0 * static_cast<double>(c.tokens * c.h) * static_cast<double>(c.vocabulary));
+  }
+}
+
+TEST_CASE("BERT-large has the parameters of Hugging Face's BertModel") {
+  // Embeddings of 30,522 words, 512 positions and 2 types, and a norm; 24 layers of 12h² + 13h; pooler h² + h.
+  const std::int64_t h = 1024;
+  const Model model = load_model("bert-large");
+  CHECK(model.parameters() == (30522 + 512 + 2) * h + 2 * h + 24 * (12 * h * h + 13 * h) + h * h + h);
+  CHECK(model.parameters() == 335'141'888);
+  CHECK(model.blocks == 24);
+}
+
+TEST_CASE("a transformer layer has the weights, work and activations of Korthikanti et al.") {
+  struct Case {
+    std::string name;
+    double h, a, s;
+  };
+  for (const auto& [name, h, a, s] : {Case{"gpt2", 768, 12, 1024}, Case{"megatron-2.5b", 1920, 20, 1024},
+                                      Case{"gpt3-175b", 12288, 96, 2048}, Case{"bert-large", 1024, 16, 512}}) {
+    const Model model = load_model(name);
+    INFO(name);
+    for (const int block : {0, 5, model.blocks - 1}) {
+      double parameters = 0;
+      double macs = 0;
+      const std::vector<int> layers = layers_of_block(model, block);
+      for (const int index : layers) {
+        const Layer& layer = model.layers[static_cast<std::size_t>(index)];
+        parameters += static_cast<double>(layer.parameters());
+        macs += layer.operation->macs(layer.input_shapes, layer.output_shape);
+      }
+      CHECK(parameters == Approx(12 * h * h * (1 + 13 / (12 * h))).epsilon(1e-14));
+      CHECK(2 * macs == Approx(24 * s * h * h * (1 + s / (6 * h))).epsilon(1e-14));
+      // In fp16, for one sample.
+      CHECK(kept_bytes(model, layers, 2).sum() == Approx(s * h * (34 + 5 * a * s / h)).epsilon(1e-14));
+    }
+  }
+}
+
+TEST_CASE("ResNet's blocks are its residual units") {
+  for (const auto& [name, units] : {std::pair<std::string, int>{"resnet18", 8},
+                                    {"resnet34", 16},
+                                    {"resnet50", 16},
+                                    {"resnet101", 33},
+                                    {"resnet152", 50}}) {
+    const Model model = load_model(name);
+    INFO(name);
+    CHECK(model.blocks == units);
+    // A unit ends with the relu behind the sum; the first layers and the head are in none.
+    for (int block = 0; block < units; ++block) {
+      const Layer& last = model.layers[static_cast<std::size_t>(layers_of_block(model, block).back())];
+      CHECK(last.operation->type() == "activation");
+      CHECK(model.layers[static_cast<std::size_t>(last.inputs.front())].operation->type() == "add");
+    }
+    CHECK(model.layers.front().block == -1);
+    CHECK(model.layers.back().block == -1);
+  }
+}
+
+TEST_CASE("the convolutions of a network repeat: layers of one class have one operation") {
+  const Model model = load_model("gpt3-175b");
+  // Embedding, positions, dropout, norm, qkv, attention, projection, add, first and second matrix, gelu, head, loss.
+  CHECK(model.shape_classes == 13);
+  std::map<int, const Layer*> first_of_class;
+  for (const Layer& layer : model.layers) {
+    const Layer& first = *first_of_class.emplace(layer.shape_class, &layer).first->second;
+    CHECK(layer.operation == first.operation);
+    CHECK(layer.input_shapes == first.input_shapes);
+    CHECK(layer.output_shape == first.output_shape);
+  }
+}
+
+TEST_CASE("every bundled model is sound") {
+  for (const std::string& name : model_names()) {
+    const Model model = load_model(name);
+    INFO(name);
+    CHECK(model.name == name);
+    CHECK_FALSE(model.description.empty());
+    CHECK_FALSE(model.source.empty());
+    CHECK(model.layers.back().operation->type() == "loss");
+    std::map<std::string, int> names;
+    std::int64_t parameters = 0;
+    for (std::size_t i = 0; i < model.layers.size(); ++i) {
+      const Layer& layer = model.layers[i];
+      INFO(layer.name);
+      CHECK(++names[layer.name] == 1);
+      CHECK(layer.operation->infer(layer.input_shapes) == layer.output_shape);
+      CHECK(layer.weights == layer.operation->weights(layer.input_shapes, layer.output_shape));
+      CHECK(layer.biases == layer.operation->biases(layer.input_shapes, layer.output_shape));
+      REQUIRE(layer.inputs.size() == layer.input_shapes.size());
+      for (std::size_t input = 0; input < layer.inputs.size(); ++input) {
+        REQUIRE(layer.inputs[input] < static_cast<int>(i));
+        CHECK(shape_of(model, layer.inputs[input]) == layer.input_shapes[input]);
+      }
+      for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight, Pass::update}) {
+        const Work work = layer.operation->work(pass, layer.input_shapes, layer.output_shape);
+        CHECK(std::isfinite(work.flops));
+        CHECK((work.flops >= 0 && work.activation_items >= 0 && work.weight_items >= 0));
+      }
+      parameters += layer.parameters();
+    }
+    CHECK(model.parameters() == parameters);
+    CHECK(model.flops_forward() == model.flops(Pass::forward));
+    CHECK(model.flops_forward() >= 2 * model.macs());
+    CHECK(model.flops(Pass::update) == 0);
+  }
+}
+
+TEST_CASE("published spellings of a name find the model") {
+  for (const auto& [spelling, name] : {std::pair{"ResNet50", "resnet50"},
+                                       {"ResNet-50", "resnet50"},
+                                       {"VGG16", "vgg16"},
+                                       {"AlexNet", "alexnet"},
+                                       {"CosmoFlow", "cosmoflow-512"},
+                                       {"CosmoFlow512", "cosmoflow-512"},
+                                       {"CosmoFlow256", "cosmoflow-256"},
+                                       {"MegatronLM-2.5B", "megatron-2.5b"},
+                                       {"Megatron-2.5B", "megatron-2.5b"},
+                                       {"BERT-Large", "bert-large"},
+                                       {"GPT-2", "gpt2"},
+                                       {"GPT-3 175B", "gpt3-175b"},
+                                       {"resnet50", "resnet50"},
+                                       {"nothing-like-it", "nothing-like-it"},
+                                       {"", ""}}) {
+    CHECK(canonical_model_name(spelling) == name);
+  }
+  CHECK(load_model("ResNet-50").name == "resnet50");
+}
+
+TEST_CASE("names are sorted, and each is its own canonical name") {
+  const std::vector<std::string> names = model_names();
+  CHECK(std::is_sorted(names.begin(), names.end()));
+  for (const std::string& name : names) CHECK(canonical_model_name(name) == name);
+}
+
+TEST_CASE("an unknown model is an error that suggests a known one") {
+  CHECK(error_of([] { (void)load_model("resnet5O"); }) == "unknown model 'resnet5O'\nhint: did you mean 'resnet50'?");
+  CHECK(error_of([] { (void)load_model("xyz"); }).starts_with("unknown model 'xyz'\nhint: known: alexnet, bert-large, "));
+  CHECK(error_of([] { (void)load_model("./none.yaml"); }).find("./none.yaml") != std::string::npos);
+}
+
+TEST_CASE("models load fast enough to be loaded at every start") {
+  // 2 ms and 10 ms on one core of 2020 in a release build; ten times that is for builds with sanitizers and busy machines.
+  for (const auto& [name, limit] : {std::pair{"resnet50", 0.002}, {"gpt3-175b", 0.010}}) {
+    double best = 1;
+    for (int run = 0; run < 10; ++run) {
+      const auto start = std::chrono::steady_clock::now();
+      const Model model = load_model(name);
+      best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+    INFO(name << " took " << best << " s");
+    CHECK(best < 10 * limit);
+  }
+}

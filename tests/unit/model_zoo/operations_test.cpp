@@ -1,0 +1,440 @@
+#include <array>
+#include <string>
+
+#include "model_zoo/model.hpp"
+#include "model_zoo/precision.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+#include "tests/unit/model_zoo/one_layer.hpp"
+
+using namespace ddl;
+
+namespace {
+
+const std::string image = "{channels: 6, size: 8x10}";
+const std::string vector = "{features: 12}";
+const std::string sequence = "{channels: 24, tokens: 16}";
+const std::string words = "{tokens: 16}";
+
+/// What the error says, without file, place and picture.
+std::string error_in(const std::string& input, const std::string& items) {
+  const std::string error = error_of([&] { (void)model_of(input, items); });
+  const std::string line = error.substr(0, error.find('\n'));
+  return line.substr(std::min(line.size(), line.find(": ") == std::string::npos ? 0 : line.find(": ") + 2));
+}
+
+std::string shape_of_last(const std::string& input, const std::string& items) {
+  return to_string(layer_of(input, items).output_shape);
+}
+
+void check_product(const Work& work, double m, double n, double k, Work::Batched batched) {
+  CHECK(work.m == m);
+  CHECK(work.n == n);
+  CHECK(work.k == k);
+  CHECK(work.batched == batched);
+}
+
+}  // namespace
+
+TEST_CASE("shapes, passes and precisions have words") {
+  CHECK(to_string(TensorShape{.channels = 64, .extent = {56, 56, 1}, .rank = 2}) == "64×56×56");
+  CHECK(to_string(TensorShape{.channels = 1024, .extent = {512, 1, 1}, .rank = 1, .sequence = true}) ==
+        "1024 over 512 tokens");
+  CHECK(to_string(TensorShape{.channels = 1000}) == "1000");
+  CHECK(to_string(Pass::backward_weight) == "backward-weight");
+  for (const Precision precision : all_precisions) CHECK(parse_precision(to_string(precision)) == precision);
+  CHECK_FALSE(parse_precision("fp8"));
+}
+
+TEST_CASE("a convolution's output has as many places as its window has") {
+  // ⌊(extent + 2·padding − reach) / stride⌋ + 1, reach = dilation·(kernel − 1) + 1.
+  CHECK(shape_of_last(image, "  - convolution: {filters: 5, kernel: 3}\n") == "5×6×8");
+  CHECK(shape_of_last(image, "  - convolution: {filters: 5, kernel: 3x1, stride: 2x3, padding: 1x0}\n") == "5×4×4");
+  CHECK(shape_of_last(image, "  - convolution: {filters: 5, kernel: 3, dilation: 3, padding: valid}\n") == "5×2×4");
+  CHECK(shape_of_last(image, "  - convolution: {filters: 5, kernel: 4, padding: same}\n") == "5×8×10");
+  CHECK(shape_of_last(image, "  - convolution: {filters: 5, kernel: 3, stride: 3, padding: same}\n") == "5×3×4");
+  CHECK(shape_of_last("{channels: 2, size: 7}", "  - convolution: {filters: 5, kernel: 3}\n") == "5×5");
+  CHECK(shape_of_last("{channels: 2, size: 7x6x5}", "  - convolution: {filters: 5, kernel: 3x1x1, padding: 1x0x0}\n") ==
+        "5×7×6×5");
+  CHECK(shape_of_last(image, "  - convolution: {filters: same, kernel: 3}\n") == "6×6×8");
+}
+
+TEST_CASE("a convolution's work is 2·F·C·K·P in each pass") {
+  const Layer layer = layer_of(image, "  - convolution: {filters: 5, kernel: 3x2, stride: 2, padding: 1x0}\n");
+  REQUIRE(to_string(layer.output_shape) == "5×4×5");
+  // F·C·3·2 weights, a bias for each filter.
+  CHECK(layer.weights == 5 * 6 * 6);
+  CHECK(layer.biases == 5);
+  const double flops = 2 * 5 * 6 * 6 * 20;
+  for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
+    const Work work = work_of(layer, pass);
+    CHECK(work.flops == flops);
+    CHECK(work.activation_items == 6 * 80 + 5 * 20);
+    CHECK(work.weight_items == 185);
+  }
+  check_product(work_of(layer, Pass::forward), 20, 5, 6 * 6, Work::Batched::m);
+  check_product(work_of(layer, Pass::backward_data), 80, 6, 5 * 6, Work::Batched::m);
+  check_product(work_of(layer, Pass::backward_weight), 5, 6 * 6, 20, Work::Batched::k);
+  CHECK(work_of(layer, Pass::update).flops == 0);
+  CHECK(layer.operation->macs(layer.input_shapes, layer.output_shape) == flops / 2);
+  const Operation::Window window = layer.operation->window();
+  CHECK(window.size == std::array<std::int64_t, 3>{3, 2, 1});
+  CHECK(window.stride == std::array<std::int64_t, 3>{2, 2, 1});
+  CHECK(window.padding == std::array<std::int64_t, 3>{1, 0, 0});
+  CHECK(layer.operation->divisible().matrix);
+  CHECK(layer.operation->divisible().spatial);
+  CHECK(kept_of(layer).input);
+}
+
+TEST_CASE("groups of a convolution sum over their own channels alone") {
+  const Layer grouped = layer_of(image, "  - convolution: {filters: 4, kernel: 3, groups: 2, bias: no}\n");
+  CHECK(grouped.weights == 4 * 3 * 9);
+  CHECK(grouped.biases == 0);
+  CHECK(work_of(grouped, Pass::forward).flops == 2.0 * 4 * 3 * 9 * 48);
+  check_product(work_of(grouped, Pass::backward_data), 80, 6, 2 * 9, Work::Batched::m);
+  CHECK_FALSE(grouped.operation->divisible().matrix);
+  CHECK(grouped.operation->divisible().channelwise);
+  CHECK(grouped.operation->divisible().channel_units == 2);
+
+  const Layer depthwise =
+      layer_of(image, "  - convolution: {filters: same, kernel: 3, groups: same, padding: 1, bias: no}\n");
+  CHECK(depthwise.weights == 6 * 9);
+  CHECK(work_of(depthwise, Pass::forward).flops == 2.0 * 6 * 9 * 80);
+  CHECK(depthwise.operation->divisible().channel_units == 6);
+}
+
+TEST_CASE("a transposed convolution turns a convolution's shapes round") {
+  // (extent − 1)·stride − 2·padding + reach + output padding.
+  const Layer layer =
+      layer_of(image, "  - transposed_convolution: {filters: 5, kernel: 3, stride: 2, padding: 1, output_padding: 1}\n");
+  CHECK(to_string(layer.output_shape) == "5×16×20");
+  CHECK(shape_of_last(image, "  - transposed_convolution: {filters: 5, kernel: 3, stride: 2, padding: same}\n") ==
+        "5×16×20");
+  CHECK(layer.weights == 6 * 5 * 9);
+  // Each of the 80 input positions spreads over the window.
+  CHECK(work_of(layer, Pass::forward).flops == 2.0 * 6 * 5 * 9 * 80);
+  check_product(work_of(layer, Pass::forward), 320, 5, 6 * 9, Work::Batched::m);
+  check_product(work_of(layer, Pass::backward_data), 80, 6, 5 * 9, Work::Batched::m);
+  check_product(work_of(layer, Pass::backward_weight), 6, 5 * 9, 80, Work::Batched::k);
+  CHECK_FALSE(layer.operation->divisible().spatial);
+}
+
+TEST_CASE("a fully connected layer multiplies a matrix with each token") {
+  const Layer flat = layer_of(vector, "  - fully_connected: {features: 7}\n");
+  CHECK(to_string(flat.output_shape) == "7");
+  CHECK(flat.parameters() == 12 * 7 + 7);
+  CHECK(work_of(flat, Pass::forward).flops == 2 * 12 * 7);
+  CHECK(work_of(flat, Pass::forward).activation_items == 12 + 7);
+
+  const Layer tokens = layer_of(sequence, "  - fully_connected: {features: 7, bias: no}\n");
+  CHECK(to_string(tokens.output_shape) == "7 over 16 tokens");
+  CHECK(tokens.parameters() == 24 * 7);
+  check_product(work_of(tokens, Pass::forward), 16, 7, 24, Work::Batched::m);
+  check_product(work_of(tokens, Pass::backward_data), 16, 24, 7, Work::Batched::m);
+  check_product(work_of(tokens, Pass::backward_weight), 7, 24, 16, Work::Batched::k);
+  for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
+    CHECK(work_of(tokens, pass).flops == 2 * 16 * 24 * 7);
+    CHECK(work_of(tokens, pass).weight_items == 24 * 7);
+  }
+}
+
+TEST_CASE("shared weights count once, their work each time") {
+  const Model model = model_of(words,
+                               "  - embedding: {vocabulary: 100, features: 24}\n    name: words\n"
+                               "  - fully_connected: {features: 100, bias: no, tied: words}\n");
+  CHECK(model.parameters() == 100 * 24);
+  CHECK(model.layers[1].tied_to == 0);
+  CHECK(model.layers[1].weights == 0);
+  CHECK(work_of(model.layers[1], Pass::forward).flops == 2 * 16 * 24 * 100);
+  CHECK(work_of(model.layers[1], Pass::forward).weight_items == 2400);
+}
+
+TEST_CASE("pooling has the shapes of its window") {
+  CHECK(shape_of_last(image, "  - pool: {kind: max, kernel: 2}\n") == "6×4×5");
+  CHECK(shape_of_last(image, "  - pool: {kind: max, kernel: 3, stride: 2, padding: 1}\n") == "6×4×5");
+  CHECK(shape_of_last(image, "  - pool: {kind: max, kernel: 3, stride: 2}\n") == "6×3×4");
+  // ⌈(8 − 3) / 2⌉ + 1 and ⌈(10 − 3) / 2⌉ + 1.
+  CHECK(shape_of_last(image, "  - pool: {kind: max, kernel: 3, stride: 2, ceil: yes}\n") == "6×4×5");
+  // A last window that would start behind the input is left out: 3 over stride 3 of 8 + 2·1 fits 3 times, and 4 times of 10.
+  CHECK(shape_of_last(image, "  - pool: {kind: average, kernel: 2, stride: 3, padding: 1, ceil: yes}\n") == "6×3×4");
+  CHECK(shape_of_last(image, "  - pool: {kind: average, adaptive: 3x2}\n") == "6×3×2");
+  CHECK(shape_of_last(image, "  - pool: {kind: average, global: yes}\n") == "6×1×1");
+}
+
+TEST_CASE("maximum pooling keeps an index of 8 bytes for each output item") {
+  const Layer maximum = layer_of(image, "  - pool: {kind: max, kernel: 2}\n");
+  CHECK(kept_of(maximum).input);
+  CHECK(kept_of(maximum).mask_items == 8 * 6 * 20);
+  CHECK(work_of(maximum, Pass::forward).activation_items == 480 + 120);
+  CHECK(work_of(maximum, Pass::backward_data).activation_items == 480 + 2 * 120);
+  CHECK(work_of(maximum, Pass::backward_weight).activation_items == 0);
+  CHECK(maximum.operation->divisible().channelwise);
+  CHECK(maximum.operation->divisible().spatial);
+  const Layer average = layer_of(image, "  - pool: {kind: average, global: yes}\n");
+  CHECK(kept_of(average).mask_items == 0);
+  CHECK_FALSE(average.operation->divisible().spatial);
+}
+
+TEST_CASE("norms count their passes over memory") {
+  const Layer batch = layer_of(image, "  - norm: batch\n");
+  CHECK(batch.weights == 0);
+  CHECK(batch.biases == 12);
+  CHECK(batch.buffers == 12);
+  CHECK(work_of(batch, Pass::forward).activation_items == 3 * 480);
+  CHECK(work_of(batch, Pass::backward_data).activation_items == 5 * 480);
+  CHECK(kept_of(batch).input);
+  CHECK(batch.operation->divisible().channelwise);
+  CHECK(batch.operation->divisible().spatial);
+
+  const Layer layer = layer_of(sequence, "  - norm: layer\n");
+  CHECK(layer.biases == 48);
+  CHECK(layer.buffers == 0);
+  CHECK_FALSE(layer.operation->divisible().channelwise);
+  CHECK_FALSE(layer.operation->divisible().spatial);
+  CHECK(layer_of(sequence, "  - norm: rms\n").biases == 24);
+  CHECK(layer_of(sequence, "  - norm: {kind: layer, bias: no}\n").biases == 24);
+  CHECK(layer_of(image, "  - norm: {kind: group, groups: 3}\n").operation->divisible().channel_units == 3);
+}
+
+TEST_CASE("an activation keeps its output where that tells the derivative, else its input") {
+  const Layer relu = layer_of(image, "  - activation: relu\n");
+  CHECK(work_of(relu, Pass::forward).activation_items == 2 * 480);
+  CHECK(work_of(relu, Pass::backward_data).activation_items == 3 * 480);
+  for (const std::string kind : {"relu", "relu6", "leaky_relu", "tanh", "sigmoid", "hardsigmoid", "elu"}) {
+    CHECK(kept_of(layer_of(image, "  - activation: " + kind + "\n")).output);
+    CHECK_FALSE(kept_of(layer_of(image, "  - activation: " + kind + "\n")).input);
+  }
+  for (const std::string kind : {"gelu", "silu", "hardswish", "softplus"}) {
+    CHECK(kept_of(layer_of(image, "  - activation: " + kind + "\n")).input);
+    CHECK_FALSE(kept_of(layer_of(image, "  - activation: " + kind + "\n")).output);
+  }
+  CHECK(error_in(image, "  - activation: {kind: gelu, in_place: yes}\n") ==
+        "gelu cannot work in place: its gradient needs the input");
+}
+
+TEST_CASE("dropout keeps a byte for each item, unless it drops nothing") {
+  const Layer dropout = layer_of(image, "  - dropout: 0.5\n");
+  CHECK(kept_of(dropout).mask_items == 480);
+  CHECK_FALSE(kept_of(dropout).input);
+  const Layer nothing = layer_of(image, "  - dropout: 0\n");
+  CHECK(kept_of(nothing).mask_items == 0);
+  CHECK(work_of(nothing, Pass::forward).activation_items == 0);
+}
+
+TEST_CASE("joins read all inputs") {
+  const std::string two = "  - activation: relu\n    name: a\n  - activation: tanh\n    name: b\n";
+  const Layer add = layer_of(image, two + "  - add:\n    from: [a, b]\n");
+  CHECK(work_of(add, Pass::forward).activation_items == 3 * 480);
+  CHECK_FALSE(kept_of(add).input);
+  CHECK_FALSE(kept_of(add).output);
+  const Layer three = layer_of(image, two + "  - add:\n    from: [a, b, input]\n");
+  CHECK(work_of(three, Pass::forward).activation_items == 4 * 480);
+  const Layer concat = layer_of(image, two + "  - concat:\n    from: [a, b, input]\n");
+  CHECK(to_string(concat.output_shape) == "18×8×10");
+  CHECK(work_of(concat, Pass::forward).activation_items == 2 * 3 * 480);
+  const Layer multiply = layer_of(image, two + "  - multiply:\n    from: [a, b]\n");
+  CHECK(kept_of(multiply).input);
+  CHECK(work_of(multiply, Pass::backward_data).activation_items == 5 * 480);
+}
+
+TEST_CASE("a value for each channel scales a whole tensor") {
+  const Layer scaled = layer_of(image, "  - multiply: {branches: [[], [{pool: {kind: average, global: yes}}]]}\n");
+  CHECK(to_string(scaled.output_shape) == "6×8×10");
+  CHECK(work_of(scaled, Pass::forward).activation_items == 480 + 6 + 480);
+}
+
+TEST_CASE("views move nothing") {
+  CHECK(shape_of_last(image, "  - flatten\n") == "480");
+  CHECK(shape_of_last(image, "  - reshape: {channels: 12, size: 4x10}\n") == "12×4×10");
+  CHECK(shape_of_last(image, "  - reshape: {channels: 6, tokens: 80}\n") == "6 over 80 tokens");
+  CHECK(shape_of_last(image, "  - reshape: {channels: 480}\n") == "480");
+  CHECK(shape_of_last(image, "  - identity\n") == "6×8×10");
+  for (const std::string item : {"flatten", "identity", "reshape: {channels: 480}"}) {
+    const Layer layer = layer_of(image, "  - " + item + "\n");
+    CHECK(work_of(layer, Pass::forward).activation_items == 0);
+    CHECK_FALSE(kept_of(layer).input);
+  }
+}
+
+TEST_CASE("embeddings are tables that tokens look up") {
+  const Layer embedding = layer_of(words, "  - embedding: {vocabulary: 100, features: 24}\n");
+  CHECK(to_string(embedding.output_shape) == "24 over 16 tokens");
+  CHECK(embedding.weights == 2400);
+  CHECK(work_of(embedding, Pass::forward).activation_items == 16 + 2 * 24 * 16);
+  CHECK(work_of(embedding, Pass::backward_data).activation_items == 0);
+  CHECK(work_of(embedding, Pass::backward_weight).weight_items == 2400);
+  CHECK(embedding.operation->divisible().matrix);
+  const Layer positions = layer_of(sequence, "  - position_embedding: 20\n");
+  CHECK(positions.weights == 20 * 24);
+  CHECK(positions.output_shape == positions.input_shapes.front());
+}
+
+TEST_CASE("attention multiplies each pair of tokens twice") {
+  // Queries, keys and values of 8 channels each: four heads of 2.
+  const Layer layer = layer_of(sequence, "  - attention: {heads: 4, causal: yes, dropout: 0.1}\n");
+  CHECK(to_string(layer.output_shape) == "8 over 16 tokens");
+  CHECK(layer.parameters() == 0);
+  const double products = 4.0 * 16 * 16 * 8;
+  const double scores = 4.0 * 16 * 16;
+  CHECK(layer.operation->macs(layer.input_shapes, layer.output_shape) == products / 2);
+  // Five operations for each score's softmax.
+  CHECK(work_of(layer, Pass::forward).flops == products + 5 * scores);
+  CHECK(work_of(layer, Pass::backward_data).flops == 2 * (products + 5 * scores));
+  CHECK(work_of(layer, Pass::backward_weight).flops == 0);
+  check_product(work_of(layer, Pass::forward), 16, 16, 2, Work::Batched::count);
+  // [Kort22]: softmax output, mask of a byte, dropout output.
+  CHECK(kept_of(layer).input);
+  CHECK(kept_of(layer).mask_items == scores);
+  CHECK(kept_of(layer).extra_items == 2 * scores);
+  CHECK(layer.operation->divisible().channelwise);
+  CHECK(layer.operation->divisible().channel_units == 4);
+
+  const Layer plain = layer_of(sequence, "  - attention: 4\n");
+  CHECK(kept_of(plain).mask_items == 0);
+  CHECK(kept_of(plain).extra_items == scores);
+}
+
+TEST_CASE("heads may share keys and values") {
+  // Four query heads, two of keys and values: (4 + 2·2)·3 = 24.
+  const Layer layer = layer_of(sequence, "  - attention: {heads: 4, kv_heads: 2}\n");
+  CHECK(to_string(layer.output_shape) == "12 over 16 tokens");
+  CHECK(layer.operation->divisible().channel_units == 2);
+  CHECK(layer.operation->attributes() == "heads=4 kv_heads=2");
+}
+
+TEST_CASE("selecting a token leaves a flat vector") {
+  const Layer layer = layer_of(sequence, "  - select: first\n");
+  CHECK(to_string(layer.output_shape) == "24");
+  CHECK(work_of(layer, Pass::backward_data).activation_items == 24 * 16 + 24);
+}
+
+TEST_CASE("softmax and losses") {
+  const Layer softmax = layer_of(vector, "  - softmax\n");
+  CHECK(kept_of(softmax).output);
+  CHECK_FALSE(softmax.operation->divisible().channelwise);
+  const Layer entropy = layer_of(vector, "  - loss: cross_entropy\n");
+  CHECK(to_string(entropy.output_shape) == "1");
+  // In fp32 whatever the activations' precision.
+  CHECK(kept_of(entropy).mask_items == 4 * 12);
+  CHECK(kept_of(layer_of(vector, "  - loss: mse\n")).input);
+}
+
+TEST_CASE("attributes read back as the file would say them") {
+  const auto attributes = [](const std::string& input, const std::string& item) {
+    return layer_of(input, "  - " + item + "\n").operation->attributes();
+  };
+  CHECK(attributes(image, "convolution: {filters: 64, kernel: 3, stride: 2}") == "filters=64 kernel=3x3 stride=2");
+  CHECK(attributes(image, "convolution: {filters: same, kernel: 3x1, padding: 1x0, groups: 2, dilation: 2, bias: no}") ==
+        "filters=same kernel=3x1 padding=1x0 dilation=2 groups=2 bias=no");
+  CHECK(attributes(image, "convolution: {filters: 2, kernel: 3, padding: same}") == "filters=2 kernel=3x3 padding=same");
+  CHECK(attributes(image, "transposed_convolution: {filters: 2, kernel: 3, stride: 2, output_padding: 1}") ==
+        "filters=2 kernel=3x3 stride=2 output_padding=1");
+  CHECK(attributes(image, "pool: {kind: max, kernel: 3, stride: 2, ceil: yes}") == "kind=max kernel=3x3 stride=2 ceil=yes");
+  CHECK(attributes(image, "pool: {kind: average, global: yes}") == "kind=average adaptive=1x1");
+  CHECK(attributes(image, "norm: {kind: group, groups: 2, bias: no}") == "kind=group groups=2 bias=no");
+  CHECK(attributes(image, "activation: {kind: relu, in_place: yes}") == "kind=relu in_place=yes");
+  CHECK(attributes(image, "dropout: 0.1") == "rate=0.1");
+  CHECK(attributes(image, "reshape: {channels: 12, size: 4x10}") == "channels=12 size=4x10");
+  CHECK(attributes(image, "reshape: {channels: 6, tokens: 80}") == "channels=6 tokens=80");
+  CHECK(attributes(sequence, "select: last") == "token=last");
+  CHECK(attributes(sequence, "attention: {heads: 4, causal: yes, dropout: 0.1}") == "heads=4 causal=yes dropout=0.1");
+  CHECK(attributes(words, "embedding: {vocabulary: 9, features: 4}") == "vocabulary=9 features=4");
+  CHECK(attributes(sequence, "position_embedding: 16") == "positions=16");
+  CHECK(attributes(vector, "loss: mse") == "kind=mse");
+}
+
+TEST_CASE("sequences are not divided spatially") {
+  for (const std::string item : {"activation: gelu", "dropout: 0.1", "norm: rms", "norm: batch", "identity",
+                                 "convolution: {filters: 4, kernel: 3}", "pool: {kind: max, kernel: 2}"}) {
+    INFO(item);
+    CHECK_FALSE(layer_of(sequence, "  - " + item + "\n").operation->divisible().spatial);
+    if (item != "norm: batch") continue;
+    CHECK(layer_of(image, "  - " + item + "\n").operation->divisible().spatial);
+  }
+}
+
+TEST_CASE("operations refuse inputs that do not fit") {
+  CHECK(error_in(image, "  - convolution: {filters: 4, kernel: 9}\n") ==
+        "layer 'conv1': the kernel 9x9 does not fit the input 6×8×10: it reaches over 9 positions, the padded input has 8");
+  CHECK(error_in(image, "  - convolution: {filters: 4, kernel: 3, groups: 4}\n") ==
+        "the 6 channels of the input do not divide into 4 groups");
+  CHECK(error_in(image, "  - convolution: {filters: 4, kernel: 3, groups: 3}\n") == "4 filters do not divide into 3 groups");
+  CHECK(error_in(image, "  - convolution: {filters: 4, kernel: 3x3x3}\n") ==
+        "the kernel '3x3x3' has 3 sizes, but the input 6×8×10 has 2");
+  CHECK(error_in(vector, "  - convolution: {filters: 4, kernel: 3}\n") ==
+        "the input 12 has no positions to move a window over");
+  CHECK(error_in(image, "  - convolution: {filters: 4}\n") == "convolution needs 'kernel'");
+  CHECK(error_in(image, "  - convolution: {kernel: 4}\n") == "convolution needs 'filters'");
+  CHECK(error_in(image, "  - convolution: {filters: 0, kernel: 3}\n") == "'0' is too small: at least 1");
+  CHECK(error_in(image, "  - convolution: {filters: 4, kernel: 0}\n") == "the kernel 0 is too small: at least 1");
+  CHECK(error_in(image, "  - convolution: {filters: 4, kernel: 3y}\n") == "'3y' is not a size");
+  CHECK(error_in(image, "  - convolution: {filters: 4, kernel: 3, padding: smae}\n") == "unknown padding 'smae'");
+  CHECK(error_in(image, "  - convolution: {filters: 4, kernel: 3, padding: -1}\n") ==
+        "the padding -1 is too small: at least 0");
+  CHECK(error_in(image, "  - transposed_convolution: {filters: 4, kernel: 3, padding: 20}\n")
+            .starts_with("layer 'deconv1': the output would be empty"));
+  CHECK(error_in(image, "  - transposed_convolution: {filters: 4, kernel: 3, output_padding: 1}\n") ==
+        "the output padding 1 is not smaller than the stride 1");
+  CHECK(error_in(image, "  - transposed_convolution: {filters: 4, kernel: 3, groups: 4}\n") ==
+        "6 input channels and 4 filters do not divide into 4 groups");
+  CHECK(error_in(image, "  - fully_connected: 4\n") ==
+        "layer 'fc1': fully_connected needs a flat vector or a sequence, not 6×8×10");
+  CHECK(error_in(image, "  - pool: {kind: max, kernel: 2, padding: 2}\n") ==
+        "the padding 2 is more than half of the kernel 2");
+  CHECK(error_in(image, "  - pool: {kind: maxi, kernel: 2}\n") == "unknown kind 'maxi'");
+  CHECK(error_in(image, "  - pool: {kind: max}\n") == "pool needs 'kernel'");
+  CHECK(error_in(image, "  - pool: {kernel: 2}\n") == "pool needs 'kind'");
+  CHECK(error_in(image, "  - pool: {kind: max, global: yes, adaptive: 2}\n") ==
+        "'adaptive' and 'global' exclude each other");
+  CHECK(error_in(image, "  - pool: {kind: max, global: yes, kernel: 2}\n") ==
+        "'kernel' has no meaning where the output's size is given");
+  CHECK(error_in(vector, "  - pool: {kind: max, global: yes}\n") == "the input 12 has no positions to pool");
+  CHECK(error_in(image, "  - norm: {kind: group, groups: 4}\n") ==
+        "the 6 channels of the input do not divide into 4 groups");
+  CHECK(error_in(image, "  - norm: {kind: group}\n") == "norm needs 'groups'");
+  CHECK(error_in(image, "  - norm: {kind: batch, groups: 2}\n") == "only a norm of the kind group has groups");
+  CHECK(error_in(image, "  - dropout: 1.5\n") == "'1.5' is too large: at most 1");
+  CHECK(error_in(image, "  - add\n") == "layer 'add1': add takes two or more inputs, not 1");
+  CHECK(error_in(image, "  - concat\n") == "layer 'concat1': concat takes two or more inputs, not 1");
+  CHECK(error_in(image, "  - flatten:\n    name: f\n  - concat:\n    from: [f, input]\n") ==
+        "layer 'concat1': concat needs inputs of the same positions, not 480 and 6×8×10 (it reads 'f', 'input')");
+  CHECK(error_in(image, "  - flatten:\n    name: f\n  - multiply:\n    from: [f, input]\n") ==
+        "layer 'multiply1': multiply needs inputs of one shape, not 480 and 6×8×10 (it reads 'f', 'input')");
+  CHECK(error_in(image, "  - activation: relu\n    from: [input, input]\n") ==
+        "layer 'relu1': activation takes one input, not 2 (it reads 'input', 'input')");
+  CHECK(error_in(image, "  - reshape: {channels: 7}\n") == "layer 'reshape1': 6×8×10 has 480 items, 7 has 7");
+  CHECK(error_in(image, "  - reshape: {channels: 7, size: 3, tokens: 4}\n") == "'size' and 'tokens' exclude each other");
+  CHECK(error_in(image, "  - embedding: {vocabulary: 9, features: 4}\n") ==
+        "layer 'embedding1': embedding looks up tokens, and 6×8×10 are none");
+  CHECK(error_in(sequence, "  - position_embedding: 15\n") ==
+        "layer 'positions1': the sequence has 16 tokens, but there are 15 positions");
+  CHECK(error_in(vector, "  - position_embedding: 15\n") ==
+        "layer 'positions1': position_embedding needs a sequence, and 12 is none");
+  CHECK(error_in(sequence, "  - attention: 5\n") ==
+        "the 24 channels of the input do not divide into 5 query and 2 × 5 key and value heads");
+  CHECK(error_in(sequence, "  - attention: {heads: 4, kv_heads: 3}\n") ==
+        "4 heads do not divide among 3 key and value heads");
+  CHECK(error_in(image, "  - attention: 2\n") == "layer 'attention1': attention needs a sequence, and 6×8×10 is none");
+  CHECK(error_in(image, "  - select: first\n") == "layer 'select1': select takes a token of a sequence, and 6×8×10 is none");
+}
+
+TEST_CASE("sizes that a double cannot count exactly are refused") {
+  // 2^53 ≈ 9.007·10^15.
+  CHECK(error_in("{features: 2000000000}", "  - fully_connected: 2000000000\n") ==
+        "layer 'fc1': the matrix would have more than 2^53 items");
+  CHECK(error_in("{channels: 1, size: 100000000x1000}", "  - convolution: {filters: 100000, kernel: 1}\n") ==
+        "layer 'conv1': the output would have more than 2^53 items");
+  CHECK(error_in("{channels: 100000, size: 9x9}", "  - convolution: {filters: 2000000000, kernel: 9}\n") ==
+        "layer 'conv1': the kernels would have more than 2^53 items");
+  CHECK(error_in("{channels: 3, tokens: 100000000}", "  - attention: 1\n") ==
+        "layer 'attention1': the scores would have more than 2^53 items");
+  CHECK(error_in("{channels: 1, size: 2147483648x2147483648}", "  - flatten\n") ==
+        "a sample of 1×2147483648×2147483648 cannot be");
+  CHECK(error_in("{channels: 1, size: 8}", "  - convolution: {filters: 9999999999, kernel: 1}\n") ==
+        "'9999999999' is too large: at most 2147483648");
+  CHECK(error_in("{channels: 1, size: 8}",
+                 "  - transposed_convolution: {filters: 1, kernel: 2147483648, dilation: 2147483648}\n") ==
+        "layer 'deconv1': the output would have more than 2^53 items");
+  CHECK(error_in("{features: 90000000}", "  - repeat: {times: 3, layers: [{fully_connected: 90000000}]}\n") ==
+        "the model has more than 2^53 parameters");
+}
