@@ -57,6 +57,10 @@ void price_memory(const Job& job, const ShardContext& context, const LayerShard&
     const Kept local = context.at().operation->kept(shard.inputs, shard.output);
     costs.kept += Bytes((local.mask_items + local.extra_items * item) * shard.samples);
   }
+  // Gradients of other tensors that are read after this layer, a residual branch's, are of its output's kind.
+  const double others = job.facts.live_items[context.index() + 1] / static_cast<double>(context.at().output_shape.items());
+  costs.gradients = costs.output * std::max(1.0, others);
+  if (context.facts.makes_input_gradient[context.index()]) costs.gradients += costs.input;
   // The batch itself stays in memory while its first reader's backward may need it.
   if (kept.input && context.at().inputs.front() < 0) costs.kept += costs.input;
 }
@@ -83,6 +87,7 @@ void LayerCosts::add(const LayerCosts& o, double times) {
   parameters += o.parameters * times;
   gradient_parameters += o.gradient_parameters * times;
   kept += o.kept * times;
+  gradients += o.gradients * times;
   input += o.input * times;
   output += o.output * times;
 }
@@ -203,6 +208,16 @@ LayerCosts LayerCostTable::between(int first, int last) const {
   return costs;
 }
 
+Bytes LayerCostTable::peak(int first, int last) const {
+  Bytes kept{}, most{};
+  for (int layer = first; layer < last; ++layer) {
+    const LayerCosts& own = at(layer);
+    kept += own.kept;
+    most = max(most, kept + own.gradients);
+  }
+  return most;
+}
+
 LayerCostTable::Checkpoints LayerCostTable::checkpoints(int first, int last) const {
   const auto& layers = job_.facts.model->layers;
   Checkpoints kept;
@@ -211,12 +226,8 @@ LayerCostTable::Checkpoints LayerCostTable::checkpoints(int first, int last) con
     const int block = layers[static_cast<std::size_t>(i)].block;
     if (i + 1 < last && layers[static_cast<std::size_t>(i) + 1].block == block) continue;
     const Bytes own = between(start, i + 1).kept;
-    if (block >= 0) {
-      kept.inputs += min(cut_bytes(start), own);
-      kept.largest_block = max(kept.largest_block, own);
-    } else {
-      kept.inputs += own;
-    }
+    kept.inputs += block >= 0 ? min(cut_bytes(start), own) : own;
+    kept.largest_block = max(kept.largest_block, peak(start, i + 1));
     start = i + 1;
   }
   return kept;

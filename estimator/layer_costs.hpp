@@ -35,6 +35,7 @@ struct LayerCosts {
   double parameters = 0;                    ///< on this rank
   double gradient_parameters = 0;           ///< that its gradient exchange carries
   Bytes kept{};                             ///< activations kept for backward
+  Bytes gradients{};                        ///< of activations, that exist while this layer's backward runs
   Bytes input{}, output{};                  ///< |x| and |y| as they lie in memory
 
   void add(const LayerCosts& other, double times);
@@ -65,8 +66,11 @@ class LayerCostTable {
   [[nodiscard]] const LayerCosts& at(int layer) const;
   /// Bytes that one micro-batch sends across a cut before `layer`, per rank.
   [[nodiscard]] Bytes cut_bytes(int layer) const;
+  /// Activations of one micro-batch and their gradients while backward of layers [first, last) runs, where that is most: a layer
+  /// needs what the layers up to it have kept, the gradients that reach it and the one it makes.
+  [[nodiscard]] Bytes peak(int first, int last) const;
   /// What full recomputation of layers [first, last) keeps of one micro-batch: the inputs of the blocks (and all of the layers
-  /// outside any block), and while one block is computed again, that block's own.
+  /// outside any block), and while backward of one block runs, that block's own.
   struct Checkpoints {
     Bytes inputs{}, largest_block{};
   };

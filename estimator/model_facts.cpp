@@ -131,6 +131,8 @@ ModelFacts facts_of(const Model& model) {
       facts.needs_input_gradient[i] = true;
       if (kept.input) facts.output_kept[static_cast<std::size_t>(input)] = true;
     }
+    const Work backward = layer.operation->work(Pass::backward_data, layer.input_shapes, layer.output_shape);
+    facts.makes_input_gradient.push_back(facts.needs_input_gradient[i] && backward.activation_items > 0);
     facts.parameters += static_cast<double>(layer.parameters());
     if (layer.weights > 0 || layer.tied_to >= 0) facts.weighted.push_back(static_cast<int>(i));
     if (facts.divisible.back().matrix) facts.matrix.push_back(static_cast<int>(i));

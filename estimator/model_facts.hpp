@@ -26,6 +26,8 @@ struct ModelFacts {
   std::vector<Kept> kept;
   std::vector<bool> output_kept;       ///< layer's output is needed by its own or a consumer's backward
   std::vector<bool> needs_input_gradient;  ///< false where all inputs are the model's own input
+  /// Backward writes a gradient of the layer's input: it has one, and does not just pass its output's on, as add and reshape do.
+  std::vector<bool> makes_input_gradient;
   std::vector<TensorRole> tensor_role;
   /// Whole units a tensor split of this layer can be cut into (channels, heads); 0 for TensorRole::whole.
   std::vector<std::int64_t> tensor_units;
