@@ -19,6 +19,23 @@ constexpr double worth_saying = 0.05;
 
 int percent(double share) { return static_cast<int>(share * 100.0 + 0.5); }
 
+/// The parts of an iteration as what the ranks are doing.
+struct Part {
+  Seconds time{};
+  std::string_view doing;
+};
+
+std::array<Part, 8> parts_of(const Breakdown& time) {
+  return {{{time.forward + time.backward, "computing forward and backward"},
+           {time.gradient_exchange, "exchanging gradients"},
+           {time.layer_collectives, "gathering and summing activations layer by layer"},
+           {time.halo, "exchanging halos between tiles"},
+           {time.pipeline, "sending activations from stage to stage"},
+           {time.bubble, "waiting in the pipeline"},
+           {time.weight_update, "updating weights"},
+           {time.input, "waiting for samples"}}};
+}
+
 }  // namespace
 
 std::string_view to_string(Finding::Kind kind) { return names[static_cast<std::size_t>(kind)]; }
@@ -70,12 +87,30 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
   if (plan.data > 1 && per_rank <= 1.0) {
     findings.push_back({Kind::scaling_limit, 1.0, "each replica has a single sample per micro-batch: data parallelism ends here"});
   }
+  if (static_cast<double>(plan.global_batch) > job.samples_per_epoch) {
+    findings.push_back({Kind::scaling_limit, static_cast<double>(plan.global_batch) / job.samples_per_epoch,
+                        fmt::format("one iteration takes more samples ({}) than the data set has ({:.0f})", plan.global_batch,
+                                    job.samples_per_epoch)});
+  }
   if (!fits_local_storage(job)) {
     findings.push_back({Kind::local_storage, job.dataset_bytes / *job.machine.storage.local_capacity,
                         fmt::format("the data set ({}) does not fit a node's own storage ({}): it is read from the shared file system",
                                     humanize(job.dataset_bytes), humanize(*job.machine.storage.local_capacity))});
   }
   return findings;
+}
+
+std::string comparison(const Estimate& faster, const Estimate& slower) {
+  const auto before = parts_of(faster.time);
+  const auto after = parts_of(slower.time);
+  std::size_t worst = 0;
+  for (std::size_t i = 1; i < after.size(); ++i) {
+    if (after[i].time - before[i].time > after[worst].time - before[worst].time) worst = i;
+  }
+  const double longer = slower.time.iteration() / faster.time.iteration() - 1.0;
+  if (longer < 0.005) return fmt::format("as fast as {} within 0.5 %", family_name(family_of(faster.plan)));
+  return fmt::format("{} % longer than {}, most of it for {}", std::max(1, percent(longer)), family_name(family_of(faster.plan)),
+                     after[worst].doing);
 }
 
 }  // namespace ddl

@@ -229,6 +229,7 @@ class FamilySearch {
       if (cannot_fit && nearest_ && !options_.all) continue;
       try_variants(*candidate.plan);
     }
+    if (!best_ && !outdone && nearest_ && nearest_->limits.begin()->kind == Limit::Kind::memory) save_most(nearest_->plan);
     if (best_) {
       result_.best.push_back(*best_);
       leaders_.push_back(best_->time.iteration().value());
@@ -268,6 +269,16 @@ class FamilySearch {
     estimate.plan = plan;
     estimate.limits = limits;
     note(estimate);
+  }
+
+  /// How near a plan without enough memory comes at best: everything saved, micro-batches as small as they can be.
+  void save_most(Plan plan) {
+    plan.micro_batches = space_.micro_batches(plan).back();
+    for (const auto& [recompute, zero_stage] : space_.of(plan).savings) {
+      plan.recompute = recompute;
+      plan.zero_stage = zero_stage;
+      note(estimator_.estimate(plan));
+    }
   }
 
   void note(const Estimate& estimate) {
