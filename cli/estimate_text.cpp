@@ -1,10 +1,11 @@
 #include "cli/estimate_text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
-#include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/plan_text.hpp"
 #include "core/error.hpp"
@@ -17,6 +18,11 @@ namespace ddl {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr std::array time_keys{
+    "iteration_s",         "epoch_s", "forward_s",  "backward_s", "weight_update_s", "gradient_exchange_s",
+    "layer_collectives_s", "halo_s",  "pipeline_s", "bubble_s",   "input_s"};
+constexpr std::array memory_keys{"total_bytes", "weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes"};
 
 /// One unit for a whole table, picked from its longest time.
 struct TimeUnit {
@@ -61,14 +67,19 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study) {
     std::string heading;
     Seconds Breakdown::*member;
   };
-  std::vector<Part> parts{{"forward", &Breakdown::forward},          {"backward", &Breakdown::backward},
-                          {"update", &Breakdown::weight_update},     {"gradients", &Breakdown::gradient_exchange},
-                          {"layers", &Breakdown::layer_collectives}, {"halo", &Breakdown::halo},
-                          {"stages", &Breakdown::pipeline},          {"bubble", &Breakdown::bubble},
+  std::vector<Part> parts{{"forward", &Breakdown::forward},
+                          {"backward", &Breakdown::backward},
+                          {"update", &Breakdown::weight_update},
+                          {"gradients", &Breakdown::gradient_exchange},
+                          {"layers", &Breakdown::layer_collectives},
+                          {"halo", &Breakdown::halo},
+                          {"stages", &Breakdown::pipeline},
+                          {"bubble", &Breakdown::bubble},
                           {"input", &Breakdown::input}};
   std::erase_if(parts, [&](const Part& part) { return !any([&](const Breakdown& time) { return time.*part.member; }); });
 
-  std::vector<Table::Column> columns{{"#", Align::right},     {"strategy", Align::left}, {"degrees", Align::left}, {"epoch", Align::right}};
+  std::vector<Table::Column> columns{
+      {"#", Align::right}, {"strategy", Align::left}, {"degrees", Align::left}, {"epoch", Align::right}};
   if (priced) columns.push_back({study.machine().currency, Align::right});
   columns.push_back({"eff.", Align::right});
   columns.push_back({"memory", Align::right});
@@ -78,7 +89,8 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study) {
   Table table(std::move(columns));
   int rank = 0;
   for (const Estimate& e : estimates) {
-    std::vector<std::string> row{std::to_string(++rank), family_name(family_of(e.plan)), degrees_text(e.plan), humanize(e.epoch)};
+    std::vector<std::string> row{std::to_string(++rank), family_name(family_of(e.plan)), degrees_text(e.plan),
+                                 humanize(e.epoch)};
     if (priced) row.push_back(fmt::format("{:.0f}", cost_of(e, study.machine())));
     row.push_back(fmt::format("{:.0f} %", e.efficiency * 100));
     row.push_back(humanize(e.memory.total()) + (e.feasible() ? "" : " !"));
@@ -88,6 +100,30 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study) {
     table.add(std::move(row));
   }
   return table;
+}
+
+std::string plans_csv(const std::vector<Estimate>& ranked, const std::vector<Estimate>& rejected, const Study& study) {
+  Json rows = Json::array();
+  const auto add = [&](const Estimate& estimate, int rank) {
+    const Json plan = estimate_to_json(estimate, rank, study);
+    Json row;
+    for (const char* key : {"rank", "strategy"}) row[key] = plan.at(key);
+    for (const auto& [axis, degree] : plan.at("degrees").items()) row[axis] = degree;
+    for (const char* key : {"feasible", "global_batch", "micro_batches", "schedule", "placement", "zero_stage", "recompute",
+                            "optimizer", "precision"}) {
+      row[key] = plan.at(key);
+    }
+    // A plan that was not priced has the same columns.
+    for (const char* key : time_keys) row[key] = plan.at("time").is_null() ? Json(nullptr) : plan.at("time").at(key);
+    for (const char* key : {"efficiency", "cost"}) row[key] = plan.at(key);
+    for (const char* key : memory_keys) row[key] = plan.at("memory").is_null() ? Json(nullptr) : plan.at("memory").at(key);
+    row["reasons"] = fmt::format("{}", fmt::join(plan.at("reasons").get<std::vector<std::string>>(), "; "));
+    rows.push_back(std::move(row));
+  };
+  int rank = 0;
+  for (const Estimate& estimate : ranked) add(estimate, ++rank);
+  for (const Estimate& estimate : rejected) add(estimate, 0);
+  return csv_of(rows);
 }
 
 std::string rejected_text(const std::vector<Estimate>& rejected, const Model& model) {

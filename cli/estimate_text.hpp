@@ -13,6 +13,9 @@ namespace ddl {
 
 /// Ranked plans with their time split into its parts; one unit for all times.
 [[nodiscard]] Table ranked_table(const std::vector<Estimate>& estimates, const Study& study);
+/// The ranked plans, and those that are not possible without a rank, in base units: for programs.
+[[nodiscard]] std::string plans_csv(const std::vector<Estimate>& ranked, const std::vector<Estimate>& rejected,
+                                    const Study& study);
 /// Why each family has no plan, one line each: pure strategies first, hybrids with the same reason together.
 [[nodiscard]] std::string rejected_text(const std::vector<Estimate>& rejected, const Model& model);
 

@@ -15,7 +15,8 @@ namespace ddl {
 namespace {
 
 std::string version_text() {
-  return fmt::format("ddl-oracle {}\ncommit {}\nback ends: none (kernel times come from coefficients and datasheets)", version(), commit());
+  return fmt::format("ddl-oracle {}\ncommit {}\nback ends: none (kernel times come from coefficients and datasheets)",
+                     version(), commit());
 }
 
 void print_error(const std::string& message, const std::string& hint) {
@@ -37,9 +38,15 @@ int run(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& asked_for_help) {
-    return program.exit(asked_for_help);
+    const int status = program.exit(asked_for_help);
+    if (!std::cout.flush()) throw Error("cannot write to the standard output");
+    return status;
   } catch (const CLI::ParseError& error) {
     throw usage_error(program, error);
+  } catch (const Error&) {
+    // What is wrong with a value may be that it is none.
+    refuse_missing_values(program);
+    throw;
   }
   refuse_missing_values(program);
   const Report report = request.run();
@@ -58,7 +65,8 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     ddl::print_error("out of memory", "ask for fewer GPUs or a smaller model");
   } catch (const std::exception& error) {
-    ddl::print_error(std::string("this should not happen: ") + error.what(), "please report it with the command that did it");
+    ddl::print_error(std::string("this should not happen: ") + error.what(),
+                     "please report it with the command that did it");
   }
   return static_cast<int>(ddl::ExitStatus::could_not_answer);
 }

@@ -34,8 +34,8 @@ CLI::Option* add(CLI::App& command, const std::string& name, std::optional<Numbe
 
 }  // namespace
 
-CLI::Option* add_whole_number(CLI::App& command, const std::string& name, std::optional<std::int64_t>& into, std::int64_t low,
-                              std::int64_t high, const std::string& description) {
+CLI::Option* add_whole_number(CLI::App& command, const std::string& name, std::optional<std::int64_t>& into,
+                              std::int64_t low, std::int64_t high, const std::string& description) {
   return add(command, name, into, low, high, description, "whole number", std::int64_t{64});
 }
 

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/json_source.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
@@ -18,6 +19,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t largest_degree = 1 << 20;
+constexpr std::int64_t largest_batch = std::int64_t{1} << 40;
+constexpr const char* plan_hint = "a plan's object is what 'recommend --format json' writes in 'plans'";
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -41,28 +44,44 @@ int parse_degree(std::string_view text, std::string_view whole) {
 
 void set_degree(Plan& plan, Axis axis, int value) {
   switch (axis) {
-    case Axis::data: plan.data = value; break;
-    case Axis::layer: plan.layer = value; break;
-    case Axis::filter: plan.filter = value; break;
-    case Axis::channel: plan.channel = value; break;
-    case Axis::tensor: plan.tensor = value; break;
-    case Axis::spatial: plan.spatial[0] = value; break;
+    case Axis::data:
+      plan.data = value;
+      break;
+    case Axis::layer:
+      plan.layer = value;
+      break;
+    case Axis::filter:
+      plan.filter = value;
+      break;
+    case Axis::channel:
+      plan.channel = value;
+      break;
+    case Axis::tensor:
+      plan.tensor = value;
+      break;
+    case Axis::spatial:
+      plan.spatial[0] = value;
+      break;
   }
+}
+
+std::vector<std::string_view> axis_names() {
+  std::vector<std::string_view> names;
+  for (const Axis each : all_axes) names.push_back(to_string(each));
+  return names;
 }
 
 Axis axis_named(std::string_view name) {
   const std::optional<Axis> axis = parse_axis(name);
-  if (axis) return *axis;
-  std::vector<std::string_view> known;
-  for (const Axis each : all_axes) known.push_back(to_string(each));
-  throw Error(fmt::format("no strategy is called {}", quote(name)), suggest(name, known));
+  if (!axis) throw Error(fmt::format("no strategy is called {}", quote(name)), suggest(name, axis_names()));
+  return *axis;
 }
 
 /// Whether all degrees together stay within what is counted anywhere as a number of devices.
 bool is_countable(const Plan& plan) {
   std::int64_t product = 1;
-  for (const int each : {plan.data, plan.spatial[0], plan.spatial[1], plan.spatial[2], plan.layer, plan.filter, plan.channel,
-                         plan.tensor}) {
+  for (const int each :
+       {plan.data, plan.spatial[0], plan.spatial[1], plan.spatial[2], plan.layer, plan.filter, plan.channel, plan.tensor}) {
     product *= each;  // of two numbers up to 2^20
     if (product > largest_degree) return false;
   }
@@ -71,117 +90,153 @@ bool is_countable(const Plan& plan) {
 
 std::string too_many_devices() { return fmt::format("the product of the degrees is above {}", largest_degree); }
 
-/// The plan's fields, checked one by one; what is wrong is said with the key.
+/// The plan's fields, checked one by one; what is wrong is said with the key and its place.
 class PlanReader {
  public:
-  PlanReader(const Json& object, std::string origin) : object_(object), origin_(std::move(origin)) {}
+  explicit PlanReader(const JsonSource& source) : source_(source) {
+    const bool report = source.root().is_object() && source.root().contains("best");
+    if (report) path_ = "best";
+    object_ = report ? &source.root().at("best") : &source.root();
+    if (report && object_->is_null())
+      fail("", "this report found no plan that fits", "take one of its rejected 'plans' out of it");
+  }
 
-  Plan read() {
-    if (!object_.is_object()) fail("a plan is an object with 'degrees' and 'global_batch'");
+  PlanFile read() const {
+    if (!object_->is_object()) fail("", "a plan is an object with 'degrees' and 'global_batch'");
     refuse_unknown_keys();
-    Plan plan;
+    PlanFile file;
+    Plan& plan = file.plan;
     read_degrees(plan);
     check_strategy(plan);
-    plan.global_batch = integer(object_, "global_batch", 1, std::int64_t{1} << 40);
-    if (object_.contains("micro_batches")) plan.micro_batches = integer(object_, "micro_batches", 1, std::int64_t{1} << 40);
-    if (object_.contains("zero_stage")) plan.zero_stage = static_cast<int>(integer(object_, "zero_stage", 0, 3));
-    choice("schedule", plan.schedule, parse_schedule, "gpipe or 1f1b");
-    choice("recompute", plan.recompute, parse_recompute, "none or full");
-    choice("optimizer", plan.optimizer, parse_optimizer, "sgd, momentum or adam");
-    choice("precision", plan.precision, parse_precision, "fp32, tf32, fp16 or bf16");
-    if (object_.contains("placement")) {
-      const Json& placement = object_.at("placement");
-      std::string names;
-      if (!placement.is_array()) fail("'placement' is a list of strategies, innermost first");
-      for (const Json& name : placement) {
-        if (!name.is_string()) fail("'placement' is a list of strategies, innermost first");
-        names += (names.empty() ? "" : ",") + name.get<std::string>();
-      }
-      if (!names.empty()) plan.placement = read_placement(names);
-    }
-    return plan;
+    plan.global_batch = integer("global_batch", 1, largest_batch);
+    if (object_->contains("micro_batches")) plan.micro_batches = integer("micro_batches", 1, largest_batch);
+    if (object_->contains("zero_stage")) plan.zero_stage = static_cast<int>(integer("zero_stage", 0, 3));
+    plan.schedule = choice("schedule", parse_schedule, {"gpipe", "1f1b"}).value_or(plan.schedule);
+    plan.recompute = choice("recompute", parse_recompute, {"none", "full"}).value_or(plan.recompute);
+    file.optimizer = choice("optimizer", parse_optimizer, {"sgd", "momentum", "adam"});
+    file.precision = choice("precision", parse_precision, {"fp32", "tf32", "fp16", "bf16"});
+    plan.optimizer = file.optimizer.value_or(plan.optimizer);
+    plan.precision = file.precision.value_or(plan.precision);
+    if (object_->contains("placement")) read_placement(plan);
+    return file;
   }
 
  private:
-  [[noreturn]] void fail(const std::string& message,
-                         const std::string& hint = "a plan's object is what 'recommend --format json' writes in 'plans'") const {
-    throw Error(fmt::format("{}: {}", origin_, message), hint);
+  [[nodiscard]] std::string path_to(std::string_view key) const {
+    return key.empty() || path_.empty() ? path_ + std::string(key) : path_ + "/" + std::string(key);
+  }
+  [[noreturn]] void fail(std::string_view key, const std::string& message, const std::string& hint = plan_hint) const {
+    throw source_.error(path_to(key), message, hint);
   }
 
-  std::array<Axis, axis_count> read_placement(const std::string& names) const {
+  void read_placement(Plan& plan) const {
+    const Json& placement = object_->at("placement");
+    std::string names;
+    const auto is_text = [](const Json& name) { return name.is_string(); };
+    if (!placement.is_array() || !std::all_of(placement.begin(), placement.end(), is_text)) {
+      fail("placement", "'placement' is no list of strategies, innermost first", "write for example [\"filter\", \"data\"]");
+    }
+    for (const Json& name : placement) names += (names.empty() ? "" : ",") + name.get<std::string>();
+    if (placement.empty()) return;
     try {
-      return parse_placement(names);
+      plan.placement = parse_placement(names);
     } catch (const Error& error) {
-      fail(error.what(), error.hint());
+      fail("placement", error.what(), error.hint());
     }
   }
 
   void refuse_unknown_keys() const {
-    static constexpr std::array<std::string_view, 18> known{
-        "degrees", "global_batch", "micro_batches", "schedule", "placement", "zero_stage", "recompute", "optimizer", "precision",
-        // What a report says of the plan besides.
-        "rank", "strategy", "feasible", "time", "efficiency", "cost", "findings", "memory", "reasons"};
-    for (const auto& [key, value] : object_.items()) {
+    static constexpr std::array<std::string_view, 18> known{"degrees", "global_batch", "micro_batches", "schedule",
+                                                            "placement", "zero_stage", "recompute", "optimizer", "precision",
+                                                            // What a report says of the plan besides.
+                                                            "rank", "strategy", "feasible", "time", "efficiency", "cost",
+                                                            "findings", "memory", "reasons"};
+    for (const auto& [key, value] : object_->items()) {
       if (std::find(known.begin(), known.end(), key) == known.end()) {
-        fail(fmt::format("a plan has no {}", quote(key)), suggest(key, std::span<const std::string_view>(known)));
+        throw source_.error_at_key(path_to(key), fmt::format("a plan has no {}", quote(key)),
+                                   suggest(key, std::span<const std::string_view>(known)));
       }
     }
   }
 
   /// A strategy's name beside the degrees says nothing new, so it must not say anything else.
   void check_strategy(const Plan& plan) const {
-    if (!object_.contains("strategy")) return;
+    if (!object_->contains("strategy")) return;
     const std::string name = family_name(family_of(plan));
-    const Json& said = object_.at("strategy");
+    const Json& said = object_->at("strategy");
     if (!said.is_string() || parse_family(said.get<std::string>()) != family_of(plan)) {
-      fail(fmt::format("'strategy' is {}, the degrees are of '{}'", said.is_string() ? quote(said.get<std::string>()) : "no text", name),
+      fail("strategy",
+           fmt::format("'strategy' is {}, the degrees are of '{}'",
+                       said.is_string() ? quote(said.get<std::string>()) : "no text", name),
            "leave it out, or let it be what the degrees are");
     }
   }
 
-  std::int64_t integer(const Json& object, const char* key, std::int64_t low, std::int64_t high) const {
-    if (!object.contains(key)) fail(fmt::format("'{}' is missing", key));
-    const Json& value = object.at(key);
+  /// Nothing where the value is no whole number in the range.
+  static std::optional<std::int64_t> whole_number(const Json& value, std::int64_t low, std::int64_t high) {
+    if (!value.is_number_integer()) return std::nullopt;
     // An unsigned number above the signed range must not come back negative.
-    if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(high)) ||
-        value.get<std::int64_t>() < low || value.get<std::int64_t>() > high) {
-      fail(fmt::format("'{}' is not a whole number from {} to {}", key, low, high));
-    }
-    return value.get<std::int64_t>();
+    if (value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(high)) return std::nullopt;
+    const auto number = value.get<std::int64_t>();
+    return number < low || number > high ? std::nullopt : std::optional(number);
+  }
+
+  [[nodiscard]] std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high) const {
+    if (!object_->contains(key)) fail("", fmt::format("'{}' is missing", key));
+    const std::optional<std::int64_t> value = whole_number(object_->at(std::string(key)), low, high);
+    if (!value)
+      fail(key, fmt::format("'{}' is not a whole number from {} to {}", key, low, high),
+           "write it in digits, without quotes");
+    return *value;
   }
 
   template <class Enum>
-  void choice(const char* key, Enum& into, std::optional<Enum> (*parse)(std::string_view), const char* known) const {
-    if (!object_.contains(key)) return;
-    const Json& value = object_.at(key);
-    const std::optional<Enum> parsed = value.is_string() ? parse(value.get<std::string>()) : std::nullopt;
-    if (!parsed) fail(fmt::format("'{}' is not {}", key, known));
-    into = *parsed;
+  [[nodiscard]] std::optional<Enum> choice(std::string_view key, std::optional<Enum> (*parse)(std::string_view),
+                                           const std::vector<std::string_view>& known) const {
+    if (!object_->contains(key)) return std::nullopt;
+    const Json& value = object_->at(std::string(key));
+    if (!value.is_string()) fail(key, fmt::format("'{}' is no text", key), suggest("", known));
+    const auto text = value.get<std::string>();
+    const std::optional<Enum> parsed = parse(text);
+    if (!parsed) fail(key, fmt::format("'{}' is no {}", text, key), suggest(text, known));
+    return parsed;
   }
 
   void read_degrees(Plan& plan) const {
-    if (!object_.contains("degrees") || !object_.at("degrees").is_object()) fail("'degrees' is missing");
-    const Json& degrees = object_.at("degrees");
+    if (!object_->contains("degrees")) fail("", "'degrees' is missing");
+    const Json& degrees = object_->at("degrees");
+    const std::string example = R"(write for example {"data": 64, "spatial": [2, 2]})";
+    if (!degrees.is_object()) fail("degrees", "'degrees' is no object", example);
     for (const auto& [name, value] : degrees.items()) {
+      const std::string key = "degrees/" + name;
       const std::optional<Axis> axis = parse_axis(name);
-      if (!axis) fail(fmt::format("no strategy is called {}", quote(name)));
+      if (!axis)
+        throw source_.error_at_key(path_to(key), fmt::format("no strategy is called {}", quote(name)),
+                                   suggest(name, axis_names()));
       if (*axis != Axis::spatial) {
-        set_degree(plan, *axis, static_cast<int>(integer(degrees, name.c_str(), 1, largest_degree)));
+        const std::optional<std::int64_t> degree = whole_number(value, 1, largest_degree);
+        if (!degree)
+          fail(key, fmt::format("'{}' is not a whole number from 1 to {}", name, largest_degree),
+               "write it in digits, without quotes");
+        set_degree(plan, *axis, static_cast<int>(*degree));
         continue;
       }
-      if (!value.is_array() || value.empty() || value.size() > 3) fail("'spatial' is a list of one to three degrees");
+      if (!value.is_array() || value.empty() || value.size() > plan.spatial.size()) {
+        fail(key, "'spatial' is no list of one to three degrees", example);
+      }
       for (std::size_t d = 0; d < value.size(); ++d) {
-        if (!value[d].is_number_integer() || value[d].get<std::int64_t>() < 1 || value[d].get<std::int64_t>() > largest_degree) {
-          fail("'spatial' is a list of one to three degrees");
-        }
-        plan.spatial[d] = value[d].get<int>();
+        const std::optional<std::int64_t> degree = whole_number(value[d], 1, largest_degree);
+        if (!degree)
+          fail(key, fmt::format("'spatial' holds what is not a whole number from 1 to {}", largest_degree), example);
+        plan.spatial[d] = static_cast<int>(*degree);
       }
     }
-    if (!is_countable(plan)) fail(too_many_devices());
+    if (!is_countable(plan)) fail("degrees", too_many_devices(), "give smaller degrees");
   }
 
-  const Json& object_;
-  std::string origin_;
+  const JsonSource& source_;
+  std::string path_;
+  const Json* object_ = nullptr;
 };
 
 }  // namespace
@@ -195,7 +250,8 @@ void parse_degrees(std::string_view text, Plan& plan) {
                   "write for example --degrees data=64,spatial=2x2");
     }
     const Axis axis = axis_named(part.substr(0, equals));
-    if ((seen & family_bit(axis)) != 0) throw Error(fmt::format("'{}' is given twice in {}", to_string(axis), quote(text)), "give it once");
+    if ((seen & family_bit(axis)) != 0)
+      throw Error(fmt::format("'{}' is given twice in {}", to_string(axis), quote(text)), "give it once");
     seen |= family_bit(axis);
     const std::string_view value = part.substr(equals + 1);
     if (axis != Axis::spatial) {
@@ -203,10 +259,12 @@ void parse_degrees(std::string_view text, Plan& plan) {
       continue;
     }
     const std::vector<std::string_view> extents = split(value, 'x');
-    if (extents.size() > 3) throw Error(fmt::format("{} has more than three extents", quote(value)), "write for example spatial=2x2");
+    if (extents.size() > 3)
+      throw Error(fmt::format("{} has more than three extents", quote(value)), "write for example spatial=2x2");
     for (std::size_t d = 0; d < extents.size(); ++d) plan.spatial[d] = parse_degree(extents[d], text);
   }
-  if (!is_countable(plan)) throw Error(fmt::format("{} is too much: {}", quote(text), too_many_devices()), "give smaller degrees");
+  if (!is_countable(plan))
+    throw Error(fmt::format("{} is too much: {}", quote(text), too_many_devices()), "give smaller degrees");
 }
 
 std::array<Axis, axis_count> parse_placement(std::string_view text) {
@@ -218,7 +276,8 @@ std::array<Axis, axis_count> parse_placement(std::string_view text) {
   };
   for (const std::string_view name : split(text, ',')) {
     const Axis axis = axis_named(name);
-    if (taken(axis)) throw Error(fmt::format("{} is given twice in the placement {}", quote(name), quote(text)), "give it once");
+    if (taken(axis))
+      throw Error(fmt::format("{} is given twice in the placement {}", quote(name), quote(text)), "give it once");
     placement[count++] = axis;
   }
   for (const Axis axis : all_axes) {
@@ -230,8 +289,8 @@ std::array<Axis, axis_count> parse_placement(std::string_view text) {
 Json plan_to_json(const Plan& plan) {
   Json json;
   json["strategy"] = family_name(family_of(plan));
-  json["degrees"] = {{"data", plan.data},     {"spatial", {plan.spatial[0], plan.spatial[1], plan.spatial[2]}},
-                     {"layer", plan.layer},   {"filter", plan.filter},
+  json["degrees"] = {{"data", plan.data},       {"spatial", {plan.spatial[0], plan.spatial[1], plan.spatial[2]}},
+                     {"layer", plan.layer},     {"filter", plan.filter},
                      {"channel", plan.channel}, {"tensor", plan.tensor}};
   json["global_batch"] = plan.global_batch;
   json["micro_batches"] = plan.micro_batches;
@@ -245,25 +304,12 @@ Json plan_to_json(const Plan& plan) {
   return json;
 }
 
-Plan plan_from_json(const std::string& text, const std::string& origin) {
-  Json json;
-  try {
-    json = Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    const std::size_t at = std::min<std::size_t>(error.byte == 0 ? 0 : error.byte - 1, text.size());
-    const std::size_t line_start = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
-    const std::size_t line_end = std::min(text.find('\n', at), text.size());
-    const auto line = static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n')) + 1;
-    throw Error(placed_message(origin, line, static_cast<int>(at - line_start) + 1, "not valid JSON",
-                               std::string_view(text).substr(line_start, line_end - line_start)),
-                "a plan's object is what 'recommend --format json' writes in 'plans'");
-  }
-  const bool report = json.is_object() && json.contains("best");
-  if (report && json.at("best").is_null()) {
-    throw Error(fmt::format("{}: this report found no plan that fits", origin), "take one of its rejected 'plans' out of it");
-  }
-  return PlanReader(report ? json.at("best") : json, origin).read();
+PlanFile read_plan(const std::string& text, const std::string& origin) {
+  const JsonSource source(text, origin, plan_hint);
+  return PlanReader(source).read();
 }
+
+Plan plan_from_json(const std::string& text, const std::string& origin) { return read_plan(text, origin).plan; }
 
 std::string choices_text(const Plan& plan) {
   std::string text;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,8 +18,16 @@ void parse_degrees(std::string_view text, Plan& plan);
 
 /// The fields of a plan's object in JSON, enough to ask for the plan again: plan_from_json ∘ plan_to_json is the identity.
 [[nodiscard]] nlohmann::ordered_json plan_to_json(const Plan& plan);
+
+/// A plan as a file gives it, and which of the things that a study has defaults for it says.
+struct PlanFile {
+  Plan plan;
+  std::optional<Precision> precision;
+  std::optional<Optimizer> optimizer;
+};
 /// Reads a plan's object, or a whole report of `recommend` (then its best plan). What a report says of a plan besides is let
-/// through, other keys are refused; `origin` is printed in errors.
+/// through, other keys are refused; errors are placed in the text, `origin` is its name.
+[[nodiscard]] PlanFile read_plan(const std::string& text, const std::string& origin);
 [[nodiscard]] Plan plan_from_json(const std::string& text, const std::string& origin);
 
 /// What a plan does beyond its degrees: `8 micro-batches 1f1b, ZeRO-1, recompute`; empty when nothing.

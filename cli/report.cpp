@@ -20,11 +20,13 @@ bool wants_color(const ReportOptions& options) {
 
 std::string render(const Report& report, const ReportOptions& options) {
   switch (options.format) {
-    case Format::text: return report.text(Style(wants_color(options)));
+    case Format::text:
+      return report.text(Style(wants_color(options)));
     // A path given on the command line need not be UTF-8, which JSON is.
     case Format::json:
       return report.json().dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-    case Format::csv: return report.csv();
+    case Format::csv:
+      return report.csv();
   }
   return {};
 }

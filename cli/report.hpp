@@ -23,7 +23,7 @@ enum class Format { text, json, csv };
 /// How and where to write a report; the same for all commands.
 struct ReportOptions {
   Format format = Format::text;
-  std::string output;           ///< file; empty: stdout
+  std::string output;          ///< file; empty: stdout
   std::string color = "auto";  ///< auto, always, never
 };
 

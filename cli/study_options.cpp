@@ -20,12 +20,16 @@ CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& into, 
 
 void add_study_options(CLI::App& command, StudyOptions& o) {
   command.add_option("--model", o.model, "bundled model (see 'models list') or a model file")->capture_default_str();
-  command.add_option("--dataset", o.dataset, "bundled data set (see 'datasets list') or a file; default: what fits the model");
-  command.add_option("--machine", o.machine, "bundled machine (see 'machines list') or a machine file")->capture_default_str();
-  command.add_option("--coefficients", o.coefficients, "measured coefficients of that machine; default: those bundled with it");
+  command.add_option("--dataset", o.dataset,
+                     "bundled data set (see 'datasets list') or a file; default: what fits the model");
+  command.add_option("--machine", o.machine, "bundled machine (see 'machines list') or a machine file")
+      ->capture_default_str();
+  command.add_option("--coefficients", o.coefficients,
+                     "measured coefficients of that machine; default: those bundled with it");
   command.add_option("--precision", o.precision, "fp32, tf32, fp16 or bf16; default: mixed for sequences, else fp32");
   command.add_option("--optimizer", o.optimizer, "sgd, momentum or adam; default: adam for sequences, else momentum");
-  auto* ideal = add_switch(command, "--ideal", o.ideal, "closed forms only: linear kernels, one alpha and beta, no overlap, no penalties");
+  auto* ideal = add_switch(command, "--ideal", o.ideal,
+                           "closed forms only: linear kernels, one alpha and beta, no overlap, no penalties");
   command.add_option("--allreduce", o.allreduce,
                      "fix the gradient exchange: linear, tree, butterfly, ring, rabenseifner, hierarchical, leader, "
                      "parameter-server or sparse; default: as measured, else the cheapest");
@@ -35,10 +39,15 @@ void add_study_options(CLI::App& command, StudyOptions& o) {
   add_number(command, "--sparse-density", o.sparse_density, 1e-9, 1, "share of the gradients that --allreduce sparse sends")
       ->default_str(fmt::format("{}", assumed.sparse_density));
   add_switch(command, "--no-overlap", o.no_overlap, "do not hide the gradient exchange behind backward");
-  auto* input = command.add_option("--input", o.input, "every-rank reads its own samples, or one leader of a split group scatters them")
-                    ->capture_default_str();
-  auto* exposed = add_switch(command, "--input-exposed", o.input_exposed, "samples are not read ahead while the devices compute");
-  add_switch(command, "--no-input", o.no_input, "leave reading and staging of samples out")->excludes(input)->excludes(exposed);
+  auto* input =
+      command
+          .add_option("--input", o.input, "every-rank reads its own samples, or one leader of a split group scatters them")
+          ->capture_default_str();
+  auto* exposed =
+      add_switch(command, "--input-exposed", o.input_exposed, "samples are not read ahead while the devices compute");
+  add_switch(command, "--no-input", o.no_input, "leave reading and staging of samples out")
+      ->excludes(input)
+      ->excludes(exposed);
   ideal->excludes(input)->excludes(exposed);
 }
 
@@ -64,7 +73,8 @@ StudySpec spec_of(const StudyOptions& o) {
       for (const AllreduceAlgorithm algorithm : all_allreduce_algorithms) known.push_back(to_string(algorithm));
       unknown_choice("--allreduce", o.allreduce, known);
     }
-    if (o.ideal) throw Error("--ideal exchanges gradients by a ring: it cannot be combined with --allreduce", "leave one of them out");
+    if (o.ideal)
+      throw Error("--ideal exchanges gradients by a ring: it cannot be combined with --allreduce", "leave one of them out");
   }
   if (o.input == "leader") {
     spec.assumptions.input_mode = InputMode::leader;
@@ -111,7 +121,8 @@ void add_report_options(CLI::App& command, ReportOptions& options) {
       .add_option_function<std::string>(
           "--color",
           [&options](const std::string& text) {
-            if (text != "auto" && text != "always" && text != "never") unknown_choice("--color", text, {"auto", "always", "never"});
+            if (text != "auto" && text != "always" && text != "never")
+              unknown_choice("--color", text, {"auto", "always", "never"});
             options.color = text;
           },
           "auto, always or never")
@@ -125,15 +136,18 @@ std::vector<Default> defaults_of(const CLI::App& command, const StudyOptions& op
   if (unset("--model")) defaults.push_back({"--model", study.model().name, ""});
   if (unset("--dataset")) {
     defaults.push_back({"--dataset", study.dataset().name,
-                        fmt::format("{} samples, fits the model's input", with_thousands(static_cast<long long>(study.job().samples_per_epoch)))});
+                        fmt::format("{} samples, fits the model's input",
+                                    with_thousands(static_cast<long long>(study.job().samples_per_epoch)))});
   }
   if (unset("--machine")) defaults.push_back({"--machine", study.machine().name, ""});
   if (unset("--coefficients")) {
-    defaults.push_back({"--coefficients", study.coefficients().name.empty() ? "none" : study.coefficients().name,
-                        study.coefficients().name.empty() ? "nothing measured is bundled for this machine" : "bundled with the machine"});
+    defaults.push_back(
+        {"--coefficients", study.coefficients().name.empty() ? "none" : study.coefficients().name,
+         study.coefficients().name.empty() ? "nothing measured is bundled for this machine" : "bundled with the machine"});
   }
   if (unset("--precision")) {
-    defaults.push_back({"--precision", std::string(to_string(study.precision())), sequence ? "mixed precision for sequences" : ""});
+    defaults.push_back(
+        {"--precision", std::string(to_string(study.precision())), sequence ? "mixed precision for sequences" : ""});
   }
   if (unset("--optimizer")) {
     defaults.push_back({"--optimizer", std::string(to_string(study.optimizer())), sequence ? "for sequences" : ""});
@@ -147,9 +161,11 @@ std::vector<Default> defaults_of(const CLI::App& command, const StudyOptions& op
     const bool overlaps = study.coefficients().software.overlaps_gradients && study.assumptions().overlap;
     if (unset("--no-overlap")) {
       defaults.push_back({"overlap", overlaps ? "yes" : "no",
-                          overlaps ? "gradients are exchanged while backward runs" : "the measured software exchanges gradients after backward"});
+                          overlaps ? "gradients are exchanged while backward runs"
+                                   : "the measured software exchanges gradients after backward"});
     }
-    if (unset("--no-input") && unset("--input")) defaults.push_back({"--input", options.input, "read ahead while the devices compute"});
+    if (unset("--no-input") && unset("--input"))
+      defaults.push_back({"--input", options.input, "read ahead while the devices compute"});
   }
   return defaults;
 }

@@ -36,6 +36,7 @@ struct Default {
 [[nodiscard]] std::vector<Default> defaults_of(const CLI::App& command, const StudyOptions& options, const Study& study);
 
 /// Ends the command: `text` is none of the words that `option` takes.
-[[noreturn]] void unknown_choice(const std::string& option, const std::string& text, const std::vector<std::string_view>& known);
+[[noreturn]] void unknown_choice(const std::string& option, const std::string& text,
+                                 const std::vector<std::string_view>& known);
 
 }  // namespace ddl

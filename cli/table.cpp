@@ -2,10 +2,27 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "core/csv.hpp"
 #include "core/units.hpp"
 
 namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string cell_text(const Json& value) {
+  if (value.is_null()) return {};
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_array()) return value.dump();
+  std::vector<std::string> elements;
+  for (const Json& element : value) elements.push_back(cell_text(element));
+  return fmt::format("{}", fmt::join(elements, " "));
+}
+
+}  // namespace
 
 std::size_t display_width(std::string_view text) {
   return static_cast<std::size_t>(
@@ -36,14 +53,15 @@ std::string Table::text(std::string_view indent) const {
   return out;
 }
 
-std::string Table::csv() const {
+std::string csv_of(const Json& objects) {
   std::string out;
-  for (std::size_t c = 0; c < columns_.size(); ++c) out += (c > 0 ? "," : "") + csv_cell(columns_[c].heading);
-  out += '\n';
-  for (const auto& row : rows_) {
-    for (std::size_t c = 0; c < row.size(); ++c) out += (c > 0 ? "," : "") + csv_cell(row[c]);
-    out += '\n';
-  }
+  const auto add_row = [&](const Json& object, auto cell) {
+    std::vector<std::string> cells;
+    for (const auto& [key, value] : object.items()) cells.push_back(csv_cell(cell(key, value)));
+    out += fmt::format("{}\n", fmt::join(cells, ","));
+  };
+  if (!objects.empty()) add_row(objects.front(), [](const std::string& key, const Json&) { return key; });
+  for (const Json& object : objects) add_row(object, [](const std::string&, const Json& value) { return cell_text(value); });
   return out;
 }
 

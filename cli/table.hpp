@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 namespace ddl {
 
 /// A text table whose columns are as wide as their widest cell. Columns of figures are set to the right.
@@ -18,8 +20,6 @@ class Table {
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   [[nodiscard]] std::string text(std::string_view indent = "  ") const;
-  /// The same rows as CSV.
-  [[nodiscard]] std::string csv() const;
   [[nodiscard]] bool empty() const { return rows_.empty(); }
 
  private:
@@ -27,6 +27,9 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+/// Flat objects with the same keys as CSV, a column for each key; the elements of a list are joined by blanks, null is
+/// empty.
+[[nodiscard]] std::string csv_of(const nlohmann::ordered_json& objects);
 /// Columns a text takes on a terminal: UTF-8 code points, which is right for the letters and signs we print.
 [[nodiscard]] std::size_t display_width(std::string_view text);
 /// `1 GPU`, `1,024 GPUs`.

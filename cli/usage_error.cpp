@@ -119,7 +119,8 @@ Error usage_error(const CLI::App& program, const CLI::ParseError& error) {
   }
   if (error.get_name() == "ArgumentMismatch") {
     // The parser names the option at the start of its own sentence.
-    const std::string option = text.substr(0, text.find_first_of(": "));
+    const std::string named = text.substr(0, text.find_first_of(": "));
+    const std::string option = (named.starts_with("-") ? "" : "--") + named;
     if (text.ends_with("missing")) return Error(fmt::format("{} has no value", option), hint);
     if (text.ends_with("flag override")) return Error(fmt::format("{} takes no value", option), hint);
   }

@@ -28,21 +28,24 @@ Report report_of(const std::vector<Dataset>& datasets, bool one) {
       std::vector<Table::Column>{{"data set", Align::left}, {"samples"}, {"sample", Align::left}, {"on disk"}});
   auto json = std::make_shared<Json>();
   (*json)["schema"] = 1;
-  if (one) {
-    json->update(dataset_json(datasets.front()));
-  } else {
-    (*json)["datasets"] = Json::array();
-  }
+  auto rows = std::make_shared<Json>(Json::array());
   std::string about;
   for (const Dataset& dataset : datasets) {
     table->add({dataset.name, with_thousands(dataset.samples), to_string(dataset.sample), humanize(dataset.size_on_disk)});
-    if (!one) (*json)["datasets"].push_back(dataset_json(dataset));
-    if (one) about = wrap_text(dataset.description, 118, "  ") + "\n" + wrap_text("source: " + dataset.source, 118, "  ") + "\n\n";
+    rows->push_back(dataset_json(dataset));
+    for (const std::string& text : {dataset.description, dataset.source.empty() ? "" : "source: " + dataset.source}) {
+      if (one && !text.empty()) about += wrap_text(text, 118, "  ") + "\n";
+    }
+  }
+  if (one) {
+    json->update(rows->front());
+  } else {
+    (*json)["datasets"] = *rows;
   }
   Report report;
-  report.text = [table, about](const Style&) { return about + table->text(""); };
+  report.text = [table, about](const Style&) { return about + (about.empty() ? "" : "\n") + table->text(""); };
   report.json = [json] { return *json; };
-  report.csv = [table] { return table->csv(); };
+  report.csv = [rows] { return csv_of(*rows); };
   return report;
 }
 

@@ -16,8 +16,8 @@ using Json = nlohmann::ordered_json;
 using Align = Table::Align;
 
 Report list() {
-  auto table = std::make_shared<Table>(
-      std::vector<Table::Column>{{"machine", Align::left}, {"devices"}, {"per node"}, {"device", Align::left}, {"memory"}, {"measured", Align::left}});
+  auto table = std::make_shared<Table>(std::vector<Table::Column>{
+      {"machine", Align::left}, {"devices"}, {"per node"}, {"device", Align::left}, {"memory"}, {"measured", Align::left}});
   auto json = std::make_shared<Json>();
   (*json)["schema"] = 1;
   (*json)["machines"] = Json::array();
@@ -36,35 +36,39 @@ Report list() {
   Report report;
   report.text = [table](const Style&) { return table->text(""); };
   report.json = [json] { return *json; };
-  report.csv = [table] { return table->csv(); };
+  report.csv = [json] { return csv_of(json->at("machines")); };
   return report;
+}
+
+Json sheet_json(const MachineSheet& sheet) {
+  Json json;
+  json["schema"] = 1;
+  json["name"] = sheet.machine.name;
+  json["description"] = sheet.machine.description;
+  json["devices"] = sheet.machine.devices();
+  json["devices_per_node"] = sheet.machine.devices_per_node();
+  json["numbers"] = Json::array();
+  for (const SourcedNumber& number : sheet.numbers) {
+    json["numbers"].push_back({{"key", number.key}, {"value", number.value}, {"source", number.source}});
+  }
+  return json;
 }
 
 Report show(const std::string& name) {
   const auto sheet = std::make_shared<MachineSheet>(load_machine_sheet(name));
-  auto table = std::make_shared<Table>(std::vector<Table::Column>{{"number", Align::left}, {"value"}, {"source", Align::left}});
+  auto table =
+      std::make_shared<Table>(std::vector<Table::Column>{{"number", Align::left}, {"value"}, {"source", Align::left}});
   for (const SourcedNumber& number : sheet->numbers) table->add({number.key, number.value, number.source});
   Report report;
   report.text = [sheet, table](const Style& style) {
     const std::string& description = sheet->machine.description;
     return style.bold(sheet->machine.name) + (description.empty() ? "" : ": " + wrap_text(description, 118, "  ")) +
-           fmt::format("\n{}, {} per node\n\n", count_text(sheet->machine.devices(), "device"), sheet->machine.devices_per_node()) +
+           fmt::format("\n{}, {} per node\n\n", count_text(sheet->machine.devices(), "device"),
+                       sheet->machine.devices_per_node()) +
            table->text();
   };
-  report.json = [sheet] {
-    Json json;
-    json["schema"] = 1;
-    json["name"] = sheet->machine.name;
-    json["description"] = sheet->machine.description;
-    json["devices"] = sheet->machine.devices();
-    json["devices_per_node"] = sheet->machine.devices_per_node();
-    json["numbers"] = Json::array();
-    for (const SourcedNumber& number : sheet->numbers) {
-      json["numbers"].push_back({{"key", number.key}, {"value", number.value}, {"source", number.source}});
-    }
-    return json;
-  };
-  report.csv = [table] { return table->csv(); };
+  report.json = [sheet] { return sheet_json(*sheet); };
+  report.csv = [sheet] { return csv_of(sheet_json(*sheet).at("numbers")); };
   return report;
 }
 

@@ -17,20 +17,24 @@ using Align = Table::Align;
 std::string shape_text(const TensorShape& shape) { return to_string(shape); }
 
 Report list() {
-  auto table = std::make_shared<Table>(std::vector<Table::Column>{{"model", Align::left}, {"parameters"}, {"FLOPs forward"}, {"layers"}, {"input", Align::left}});
+  auto table = std::make_shared<Table>(std::vector<Table::Column>{
+      {"model", Align::left}, {"parameters"}, {"FLOPs forward"}, {"layers"}, {"input", Align::left}});
   auto json = std::make_shared<Json>();
   (*json)["schema"] = 1;
   (*json)["models"] = Json::array();
   for (const std::string& name : model_names()) {
     const Model model = load_model(name);
-    table->add({name, with_thousands(model.parameters()), humanize(Flops(model.flops_forward())), std::to_string(model.layers.size()),
-                shape_text(model.input)});
-    (*json)["models"].push_back({{"name", name}, {"parameters", model.parameters()}, {"flops_forward", model.flops_forward()}, {"layers", model.layers.size()}});
+    table->add({name, with_thousands(model.parameters()), humanize(Flops(model.flops_forward())),
+                std::to_string(model.layers.size()), shape_text(model.input)});
+    (*json)["models"].push_back({{"name", name},
+                                 {"parameters", model.parameters()},
+                                 {"flops_forward", model.flops_forward()},
+                                 {"layers", model.layers.size()}});
   }
   Report report;
   report.text = [table](const Style&) { return table->text(""); };
   report.json = [json] { return *json; };
-  report.csv = [table] { return table->csv(); };
+  report.csv = [json] { return csv_of(json->at("models")); };
   return report;
 }
 
@@ -44,8 +48,9 @@ Table layer_table(const Model& model) {
   for (const Layer& layer : model.layers) {
     const auto flops = [&](Pass pass) { return layer.operation->work(pass, layer.input_shapes, layer.output_shape).flops; };
     const std::string attributes = layer.operation->attributes();
-    table.add({layer.name, std::string(layer.operation->type()) + (attributes.empty() ? "" : " " + attributes), shape_text(layer.output_shape),
-               layer.parameters() > 0 ? with_thousands(layer.parameters()) : "-", humanize(Flops(flops(Pass::forward))),
+    table.add({layer.name, std::string(layer.operation->type()) + (attributes.empty() ? "" : " " + attributes),
+               shape_text(layer.output_shape), layer.parameters() > 0 ? with_thousands(layer.parameters()) : "-",
+               humanize(Flops(flops(Pass::forward))),
                humanize(Flops(flops(Pass::backward_data) + flops(Pass::backward_weight)))});
   }
   return table;
@@ -78,7 +83,8 @@ Json model_json(const Model& model) {
     entry["operation"] = layer.operation->type();
     entry["attributes"] = layer.operation->attributes();
     entry["inputs"] = Json::array();
-    for (const int input : layer.inputs) entry["inputs"].push_back(input < 0 ? "input" : model.layers[static_cast<std::size_t>(input)].name);
+    for (const int input : layer.inputs)
+      entry["inputs"].push_back(input < 0 ? "input" : model.layers[static_cast<std::size_t>(input)].name);
     entry["output"] = shape_json(layer.output_shape);
     entry["parameters"] = layer.parameters();
     for (const auto& [key, pass] : {std::pair{"forward", Pass::forward}, std::pair{"backward_data", Pass::backward_data},
@@ -99,14 +105,14 @@ Report show(const std::string& name) {
   report.text = [model](const Style& style) {
     std::string out = style.bold(model->name) + (model->description.empty() ? "" : ": " + model->description) + "\n";
     if (!model->source.empty()) out += wrap_text("source: " + model->source, 118, "  ") + "\n";
-    out += fmt::format("input {}, {} parameters, {} forward and {} multiply-adds per sample, {}\n\n", shape_text(model->input),
-                       with_thousands(model->parameters()), humanize(Flops(model->flops_forward())),
-                       with_thousands(static_cast<long long>(model->macs())),
+    out += fmt::format("input {}, {} parameters, {} forward and {} multiply-adds per sample, {}\n\n",
+                       shape_text(model->input), with_thousands(model->parameters()),
+                       humanize(Flops(model->flops_forward())), with_thousands(static_cast<long long>(model->macs())),
                        count_text(static_cast<std::int64_t>(model->layers.size()), "layer"));
     return out + layer_table(*model).text();
   };
   report.json = [model] { return model_json(*model); };
-  report.csv = [model] { return layer_table(*model).csv(); };
+  report.csv = [model] { return csv_of(model_json(*model).at("layers")); };
   return report;
 }
 

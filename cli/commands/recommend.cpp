@@ -27,6 +27,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::int64_t most_gpus = std::int64_t{1} << 20;
 constexpr std::int64_t most_batch_per_gpu = std::int64_t{1} << 20;
 constexpr std::int64_t default_batch_per_gpu = 32;
+constexpr std::int64_t most_rows = 100'000;
 
 struct Options {
   StudyOptions study;
@@ -56,9 +57,17 @@ bool needs_pricing_only(const Limit& limit) { return limit.kind == Limit::Kind::
 void refuse_contradiction(const Estimate& estimate, const Model& model, const Options& options) {
   for (const Limit& limit : estimate.limits) {
     if (needs_pricing_only(limit)) continue;
-    throw Error(fmt::format("the plan '{}' cannot be: {}", degrees_text(estimate.plan), describe(limit, model)),
-                fmt::format("leave {} out to see what can", options.plan_file.empty() ? "--strategy and --degrees" : "--plan"));
+    throw Error(
+        fmt::format("the plan '{}' cannot be: {}", degrees_text(estimate.plan), describe(limit, model)),
+        fmt::format("leave {} out to see what can", options.plan_file.empty() ? "--strategy and --degrees" : "--plan"));
   }
+}
+
+/// Nothing can run on devices that are not there: said at once, not once for each strategy after a long search.
+void refuse_more_than(const Machine& machine, std::int64_t gpus) {
+  if (gpus <= machine.devices()) return;
+  throw Error(fmt::format("--gpus is {}, but {} has {}", gpus, machine.name, count_text(machine.devices(), "device")),
+              fmt::format("ask for at most {}, or name a larger machine with --machine", machine.devices()));
 }
 
 std::int64_t global_batch_of(const Options& options, std::int64_t gpus) {
@@ -116,32 +125,35 @@ void search_into(Answer& answer) {
   }
 }
 
-/// What is to be priced when the user names the plan: `file` is the plan of --plan, if there is one; what is left open takes its
-/// default.
-Plan requested_plan(const Options& options, const std::optional<Plan>& file, const Study& study) {
+/// What is to be priced when the user names the plan: `file` is the plan of --plan, if there is one; what is left open takes
+/// its default.
+Plan requested_plan(const Options& options, const std::optional<PlanFile>& file, const Study& study) {
   if (file) {
-    if (options.gpus && devices(*file) != *options.gpus) {
-      throw Error(fmt::format("the plan in {} uses {}, --gpus says {}", quote(options.plan_file), count_text(devices(*file), "device"),
-                              *options.gpus),
+    if (options.gpus && devices(file->plan) != *options.gpus) {
+      throw Error(fmt::format("the plan in {} uses {}, --gpus says {}", quote(options.plan_file),
+                              count_text(devices(file->plan), "device"), *options.gpus),
                   "leave --gpus out: the plan says it");
     }
-    return *file;
+    return file->plan;
   }
   Plan plan;
   const std::optional<Family> family = parse_family(options.strategy);
-  if (!family) throw Error(fmt::format("no strategy is called {}", quote(options.strategy)), suggest_family(options.strategy));
+  if (!family)
+    throw Error(fmt::format("no strategy is called {}", quote(options.strategy)), suggest_family(options.strategy));
   if (options.degrees.empty()) {
-    if (!options.gpus) throw Error("--strategy needs --degrees or --gpus", "write for example --degrees data=64,spatial=2x2");
+    if (!options.gpus)
+      throw Error("--strategy needs --degrees or --gpus", "write for example --degrees data=64,spatial=2x2");
     // One part of the hybrid alone can be given all devices.
     if ((*family & (*family - 1)) != 0) {
-      throw Error(fmt::format("--strategy {} needs --degrees", options.strategy), "write for example --degrees data=64,filter=4");
+      throw Error(fmt::format("--strategy {} needs --degrees", options.strategy),
+                  "write for example --degrees data=64,filter=4");
     }
     if (*family != 0) parse_degrees(fmt::format("{}={}", options.strategy, *options.gpus), plan);
   } else {
     parse_degrees(options.degrees, plan);
     if (family_of(plan) != *family) {
-      throw Error(fmt::format("{} is the strategy '{}', not '{}'", quote("--degrees " + options.degrees), family_name(family_of(plan)),
-                              family_name(*family)),
+      throw Error(fmt::format("{} is the strategy '{}', not '{}'", quote("--degrees " + options.degrees),
+                              family_name(family_of(plan)), family_name(*family)),
                   "name the same strategies in both, with degrees above 1");
     }
   }
@@ -161,7 +173,8 @@ Plan requested_plan(const Options& options, const std::optional<Plan>& file, con
   return plan;
 }
 
-/// How the best plan compares with data parallelism, which everybody knows; nothing where that is the best, or nobody has tried.
+/// How the best plan compares with data parallelism, which everybody knows; nothing where that is the best, or nobody has
+/// tried.
 std::string compared_with_data(const Answer& answer) {
   const Estimate& best = answer.shown.front();
   const Family family = family_bit(Axis::data);
@@ -187,40 +200,47 @@ std::string best_line(const Answer& answer, const Style& style) {
   return line;
 }
 
+/// How many of those that were ranked, or are provably behind, are not shown.
+std::size_t slower_plans(const Answer& answer) {
+  if (answer.single) return 0;
+  const std::size_t ranked = answer.options.all ? answer.result.ranked.size() : answer.result.best.size();
+  return ranked + answer.result.behind.size() - answer.shown.size();
+}
+
 std::string text_of(const Answer& answer, const Style& style) {
   const Study& study = *answer.study;
   std::string out;
   if (answer.shown.empty()) {
-    out += style.bold("No plan is possible") + fmt::format(" for {} on {} of {}\n", study.model().name,
-                                                           count_text(answer.gpus, "GPU"), study.machine().name);
+    out += style.bold("No plan is possible") +
+           fmt::format(" for {} on {} of {}\n", study.model().name, count_text(answer.gpus, "GPU"), study.machine().name);
   } else {
     out += best_line(answer, style) + "\n";
   }
   out += fmt::format("{} on {}, {} of {}, global batch {}, {} with {}{}\n", study.model().name, study.dataset().name,
                      count_text(answer.gpus, "GPU"), study.machine().name, with_thousands(answer.global_batch),
-                     to_string(study.precision()), to_string(study.optimizer()), study.spec().assumptions.linear_kernels ? ", ideal" : "");
+                     to_string(study.precision()), to_string(study.optimizer()),
+                     study.spec().assumptions.linear_kernels ? ", ideal" : "");
   out += fmt::format("kernel times: {}\n", to_string(study.kernels().origin()));
   if (!answer.shown.empty()) {
     out += "\n" + ranked_table(answer.shown, *answer.study).text();
-    const std::size_t ranked = answer.options.all ? answer.result.ranked.size() : answer.result.best.size();  // families that are provably behind come on top
-    const std::size_t more = ranked + answer.result.behind.size() - answer.shown.size();
-    if (more > 0) out += style.faint(fmt::format("  and {} slower: --top {}\n", with_thousands(static_cast<std::int64_t>(more)), more + answer.shown.size()));
+    if (const std::size_t more = slower_plans(answer); more > 0) {
+      out += style.faint(fmt::format("  and {} slower: --top {}\n", with_thousands(static_cast<std::int64_t>(more)),
+                                     more + answer.shown.size()));
+    }
     out += "\n" + style.bold("Why") + fmt::format(" ({})\n", family_name(family_of(answer.shown.front().plan)));
     for (const Finding& finding : findings_of(study.job(), answer.shown.front())) {
       out += "  " + wrap_text(finding.sentence, 116, "    ") + "\n";
     }
-    if (answer.shown.size() > 1) {
-      out += "\n" + style.bold("What bounds the others") + "\n";
+    if (answer.shown.size() > 1 && answer.objective != Objective::memory && !answer.options.all) {
+      out += "\n" + style.bold("Why not the others") + "\n";
       for (std::size_t i = 1; i < answer.shown.size(); ++i) {
-        const std::vector<Finding> findings = findings_of(study.job(), answer.shown[i]);
-        if (findings.empty()) continue;
-        std::string sentence = findings.front().sentence;
-        if (sentence.starts_with("bound by: ")) sentence.erase(0, 10);
-        out += "  " + wrap_text(fmt::format("{}. {}: {}", i + 1, family_name(family_of(answer.shown[i].plan)), sentence), 116, "    ") + "\n";
+        out += fmt::format("  {}. {}: {}\n", i + 1, family_name(family_of(answer.shown[i].plan)),
+                           comparison(answer.shown.front(), answer.shown[i]));
       }
     }
   }
-  if (!answer.result.rejected.empty()) out += "\n" + style.bold("Rejected") + "\n" + rejected_text(answer.result.rejected, study.model());
+  if (!answer.result.rejected.empty())
+    out += "\n" + style.bold("Rejected") + "\n" + rejected_text(answer.result.rejected, study.model());
   if (!answer.defaults.empty()) {
     out += "\n" + style.bold("Defaults in force") + "\n";
     Table table({{"option", Table::Align::left}, {"value", Table::Align::left}, {"why", Table::Align::left}});
@@ -228,8 +248,9 @@ std::string text_of(const Answer& answer, const Style& style) {
     out += table.text();
   }
   if (!answer.single) {
-    out += fmt::format("\n{} considered ({} of them pruned by bounds), {} feasible, {:.0f} ms\n", count_text(answer.result.considered, "plan"),
-                       with_thousands(answer.result.pruned), with_thousands(answer.result.feasible), answer.seconds * 1e3);
+    out += fmt::format("\n{} considered ({} of them pruned by bounds), {} feasible, {:.0f} ms\n",
+                       count_text(answer.result.considered, "plan"), with_thousands(answer.result.pruned),
+                       with_thousands(answer.result.feasible), answer.seconds * 1e3);
   }
   return out;
 }
@@ -263,7 +284,7 @@ Report answer_report(const std::shared_ptr<Answer>& answer) {
   Report report;
   report.text = [answer](const Style& style) { return text_of(*answer, style); };
   report.json = [answer] { return json_of(*answer); };
-  report.csv = [answer] { return ranked_table(answer->shown, *answer->study).csv(); };
+  report.csv = [answer] { return plans_csv(answer->shown, answer->result.rejected, *answer->study); };
   const bool fits = !answer->shown.empty() && answer->shown.front().feasible();
   report.status = fits ? ExitStatus::ok : ExitStatus::nothing_fits;
   return report;
@@ -282,14 +303,15 @@ Report recommend(const Options& options, const CLI::App& command) {
   answer->objective = *objective;
 
   StudySpec spec = spec_of(options.study);
-  std::optional<Plan> file;
+  std::optional<PlanFile> file;
   if (!options.plan_file.empty()) {
-    file = plan_from_json(read_file(options.plan_file), options.plan_file);
-    // The plan says which precision and optimizer its memory and time are about.
+    file = read_plan(read_file(options.plan_file), options.plan_file);
+    // The plan may say which precision and optimizer its memory and time are about.
     if (!spec.precision) spec.precision = file->precision;
     if (!spec.optimizer) spec.optimizer = file->optimizer;
   }
   answer->study = std::make_shared<Study>(spec);
+  if (options.gpus) refuse_more_than(answer->study->machine(), *options.gpus);
   answer->estimator = std::make_shared<Estimator>(answer->study->job());
   answer->single = plan_given;
   if (plan_given) {
@@ -309,8 +331,12 @@ Report recommend(const Options& options, const CLI::App& command) {
     search_into(*answer);
   }
   answer->defaults = defaults_of(command, options.study, *answer->study);
+  std::erase_if(answer->defaults, [&](const Default& each) {
+    return file && ((each.option == "--precision" && file->precision) || (each.option == "--optimizer" && file->optimizer));
+  });
   if (options.plan_file.empty() && command.count("--global-batch") == 0 && command.count("--batch-per-gpu") == 0) {
-    answer->defaults.push_back({"--batch-per-gpu", std::to_string(default_batch_per_gpu), fmt::format("global batch {}", with_thousands(answer->global_batch))});
+    answer->defaults.push_back({"--batch-per-gpu", std::to_string(default_batch_per_gpu),
+                                fmt::format("global batch {}", with_thousands(answer->global_batch))});
   }
   if (!plan_given && command.count("--objective") == 0) answer->defaults.push_back({"--objective", "time", ""});
   return answer_report(answer);
@@ -324,31 +350,37 @@ void add_recommend(CLI::App& program, Request& request) {
   add_study_options(command, options->study);
   constexpr std::int64_t most_samples = std::int64_t{1} << 40;
   add_whole_number(command, "--gpus", options->gpus, 1, most_gpus, "number of GPUs (or other devices)");
-  auto* global = add_whole_number(command, "--global-batch", options->global_batch, 1, most_samples, "samples per iteration over all GPUs");
-  auto* per_gpu = add_whole_number(command, "--batch-per-gpu", options->batch_per_gpu, 1, most_batch_per_gpu,
-                                   fmt::format("the same, divided by the number of GPUs (default {})", default_batch_per_gpu));
+  auto* global = add_whole_number(command, "--global-batch", options->global_batch, 1, most_samples,
+                                  "samples per iteration over all GPUs");
+  auto* per_gpu =
+      add_whole_number(command, "--batch-per-gpu", options->batch_per_gpu, 1, most_batch_per_gpu,
+                       fmt::format("the same, divided by the number of GPUs (default {})", default_batch_per_gpu));
   per_gpu->excludes(global);
-  auto* strategies = command.add_option("--strategies", options->strategies, "only these, separated by commas: data,data+filter,…");
+  auto* strategies =
+      command.add_option("--strategies", options->strategies, "only these, separated by commas: data,data+filter,…");
   auto* objective = command.add_option("--objective", options->objective, "time, cost or memory")->capture_default_str();
-  auto* placement = command.add_option("--placement", options->placement, "which degrees are neighbours, innermost first: filter,data");
+  auto* placement =
+      command.add_option("--placement", options->placement, "which degrees are neighbours, innermost first: filter,data");
   auto* zero = add_whole_number(command, "--zero", options->zero, 0, 3, "fix the ZeRO stage: 0 to 3");
   auto* recompute = command.add_option("--recompute", options->recompute, "fix recomputation: none or full");
   auto* schedule = command.add_option("--schedule", options->schedule, "fix the pipeline schedule: gpipe or 1f1b");
-  auto* micro_batches =
-      add_whole_number(command, "--micro-batches", options->micro_batches, 1, most_samples, "fix the number of micro-batches");
+  auto* micro_batches = add_whole_number(command, "--micro-batches", options->micro_batches, 1, most_samples,
+                                         "fix the number of micro-batches");
   auto* plan = command.add_option("--plan", options->plan_file, "price the plan of this JSON file instead of searching");
   auto* strategy = command.add_option("--strategy", options->strategy, "price one plan of this strategy");
   auto* degrees = command.add_option("--degrees", options->degrees, "its degrees: data=64,spatial=2x2");
-  add_whole_number(command, "--top", options->top, 1, 1'000'000, "rows to show");
+  add_whole_number(command, "--top", options->top, 1, most_rows, "rows to show");
   auto* all = add_switch(command, "--all", options->all, "rank every plan, not only the best of each strategy");
   // What the file of a plan says, and what only a search asks for, would be ignored.
-  for (auto* said : {global, per_gpu, placement, zero, recompute, schedule, micro_batches, strategy, degrees}) plan->excludes(said);
+  for (auto* said : {global, per_gpu, placement, zero, recompute, schedule, micro_batches, strategy, degrees})
+    plan->excludes(said);
   for (auto* sought : {strategies, objective, all}) {
     plan->excludes(sought);
     strategy->excludes(sought);
   }
   add_report_options(command, request.report);
-  command.callback([options, &command, &request] { request.run = [options, &command] { return recommend(*options, command); }; });
+  command.callback(
+      [options, &command, &request] { request.run = [options, &command] { return recommend(*options, command); }; });
 }
 
 }  // namespace ddl

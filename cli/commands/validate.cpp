@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -28,6 +29,13 @@ std::string seconds(std::optional<Seconds> time) { return time ? fmt::format("{:
 std::string tau_text(double tau) { return std::isnan(tau) ? "-" : fmt::format("{:.2f}", tau); }
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
+/// Of the cases of one strategy that have a prediction; nothing where none has.
+std::optional<double> mean_error(const Validation& validation, const std::string& strategy) {
+  const bool any = std::any_of(validation.cases.begin(), validation.cases.end(),
+                               [&](const ValidationCase& one) { return one.run.strategy == strategy && one.error(); });
+  return any ? std::optional(validation.summary.by_strategy.at(strategy).mean_error) : std::nullopt;
+}
+
 Table case_table(const Validation& validation) {
   using Align = Table::Align;
   Table table({{"model", Align::left},
@@ -50,18 +58,24 @@ Table case_table(const Validation& validation) {
 
 std::string text_of(const Validation& validation, const Options& options, const Style& style) {
   const ValidationSummary& summary = validation.summary;
-  std::string out = style.bold(fmt::format("accuracy {:.3f}", summary.overall.accuracy)) +
-                    fmt::format(" over {} cases on {} (ideal projection {:.3f}); rank correlation {} (ideal {})\n", summary.overall.cases,
-                                options.machine, summary.overall.ideal_accuracy, tau_text(summary.kendall_tau),
-                                tau_text(summary.ideal_kendall_tau));
+  std::string out =
+      style.bold(fmt::format("accuracy {:.3f}", summary.overall.accuracy)) +
+      fmt::format(" over {} {} on {} (ideal projection {:.3f}); rank correlation {} (ideal {})\n", summary.overall.cases,
+                  summary.overall.cases == 1 ? "case" : "cases", options.machine, summary.overall.ideal_accuracy,
+                  tau_text(summary.kendall_tau), tau_text(summary.ideal_kendall_tau));
+  const auto unpredicted = std::count_if(validation.cases.begin(), validation.cases.end(),
+                                         [](const ValidationCase& one) { return !one.predicted.has_value(); });
+  if (unpredicted > 0) out += fmt::format("{} of them could not be predicted, and the notes say why\n", unpredicted);
   Table groups({{"strategy", Table::Align::left}, {"cases"}, {"accuracy"}, {"mean error"}, {"accuracy of ideal"}});
   for (const auto& [strategy, group] : summary.by_strategy) {
-    groups.add({strategy, std::to_string(group.cases), fmt::format("{:.3f}", group.accuracy), signed_percent(group.mean_error),
-                fmt::format("{:.3f}", group.ideal_accuracy)});
+    groups.add({strategy, std::to_string(group.cases), fmt::format("{:.3f}", group.accuracy),
+                signed_percent(mean_error(validation, strategy)), fmt::format("{:.3f}", group.ideal_accuracy)});
   }
   out += "\n" + groups.text() + "\n" + case_table(validation).text();
-  out += "\naccuracy is 1 - |predicted/measured - 1|, 0 for a case without prediction; rank correlation is Kendall's tau-b of the\n"
-         "time per sample within model and GPU count\n";
+  out +=
+      "\naccuracy is 1 - |predicted/measured - 1|, 0 for a case without prediction; rank correlation is Kendall's tau-b of "
+      "the\n"
+      "time per sample within model and GPU count\n";
   return out;
 }
 
@@ -80,17 +94,18 @@ Json json_of(const Validation& validation, const Options& options) {
     entry["predicted_s"] = one.predicted ? Json(one.predicted->value()) : Json(nullptr);
     entry["ideal_s"] = one.ideal ? Json(one.ideal->value()) : Json(nullptr);
     entry["error"] = one.error() ? Json(*one.error()) : Json(nullptr);
-    if (!one.reason.empty()) entry["reason"] = one.reason;
+    entry["reason"] = one.reason.empty() ? Json(nullptr) : Json(one.reason);
     entry["origin"] = one.run.origin;
     json["cases"].push_back(std::move(entry));
   }
   const ValidationSummary& summary = validation.summary;
   Json by_strategy = Json::object();
   for (const auto& [strategy, group] : summary.by_strategy) {
+    const std::optional<double> error = mean_error(validation, strategy);
     by_strategy[strategy] = {{"cases", group.cases},
                              {"accuracy", group.accuracy},
                              {"ideal_accuracy", group.ideal_accuracy},
-                             {"mean_error", group.mean_error}};
+                             {"mean_error", error ? Json(*error) : Json(nullptr)}};
   }
   json["summary"] = {{"cases", summary.overall.cases},
                      {"accuracy", summary.overall.accuracy},
@@ -105,13 +120,15 @@ Report run(const Options& options) {
   std::vector<MeasuredRun> runs = load_runs(options.runs);
   std::vector<RunFilter> filters;
   for (const std::string& where : options.where) filters.push_back(parse_where(where));
+  if (runs.empty())
+    throw Error(fmt::format("{} has no runs", quote(options.runs)), "one measured figure a row follows the names");
   runs = select_runs(runs, filters);
   if (runs.empty()) throw Error(fmt::format("no run of {} is left", quote(options.runs)), "loosen --where");
   const auto validation = std::make_shared<Validation>(validate(runs, options.machine, options.coefficients));
   Report report;
   report.text = [validation, options](const Style& style) { return text_of(*validation, options, style); };
   report.json = [validation, options] { return json_of(*validation, options); };
-  report.csv = [validation] { return case_table(*validation).csv(); };
+  report.csv = [validation, options] { return csv_of(json_of(*validation, options).at("cases")); };
   if (options.tolerance && 1.0 - validation->summary.overall.accuracy > *options.tolerance) {
     report.status = ExitStatus::beyond_tolerance;
   }
@@ -125,7 +142,8 @@ void add_validate(CLI::App& program, Request& request) {
   auto options = std::make_shared<Options>();
   command.add_option("runs", options->runs, "table of runs: a CSV file, or a bundled one (paradl-abci)")->required();
   command.add_option("--machine", options->machine, "the machine they ran on")->capture_default_str();
-  command.add_option("--coefficients", options->coefficients, "measured coefficients; default: those bundled with the machine");
+  command.add_option("--coefficients", options->coefficients,
+                     "measured coefficients; default: those bundled with the machine");
   command.add_option("--where", options->where, "keep rows whose column has one of these values: quality=A,B")
       ->take_all()
       ->allow_extra_args(false);

@@ -83,6 +83,11 @@ TEST_CASE("a short word is suggested for one wrong letter but never for none rig
   CHECK_FALSE(nearest("", Names{"a"}));
 }
 
+TEST_CASE("words too long to be mistyped are not compared") {
+  CHECK(nearest(std::string(63, 'a') + "c", Names{std::string(63, 'a') + "b"}) == std::string(63, 'a') + "b");
+  CHECK_FALSE(nearest(std::string(64, 'a') + "c", Names{std::string(64, 'a') + "b"}));
+}
+
 TEST_CASE("among equally near names the one of the same case is suggested") {
   CHECK(nearest("GBps", Names{"Gb/s", "GB/s"}) == "GB/s");
   CHECK(nearest("Gbps", Names{"GB/s", "Gb/s"}) == "Gb/s");

@@ -226,6 +226,19 @@ TEST_CASE("a file expands to a limited number of layers and steps, to a limited 
   CHECK(error_in_layers("  - repeat: {times: 10000, layers: [{repeat: {times: 10, layers: [identity]}}]}\n") == "no error");
 }
 
+TEST_CASE("steps that take long count as several") {
+  const auto rounds = [](const std::string& item) { return "  - repeat: {times: 10000, layers: [" + item + "]}\n"; };
+  const std::string more = " + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1";
+  std::string sum = "$channels";
+  for (int i = 0; i < 24; ++i) sum += more;
+  // 10,000 × (969 / 20 + 1) stays below 1,000,000, which twice as much does not.
+  CHECK(error_in_layers(rounds("{identity: , when: " + sum + " == 0}") + "  - flatten\n") == "no error");
+  CHECK(error_in_layers(rounds("{identity: , when: " + sum + " == 0}, {identity: , when: " + sum + " == 0}, identity")) ==
+        "m.yaml:5:1021: the model expands to more than 1000000 steps");
+  CHECK(error_in("format: 1\nmodel: m\ninput: {features: 8}\nparameters: {a: " + std::string(1001, 'x') +
+                 "}\nlayers: [flatten]\n") == "m.yaml:4:17: a value of more than 1000 letters");
+}
+
 TEST_CASE("conditions are yes or no") {
   CHECK(error_in_layers("  - identity:\n    when: $channels\n") ==
         "m.yaml:6:11: '6' is neither yes nor no in '$channels' | compare with ==, !=, <, <=, > or >=");

@@ -1,0 +1,266 @@
+// What programs rely on: the keys of the reports in JSON, and figures where figures are due.
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/plan_text.hpp"
+#include "core/csv.hpp"
+#include "tests/catch.hpp"
+#include "tests/unit/cli/run_command.hpp"
+
+using namespace ddl;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+using Names = std::set<std::string>;
+
+const Names plan_keys{"rank",     "strategy",   "degrees",    "feasible",  "global_batch", "micro_batches",
+                      "schedule", "placement",  "zero_stage", "recompute", "optimizer",    "precision",
+                      "time",     "efficiency", "cost",       "findings",  "memory",       "reasons"};
+const Names degree_keys{"data", "spatial", "layer", "filter", "channel", "tensor"};
+const Names time_parts{"forward_s",  "backward_s", "weight_update_s", "gradient_exchange_s", "layer_collectives_s", "halo_s",
+                       "pipeline_s", "bubble_s",   "input_s"};
+const Names memory_parts{"weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes"};
+
+Names keys_of(const Json& object) {
+  Names keys;
+  for (const auto& [key, value] : object.items()) keys.insert(key);
+  return keys;
+}
+
+Names with(Names names, const Names& more) {
+  names.insert(more.begin(), more.end());
+  return names;
+}
+
+bool has_all(const Json& object, const Names& names) {
+  const Names keys = keys_of(object);
+  return std::includes(keys.begin(), keys.end(), names.begin(), names.end());
+}
+
+/// What a reader of the report gets, not what the program meant to write: NaN and infinity become null on the way.
+Json written(const Report& report) { return Json::parse(report.json().dump()); }
+
+/// Where `json` has null, as paths: `plans/0/cost`.
+void find_nulls(const Json& json, const std::string& path, std::vector<std::string>& found) {
+  if (json.is_null()) found.push_back(path);
+  if (json.is_primitive()) return;
+  for (const auto& [key, value] : json.items()) find_nulls(value, path.empty() ? key : path + "/" + key, found);
+}
+
+std::vector<std::string> nulls_in(const Json& json) {
+  std::vector<std::string> found;
+  find_nulls(json, "", found);
+  return found;
+}
+
+/// The parts of a whole are figures of at least 0 that add up to it.
+void check_parts(const Json& whole, const Names& parts, const std::string& sum) {
+  double added = 0;
+  for (const std::string& part : parts) {
+    INFO(part);
+    REQUIRE(whole.at(part).is_number());
+    CHECK(whole.at(part).get<double>() >= 0);
+    added += whole.at(part).get<double>();
+  }
+  CHECK(whole.at(sum).get<double>() == Approx(added).epsilon(1e-12));
+  CHECK(whole.at(sum).get<double>() > 0);
+}
+
+void check_plan(const Json& plan, bool priced_machine) {
+  INFO(plan.dump());
+  CHECK(keys_of(plan) == plan_keys);
+  CHECK(keys_of(plan.at("degrees")) == degree_keys);
+  CHECK(plan.at("degrees").at("spatial").size() == 3);
+  CHECK(plan.at("placement").size() == axis_count);
+  CHECK(plan.at("feasible").get<bool>() == plan.at("reasons").empty());
+  // What a report says of a plan is enough to ask for it.
+  const Json again = plan_to_json(plan_from_json(plan.dump(), "report"));
+  for (const auto& [key, value] : again.items()) CHECK(plan.at(key) == value);
+
+  if (plan.at("time").is_null()) {
+    // Never priced: nothing is made up, and the reason is said.
+    CHECK_FALSE(plan.at("reasons").empty());
+    CHECK(nulls_in(plan) == std::vector<std::string>{"rank", "time", "efficiency", "cost", "memory"});
+    return;
+  }
+  std::vector<std::string> nulls = nulls_in(plan);
+  if (!plan.at("feasible").get<bool>()) std::erase(nulls, "rank");
+  if (!priced_machine) std::erase(nulls, "cost");
+  CHECK(nulls == std::vector<std::string>{});
+  CHECK(keys_of(plan.at("time")) == with(time_parts, {"iteration_s", "epoch_s"}));
+  CHECK(keys_of(plan.at("memory")) == with(memory_parts, {"total_bytes"}));
+  check_parts(plan.at("time"), time_parts, "iteration_s");
+  check_parts(plan.at("memory"), memory_parts, "total_bytes");
+  CHECK(plan.at("time").at("epoch_s").get<double>() > 0);
+  CHECK(plan.at("efficiency").get<double>() > 0);
+  for (const Json& finding : plan.at("findings")) {
+    CHECK(keys_of(finding) == Names{"kind", "share", "text"});
+    CHECK_FALSE(finding.at("text").get<std::string>().empty());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a report of recommend has the keys of its schema, and a figure for each of them") {
+  struct Question {
+    std::vector<std::string> arguments;
+    bool priced = true;
+  };
+  const std::vector<Question> questions{
+      {{"--gpus", "1"}},
+      {{"--gpus", "64"}},
+      {{"--gpus", "60", "--global-batch", "48"}},
+      {{"--gpus", "64", "--global-batch", "1"}},
+      {{"--gpus", "64", "--global-batch", "1099511627776"}},
+      {{"--gpus", "16", "--model", "cosmoflow-256", "--machine", "abci"}, false},
+      {{"--gpus", "16", "--model", "gpt2", "--machine", "dgx-h100"}},
+      {{"--gpus", "16", "--ideal", "--machine", "cpu-cluster"}, false},
+      {{"--gpus", "4", "--model", "gpt3-175b"}},
+      {{"--gpus", "64", "--strategies", "layer"}},
+      {{"--gpus", "4", "--all", "--top", "30"}},
+      {{"--gpus", "8", "--objective", "memory"}},
+  };
+  for (const Question& question : questions) {
+    std::vector<std::string> arguments{"recommend", "--top", "100"};
+    if (std::find(question.arguments.begin(), question.arguments.end(), "--top") != question.arguments.end())
+      arguments.resize(1);
+    arguments.insert(arguments.end(), question.arguments.begin(), question.arguments.end());
+    std::string said;
+    for (const std::string& argument : arguments) said += argument + " ";
+    INFO(said);
+    const Json report = written(run_command(arguments));
+    CHECK(report.at("schema") == 1);
+    CHECK(has_all(report, {"schema", "best", "plans", "inputs", "search"}));
+    CHECK(has_all(report.at("search"), {"considered", "feasible", "seconds"}));
+    CHECK(nulls_in(report.at("search")).empty());
+    CHECK(has_all(report.at("inputs"), {"model", "dataset", "machine", "gpus", "global_batch", "defaults"}));
+    const bool priced = report.at("inputs").at("machine") == "dgx-a100" || report.at("inputs").at("machine") == "dgx-h100";
+    CHECK(priced == question.priced);
+    REQUIRE_FALSE(report.at("plans").empty());
+
+    int rank = 0;
+    double before = 0;
+    bool ended = false;
+    for (const Json& plan : report.at("plans")) {
+      check_plan(plan, priced);
+      if (plan.at("rank").is_null()) {
+        // Those that are not possible come last.
+        CHECK_FALSE(plan.at("feasible").get<bool>());
+        ended = true;
+        continue;
+      }
+      CHECK_FALSE(ended);
+      CHECK(plan.at("rank") == ++rank);
+      const double figure = report.at("inputs").at("objective") == "memory"
+                                ? plan.at("memory").at("total_bytes").get<double>()
+                                : plan.at("time").at("iteration_s").get<double>();
+      CHECK(figure >= before);
+      before = figure;
+    }
+    if (rank > 0) {
+      CHECK(report.at("best") == report.at("plans").front());
+    } else {
+      CHECK(report.at("best").is_null());
+    }
+  }
+}
+
+TEST_CASE("a machine without a price has plans without a cost") {
+  CHECK(written(run_command({"recommend", "--gpus", "4", "--machine", "abci"})).at("best").at("cost").is_null());
+  CHECK(written(run_command({"recommend", "--gpus", "4"})).at("best").at("cost").get<double>() > 0);
+}
+
+TEST_CASE("a report of recommend as CSV has the figures of the one in JSON") {
+  const Report report = run_command({"recommend", "--gpus", "64", "--global-batch", "48", "--top", "100"});
+  const Json json = written(report);
+  const CsvTable table = CsvTable::parse(report.csv(), "report.csv");
+  REQUIRE(table.rows() == json.at("plans").size());
+  std::size_t row = 0;
+  for (const Json& plan : json.at("plans")) {
+    CHECK(table.cell(row, table.column("strategy")) == plan.at("strategy").get<std::string>());
+    const auto figure = [&](const char* column) { return table.number(row, table.column(column)); };
+    if (plan.at("time").is_null()) {
+      CHECK_FALSE(figure("rank").has_value());
+      CHECK_FALSE(figure("iteration_s").has_value());
+      CHECK_FALSE(table.cell(row, table.column("reasons")).empty());
+    } else {
+      CHECK(figure("rank") == plan.at("rank").get<double>());
+      for (const std::string& part : with(time_parts, {"iteration_s", "epoch_s"})) {
+        CHECK(figure(part.c_str()) == plan.at("time").at(part).get<double>());
+      }
+      CHECK(figure("total_bytes") == plan.at("memory").at("total_bytes").get<double>());
+    }
+    ++row;
+  }
+}
+
+TEST_CASE("a report of validate has the keys of its schema, and every error is predicted over measured less one") {
+  const Json report = written(run_command({"validate", "paradl-abci"}));
+  CHECK(report.at("schema") == 1);
+  REQUIRE(report.at("cases").size() > 100);
+  std::size_t predicted = 0;
+  for (const Json& one : report.at("cases")) {
+    INFO(one.dump());
+    CHECK(has_all(one, {"model", "strategy", "gpus", "quantity", "measured_s", "predicted_s", "ideal_s", "error"}));
+    REQUIRE(one.at("measured_s").is_number());
+    if (one.at("predicted_s").is_null()) {
+      CHECK(one.at("error").is_null());
+      CHECK_FALSE(one.at("reason").get<std::string>().empty());
+      continue;
+    }
+    ++predicted;
+    CHECK(one.at("reason").is_null());
+    CHECK(one.at("ideal_s").is_number());
+    CHECK(one.at("error").get<double>() ==
+          Approx(one.at("predicted_s").get<double>() / one.at("measured_s").get<double>() - 1).margin(1e-12));
+  }
+  CHECK(predicted > report.at("cases").size() / 2);
+
+  const Json& summary = report.at("summary");
+  CHECK(has_all(summary, {"accuracy", "ideal_accuracy", "by_strategy", "kendall_tau"}));
+  CHECK(nulls_in(summary).empty());
+  std::size_t cases = 0;
+  for (const auto& [strategy, group] : summary.at("by_strategy").items()) {
+    INFO(strategy);
+    CHECK(has_all(group, {"cases", "accuracy", "ideal_accuracy", "mean_error"}));
+    cases += group.at("cases").get<std::size_t>();
+  }
+  CHECK(cases == report.at("cases").size());
+}
+
+TEST_CASE("accuracy is the mean over cases of one less the error's size, and 0 for a case without prediction") {
+  const Json report = written(run_command({"validate", "paradl-abci", "--where", "quality=A,B", "--where", "gpus=64"}));
+  double sum = 0;
+  for (const Json& one : report.at("cases")) {
+    if (!one.at("error").is_null()) sum += 1 - std::abs(one.at("error").get<double>());
+  }
+  CHECK(report.at("summary").at("accuracy").get<double>() ==
+        Approx(sum / static_cast<double>(report.at("cases").size())).margin(1e-12));
+}
+
+TEST_CASE("the tolerance decides between 0 and 1") {
+  CHECK(run_command({"validate", "paradl-abci", "--tolerance", "1000"}).status == ExitStatus::ok);
+  CHECK(run_command({"validate", "paradl-abci", "--tolerance", "0"}).status == ExitStatus::beyond_tolerance);
+}
+
+TEST_CASE("a model in JSON has its parameters, its work and its layers, which add up") {
+  const Json model = written(run_command({"models", "show", "alexnet"}));
+  CHECK(model.at("schema") == 1);
+  CHECK(has_all(model, {"parameters", "flops_forward", "layers"}));
+  CHECK(nulls_in(model).empty());
+  // torchvision 0.14.1: sum of p.numel() over alexnet().parameters().
+  CHECK(model.at("parameters") == 61'100'840);
+  double flops = 0;
+  std::int64_t parameters = 0;
+  for (const Json& layer : model.at("layers")) {
+    flops += layer.at("flops_forward").get<double>();
+    parameters += layer.at("parameters").get<std::int64_t>();
+  }
+  CHECK(flops == Approx(model.at("flops_forward").get<double>()));
+  CHECK(parameters == model.at("parameters").get<std::int64_t>());
+}

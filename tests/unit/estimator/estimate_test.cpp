@@ -1,0 +1,266 @@
+#include "estimator/estimate.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/owned_job.hpp"
+#include "tests/unit/estimator/nodes_of_four.hpp"
+
+namespace {
+
+using namespace ddl;
+
+Model features(const std::string& layers) {
+  return parse_model("format: 1\nmodel: features\ninput: {features: 8}\nlayers:\n" + layers, "features.yaml");
+}
+
+Plan plan_of(std::int64_t batch) {
+  Plan plan;
+  plan.global_batch = batch;
+  return plan;
+}
+
+/// One matrix of 80 weights, 320 bytes; nothing that could be hidden.
+struct Matrix : OwnedJob {
+  explicit Matrix(const Assumptions& some_assumptions, const Coefficients& some_coefficients = {})
+      : OwnedJob(features("  - fully_connected: {features: 10, bias: no}\n"), nodes_of_four(), some_assumptions, 1000,
+                 std::vector<LayerTimes>{{Seconds(1), Seconds(2), Seconds(12)}}, Precision::fp32, Optimizer::sgd,
+                 some_coefficients) {}
+};
+
+Assumptions without_overlap() {
+  Assumptions assumptions;
+  assumptions.overlap = false;
+  return assumptions;
+}
+
+TEST_CASE("one device working alone is wholly efficient, whatever the batch") {
+  const OwnedJob sheet(load_model("alexnet"), nodes_of_four(), ideal_assumptions(), 1000);
+  for (const std::int64_t batch : {1, 32, 100}) {
+    const Estimate estimate = Estimator(sheet.job).estimate(plan_of(batch));
+    CHECK(estimate.efficiency == Approx(1.0));
+    CHECK(estimate.replicated_share == Approx(0.0).margin(1e-12));
+  }
+}
+
+TEST_CASE("one device at the batch that was measured takes what was measured") {
+  Coefficients coefficients;
+  coefficients.models.push_back({"alexnet", Precision::fp32, 128, Seconds(1e-3), "by hand"});
+  for (const Assumptions& assumptions : {Assumptions{}, ideal_assumptions()}) {
+    const OwnedJob measured(load_model("alexnet"), nodes_of_four(), assumptions, 1000, std::nullopt, Precision::fp32,
+                            Optimizer::momentum, coefficients);
+    const Estimate estimate = Estimator(measured.job).estimate(plan_of(128));
+    CHECK(estimate.time.iteration().value() == Approx(128 * 1e-3));
+    CHECK(estimate.efficiency == Approx(1.0));
+  }
+}
+
+TEST_CASE("efficiency is the time that one device needs over that of all devices together") {
+  const Matrix matrix(ideal_assumptions());
+  Plan plan = plan_of(32);
+  plan.data = 4;
+  const Estimate estimate = Estimator(matrix.job).estimate(plan);
+  // One device needs 32 · 3 + 12 s. Four replicas take 8 · 3 + 12 s, and 6 · (1 + 80 · 0.001) = 6.48 s for their gradients.
+  CHECK(estimate.time.iteration().value() == Approx(36 + 6.48));
+  CHECK(estimate.efficiency == Approx(108 / (4 * 42.48)));
+}
+
+TEST_CASE("an epoch is as many iterations as the samples fill") {
+  const Matrix matrix(Assumptions{});
+  // 1000 samples in batches of 32: 31.25 iterations of 32 · 3 + 12 s.
+  const Estimate estimate = Estimator(matrix.job).estimate(plan_of(32));
+  CHECK(estimate.time.iteration().value() == Approx(108.0));
+  CHECK(estimate.epoch.value() == Approx(31.25 * 108));
+}
+
+TEST_CASE("the parts of a serial iteration are its passes and its update") {
+  const Matrix matrix(Assumptions{});
+  const Breakdown time = Estimator(matrix.job).estimate(plan_of(32)).time;
+  CHECK(time.forward.value() == Approx(32.0));
+  CHECK(time.backward.value() == Approx(64.0));
+  CHECK(time.weight_update.value() == Approx(12.0));
+  CHECK(time.iteration() == time.compute());
+}
+
+TEST_CASE("recomputation is one more forward in backward") {
+  const Matrix matrix(Assumptions{});
+  Plan plan = plan_of(32);
+  plan.recompute = Recompute::full;
+  const Breakdown time = Estimator(matrix.job).estimate(plan).time;
+  CHECK(time.forward.value() == Approx(32.0));
+  CHECK(time.backward.value() == Approx(96.0));
+}
+
+TEST_CASE("recomputed layers exchange their forward again") {
+  const Matrix matrix(Assumptions{});
+  Plan plan = plan_of(8);
+  plan.filter = 2;
+  // The output's Allgather of two ranks: 1 + 8 · 10 · 4 / 2 · 0.001 s. The first layer exchanges nothing backward.
+  CHECK(Estimator(matrix.job).estimate(plan).time.layer_collectives.value() == Approx(1.16));
+  plan.recompute = Recompute::full;
+  CHECK(Estimator(matrix.job).estimate(plan).time.layer_collectives.value() == Approx(2 * 1.16));
+}
+
+TEST_CASE("micro-batches are worked on one after the other, and updated once") {
+  const Matrix matrix(Assumptions{});
+  Plan plan = plan_of(32);
+  plan.micro_batches = 4;
+  plan.filter = 2;
+  const Breakdown time = Estimator(matrix.job).estimate(plan).time;
+  CHECK(time.forward.value() == Approx(16.0));
+  CHECK(time.weight_update.value() == Approx(6.0));
+  // Four times one Allgather of 8 samples.
+  CHECK(time.layer_collectives.value() == Approx(4 * 1.16));
+}
+
+TEST_CASE("ZeRO-1 and -2 exchange what an Allreduce does, ZeRO-3 half as much again") {
+  const Matrix matrix(without_overlap());
+  Plan plan = plan_of(32);
+  plan.data = 4;
+  const auto exchange = [&](int stage) {
+    plan.zero_stage = stage;
+    return Estimator(matrix.job).estimate(plan).time.gradient_exchange.value();
+  };
+  // Reduce-scatter and Allgather of 320 B: 3 · (1 + 0.08) each.
+  CHECK(exchange(1) == Approx(6.48));
+  CHECK(exchange(2) == Approx(6.48));
+  CHECK(exchange(3) == Approx(9.72));
+  // Weights are gathered for each pass of each micro-batch.
+  plan.micro_batches = 8;
+  CHECK(exchange(1) == Approx(6.48));
+  CHECK(exchange(3) == Approx(3.24 + 8 * 6.48));
+  // Without ZeRO the shortest Allreduce: two rounds of a butterfly.
+  CHECK(exchange(0) == Approx(2 * (1 + 0.32)));
+  CHECK(Estimator(matrix.job).estimate(plan).gradient_algorithm == AllreduceAlgorithm::butterfly);
+}
+
+TEST_CASE("with ZeRO each replica updates its part") {
+  const Matrix matrix(Assumptions{});
+  Plan plan = plan_of(32);
+  plan.data = 4;
+  for (const int stage : {1, 2, 3}) {
+    plan.zero_stage = stage;
+    CHECK(Estimator(matrix.job).estimate(plan).time.weight_update.value() == Approx(3.0));
+  }
+}
+
+/// 200 MiB of gradients, eight buckets of 25 MiB, that two replicas exchange in one second by a ring without start-up.
+/// Backward takes `backward` a sample.
+struct EightBuckets : OwnedJob {
+  EightBuckets(Seconds backward, const Assumptions& some_assumptions, const Coefficients& some_coefficients = {})
+      : OwnedJob(parse_model("format: 1\nmodel: m\ninput: {features: 6400}\nlayers:\n  - fully_connected: {features: 8192, "
+                             "bias: no}\n",
+                             "m.yaml"),
+                 nodes_of_four(), some_assumptions, 1000, std::vector<LayerTimes>{{Seconds(1), backward, Seconds()}},
+                 Precision::fp32, Optimizer::sgd, some_coefficients) {
+    machine.levels[0].latency = Seconds(0);
+    machine.levels[0].bandwidth = Bandwidth(209715200);
+    assumptions.allreduce = AllreduceAlgorithm::ring;
+    plan.data = 2;
+    plan.global_batch = 2;
+  }
+  [[nodiscard]] Estimate estimate() const { return Estimator(job).estimate(plan); }
+  Plan plan;
+};
+
+TEST_CASE("backward hides the exchange of all buckets but the last") {
+  // Seven eighths of 0.4 s are there to hide an exchange of 1 s.
+  const Estimate some = EightBuckets(Seconds(0.4), Assumptions{}).estimate();
+  CHECK(some.time.gradient_exchange.value() == Approx(0.65));
+  CHECK(some.hidden_exchange.value() == Approx(0.35));
+  // The last bucket is complete when backward is.
+  const Estimate most = EightBuckets(Seconds(4), Assumptions{}).estimate();
+  CHECK(most.time.gradient_exchange.value() == Approx(0.125));
+  CHECK(most.hidden_exchange.value() == Approx(0.875));
+}
+
+TEST_CASE("gradients are exchanged after the last micro-batch, which alone hides them") {
+  EightBuckets job(Seconds(0.4), Assumptions{});
+  job.plan.global_batch = 8;
+  CHECK(job.estimate().time.gradient_exchange.value() == Approx(0.125));  // four samples: 1.4 s
+  job.plan.micro_batches = 4;
+  CHECK(job.estimate().time.gradient_exchange.value() == Approx(0.65));
+}
+
+TEST_CASE("nothing is hidden where the assumptions or the software say so, or in a single bucket") {
+  const Estimate assumed = EightBuckets(Seconds(4), without_overlap()).estimate();
+  CHECK(assumed.time.gradient_exchange.value() == Approx(1.0));
+  CHECK(assumed.hidden_exchange.value() == 0);
+  Coefficients coefficients;
+  coefficients.software.overlaps_gradients = false;
+  CHECK(EightBuckets(Seconds(4), Assumptions{}, coefficients).estimate().time.gradient_exchange.value() == Approx(1.0));
+  // 320 B are one bucket.
+  const Matrix matrix(Assumptions{});
+  Plan plan = plan_of(32);
+  plan.data = 4;
+  CHECK(Estimator(matrix.job).estimate(plan).time.gradient_exchange.value() == Approx(2 * (1 + 0.32)));
+}
+
+TEST_CASE("half precision exchanges half as many bytes") {
+  const Matrix matrix(without_overlap());
+  Plan plan = plan_of(32);
+  plan.data = 4;
+  plan.precision = Precision::fp16;
+  CHECK(Estimator(matrix.job).estimate(plan).time.gradient_exchange.value() == Approx(2 * (1 + 0.16)));
+}
+
+TEST_CASE("slices exchange the gradients of their own weights, unless the software exchanges whole layers") {
+  Plan plan = plan_of(32);
+  plan.data = 2;
+  plan.filter = 2;
+  // One round of a butterfly with half of 320 B
+  const Matrix matrix(without_overlap());
+  CHECK(Estimator(matrix.job).estimate(plan).time.gradient_exchange.value() == Approx(1 + 0.16));
+  Coefficients coefficients;
+  coefficients.software.whole_gradients_in_hybrids = true;
+  const Matrix whole(without_overlap(), coefficients);
+  CHECK(Estimator(whole.job).estimate(plan).time.gradient_exchange.value() == Approx(1 + 0.32));
+  CHECK(Estimator(whole.job).estimate(plan).memory.weights == Estimator(matrix.job).estimate(plan).memory.weights);
+}
+
+TEST_CASE("layers that everybody computes are replicated work") {
+  const OwnedJob owned(features("  - fully_connected: {features: 8, bias: no}\n  - activation: relu\n"), nodes_of_four(),
+                       Assumptions{}, 1000, std::vector<LayerTimes>(2, {Seconds(1), Seconds(2), Seconds()}));
+  Plan plan = plan_of(8);
+  plan.filter = 4;
+  // Of 3/4 + 3 s a sample and rank, 6/4 would do.
+  CHECK(Estimator(owned.job).estimate(plan).replicated_share == Approx(1 - 1.5 / 3.75));
+  plan.filter = 1;
+  plan.data = 4;
+  CHECK(Estimator(owned.job).estimate(plan).replicated_share == Approx(0.0).margin(1e-12));
+}
+
+TEST_CASE("the imbalance of stages is the longest over the mean") {
+  std::vector<LayerTimes> times;
+  for (const double seconds : {1.0, 2.0, 6.0, 3.0})
+    times.push_back({Seconds(seconds / 3), Seconds(seconds * 2 / 3), Seconds()});
+  const OwnedJob owned(
+      features("  - fully_connected: 8\n  - fully_connected: 8\n  - fully_connected: 8\n  - fully_connected: 8\n"),
+      nodes_of_four(), Assumptions{}, 1000, times);
+  Plan plan = plan_of(8);
+  plan.layer = 4;
+  CHECK(Estimator(owned.job).estimate(plan).imbalance == Approx(6.0 / 3 - 1));
+  // 1 2 | 6 3: 9 of a mean of 6; 1 2 6 | 3 is no better.
+  plan.layer = 2;
+  CHECK(Estimator(owned.job).estimate(plan).imbalance == Approx(9.0 / 6 - 1));
+}
+
+TEST_CASE("stages update and exchange at the same time, and the fullest one sets the memory") {
+  // 8 → 100 → 8 → 8: 800, 800 and 64 weights; two stages of 800 and 864.
+  const OwnedJob owned(
+      features("  - fully_connected: {features: 100, bias: no}\n  - fully_connected: {features: 8, bias: no}\n"
+               "  - fully_connected: {features: 8, bias: no}\n"),
+      nodes_of_four(), without_overlap(), 1000,
+      std::vector<LayerTimes>{
+          {Seconds(9), Seconds(9), Seconds(5)}, {Seconds(5), Seconds(5), Seconds(4)}, {Seconds(4), Seconds(4), Seconds(3)}});
+  Plan plan = plan_of(8);
+  plan.layer = 2;
+  plan.data = 2;
+  const Estimate estimate = Estimator(owned.job).estimate(plan);
+  CHECK(estimate.time.weight_update.value() == Approx(7.0));
+  CHECK(estimate.time.gradient_exchange.value() == Approx(1 + 864 * 4 * 0.001));
+}
+
+}  // namespace

@@ -1,0 +1,394 @@
+#include "estimator/exchange.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/unit/estimator/nodes_of_four.hpp"
+
+namespace {
+
+using namespace ddl;
+
+constexpr Family data = family_bit(Axis::data);
+constexpr Family filter = family_bit(Axis::filter);
+constexpr Family spatial = family_bit(Axis::spatial);
+constexpr Family pipeline = family_bit(Axis::layer);
+constexpr std::array all_collectives{Collective::allreduce,     Collective::allgather, Collective::reduce_scatter,
+                                     Collective::all_to_all,    Collective::broadcast, Collective::reduce,
+                                     Collective::point_to_point};
+constexpr std::array all_purposes{Purpose::layer, Purpose::halo, Purpose::gradient, Purpose::pipeline};
+
+/// A layout on a machine, and what may be changed about its exchanges.
+struct Setting {
+  Plan plan;
+  Machine machine = nodes_of_four();
+  Software software{};
+  Assumptions assumptions{};
+
+  [[nodiscard]] ExchangePrices prices() const { return {plan, machine, software, assumptions}; }
+  [[nodiscard]] double price(Collective operation, double bytes, Family axes, Purpose purpose) const {
+    return prices().price(operation, Bytes(bytes), axes, purpose).value();
+  }
+  /// Gradients by one fixed algorithm.
+  [[nodiscard]] double allreduce(AllreduceAlgorithm algorithm, double bytes) const {
+    Setting fixed = *this;
+    fixed.assumptions.allreduce = algorithm;
+    return fixed.price(Collective::allreduce, bytes, data, Purpose::gradient);
+  }
+};
+
+/// `replicas` groups of four filter parts: the parts are neighbours, so each of a node's four ranks is of another replica
+/// group.
+Setting with_plan(int replicas, int parts = 1) {
+  Setting setting;
+  setting.plan.data = replicas;
+  setting.plan.filter = parts;
+  return setting;
+}
+
+/// A PCIe link of β = 20 ms/B for each pair of devices, and 30 s to start.
+HostPath slow_host() { return {Bandwidth(50), 2, Seconds(30)}; }
+
+TEST_CASE("a ring inside a node takes the node's link") {
+  // 2 · 3 · (1 + 200 · 0.001)
+  CHECK(with_plan(4).allreduce(AllreduceAlgorithm::ring, 800) == Approx(7.2));
+}
+
+TEST_CASE("a ring across nodes starts as its widest hop does and flows as its narrowest, striped over the rails there") {
+  // 2 · 7 · (2 + 100 · max(0.001, 0.01 / 2))
+  CHECK(with_plan(8).allreduce(AllreduceAlgorithm::ring, 800) == Approx(35.0));
+
+  // Nodes of four, leaves of two nodes, a spine that is slow to start but as fast as a node.
+  Setting deep = with_plan(16);
+  deep.machine.levels[1].units = 2;
+  deep.machine.levels.push_back({"spine", 4, Seconds(5), Bandwidth(1000), 1});
+  // 2 · 15 · (5 + 100 · max(0.001, 0.01 / 2, 0.001))
+  CHECK(deep.allreduce(AllreduceAlgorithm::ring, 1600) == Approx(165.0));
+  // Eight ranks meet at the leaf: 2 · 7 · (2 + 100 · 0.005)
+  deep.plan.data = 8;
+  CHECK(deep.allreduce(AllreduceAlgorithm::ring, 800) == Approx(35.0));
+}
+
+TEST_CASE("groups that share a node's rails slow each other down by flows over rails") {
+  // Four parts of the filters in each node, so four rings of eight replicas leave it: φ = 4/2.
+  Setting setting = with_plan(8, 4);
+  CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.02)));
+  setting.machine.levels[1].rails = 4;
+  CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.01)));
+  setting.machine.levels[1].rails = 1;
+  CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.04)));
+  // Without contention each flow has one rail to itself.
+  setting.assumptions.contention = false;
+  CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.01)));
+}
+
+TEST_CASE("the placement says which ranks are neighbours, and with it who shares rails") {
+  Setting setting = with_plan(8, 4);
+  // Parts inside a node: 3 · (1 + 200 · 0.001)
+  CHECK(setting.price(Collective::allgather, 800, filter, Purpose::layer) == Approx(3.6));
+  std::swap(setting.plan.placement[2], setting.plan.placement[4]);
+  REQUIRE(setting.plan.placement[2] == Axis::data);
+  // Now replicas are neighbours: one ring fills two nodes, alone on both rails: φ = 1/2.
+  CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.005)));
+  // The parts are eight ranks apart, in four nodes: four rings of one member a node, φ = 4/2.
+  CHECK(setting.price(Collective::allgather, 800, filter, Purpose::layer) == Approx(3 * (2 + 200 * 0.02)));
+}
+
+TEST_CASE("Allgather and Reduce-Scatter across nodes go by node and slice where that is shorter than one ring") {
+  Setting setting = with_plan(8);
+  // Inside 3 · (1 + 200 · 0.001) = 3.6; a node's four slices of 200 B share its rails, φ = 4/2: 1 · (2 + 100 · 0.02) = 4.
+  // One ring would take 7 · (2 + 100 · 0.005) = 17.5.
+  CHECK(setting.price(Collective::allgather, 800, data, Purpose::gradient) == Approx(7.6));
+  CHECK(setting.price(Collective::reduce_scatter, 800, data, Purpose::gradient) == Approx(7.6));
+  // Adding 1 ms/B: 3 slices of 200 B inside, one of 100 B between.
+  setting.assumptions.add = SecondsPerByte(0.001);
+  CHECK(setting.price(Collective::reduce_scatter, 800, data, Purpose::gradient) == Approx(7.6 + 0.6 + 0.1));
+  CHECK(setting.price(Collective::allgather, 800, data, Purpose::gradient) == Approx(7.6));
+  // Software that does rings, and the ideal projection, go round once.
+  setting.software.layer_algorithm = AllreduceAlgorithm::ring;
+  CHECK(setting.price(Collective::allgather, 800, data, Purpose::layer) == Approx(17.5));
+  setting.software.layer_algorithm.reset();
+  setting.assumptions.ring_only = true;
+  CHECK(setting.price(Collective::allgather, 800, data, Purpose::layer) == Approx(17.5));
+}
+
+TEST_CASE("broadcast and reduce are trees, all-to-all goes pair by pair") {
+  // 2 rounds of (1 + 0.8)
+  CHECK(with_plan(4).price(Collective::broadcast, 800, data, Purpose::layer) == Approx(3.6));
+  CHECK(with_plan(4).price(Collective::reduce, 800, data, Purpose::layer) == Approx(3.6));
+  // 3 · (1 + 200 · 0.001)
+  CHECK(with_plan(4).price(Collective::all_to_all, 800, data, Purpose::layer) == Approx(3.6));
+  // All four ranks of a node send at once, φ = 4/2: 7 · (2 + 100 · 0.02)
+  CHECK(with_plan(8).price(Collective::all_to_all, 800, data, Purpose::layer) == Approx(28.0));
+}
+
+TEST_CASE("a message to a neighbour has one rail, which it shares with its node's other messages") {
+  Setting setting;
+  setting.plan.layer = 4;
+  CHECK(setting.price(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(1 + 100 * 0.001));
+  // Across nodes a single message is not striped: 10 ms/B, though a second rail is idle.
+  setting.plan.layer = 8;
+  CHECK(setting.price(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(2 + 100 * 0.01));
+  // Four pipelines side by side put four messages on two rails.
+  setting.plan.filter = 4;
+  CHECK(setting.price(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(2 + 100 * 0.02));
+  setting.assumptions.contention = false;
+  CHECK(setting.price(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(2 + 100 * 0.01));
+}
+
+TEST_CASE("exchanges of the software go through the host where it does not know a direct way") {
+  Setting setting = with_plan(8, 4);
+  setting.machine.host = slow_host();
+  setting.software.layer_route = Route::host;
+  // Down and up the same PCIe link, which two devices share: 2 · 2 · 20 ms/B. 3 · (1 + 200 · 0.08)
+  CHECK(setting.price(Collective::allgather, 800, filter, Purpose::layer) == Approx(51.0));
+  // The gradients' route is another.
+  CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.02)));
+  setting.software.gradient_route = Route::host;
+  // Four rings leave a node by two PCIe links, each crossed twice: 20 · 2 · 2 ms/B; the rails would take 10 · 4/2.
+  CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.08)));
+  // A single ring has a PCIe link to itself: 20 · 2 ms/B.
+  setting.plan.filter = 1;
+  CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.04)));
+}
+
+TEST_CASE("the host's way is taken only where the machine has one and the assumptions allow it") {
+  Setting setting = with_plan(1, 4);
+  setting.software.layer_route = Route::host;
+  CHECK(setting.price(Collective::allgather, 800, filter, Purpose::layer) == Approx(3.6));
+  setting.machine.host = slow_host();
+  CHECK(setting.price(Collective::allgather, 800, filter, Purpose::layer) == Approx(51.0));
+  setting.assumptions.host_staging = false;
+  CHECK(setting.price(Collective::allgather, 800, filter, Purpose::layer) == Approx(3.6));
+}
+
+TEST_CASE("a halo through the host waits for the host to start it") {
+  Setting setting;
+  setting.plan.spatial = {4, 1, 1};
+  setting.machine.host = slow_host();
+  CHECK(setting.price(Collective::point_to_point, 100, spatial, Purpose::halo) == Approx(1 + 100 * 0.001));
+  setting.software.halo_route = Route::host;
+  CHECK(setting.price(Collective::point_to_point, 100, spatial, Purpose::halo) == Approx(30 + 100 * 0.08));
+}
+
+TEST_CASE("of the algorithms allowed the shortest is taken") {
+  const auto chosen = [](int ranks, double bytes) {
+    const Setting setting = with_plan(ranks);
+    return setting.prices().allreduce(Bytes(bytes), data, Purpose::gradient);
+  };
+  // Four ranks and 8 B: butterfly 2 · (1 + 0.008) = 2.016; Rabenseifner 4 · 1 + 2 · 0.008 · 3/4 = 4.012.
+  CHECK(chosen(4, 8).algorithm == AllreduceAlgorithm::butterfly);
+  CHECK(chosen(4, 8).time.value() == Approx(2.016));
+  // 8000 B: Rabenseifner 4 · 1 + 2 · 8 · 3/4 = 16; butterfly 2 · (1 + 8) = 18; ring 6 · (1 + 2) = 18.
+  CHECK(chosen(4, 8000).algorithm == AllreduceAlgorithm::rabenseifner);
+  CHECK(chosen(4, 8000).time.value() == Approx(16.0));
+  // Eight ranks in two nodes and 800 B: inside 6 · (1 + 0.2), slices 2 · (2 + 100 · 0.02); a ring takes 35, Rabenseifner
+  // 2 · 3 · 2 + 2 · 16 · 7/8 = 40.
+  CHECK(chosen(8, 800).algorithm == AllreduceAlgorithm::hierarchical);
+  CHECK(chosen(8, 800).time.value() == Approx(15.2));
+  // Two ranks, where Rabenseifner and ring are the same: butterfly 1 · (1 + m), both 2 · 1 + m.
+  CHECK(chosen(2, 1e6).algorithm == AllreduceAlgorithm::butterfly);
+  // Three ranks: ring 4 · (1 + m/3), Rabenseifner 4 · 1 + 4/3 · m; of equals the ring is taken.
+  CHECK(chosen(3, 3e6).algorithm == AllreduceAlgorithm::ring);
+  const Setting setting = with_plan(8);
+  CHECK(setting.price(Collective::allreduce, 800, data, Purpose::gradient) == Approx(15.2));
+}
+
+TEST_CASE("each algorithm takes what its formula says of the links it uses") {
+  const Setting inside = with_plan(4);
+  CHECK(inside.allreduce(AllreduceAlgorithm::linear, 800) == Approx(2 * 3 * (1 + 0.8)));
+  CHECK(inside.allreduce(AllreduceAlgorithm::tree, 800) == Approx(2 * 2 * (1 + 0.8)));
+  CHECK(inside.allreduce(AllreduceAlgorithm::butterfly, 800) == Approx(2 * (1 + 0.8)));
+  CHECK(inside.allreduce(AllreduceAlgorithm::rabenseifner, 800) == Approx(2 * 2 * 1 + 2 * 0.8 * 3 / 4));
+  // Levels need two of them: in one node both are rings.
+  CHECK(inside.allreduce(AllreduceAlgorithm::hierarchical, 800) == Approx(7.2));
+  CHECK(inside.allreduce(AllreduceAlgorithm::leader, 800) == Approx(7.2));
+
+  // Across nodes recursive algorithms have all four ranks of a node talk to the other at once: φ = 4/2, 20 ms/B.
+  Setting across = with_plan(8);
+  CHECK(across.allreduce(AllreduceAlgorithm::linear, 800) == Approx(2 * 7 * (2 + 800 * 0.005)));
+  CHECK(across.allreduce(AllreduceAlgorithm::tree, 800) == Approx(2 * 3 * (2 + 800 * 0.02)));
+  CHECK(across.allreduce(AllreduceAlgorithm::butterfly, 800) == Approx(3 * (2 + 800 * 0.02)));
+  CHECK(across.allreduce(AllreduceAlgorithm::rabenseifner, 800) == Approx(2 * 3 * 2 + 2 * 800 * 0.02 * 7 / 8));
+  // Without contention a slice and a leader have one rail each: 7.2 inside, then 2 · (2 + m/2 · 0.01) of 200 B or of 800 B.
+  across.assumptions.contention = false;
+  CHECK(across.allreduce(AllreduceAlgorithm::hierarchical, 800) == Approx(7.2 + 2 * (2 + 1)));
+  CHECK(across.allreduce(AllreduceAlgorithm::leader, 800) == Approx(7.2 + 2 * (2 + 4)));
+}
+
+TEST_CASE("hierarchical exchanges through the host stay direct inside the node") {
+  Setting setting = with_plan(8);
+  setting.machine.host = slow_host();
+  setting.software.gradient_route = Route::host;
+  // 7.2 inside; four slices on two PCIe links crossed twice, 20 · 2 · 2 ms/B: 2 · (2 + 100 · 0.08).
+  CHECK(setting.allreduce(AllreduceAlgorithm::hierarchical, 800) == Approx(7.2 + 20));
+  // One leader has its link to itself: 2 · (2 + 400 · 0.04).
+  CHECK(setting.allreduce(AllreduceAlgorithm::leader, 800) == Approx(7.2 + 36));
+}
+
+TEST_CASE("parameter servers are as many as the assumptions say") {
+  Setting setting = with_plan(4);
+  // 2 · 0.8 · max(1, 4/s) + 2 · 1
+  CHECK(setting.allreduce(AllreduceAlgorithm::parameter_server, 800) == Approx(8.4));
+  setting.assumptions.parameter_servers = 2;
+  CHECK(setting.allreduce(AllreduceAlgorithm::parameter_server, 800) == Approx(5.2));
+}
+
+TEST_CASE("a sparse exchange sends an index with each value, until dense blocks are smaller") {
+  Setting setting = with_plan(4);
+  // A hundredth of 800 B and as much of indices, 16 B: 6 · (1 + 0.016)
+  CHECK(setting.allreduce(AllreduceAlgorithm::sparse, 800) == Approx(6.096));
+  // Half of it would be 800 B with its indices: the dense block is 800/4 = 200 B. 6 · (1 + 0.2)
+  setting.assumptions.sparse_density = 0.5;
+  CHECK(setting.allreduce(AllreduceAlgorithm::sparse, 800) == Approx(7.2));
+}
+
+TEST_CASE("an algorithm asked for is taken for gradients, and before the software's own") {
+  Setting setting = with_plan(8, 4);
+  setting.assumptions.allreduce = AllreduceAlgorithm::linear;
+  setting.software.gradient_algorithm = AllreduceAlgorithm::tree;
+  setting.software.hybrid_gradient_algorithm = AllreduceAlgorithm::butterfly;
+  const auto chosen = [&](Purpose purpose) { return setting.prices().allreduce(Bytes(800), data, purpose).algorithm; };
+  CHECK(chosen(Purpose::gradient) == AllreduceAlgorithm::linear);
+  // Layer-wise Allreduces keep the shortest. One rank a node: butterfly 3 · (2 + 16) = 54, ring 14 · (2 + 2) = 56,
+  // Rabenseifner 6 · 2 + 2 · 16 · 7/8 = 40.
+  CHECK(chosen(Purpose::layer) == AllreduceAlgorithm::rabenseifner);
+  setting.assumptions.allreduce.reset();
+  CHECK(chosen(Purpose::gradient) == AllreduceAlgorithm::butterfly);
+  setting.plan.filter = 1;
+  CHECK(chosen(Purpose::gradient) == AllreduceAlgorithm::tree);
+  setting.plan.spatial = {2, 1, 1};
+  CHECK(chosen(Purpose::gradient) == AllreduceAlgorithm::butterfly);
+  setting.software.layer_algorithm = AllreduceAlgorithm::ring;
+  CHECK(chosen(Purpose::layer) == AllreduceAlgorithm::ring);
+  // The ideal projection knows rings alone.
+  setting.assumptions.allreduce = AllreduceAlgorithm::linear;
+  setting.assumptions.ring_only = true;
+  CHECK(chosen(Purpose::gradient) == AllreduceAlgorithm::ring);
+}
+
+TEST_CASE("a group of one exchanges nothing") {
+  // Four parts, but a single replica; nothing along the other axes either.
+  const Setting setting = with_plan(1, 4);
+  for (const Family axes : {data, spatial, pipeline, data | spatial}) {
+    for (const Purpose purpose : all_purposes) {
+      for (const Collective operation : all_collectives) {
+        INFO(to_string(operation) << ", axes " << axes);
+        CHECK(setting.price(operation, 800, axes, purpose) == 0);
+      }
+    }
+    CHECK(setting.prices().least_time(Bytes(800), axes).value() == 0);
+  }
+  for (const AllreduceAlgorithm algorithm : all_allreduce_algorithms) {
+    INFO(to_string(algorithm));
+    CHECK(setting.allreduce(algorithm, 800) == 0);
+  }
+  // The parts do exchange something.
+  for (const Collective operation : all_collectives) CHECK(setting.price(operation, 800, filter, Purpose::layer) > 0);
+}
+
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : engine_(seed) {}
+  int whole(int least, int most) { return std::uniform_int_distribution<int>(least, most)(engine_); }
+  bool chance() { return whole(0, 1) == 1; }
+  /// One of 1, 2, 5, 10, …, so that parts are equal now and then.
+  double step() {
+    constexpr std::array<double, 3> mantissas{1, 2, 5};
+    double value = mantissas[static_cast<std::size_t>(whole(0, 2))];
+    for (int i = whole(0, 4); i > 0; --i) value *= 10;
+    return value;
+  }
+  std::optional<AllreduceAlgorithm> algorithm() {
+    if (chance()) return std::nullopt;
+    return all_allreduce_algorithms[static_cast<std::size_t>(whole(0, all_allreduce_algorithms.size() - 1))];
+  }
+  std::mt19937_64& engine() { return engine_; }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+Setting random_setting(Random& random) {
+  Setting setting;
+  setting.machine.levels.clear();
+  for (int level = random.whole(1, 4); level > 0; --level) {
+    setting.machine.levels.push_back({"level", random.whole(1, 6), Seconds(1e-6 * random.step()),
+                                      Bandwidth(1e6 * random.step()), random.whole(1, 8) / 2.0});
+  }
+  setting.machine.levels.back().units = 1 << 20;  // holds any plan
+  if (random.chance()) {
+    setting.machine.host = HostPath{Bandwidth(1e6 * random.step()), random.whole(1, 4), Seconds(1e-6 * random.step())};
+  }
+  setting.plan.data = random.whole(1, 12);
+  setting.plan.layer = random.whole(1, 3);
+  setting.plan.filter = random.whole(1, 6);
+  setting.plan.tensor = random.whole(1, 4);
+  setting.plan.spatial = {random.whole(1, 3), random.whole(1, 2), 1};
+  std::shuffle(setting.plan.placement.begin(), setting.plan.placement.end(), random.engine());
+  const auto route = [&] { return random.chance() ? Route::host : Route::direct; };
+  setting.software.gradient_route = route();
+  setting.software.layer_route = route();
+  setting.software.halo_route = route();
+  setting.software.gradient_algorithm = random.algorithm();
+  setting.software.hybrid_gradient_algorithm = random.algorithm();
+  setting.software.layer_algorithm = random.algorithm();
+  setting.assumptions.contention = random.chance();
+  setting.assumptions.host_staging = random.chance();
+  setting.assumptions.ring_only = random.whole(0, 3) == 0;
+  setting.assumptions.add = SecondsPerByte(random.chance() ? 0.0 : 1e-10);
+  return setting;
+}
+
+TEST_CASE("no layer-wise collective is shorter than the least time, and no Allreduce than twice that") {
+  Random random(1);
+  int above_zero = 0;
+  int met = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const Setting setting = random_setting(random);
+    const ExchangePrices prices = setting.prices();
+    const Bytes message(random.step() * 100);
+    for (const Family axes : {data, filter, spatial, family_bit(Axis::tensor), data | spatial}) {
+      const double least = prices.least_time(message, axes).value();
+      const double margin = 1 - 1e-12;
+      above_zero += least > 0 ? 1 : 0;
+      for (const Collective operation : {Collective::allgather, Collective::reduce_scatter, Collective::broadcast}) {
+        INFO(to_string(operation));
+        const double time = prices.price(operation, message, axes, Purpose::layer).value();
+        REQUIRE(time >= least * margin);
+        met += time < least * 1.1 && least > 0 ? 1 : 0;
+      }
+      REQUIRE(prices.price(Collective::allreduce, message, axes, Purpose::layer).value() >= 2 * least * margin);
+    }
+  }
+  // A bound of nothing would be none.
+  CHECK(above_zero > 30000);
+  CHECK(met > 1000);
+}
+
+TEST_CASE("the Allreduce chosen is no longer than any other that may be chosen") {
+  Random random(2);
+  for (int i = 0; i < 5000; ++i) {
+    Setting setting = random_setting(random);
+    setting.software.gradient_algorithm.reset();
+    setting.software.hybrid_gradient_algorithm.reset();
+    setting.assumptions.ring_only = false;
+    const double bytes = random.step() * 100;
+    const double chosen = setting.price(Collective::allreduce, bytes, data, Purpose::gradient);
+    for (const AllreduceAlgorithm algorithm :
+         {AllreduceAlgorithm::ring, AllreduceAlgorithm::tree, AllreduceAlgorithm::butterfly,
+          AllreduceAlgorithm::rabenseifner, AllreduceAlgorithm::hierarchical}) {
+      INFO(to_string(algorithm));
+      REQUIRE(chosen <= setting.allreduce(algorithm, bytes));
+    }
+  }
+}
+
+}  // namespace

@@ -1,0 +1,262 @@
+#include "estimator/findings.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/owned_job.hpp"
+#include "tests/unit/estimator/nodes_of_four.hpp"
+
+namespace {
+
+using namespace ddl;
+using Kind = Finding::Kind;
+
+/// Three convolutions of 8 channels over 16 × 16, each of which takes `pass` forward, twice that backward, and `update`.
+struct Convolutions : OwnedJob {
+  Convolutions(Seconds pass, Seconds update)
+      : OwnedJob(parse_model(R"(format: 1
+model: convolutions
+input: {channels: 8, size: 16x16}
+layers:
+  - convolution: {filters: 8, kernel: 3, padding: same, bias: no}
+  - convolution: {filters: 8, kernel: 3, padding: same, bias: no}
+  - convolution: {filters: 8, kernel: 3, padding: same, bias: no}
+)",
+                             "convolutions.yaml"),
+                 nodes_of_four(), Assumptions{}, 1000, std::vector<LayerTimes>(3, {pass, 2.0 * pass, update})) {
+    plan.global_batch = 32;
+  }
+  [[nodiscard]] Estimate estimate() const { return Estimator(job).estimate(plan); }
+  Plan plan;
+};
+
+const Finding* find(const std::vector<Finding>& findings, Kind kind) {
+  const auto found = std::find_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.kind == kind; });
+  return found == findings.end() ? nullptr : &*found;
+}
+
+/// Calls of the kinds that are about a part of the time, with that part.
+struct TimeKind {
+  Kind kind;
+  std::function<Seconds(const Breakdown&)> part;
+};
+std::vector<TimeKind> time_kinds() {
+  return {{Kind::compute, [](const Breakdown& t) { return t.forward + t.backward; }},
+          {Kind::gradient_exchange, [](const Breakdown& t) { return t.gradient_exchange; }},
+          {Kind::layer_collectives, [](const Breakdown& t) { return t.layer_collectives; }},
+          {Kind::halo, [](const Breakdown& t) { return t.halo; }},
+          {Kind::pipeline, [](const Breakdown& t) { return t.pipeline; }},
+          {Kind::bubble, [](const Breakdown& t) { return t.bubble; }},
+          {Kind::weight_update, [](const Breakdown& t) { return t.weight_update; }},
+          {Kind::input, [](const Breakdown& t) { return t.input; }}};
+}
+
+/// The plan is bound by `bound`, and each part of its time is found with its share, or is too small to be.
+void check_bound_by(const Convolutions& job, Kind bound) {
+  const Estimate estimate = job.estimate();
+  INFO("expected to be bound by " << to_string(bound));
+  REQUIRE(estimate.feasible());
+  const std::vector<Finding> findings = findings_of(job.job, estimate);
+  REQUIRE_FALSE(findings.empty());
+  CHECK(findings.front().kind == bound);
+  CHECK(findings.front().sentence.starts_with("bound by: "));
+  for (const TimeKind& about : time_kinds()) {
+    INFO(to_string(about.kind));
+    const double share = about.part(estimate.time) / estimate.time.iteration();
+    const Finding* found = find(findings, about.kind);
+    CHECK((found != nullptr) == (share >= 0.05));
+    if (found == nullptr) continue;
+    CHECK(found->share == Approx(share));
+    if (found != findings.data()) CHECK_FALSE(found->sentence.starts_with("bound by"));
+  }
+}
+
+TEST_CASE("a device that works alone is bound by computing") {
+  check_bound_by(Convolutions(Seconds(1), Seconds(0)), Kind::compute);
+}
+
+TEST_CASE("replicas on a slow network are bound by gradients") {
+  Convolutions job(Seconds(1e-3), Seconds(0));
+  job.plan.data = 16;
+  check_bound_by(job, Kind::gradient_exchange);
+  CHECK(findings_of(job.job, job.estimate()).front().sentence ==
+        "bound by: exchanging gradients among 16 ranks (hierarchical) takes 100 % of the time");
+}
+
+TEST_CASE("slices of filters are bound by what they gather and sum") {
+  Convolutions job(Seconds(1e-3), Seconds(0));
+  job.plan.filter = 4;
+  check_bound_by(job, Kind::layer_collectives);
+}
+
+TEST_CASE("tiles are bound by their halos") {
+  Convolutions job(Seconds(1e-3), Seconds(0));
+  job.plan.spatial = {4, 1, 1};
+  check_bound_by(job, Kind::halo);
+}
+
+TEST_CASE("stages that compute little are bound by what they send") {
+  Convolutions job(Seconds(1e-3), Seconds(0));
+  job.plan.layer = 3;
+  job.plan.micro_batches = 8;
+  check_bound_by(job, Kind::pipeline);
+}
+
+TEST_CASE("stages without micro-batches are bound by waiting") {
+  Convolutions job(Seconds(100), Seconds(0));
+  job.plan.layer = 3;
+  check_bound_by(job, Kind::bubble);
+  // Two of three stages wait: 2/3 of the time, but for the messages.
+  const std::vector<Finding> findings = findings_of(job.job, job.estimate());
+  CHECK(findings.front().share == Approx(2.0 / 3).epsilon(0.05));
+  CHECK(findings.front().sentence.find("(3 stages, 1 micro-batches)") != std::string::npos);
+}
+
+TEST_CASE("many weights and few samples are bound by their update") {
+  check_bound_by(Convolutions(Seconds(1e-3), Seconds(5)), Kind::weight_update);
+}
+
+TEST_CASE("samples from a slow disk bind everything else") {
+  Convolutions job(Seconds(1e-3), Seconds(0));
+  job.job.sample_bytes = Bytes(1000);
+  job.machine.storage.shared_per_node = Bandwidth(100);
+  check_bound_by(job, Kind::input);
+}
+
+/// Of 10 s computing takes 4, `part` the rest.
+Estimate ten_seconds(Seconds Breakdown::*part) {
+  Estimate estimate;
+  estimate.time.forward = Seconds(1);
+  estimate.time.backward = Seconds(3);
+  estimate.time.*part += Seconds(6);
+  return estimate;
+}
+
+TEST_CASE("findings are sorted by their share of the time, and those of less than a twentieth are left out") {
+  const Convolutions job(Seconds(1), Seconds(0));
+  Estimate estimate = ten_seconds(&Breakdown::halo);
+  std::vector<Finding> findings = findings_of(job.job, estimate);
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[0].kind == Kind::halo);
+  CHECK(findings[0].share == Approx(0.6));
+  CHECK(findings[0].sentence == "bound by: exchanging halos between tiles takes 60 % of the time");
+  CHECK(findings[1].kind == Kind::compute);
+  CHECK(findings[1].share == Approx(0.4));
+  CHECK(findings[1].sentence == "computing forward and backward takes 40 % of the time");
+  // A part of 1 s in 20 is worth saying, one of 0.9 s in 20 is not.
+  estimate.time.halo = Seconds(15);
+  estimate.time.bubble = Seconds(1);
+  CHECK(find(findings_of(job.job, estimate), Kind::bubble) != nullptr);
+  estimate.time.halo = Seconds(15.1);
+  estimate.time.bubble = Seconds(0.9);
+  CHECK(find(findings_of(job.job, estimate), Kind::bubble) == nullptr);
+}
+
+TEST_CASE("nothing is found in a plan without a time") {
+  const Convolutions job(Seconds(1), Seconds(0));
+  CHECK(findings_of(job.job, Estimate{}).empty());
+}
+
+TEST_CASE("gradients that ZeRO exchanges are said to be") {
+  const Convolutions job(Seconds(1), Seconds(0));
+  Estimate estimate = ten_seconds(&Breakdown::gradient_exchange);
+  estimate.plan.data = 4;
+  estimate.plan.spatial = {2, 1, 1};
+  estimate.plan.zero_stage = 2;
+  CHECK(findings_of(job.job, estimate)[0].sentence ==
+        "bound by: exchanging gradients among 8 ranks (ZeRO-2) takes 60 % of the time");
+}
+
+TEST_CASE("work that others do as well is found") {
+  Convolutions job(Seconds(1), Seconds(0));
+  Estimate estimate = ten_seconds(&Breakdown::halo);
+  estimate.replicated_share = 0.25;
+  const std::vector<Finding> findings = findings_of(job.job, estimate);
+  const Finding* found = find(findings, Kind::replicated_work);
+  REQUIRE(found != nullptr);
+  CHECK(found->share == 0.25);
+  CHECK(found->sentence.starts_with("25 % of the computing"));
+  estimate.replicated_share = 0.04;
+  CHECK(find(findings_of(job.job, estimate), Kind::replicated_work) == nullptr);
+}
+
+TEST_CASE("stages of different length are found") {
+  Convolutions job(Seconds(1), Seconds(0));
+  job.plan.layer = 2;
+  // Two of three equal layers are in one stage: a third more than the mean of one and a half.
+  const std::vector<Finding> findings = findings_of(job.job, job.estimate());
+  const Finding* found = find(findings, Kind::load_imbalance);
+  REQUIRE(found != nullptr);
+  CHECK(found->share == Approx(1.0 / 3));
+  CHECK(found->sentence == "the longest stage takes 33 % more than the mean");
+  job.plan.layer = 3;
+  CHECK(find(findings_of(job.job, job.estimate()), Kind::load_imbalance) == nullptr);
+}
+
+TEST_CASE("memory that replicas hold alike is found where it is a quarter and more, and is not sharded") {
+  const Convolutions job(Seconds(1), Seconds(0));
+  Estimate estimate = ten_seconds(&Breakdown::halo);
+  estimate.plan.data = 4;
+  estimate.plan.global_batch = 8;
+  estimate.memory = {Bytes(10), Bytes(10), Bytes(10), Bytes(70)};
+  const auto found = [&] { return find(findings_of(job.job, estimate), Kind::memory_redundancy) != nullptr; };
+  const std::vector<Finding> findings = findings_of(job.job, estimate);
+  REQUIRE(found());
+  CHECK(find(findings, Kind::memory_redundancy)->share == Approx(0.3));
+  CHECK(find(findings, Kind::memory_redundancy)->sentence ==
+        "30 % of the memory holds weights, gradients and optimizer state that 4 ranks keep alike");
+  estimate.memory.activations = Bytes(100);  // 30 of 130
+  CHECK_FALSE(found());
+  estimate.memory.activations = Bytes(70);
+  estimate.plan.zero_stage = 1;
+  CHECK_FALSE(found());
+  estimate.plan.zero_stage = 0;
+  estimate.plan.data = 1;
+  CHECK_FALSE(found());
+  estimate.plan.spatial = {2, 1, 1};
+  CHECK(found());
+}
+
+TEST_CASE("replicas of a single sample are where data parallelism ends") {
+  Convolutions job(Seconds(1), Seconds(0));
+  const auto found = [&] { return find(findings_of(job.job, job.estimate()), Kind::scaling_limit) != nullptr; };
+  job.plan.data = 16;
+  CHECK_FALSE(found());
+  job.plan.data = 32;
+  CHECK(found());
+  job.plan.data = 16;
+  job.plan.micro_batches = 2;
+  CHECK(found());
+  // A single sample on a single device is no matter of replicas.
+  job.plan = Plan{};
+  CHECK_FALSE(found());
+}
+
+TEST_CASE("a data set that does not fit a node's own storage is found") {
+  Convolutions job(Seconds(1), Seconds(0));
+  job.machine.storage.local_capacity = Bytes(1024);
+  job.job.dataset_bytes = Bytes(1024);
+  CHECK(find(findings_of(job.job, job.estimate()), Kind::local_storage) == nullptr);
+  job.job.dataset_bytes = Bytes(4096);
+  const std::vector<Finding> findings = findings_of(job.job, job.estimate());
+  const Finding* found = find(findings, Kind::local_storage);
+  REQUIRE(found != nullptr);
+  CHECK(found->share == 4);
+  CHECK(found->sentence.find("(4.00 KiB) does not fit a node's own storage (1.00 KiB)") != std::string::npos);
+}
+
+TEST_CASE("kinds of findings are named apart") {
+  std::set<std::string> names;
+  for (int kind = 0; kind <= static_cast<int>(Kind::local_storage); ++kind)
+    names.emplace(to_string(static_cast<Kind>(kind)));
+  CHECK(names.size() == 13);
+  CHECK(to_string(Kind::compute) == "compute");
+  CHECK(to_string(Kind::input) == "input");
+  CHECK(to_string(Kind::local_storage) == "local storage");
+}
+
+}  // namespace

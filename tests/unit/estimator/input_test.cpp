@@ -1,0 +1,149 @@
+#include <vector>
+
+#include "estimator/estimate.hpp"
+#include "tests/catch.hpp"
+#include "tests/owned_job.hpp"
+#include "tests/unit/estimator/nodes_of_four.hpp"
+
+namespace {
+
+using namespace ddl;
+
+/// Samples of 10 bytes on disk and 25 items in memory; one layer of 1 s forward and 2 s backward a sample.
+struct Reading : OwnedJob {
+  explicit Reading(const Assumptions& some_assumptions = {})
+      : OwnedJob(parse_model("format: 1\nmodel: m\ninput: {features: 25}\nlayers:\n  - fully_connected: 8\n", "m.yaml"),
+                 nodes_of_four(), some_assumptions, 1000, std::vector<LayerTimes>{{Seconds(1), Seconds(2), Seconds(0)}}) {
+    job.sample_bytes = Bytes(10);
+    job.dataset_bytes = Bytes(900);
+    plan.global_batch = 32;
+  }
+  [[nodiscard]] Storage& storage() { return machine.storage; }
+  [[nodiscard]] double time() const {
+    return input_time(job, plan, ExchangePrices(plan, machine, coefficients.software, assumptions)).value();
+  }
+  Plan plan;
+};
+
+Assumptions with_leader() {
+  Assumptions assumptions;
+  assumptions.input_mode = InputMode::leader;
+  return assumptions;
+}
+
+TEST_CASE("the ranks of a node share its bandwidth, all nodes share the file system's") {
+  Reading reading;
+  reading.plan.data = 8;
+  // 32 · 10 B, half of them for each of the two nodes: 160 / 20
+  reading.storage().shared_per_node = Bandwidth(20);
+  CHECK(reading.time() == Approx(8.0));
+  // 320 / 80 is shorter, 320 / 32 is longer.
+  reading.storage().shared_total = Bandwidth(80);
+  CHECK(reading.time() == Approx(8.0));
+  reading.storage().shared_total = Bandwidth(32);
+  CHECK(reading.time() == Approx(10.0));
+  // Part of a node is one node all the same.
+  reading.plan.data = 2;
+  reading.storage().shared_total.reset();
+  CHECK(reading.time() == Approx(16.0));
+}
+
+TEST_CASE("ranks that split a sample each read all of it") {
+  Reading reading;
+  reading.storage().shared_per_node = Bandwidth(20);
+  reading.plan.data = 2;
+  reading.plan.filter = 4;
+  // Four times 320 B over two nodes: 640 / 20
+  CHECK(reading.time() == Approx(32.0));
+  reading.storage().shared_total = Bandwidth(10);
+  CHECK(reading.time() == Approx(128.0));
+}
+
+TEST_CASE("or a leader reads them once and sends them on") {
+  Reading reading(with_leader());
+  reading.storage().shared_per_node = Bandwidth(20);
+  reading.plan.data = 2;
+  reading.plan.filter = 4;
+  // 160 / 20, then 16 samples of 25 items of 4 B to three others of the node: two rounds of (1 + 1600 · 0.001)
+  CHECK(reading.time() == Approx(8.0 + 5.2));
+  reading.plan.precision = Precision::fp16;
+  CHECK(reading.time() == Approx(8.0 + 2 * (1 + 0.8)));
+  // Replicas are their own leaders.
+  reading.plan.filter = 1;
+  reading.plan.data = 8;
+  CHECK(reading.time() == Approx(8.0));
+}
+
+TEST_CASE("only the first stage of a pipeline reads") {
+  Reading reading;
+  reading.storage().shared_per_node = Bandwidth(20);
+  reading.plan.data = 8;
+  reading.plan.layer = 4;
+  // Its eight ranks fill two nodes: 160 / 20
+  CHECK(reading.time() == Approx(8.0));
+  // Two ranks are in one node: 320 / 20
+  reading.plan.data = 2;
+  CHECK(reading.time() == Approx(16.0));
+}
+
+TEST_CASE("a node's own disk is read where it can hold the data set") {
+  Reading reading;
+  reading.plan.data = 8;
+  reading.storage().shared_per_node = Bandwidth(20);
+  reading.storage().local_bandwidth = Bandwidth(40);
+  reading.storage().local_capacity = Bytes(900);
+  CHECK(fits_local_storage(reading.job));
+  CHECK(reading.time() == Approx(4.0));
+  // What each node reads of its own is nobody else's business.
+  reading.storage().shared_total = Bandwidth(1);
+  CHECK(reading.time() == Approx(4.0));
+  reading.storage().shared_total.reset();
+  reading.job.dataset_bytes = Bytes(901);
+  CHECK_FALSE(fits_local_storage(reading.job));
+  CHECK(reading.time() == Approx(8.0));
+}
+
+TEST_CASE("what is not known takes no time") {
+  Reading reading;
+  CHECK(reading.time() == 0);
+  CHECK(fits_local_storage(reading.job));
+  reading.storage().shared_per_node = Bandwidth(20);
+  CHECK(reading.time() == Approx(16.0));
+  reading.job.sample_bytes = Bytes(0);
+  CHECK(reading.time() == 0);
+}
+
+TEST_CASE("reading ahead shows only where it takes longer than everything else") {
+  Reading reading;
+  reading.storage().shared_per_node = Bandwidth(20);
+  // 32 samples compute for 96 s and read for 16.
+  Estimate estimate = Estimator(reading.job).estimate(reading.plan);
+  CHECK(estimate.time.input.value() == 0);
+  CHECK(estimate.hidden_input.value() == Approx(16.0));
+  CHECK(estimate.time.iteration().value() == Approx(96.0));
+  // Of 160 s of reading 96 are hidden.
+  reading.job.sample_bytes = Bytes(100);
+  estimate = Estimator(reading.job).estimate(reading.plan);
+  CHECK(estimate.time.input.value() == Approx(64.0));
+  CHECK(estimate.hidden_input.value() == Approx(96.0));
+  CHECK(estimate.time.iteration().value() == Approx(160.0));
+}
+
+TEST_CASE("reading that waits for its turn shows in full, and reading left out not at all") {
+  Assumptions one_after_the_other;
+  one_after_the_other.input_overlapped = false;
+  Reading exposed(one_after_the_other);
+  exposed.storage().shared_per_node = Bandwidth(20);
+  const Estimate estimate = Estimator(exposed.job).estimate(exposed.plan);
+  CHECK(estimate.time.input.value() == Approx(16.0));
+  CHECK(estimate.hidden_input.value() == 0);
+  CHECK(estimate.time.iteration().value() == Approx(112.0));
+
+  Assumptions without;
+  without.include_input = false;
+  Reading none(without);
+  none.storage().shared_per_node = Bandwidth(1e-3);
+  CHECK(Estimator(none.job).estimate(none.plan).time.iteration().value() == Approx(96.0));
+}
+
+}  // namespace

@@ -1,0 +1,280 @@
+#include "estimator/kernel_time.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "estimator/layer_costs.hpp"
+#include "tests/catch.hpp"
+#include "tests/owned_job.hpp"
+#include "tests/unit/estimator/nodes_of_four.hpp"
+
+namespace {
+
+using namespace ddl;
+
+Model two_convolutions() {
+  return parse_model(R"(format: 1
+model: two-convolutions
+input: {channels: 64, size: 32x32}
+layers:
+  - convolution: {filters: 64, kernel: 3, padding: same, bias: no}
+  - activation: relu
+  - convolution: {filters: 64, kernel: 3, padding: same, bias: no}
+)",
+                     "two.yaml");
+}
+
+/// Kernels at half of the peak and 4/5 of the bandwidth of the sheet: 1 TFLOP/s, 4 in half precision, 100 GB/s.
+Machine half_as_fast_as_its_sheet() {
+  Machine machine = nodes_of_four();
+  machine.device.peak = {FlopRate(2e12), std::nullopt, FlopRate(8e12), std::nullopt};
+  machine.device.attainable_peak = 0.5;
+  machine.device.memory_bandwidth = Bandwidth(125e9);
+  machine.device.attainable_bandwidth = 0.8;
+  return machine;
+}
+
+Machine with_tile(double tile) {
+  Machine machine = nodes_of_four();
+  machine.device.tile = tile;
+  return machine;
+}
+
+/// Two convolutions took 3 ms a sample, 16 samples at once.
+Coefficients measured() {
+  Coefficients coefficients;
+  coefficients.models.push_back({"two-convolutions", Precision::fp32, 16, Seconds(3e-3), "by hand"});
+  return coefficients;
+}
+
+double iteration(const KernelPrices& kernels, double batch) {
+  double sum = 0;
+  for (const LayerTimes& layer : kernels.serial())
+    sum += (layer.forward + layer.backward).value() * batch + layer.update.value();
+  return sum;
+}
+
+LayerCosts costs_of(const OwnedJob& owned, const Plan& plan, int layer) {
+  const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+  return LayerCostTable(owned.job, plan, kinds).at(layer);
+}
+
+TEST_CASE("a convolution takes its arithmetic at the attainable peak") {
+  const OwnedJob owned(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1);
+  const std::vector<LayerTimes>& serial = owned.kernels.serial();
+  // 2 · 64 filters · 32 · 32 positions · 64 channels · 3 · 3 = 75,497,472 operations a sample at 1e12/s. Traffic would take
+  // less: (2 · 65,536 + 36,864/32 items) · 4 B at 1e11 B/s = 5.3 us.
+  const double pass = 75.497472e-6;
+  CHECK(serial[0].forward.value() == Approx(pass));
+  CHECK(serial[2].forward.value() == Approx(pass));
+  // Backward is the gradient of the weights, and of the input where that is not the model's own.
+  CHECK(serial[0].backward.value() == Approx(pass));
+  CHECK(serial[2].backward.value() == Approx(2 * pass));
+}
+
+TEST_CASE("an activation takes its traffic at the attainable bandwidth") {
+  const OwnedJob owned(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1);
+  // 65,536 items of 4 B at 1e11 B/s are 2.62144 us: one read and one write forward, two and one backward.
+  CHECK(owned.kernels.serial()[1].forward.value() == Approx(2 * 2.62144e-6));
+  CHECK(owned.kernels.serial()[1].backward.value() == Approx(3 * 2.62144e-6));
+  CHECK(owned.kernels.serial()[1].update.value() == 0);
+}
+
+TEST_CASE("weights are read once whatever the batch, so that a matrix product is bound by memory until the batch is large") {
+  const OwnedJob owned(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1);
+  // A product with a matrix of 1000 × 1000: 2e6 operations and 2000 items a sample, 1e6 items once.
+  const Work work{.flops = 2e6, .activation_items = 2000, .weight_items = 1e6, .m = 1, .n = 1000, .k = 1000};
+  // (2000 + 1e6) · 4 B / 1e11 = 40.08 us, against 2e6/1e12 = 2 us
+  CHECK(owned.kernels.kernel_time(work, 1).value() == Approx(40.08e-6));
+  // 100 · 2e6/1e12 = 200 us, against (2e5 + 1e6) · 4 B / 1e11 = 48 us
+  CHECK(owned.kernels.kernel_time(work, 100).value() == Approx(200e-6));
+}
+
+TEST_CASE("matrix products run at the peak of their precision, everything else at that of fp32, and items are as wide") {
+  const OwnedJob half(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1, std::nullopt, Precision::fp16);
+  const Work product{.flops = 4e6, .m = 10, .n = 10, .k = 10};
+  CHECK(half.kernels.kernel_time(product, 1).value() == Approx(1e-6));  // 4e6 / 4e12
+  const Work elements{.flops = 4e6};
+  CHECK(half.kernels.kernel_time(elements, 1).value() == Approx(4e-6));  // 4e6 / 1e12
+  const Work traffic{.activation_items = 1e6};
+  CHECK(half.kernels.kernel_time(traffic, 1).value() == Approx(20e-6));  // 1e6 · 2 B / 1e11
+  // tf32 is not on the sheet: fp32's peak, and four bytes.
+  const OwnedJob tf32(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1, std::nullopt, Precision::tf32);
+  CHECK(tf32.kernels.kernel_time(product, 1).value() == Approx(4e-6));
+  CHECK(tf32.kernels.kernel_time(traffic, 1).value() == Approx(40e-6));
+}
+
+TEST_CASE("the sides of a product's output are rounded up to the tile, its sum is not") {
+  const OwnedJob owned(two_convolutions(), with_tile(16), Assumptions{}, 1);
+  const auto time = [&](double m, double n, double k, Work::Batched batched) {
+    return owned.kernels.kernel_time({.flops = 1e6, .m = m, .n = n, .k = k, .batched = batched}, 2).value();
+  };
+  // Two samples of 1e6 operations: 2 us, were nothing rounded.
+  // m = 2 · 10 = 20 → 32, n = 20 → 32: 2 us · 1.6 · 1.6
+  CHECK(time(10, 20, 5, Work::Batched::m) == Approx(5.12e-6));
+  // m = 10 → 16, n = 2 · 20 = 40 → 48: 2 us · 1.6 · 1.2
+  CHECK(time(10, 20, 5, Work::Batched::n) == Approx(3.84e-6));
+  // m = 10 → 16, n = 20 → 32: 2 us · 1.6 · 1.6, whether the samples lengthen the sum or are products of their own
+  CHECK(time(10, 20, 5, Work::Batched::k) == Approx(5.12e-6));
+  CHECK(time(10, 20, 5, Work::Batched::count) == Approx(5.12e-6));
+  CHECK(time(10, 20, 500, Work::Batched::k) == Approx(5.12e-6));
+  // m = 2 · 8 and n = 48 are tiles.
+  CHECK(time(8, 48, 5, Work::Batched::m) == Approx(2e-6));
+}
+
+TEST_CASE("a tile of one rounds nothing, not even fractions") {
+  const OwnedJob owned(two_convolutions(), with_tile(1), Assumptions{}, 1);
+  CHECK(owned.kernels.kernel_time({.flops = 1e6, .m = 2.5, .n = 0.5, .k = 1}, 1).value() == Approx(1e-6));
+}
+
+TEST_CASE("a measured total is spread over the layers and adds up to itself") {
+  const OwnedJob owned(two_convolutions(), nodes_of_four(), Assumptions{}, 1, std::nullopt, Precision::fp32,
+                       Optimizer::momentum, measured());
+  CHECK(owned.kernels.origin() == PriceOrigin::measured_total);
+  CHECK(owned.kernels.reference_batch() == 16);
+  CHECK(iteration(owned.kernels, 16) == Approx(16 * 3e-3));
+  // Each layer by its roofline time: (75.497 + 75.497) : (5.243 + 7.864) : (75.497 + 151)
+  const std::vector<LayerTimes>& serial = owned.kernels.serial();
+  const double relu = (serial[1].forward + serial[1].backward).value();
+  CHECK((serial[0].forward + serial[0].backward).value() / relu == Approx(2 * 75.497472 / (5 * 2.62144)));
+  CHECK((serial[2].forward + serial[2].backward).value() / relu == Approx(3 * 75.497472 / (5 * 2.62144)));
+  // Kernels of any shape are scaled alike.
+  const OwnedJob sheet(two_convolutions(), nodes_of_four(), Assumptions{}, 1);
+  const Work work{.flops = 1e9};
+  CHECK(owned.kernels.kernel_time(work, 3).value() ==
+        Approx(owned.kernels.scale() * sheet.kernels.kernel_time(work, 3).value()));
+  CHECK(owned.kernels.scale() > 1);
+}
+
+TEST_CASE("a measured total is that of kernels in tiles") {
+  // 64 filters in tiles of 128 take twice their time; a sum that forgot that would come out too long.
+  const OwnedJob owned(two_convolutions(), with_tile(128), Assumptions{}, 1, std::nullopt, Precision::fp32,
+                       Optimizer::momentum, measured());
+  CHECK(iteration(owned.kernels, 16) == Approx(16 * 3e-3));
+}
+
+TEST_CASE("a measured total holds the update of momentum, another optimizer's is scaled from it") {
+  const auto update = [](Optimizer optimizer) {
+    const OwnedJob owned(two_convolutions(), nodes_of_four(), Assumptions{}, 1, std::nullopt, Precision::fp32, optimizer,
+                         measured());
+    return owned.kernels.serial()[0].update.value();
+  };
+  CHECK(update(Optimizer::sgd) == Approx(update(Optimizer::momentum) * 12 / 20));
+  CHECK(update(Optimizer::adam) == Approx(update(Optimizer::momentum) * 28 / 20));
+  const OwnedJob adam(two_convolutions(), nodes_of_four(), Assumptions{}, 1, std::nullopt, Precision::fp32, Optimizer::adam,
+                      measured());
+  CHECK(iteration(adam.kernels, 16) > 16 * 3e-3);
+}
+
+TEST_CASE("a measurement counts for its own model and precision alone") {
+  const Coefficients coefficients = measured();
+  const OwnedJob half(two_convolutions(), nodes_of_four(), Assumptions{}, 1, std::nullopt, Precision::fp16,
+                      Optimizer::momentum, coefficients);
+  CHECK(half.kernels.origin() == PriceOrigin::roofline);
+  CHECK(half.kernels.scale() == 1);
+  CHECK_FALSE(measured_scale(half.facts, half.machine.device, coefficients, Precision::fp16).has_value());
+
+  Model other = two_convolutions();
+  other.name = "other";
+  const OwnedJob renamed(std::move(other), nodes_of_four(), Assumptions{}, 1, std::nullopt, Precision::fp32,
+                         Optimizer::momentum, coefficients);
+  CHECK(renamed.kernels.origin() == PriceOrigin::roofline);
+  CHECK_FALSE(measured_scale(renamed.facts, renamed.machine.device, coefficients, Precision::fp32).has_value());
+}
+
+TEST_CASE("the scale of other models is for those that were never measured") {
+  const OwnedJob owned(two_convolutions(), nodes_of_four(), Assumptions{}, 1);
+  const Device& device = owned.machine.device;
+  const KernelPrices sheet(owned.facts, device, {}, Precision::fp32, Optimizer::momentum, std::nullopt);
+  const KernelPrices scaled(owned.facts, device, {}, Precision::fp32, Optimizer::momentum, 1.5);
+  CHECK(scaled.origin() == PriceOrigin::device_scale);
+  CHECK(iteration(scaled, 7) == Approx(1.5 * iteration(sheet, 7)));
+  CHECK(scaled.update_time(1e6).value() == Approx(1.5 * sheet.update_time(1e6).value()));
+
+  const KernelPrices own(owned.facts, device, measured(), Precision::fp32, Optimizer::momentum, 1.5);
+  CHECK(own.origin() == PriceOrigin::measured_total);
+  CHECK(iteration(own, 16) == Approx(16 * 3e-3));
+  CHECK(measured_scale(owned.facts, device, measured(), Precision::fp32).value() == Approx(own.scale()));
+}
+
+TEST_CASE("an update moves weight, gradient and slots") {
+  // Reads of weight and gradient, a write of the weight: 3 words of 4 B; a read and a write more for each slot.
+  CHECK(update_bytes_per_parameter(Optimizer::sgd, Precision::fp32) == 12);
+  CHECK(update_bytes_per_parameter(Optimizer::momentum, Precision::fp32) == 20);
+  CHECK(update_bytes_per_parameter(Optimizer::adam, Precision::fp32) == 28);
+  CHECK(update_bytes_per_parameter(Optimizer::adam, Precision::tf32) == 28);
+  // Mixed precision: 4 B of master read and written, 2 B of gradient read, 2 B of weight written; slots are fp32 as well.
+  CHECK(update_bytes_per_parameter(Optimizer::sgd, Precision::fp16) == 4 + 4 + 2 + 2);
+  CHECK(update_bytes_per_parameter(Optimizer::momentum, Precision::bf16) == 4 + 4 + 2 + 2 + 8);
+  CHECK(update_bytes_per_parameter(Optimizer::adam, Precision::fp16) == 4 + 4 + 2 + 2 + 16);
+}
+
+TEST_CASE("an update takes its traffic at the attainable bandwidth") {
+  const OwnedJob owned(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1);
+  // Momentum: 36,864 weights · 20 B / 1e11
+  CHECK(owned.kernels.serial()[0].update.value() == Approx(7.3728e-6));
+  CHECK(owned.kernels.update_time(36864).value() == Approx(7.3728e-6));
+}
+
+TEST_CASE("filters split where nothing was measured save nothing once they are thinner than a tile") {
+  const OwnedJob owned(two_convolutions(), with_tile(64), Assumptions{}, 1);
+  Plan serial;
+  serial.global_batch = 8;
+  Plan split = serial;
+  split.filter = 4;
+  // 16 of 64 filters are a quarter of the work, rounded up to four times theirs.
+  CHECK(costs_of(owned, split, 2).forward.value() == Approx(costs_of(owned, serial, 2).forward.value()));
+  // Backward: the gradient of the weights is 16 → 64 by 576, as large as before; that of the input sums over the filters:
+  // 8,192 by 64, a quarter. A half of the pass stays, an eighth of it is what is left of the other half.
+  CHECK(costs_of(owned, split, 2).backward.value() == Approx(costs_of(owned, serial, 2).backward.value() * (0.5 + 0.125)));
+  // With tiles that fit, all of it divides.
+  const OwnedJob finer(two_convolutions(), with_tile(16), Assumptions{}, 1);
+  CHECK(costs_of(finer, split, 2).forward.value() == Approx(costs_of(finer, serial, 2).forward.value() / 4));
+}
+
+TEST_CASE("a measured share of a split layer's time does not divide") {
+  Coefficients coefficients;
+  coefficients.filter_undivided = 0.3;
+  coefficients.channel_undivided = 0.6;
+  const OwnedJob owned(two_convolutions(), with_tile(64), Assumptions{}, 1, std::nullopt, Precision::fp32,
+                       Optimizer::momentum, coefficients);
+  Plan serial;
+  serial.global_batch = 8;
+  const LayerCosts whole = costs_of(owned, serial, 2);
+  const auto expect = [&](int filter, int channel, double factor) {
+    Plan plan = serial;
+    plan.filter = filter;
+    plan.channel = channel;
+    const LayerCosts split = costs_of(owned, plan, 2);
+    CHECK(split.forward.value() == Approx(whole.forward.value() * factor));
+    CHECK(split.backward.value() == Approx(whole.backward.value() * factor));
+    // Parameters divide, and with them their update.
+    CHECK(split.update.value() == Approx(whole.update.value() / (filter * channel)));
+  };
+  expect(4, 1, 0.3 + 0.7 / 4);
+  expect(64, 1, 0.3 + 0.7 / 64);
+  expect(1, 4, 0.6 + 0.4 / 4);
+  expect(2, 4, (0.3 + 0.7 / 2) * (0.6 + 0.4 / 4));
+  // What has no filters is left alone: the activation is computed whole.
+  Plan plan = serial;
+  plan.filter = 4;
+  CHECK(costs_of(owned, plan, 1).forward == costs_of(owned, serial, 1).forward);
+}
+
+TEST_CASE("layers whose times are given scale with the share of the work") {
+  const std::vector<LayerTimes> times{
+      {Seconds(1), Seconds(2), Seconds(3)}, {Seconds(4), Seconds(5), Seconds(6)}, {Seconds(7), Seconds(8), Seconds(9)}};
+  const OwnedJob owned(two_convolutions(), with_tile(64), Assumptions{}, 1, times);
+  CHECK(owned.kernels.origin() == PriceOrigin::given);
+  Plan plan;
+  plan.data = 2;
+  plan.filter = 4;
+  plan.global_batch = 10;
+  const LayerCosts costs = costs_of(owned, plan, 2);
+  CHECK(costs.forward.value() == Approx(7.0 * 5 / 4));
+  CHECK(costs.backward.value() == Approx(8.0 * 5 / 4));
+  CHECK(costs.update.value() == Approx(9.0 / 4));
+}
+
+}  // namespace

@@ -1,0 +1,274 @@
+#include "estimator/memory.hpp"
+
+#include <string>
+#include <vector>
+
+#include "estimator/pipeline.hpp"
+#include "tests/catch.hpp"
+#include "tests/owned_job.hpp"
+#include "tests/unit/estimator/nodes_of_four.hpp"
+
+namespace {
+
+using namespace ddl;
+
+/// Memory of one stage of a plan whose layers are [first, last).
+MemoryBreakdown memory_of(const OwnedJob& owned, const Plan& plan, int stage, int first, int last) {
+  const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+  const LayerCostTable table(owned.job, plan, kinds);
+  return stage_memory(owned.job, plan, table, stage, first, last);
+}
+
+MemoryBreakdown whole_memory(const OwnedJob& owned, const Plan& plan) {
+  return memory_of(owned, plan, 0, 0, static_cast<int>(owned.model.layers.size()));
+}
+
+LayerCostTable::Checkpoints checkpoints_of(const OwnedJob& owned, const Plan& plan, int first, int last) {
+  const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+  return LayerCostTable(owned.job, plan, kinds).checkpoints(first, last);
+}
+
+double per_parameter(Optimizer optimizer, Precision precision) {
+  const ParameterBytes bytes = parameter_bytes(optimizer, precision);
+  return bytes.weight + bytes.gradient + bytes.optimizer;
+}
+
+Plan plan_with(Optimizer optimizer, Precision precision) {
+  Plan plan;
+  plan.optimizer = optimizer;
+  plan.precision = precision;
+  return plan;
+}
+
+Model chain_of_four() {
+  return parse_model(R"(format: 1
+model: chain
+input: {features: 100}
+layers:
+  - fully_connected: {features: 100, bias: no}
+  - fully_connected: {features: 100, bias: no}
+  - fully_connected: {features: 100, bias: no}
+  - fully_connected: {features: 100, bias: no}
+)",
+                     "chain.yaml");
+}
+
+TEST_CASE("what crosses a cut is kept by the stage that reads it, not by the one that sends it") {
+  // Each layer keeps its input, 100 items of 4 bytes of the one sample of a micro-batch: the first the batch, the second
+  // what it receives. The first keeps nothing of its output.
+  const OwnedJob owned(chain_of_four(), nodes_of_four(), Assumptions{}, 1000);
+  Plan plan;
+  plan.layer = 2;
+  plan.global_batch = 4;
+  plan.micro_batches = 4;
+  const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+  const LayerCostTable table(owned.job, plan, kinds);
+  CHECK(table.kept(0, 1).value() == 400);
+  CHECK(table.kept(1, 2).value() == 400);
+  CHECK(table.kept(1, 4).value() == 1200);
+  CHECK(table.kept(0, 4).value() == 1600);
+}
+
+TEST_CASE("what a layer keeps of its own output it keeps though another stage reads it") {
+  const Model model = parse_model(R"(format: 1
+model: chain
+input: {features: 100}
+layers:
+  - fully_connected: {features: 100, bias: no}
+  - activation: relu
+  - fully_connected: {features: 100, bias: no}
+)",
+                                  "chain.yaml");
+  const OwnedJob owned(model, nodes_of_four(), Assumptions{}, 1000);
+  Plan plan;
+  plan.layer = 2;
+  const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+  const LayerCostTable table(owned.job, plan, kinds);
+  // The batch and the activation's output; the second stage has a copy of the latter.
+  CHECK(table.kept(0, 2).value() == 800);
+  CHECK(table.kept(2, 3).value() == 400);
+}
+
+TEST_CASE("fp32 keeps four bytes for each weight, gradient and slot") {
+  CHECK(per_parameter(Optimizer::sgd, Precision::fp32) == 4 + 4);
+  CHECK(per_parameter(Optimizer::momentum, Precision::fp32) == 4 + 4 + 4);
+  CHECK(per_parameter(Optimizer::adam, Precision::fp32) == 4 + 4 + 8);
+  CHECK(per_parameter(Optimizer::adam, Precision::tf32) == 4 + 4 + 8);
+}
+
+TEST_CASE("mixed precision keeps two bytes for weight and gradient, and a master copy beside the slots") {
+  // 16 with Adam: 2 + 2 + 4 + 4 + 4 [Rajbhandari et al., SC'20, section 3.1].
+  CHECK(per_parameter(Optimizer::adam, Precision::fp16) == 16);
+  CHECK(per_parameter(Optimizer::adam, Precision::bf16) == 16);
+  CHECK(per_parameter(Optimizer::momentum, Precision::fp16) == 12);
+  CHECK(per_parameter(Optimizer::sgd, Precision::fp16) == 8);
+  const ParameterBytes adam = parameter_bytes(Optimizer::adam, Precision::fp16);
+  CHECK(adam.weight == 2);
+  CHECK(adam.gradient == 2);
+  CHECK(adam.optimizer == 12);
+}
+
+TEST_CASE("ZeRO divides the optimizer's state, then gradients, then weights among the replicas") {
+  // 1000 parameters of 2 + 2 + 12 bytes, eight replicas.
+  Plan plan = plan_with(Optimizer::adam, Precision::fp16);
+  plan.data = 8;
+  const auto total = [&](int stage) {
+    plan.zero_stage = stage;
+    return parameter_memory(1000, plan).total().value();
+  };
+  CHECK(total(0) == 16000);
+  CHECK(total(1) == 4000 + 12000 / 8);
+  CHECK(total(2) == 2000 + 14000 / 8);
+  CHECK(total(3) == 16000 / 8);
+}
+
+TEST_CASE("tiles hold the same parameters as replicas do, slices of filters, channels and stages do not") {
+  Plan plan = plan_with(Optimizer::adam, Precision::fp16);
+  plan.zero_stage = 3;
+  plan.data = 2;
+  plan.spatial = {2, 2, 1};
+  CHECK(parameter_memory(1000, plan).total().value() == 16000 / 8);
+  plan.filter = 5;
+  plan.channel = 3;
+  plan.tensor = 7;
+  plan.layer = 11;
+  CHECK(parameter_memory(1000, plan).total().value() == 16000 / 8);
+}
+
+TEST_CASE("a rank holds the parameters of its own slice and of its own stage") {
+  const OwnedJob owned(chain_of_four(), nodes_of_four(), Assumptions{}, 1000);
+  Plan plan = plan_with(Optimizer::momentum, Precision::fp32);
+  // 10,000 weights a layer of 4 + 4 + 4 bytes
+  CHECK(whole_memory(owned, plan).weights.value() == 160000);
+  CHECK(whole_memory(owned, plan).gradients.value() == 160000);
+  CHECK(whole_memory(owned, plan).optimizer.value() == 160000);
+  plan.filter = 4;
+  CHECK(whole_memory(owned, plan).weights.value() == Approx(40000));
+  plan.filter = 1;
+  plan.layer = 4;
+  CHECK(memory_of(owned, plan, 1, 1, 2).weights.value() == Approx(40000));
+}
+
+TEST_CASE("the first of four stages holds four micro-batches under 1F1B and all of them under GPipe") {
+  const OwnedJob owned(chain_of_four(), nodes_of_four(), Assumptions{}, 1000);
+  Plan plan;
+  plan.layer = 4;
+  plan.global_batch = 24;
+  plan.micro_batches = 8;
+  const auto activations = [&](Schedule schedule, std::int64_t micro_batches, int stage) {
+    plan.schedule = schedule;
+    plan.micro_batches = micro_batches;
+    plan.global_batch = 3 * micro_batches;
+    return memory_of(owned, plan, stage, stage, stage + 1).activations.value();
+  };
+  // What one layer's backward reads of forward: 3 samples · 100 items · 4 B.
+  const double kept = 1200;
+  CHECK(activations(Schedule::gpipe, 8, 1) - activations(Schedule::gpipe, 1, 1) == Approx(7 * kept));
+  // 1F1B: four micro-batches in the first stage, three in the second, two in the third, however many there are.
+  for (const int stage : {0, 1, 2}) {
+    INFO("stage " << stage);
+    CHECK(activations(Schedule::one_forward_one_backward, 8, stage) ==
+          Approx(activations(Schedule::gpipe, 4 - stage, stage)));
+    CHECK(activations(Schedule::one_forward_one_backward, 100, stage) ==
+          Approx(activations(Schedule::gpipe, 4 - stage, stage)));
+  }
+  // Fewer micro-batches than stages are all there is.
+  CHECK(activations(Schedule::one_forward_one_backward, 2, 0) == Approx(activations(Schedule::gpipe, 2, 0)));
+}
+
+TEST_CASE("backward of the last layer needs all that was kept, the gradient it reads and the one it writes") {
+  const OwnedJob owned(chain_of_four(), nodes_of_four(), Assumptions{}, 1000);
+  Plan plan;
+  plan.global_batch = 24;
+  // The inputs of four layers and two gradients, 24 samples · 100 items · 4 B each.
+  CHECK(whole_memory(owned, plan).activations.value() == Approx(6 * 9600));
+  plan.precision = Precision::fp16;
+  CHECK(whole_memory(owned, plan).activations.value() == Approx(6 * 4800));
+}
+
+TEST_CASE("without a pipeline one micro-batch is held at a time") {
+  const OwnedJob owned(chain_of_four(), nodes_of_four(), Assumptions{}, 1000);
+  Plan plan;
+  plan.global_batch = 24;
+  const double all_at_once = whole_memory(owned, plan).activations.value();
+  plan.micro_batches = 8;
+  CHECK(whole_memory(owned, plan).activations.value() == Approx(all_at_once / 8));
+}
+
+/// Three blocks of two layers and an activation each: 50 items in, 200 between.
+Model three_blocks() {
+  return parse_model(R"(format: 1
+model: blocks
+input: {features: 50}
+blocks:
+  wide:
+    checkpoint: yes
+    layers:
+      - fully_connected: {features: 200, bias: no}
+      - activation: relu
+      - fully_connected: {features: 50, bias: no}
+layers:
+  - block: wide
+  - block: wide
+  - block: wide
+)",
+                     "blocks.yaml");
+}
+
+TEST_CASE("full recomputation keeps the inputs of blocks, and one block while it is computed again") {
+  const OwnedJob owned(three_blocks(), nodes_of_four(), Assumptions{}, 1000);
+  Plan plan;
+  plan.global_batch = 10;
+  plan.recompute = Recompute::full;
+  const LayerCostTable::Checkpoints kept = checkpoints_of(owned, plan, 0, 9);
+  // 50 items of each block's input, 10 samples of 4 B
+  CHECK(kept.inputs.value() == Approx(3 * 50 * 40));
+  // A block keeps the output of its activation, which the second layer reads as well, and its own, which the next block
+  // reads.
+  CHECK(kept.largest_block.value() >= 250 * 40);
+  CHECK(whole_memory(owned, plan).activations.value() == Approx((kept.inputs + kept.largest_block).value()));
+  // Two blocks more are two inputs more, where keeping everything takes two blocks more.
+  const double one = memory_of(owned, plan, 0, 6, 9).activations.value();
+  CHECK(whole_memory(owned, plan).activations.value() < 3 * one);
+  plan.recompute = Recompute::none;
+  const double all = whole_memory(owned, plan).activations.value();
+  CHECK(all > (kept.inputs + kept.largest_block).value());
+}
+
+TEST_CASE("with full recomputation each micro-batch in flight holds the inputs of the blocks alone") {
+  const OwnedJob owned(three_blocks(), nodes_of_four(), Assumptions{}, 1000);
+  Plan plan;
+  plan.layer = 3;
+  plan.schedule = Schedule::gpipe;
+  plan.recompute = Recompute::full;
+  const auto second_stage = [&](std::int64_t micro_batches) {
+    plan.micro_batches = micro_batches;
+    plan.global_batch = 10 * micro_batches;
+    return memory_of(owned, plan, 1, 3, 6).activations.value();
+  };
+  // The second block's input, 50 items, 10 samples of 4 B
+  CHECK(second_stage(9) - second_stage(4) == Approx(5 * 50 * 40));
+}
+
+TEST_CASE("with memory reuse given, memory is 2γδ(B(|x|+|y|)+|w|) whatever optimizer and schedule") {
+  Assumptions assumptions;
+  assumptions.memory_reuse = 0.5;
+  const OwnedJob owned(parse_model("format: 1\nmodel: m\ninput: {features: 3}\nlayers:\n  - fully_connected: {features: 5, "
+                                   "bias: no}\n",
+                                   "m.yaml"),
+                       nodes_of_four(), assumptions, 1000);
+  Plan plan = plan_with(Optimizer::adam, Precision::fp16);
+  plan.global_batch = 7;
+  // 2 · 0.5 · 2 B · (7 · (3 + 5) + 15)
+  const MemoryBreakdown memory = whole_memory(owned, plan);
+  CHECK(memory.total().value() == Approx(142.0));
+  CHECK(memory.weights.value() == Approx(15.0));
+  CHECK(memory.gradients.value() == Approx(15.0));
+  CHECK(memory.activations.value() == Approx(112.0));
+  CHECK(memory.optimizer.value() == 0);
+  plan.recompute = Recompute::full;
+  plan.micro_batches = 7;
+  CHECK(whole_memory(owned, plan).total().value() == Approx(142.0));
+}
+
+}  // namespace

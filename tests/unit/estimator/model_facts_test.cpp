@@ -1,0 +1,316 @@
+#include "estimator/model_facts.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/catch.hpp"
+
+namespace {
+
+using namespace ddl;
+
+/// 8 channels over 6 × 6 throughout: 288 items; the input has 108.
+Model residual() {
+  return parse_model(R"(format: 1
+model: residual
+input: {channels: 3, size: 6x6}
+layers:
+  - convolution: {filters: 8, kernel: 3, padding: same, bias: no}
+    name: stem
+  - residual:
+      - convolution: {filters: 8, kernel: 3, padding: same, bias: no}
+        name: first
+      - activation: relu
+        name: relu
+      - convolution: {filters: 8, kernel: 3, padding: same, bias: no}
+        name: second
+    name: sum
+  - pool: {kind: average, global: yes}
+    name: pool
+  - flatten:
+    name: flat
+  - fully_connected: {features: 10, bias: no}
+    name: classes
+  - loss: cross_entropy
+    name: loss
+)",
+                     "residual.yaml");
+}
+
+/// Hidden 24, 6 heads, 8 tokens, a vocabulary of 100.
+Model transformer() {
+  return parse_model(R"(format: 1
+model: transformer
+family: gpt
+parameters: {layers: 1, hidden: 24, heads: 6, vocabulary: 100, tokens: 8}
+)",
+                     "transformer.yaml");
+}
+
+std::size_t find(const Model& model, const std::string& name) {
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    const std::string& full = model.layers[i].name;
+    if (full == name || (full.size() > name.size() && full.ends_with("." + name))) return i;
+  }
+  FAIL("no layer " << name);
+  return 0;
+}
+
+/// Names of the layers with a property, in order.
+std::vector<std::string> names_where(const Model& model, const std::vector<bool>& property) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    if (property[i]) names.push_back(model.layers[i].name);
+  }
+  return names;
+}
+
+std::string name_of(const Model& model, int layer) { return model.layers.at(static_cast<std::size_t>(layer)).name; }
+
+using Names = std::vector<std::string>;
+
+TEST_CASE("an output is kept where its own backward or a reader's needs it") {
+  const Model model = residual();
+  const ModelFacts facts = facts_of(model);
+  // Read by convolutions, pooling and a matrix: stem (by first), relu (by second, and its own), the sum (by pool), flat (by
+  // classes). The loss keeps a softmax of its own, sums and views keep nothing.
+  Names kept = names_where(model, facts.output_kept);
+  CHECK(kept.size() == 4);
+  for (const std::string name : {"stem", "relu", "flat"}) {
+    INFO(name);
+    CHECK(facts.output_kept[find(model, name)]);
+  }
+  CHECK(facts.output_kept[find(model, "pool") - 1]);  // the sum
+  for (const std::string name : {"first", "second", "pool", "classes", "loss"}) {
+    INFO(name);
+    CHECK_FALSE(facts.output_kept[find(model, name)]);
+  }
+}
+
+TEST_CASE("an activation keeps what its derivative is known from: relu its output, gelu its input") {
+  for (const std::string kind : {"relu", "gelu"}) {
+    INFO(kind);
+    const Model model = parse_model("format: 1\nmodel: m\ninput: {features: 5}\nlayers:\n  - fully_connected: 9\n" +
+                                        ("  - activation: " + kind) + "\n  - loss: cross_entropy\n",
+                                    "m.yaml");
+    const ModelFacts facts = facts_of(model);
+    CHECK(facts.output_kept == std::vector<bool>{kind == "gelu", kind == "relu", false});
+  }
+}
+
+TEST_CASE("readers of the model's input compute no gradient of it") {
+  const Model model = residual();
+  const ModelFacts facts = facts_of(model);
+  CHECK_FALSE(facts.needs_input_gradient[find(model, "stem")]);
+  CHECK(std::count(facts.needs_input_gradient.begin(), facts.needs_input_gradient.end(), false) == 1);
+}
+
+TEST_CASE("a residual branch adds what it will be summed with to every cut inside it") {
+  const Model model = residual();
+  const ModelFacts facts = facts_of(model);
+  const std::size_t first = find(model, "first");
+  // input | stem | first relu second sum | pool | flat | classes | loss |
+  const std::vector<double> expected{
+      108,               // the input
+      288,               // stem's output
+      288 + 288,         // first's, and stem's for the sum
+      288 + 288,         // relu's and stem's
+      288 + 288,         // second's and stem's
+      288,               // the sum
+      8,         8, 10,  // pooled, flat, classes
+      0                  // nobody reads the loss
+  };
+  REQUIRE(first == 1);
+  CHECK(facts.live_items == expected);
+}
+
+TEST_CASE("an input read late is live until then") {
+  const Model model = parse_model(R"(format: 1
+model: late
+input: {features: 7}
+layers:
+  - fully_connected: 7
+    name: a
+  - fully_connected: 7
+    name: b
+  - add:
+    from: [b, input]
+  - fully_connected: 2
+)",
+                                  "late.yaml");
+  // before a: input; before b: a and input; before the sum: b and input; before the last: the sum
+  CHECK(facts_of(model).live_items == std::vector<double>{7, 14, 14, 7, 0});
+}
+
+TEST_CASE("layers with weights, and layers whose filters or channels can be split, are listed in order") {
+  const Model model = transformer();
+  const ModelFacts facts = facts_of(model);
+  Names weighted;
+  for (const int layer : facts.weighted) weighted.push_back(name_of(model, layer));
+  Names matrix;
+  for (const int layer : facts.matrix) matrix.push_back(name_of(model, layer));
+  // Positions have a table, but nothing that mixes channels; the tied head has no weights of its own, but its work.
+  CHECK(weighted == Names{"embedding", "positions1", "layer0.qkv", "layer0.projection", "layer0.fc1", "layer0.fc2", "head"});
+  CHECK(matrix == Names{"embedding", "layer0.qkv", "layer0.projection", "layer0.fc1", "layer0.fc2", "head"});
+  CHECK(name_of(model, facts.first_matrix) == "embedding");
+  CHECK(name_of(model, facts.last_matrix) == "head");
+  // 100 · 24 + 8 · 24 of tables; 12h² + 13h of the block; 2h of the last norm.
+  CHECK(facts.parameters == 2400 + 192 + 12 * 24 * 24 + 13 * 24 + 2 * 24);
+}
+
+TEST_CASE("a transformer's block pairs qkv with projection and the two layers of its perceptron") {
+  const Model model = transformer();
+  const ModelFacts facts = facts_of(model);
+  const auto role = [&](const std::string& name) { return facts.tensor_role[find(model, name)]; };
+  const auto units = [&](const std::string& name) { return facts.tensor_units[find(model, name)]; };
+  CHECK(role("embedding") == TensorRole::lookup);
+  CHECK(role("qkv") == TensorRole::column);
+  CHECK(role("attention1") == TensorRole::inside);
+  CHECK(role("projection") == TensorRole::row);
+  CHECK(role("fc1") == TensorRole::column);
+  CHECK(role("gelu1") == TensorRole::inside);
+  CHECK(role("fc2") == TensorRole::row);
+  CHECK(role("head") == TensorRole::head);
+  // What lies between the pairs every rank computes whole.
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    const std::string_view type = model.layers[i].operation->type();
+    if (type == "norm" || type == "dropout" || type == "add" || type == "loss" || type == "position_embedding") {
+      INFO(model.layers[i].name);
+      CHECK(facts.tensor_role[i] == TensorRole::whole);
+      CHECK(facts.tensor_units[i] == 0);
+    }
+  }
+  // Heads stay whole; the perceptron is cut between its 96 features.
+  for (const std::string name : {"qkv", "attention1", "projection"}) CHECK(units(name) == 6);
+  for (const std::string name : {"fc1", "gelu1", "fc2"}) CHECK(units(name) == 96);
+  // One Allreduce of an input's gradient for each pair, at its column.
+  CHECK(facts.sends_input_gradient[find(model, "qkv")]);
+  CHECK(facts.sends_input_gradient[find(model, "fc1")]);
+}
+
+TEST_CASE("query heads that share keys and values are cut between those") {
+  const Model model = parse_model(R"(format: 1
+model: grouped
+input: {tokens: 8}
+layers:
+  - embedding: {vocabulary: 50, features: 16}
+  - fully_connected: 32
+    name: qkv
+  - attention: {heads: 4, kv_heads: 2}
+    name: attention
+  - fully_connected: 16
+    name: projection
+  - fully_connected: 50
+  - loss: cross_entropy
+)",
+                                  "grouped.yaml");
+  const ModelFacts facts = facts_of(model);
+  for (const std::string name : {"qkv", "attention", "projection"}) CHECK(facts.tensor_units[find(model, name)] == 2);
+}
+
+TEST_CASE("of two columns that read the same tensor one sends the gradient of it") {
+  const Model model = parse_model(R"(format: 1
+model: gated
+input: {tokens: 8}
+layers:
+  - embedding: {vocabulary: 50, features: 16}
+    name: words
+  - fully_connected: 40
+    name: gate
+  - activation: silu
+    name: silu
+  - fully_connected: 40
+    name: up
+    from: words
+  - multiply:
+    name: product
+    from: [silu, up]
+  - fully_connected: 16
+    name: down
+  - fully_connected: 50
+    name: head
+  - loss: cross_entropy
+)",
+                                  "gated.yaml");
+  const ModelFacts facts = facts_of(model);
+  const auto role = [&](const std::string& name) { return facts.tensor_role[find(model, name)]; };
+  CHECK(role("gate") == TensorRole::column);
+  CHECK(role("up") == TensorRole::column);
+  CHECK(role("silu") == TensorRole::inside);
+  CHECK(role("product") == TensorRole::inside);
+  CHECK(role("down") == TensorRole::row);
+  CHECK(facts.sends_input_gradient[find(model, "gate")]);
+  CHECK_FALSE(facts.sends_input_gradient[find(model, "up")]);
+}
+
+TEST_CASE("a tensor that others read cannot stay sharded, and its maker stays alone") {
+  const Model model = parse_model(R"(format: 1
+model: watched
+input: {features: 16}
+layers:
+  - fully_connected: 16
+    name: a
+  - activation: relu
+    name: relu
+  - fully_connected: 16
+    name: b
+  - add:
+    from: [b, relu]
+  - fully_connected: 4
+    name: c
+)",
+                                  "watched.yaml");
+  const ModelFacts facts = facts_of(model);
+  for (const std::string name : {"a", "b", "c"}) {
+    INFO(name);
+    CHECK(facts.tensor_role[find(model, name)] == TensorRole::lone);
+  }
+  CHECK(facts.tensor_role[find(model, "relu")] == TensorRole::whole);
+}
+
+// p ≤ min F and p ≤ min C of [ParaDL, Table III], which hold filter and channel splits of both to 64 devices.
+TEST_CASE("ResNet-50 and VGG16 have 64 filters and 64 channels where they have fewest") {
+  const Model resnet = load_model("resnet50");
+  const ModelFacts facts = facts_of(resnet);
+  CHECK(facts.smallest_filters == 64);
+  CHECK(name_of(resnet, facts.smallest_filters_layer) == "conv1");
+  CHECK(facts.smallest_channels == 64);
+  // The first layer has 3 channels and does not count.
+  CHECK(facts.smallest_channels_layer > facts.first_matrix);
+  CHECK(facts.parameters == 25557032);  // torchvision 0.14.1
+  CHECK(facts.matrix.size() == 54);     // 1 + 3 · (3 + 4 + 6 + 3) + 4 projections + 1
+
+  const Model vgg = load_model("vgg16");
+  const ModelFacts of_vgg = facts_of(vgg);
+  CHECK(of_vgg.smallest_filters == 64);
+  CHECK(name_of(vgg, of_vgg.smallest_filters_layer) == "stage1.conv1");
+  CHECK(of_vgg.smallest_channels == 64);
+  CHECK(name_of(vgg, of_vgg.smallest_channels_layer) == "stage1.conv2");
+  CHECK(of_vgg.parameters == 138357544);  // torchvision 0.14.1
+  CHECK(of_vgg.weighted.size() == 16);
+}
+
+TEST_CASE("the last layer's filters and the first layer's channels do not count unless there is no other") {
+  const auto model = [](const std::string& layers) {
+    return parse_model("format: 1\nmodel: m\ninput: {features: 5}\nlayers:\n" + layers, "m.yaml");
+  };
+  const Model two = model("  - fully_connected: 9\n  - fully_connected: 2\n");
+  const ModelFacts of_two = facts_of(two);
+  CHECK(of_two.smallest_filters == 9);
+  CHECK(of_two.smallest_filters_layer == 0);
+  CHECK(of_two.smallest_channels == 9);
+  CHECK(of_two.smallest_channels_layer == 1);
+  const Model one = model("  - fully_connected: 2\n");
+  const ModelFacts of_one = facts_of(one);
+  CHECK(of_one.smallest_filters == 2);
+  CHECK(of_one.smallest_channels == 5);
+  const Model none = model("  - activation: relu\n");
+  const ModelFacts of_none = facts_of(none);
+  CHECK(of_none.first_matrix == -1);
+  CHECK(of_none.smallest_filters == 0);
+  CHECK(of_none.weighted.empty());
+}
+
+}  // namespace

@@ -1,0 +1,459 @@
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "estimator/strategies/spatial.hpp"
+#include "estimator/strategy.hpp"
+#include "tests/catch.hpp"
+
+namespace {
+
+using namespace ddl;
+
+/// conv1: 4 → 8 channels over 16 × 16, 288 weights and 8 biases. conv2: 8 → 12, 5 × 5, 2,400 weights. fc: 768 → 6, 4,608
+/// weights and 6 biases.
+Model small_network() {
+  return parse_model(R"(format: 1
+model: small
+input: {channels: 4, size: 16x16}
+layers:
+  - convolution: {filters: 8, kernel: 3, padding: same}
+    name: conv1
+  - activation: relu
+    name: relu
+  - convolution: {filters: 12, kernel: 5, padding: same, bias: no}
+    name: conv2
+  - pool: {kind: max, kernel: 2, stride: 2}
+    name: pool
+  - flatten:
+    name: flat
+  - fully_connected: 6
+    name: fc
+  - loss: cross_entropy
+    name: loss
+)",
+                     "small.yaml");
+}
+
+/// Hidden 24, 6 heads, 8 tokens, a vocabulary of 100; the same in every rank's eyes: 24 · 8 = 192 items between layers.
+Model transformer() {
+  return parse_model(R"(format: 1
+model: transformer
+family: gpt
+parameters: {layers: 1, hidden: 24, heads: 6, vocabulary: 100, tokens: 8}
+)",
+                     "transformer.yaml");
+}
+
+std::string axes_text(Family axes) { return axes == 0 ? "nobody" : family_name(axes); }
+
+/// `forward allgather of 2048 among filter`, `backward 2 x point-to-point of 64 among spatial (halo)`
+std::string text_of(const Exchange& exchange) {
+  const auto phase = [&] {
+    switch (exchange.phase) {
+      case Phase::forward:
+        return "forward";
+      case Phase::backward:
+        return "backward";
+      case Phase::gradient:
+        break;
+    }
+    return "gradient";
+  };
+  const auto purpose = [&] {
+    switch (exchange.purpose) {
+      case Purpose::layer:
+        return "";
+      case Purpose::halo:
+        return " (halo)";
+      case Purpose::gradient:
+        return " (gradient)";
+      case Purpose::pipeline:
+        break;
+    }
+    return " (pipeline)";
+  };
+  return fmt::format("{} {}{} of {} among {}{}", phase(),
+                     exchange.messages > 1 ? fmt::format("{} x ", exchange.messages) : "", to_string(exchange.operation),
+                     exchange.items, axes_text(exchange.axes), purpose());
+}
+
+using Texts = std::vector<std::string>;
+
+Texts exchanges_of(const LayerShard& shard) {
+  Texts texts;
+  for (const Exchange& exchange : shard.exchanges) texts.push_back(text_of(exchange));
+  return texts;
+}
+
+/// A model divided by one plan.
+struct Divided {
+  Divided(Model a_model, Plan a_plan, const Assumptions& some_assumptions = {})
+      : model(std::move(a_model)), facts(facts_of(model)), plan(a_plan), assumptions(some_assumptions) {}
+  Divided(const Divided&) = delete;
+  Divided& operator=(const Divided&) = delete;
+
+  [[nodiscard]] LayerShard shard(const std::string& name) const {
+    ShardContext context{facts, plan, assumptions, 0, spatial_end(facts, plan, {})};
+    while (model.layers.at(context.index()).name != name) ++context.layer;
+    LayerShard shard;
+    shard_layer(context, shard);
+    return shard;
+  }
+
+  Model model;
+  ModelFacts facts;
+  Plan plan;
+  Assumptions assumptions;
+};
+
+Plan plan_of(int Plan::*axis, int degree, std::int64_t batch = 8) {
+  Plan plan;
+  plan.*axis = degree;
+  plan.global_batch = batch;
+  return plan;
+}
+
+Plan spatial_plan(const std::array<int, 3>& split) {
+  Plan plan;
+  plan.spatial = split;
+  return plan;
+}
+
+TEST_CASE("a serial layer is the whole layer, and exchanges nothing") {
+  const Divided divided(small_network(), plan_of(&Plan::data, 1));
+  const LayerShard conv = divided.shard("conv1");
+  CHECK(to_string(conv.inputs.front()) == "4×16×16");
+  CHECK(to_string(conv.output) == "8×16×16");
+  CHECK(conv.kept_input == conv.inputs.front());
+  CHECK(conv.kept_output == conv.output);
+  CHECK(conv.weights == 288);
+  CHECK(conv.biases == 8);
+  CHECK(conv.samples == 8);
+  CHECK(conv.share == 1);
+  CHECK(conv.exchanges.empty());
+}
+
+TEST_CASE("data: whole layers, a share of the batch, and gradients summed over all replicas") {
+  const Divided divided(small_network(), plan_of(&Plan::data, 4));
+  const LayerShard conv = divided.shard("conv1");
+  CHECK(to_string(conv.inputs.front()) == "4×16×16");
+  CHECK(conv.samples == 2);
+  CHECK(exchanges_of(conv) == Texts{"gradient allreduce of 296 among data+spatial (gradient)"});
+  CHECK(exchanges_of(divided.shard("conv2")) == Texts{"gradient allreduce of 2400 among data+spatial (gradient)"});
+  CHECK(divided.shard("relu").exchanges.empty());
+}
+
+TEST_CASE("a batch that does not divide gives the largest share to the rank that counts") {
+  CHECK(Divided(small_network(), plan_of(&Plan::data, 3)).shard("conv1").samples == 3);  // 3 + 3 + 2
+  Plan plan = plan_of(&Plan::data, 2, 9);
+  plan.micro_batches = 2;
+  CHECK(Divided(small_network(), plan).shard("conv1").samples == 3);  // 3 + 2 + 2 + 2
+}
+
+TEST_CASE("spatial: tiles, halos of half a window, and whole weights") {
+  const Divided divided(small_network(), spatial_plan({2, 2, 1}));
+  const LayerShard conv1 = divided.shard("conv1");
+  CHECK(to_string(conv1.inputs.front()) == "4×8×8");
+  CHECK(to_string(conv1.output) == "8×8×8");
+  CHECK(to_string(conv1.kept_output) == "8×8×8");
+  CHECK(conv1.weights == 288);
+  CHECK(conv1.share == 0.25);
+  // 3 × 3 looks one row and one column further: 4 · 8 items each, to both sides. No gradient of the model's input.
+  CHECK(exchanges_of(conv1) == Texts{"forward 2 x point-to-point of 64 among spatial (halo)",
+                                     "gradient allreduce of 296 among data+spatial (gradient)"});
+  // 5 × 5 looks two further: 2 · (8 · 8) items in each direction of the input, 2 · (12 · 8) of the output's gradient.
+  CHECK(exchanges_of(divided.shard("conv2")) == Texts{"forward 2 x point-to-point of 256 among spatial (halo)",
+                                                      "backward 2 x point-to-point of 384 among spatial (halo)",
+                                                      "gradient allreduce of 2400 among data+spatial (gradient)"});
+  // Windows that do not overlap need nothing of the neighbours.
+  const LayerShard pool = divided.shard("pool");
+  CHECK(to_string(pool.inputs.front()) == "12×8×8");
+  CHECK(to_string(pool.output) == "12×4×4");
+  CHECK(pool.exchanges.empty());
+  CHECK(divided.shard("relu").exchanges.empty());
+}
+
+TEST_CASE("spatial: where positions end the tiles are gathered, and the rest is replicated") {
+  const Divided divided(small_network(), spatial_plan({2, 2, 1}));
+  CHECK(spatial_end(divided.facts, divided.plan, {}) == 4);
+  const LayerShard flat = divided.shard("flat");
+  CHECK(to_string(flat.inputs.front()) == "12×8×8");
+  // 12 · 8 · 8 items of the pooled tensor
+  CHECK(exchanges_of(flat) ==
+        Texts{"forward allgather of 768 among spatial (halo)", "backward reduce-scatter of 768 among spatial (halo)"});
+  const LayerShard fc = divided.shard("fc");
+  CHECK(to_string(fc.inputs.front()) == "768");
+  CHECK(fc.share == 1);
+  CHECK(exchanges_of(fc) == Texts{"gradient allreduce of 4614 among data+spatial (gradient)"});
+}
+
+TEST_CASE("spatial: software may stop splitting earlier") {
+  const Divided divided(small_network(), spatial_plan({2, 2, 1}));
+  Software software;
+  software.spatial_layers = {{"other", 2}, {"small", 1}};
+  CHECK(spatial_end(divided.facts, divided.plan, software) == 1);
+  software.spatial_layers = {{"small", 2}};
+  CHECK(spatial_end(divided.facts, divided.plan, software) == 3);
+  CHECK(spatial_end(divided.facts, Plan{}, software) == 0);
+}
+
+TEST_CASE("spatial: an extent that does not divide counts with its longest tile") {
+  const Divided divided(small_network(), spatial_plan({3, 1, 1}));
+  // 16 rows are 6 + 6 + 4.
+  const LayerShard conv2 = divided.shard("conv2");
+  CHECK(to_string(conv2.inputs.front()) == "8×6×16");
+  // Two rows of 16: the tiles lie one above the other.
+  CHECK(exchanges_of(conv2)[0] == "forward 2 x point-to-point of 256 among spatial (halo)");
+}
+
+TEST_CASE("spatial: halos of a window that moves in steps") {
+  const auto halos = [](const std::string& attributes) {
+    const Model model =
+        parse_model("format: 1\nmodel: m\ninput: {channels: 1, size: 64x64}\nlayers:\n" +
+                        std::string("  - convolution: {filters: 1, kernel: 1}\n  - convolution: {filters: 1, ") +
+                        attributes + ", padding: same}\n    name: conv\n",
+                    "m.yaml");
+    const LayerShard shard = Divided(model, spatial_plan({2, 1, 1})).shard("conv");
+    return std::pair(shard.exchanges.at(0).items, shard.exchanges.at(1).items);
+  };
+  // Half of what the window overlaps, (K-s)/2 rows of 64, rounded up; backward as many rows of the output, whose width is
+  // 64/s, as those come from.
+  CHECK(halos("kernel: 3") == std::pair(64.0, 64.0));
+  CHECK(halos("kernel: 3, stride: 2") == std::pair(64.0, 32.0));
+  CHECK(halos("kernel: 7, stride: 2") == std::pair(3 * 64.0, 2 * 32.0));
+  CHECK(halos("kernel: 3, dilation: 2") == std::pair(2 * 64.0, 2 * 64.0));
+}
+
+TEST_CASE("filter: a share of the filters from the whole input, outputs gathered, input gradients summed") {
+  const Divided divided(small_network(), plan_of(&Plan::filter, 4));
+  const LayerShard conv1 = divided.shard("conv1");
+  CHECK(to_string(conv1.inputs.front()) == "4×16×16");
+  CHECK(to_string(conv1.output) == "2×16×16");
+  CHECK(to_string(conv1.kept_output) == "8×16×16");
+  CHECK(conv1.weights == 72);
+  CHECK(conv1.biases == 2);
+  CHECK(conv1.samples == 8);
+  CHECK(conv1.share == 0.25);
+  CHECK(conv1.filter_parts == 4);
+  CHECK(exchanges_of(conv1) == Texts{"forward allgather of 2048 among filter"});
+  const LayerShard conv2 = divided.shard("conv2");
+  CHECK(to_string(conv2.output) == "3×16×16");
+  CHECK(conv2.weights == 600);
+  CHECK(exchanges_of(conv2) == Texts{"forward allgather of 3072 among filter", "backward allreduce of 2048 among filter"});
+  // Everything without filters is computed whole by everybody.
+  const LayerShard relu = divided.shard("relu");
+  CHECK(to_string(relu.output) == "8×16×16");
+  CHECK(relu.share == 1);
+  CHECK(relu.exchanges.empty());
+}
+
+TEST_CASE("filter: filters that do not divide count with the largest part, too few are not split") {
+  // 6 filters for 4 ranks: 2 + 2 + 1 + 1.
+  const LayerShard fc = Divided(small_network(), plan_of(&Plan::filter, 4)).shard("fc");
+  CHECK(to_string(fc.output) == "2");
+  CHECK(fc.weights == Approx(2 * 768));
+  CHECK(fc.biases == Approx(2));
+  CHECK(exchanges_of(fc) == Texts{"forward allgather of 6 among filter", "backward allreduce of 768 among filter"});
+  // Eight ranks: all compute it whole.
+  const LayerShard whole = Divided(small_network(), plan_of(&Plan::filter, 8)).shard("fc");
+  CHECK(to_string(whole.output) == "6");
+  CHECK(whole.weights == 4608);
+  CHECK(whole.share == 1);
+  CHECK(whole.exchanges.empty());
+}
+
+TEST_CASE("channel: a share of the input's channels, outputs summed, input gradients gathered") {
+  const Divided divided(small_network(), plan_of(&Plan::channel, 4));
+  const LayerShard conv2 = divided.shard("conv2");
+  CHECK(to_string(conv2.inputs.front()) == "2×16×16");
+  CHECK(to_string(conv2.output) == "12×16×16");
+  CHECK(to_string(conv2.kept_input) == "8×16×16");
+  CHECK(conv2.weights == 600);
+  CHECK(conv2.share == 0.25);
+  CHECK(conv2.channel_parts == 4);
+  CHECK(exchanges_of(conv2) == Texts{"forward allreduce of 3072 among channel", "backward allgather of 2048 among channel"});
+  // Biases are added once, so everybody has them.
+  const LayerShard fc = divided.shard("fc");
+  CHECK(fc.weights == 1152);
+  CHECK(fc.biases == 6);
+  CHECK(exchanges_of(fc) == Texts{"forward allreduce of 6 among channel", "backward allgather of 768 among channel"});
+  // The first layer has channels enough here, but no input gradient.
+  CHECK(exchanges_of(divided.shard("conv1")) == Texts{"forward allreduce of 2048 among channel"});
+}
+
+TEST_CASE("channel: the first layer is computed whole when it has too few channels") {
+  const LayerShard conv1 = Divided(small_network(), plan_of(&Plan::channel, 8)).shard("conv1");
+  CHECK(to_string(conv1.inputs.front()) == "4×16×16");
+  CHECK(conv1.weights == 288);
+  CHECK(conv1.share == 1);
+  CHECK(conv1.exchanges.empty());
+}
+
+TEST_CASE("the projection of the literature leaves out the last layer's exchange forward") {
+  Assumptions without_last;
+  without_last.last_layer_exchange = false;
+  CHECK(exchanges_of(Divided(small_network(), plan_of(&Plan::filter, 4), without_last).shard("fc")) ==
+        Texts{"backward allreduce of 768 among filter"});
+  CHECK(exchanges_of(Divided(small_network(), plan_of(&Plan::channel, 4), without_last).shard("fc")) ==
+        Texts{"backward allgather of 768 among channel"});
+}
+
+TEST_CASE("filter and channel together: each exchanges what the other leaves of the layer") {
+  Plan plan = plan_of(&Plan::filter, 2);
+  plan.channel = 4;
+  const LayerShard conv2 = Divided(small_network(), plan).shard("conv2");
+  CHECK(to_string(conv2.inputs.front()) == "2×16×16");
+  CHECK(to_string(conv2.output) == "6×16×16");
+  CHECK(conv2.weights == 300);
+  CHECK(conv2.share == 0.125);
+  // Partial sums of 6 filters, the input's gradient of 2 channels.
+  CHECK(exchanges_of(conv2) == Texts{"forward allreduce of 1536 among channel", "backward allgather of 2048 among channel",
+                                     "forward allgather of 3072 among filter", "backward allreduce of 512 among filter"});
+}
+
+TEST_CASE("spatial and filter together: tiles are gathered, and gradients of a slice of the weights summed") {
+  Plan plan = spatial_plan({2, 1, 1});
+  plan.filter = 4;
+  plan.data = 3;
+  const LayerShard conv2 = Divided(small_network(), plan).shard("conv2");
+  CHECK(to_string(conv2.inputs.front()) == "8×8×16");
+  CHECK(to_string(conv2.output) == "3×8×16");
+  CHECK(conv2.share == 0.125);
+  // Halos are of whole tensors; the tile's 12 · 128 and 8 · 128 items are exchanged, then the 600 weights of 6 replicas.
+  CHECK(exchanges_of(conv2) == Texts{"forward 2 x point-to-point of 256 among spatial (halo)",
+                                     "backward 2 x point-to-point of 384 among spatial (halo)",
+                                     "forward allgather of 1536 among filter", "backward allreduce of 1024 among filter",
+                                     "gradient allreduce of 600 among data+spatial (gradient)"});
+}
+
+TEST_CASE("layer: whole layers, each saying what a cut before it would send") {
+  const Divided divided(small_network(), plan_of(&Plan::layer, 2));
+  const LayerShard conv2 = divided.shard("conv2");
+  CHECK(conv2.weights == 2400);
+  CHECK(conv2.share == 1);
+  CHECK(exchanges_of(conv2) == Texts{"forward point-to-point of 2048 among layer (pipeline)",
+                                     "backward point-to-point of 2048 among layer (pipeline)"});
+  CHECK(divided.shard("conv1").exchanges.empty());
+  // Of a tensor that lies in tiles each rank sends its own.
+  Plan tiled = spatial_plan({2, 2, 1});
+  tiled.layer = 2;
+  CHECK(exchanges_of(Divided(small_network(), tiled).shard("pool")) ==
+        Texts{"forward point-to-point of 768 among layer (pipeline)",
+              "backward point-to-point of 768 among layer (pipeline)"});
+}
+
+TEST_CASE("tensor: a pair of convolutions splits filters, then channels, with one sum") {
+  const Divided divided(small_network(), plan_of(&Plan::tensor, 2));
+  const LayerShard column = divided.shard("conv1");
+  CHECK(to_string(column.output) == "4×16×16");
+  CHECK(to_string(column.kept_output) == "4×16×16");
+  CHECK(column.weights == 144);
+  CHECK(column.biases == 4);
+  CHECK(column.filter_parts == 2);
+  CHECK(column.exchanges.empty());  // the model's input has no gradient
+  const LayerShard between = divided.shard("relu");
+  CHECK(to_string(between.inputs.front()) == "4×16×16");
+  CHECK(to_string(between.kept_output) == "4×16×16");
+  CHECK(between.share == 0.5);
+  const LayerShard row = divided.shard("conv2");
+  CHECK(to_string(row.inputs.front()) == "4×16×16");
+  CHECK(to_string(row.output) == "12×16×16");
+  CHECK(row.weights == 1200);
+  CHECK(row.channel_parts == 2);
+  CHECK(exchanges_of(row) == Texts{"forward allreduce of 3072 among tensor"});
+  // A layer without partner is split as by filters.
+  const LayerShard alone = divided.shard("fc");
+  CHECK(to_string(alone.output) == "3");
+  CHECK(alone.weights == 2304);
+  CHECK(alone.biases == 3);
+  CHECK(exchanges_of(alone) == Texts{"backward allreduce of 768 among tensor", "forward allgather of 6 among tensor"});
+  CHECK(divided.shard("pool").share == 1);
+}
+
+TEST_CASE("tensor: a grouped convolution inside a pair works on its share of the groups") {
+  const Model model = parse_model(R"(format: 1
+model: separable
+input: {channels: 16, size: 8x8}
+layers:
+  - convolution: {filters: 16, kernel: 1, bias: no}
+  - convolution: {filters: 16, groups: 16, kernel: 3, padding: same, bias: no}
+  - convolution: {filters: 4, kernel: 1, bias: no}
+)",
+                                  "separable.yaml");
+  const ModelFacts facts = facts_of(model);
+  Plan plan;
+  plan.tensor = 2;
+  REQUIRE(facts.tensor_role[1] == TensorRole::inside);
+  LayerShard shard;
+  shard_layer({facts, plan, Assumptions{}, 1, 0}, shard);
+  CHECK(shard.weights == 16 * 9 / 2);
+  CHECK(shard.output.channels == 8);
+  CHECK(shard.exchanges.empty());
+}
+
+TEST_CASE("tensor: a transformer's block has one sum forward and one backward for each of its two pairs") {
+  const Divided divided(transformer(), plan_of(&Plan::tensor, 3, 1));
+  // Attention: 24 · 72 weights and 72 biases, two of the six heads a rank.
+  const LayerShard qkv = divided.shard("layer0.qkv");
+  CHECK(to_string(qkv.inputs.front()) == "24 over 8 tokens");
+  CHECK(to_string(qkv.output) == "24 over 8 tokens");
+  CHECK(qkv.weights == Approx(576));
+  CHECK(qkv.biases == Approx(24));
+  CHECK(exchanges_of(qkv) == Texts{"backward allreduce of 192 among tensor"});
+  const LayerShard attention = divided.shard("layer0.attention1");
+  CHECK(to_string(attention.inputs.front()) == "24 over 8 tokens");
+  CHECK(to_string(attention.output) == "8 over 8 tokens");
+  CHECK(attention.exchanges.empty());
+  const LayerShard projection = divided.shard("layer0.projection");
+  CHECK(to_string(projection.inputs.front()) == "8 over 8 tokens");
+  CHECK(projection.weights == Approx(192));
+  CHECK(projection.biases == 24);
+  CHECK(exchanges_of(projection) == Texts{"forward allreduce of 192 among tensor"});
+  // Perceptron: 24 → 96 → 24.
+  const LayerShard up = divided.shard("layer0.fc1");
+  CHECK(to_string(up.output) == "32 over 8 tokens");
+  CHECK(exchanges_of(up) == Texts{"backward allreduce of 192 among tensor"});
+  CHECK(to_string(divided.shard("layer0.gelu1").output) == "32 over 8 tokens");
+  const LayerShard down = divided.shard("layer0.fc2");
+  CHECK(to_string(down.inputs.front()) == "32 over 8 tokens");
+  CHECK(exchanges_of(down) == Texts{"forward allreduce of 192 among tensor"});
+  // Norms are computed whole by everybody.
+  const LayerShard norm = divided.shard("layer0.norm1");
+  CHECK(to_string(norm.output) == "24 over 8 tokens");
+  CHECK(norm.biases == 48);
+  CHECK(norm.share == 1);
+  CHECK(norm.exchanges.empty());
+}
+
+TEST_CASE("tensor: tables are cut along the vocabulary, and the head stays sharded up to the loss") {
+  const Divided divided(transformer(), plan_of(&Plan::tensor, 2, 1));
+  const LayerShard words = divided.shard("embedding");
+  CHECK(words.weights == 1200);
+  CHECK(to_string(words.output) == "24 over 8 tokens");
+  CHECK(exchanges_of(words) == Texts{"forward allreduce of 192 among tensor"});
+  const LayerShard head = divided.shard("head");
+  CHECK(to_string(head.output) == "50 over 8 tokens");
+  CHECK(head.weights == 0);  // the embedding's
+  CHECK(exchanges_of(head) == Texts{"backward allreduce of 192 among tensor"});
+  // The loss sums a maximum and a sum of exponentials for each of the 8 tokens.
+  const LayerShard loss = divided.shard("loss1");
+  CHECK(to_string(loss.inputs.front()) == "50 over 8 tokens");
+  CHECK(exchanges_of(loss) == Texts{"forward allreduce of 16 among tensor"});
+}
+
+TEST_CASE("every axis has one strategy, and each says what it does") {
+  Family seen = 0;
+  for (const Strategy* strategy : strategies()) {
+    CHECK((seen & family_bit(strategy->axis)) == 0);
+    seen |= family_bit(strategy->axis);
+    CHECK_FALSE(strategy->summary.empty());
+  }
+  CHECK(seen == (1U << axis_count) - 1);
+}
+
+}  // namespace
