@@ -13,22 +13,22 @@ enum class InputMode { leader, every_rank };
 /// Which effects the estimate takes into account. The defaults are the physical model; ideal_assumptions() is the projection
 /// of [ParaDL, Table III].
 struct Assumptions {
-  bool linear_kernels = false;     ///< a layer split in p takes 1/p of its time, replicated layers included
-  bool contention = true;          ///< φ: flows of one phase share the links they meet on
-  bool host_staging = true;        ///< exchanges of the measured software that go through the host are priced so
-  bool overlap = true;             ///< gradient exchange runs beside backward where the software does that
+  bool linear_kernels = false;      ///< a layer split in p takes 1/p of its time, replicated layers included
+  bool contention = true;           ///< φ: flows of one phase share the links they meet on
+  bool host_staging = true;         ///< exchanges of the measured software that go through the host are priced so
+  bool overlap = true;              ///< gradient exchange runs beside backward where the software does that
   bool last_layer_exchange = true;  ///< filter and channel exchange the last layer's output too
-  bool slot_pipeline = false;      ///< every slot of a pipeline is as long as the longest stage
-  bool ring_only = false;          ///< every collective is one flat ring
-  bool optimizer_slots = true;     ///< memory counts the optimizer's state
+  bool slot_pipeline = false;       ///< every slot of a pipeline is as long as the longest stage
+  bool ring_only = false;           ///< every collective is one flat ring
+  bool optimizer_slots = true;      ///< memory counts the optimizer's state
   /// γ of 2γδ Σ(B(|x|+|y|)+|w|): set, memory is that formula; unset, it is what backward keeps.
   std::optional<double> memory_reuse;
   /// The same algorithm for every gradient exchange, when the user asks for one.
   std::optional<AllreduceAlgorithm> allreduce;
-  double parameter_servers = 1;    ///< s of the parameter server
-  double sparse_density = 0.01;    ///< share of the gradients a sparse Allreduce sends
-  SecondsPerByte add{};            ///< cost of adding one byte into a partial sum
-  bool include_input = true;       ///< reading and staging of samples
+  double parameter_servers = 1;  ///< s of the parameter server
+  double sparse_density = 0.01;  ///< share of the gradients a sparse Allreduce sends
+  SecondsPerByte add{};          ///< cost of adding one byte into a partial sum
+  bool include_input = true;     ///< reading and staging of samples
   bool input_overlapped = true;
   InputMode input_mode = InputMode::every_rank;
 };

@@ -14,8 +14,8 @@ namespace ddl {
 struct MeasuredModel {
   std::string model;  ///< canonical name
   Precision precision = Precision::fp32;
-  double batch = 1;             ///< samples per iteration when measured
-  Seconds per_sample{};         ///< forward + backward + update, divided by the batch
+  double batch = 1;      ///< samples per iteration when measured
+  Seconds per_sample{};  ///< forward + backward + update, divided by the batch
   std::string source;
 };
 
@@ -29,7 +29,8 @@ struct Software {
   Route layer_route = Route::direct;
   Route halo_route = Route::direct;
   bool overlaps_gradients = true;
-  /// Fixed Allreduce algorithm of the gradient exchange, alone and where other degrees share the node; nothing: the cheapest.
+  /// Fixed Allreduce algorithm of the gradient exchange, alone and where other degrees share the node; nothing: the
+  /// cheapest.
   std::optional<AllreduceAlgorithm> gradient_algorithm;
   std::optional<AllreduceAlgorithm> hybrid_gradient_algorithm;
   /// Layer-wise collectives run as flat rings over the rails of the outermost level they cross.

@@ -20,12 +20,22 @@ enum class Collective { allreduce, allgather, reduce_scatter, all_to_all, broadc
 [[nodiscard]] std::string_view to_string(Collective operation);
 
 enum class AllreduceAlgorithm {
-  linear, tree, butterfly, ring, rabenseifner, hierarchical, leader, parameter_server, sparse
+  linear,
+  tree,
+  butterfly,
+  ring,
+  rabenseifner,
+  hierarchical,
+  leader,
+  parameter_server,
+  sparse
 };
 inline constexpr std::array<AllreduceAlgorithm, 9> all_allreduce_algorithms{
-    AllreduceAlgorithm::linear,       AllreduceAlgorithm::tree,         AllreduceAlgorithm::butterfly,
-    AllreduceAlgorithm::ring,         AllreduceAlgorithm::rabenseifner, AllreduceAlgorithm::hierarchical,
-    AllreduceAlgorithm::leader,       AllreduceAlgorithm::parameter_server, AllreduceAlgorithm::sparse};
+    AllreduceAlgorithm::linear,       AllreduceAlgorithm::tree,
+    AllreduceAlgorithm::butterfly,    AllreduceAlgorithm::ring,
+    AllreduceAlgorithm::rabenseifner, AllreduceAlgorithm::hierarchical,
+    AllreduceAlgorithm::leader,       AllreduceAlgorithm::parameter_server,
+    AllreduceAlgorithm::sparse};
 [[nodiscard]] std::string_view to_string(AllreduceAlgorithm algorithm);
 [[nodiscard]] std::optional<AllreduceAlgorithm> parse_allreduce_algorithm(std::string_view text);
 
@@ -54,15 +64,21 @@ inline constexpr std::array<AllreduceAlgorithm, 9> all_allreduce_algorithms{
 [[nodiscard]] Seconds pairwise_all_to_all_time(Bytes message, double ranks, const Link& link);
 /// Tree: (α + mβ)⌈log2 P⌉.
 [[nodiscard]] Seconds tree_broadcast_time(Bytes message, double ranks, const Link& link);
+/// Tree: (α + mβ + mc)⌈log2 P⌉.
+[[nodiscard]] Seconds tree_reduce_time(Bytes message, double ranks, const Link& link);
 /// s servers share the vector and serve P workers: 2mβ·max(1, P/s) + 2α.
 [[nodiscard]] Seconds parameter_server_time(Bytes message, double ranks, double servers, const Link& link);
 /// Sparse Allreduce of N2 bytes of indices and values per rank: 2(P−1)α + 2(P−1)N2β; with `dense` set, switching to dense
 /// blocks as they fill: 2(P−1)α + 2(P−1)·min(N2, N1/P)·β; both plus the compression time.
-[[nodiscard]] Seconds sparse_allreduce_time(Bytes sparse, std::optional<Bytes> dense, double ranks, Seconds compression, const Link& link);
-/// Reduce-scatter inside each node of g ranks, ring Allreduce of the g slices between n nodes with the NIC shared by φ flows,
-/// Allgather inside: 2(g−1)(αi + m/g·βi) + 2(n−1)(αe + m/(gn)·φβe).
-[[nodiscard]] Seconds hierarchical_allreduce_time(Bytes message, double ranks_per_node, double nodes, const Link& inside, const Link& between, double phi);
-/// ParaDL's variant: reduce inside to one leader, ring Allreduce of the leaders, broadcast inside; reduce and broadcast as rings.
-[[nodiscard]] Seconds leader_allreduce_time(Bytes message, double ranks_per_node, double nodes, const Link& inside, const Link& between, double phi);
+[[nodiscard]] Seconds sparse_allreduce_time(Bytes sparse, std::optional<Bytes> dense, double ranks, Seconds compression,
+                                            const Link& link);
+/// Reduce-scatter inside each node of g ranks, ring Allreduce of the g slices between n nodes with the NIC shared by φ
+/// flows, Allgather inside: 2(g−1)(αi + m/g·βi) + 2(n−1)(αe + m/(gn)·φβe).
+[[nodiscard]] Seconds hierarchical_allreduce_time(Bytes message, double ranks_per_node, double nodes, const Link& inside,
+                                                  const Link& between, double phi);
+/// ParaDL's variant: reduce inside to one leader, ring Allreduce of the leaders, broadcast inside; reduce and broadcast as
+/// rings.
+[[nodiscard]] Seconds leader_allreduce_time(Bytes message, double ranks_per_node, double nodes, const Link& inside,
+                                            const Link& between, double phi);
 
 }  // namespace ddl

@@ -85,10 +85,17 @@ Estimator::Estimator(const Job& job) : job_(job) {
       channel_outputs_ += output;
     }
     switch (job.facts.tensor_role[index]) {
-      case TensorRole::column: tensor_items_ += job.facts.sends_input_gradient[index] ? 2.0 * input : 0.0; break;
-      case TensorRole::row: tensor_items_ += 2.0 * output; break;
-      case TensorRole::lone: tensor_items_ += output; break;
-      default: break;
+      case TensorRole::column:
+        tensor_items_ += job.facts.sends_input_gradient[index] ? 2.0 * input : 0.0;
+        break;
+      case TensorRole::row:
+        tensor_items_ += 2.0 * output;
+        break;
+      case TensorRole::lone:
+        tensor_items_ += output;
+        break;
+      default:
+        break;
     }
     smallest_tensor_units_ = std::min(smallest_tensor_units_, job.facts.tensor_units[index]);
   }
@@ -127,8 +134,8 @@ Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) cons
   WholeTime times{sums.back(), Seconds{}};
   const std::vector<int>& firsts = stages(stage_count);
   for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
-    times.longest =
-        max(times.longest, sums[static_cast<std::size_t>(firsts[stage + 1])] - sums[static_cast<std::size_t>(firsts[stage])]);
+    times.longest = max(times.longest,
+                        sums[static_cast<std::size_t>(firsts[stage + 1])] - sums[static_cast<std::size_t>(firsts[stage])]);
   }
   return whole_times_.emplace(key, times).first->second;
 }
@@ -280,7 +287,7 @@ Estimate Estimator::estimate(const Plan& plan) const {
 
   result.epoch = time.iteration() * (job_.samples_per_epoch / static_cast<double>(plan.global_batch));
   const double batch = static_cast<double>(plan.global_batch);
-  const Seconds alone = serial_per_sample_ * batch + serial_update_ * (batch / job_.kernels.reference_batch());
+  const Seconds alone = serial_per_sample_ * batch + serial_update_;
   const double ranks = static_cast<double>(devices(plan));
   result.efficiency = time.iteration().value() > 0 ? alone / time.iteration() / ranks : 0.0;
   const Seconds fair = serial_per_sample_ * (recomputes ? 4.0 / 3.0 : 1.0) * (batch / ranks);
@@ -299,8 +306,8 @@ Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* pl
   const double splits = static_cast<double>(plan.filter) * plan.channel * plan.tensor;
   const double spatial = degree(plan, Axis::spatial);
   const bool given = job_.assumptions.linear_kernels || job_.kernels.origin() == PriceOrigin::given;
-  // The first micro-batch passes all stages, the others follow at the pace of the longest, which is no faster than their mean;
-  // the slots of the closed form are no shorter.
+  // The first micro-batch passes all stages, the others follow at the pace of the longest, which is no faster than their
+  // mean; the slots of the closed form are no shorter.
   const WholeTime whole = whole_time(samples_per_micro_batch(plan), plan.layer);
   const auto passing = [&](Seconds kernels, Seconds exchanges) {
     const Seconds one = kernels + exchanges;
@@ -315,6 +322,7 @@ Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* pl
   const double samples = static_cast<double>(plan.global_batch) / plan.data / micro_batches;
   const double tiles = samples / spatial * item;
   const auto moving = [&](double bytes, Axis axis) {
+    if (job_.coefficients.software.layer_algorithm == AllreduceAlgorithm::sparse) return Seconds{};
     const Seconds anywhere = moving_bound(job_, bytes, degree(plan, axis));
     return placed == nullptr ? anywhere : max(anywhere, placed->least_time(Bytes(bytes), family_bit(axis)));
   };

@@ -40,7 +40,7 @@ struct Estimate {
   MemoryBreakdown memory;  ///< of the fullest stage
   Limits limits;
   Seconds epoch{};
-  double efficiency = 0;  ///< of every device against one device working alone
+  double efficiency = 0;      ///< time that one device would need for the iteration, over that of all devices together
   Seconds hidden_exchange{};  ///< gradient exchange that runs beside backward
   Seconds hidden_input{};
   AllreduceAlgorithm gradient_algorithm = AllreduceAlgorithm::ring;
@@ -92,8 +92,8 @@ class Estimator {
   const Job& job_;
   Seconds serial_per_sample_{};
   Seconds serial_update_{};
-  /// Items per sample of the inputs and outputs of the matrix layers between the first and the last, and of those of them that
-  /// a channel split divides: what layer-wise exchanges move at least.
+  /// Items per sample of the inputs and outputs of the matrix layers between the first and the last, and of those of them
+  /// that a channel split divides: what layer-wise exchanges move at least.
   double split_layers_ = 0, split_inputs_ = 0, split_outputs_ = 0, channel_inputs_ = 0, channel_outputs_ = 0;
   double tensor_items_ = 0;  ///< exchanged per sample by a tensor split of a degree that divides every layer
   std::int64_t smallest_tensor_units_ = std::numeric_limits<std::int64_t>::max();

@@ -18,7 +18,8 @@ double uplink_flows(const Group& group, std::size_t level, double per_group) {
 
 }  // namespace
 
-ExchangePrices::ExchangePrices(const Plan& plan, const Machine& machine, const Software& software, const Assumptions& assumptions)
+ExchangePrices::ExchangePrices(const Plan& plan, const Machine& machine, const Software& software,
+                               const Assumptions& assumptions)
     : plan_(plan), machine_(machine), software_(software), assumptions_(assumptions) {
   ways_.reserve(most_groups);  // references into it stay valid
 }
@@ -26,10 +27,13 @@ ExchangePrices::ExchangePrices(const Plan& plan, const Machine& machine, const S
 Route ExchangePrices::route(Purpose purpose) const {
   if (!assumptions_.host_staging || !machine_.host) return Route::direct;
   switch (purpose) {
-    case Purpose::gradient: return software_.gradient_route;
-    case Purpose::halo: return software_.halo_route;
+    case Purpose::gradient:
+      return software_.gradient_route;
+    case Purpose::halo:
+      return software_.halo_route;
     case Purpose::layer:
-    case Purpose::pipeline: return software_.layer_route;
+    case Purpose::pipeline:
+      return software_.layer_route;
   }
   return Route::direct;
 }
@@ -106,7 +110,7 @@ const ExchangePrices::Way& ExchangePrices::way(Family axes) const {
 
 Link ExchangePrices::neighbour_link(Family axes, Purpose purpose) const {
   const Way& at = way(axes);
-  if (route(purpose) == Route::host) {
+  if (machine_.host && route(purpose) == Route::host) {
     Link link = at.host_flat;
     if (purpose == Purpose::halo) link.alpha = max(link.alpha, machine_.host->latency);
     return link;
@@ -129,11 +133,16 @@ Seconds ExchangePrices::allreduce_time(AllreduceAlgorithm algorithm, Bytes messa
   // Recursive algorithms have every rank of a node talk to another node at once, as slices do.
   const Link& pairwise = crosses ? (staged ? at.host_slices : at.slices) : flat;
   switch (algorithm) {
-    case AllreduceAlgorithm::linear: return linear_allreduce_time(message, ranks, flat);
-    case AllreduceAlgorithm::tree: return tree_allreduce_time(message, ranks, pairwise);
-    case AllreduceAlgorithm::butterfly: return butterfly_allreduce_time(message, ranks, pairwise);
-    case AllreduceAlgorithm::ring: return ring_allreduce_time(message, ranks, flat);
-    case AllreduceAlgorithm::rabenseifner: return rabenseifner_allreduce_time(message, ranks, pairwise);
+    case AllreduceAlgorithm::linear:
+      return linear_allreduce_time(message, ranks, flat);
+    case AllreduceAlgorithm::tree:
+      return tree_allreduce_time(message, ranks, pairwise);
+    case AllreduceAlgorithm::butterfly:
+      return butterfly_allreduce_time(message, ranks, pairwise);
+    case AllreduceAlgorithm::ring:
+      return ring_allreduce_time(message, ranks, flat);
+    case AllreduceAlgorithm::rabenseifner:
+      return rabenseifner_allreduce_time(message, ranks, pairwise);
     case AllreduceAlgorithm::hierarchical:
       if (!crosses) return ring_allreduce_time(message, ranks, flat);
       return hierarchical_allreduce_time(message, at.group.members[0], at.group.nodes(), at.inside,
@@ -179,15 +188,17 @@ ExchangePrices::Choice ExchangePrices::allreduce(Bytes message, Family axes, Pur
 Seconds ExchangePrices::least_time(Bytes message, Family axes) const {
   const Way& at = way(axes);
   if (at.group.ranks <= 1) return {};
+  // Whatever else is fixed has a bound of its own, or as a sparse one none at all.
+  const std::optional<AllreduceAlgorithm>& fixed = software_.layer_algorithm;
+  if (!assumptions_.ring_only && fixed && fixed != AllreduceAlgorithm::ring) return {};
   const bool staged = route(Purpose::layer) == Route::host;
   const Bytes moved = message * (1.0 - 1.0 / at.group.ranks);
   const Seconds one_ring = moved * (staged ? at.host_flat : at.flat).beta;
-  if (at.group.outermost == 0 || assumptions_.ring_only || software_.layer_algorithm == AllreduceAlgorithm::ring) return one_ring;
-  if (software_.layer_algorithm) return {};
+  if (at.group.outermost == 0 || assumptions_.ring_only || fixed) return one_ring;
   const SecondsPerByte slices = (staged ? at.host_slices : at.slices).beta;
   const double in_node = at.group.members[0];
-  const Seconds two_levels = message * (1.0 - 1.0 / in_node) * at.inside.beta +
-                             message * ((1.0 - 1.0 / at.group.nodes()) / in_node) * slices;
+  const Seconds two_levels =
+      message * (1.0 - 1.0 / in_node) * at.inside.beta + message * ((1.0 - 1.0 / at.group.nodes()) / in_node) * slices;
   return min(min(one_ring, two_levels), moved * slices);
 }
 
@@ -206,12 +217,19 @@ Seconds ExchangePrices::price(Collective operation, Bytes message, Family axes, 
     return min(one_ring, two_levels);
   };
   switch (operation) {
-    case Collective::allreduce: return allreduce(message, axes, purpose).time;
-    case Collective::allgather: return gathered(ring_allgather_time);
-    case Collective::reduce_scatter: return gathered(ring_reduce_scatter_time);
-    case Collective::all_to_all: return pairwise_all_to_all_time(message, ranks, at.group.outermost > 0 ? at.slices : flat);
+    case Collective::allreduce:
+      return allreduce(message, axes, purpose).time;
+    case Collective::allgather:
+      return gathered(ring_allgather_time);
+    case Collective::reduce_scatter:
+      return gathered(ring_reduce_scatter_time);
+    case Collective::all_to_all:
+      return pairwise_all_to_all_time(message, ranks,
+                                      at.group.outermost == 0 ? flat : (staged ? at.host_slices : at.slices));
     case Collective::broadcast:
-    case Collective::reduce: return tree_broadcast_time(message, ranks, flat);
+      return tree_broadcast_time(message, ranks, flat);
+    case Collective::reduce:
+      return tree_reduce_time(message, ranks, flat);
     case Collective::point_to_point: {
       const Link link = neighbour_link(axes, purpose);
       return link.alpha + message * link.beta;

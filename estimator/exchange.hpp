@@ -39,6 +39,8 @@ class ExchangePrices {
   [[nodiscard]] Choice allreduce(Bytes message, Family axes, Purpose purpose) const;
   /// No Allgather or Reduce-Scatter of a layer's message takes less, and no Allreduce less than twice that.
   [[nodiscard]] Seconds least_time(Bytes message, Family axes) const;
+  /// To be called when the plan has placed its ranks anew.
+  void forget_groups() { ways_.clear(); }
   [[nodiscard]] const Group& group(Family axes) const { return way(axes).group; }
   /// Start-up of one message between neighbours along these axes, and time per byte with φ applied.
   [[nodiscard]] Link neighbour_link(Family axes, Purpose purpose) const;
@@ -48,8 +50,8 @@ class ExchangePrices {
   struct Way {
     Family axes = 0;
     Group group;
-    Link flat, inside, slices, leaders;           // direct
-    Link host_flat, host_slices, host_leaders;    // through the host
+    Link flat, inside, slices, leaders;         // direct
+    Link host_flat, host_slices, host_leaders;  // through the host
   };
   [[nodiscard]] Way way_for(Family axes) const;
   [[nodiscard]] const Way& way(Family axes) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -10,14 +11,24 @@
 namespace ddl {
 namespace {
 
-constexpr std::array<std::string_view, 13> names{
-    "compute", "gradient exchange", "layer-wise collectives", "halo exchange", "pipeline transfers", "bubble", "weight update",
-    "input", "memory redundancy", "replicated work", "load imbalance", "scaling limit", "local storage"};
+constexpr std::array<std::string_view, 13> names{"compute",
+                                                 "gradient exchange",
+                                                 "layer-wise collectives",
+                                                 "halo exchange",
+                                                 "pipeline transfers",
+                                                 "bubble",
+                                                 "weight update",
+                                                 "input",
+                                                 "memory redundancy",
+                                                 "replicated work",
+                                                 "load imbalance",
+                                                 "scaling limit",
+                                                 "local storage"};
 
 /// Below this share of the time a cause is not worth a sentence.
 constexpr double worth_saying = 0.05;
 
-int percent(double share) { return static_cast<int>(share * 100.0 + 0.5); }
+int percent(double share) { return static_cast<int>(std::lround(share * 100.0)); }
 
 /// The parts of an iteration as what the ranks are doing.
 struct Part {
@@ -50,25 +61,29 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
 
   const auto add_time = [&](Kind kind, Seconds part, const std::string& what) {
     const double share = part.value() / whole;
-    if (share >= worth_saying) findings.push_back({kind, share, fmt::format("{} takes {} % of the time", what, percent(share))});
+    if (share >= worth_saying)
+      findings.push_back({kind, share, fmt::format("{} takes {} % of the time", what, percent(share))});
   };
   add_time(Kind::compute, time.forward + time.backward, "computing forward and backward");
   add_time(Kind::gradient_exchange, time.gradient_exchange,
            fmt::format("exchanging gradients among {} ranks ({})", plan.data * degree(plan, Axis::spatial),
-                       plan.zero_stage > 0 ? fmt::format("ZeRO-{}", plan.zero_stage) : std::string(to_string(estimate.gradient_algorithm))));
+                       plan.zero_stage > 0 ? fmt::format("ZeRO-{}", plan.zero_stage)
+                                           : std::string(to_string(estimate.gradient_algorithm))));
   add_time(Kind::layer_collectives, time.layer_collectives, "gathering and summing activations layer by layer");
   add_time(Kind::halo, time.halo, "exchanging halos between tiles");
   add_time(Kind::pipeline, time.pipeline, "sending activations from stage to stage");
-  add_time(Kind::bubble, time.bubble, fmt::format("waiting in the pipeline ({} stages, {} micro-batches)", plan.layer, plan.micro_batches));
+  add_time(Kind::bubble, time.bubble,
+           fmt::format("waiting in the pipeline ({} stages, {} micro-batches)", plan.layer, plan.micro_batches));
   add_time(Kind::weight_update, time.weight_update, "updating weights");
   add_time(Kind::input, time.input, "waiting for samples");
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return a.share > b.share; });
   if (!findings.empty()) findings.front().sentence = "bound by: " + findings.front().sentence;
 
   if (estimate.replicated_share >= worth_saying) {
-    findings.push_back({Kind::replicated_work, estimate.replicated_share,
-                        fmt::format("{} % of the computing repeats what other ranks compute, or runs below the speed of whole layers",
-                                    percent(estimate.replicated_share))});
+    findings.push_back(
+        {Kind::replicated_work, estimate.replicated_share,
+         fmt::format("{} % of the computing repeats what other ranks compute, or runs below the speed of whole layers",
+                     percent(estimate.replicated_share))});
   }
   if (plan.layer > 1 && estimate.imbalance >= worth_saying) {
     findings.push_back({Kind::load_imbalance, estimate.imbalance,
@@ -79,23 +94,27 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
   const Bytes parameters = memory.weights + memory.gradients + memory.optimizer;
   const double held = memory.total().value() > 0 ? parameters / memory.total() : 0.0;
   if (replicas > 1 && plan.zero_stage == 0 && held >= 0.25) {
-    findings.push_back({Kind::memory_redundancy, held,
-                        fmt::format("{} % of the memory holds weights, gradients and optimizer state that {:.0f} ranks keep alike",
-                                    percent(held), replicas)});
+    findings.push_back(
+        {Kind::memory_redundancy, held,
+         fmt::format("{} % of the memory holds weights, gradients and optimizer state that {:.0f} ranks keep alike",
+                     percent(held), replicas)});
   }
   const double per_rank = static_cast<double>(plan.global_batch) / plan.data / static_cast<double>(plan.micro_batches);
   if (plan.data > 1 && per_rank <= 1.0) {
-    findings.push_back({Kind::scaling_limit, 1.0, "each replica has a single sample per micro-batch: data parallelism ends here"});
+    findings.push_back(
+        {Kind::scaling_limit, 1.0, "each replica has a single sample per micro-batch: data parallelism ends here"});
   }
   if (static_cast<double>(plan.global_batch) > job.samples_per_epoch) {
     findings.push_back({Kind::scaling_limit, static_cast<double>(plan.global_batch) / job.samples_per_epoch,
-                        fmt::format("one iteration takes more samples ({}) than the data set has ({:.0f})", plan.global_batch,
-                                    job.samples_per_epoch)});
+                        fmt::format("one iteration takes more samples ({}) than the data set has ({:.0f})",
+                                    plan.global_batch, job.samples_per_epoch)});
   }
-  if (!fits_local_storage(job)) {
-    findings.push_back({Kind::local_storage, job.dataset_bytes / *job.machine.storage.local_capacity,
-                        fmt::format("the data set ({}) does not fit a node's own storage ({}): it is read from the shared file system",
-                                    humanize(job.dataset_bytes), humanize(*job.machine.storage.local_capacity))});
+  const std::optional<Bytes>& capacity = job.machine.storage.local_capacity;
+  if (capacity && !fits_local_storage(job)) {
+    findings.push_back(
+        {Kind::local_storage, job.dataset_bytes / *capacity,
+         fmt::format("the data set ({}) does not fit a node's own storage ({}): it is read from the shared file system",
+                     humanize(job.dataset_bytes), humanize(*capacity))});
   }
   return findings;
 }
@@ -109,8 +128,8 @@ std::string comparison(const Estimate& faster, const Estimate& slower) {
   }
   const double longer = slower.time.iteration() / faster.time.iteration() - 1.0;
   if (longer < 0.005) return fmt::format("as fast as {} within 0.5 %", family_name(family_of(faster.plan)));
-  return fmt::format("{} % longer than {}, most of it for {}", std::max(1, percent(longer)), family_name(family_of(faster.plan)),
-                     after[worst].doing);
+  return fmt::format("{} % longer than {}, most of it for {}", std::max(1, percent(longer)),
+                     family_name(family_of(faster.plan)), after[worst].doing);
 }
 
 }  // namespace ddl

@@ -7,12 +7,23 @@
 
 namespace ddl {
 
-/// What limits a plan, after the taxonomy of [ParaDL, Table V]: one cause, its share of the time or memory it is about, and a
-/// sentence that says so.
+/// What limits a plan, after the taxonomy of [ParaDL, Table V]: one cause, its share of the time or memory it is about, and
+/// a sentence that says so.
 struct Finding {
   enum class Kind {
-    compute, gradient_exchange, layer_collectives, halo, pipeline, bubble, weight_update, input, memory_redundancy,
-    replicated_work, load_imbalance, scaling_limit, local_storage
+    compute,
+    gradient_exchange,
+    layer_collectives,
+    halo,
+    pipeline,
+    bubble,
+    weight_update,
+    input,
+    memory_redundancy,
+    replicated_work,
+    load_imbalance,
+    scaling_limit,
+    local_storage
   };
   Kind kind = Kind::compute;
   double share = 0;

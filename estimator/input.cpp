@@ -30,7 +30,8 @@ Seconds input_time(const Job& job, const Plan& plan, const ExchangePrices& excha
     if (storage.shared_total) read = max(read, everything / *storage.shared_total);
   }
   if (job.assumptions.input_mode == InputMode::leader && group > 1) {
-    const Family axes = family_bit(Axis::tensor) | family_bit(Axis::channel) | family_bit(Axis::filter) | family_bit(Axis::spatial);
+    const Family axes =
+        family_bit(Axis::tensor) | family_bit(Axis::channel) | family_bit(Axis::filter) | family_bit(Axis::spatial);
     const double per_sample = static_cast<double>(job.facts.model->input.items()) * item_bytes(plan.precision);
     read += exchanges.price(Collective::broadcast, Bytes(per_sample * samples / plan.data), axes, Purpose::halo);
   }

@@ -21,10 +21,14 @@ double rounded_up(double value, double tile) { return tile > 1 ? std::ceil(value
 
 std::string_view to_string(PriceOrigin origin) {
   switch (origin) {
-    case PriceOrigin::measured_total: return "measured total, spread over the layers by work";
-    case PriceOrigin::device_scale: return "roofline, scaled by other models measured on this device";
-    case PriceOrigin::roofline: return "roofline of the datasheet";
-    case PriceOrigin::given: return "given";
+    case PriceOrigin::measured_total:
+      return "measured total, spread over the layers by work";
+    case PriceOrigin::device_scale:
+      return "roofline, scaled by other models measured on this device";
+    case PriceOrigin::roofline:
+      return "roofline of the datasheet";
+    case PriceOrigin::given:
+      return "given";
   }
   return "";
 }
@@ -52,12 +56,10 @@ Seconds KernelPrices::roofline(const Work& work, double samples, double tile) co
   return Seconds(std::max(arithmetic, bytes / bandwidth_));
 }
 
-KernelPrices::KernelPrices(std::vector<LayerTimes> times) : serial_(std::move(times)) {
-  origin_ = PriceOrigin::given;
-}
+KernelPrices::KernelPrices(std::vector<LayerTimes> times) : serial_(std::move(times)) { origin_ = PriceOrigin::given; }
 
-KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const Coefficients& coefficients, Precision precision,
-                           Optimizer optimizer, std::optional<double> scale)
+KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const Coefficients& coefficients,
+                           Precision precision, Optimizer optimizer, std::optional<double> scale)
     : bandwidth_(device.memory_bandwidth.value() * device.attainable_bandwidth),
       item_bytes_(ddl::item_bytes(precision)),
       tile_(device.tile),
@@ -90,7 +92,8 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
     return total;
   };
   // A measured total holds the update of the run it comes from: stochastic gradient descent with momentum.
-  const Seconds total = spread(tile_, reference_batch_, ddl::update_bytes_per_parameter(Optimizer::momentum, precision), serial_);
+  const Seconds total =
+      spread(tile_, reference_batch_, ddl::update_bytes_per_parameter(Optimizer::momentum, precision), serial_);
   if (measured != nullptr && total.value() > 0) {
     scale_ = measured->per_sample.value() * measured->batch / total.value();
     origin_ = PriceOrigin::measured_total;

@@ -30,9 +30,10 @@ enum class PriceOrigin {
 
 /// Time of kernels of one model on one device.
 ///
-/// A kernel's roofline time is the larger of its arithmetic at the attainable peak, with the sides of a matrix product rounded
-/// up to the device's tile, and its memory traffic at the attainable bandwidth [Williams et al., "Roofline", CACM 2009]. All of
-/// them are multiplied by one scale so that the model's total agrees with what was measured, where something was.
+/// A kernel's roofline time is the larger of its arithmetic at the attainable peak, with the sides of a matrix product
+/// rounded up to the device's tile, and its memory traffic at the attainable bandwidth [Williams et al., "Roofline", CACM
+/// 2009]. All of them are multiplied by one scale so that the model's total agrees with what was measured, where something
+/// was.
 class KernelPrices {
  public:
   /// `scale`: measured over roofline time of other models on this device, used where this one was never measured.
@@ -70,8 +71,8 @@ class KernelPrices {
 };
 
 /// Measured total over roofline total of the model the coefficients measured; nothing when they did not.
-[[nodiscard]] std::optional<double> measured_scale(const ModelFacts& facts, const Device& device, const Coefficients& coefficients,
-                                                   Precision precision);
+[[nodiscard]] std::optional<double> measured_scale(const ModelFacts& facts, const Device& device,
+                                                   const Coefficients& coefficients, Precision precision);
 
 /// Bytes an optimizer moves per parameter in one update: reads of weight, gradient and slots, writes of weight and slots.
 [[nodiscard]] double update_bytes_per_parameter(Optimizer optimizer, Precision precision);

@@ -39,7 +39,9 @@ void price_kernels(const Job& job, const ShardContext& context, const LayerShard
     inputs = &whole_inputs;
     factor *= *kernels.channel_undivided() + (1.0 - *kernels.channel_undivided()) / shard.channel_parts;
   }
-  const auto time = [&](Pass pass) { return kernels.kernel_time(operation.work(pass, *inputs, output), shard.samples) * factor; };
+  const auto time = [&](Pass pass) {
+    return kernels.kernel_time(operation.work(pass, *inputs, output), shard.samples) * factor;
+  };
   costs.forward = time(Pass::forward);
   costs.backward = time(Pass::backward_weight);
   if (context.facts.needs_input_gradient[context.index()]) costs.backward += time(Pass::backward_data);
@@ -48,7 +50,9 @@ void price_kernels(const Job& job, const ShardContext& context, const LayerShard
 
 void price_memory(const Job& job, const ShardContext& context, const LayerShard& shard, LayerCosts& costs) {
   const double item = item_bytes(context.plan.precision);
-  const auto bytes = [&](const TensorShape& shape) { return Bytes(static_cast<double>(shape.items()) * shard.samples * item); };
+  const auto bytes = [&](const TensorShape& shape) {
+    return Bytes(static_cast<double>(shape.items()) * shard.samples * item);
+  };
   costs.input = bytes(shard.kept_input);
   costs.output = bytes(shard.kept_output);
   if (job.facts.output_kept[context.index()]) costs.kept += costs.output;
@@ -134,7 +138,7 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
 }
 
 LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds)
-    : job_(job), plan_(plan), kinds_(kinds) {
+    : job_(job), plan_(plan), kinds_(kinds), exchanges_(plan_, job.machine, job.coefficients.software, job.assumptions) {
   const ModelFacts& facts = job.facts;
   const double item = item_bytes(plan_.precision);
   const bool whole_gradients = plan_.data > 1 && job.coefficients.software.whole_gradients_in_hybrids &&
@@ -160,14 +164,14 @@ LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKind
 
 void LayerCostTable::place(const std::array<Axis, axis_count>& placement) {
   plan_.placement = placement;
-  exchanges_.emplace(plan_, job_.machine, job_.coefficients.software, job_.assumptions);
+  exchanges_.forget_groups();
   for (LayerCosts& costs : costs_) {
     costs.exchange_forward = costs.exchange_backward = costs.halo_forward = costs.halo_backward = Seconds{};
   }
   for (const Asked& asked : asked_) {
     const Exchange& exchange = asked.exchange;
     LayerCosts& costs = costs_[asked.kind];
-    const Seconds time = exchanges_->price(exchange.operation, asked.message, exchange.axes, exchange.purpose) *
+    const Seconds time = exchanges_.price(exchange.operation, asked.message, exchange.axes, exchange.purpose) *
                          static_cast<double>(exchange.messages);
     const bool halo = exchange.purpose == Purpose::halo;
     if (exchange.phase == Phase::forward) {
@@ -190,10 +194,23 @@ const LayerCosts& LayerCostTable::at(int layer) const {
   return costs_[static_cast<std::size_t>(kinds_.kind[static_cast<std::size_t>(layer)])];
 }
 
+Bytes LayerCostTable::at_cut(int layer, double items) const {
+  // Where a spatial split ends it is the layer behind the cut that gathers the tiles.
+  const double tiles = layer <= kinds_.spatial_end ? degree(plan_, Axis::spatial) : 1;
+  return Bytes(items / tiles * item_bytes(plan_.precision) * samples_per_micro_batch(plan_));
+}
+
 Bytes LayerCostTable::cut_bytes(int layer) const {
-  const double tiles = layer < kinds_.spatial_end ? degree(plan_, Axis::spatial) : 1;
-  return Bytes(job_.facts.live_items[static_cast<std::size_t>(layer)] / tiles * item_bytes(plan_.precision) *
-               samples_per_micro_batch(plan_));
+  return at_cut(layer, job_.facts.live_items[static_cast<std::size_t>(layer)]);
+}
+
+Bytes LayerCostTable::received(int first) const {
+  return at_cut(first, job_.facts.received_items[static_cast<std::size_t>(first)]);
+}
+
+Bytes LayerCostTable::kept(int first, int last) const {
+  const Bytes own = between(first, last).kept;
+  return own - min(own, at_cut(last, job_.facts.released_items[static_cast<std::size_t>(last)])) + received(first);
 }
 
 LayerCosts LayerCostTable::between(int first, int last) const {
@@ -209,7 +226,7 @@ LayerCosts LayerCostTable::between(int first, int last) const {
 }
 
 Bytes LayerCostTable::peak(int first, int last) const {
-  Bytes kept{}, most{};
+  Bytes kept = received(first), most{};
   for (int layer = first; layer < last; ++layer) {
     const LayerCosts& own = at(layer);
     kept += own.kept;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <optional>
 #include <vector>
 
 #include "core/quantity.hpp"
@@ -28,15 +27,15 @@ struct Job {
 
 /// Prices of one layer, one rank, one micro-batch: its shard with every problem and exchange priced.
 struct LayerCosts {
-  Seconds forward{}, backward{};            ///< kernels
-  Seconds update{};                         ///< per iteration, unsharded optimizer
+  Seconds forward{}, backward{};                    ///< kernels
+  Seconds update{};                                 ///< per iteration, unsharded optimizer
   Seconds exchange_forward{}, exchange_backward{};  ///< layer-wise collectives
-  Seconds halo_forward{}, halo_backward{};  ///< neighbour exchanges and the gather where a spatial split ends
-  double parameters = 0;                    ///< on this rank
-  double gradient_parameters = 0;           ///< that its gradient exchange carries
-  Bytes kept{};                             ///< activations kept for backward
-  Bytes gradients{};                        ///< of activations, that exist while this layer's backward runs
-  Bytes input{}, output{};                  ///< |x| and |y| as they lie in memory
+  Seconds halo_forward{}, halo_backward{};          ///< neighbour exchanges and the gather where a spatial split ends
+  double parameters = 0;                            ///< on this rank
+  double gradient_parameters = 0;                   ///< that its gradient exchange carries
+  Bytes kept{};                                     ///< activations kept for backward
+  Bytes gradients{};                                ///< of activations, that exist while this layer's backward runs
+  Bytes input{}, output{};                          ///< |x| and |y| as they lie in memory
 
   void add(const LayerCosts& other, double times);
 };
@@ -66,16 +65,18 @@ class LayerCostTable {
   [[nodiscard]] const LayerCosts& at(int layer) const;
   /// Bytes that one micro-batch sends across a cut before `layer`, per rank.
   [[nodiscard]] Bytes cut_bytes(int layer) const;
-  /// Activations of one micro-batch and their gradients while backward of layers [first, last) runs, where that is most: a layer
-  /// needs what the layers up to it have kept, the gradients that reach it and the one it makes.
+  /// Activations of one micro-batch that layers [first, last) keep for backward. What crosses a cut is kept by who reads it.
+  [[nodiscard]] Bytes kept(int first, int last) const;
+  /// Activations of one micro-batch and their gradients while backward of layers [first, last) runs, where that is most: a
+  /// layer needs what the layers up to it have kept, the gradients that reach it and the one it makes.
   [[nodiscard]] Bytes peak(int first, int last) const;
-  /// What full recomputation of layers [first, last) keeps of one micro-batch: the inputs of the blocks (and all of the layers
-  /// outside any block), and while backward of one block runs, that block's own.
+  /// What full recomputation of layers [first, last) keeps of one micro-batch: the inputs of the blocks (and all of the
+  /// layers outside any block), and while backward of one block runs, that block's own.
   struct Checkpoints {
     Bytes inputs{}, largest_block{};
   };
   [[nodiscard]] Checkpoints checkpoints(int first, int last) const;
-  [[nodiscard]] const ExchangePrices& exchanges() const { return *exchanges_; }
+  [[nodiscard]] const ExchangePrices& exchanges() const { return exchanges_; }
 
  private:
   /// An exchange of one kind of layer.
@@ -85,14 +86,17 @@ class LayerCostTable {
     Bytes message{};
   };
 
+  [[nodiscard]] Bytes at_cut(int layer, double items) const;
+  [[nodiscard]] Bytes received(int first) const;
+
   const Job& job_;
   Plan plan_;
   const LayerKinds& kinds_;
   std::vector<Asked> asked_;
-  std::optional<ExchangePrices> exchanges_;
+  ExchangePrices exchanges_;
   std::vector<LayerCosts> costs_;  ///< by kind
   LayerCosts total_;
-  std::vector<LayerCosts> sums_;   ///< sums_[i]: layers before i; only where a pipeline cuts
+  std::vector<LayerCosts> sums_;  ///< sums_[i]: layers before i; only where a pipeline cuts
 };
 
 }  // namespace ddl

@@ -7,11 +7,13 @@
 namespace ddl {
 
 std::string describe(const Limit& limit, const Model& model) {
-  const std::string where = limit.layer < 0 ? "" : fmt::format(" ({})", model.layers[static_cast<std::size_t>(limit.layer)].name);
+  const std::string where =
+      limit.layer < 0 ? "" : fmt::format(" ({})", model.layers[static_cast<std::size_t>(limit.layer)].name);
   switch (limit.kind) {
     case Limit::Kind::batch:
       return fmt::format("needs {:.0f} samples per iteration, the global batch has {:.0f}", limit.wanted, limit.available);
-    case Limit::Kind::no_extents: return fmt::format("{} has no spatial extents to split", model.name);
+    case Limit::Kind::no_extents:
+      return fmt::format("{} has no spatial extents to split", model.name);
     case Limit::Kind::extent:
       return fmt::format("spatial degree {:.0f} is above the extent {:.0f} of the first split layer{}", limit.wanted,
                          limit.available, where);
@@ -31,7 +33,8 @@ std::string describe(const Limit& limit, const Model& model) {
     case Limit::Kind::devices:
       return fmt::format("{:.0f} devices, the machine has {:.0f}", limit.wanted, limit.available);
     case Limit::Kind::memory:
-      return fmt::format("needs {} per device, which has {}", humanize(Bytes(limit.wanted)), humanize(Bytes(limit.available)));
+      return fmt::format("needs {} per device, which has {}", humanize(Bytes(limit.wanted)),
+                         humanize(Bytes(limit.available)));
   }
   return {};
 }

@@ -12,17 +12,17 @@ namespace ddl {
 /// Why a plan cannot be: one kind of reason with its two numbers. Turned into words only when somebody reads it.
 struct Limit {
   enum class Kind {
-    batch,             ///< data degree × micro-batches above the global batch
-    no_extents,        ///< a spatial split of a model without spatial extents
-    extent,            ///< a spatial degree above the extent of the first split layer
-    halo,              ///< a tile narrower than what its neighbours need of it
-    filters,           ///< filter degree above min F
-    channels,          ///< channel degree above min C
-    tensor_units,      ///< tensor degree above what any pair of layers can be cut into
-    stages,            ///< more stages than layers
-    schedule,          ///< more micro-batches than a stage can be fed
-    devices,           ///< more devices than the machine has
-    memory,            ///< more memory than the device has
+    batch,         ///< data degree × micro-batches above the global batch
+    no_extents,    ///< a spatial split of a model without spatial extents
+    extent,        ///< a spatial degree above the extent of the first split layer
+    halo,          ///< a tile narrower than what its neighbours need of it
+    filters,       ///< filter degree above min F
+    channels,      ///< channel degree above min C
+    tensor_units,  ///< tensor degree above what any pair of layers can be cut into
+    stages,        ///< more stages than layers
+    schedule,      ///< more micro-batches than a stage can be fed
+    devices,       ///< more devices than the machine has
+    memory,        ///< more memory than the device has
   };
   Kind kind = Kind::memory;
   double wanted = 0;

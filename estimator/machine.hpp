@@ -18,8 +18,8 @@ struct Device {
   std::array<std::optional<FlopRate>, all_precisions.size()> peak;
   Bytes memory{};
   Bandwidth memory_bandwidth{};
-  /// Side of the output tile one matrix kernel works on: dimensions of a product are rounded up to it, so that slices thinner
-  /// than a tile save nothing.
+  /// Side of the output tile one matrix kernel works on: dimensions of a product are rounded up to it, so that slices
+  /// thinner than a tile save nothing.
   double tile = 1;
   /// Fractions of the datasheet's peak and bandwidth that kernels of ample size reach.
   double attainable_peak = 1, attainable_bandwidth = 1;
@@ -30,11 +30,11 @@ struct Device {
 /// One level of the interconnect, from the inside out: level 0 joins devices into a node, level 1 nodes into a rack, …
 struct LinkLevel {
   std::string name;
-  int units = 1;           ///< how many units of the level below one unit of this level joins
-  Seconds latency{};       ///< α: start-up of a message whose widest hop is this level
-  Bandwidth bandwidth{};   ///< of one rail, one direction
-  /// Parallel links by which one unit of the level below reaches this level: NICs of a node, NVLink pairs of a device. May be
-  /// a fraction where an over-subscribed level has fewer links than its units could fill.
+  int units = 1;          ///< how many units of the level below one unit of this level joins
+  Seconds latency{};      ///< α: start-up of a message whose widest hop is this level
+  Bandwidth bandwidth{};  ///< of one rail, one direction
+  /// Parallel links by which one unit of the level below reaches this level: NICs of a node, NVLink pairs of a device. May
+  /// be a fraction where an over-subscribed level has fewer links than its units could fill.
   double rails = 1;
 };
 
@@ -42,7 +42,7 @@ struct LinkLevel {
 struct HostPath {
   Bandwidth bandwidth{};     ///< of one device-side link (PCIe), one direction
   int devices_per_link = 1;  ///< devices that share it
-  Seconds latency{};         ///< start-up of one message staged through the host
+  Seconds latency{};         ///< start-up of a message between neighbours that is staged through the host
 };
 
 /// Where samples come from.

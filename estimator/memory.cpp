@@ -38,10 +38,11 @@ MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTa
   MemoryBreakdown memory = parameter_memory(costs.parameters, plan);
   const double in_flight =
       micro_batches_in_flight(plan.schedule, stage, plan.layer, static_cast<double>(plan.micro_batches));
-  const Bytes peak = costs.kept * (in_flight - 1.0) + table.peak(first, last);
+  const Bytes peak = table.kept(first, last) * (in_flight - 1.0) + table.peak(first, last);
   memory.activations = peak;
   if (plan.recompute == Recompute::full) {
-    // Checkpoints of every micro-batch in flight, and one block being recomputed: where that is most of them, nothing is saved.
+    // Checkpoints of every micro-batch in flight, and one block being recomputed: where that is most of them, nothing is
+    // saved.
     const LayerCostTable::Checkpoints kept = table.checkpoints(first, last);
     memory.activations = min(kept.inputs * in_flight + kept.largest_block, peak);
   }

@@ -12,8 +12,8 @@ struct MemoryBreakdown {
   [[nodiscard]] Bytes total() const { return weights + gradients + optimizer + activations; }
 };
 
-/// Bytes per parameter: fp32 keeps 4 for the weight and 4 for the gradient; mixed precision 2 and 2, and a 4-byte master copy
-/// counted with the optimizer's slots (16 in all with Adam, [Kort22]).
+/// Bytes per parameter: fp32 keeps 4 for the weight and 4 for the gradient; mixed precision 2 and 2, and a 4-byte master
+/// copy counted with the optimizer's slots (16 in all with Adam, [Kort22]).
 struct ParameterBytes {
   double weight = 4, gradient = 4, optimizer = 0;
 };
@@ -24,6 +24,7 @@ struct ParameterBytes {
 [[nodiscard]] MemoryBreakdown parameter_memory(double parameters, const Plan& plan);
 
 /// Memory of a rank of stage `stage`, whose layers are [first, last), under the assumptions of the job.
-[[nodiscard]] MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTable& table, int stage, int first, int last);
+[[nodiscard]] MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTable& table, int stage,
+                                           int first, int last);
 
 }  // namespace ddl

@@ -161,19 +161,35 @@ ModelFacts facts_of(const Model& model) {
 
   // A tensor is live across a cut when it was made before it and is read after it.
   facts.live_items.assign(count + 1, 0.0);
-  const auto live_between = [&](int producer, int last_reader) {
+  facts.received_items.assign(count + 1, 0.0);
+  facts.released_items.assign(count + 1, 0.0);
+  const auto live_between = [&](int producer, int last_reader, int first_keeper, int last_keeper) {
     const auto items = static_cast<double>(shape_of(model, producer).items());
-    for (int cut = producer + 1; cut <= last_reader; ++cut) facts.live_items[static_cast<std::size_t>(cut)] += items;
+    for (int cut = producer + 1; cut <= last_reader; ++cut) {
+      const auto at = static_cast<std::size_t>(cut);
+      facts.live_items[at] += items;
+      if (cut == 0) continue;  // no stage sends the batch to the first
+      if (last_keeper >= cut) facts.received_items[at] += items;
+      if (first_keeper >= cut && last_keeper >= cut) facts.released_items[at] += items;
+    }
   };
   int input_reader = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const auto& inputs = model.layers[i].inputs;
     if (std::find(inputs.begin(), inputs.end(), -1) != inputs.end()) input_reader = static_cast<int>(i);
   }
-  live_between(-1, input_reader);
+  live_between(-1, input_reader, -1, -1);
   for (std::size_t i = 0; i < count; ++i) {
     if (consumers[i].empty()) continue;
-    live_between(static_cast<int>(i), *std::max_element(consumers[i].begin(), consumers[i].end()));
+    const auto producer = static_cast<int>(i);
+    int first_keeper = facts.kept[i].output ? producer : static_cast<int>(count);
+    int last_keeper = facts.kept[i].output ? producer : -1;
+    for (const int reader : consumers[i]) {
+      if (!facts.kept[static_cast<std::size_t>(reader)].input) continue;
+      first_keeper = std::min(first_keeper, reader);
+      last_keeper = std::max(last_keeper, reader);
+    }
+    live_between(producer, *std::max_element(consumers[i].begin(), consumers[i].end()), first_keeper, last_keeper);
   }
 
   assign_tensor_roles(model, facts, consumers);

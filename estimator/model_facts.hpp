@@ -9,13 +9,13 @@ namespace ddl {
 
 /// How a layer takes part in a tensor split (the alternation of filter and channel splits of [Nar21]'s tensor parallelism).
 enum class TensorRole {
-  whole,    ///< every rank computes all of it
-  column,   ///< filters are split and the output stays sharded for the partner
-  inside,   ///< works on its slice of the channels, between column and row
-  row,      ///< input channels are split; its output is summed by an Allreduce
-  lone,     ///< a matrix layer without partner: split as filter, its output gathered
-  lookup,   ///< an embedding split over its vocabulary; its output is summed
-  head,     ///< the last matrix layer, sharded up to the loss
+  whole,   ///< every rank computes all of it
+  column,  ///< filters are split and the output stays sharded for the partner
+  inside,  ///< works on its slice of the channels, between column and row
+  row,     ///< input channels are split; its output is summed by an Allreduce
+  lone,    ///< a matrix layer without partner: split as filter, its output gathered
+  lookup,  ///< an embedding split over its vocabulary; its output is summed
+  head,    ///< the last matrix layer, sharded up to the loss
 };
 
 /// What strategies ask about a model, worked out once: who consumes what, what backward keeps, which layers pair up.
@@ -24,21 +24,25 @@ struct ModelFacts {
   std::vector<Divisible> divisible;
   std::vector<Operation::Window> window;
   std::vector<Kept> kept;
-  std::vector<bool> output_kept;       ///< layer's output is needed by its own or a consumer's backward
+  std::vector<bool> output_kept;           ///< layer's output is needed by its own or a consumer's backward
   std::vector<bool> needs_input_gradient;  ///< false where all inputs are the model's own input
-  /// Backward writes a gradient of the layer's input: it has one, and does not just pass its output's on, as add and reshape do.
+  /// Backward writes a gradient of the layer's input: it has one, and does not just pass its output's on, as add and reshape
+  /// do.
   std::vector<bool> makes_input_gradient;
   std::vector<TensorRole> tensor_role;
   /// Whole units a tensor split of this layer can be cut into (channels, heads); 0 for TensorRole::whole.
   std::vector<std::int64_t> tensor_units;
   /// live_items[i]: items per sample that cross a cut between layers i−1 and i; live_items[0] is the model's input.
   std::vector<double> live_items;
-  std::vector<int> weighted;            ///< layers with weights, in order
-  std::vector<int> matrix;              ///< layers whose filters or channels can be split
+  /// Of those, items that backward of a layer after the cut needs, and items that only such layers need: a stage keeps the
+  /// former of what it receives, and need not keep the latter of what it sends.
+  std::vector<double> received_items, released_items;
+  std::vector<int> weighted;  ///< layers with weights, in order
+  std::vector<int> matrix;    ///< layers whose filters or channels can be split
   int first_matrix = -1, last_matrix = -1;
-  std::int64_t smallest_filters = 0;    ///< min F over the matrix layers before the last, and the layer it is in
+  std::int64_t smallest_filters = 0;  ///< min F over the matrix layers before the last, and the layer it is in
   int smallest_filters_layer = -1;
-  std::int64_t smallest_channels = 0;   ///< min C over the matrix layers after the first
+  std::int64_t smallest_channels = 0;  ///< min C over the matrix layers after the first
   int smallest_channels_layer = -1;
   double parameters = 0;
   /// The column of a pair that sends the gradient of an input it shares with other columns (gate and up projections).

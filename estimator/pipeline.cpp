@@ -16,7 +16,8 @@ std::vector<int> units_of(const ModelFacts& facts, bool keep_blocks) {
   bool has_weights = false;
   for (int i = 0; i < count; ++i) {
     const auto index = static_cast<std::size_t>(i);
-    const bool may_cut = i > 0 && (!keep_blocks || layers[index].block < 0 || layers[index].block != layers[index - 1].block);
+    const bool may_cut =
+        i > 0 && (!keep_blocks || layers[index].block < 0 || layers[index].block != layers[index - 1].block);
     // A cut is worth making where a new weighted layer, or a new block, begins and the unit before has weights.
     const bool begins = keep_blocks && layers[index].block >= 0 ? true : static_cast<bool>(weighted[index]);
     if (may_cut && begins && has_weights) {

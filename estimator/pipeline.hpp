@@ -9,7 +9,8 @@ namespace ddl {
 
 /// First layer of every stage (and the layer count at the end) when the layers are dealt to `stages` consecutive stages so
 /// that the longest serial forward plus backward time is as short as it can be. Cuts fall between blocks where there are
-/// enough of them, else between layers; every stage has a layer with weights. Empty when there are fewer of those than stages.
+/// enough of them, else before layers with weights; every stage has a layer with weights. Empty when there are fewer of
+/// those than stages.
 [[nodiscard]] std::vector<int> balanced_stages(const ModelFacts& facts, const std::vector<LayerTimes>& serial, int stages);
 
 /// Samples' worth of micro-batches whose activations stage `stage` of `stages` holds at once: GPipe keeps all m, 1F1B at

@@ -40,12 +40,18 @@ std::optional<Optimizer> parse_optimizer(std::string_view text) { return parse_e
 
 int degree(const Plan& plan, Axis axis) {
   switch (axis) {
-    case Axis::tensor: return plan.tensor;
-    case Axis::channel: return plan.channel;
-    case Axis::filter: return plan.filter;
-    case Axis::spatial: return plan.spatial[0] * plan.spatial[1] * plan.spatial[2];
-    case Axis::data: return plan.data;
-    case Axis::layer: return plan.layer;
+    case Axis::tensor:
+      return plan.tensor;
+    case Axis::channel:
+      return plan.channel;
+    case Axis::filter:
+      return plan.filter;
+    case Axis::spatial:
+      return plan.spatial[0] * plan.spatial[1] * plan.spatial[2];
+    case Axis::data:
+      return plan.data;
+    case Axis::layer:
+      return plan.layer;
   }
   return 1;
 }
@@ -58,7 +64,8 @@ std::int64_t devices(const Plan& plan) {
 
 double samples_per_micro_batch(const Plan& plan) {
   const std::int64_t parts = static_cast<std::int64_t>(plan.data) * plan.micro_batches;
-  return static_cast<double>((plan.global_batch + parts - 1) / parts);
+  const std::int64_t largest = (plan.global_batch + parts - 1) / parts;
+  return static_cast<double>(largest);
 }
 
 Family family_of(const Plan& plan) {

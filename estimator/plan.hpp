@@ -13,8 +13,8 @@ namespace ddl {
 /// A dimension along which ranks divide the work. The order here is the default placement, innermost first.
 enum class Axis { tensor, channel, filter, spatial, data, layer };
 inline constexpr std::size_t axis_count = 6;
-inline constexpr std::array<Axis, axis_count> all_axes{Axis::tensor, Axis::channel, Axis::filter,
-                                                       Axis::spatial, Axis::data,   Axis::layer};
+inline constexpr std::array<Axis, axis_count> all_axes{Axis::tensor,  Axis::channel, Axis::filter,
+                                                       Axis::spatial, Axis::data,    Axis::layer};
 [[nodiscard]] std::string_view to_string(Axis axis);
 [[nodiscard]] std::optional<Axis> parse_axis(std::string_view text);
 
@@ -41,7 +41,7 @@ struct Plan {
   int filter = 1;
   int channel = 1;
   int tensor = 1;
-  std::int64_t global_batch = 1;  ///< B, samples per iteration
+  std::int64_t global_batch = 1;   ///< B, samples per iteration
   std::int64_t micro_batches = 1;  ///< S, the parts a rank's share of B is cut into
   Schedule schedule = Schedule::one_forward_one_backward;
   std::array<Axis, axis_count> placement = all_axes;  ///< neighbours first: the leading axes live inside a node

@@ -53,14 +53,22 @@ class Degrees {
 
   static int& slot_of(Plan& plan, std::size_t slot) {
     switch (slot) {
-      case 0: return plan.spatial[0];
-      case 1: return plan.spatial[1];
-      case 2: return plan.spatial[2];
-      case 3: return plan.layer;
-      case 4: return plan.filter;
-      case 5: return plan.channel;
-      case 6: return plan.tensor;
-      default: return plan.data;
+      case 0:
+        return plan.spatial[0];
+      case 1:
+        return plan.spatial[1];
+      case 2:
+        return plan.spatial[2];
+      case 3:
+        return plan.layer;
+      case 4:
+        return plan.filter;
+      case 5:
+        return plan.channel;
+      case 6:
+        return plan.tensor;
+      default:
+        return plan.data;
     }
   }
 
@@ -298,15 +306,15 @@ class FamilySearch {
     for (const std::int64_t micro_batches : space_.micro_batches(plan)) {
       plan.micro_batches = micro_batches;
       const auto per_placement = static_cast<std::int64_t>(variants.schedules.size() * variants.savings.size());
-      // Where the ranks are changes nothing about their memory. Smaller micro-batches keep proportionally less; where even that
-      // is too much, there is nothing to price.
+      // Where the ranks are changes nothing about their memory. Smaller micro-batches keep proportionally less; where even
+      // that is too much, there is nothing to price.
       const bool hopeless =
           least_.micro_batches > 0 && !options_.all &&
           least_.parameters + least_.activations * (least_.micro_batches / static_cast<double>(micro_batches)) >
               estimator_.job().machine.device.memory;
       if (hopeless) continue;
-      // Without a pipeline, cutting micro-batches that fit into several of their own only saves memory: the parts of a tile and
-      // of a message take no less time than the whole.
+      // Without a pipeline, cutting micro-batches that fit into several of their own only saves memory: the parts of a tile
+      // and of a message take no less time than the whole.
       const bool needless =
           plan.layer == 1 && !options_.all && options_.objective != Objective::memory &&
           std::any_of(fitted.begin(), fitted.end(), [&](std::int64_t fewer) { return micro_batches % fewer == 0; });
@@ -404,7 +412,8 @@ bool preferred(const RankedPlan& a, const RankedPlan& b, Objective objective) {
 }  // namespace
 
 bool better(const Estimate& a, const Estimate& b, Objective objective) {
-  return preferred({a.plan, a.time.iteration(), a.memory.total()}, {b.plan, b.time.iteration(), b.memory.total()}, objective);
+  return preferred({a.plan, a.time.iteration(), a.memory.total()}, {b.plan, b.time.iteration(), b.memory.total()},
+                   objective);
 }
 
 SearchResult search(const Estimator& estimator, const SearchOptions& options) {

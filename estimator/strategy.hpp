@@ -64,6 +64,8 @@ void shard_layer(const ShardContext& context, LayerShard& shard);
 [[nodiscard]] Limits limits_of(const LimitContext& context);
 
 /// The largest part when `whole` units are dealt to `parts` ranks.
-[[nodiscard]] constexpr std::int64_t largest_part(std::int64_t whole, std::int64_t parts) { return (whole + parts - 1) / parts; }
+[[nodiscard]] constexpr std::int64_t largest_part(std::int64_t whole, std::int64_t parts) {
+  return (whole + parts - 1) / parts;
+}
 
 }  // namespace ddl

@@ -9,10 +9,15 @@ Seconds tree_broadcast_time(Bytes message, double ranks, const Link& link) {
   return log2_rounds(ranks) * (link.alpha + message * link.beta);
 }
 
-// 2(α + mβ)⌈log2 P⌉ + mc⌈log2 P⌉. [BH18] §2: up the tree, adding the whole vector each round, and down again.
-Seconds tree_allreduce_time(Bytes message, double ranks, const Link& link) {
+// (α + mβ + mc)⌈log2 P⌉. [BH18] §2: the broadcast backwards, adding the whole vector each round.
+Seconds tree_reduce_time(Bytes message, double ranks, const Link& link) {
   if (ranks <= 1) return {};
-  return 2.0 * tree_broadcast_time(message, ranks, link) + log2_rounds(ranks) * (message * link.add);
+  return tree_broadcast_time(message, ranks, link) + log2_rounds(ranks) * (message * link.add);
+}
+
+// 2(α + mβ)⌈log2 P⌉ + mc⌈log2 P⌉. [BH18] §2: up the tree and down again.
+Seconds tree_allreduce_time(Bytes message, double ranks, const Link& link) {
+  return tree_reduce_time(message, ranks, link) + tree_broadcast_time(message, ranks, link);
 }
 
 }  // namespace ddl

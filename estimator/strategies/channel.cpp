@@ -8,8 +8,8 @@ namespace {
 void limits(const LimitContext& context, Limits& limits) {
   const ModelFacts& facts = context.facts;
   if (context.plan.channel > 1 && context.plan.channel > facts.smallest_channels) {
-    limits.add({Limit::Kind::channels, static_cast<double>(context.plan.channel), static_cast<double>(facts.smallest_channels),
-                facts.smallest_channels_layer});
+    limits.add({Limit::Kind::channels, static_cast<double>(context.plan.channel),
+                static_cast<double>(facts.smallest_channels), facts.smallest_channels_layer});
   }
 }
 
@@ -22,8 +22,8 @@ bool splits_channels(const ShardContext& context, const LayerShard& shard) {
 }
 
 // Every rank reads C/p of the input's channels: its output is a partial sum that an Allreduce completes in forward, and an
-// Allgather joins the slices of the input's gradient in backward [ParaDL, Table III]. The first layer has too few channels and
-// is computed whole unless it has enough.
+// Allgather joins the slices of the input's gradient in backward [ParaDL, Table III]. The first layer has too few channels
+// and is computed whole unless it has enough.
 void shard(const ShardContext& context, LayerShard& shard) {
   const int parts = context.plan.channel;
   if (parts == 1) return;
@@ -41,8 +41,8 @@ void shard(const ShardContext& context, LayerShard& shard) {
   const Family axes = family_bit(Axis::channel);
   const int filters = splits_filters(context.facts, context.layer, context.plan.filter) ? context.plan.filter : 1;
   if (context.assumptions.last_layer_exchange || context.layer != context.facts.last_matrix) {
-    shard.exchanges.push_back({Collective::allreduce, static_cast<double>(shard.output.items()) / filters, axes, Phase::forward,
-                               Purpose::layer, 1});
+    shard.exchanges.push_back({Collective::allreduce, static_cast<double>(shard.output.items()) / filters, axes,
+                               Phase::forward, Purpose::layer, 1});
   }
   if (context.facts.needs_input_gradient[context.index()]) {
     shard.exchanges.push_back({Collective::allgather, whole_input, axes, Phase::backward, Purpose::layer, 1});
@@ -51,7 +51,7 @@ void shard(const ShardContext& context, LayerShard& shard) {
 
 }  // namespace
 
-const Strategy channel_strategy{Axis::channel, "every rank reads its share of each layer's input channels, partial outputs are summed",
-                                limits, shard};
+const Strategy channel_strategy{
+    Axis::channel, "every rank reads its share of each layer's input channels, partial outputs are summed", limits, shard};
 
 }  // namespace ddl

@@ -14,8 +14,8 @@ void limits(const LimitContext& context, Limits& limits) {
   }
 }
 
-// The batch is shared out before any layer is looked at (samples_per_micro_batch). What is left to say of a layer is that all
-// ranks holding the same weights, replicas and tiles alike, add up their gradients [ParaDL, Table III].
+// The batch is shared out before any layer is looked at (samples_per_micro_batch). What is left to say of a layer is that
+// all ranks holding the same weights, replicas and tiles alike, add up their gradients [ParaDL, Table III].
 void shard(const ShardContext& context, LayerShard& shard) {
   const double parameters = shard.weights + shard.biases;
   if (parameters <= 0 || context.plan.data * degree(context.plan, Axis::spatial) == 1) return;

@@ -31,7 +31,8 @@ void shard(const ShardContext& context, LayerShard& shard) {
   const std::int64_t units = filter_units(context.facts, context.layer);
   const double part = static_cast<double>(largest_part(units, parts)) / static_cast<double>(units);
   const auto gathered = static_cast<double>(shard.output.items());
-  shard.output.channels = std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(shard.output.channels) * part + 0.5));
+  shard.output.channels =
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(shard.output.channels) * part + 0.5));
   shard.weights *= part;
   shard.biases *= part;
   shard.share /= parts;
@@ -41,8 +42,8 @@ void shard(const ShardContext& context, LayerShard& shard) {
     shard.exchanges.push_back({Collective::allgather, gathered, axes, Phase::forward, Purpose::layer, 1});
   }
   if (context.facts.needs_input_gradient[context.index()]) {
-    shard.exchanges.push_back({Collective::allreduce, static_cast<double>(shard.inputs.front().items()), axes, Phase::backward,
-                               Purpose::layer, 1});
+    shard.exchanges.push_back({Collective::allreduce, static_cast<double>(shard.inputs.front().items()), axes,
+                               Phase::backward, Purpose::layer, 1});
   }
 }
 
@@ -52,7 +53,7 @@ bool splits_filters(const ModelFacts& facts, int layer, int degree) {
   return degree > 1 && facts.divisible[static_cast<std::size_t>(layer)].matrix && filter_units(facts, layer) >= degree;
 }
 
-const Strategy filter_strategy{Axis::filter, "every rank computes its share of each layer's filters, outputs are gathered", limits,
-                               shard};
+const Strategy filter_strategy{Axis::filter, "every rank computes its share of each layer's filters, outputs are gathered",
+                               limits, shard};
 
 }  // namespace ddl

@@ -15,15 +15,15 @@ void limits(const LimitContext& context, Limits& limits) {
 void shard(const ShardContext& context, LayerShard& shard) {
   if (context.plan.layer == 1 || context.layer == 0) return;
   double items = context.facts.live_items[context.index()];
-  if (context.layer < context.spatial_end) items /= degree(context.plan, Axis::spatial);
+  if (context.layer <= context.spatial_end) items /= degree(context.plan, Axis::spatial);
   for (const Phase phase : {Phase::forward, Phase::backward}) {
-    shard.exchanges.push_back(
-        {Collective::point_to_point, items, family_bit(Axis::layer), phase, Purpose::pipeline, 1});
+    shard.exchanges.push_back({Collective::point_to_point, items, family_bit(Axis::layer), phase, Purpose::pipeline, 1});
   }
 }
 
 }  // namespace
 
-const Strategy layer_strategy{Axis::layer, "the layers are dealt to stages that work on micro-batches in a pipeline", limits, shard};
+const Strategy layer_strategy{Axis::layer, "the layers are dealt to stages that work on micro-batches in a pipeline", limits,
+                              shard};
 
 }  // namespace ddl

@@ -53,9 +53,11 @@ void limits(const LimitContext& context, Limits& limits) {
   const Layer& layer = facts.model->layers[first];
   const Rows halo = input_halo(facts.window[first]);
   for (std::size_t d = 0; d < 3; ++d) {
-    const std::int64_t extent = static_cast<int>(d) < rank ? std::min(layer.output_shape.extent[d], layer.input_shapes.front().extent[d]) : 1;
+    const std::int64_t extent =
+        static_cast<int>(d) < rank ? std::min(layer.output_shape.extent[d], layer.input_shapes.front().extent[d]) : 1;
     if (plan.spatial[d] > extent) {
-      limits.add({Limit::Kind::extent, static_cast<double>(plan.spatial[d]), static_cast<double>(extent), facts.first_matrix});
+      limits.add(
+          {Limit::Kind::extent, static_cast<double>(plan.spatial[d]), static_cast<double>(extent), facts.first_matrix});
     } else if (plan.spatial[d] > 1 && layer.input_shapes.front().extent[d] / plan.spatial[d] < halo[d]) {
       limits.add({Limit::Kind::halo, static_cast<double>(halo[d]),
                   static_cast<double>(layer.input_shapes.front().extent[d] / plan.spatial[d]), facts.first_matrix});
@@ -67,9 +69,9 @@ void cut(TensorShape& shape, const std::array<int, 3>& split) {
   for (std::size_t d = 0; d < 3; ++d) shape.extent[d] = largest_part(shape.extent[d], split[d]);
 }
 
-// Every rank holds a tile of the sample. A window that looks beyond its own position needs rows of the neighbours' tiles: the
-// input's in forward, the output gradient's in backward, one message in each direction [ParaDL, Table III]. Where the tiles
-// become too small the tensors are gathered and the remaining layers replicated, as ParaDL's implementation does.
+// Every rank holds a tile of the sample. A window that looks beyond its own position needs rows of the neighbours' tiles:
+// the input's in forward, the output gradient's in backward, one message in each direction [ParaDL, Table III]. Where the
+// tiles become too small the tensors are gathered and the remaining layers replicated, as ParaDL's implementation does.
 void shard(const ShardContext& context, LayerShard& shard) {
   const Plan& plan = context.plan;
   const int parts = degree(plan, Axis::spatial);
@@ -134,7 +136,7 @@ int spatial_end(const ModelFacts& facts, const Plan& plan, const Software& softw
   return count;
 }
 
-const Strategy spatial_strategy{Axis::spatial, "every rank holds a tile of each sample and exchanges halos with its neighbours", limits,
-                                shard};
+const Strategy spatial_strategy{
+    Axis::spatial, "every rank holds a tile of each sample and exchanges halos with its neighbours", limits, shard};
 
 }  // namespace ddl

@@ -54,12 +54,15 @@ void shard(const ShardContext& context, LayerShard& shard) {
   switch (role) {
     case TensorRole::whole: {
       const auto& inputs = context.at().inputs;
+      const std::int64_t head_units =
+          inputs.empty() || inputs.front() < 0 ? 0 : facts.tensor_units[static_cast<std::size_t>(inputs.front())];
       const bool after_head = !inputs.empty() && inputs.front() >= 0 && context.at().operation->type() == "loss" &&
                               facts.tensor_role[static_cast<std::size_t>(inputs.front())] == TensorRole::head &&
-                              facts.tensor_units[static_cast<std::size_t>(inputs.front())] >= parts;
+                              head_units >= parts;
       if (after_head) {
         // The loss needs the largest logit and the sum of exponentials of each position from everybody.
-        for (TensorShape& input : shard.inputs) slice(input, 1.0 / parts);
+        const double head_part = static_cast<double>(largest_part(head_units, parts)) / static_cast<double>(head_units);
+        for (TensorShape& input : shard.inputs) slice(input, head_part);
         shard.kept_input = shard.inputs.front();
         forward(Collective::allreduce, 2.0 * static_cast<double>(shard.inputs.front().positions()));
         shard.share /= parts;
@@ -82,6 +85,7 @@ void shard(const ShardContext& context, LayerShard& shard) {
       slice(shard.output, part);
       shard.kept_input = shard.inputs.front();
       shard.kept_output = shard.output;
+      shard.weights *= part;
       shard.biases *= part;
       break;
     case TensorRole::row:
@@ -111,6 +115,7 @@ void shard(const ShardContext& context, LayerShard& shard) {
 
 }  // namespace
 
-const Strategy tensor_strategy{Axis::tensor, "filter and channel splits in alternation, one sum per pair of layers", limits, shard};
+const Strategy tensor_strategy{Axis::tensor, "filter and channel splits in alternation, one sum per pair of layers", limits,
+                               shard};
 
 }  // namespace ddl
