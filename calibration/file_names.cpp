@@ -24,7 +24,7 @@ const EmbeddedFile& find_bundled(std::span<const EmbeddedFile> files, const std:
   if (found != files.end()) return *found;
   const std::string hint = suggest(name, names_of(files));
   throw Error(fmt::format("unknown {} {}", kind, quote(name)),
-              fmt::format("{}; a file of your own ends in '.{}'", hint, extension));
+              fmt::format("{}{} file of your own ends in '.{}'", hint, hint.ends_with('?') ? " A" : "; a", extension));
 }
 
 void check_format(const YamlNode& root) {

@@ -159,6 +159,15 @@ std::variant<Seconds, Unpredictable> predict(const MeasuredRun& run, const Studi
   return quantity_of(run.quantity, estimate);
 }
 
+/// A throughput as the time of the iteration that it was measured in, so that every case compares times.
+MeasuredRun in_seconds(MeasuredRun run) {
+  if (run.quantity == "samples_per_s_per_gpu" && run.global_batch && run.gpus && run.value > 0) {
+    run.value = *run.global_batch / (run.value * *run.gpus);
+    run.quantity = "iter_total_s";
+  }
+  return run;
+}
+
 std::optional<double> relative_error(const std::optional<Seconds>& predicted, double measured) {
   if (!predicted || measured <= 0) return std::nullopt;
   return predicted->value() / measured - 1.0;
@@ -177,6 +186,7 @@ ValidationSummary summarize(std::span<const ValidationCase> cases) {
     ++group.cases;
     group.accuracy += accuracy(one.error());
     group.ideal_accuracy += accuracy(one.ideal_error());
+    group.predicted += one.error().has_value() ? 1 : 0;
     group.mean_error += one.error().value_or(0.0);
   };
   struct Series {
@@ -200,7 +210,7 @@ ValidationSummary summarize(std::span<const ValidationCase> cases) {
     if (group.cases == 0) return;
     group.accuracy /= group.cases;
     group.ideal_accuracy /= group.cases;
-    group.mean_error /= group.cases;
+    if (group.predicted > 0) group.mean_error /= group.predicted;
   };
   finish(summary.overall);
   for (auto& [strategy, group] : summary.by_strategy) finish(group);
@@ -219,7 +229,8 @@ Validation validate(std::span<const MeasuredRun> runs, const std::string& machin
   // An unknown machine ends the command; an unknown model only the runs that are about it.
   (void)load_machine(machine);
   Studies studies(machine, coefficients);
-  for (const MeasuredRun& run : runs) {
+  for (const MeasuredRun& measured : runs) {
+    const MeasuredRun run = in_seconds(measured);
     ValidationCase one;
     one.run = run;
     try {

@@ -24,7 +24,7 @@ struct ValidationCase {
 /// Accuracy is 1 − |error|, the mean over cases; a case that could not be predicted has accuracy 0.
 struct ValidationSummary {
   struct Group {
-    int cases = 0;
+    int cases = 0, predicted = 0;
     double accuracy = 0, ideal_accuracy = 0, mean_error = 0;
   };
   Group overall;

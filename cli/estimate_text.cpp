@@ -132,16 +132,30 @@ std::string rejected_text(const std::vector<Estimate>& rejected, const Model& mo
     for (const Limit& limit : estimate.limits) text += (text.empty() ? "" : "; ") + describe(limit, model);
     return text.empty() ? std::string("cannot be divided so") : text;
   };
+  // Hybrids of a strategy that is impossible in any degree go with that one.
+  const auto always = [](const Estimate& estimate) {
+    return estimate.limits.size() == 1 && estimate.limits.begin()->kind == Limit::Kind::no_extents;
+  };
+  const auto pure = [](const Estimate& estimate) { return std::popcount(family_of(estimate.plan)) <= 1; };
+  const auto hopeless =
+      std::find_if(rejected.begin(), rejected.end(), [&](const Estimate& e) { return pure(e) && always(e); });
+  const auto with_it =
+      std::count_if(rejected.begin(), rejected.end(), [&](const Estimate& e) { return !pure(e) && always(e); });
   std::string out;
   std::vector<std::pair<std::string, std::string>> hybrids;  // reason, names
   for (const Estimate& estimate : rejected) {
     const Family family = family_of(estimate.plan);
-    if (std::popcount(family) <= 1) {
+    if (hopeless != rejected.end() && always(estimate)) {
+      if (!pure(estimate)) continue;
+      const std::string others = with_it > 0 ? fmt::format(" and its {}", count_text(with_it, "hybrid")) : "";
+      out += "  " + wrap_text(fmt::format("{}{}: {}", family_name(family), others, reason(estimate)), 116, "    ") + "\n";
+      continue;
+    }
+    if (pure(estimate)) {
       out += "  " + wrap_text(fmt::format("{}: {}", family_name(family), reason(estimate)), 116, "    ") + "\n";
       continue;
     }
-    // Hybrids of a strategy that is impossible in any degree say so once.
-    const std::string why = estimate.limits.size() == 1 && estimate.limits.begin()->kind == Limit::Kind::no_extents
+    const std::string why = always(estimate)
                                 ? reason(estimate)
                                 : fmt::format("nearest is {}: {}", degrees_text(estimate.plan), reason(estimate));
     const auto same = std::find_if(hybrids.begin(), hybrids.end(), [&](const auto& known) { return known.first == why; });

@@ -165,7 +165,7 @@ std::optional<double> parse(std::string_view untrimmed, const Dimension& dimensi
   }
   if (std::isnan(plain) || std::isinf(plain))
     return refuse(fmt::format("{} is not a finite number", quote(text)), example_hint(dimension));
-  if (number.starts_with('-')) return refuse(fmt::format("{} is negative", quote(text)));
+  if (number.starts_with('-')) return refuse(fmt::format("{} is negative", quote(text)), example_hint(dimension));
   if (written_unit.empty()) {
     return refuse(fmt::format("{} has no unit", quote(text)), example_hint(dimension, number));
   }

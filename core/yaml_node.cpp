@@ -139,7 +139,8 @@ class YamlNode::Builder : public YAML::EventHandler {
       throw explain(exception);
     }
     if (key_problem_) throw *key_problem_;
-    if (root_.kind == Element::Kind::null) throw source_.error(root_.offset, "the file is empty");
+    if (root_.kind == Element::Kind::null)
+      throw source_.error(root_.offset, "the file is empty", "it starts with 'format: 1', and says what it describes");
     return std::move(root_);
   }
 
@@ -373,7 +374,7 @@ YamlNode YamlNode::at(std::string_view key) const {
   for (std::size_t i = 0; i < element_->children.size(); i += 2) keys.emplace_back(element_->children[i].text);
   const auto meant = nearest(key, keys);
   fail(fmt::format("the key {} is missing", quote(key)),
-       meant ? fmt::format("there is {}: is that it?", quote(*meant)) : "");
+       meant ? fmt::format("there is {}: is that it?", quote(*meant)) : fmt::format("add '{}: ...'", key));
 }
 
 std::optional<YamlNode> YamlNode::find(std::string_view key) const {

@@ -73,7 +73,8 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
   add_time(Kind::halo, time.halo, "exchanging halos between tiles");
   add_time(Kind::pipeline, time.pipeline, "sending activations from stage to stage");
   add_time(Kind::bubble, time.bubble,
-           fmt::format("waiting in the pipeline ({} stages, {} micro-batches)", plan.layer, plan.micro_batches));
+           fmt::format("waiting in the pipeline ({} stages, {} micro-batch{})", plan.layer, plan.micro_batches,
+                       plan.micro_batches == 1 ? "" : "es"));
   add_time(Kind::weight_update, time.weight_update, "updating weights");
   add_time(Kind::input, time.input, "waiting for samples");
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return a.share > b.share; });

@@ -10,8 +10,8 @@
 
 namespace ddl {
 
-/// A job with everything it refers to, for tests that choose each part themselves. Not movable, since its parts refer to each
-/// other.
+/// A job with everything it refers to, for tests that choose each part themselves. Not movable, since its parts refer to
+/// each other.
 struct OwnedJob {
   /// Kernels by roofline, or `times` where they are given.
   OwnedJob(Model a_model, Machine a_machine, const Assumptions& some_assumptions, double samples,

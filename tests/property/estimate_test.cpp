@@ -195,13 +195,13 @@ Plan random_plan(Random& random, int devices, bool extents) {
 
 std::string text_of(const Plan& plan) {
   return fmt::format("{} ({}), B = {}, S = {}, {}, ZeRO-{}, recompute {}, {}", degrees_text(plan), placement_text(plan),
-                     plan.global_batch, plan.micro_batches, to_string(plan.schedule), plan.zero_stage, to_string(plan.recompute),
-                     to_string(plan.optimizer));
+                     plan.global_batch, plan.micro_batches, to_string(plan.schedule), plan.zero_stage,
+                     to_string(plan.recompute), to_string(plan.optimizer));
 }
 
 std::vector<Seconds> parts_of(const Breakdown& time) {
-  return {time.forward, time.backward, time.weight_update, time.gradient_exchange, time.layer_collectives,
-          time.halo,    time.pipeline, time.bubble,        time.input};
+  return {time.forward,  time.backward, time.weight_update, time.gradient_exchange, time.layer_collectives, time.halo,
+          time.pipeline, time.bubble,   time.input};
 }
 
 /// Calls `check(job, plan)` with feasible plans of every model on every machine.
@@ -213,8 +213,8 @@ void for_random_plans(std::uint64_t seed, int plans, const Check& check) {
       const OwnedJob owned(model, machine, Assumptions{}, 54321.0);
       const Estimator estimator(owned.job);
       for (int i = 0; i < plans; ++i) {
-        const Plan plan =
-            random_plan(random, random.of(std::vector{1, 2, 4, 6, 8, 12, 16, 24, 36, 48, 96}), !model.input.sequence && model.input.rank > 0);
+        const Plan plan = random_plan(random, random.of(std::vector{1, 2, 4, 6, 8, 12, 16, 24, 36, 48, 96}),
+                                      !model.input.sequence && model.input.rank > 0);
         if (!estimator.limits(plan).empty()) continue;
         INFO(model.name << " on " << machine.name << ": " << text_of(plan));
         check(owned, plan);
@@ -299,7 +299,8 @@ TEST_CASE("no plan takes longer for a faster link or a shorter start-up") {
   });
 }
 
-// Stages are dealt out by their times on one device, and a faster device may deal them out differently: pipelines are left out.
+// Stages are dealt out by their times on one device, and a faster device may deal them out differently: pipelines are left
+// out.
 TEST_CASE("no plan without a pipeline takes longer on a device of higher peak or memory bandwidth") {
   for_random_plans(4, 100, [&](const OwnedJob& owned, const Plan& plan) {
     if (plan.layer > 1) return;
@@ -373,9 +374,11 @@ std::vector<Setting> settings() {
   no_contention.contention = false;
   Assumptions flat_rings;
   flat_rings.ring_only = true;
-  const std::vector<std::pair<std::string, Assumptions>> assumptions{
-      {"overlap", Assumptions{}}, {"no overlap", no_overlap}, {"no contention", no_contention},
-      {"flat rings", flat_rings}, {"ideal", ideal_assumptions()}};
+  const std::vector<std::pair<std::string, Assumptions>> assumptions{{"overlap", Assumptions{}},
+                                                                     {"no overlap", no_overlap},
+                                                                     {"no contention", no_contention},
+                                                                     {"flat rings", flat_rings},
+                                                                     {"ideal", ideal_assumptions()}};
   std::size_t turn = 0;
   for (const Model& model : some_models()) {
     for (const auto& [devices, batch] : sizes) {
@@ -394,7 +397,8 @@ std::vector<Setting> settings() {
             setting.precision = Precision::fp16;
             setting.optimizer = Optimizer::adam;
           }
-          setting.name = fmt::format("{} on {} {}, B = {}, {}", setting.model.name, devices, setting.machine.name, batch, assumption);
+          setting.name =
+              fmt::format("{} on {} {}, B = {}, {}", setting.model.name, devices, setting.machine.name, batch, assumption);
           all.push_back(std::move(setting));
         }
       }
@@ -497,8 +501,8 @@ TEST_CASE("no plan is faster, or needs less memory, than its lower bounds say") 
     INFO(setting.name);
     Machine machine = setting.machine;
     machine.device.memory = Bytes(1e15);
-    const OwnedJob owned(setting.model, machine, setting.assumptions, 1e4, std::nullopt, setting.precision, setting.optimizer,
-                         setting.coefficients);
+    const OwnedJob owned(setting.model, machine, setting.assumptions, 1e4, std::nullopt, setting.precision,
+                         setting.optimizer, setting.coefficients);
     const Estimator estimator(owned.job);
     SearchOptions options = options_of(setting, Objective::time);
     options.all = true;
@@ -556,8 +560,9 @@ TEST_CASE("a group has the ranks of its axes, more of them in every wider unit, 
   }
 }
 
-// Ranks are numbered with the digits of the placement, the first axis fastest. Those of a group share all digits but those of
-// its axes, and neighbours in number share a unit. All sizes are powers of two, so that units hold whole groups or equal parts.
+// Ranks are numbered with the digits of the placement, the first axis fastest. Those of a group share all digits but those
+// of its axes, and neighbours in number share a unit. All sizes are powers of two, so that units hold whole groups or equal
+// parts.
 TEST_CASE("members and flows are what counting ranks one by one gives") {
   Random random(8);
   for (int i = 0; i < 300; ++i) {

@@ -8,8 +8,8 @@
 //   - the halo is what one direction sends, summed over the split dimensions, in one message per direction;
 //   - a pipeline has p+S−1 slots of the longest stage; stages are given; the last stage sends nothing on;
 //   - γ is given, optimizers have no slots.
-// Symbols: D samples, B batch, I = D/B iterations, G layers, p degree, S segments, δ bytes per item, γ memory reuse, α start-up,
-// β time per byte; FW, BW per sample and WU per iteration of a layer; |x|, |y|, |w| its items.
+// Symbols: D samples, B batch, I = D/B iterations, G layers, p degree, S segments, δ bytes per item, γ memory reuse, α
+// start-up, β time per byte; FW, BW per sample and WU per iteration of a layer; |x|, |y|, |w| its items.
 
 #include <algorithm>
 #include <array>
@@ -54,7 +54,7 @@ constexpr std::array<int, 5> some_degrees{2, 3, 4, 6, 12};
 
 /// One layer of the chain as the table sees it.
 struct Row {
-  double x = 0, y = 0, w = 0;    ///< items
+  double x = 0, y = 0, w = 0;     ///< items
   double fw = 0, bw = 0, wu = 0;  ///< seconds
   int channels = 0, filters = 0, kernel = 1;
 };
@@ -120,7 +120,8 @@ Case random_case(Random& random, Shape shape, int layers) {
     row.wu = random.real(1e-6, 1e-2);
     c.layers.push_back(row);
     c.text += flat ? fmt::format("  - fully_connected: {{features: {}, bias: no}}\n", row.filters)
-                   : fmt::format("  - convolution: {{filters: {}, kernel: {}, padding: same, bias: no}}\n", row.filters, row.kernel);
+                   : fmt::format("  - convolution: {{filters: {}, kernel: {}, padding: same, bias: no}}\n", row.filters,
+                                 row.kernel);
     channels = row.filters;
   }
   c.plan.precision = random.chance() ? Precision::fp32 : Precision::fp16;
@@ -260,7 +261,9 @@ void check_spatial_row(Shape shape, std::uint64_t seed) {
 
 TEST_CASE("the spatial row in two dimensions: as data, and the halos of all layers") { check_spatial_row(Shape::image, 3); }
 
-TEST_CASE("the spatial row in three dimensions: as data, and the halos of all layers") { check_spatial_row(Shape::volume, 4); }
+TEST_CASE("the spatial row in three dimensions: as data, and the halos of all layers") {
+  check_spatial_row(Shape::volume, 4);
+}
 
 /// The row `layer` for each of p1 replicas: D(p+S−1)/(p1·S)·(max FW_Gi + max BW_Gi) + (D/B) max WU_Gi computing,
 /// 2(D/B)(p+S−2) max(α + (B/(p1·S))|y_Gi|δβ) between stages, 2γδ max_i Σ_{l∈Gi}((B/p1)(|x|+|y|)+|w|) memory.
@@ -308,7 +311,7 @@ TEST_CASE("the layer row: p+S−1 slots of the longest stage, p+S−2 transfers 
 }
 
 /// Work and update by p, exchanges of all layers but the last, weights by p.
-void check_layer_split_row(int Plan::* axis, std::uint64_t seed) {
+void check_layer_split_row(int Plan::*axis, std::uint64_t seed) {
   Random random(seed);
   for (int i = 0; i < cases_per_row; ++i) {
     Case c = random_case(random, Shape::any, random.whole(1, 8));
@@ -328,8 +331,9 @@ TEST_CASE("the channel row: work and update by p, an Allreduce forward and an Al
   check_layer_split_row(&Plan::channel, 7);
 }
 
-/// p1 replicas, each split in p2: (D/p) Σ(FW+BW) + D/(B·p2) ΣWU; exchanges of layers with B/p1, gradients of |w|/p2 among p1.
-void check_hybrid_with_data(int Plan::* axis, std::uint64_t seed) {
+/// p1 replicas, each split in p2: (D/p) Σ(FW+BW) + D/(B·p2) ΣWU; exchanges of layers with B/p1, gradients of |w|/p2 among
+/// p1.
+void check_hybrid_with_data(int Plan::*axis, std::uint64_t seed) {
   Random random(seed);
   for (int i = 0; i < cases_per_row; ++i) {
     Case c = random_case(random, Shape::any, random.whole(1, 8));
@@ -360,8 +364,8 @@ TEST_CASE("the data+spatial row: gradients among all p, halos and memory with B/
       const double p = static_cast<double>(p1) * degree(c.plan, Axis::spatial);
       set_batch(c, random.whole(1, 16));
       check_against(c, [&](const Job&) {
-        return Table{c.D / p * c.fw_bw() + c.I() * c.wu(),
-                     gradient_exchange(c, p, c.weights()) + halo_exchange(c, c.B / p1), memory(c, p, p, 1)};
+        return Table{c.D / p * c.fw_bw() + c.I() * c.wu(), gradient_exchange(c, p, c.weights()) + halo_exchange(c, c.B / p1),
+                     memory(c, p, p, 1)};
       });
     }
   }
@@ -370,7 +374,7 @@ TEST_CASE("the data+spatial row: gradients among all p, halos and memory with B/
 // Outer degree p1 cuts the sample, inner degree p2 the layers, so that layers exchange tiles, |y|/p1. All ranks hold whole
 // tensors of their tile between layers, hence whole halos.
 TEST_CASE("spatial+filter and spatial+channel exchange halos, tiles of outputs, and gradients of a slice of the weights") {
-  for (int Plan::* const axis : {&Plan::filter, &Plan::channel}) {
+  for (int Plan::*const axis : {&Plan::filter, &Plan::channel}) {
     Random random(12);
     for (int i = 0; i < cases_per_row; ++i) {
       Case c = random_case(random, Shape::image, random.whole(1, 6));
@@ -387,8 +391,8 @@ TEST_CASE("spatial+filter and spatial+channel exchange halos, tiles of outputs, 
   }
 }
 
-// Per pair 2(D/B)(p−1)(2α + b(|y_out|+|x_in|)/p·δβ). Between the two layers of a pair a tensor lies in slices: the first keeps
-// |y|/p, the second reads |x|/p.
+// Per pair 2(D/B)(p−1)(2α + b(|y_out|+|x_in|)/p·δβ). Between the two layers of a pair a tensor lies in slices: the first
+// keeps |y|/p, the second reads |x|/p.
 TEST_CASE("tensor: one Allreduce forward and one backward for each pair of layers, alone and inside replicas") {
   Random random(13);
   for (int i = 0; i < cases_per_row; ++i) {

@@ -170,7 +170,7 @@ TEST_CASE("machines are found whatever the case and punctuation of their name") 
 
 TEST_CASE("fails with an unknown machine") {
   CHECK(error_of([] { (void)load_machine("dgx-a10"); }) ==
-        "unknown machine 'dgx-a10'\nhint: did you mean 'dgx-a100'?; a file of your own ends in '.yaml'");
+        "unknown machine 'dgx-a10'\nhint: did you mean 'dgx-a100'? A file of your own ends in '.yaml'");
   CHECK(error_of([] { (void)load_machine("xyz"); }) ==
         "unknown machine 'xyz'\nhint: known: abci, cpu-cluster, dgx-a100, dgx-h100; a file of your own ends in '.yaml'");
 }

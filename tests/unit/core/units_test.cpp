@@ -112,9 +112,9 @@ TEST_CASE("what does not start with a number is no quantity") {
 }
 
 TEST_CASE("negative quantities are refused") {
-  CHECK(problem_of<Seconds>("-5 us") == "'-5 us' is negative");
-  CHECK(problem_of<Seconds>("-5") == "'-5' is negative");
-  CHECK(problem_of<Seconds>("-0 us") == "'-0 us' is negative");
+  CHECK(problem_of<Seconds>("-5 us") == "'-5 us' is negative\nhint: write for example '900 us'");
+  CHECK(problem_of<Seconds>("-5") == "'-5' is negative\nhint: write for example '900 us'");
+  CHECK(problem_of<Seconds>("-0 us") == "'-0 us' is negative\nhint: write for example '900 us'");
 }
 
 TEST_CASE("nan and infinity are refused") {

@@ -207,7 +207,7 @@ TEST_CASE("an error of the caller has the place, the line, the caret and the hin
 
 TEST_CASE("a missing key is reported at its map, with a key that looks like it") {
   CHECK(error_of([] { (void)parsed("a: 1\nm:\n  x: 1\n").at("m").at("speed"); }) ==
-        "f.yaml:3:3: the key 'speed' is missing\n    x: 1\n    ^");
+        "f.yaml:3:3: the key 'speed' is missing\n    x: 1\n    ^\nhint: add 'speed: ...'");
   CHECK(error_of([] { (void)parsed("sped: 1\n").at("speed"); }) ==
         "f.yaml:1:1: the key 'speed' is missing\n  sped: 1\n  ^\nhint: there is 'sped': is that it?");
 }

@@ -113,7 +113,7 @@ TEST_CASE("stages without micro-batches are bound by waiting") {
   // Two of three stages wait: 2/3 of the time, but for the messages.
   const std::vector<Finding> findings = findings_of(job.job, job.estimate());
   CHECK(findings.front().share == Approx(2.0 / 3).epsilon(0.05));
-  CHECK(findings.front().sentence.find("(3 stages, 1 micro-batches)") != std::string::npos);
+  CHECK(findings.front().sentence.find("(3 stages, 1 micro-batch)") != std::string::npos);
 }
 
 TEST_CASE("many weights and few samples are bound by their update") {

@@ -46,15 +46,19 @@ TEST_CASE("an error shows the line, points at the place, and says what to do") {
 }
 
 TEST_CASE("the head of a file is strict") {
-  CHECK(error_in("model: m\ninput: {features: 2}\nlayers: [softmax]\n") == "m.yaml:1:1: the key 'format' is missing");
+  CHECK(error_in("model: m\ninput: {features: 2}\nlayers: [softmax]\n") ==
+        "m.yaml:1:1: the key 'format' is missing | add 'format: ...'");
   CHECK(error_in("format: 2\nmodel: m\ninput: {features: 2}\nlayers: [softmax]\n") ==
         "m.yaml:1:9: '2' is too large: at most 1");
-  CHECK(error_in("format: 1\ninput: {features: 2}\nlayers: [softmax]\n") == "m.yaml:1:1: the key 'model' is missing");
-  CHECK(error_in("format: 1\nmodel: m\nlayers: [softmax]\n") == "m.yaml:1:1: the key 'input' is missing");
-  CHECK(error_in("format: 1\nmodel: m\ninput: {features: 2}\n") == "m.yaml:1:1: the key 'layers' is missing");
+  CHECK(error_in("format: 1\ninput: {features: 2}\nlayers: [softmax]\n") ==
+        "m.yaml:1:1: the key 'model' is missing | add 'model: ...'");
+  CHECK(error_in("format: 1\nmodel: m\nlayers: [softmax]\n") == "m.yaml:1:1: the key 'input' is missing | add 'input: ...'");
+  CHECK(error_in("format: 1\nmodel: m\ninput: {features: 2}\n") ==
+        "m.yaml:1:1: the key 'layers' is missing | add 'layers: ...'");
   CHECK(error_in("format: 1\nmodel: m\ninput: {features: 2}\nlayer: [softmax]\n") ==
         "m.yaml:4:1: unknown key 'layer' | did you mean 'layers'?");
-  CHECK(error_in("format: 1\nmodel: m\ninput: {features: 2}\nlayers: []\n") == "m.yaml:4:9: this list of layers is empty");
+  CHECK(error_in("format: 1\nmodel: m\ninput: {features: 2}\nlayers: []\n") ==
+        "m.yaml:4:9: this list of layers is empty | write one operation a line: - convolution: {filters: 64, kernel: 3}");
   CHECK(error_in("format: 1\nmodel: m\ninput: {features: 2}\nlayers: softmax\n") ==
         "m.yaml:4:9: expected a list of layers, found text | write one '- operation: ...' on a line for each");
   CHECK(error_in("format: 1\nmodel: m\ninput: {features: 2}\nlayers: [{softmax: , when: no}]\n") ==
@@ -111,7 +115,8 @@ TEST_CASE("misfits name the layer and what it reads") {
         " | a smaller kernel, or padding");
   CHECK(error_in_layers("  - convolution: {filters: 5, kernel: 3}\n  - residual:\n    - convolution: {filters: 8, kernel: "
                         "3, padding: 1}\n") ==
-        "m.yaml:6:5: layer 'add1': add needs inputs of one shape, not 8×6×6 and 5×6×6 (it reads 'conv2', 'conv1')");
+        "m.yaml:6:5: layer 'add1': add needs inputs of one shape, not 8×6×6 and 5×6×6 (it reads 'conv2', 'conv1') | "
+        "bring them to one shape, for example by a 1x1 convolution on one branch");
   CHECK(error_in_layers("  - fully_connected: 10\n") ==
         "m.yaml:5:5: layer 'fc1': fully_connected needs a flat vector or a sequence, not 6×8×8 | put '- flatten' before it");
 }
@@ -155,13 +160,16 @@ TEST_CASE("repeats and residuals say what they contain") {
   CHECK(error_in_layers("  - repeat: {times: -1, layers: [flatten]}\n") == "m.yaml:5:21: '-1' is too small: at least 0");
   CHECK(error_in_layers("  - repeat: {times: $channels * 2000, layers: [flatten]}\n") ==
         "m.yaml:5:21: '$channels * 2000' is 12000: at most 10000");
-  CHECK(error_in_layers("  - repeat: {layers: [flatten]}\n") == "m.yaml:5:13: the key 'times' is missing");
-  CHECK(error_in_layers("  - repeat: {times: 2, layers: []}\n") == "m.yaml:5:32: this list of layers is empty");
+  CHECK(error_in_layers("  - repeat: {layers: [flatten]}\n") ==
+        "m.yaml:5:13: the key 'times' is missing | add 'times: ...'");
+  CHECK(error_in_layers("  - repeat: {times: 2, layers: []}\n") ==
+        "m.yaml:5:32: this list of layers is empty | write one operation a line: - convolution: {filters: 64, kernel: 3}");
   CHECK(error_in_layers("  - repeat: {times: 2, layer: [flatten]}\n") ==
         "m.yaml:5:24: unknown key 'layer' | did you mean 'layers'?");
   CHECK(error_in_layers("  - repeat\n") == "m.yaml:5:5: 'repeat' needs to say of what");
   CHECK(error_in_layers("  - residual: {boddy: [flatten]}\n") == "m.yaml:5:16: unknown key 'boddy' | did you mean 'body'?");
-  CHECK(error_in_layers("  - residual: {body: []}\n") == "m.yaml:5:22: this list of layers is empty");
+  CHECK(error_in_layers("  - residual: {body: []}\n") ==
+        "m.yaml:5:22: this list of layers is empty | write one operation a line: - convolution: {filters: 64, kernel: 3}");
   CHECK(error_in_layers("  - concat: {branches: [[flatten]]}\n") == "m.yaml:5:24: concat needs two or more branches");
   CHECK(error_in_layers("  - concat: {branches: [[flatten], []], axis: 1}\n") ==
         "m.yaml:5:41: unknown key 'axis' | known: branches");
@@ -195,7 +203,7 @@ TEST_CASE("a block gets the values it needs, and no others") {
   CHECK(error_in_blocks(block, "layers:\n  - block: a\n") == "m.yaml:7:12: the block 'a' needs 'w'");
   CHECK(error_in_blocks(block, "layers:\n  - block: {use: a, w: 4, vv: 3}\n") ==
         "m.yaml:7:27: the block 'a' has no parameter 'vv' | did you mean 'v'?");
-  CHECK(error_in_blocks(block, "layers:\n  - block: {w: 4}\n") == "m.yaml:7:12: the key 'use' is missing");
+  CHECK(error_in_blocks(block, "layers:\n  - block: {w: 4}\n") == "m.yaml:7:12: the key 'use' is missing | add 'use: ...'");
   CHECK(error_in_blocks(block, "layers:\n  - block: {use: a, w: 3}\n") ==
         "m.yaml:5:65: 3 / 2 is not a whole number in '$w / 2'");
   CHECK(error_in_blocks(block, "layers:\n  - block: {use: a, w: x}\n") ==
@@ -207,9 +215,10 @@ TEST_CASE("a block gets the values it needs, and no others") {
 
 TEST_CASE("a block that uses itself is refused, however long the way round") {
   CHECK(error_in_blocks("  a: {layers: [{block: a}]}\n", "layers: [{block: a}]\n") ==
-        "m.yaml:5:24: the block 'a' uses itself: a -> a");
+        "m.yaml:5:24: the block 'a' uses itself: a -> a | a block can be made of others, but not of itself");
   CHECK(error_in_blocks("  a: {layers: [{block: b}]}\n  b: {layers: [{repeat: {times: 1, layers: [{block: a}]}}]}\n",
-                        "layers: [{block: a}]\n") == "m.yaml:6:53: the block 'a' uses itself: a -> b -> a");
+                        "layers: [{block: a}]\n") ==
+        "m.yaml:6:53: the block 'a' uses itself: a -> b -> a | a block can be made of others, but not of itself");
 }
 
 TEST_CASE("a file expands to a limited number of layers and steps, to a limited depth") {
