@@ -7,14 +7,17 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "calibration/bundled_files.hpp"
 #include "calibration/citations.hpp"
 #include "calibration/file_names.hpp"
 #include "calibration/split_fit.hpp"
+#include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "core/yaml_node.hpp"
+#include "model_zoo/bundled_name.hpp"
 #include "model_zoo/model.hpp"
 
 namespace ddl {
@@ -83,13 +86,11 @@ class CoefficientsReader {
       measured.per_sample *= static_cast<double>(devices->integer(1, std::numeric_limits<int>::max()));
     }
     measured.source = citations_.of(node.at("source"));
-    const auto same =
-        std::find_if(coefficients_.models.begin(), coefficients_.models.end(), [&](const MeasuredModel& other) {
-          return other.model == measured.model && other.precision == measured.precision && other.batch == measured.batch;
-        });
+    const auto same = std::find_if(
+        coefficients_.models.begin(), coefficients_.models.end(),
+        [&](const MeasuredModel& other) { return other.model == measured.model && other.precision == measured.precision; });
     if (same != coefficients_.models.end()) {
-      node.fail(fmt::format("a second time of {} in {} at batch {:g}", quote(measured.model), to_string(measured.precision),
-                            measured.batch),
+      node.fail(fmt::format("a second time of {} in {}", quote(measured.model), to_string(measured.precision)),
                 "remove one of them");
     }
     coefficients_.models.push_back(std::move(measured));
@@ -167,7 +168,20 @@ std::optional<Coefficients> bundled_coefficients(const std::string& machine_name
   return std::nullopt;
 }
 
-Coefficients load_coefficients(const std::string& path) { return CoefficientsReader(YamlNode::load(path)).read(); }
+Coefficients load_coefficients(const std::string& name_or_path) {
+  if (is_path(name_or_path)) return CoefficientsReader(YamlNode::load(name_or_path)).read();
+  std::vector<std::string> known;
+  for (const EmbeddedFile& file : coefficients_files()) {
+    Coefficients coefficients = parse_coefficients(std::string(file.content), std::string(file.path));
+    for (const std::string& name : {coefficients.name, coefficients.machine}) {
+      if (name_key(name) == name_key(name_or_path)) return coefficients;
+      known.push_back(name);
+    }
+  }
+  known.emplace_back("none");
+  throw Error(fmt::format("unknown coefficients {}", quote(name_or_path)),
+              fmt::format("known: {}; a file of your own ends in '.yaml'", fmt::join(known, ", ")));
+}
 
 Coefficients parse_coefficients(std::string text, std::string origin) {
   return CoefficientsReader(YamlNode::parse(std::move(text), std::move(origin))).read();

@@ -16,6 +16,7 @@
 #include "calibration/file_names.hpp"
 #include "core/source_text.hpp"
 #include "core/yaml_node.hpp"
+#include "estimator/group.hpp"
 #include "model_zoo/bundled_name.hpp"
 
 namespace ddl {
@@ -116,6 +117,9 @@ class SheetReader {
   void read_levels(const YamlNode& node) {
     const std::vector<YamlNode> items = node.items();
     if (items.empty()) node.fail("a machine needs at least one level", "the first joins devices into a node");
+    if (items.size() > Group::max_levels) {
+      items[Group::max_levels].fail(fmt::format("more than {} levels", Group::max_levels), "join those that are alike");
+    }
     std::int64_t devices = 1;
     for (const YamlNode& item : items) {
       const LinkLevel level = read_level(item);

@@ -23,8 +23,7 @@ struct MachineSheet {
 /// Names of the bundled machines, sorted.
 [[nodiscard]] std::vector<std::string> machine_names();
 /// A bundled machine by name (`DGX A100` is `dgx-a100`), or the user's own file when the name has a '/' or ends in `.yaml`
-/// or
-/// `.yml`. An unknown name is an Error with "did you mean".
+/// or `.yml`. An unknown name is an Error with "did you mean".
 [[nodiscard]] Machine load_machine(const std::string& name_or_path);
 [[nodiscard]] MachineSheet load_machine_sheet(const std::string& name_or_path);
 

@@ -8,22 +8,10 @@
 #include "calibration/coefficients_reader.hpp"
 #include "calibration/machine_reader.hpp"
 #include "core/error.hpp"
+#include "model_zoo/bundled_name.hpp"
 
 namespace ddl {
 namespace {
-
-Coefficients coefficients_for(const StudySpec& spec, const Machine& machine) {
-  if (!spec.coefficients.empty()) {
-    Coefficients coefficients = load_coefficients(spec.coefficients);
-    if (coefficients.machine != machine.name) {
-      throw Error(fmt::format("the coefficients of '{}' belong to the machine '{}', not to '{}'", spec.coefficients,
-                              coefficients.machine, machine.name),
-                  "leave --coefficients out, or name that machine with --machine");
-    }
-    return coefficients;
-  }
-  return bundled_coefficients(machine.name).value_or(Coefficients{});
-}
 
 Precision default_precision(const Model& model, const Device& device) {
   if (!model.input.sequence) return Precision::fp32;
@@ -42,12 +30,28 @@ void require_precision(Precision precision, const Device& device) {
   throw Error(fmt::format("the datasheet of {} has no peak for {}", device.name, to_string(precision)), "it has " + known);
 }
 
-/// Volumes are stored as they are fed, so a network that reads smaller ones reads fewer bytes; images are compressed and
-/// cropped after reading.
+/// A flat vector can be made of anything; a default is what comes nearest, since there has to be one.
+void require_fitting(const Dataset& dataset, const Model& model, bool named) {
+  const TensorShape& sample = dataset.sample;
+  const TensorShape& input = model.input;
+  const bool flat = input.rank == 0;
+  const bool same_kind = sample.sequence == input.sequence && (flat || sample.rank == input.rank);
+  const bool same_channels = input.sequence || flat || sample.channels == input.channels;
+  if (sample.sequence == input.sequence && (!named || (same_kind && same_channels))) return;
+  const Dataset fitting = load_dataset(default_dataset(model));
+  const bool fits = fitting.sample.rank == input.rank && (input.sequence || fitting.sample.channels == input.channels);
+  throw Error(fmt::format("the samples of '{}' are {}, the input of '{}' is {}", dataset.name, to_string(sample), model.name,
+                          to_string(input)),
+              fits ? fmt::format("a data set that fits: --dataset {}", fitting.name)
+                   : "describe one that fits in a file: --dataset mine.yaml");
+}
+
+/// Volumes and text are stored as they are fed, so a network that reads smaller ones reads fewer bytes; images are
+/// compressed, and cropped after reading.
 Bytes bytes_per_sample(const Dataset& dataset, const Model& model) {
   const Bytes stored = dataset.sample_bytes();
   const bool stored_raw = dataset.sample.rank == 3 || dataset.sample.sequence;
-  if (!stored_raw || dataset.sample.items() <= 0) return stored;
+  if (!stored_raw || dataset.sample.rank != model.input.rank || dataset.sample.items() <= 0) return stored;
   const double ratio = static_cast<double>(model.input.positions()) / static_cast<double>(dataset.sample.positions());
   return stored * ratio;
 }
@@ -60,6 +64,22 @@ double samples_of(const Dataset& dataset, const Model& model) {
 }
 
 }  // namespace
+
+Coefficients coefficients_of(const StudySpec& spec, const Machine& machine) {
+  if (spec.coefficients == "none") return {};
+  if (spec.coefficients.empty()) {
+    // A file that bears a bundled machine's name need not describe that machine.
+    if (is_path(spec.machine)) return {};
+    return bundled_coefficients(machine.name).value_or(Coefficients{});
+  }
+  Coefficients coefficients = load_coefficients(spec.coefficients);
+  if (coefficients.machine != machine.name) {
+    throw Error(fmt::format("the coefficients of '{}' belong to the machine '{}', not to '{}'", spec.coefficients,
+                            coefficients.machine, machine.name),
+                "leave --coefficients out, or name that machine with --machine");
+  }
+  return coefficients;
+}
 
 std::string default_dataset(const Model& model) {
   if (model.input.sequence) return "openwebtext";
@@ -88,14 +108,10 @@ Study::Study(const StudySpec& spec)
       facts_(facts_of(model_)),
       dataset_(load_dataset(spec.dataset.empty() ? default_dataset(model_) : spec.dataset)),
       machine_(load_machine(spec.machine)),
-      coefficients_(coefficients_for(spec, machine_)),
+      coefficients_(coefficients_of(spec, machine_)),
       precision_(spec.precision.value_or(default_precision(model_, machine_.device))),
       optimizer_(spec.optimizer.value_or(model_.input.sequence ? Optimizer::adam : Optimizer::momentum)) {
-  if (dataset_.sample.sequence != model_.input.sequence) {
-    throw Error(fmt::format("the samples of '{}' are {}, the input of '{}' is {}", dataset_.name, to_string(dataset_.sample),
-                            model_.name, to_string(model_.input)),
-                fmt::format("a data set that fits: --dataset {}", default_dataset(model_)));
-  }
+  require_fitting(dataset_, model_, !spec.dataset.empty());
   require_precision(precision_, machine_.device);
   // Other models are looked at only where this one was never measured.
   std::optional<double> scale;

@@ -16,7 +16,8 @@ struct StudySpec {
   std::string model = "resnet50";
   std::string dataset;  ///< empty: the data set that fits the model's input
   std::string machine = "dgx-a100";
-  std::string coefficients;            ///< a file; empty: those bundled for the machine, if any
+  /// A file, a bundled name, or `none`; empty: those bundled with the machine, where that is bundled itself.
+  std::string coefficients;
   std::optional<Precision> precision;  ///< unset: mixed precision for sequences, fp32 for everything else
   std::optional<Optimizer> optimizer;  ///< unset: adam for sequences, SGD with momentum for everything else
   Assumptions assumptions;
@@ -26,7 +27,8 @@ struct StudySpec {
 /// its parts refer to each other.
 class Study {
  public:
-  /// Throws Error on unknown names, unreadable files, and a precision the device does not have.
+  /// Throws Error on unknown names, unreadable files, a data set that was named and does not fit the model, and a precision
+  /// the device does not have.
   explicit Study(const StudySpec& spec);
   Study(const Study&) = delete;
   Study& operator=(const Study&) = delete;
@@ -54,6 +56,10 @@ class Study {
   std::optional<KernelPrices> kernels_;
   std::optional<Job> job_;
 };
+
+/// The coefficients that a study of this machine uses. Throws Error on an unknown name, an unreadable file, and coefficients
+/// of another machine.
+[[nodiscard]] Coefficients coefficients_of(const StudySpec& spec, const Machine& machine);
 
 /// The data set that goes with a model's input: tokens, volumes, small or large images.
 [[nodiscard]] std::string default_dataset(const Model& model);

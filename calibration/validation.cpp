@@ -1,5 +1,6 @@
 #include "calibration/validation.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <tuple>
@@ -27,6 +28,19 @@ class Studies {
     std::unique_ptr<Estimator> estimator;
   };
 
+  /// Why nobody can read a run's model; nothing where it can be read.
+  const std::optional<std::string>& problem_of(const std::string& model) {
+    const auto [entry, added] = problems_.try_emplace(model);
+    if (added) {
+      try {
+        static_cast<void>(load_model(model));
+      } catch (const Error& error) {
+        entry->second = error.what();
+      }
+    }
+    return entry->second;
+  }
+
   const Entry& get(const std::string& model, bool ideal, bool input) {
     Entry& entry = entries_[{model, ideal, input}];
     if (!entry.study) {
@@ -46,6 +60,7 @@ class Studies {
  private:
   std::string machine_, coefficients_;
   std::map<std::tuple<std::string, bool, bool>, Entry> entries_;
+  std::map<std::string, std::optional<std::string>> problems_;
 };
 
 /// A refusal to predict, as a value.
@@ -124,8 +139,11 @@ std::variant<Plan, Unpredictable> plan_of(const MeasuredRun& run, const Study& s
   if (batch < 1 || batch > 1e12) return Unpredictable{"the batch is not a number of samples"};
   plan.global_batch = static_cast<std::int64_t>(std::llround(batch));
   // A pipeline's micro-batches are not among the columns: four to a stage, where the bubble is a fifth [Huang et al.,
-  // GPipe].
-  if (plan.layer > 1) plan.micro_batches = std::min<std::int64_t>(plan.global_batch, std::int64_t{4} * plan.layer);
+  // GPipe], as far as a replica's samples go.
+  if (plan.layer > 1) {
+    const std::int64_t most = std::max<std::int64_t>(1, plan.global_batch / plan.data);
+    plan.micro_batches = std::min(most, std::int64_t{4} * plan.layer);
+  }
   return plan;
 }
 
@@ -226,23 +244,25 @@ ValidationSummary summarize(std::span<const ValidationCase> cases) {
 
 Validation validate(std::span<const MeasuredRun> runs, const std::string& machine, const std::string& coefficients) {
   Validation validation;
-  // An unknown machine ends the command; an unknown model only the runs that are about it.
-  (void)load_machine(machine);
+  // What all runs share ends the command when it is wrong; an unknown model ends only the runs that are about it.
+  StudySpec shared;
+  shared.machine = machine;
+  shared.coefficients = coefficients;
+  static_cast<void>(coefficients_of(shared, load_machine(machine)));
   Studies studies(machine, coefficients);
   for (const MeasuredRun& measured : runs) {
     const MeasuredRun run = in_seconds(measured);
     ValidationCase one;
     one.run = run;
-    try {
+    if (const std::optional<std::string>& problem = studies.problem_of(run.model)) {
+      one.reason = *problem;
+    } else {
       const bool input = run.includes_io == "yes" || run.includes_io == "probably";
       const auto predicted = predict(run, studies.get(run.model, false, input));
       const auto ideal = predict(run, studies.get(run.model, true, false));
       if (const auto* time = std::get_if<Seconds>(&predicted)) one.predicted = *time;
       if (const auto* time = std::get_if<Seconds>(&ideal)) one.ideal = *time;
       if (const auto* why = std::get_if<Unpredictable>(&predicted)) one.reason = why->reason;
-    } catch (const Error& error) {
-      // One run about a model nobody has described does not end the validation of the others.
-      one.reason = error.what();
     }
     validation.cases.push_back(std::move(one));
   }

@@ -39,9 +39,9 @@ struct Validation {
   ValidationSummary summary;
 };
 
-/// Predicts every run on the machine, with the closed forms and with everything known. Runs are SGD with momentum in fp32
-/// (adam and the machine's mixed precision for models of sequences that were not measured in fp32); input counts where the
-/// run includes it.
+/// Predicts every run on the machine, with the closed forms and with everything known. Runs are taken to be in fp32, with
+/// adam for models of sequences and SGD with momentum for all others; input counts where the run includes it. A model that
+/// cannot be read is the reason of its own cases; an Error of the machine or the coefficients ends the validation.
 [[nodiscard]] Validation validate(std::span<const MeasuredRun> runs, const std::string& machine,
                                   const std::string& coefficients);
 

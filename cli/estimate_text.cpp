@@ -43,6 +43,9 @@ std::string figure(double value) {
   return value < 99.95 ? fmt::format("{:.1f}", value) : fmt::format("{:.0f}", value);
 }
 
+/// An amount of money: nobody counts the cents of hundreds.
+std::string amount(double value) { return value < 99.995 ? fmt::format("{:.2f}", value) : fmt::format("{:.0f}", value); }
+
 double cost_of(const Estimate& estimate, const Machine& machine) {
   return *machine.price_per_gpu_hour * static_cast<double>(devices(estimate.plan)) * estimate.epoch.value() / 3600.0;
 }
@@ -91,7 +94,7 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study) {
   for (const Estimate& e : estimates) {
     std::vector<std::string> row{std::to_string(++rank), family_name(family_of(e.plan)), degrees_text(e.plan),
                                  humanize(e.epoch)};
-    if (priced) row.push_back(fmt::format("{:.0f}", cost_of(e, study.machine())));
+    if (priced) row.push_back(amount(cost_of(e, study.machine())));
     row.push_back(fmt::format("{:.0f} %", e.efficiency * 100));
     row.push_back(humanize(e.memory.total()) + (e.feasible() ? "" : " !"));
     row.push_back(figure(e.time.iteration().value() * unit.factor));

@@ -118,6 +118,11 @@ class PlanReader {
     plan.optimizer = file.optimizer.value_or(plan.optimizer);
     plan.precision = file.precision.value_or(plan.precision);
     if (object_->contains("placement")) read_placement(plan);
+    for (const auto& [key, value] : object_->items()) file.given.insert(key);
+    if (!path_.empty()) {
+      file.model = input_of_report("model");
+      file.machine = input_of_report("machine");
+    }
     return file;
   }
 
@@ -127,6 +132,17 @@ class PlanReader {
   }
   [[noreturn]] void fail(std::string_view key, const std::string& message, const std::string& hint = plan_hint) const {
     throw source_.error(path_to(key), message, hint);
+  }
+
+  /// Nothing where the report does not say it.
+  [[nodiscard]] std::optional<std::string> input_of_report(const std::string& key) const {
+    const Json& root = source_.root();
+    if (!root.contains("inputs")) return std::nullopt;
+    const Json& inputs = root.at("inputs");
+    if (!inputs.is_object()) throw source_.error("inputs", "'inputs' is no object", plan_hint);
+    if (!inputs.contains(key)) return std::nullopt;
+    if (!inputs.at(key).is_string()) throw source_.error("inputs/" + key, fmt::format("'{}' is no text", key), plan_hint);
+    return inputs.at(key).get<std::string>();
   }
 
   void read_placement(Plan& plan) const {

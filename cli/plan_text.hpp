@@ -2,6 +2,7 @@
 
 #include <array>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -19,11 +20,13 @@ void parse_degrees(std::string_view text, Plan& plan);
 /// The fields of a plan's object in JSON, enough to ask for the plan again: plan_from_json ∘ plan_to_json is the identity.
 [[nodiscard]] nlohmann::ordered_json plan_to_json(const Plan& plan);
 
-/// A plan as a file gives it, and which of the things that a study has defaults for it says.
+/// A plan as a file gives it, and what the file says of the things that have defaults.
 struct PlanFile {
   Plan plan;
   std::optional<Precision> precision;
   std::optional<Optimizer> optimizer;
+  std::set<std::string> given;                ///< the keys of the plan's object
+  std::optional<std::string> model, machine;  ///< what the report is about, where the file is a whole one
 };
 /// Reads a plan's object, or a whole report of `recommend` (then its best plan). What a report says of a plan besides is let
 /// through, other keys are refused; errors are placed in the text, `origin` is its name.

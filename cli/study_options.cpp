@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include "cli/number_option.hpp"
+#include "cli/table.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "core/units.hpp"
+#include "estimator/estimate.hpp"
+#include "model_zoo/bundled_name.hpp"
 
 namespace ddl {
 
@@ -25,7 +28,8 @@ void add_study_options(CLI::App& command, StudyOptions& o) {
   command.add_option("--machine", o.machine, "bundled machine (see 'machines list') or a machine file")
       ->capture_default_str();
   command.add_option("--coefficients", o.coefficients,
-                     "measured coefficients of that machine; default: those bundled with it");
+                     "measured coefficients of that machine: a file, a bundled name or none; default: those bundled with a "
+                     "bundled machine");
   command.add_option("--precision", o.precision, "fp32, tf32, fp16 or bf16; default: mixed for sequences, else fp32");
   command.add_option("--optimizer", o.optimizer, "sgd, momentum or adam; default: adam for sequences, else momentum");
   auto* ideal = add_switch(command, "--ideal", o.ideal,
@@ -39,10 +43,10 @@ void add_study_options(CLI::App& command, StudyOptions& o) {
   add_number(command, "--sparse-density", o.sparse_density, 1e-9, 1, "share of the gradients that --allreduce sparse sends")
       ->default_str(fmt::format("{}", assumed.sparse_density));
   add_switch(command, "--no-overlap", o.no_overlap, "do not hide the gradient exchange behind backward");
-  auto* input =
-      command
-          .add_option("--input", o.input, "every-rank reads its own samples, or one leader of a split group scatters them")
-          ->capture_default_str();
+  auto* input = command
+                    .add_option("--input", o.input,
+                                "every-rank reads its own samples, or one leader of a split group sends them to the others")
+                    ->capture_default_str();
   auto* exposed =
       add_switch(command, "--input-exposed", o.input_exposed, "samples are not read ahead while the devices compute");
   add_switch(command, "--no-input", o.no_input, "leave reading and staging of samples out")
@@ -129,21 +133,56 @@ void add_report_options(CLI::App& command, ReportOptions& options) {
       ->default_str("auto");
 }
 
+namespace {
+
+/// What a study does with samples of another shape than the model's input.
+std::string samples_text(const Study& study) {
+  const TensorShape& sample = study.dataset().sample;
+  const TensorShape& input = study.model().input;
+  const std::string count = whole_text(study.job().samples_per_epoch);
+  if (sample.sequence && sample.extent != input.extent) {
+    return fmt::format("{} samples of {} tokens, cut from {} of {}", count, with_thousands(input.positions()),
+                       with_thousands(study.dataset().samples), with_thousands(sample.positions()));
+  }
+  if (!sample.sequence && sample != input) {
+    return fmt::format("{} samples of {}, read as {}", count, to_string(sample), to_string(input));
+  }
+  return count + " samples, fits the model's input";
+}
+
+/// Whether the machine's sheet says how fast samples come from where they lie.
+bool has_priced_input(const Study& study) {
+  const Storage& storage = study.machine().storage;
+  if (storage.local_bandwidth && storage.local_capacity && fits_local_storage(study.job())) return true;
+  return storage.shared_per_node || storage.shared_total;
+}
+
+/// The measured software's algorithm, and the one it takes where other degrees share the node.
+Default allreduce_default(const Software& software) {
+  const auto& alone = software.gradient_algorithm;
+  const auto& hybrid = software.hybrid_gradient_algorithm;
+  std::string value(alone ? to_string(*alone) : "cheapest");
+  if (hybrid && hybrid != alone) value += fmt::format("; {} in hybrids", to_string(*hybrid));
+  return {"--allreduce", value, alone || hybrid ? "as the measured software does" : "for every message and layout"};
+}
+
+}  // namespace
+
 std::vector<Default> defaults_of(const CLI::App& command, const StudyOptions& options, const Study& study) {
   std::vector<Default> defaults;
   const auto unset = [&](const char* name) { return command.count(name) == 0; };
   const bool sequence = study.model().input.sequence;
   if (unset("--model")) defaults.push_back({"--model", study.model().name, ""});
   if (unset("--dataset")) {
-    defaults.push_back({"--dataset", study.dataset().name,
-                        fmt::format("{} samples, fits the model's input",
-                                    with_thousands(static_cast<long long>(study.job().samples_per_epoch)))});
+    defaults.push_back({"--dataset", study.dataset().name, samples_text(study)});
   }
   if (unset("--machine")) defaults.push_back({"--machine", study.machine().name, ""});
   if (unset("--coefficients")) {
-    defaults.push_back(
-        {"--coefficients", study.coefficients().name.empty() ? "none" : study.coefficients().name,
-         study.coefficients().name.empty() ? "nothing measured is bundled for this machine" : "bundled with the machine"});
+    const std::string& name = study.coefficients().name;
+    const char* why = !name.empty()                   ? "bundled with the machine"
+                      : is_path(study.spec().machine) ? "a machine file has those that are named"
+                                                      : "nothing measured is bundled for this machine";
+    defaults.push_back({"--coefficients", name.empty() ? "none" : name, why});
   }
   if (unset("--precision")) {
     defaults.push_back(
@@ -153,9 +192,7 @@ std::vector<Default> defaults_of(const CLI::App& command, const StudyOptions& op
     defaults.push_back({"--optimizer", std::string(to_string(study.optimizer())), sequence ? "for sequences" : ""});
   }
   if (unset("--allreduce") && !options.ideal) {
-    const auto& fixed = study.coefficients().software.gradient_algorithm;
-    defaults.push_back({"--allreduce", fixed ? std::string(to_string(*fixed)) : "cheapest",
-                        fixed ? "as the measured software does" : "for every message and layout"});
+    defaults.push_back(allreduce_default(study.coefficients().software));
   }
   if (!options.ideal) {
     const bool overlaps = study.coefficients().software.overlaps_gradients && study.assumptions().overlap;
@@ -164,8 +201,12 @@ std::vector<Default> defaults_of(const CLI::App& command, const StudyOptions& op
                           overlaps ? "gradients are exchanged while backward runs"
                                    : "the measured software exchanges gradients after backward"});
     }
-    if (unset("--no-input") && unset("--input"))
-      defaults.push_back({"--input", options.input, "read ahead while the devices compute"});
+    if (unset("--no-input") && unset("--input")) {
+      defaults.push_back({"--input", options.input,
+                          !has_priced_input(study) ? "not priced: the machine's sheet has no bandwidth for it"
+                          : options.input_exposed  ? "not read ahead"
+                                                   : "read ahead while the devices compute"});
+    }
   }
   return defaults;
 }

@@ -69,6 +69,10 @@ std::string count_text(std::int64_t count, std::string_view thing) {
   return with_thousands(count).append(" ").append(thing).append(count == 1 ? "" : "s");
 }
 
+std::string whole_text(double count) {
+  return count < 0x1p63 ? with_thousands(static_cast<std::int64_t>(count)) : fmt::format("{:.4g}", count);
+}
+
 std::string wrap_text(std::string_view text, std::size_t width, std::string_view indent) {
   std::string out;
   std::size_t column = 0;

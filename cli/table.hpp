@@ -34,6 +34,8 @@ class Table {
 [[nodiscard]] std::size_t display_width(std::string_view text);
 /// `1 GPU`, `1,024 GPUs`.
 [[nodiscard]] std::string count_text(std::int64_t count, std::string_view thing);
+/// `1,281,167`; four digits and a power of ten where it is beyond a 64-bit number.
+[[nodiscard]] std::string whole_text(double count);
 /// Breaks text into lines of at most `width` columns between words; lines after the first begin with `indent`.
 [[nodiscard]] std::string wrap_text(std::string_view text, std::size_t width, std::string_view indent);
 

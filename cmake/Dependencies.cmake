@@ -20,7 +20,7 @@ function(ddl_require package)
 endfunction()
 
 ddl_require(CLI11 VERSION 2.1 DEBIAN libcli11-dev FOR "arguments of the command line")
-ddl_require(yaml-cpp VERSION 0.7 DEBIAN libyaml-cpp-dev FOR "model, machine and job files")
+ddl_require(yaml-cpp VERSION 0.7 DEBIAN libyaml-cpp-dev FOR "model, machine and coefficients files")
 ddl_require(Eigen3 VERSION 3.4 DEBIAN libeigen3-dev FOR "fits of coefficients")
 ddl_require(fmt VERSION 9 DEBIAN libfmt-dev FOR "text")
 ddl_require(nlohmann_json VERSION 3.10 DEBIAN nlohmann-json3-dev FOR "JSON")

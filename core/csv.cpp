@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <system_error>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -107,9 +108,10 @@ CsvTable::Cell CsvTable::read_quoted(std::size_t& at) const {
 
 void CsvTable::set_columns(const Row& header) {
   header_offset_ = header.front().offset;
+  std::unordered_set<std::string_view> names;
   for (const Cell& cell : header) {
     if (cell.text.empty()) fail_at(cell.offset, "a column has no name", "the first line names the columns");
-    if (find_column(cell.text)) fail_at(cell.offset, fmt::format("two columns are named {}", quote(cell.text)), {});
+    if (!names.insert(cell.text).second) fail_at(cell.offset, fmt::format("two columns are named {}", quote(cell.text)), {});
     columns_.push_back(cell.text);
     column_offsets_.push_back(cell.offset);
   }

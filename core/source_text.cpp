@@ -105,7 +105,11 @@ std::string excerpt(std::string_view line, std::size_t caret_byte) {
 }
 
 [[noreturn]] void fail_to(std::string_view verb, const std::string& path, int reason) {
-  throw Error(fmt::format("cannot {} {}: {}", verb, quote(path), std::generic_category().message(reason)));
+  const bool missing = reason == ENOENT;
+  throw Error(fmt::format("cannot {} {}: {}", verb, quote(path), std::generic_category().message(reason)),
+              !missing         ? ""
+              : verb == "read" ? "check its spelling; a path starts at the folder that you are in, or at /"
+                               : "make its folder first");
 }
 
 /// An open file of the operating system, closed at the end of its scope.

@@ -12,6 +12,8 @@ namespace ddl {
 namespace {
 
 constexpr std::size_t longest_list = 12;
+/// Distances take time and memory by the product of two lengths.
+constexpr std::size_t longest_word = 64;
 
 std::string lower_case(std::string_view word) {
   std::string lowered(word);
@@ -23,6 +25,7 @@ std::string lower_case(std::string_view word) {
 
 template <class Name>
 std::optional<std::string> nearest_of(std::string_view word, std::span<const Name> known) {
+  if (word.size() > longest_word) return std::nullopt;
   const std::size_t limit = std::min(std::max<std::size_t>(word.size() / 3, 1), std::max<std::size_t>(word.size(), 1) - 1);
   const std::string lowered = lower_case(word);
   std::optional<std::string> best;

@@ -12,7 +12,7 @@ namespace ddl {
 [[nodiscard]] int edit_distance(std::string_view a, std::string_view b);
 
 /// The nearest of `known` when it is near enough: at most a third of the word's letters edited, or one, but never all of
-/// them. Case does not count, except between two that are equally near.
+/// them. Case does not count, except between two that are equally near. Nothing is near a word of more than 64 letters.
 [[nodiscard]] std::optional<std::string> nearest(std::string_view word, std::span<const std::string_view> known);
 [[nodiscard]] std::optional<std::string> nearest(std::string_view word, std::span<const std::string> known);
 

@@ -16,32 +16,53 @@ constexpr Bytes gradient_bucket = 25_MiB;
 
 Seconds not_below_zero(Seconds time) { return max(time, Seconds{}); }
 
-/// Gradient exchange of one stage: one fused message, or what ZeRO does in its place.
+/// Gradient exchange of one stage and iteration: one fused message, or what ZeRO does in its place.
 struct GradientExchange {
-  Seconds time{};
+  Seconds of_gradients{};  ///< can run beside backward
+  Seconds of_weights{};    ///< weights gathered for forward and backward, and beside those
+  Seconds after_update{};  ///< weights gathered when they have been updated: nothing runs beside it
+  double rounds = 1;       ///< how often gradients are exchanged, and
+  double gathers = 0;      ///< weights gathered
   AllreduceAlgorithm algorithm = AllreduceAlgorithm::ring;
+  [[nodiscard]] Seconds total() const { return of_gradients + of_weights + after_update; }
 };
 
 GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges, double parameters) {
   constexpr Family replicas = family_bit(Axis::data) | family_bit(Axis::spatial);
   const Bytes message(parameters * item_bytes(plan.precision));
   if (parameters <= 0 || plan.data * degree(plan, Axis::spatial) == 1) return {};
+  GradientExchange exchange;
   if (plan.zero_stage == 0) {
     const ExchangePrices::Choice choice = exchanges.allreduce(message, replicas, Purpose::gradient);
-    return {choice.time, choice.algorithm};
+    exchange.of_gradients = choice.time;
+    exchange.algorithm = choice.algorithm;
+    return exchange;
   }
-  // ZeRO-1 and -2: gradients are reduce-scattered, updated weights gathered: the volume of an Allreduce. ZeRO-3 gathers the
-  // weights before forward and again before backward of every micro-batch [Rajbhandari et al., SC'20].
+  // ZeRO-1 and -2: gradients are reduce-scattered, updated weights gathered: the volume of an Allreduce. Where gradients are
+  // sharded they are scattered after every micro-batch. ZeRO-3 gathers the weights before forward and again before backward
+  // of every micro-batch [Rajbhandari et al., SC'20].
   const Seconds scatter = exchanges.price(Collective::reduce_scatter, message, replicas, Purpose::gradient);
   const Seconds gather = exchanges.price(Collective::allgather, message, replicas, Purpose::gradient);
-  const double gathers = plan.zero_stage == 3 ? 2.0 * static_cast<double>(plan.micro_batches) : 1.0;
-  return {scatter + gather * gathers, AllreduceAlgorithm::ring};
+  const double micro_batches = static_cast<double>(plan.micro_batches);
+  if (plan.zero_stage >= 2) exchange.rounds = micro_batches;
+  exchange.of_gradients = scatter * exchange.rounds;
+  if (plan.zero_stage == 3) {
+    exchange.gathers = 2.0 * micro_batches;
+    exchange.of_weights = gather * exchange.gathers;
+  } else {
+    exchange.after_update = gather;
+  }
+  return exchange;
 }
 
-/// What of an exchange backward cannot hide: at least the last bucket, which is complete only when backward is.
-Seconds exposed(Seconds exchange, Seconds backward, Bytes message) {
+/// What of the exchanges of one iteration computing cannot hide: at least the first weights, without which it does not
+/// start, and the last gradients, which are complete only when it ends. `computing`: what runs beside them.
+Seconds exposed(const GradientExchange& exchange, Seconds computing, Bytes message) {
   const double buckets = std::max(1.0, std::ceil(message / gradient_bucket));
-  return max(exchange / buckets, exchange - backward * ((buckets - 1) / buckets));
+  const Seconds ends = exchange.of_gradients / (buckets * exchange.rounds) +
+                       exchange.of_weights / (buckets * std::max(1.0, exchange.gathers));
+  const double all = buckets * (exchange.rounds + exchange.gathers);
+  return max(ends, exchange.of_gradients + exchange.of_weights - computing * ((all - 1) / all));
 }
 
 /// At most what one device sends per second, whichever way an exchange takes.
@@ -67,7 +88,6 @@ Seconds moving_bound(const Job& job, double bytes, double group) {
 
 Estimator::Estimator(const Job& job) : job_(job) {
   for (const LayerTimes& layer : job.kernels.serial()) {
-    serial_per_sample_ += layer.forward + layer.backward;
     serial_update_ += layer.update;
   }
   for (const int layer : job.facts.matrix) {
@@ -76,12 +96,14 @@ Estimator::Estimator(const Job& job) : job_(job) {
     const Layer& at = job.facts.model->layers[index];
     const auto input = static_cast<double>(at.input_shapes.front().items());
     const auto output = static_cast<double>(at.output_shape.items());
-    split_layers_ += 1;
-    split_inputs_ += input;
+    // A layer that reads the batch has no gradient of its input to exchange.
+    const bool sends = job.facts.needs_input_gradient[index];
+    split_starts_ += sends ? 2 : 1;
+    if (sends) split_inputs_ += input;
     split_outputs_ += output;
     const bool grouped = job.facts.divisible[index].channel_units > 0 || at.operation->type() == "embedding";
     if (!grouped) {
-      channel_inputs_ += input;
+      if (sends) channel_inputs_ += input;
       channel_outputs_ += output;
     }
     switch (job.facts.tensor_role[index]) {
@@ -244,13 +266,17 @@ Estimate Estimator::estimate(const Plan& plan) const {
     const double shard = plan.zero_stage >= 1 ? replicas : 1.0;
     result.time.weight_update = max(result.time.weight_update, not_below_zero(own.update / shard));
     const GradientExchange exchange = gradient_exchange(plan, costs.exchanges(), own.gradient_parameters);
-    Seconds shown = exchange.time;
+    Seconds shown = exchange.total();
     if (overlaps) {
-      shown = exposed(exchange.time, own.backward, Bytes(own.gradient_parameters * item_bytes(plan.precision)));
+      // Gradients that are exchanged once are complete only in backward of the last micro-batch; weights are gathered beside
+      // all of the computing.
+      const Bytes message(own.gradient_parameters * item_bytes(plan.precision));
+      const Seconds beside = exchange.gathers > 0 ? kernels * micro_batches : own.backward * exchange.rounds;
+      shown = exchange.after_update + exposed(exchange, beside, message);
     }
     if (shown >= result.time.gradient_exchange) {
       result.time.gradient_exchange = shown;
-      result.hidden_exchange = exchange.time - shown;
+      result.hidden_exchange = exchange.total() - shown;
       result.gradient_algorithm = exchange.algorithm;
     }
     const MemoryBreakdown memory = stage_memory(job_, plan, costs, stage, first, last);
@@ -287,10 +313,14 @@ Estimate Estimator::estimate(const Plan& plan) const {
 
   result.epoch = time.iteration() * (job_.samples_per_epoch / static_cast<double>(plan.global_batch));
   const double batch = static_cast<double>(plan.global_batch);
-  const Seconds alone = serial_per_sample_ * batch + serial_update_;
+  // One device may take the batch in parts of the reference size, or of this plan's, whichever is faster.
+  const double reference = std::min(job_.kernels.reference_batch(), batch);
+  const double samples = samples_per_micro_batch(plan);
+  const Seconds per_sample = min(whole_time(reference, 1).all / reference, whole_time(samples, 1).all / samples);
+  const Seconds alone = per_sample * batch + serial_update_;
   const double ranks = static_cast<double>(devices(plan));
   result.efficiency = time.iteration().value() > 0 ? alone / time.iteration() / ranks : 0.0;
-  const Seconds fair = serial_per_sample_ * (recomputes ? 4.0 / 3.0 : 1.0) * (batch / ranks);
+  const Seconds fair = per_sample * (recomputes ? 4.0 / 3.0 : 1.0) * (batch / ranks);
   const Seconds kernels = (all_kernels / plan.layer) * micro_batches;
   result.replicated_share = kernels.value() > 0 ? std::clamp(1.0 - fair / kernels, 0.0, 1.0) : 0.0;
   result.imbalance = all_kernels.value() > 0 ? longest_kernels * static_cast<double>(plan.layer) / all_kernels - 1.0 : 0.0;
@@ -334,14 +364,14 @@ Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* pl
     const Bytes halos(traffic.halo_items * samples * item);
     if (placed != nullptr) {
       const Link link = placed->neighbour_link(family_bit(Axis::spatial), Purpose::halo);
-      exchanges += link.alpha * traffic.messages + halos * link.beta;
+      exchanges += link.alpha * traffic.messages + halos / splits * link.beta;
     } else {
-      exchanges += alpha * traffic.messages + halos / Bandwidth(fastest_link(job_.machine));
+      exchanges += alpha * traffic.messages + halos / splits / Bandwidth(fastest_link(job_.machine));
     }
     exchanges += moving_bound(job_, traffic.gathered_items * samples * item, spatial);
   }
-  // Every micro-batch starts two exchanges for each split layer, and no collective has fewer rounds than a tree.
-  if (plan.filter > 1) exchanges += alpha * (2.0 * split_layers_ * std::ceil(std::log2(plan.filter)));
+  // Every micro-batch starts an exchange of outputs and one of gradients, and no collective has fewer rounds than a tree.
+  if (plan.filter > 1) exchanges += alpha * (split_starts_ * std::ceil(std::log2(plan.filter)));
   // An Allreduce counts twice. Of two splits of one layer, each sums what the other leaves and gathers the whole.
   if (plan.filter > 1) exchanges += moving((split_outputs_ + 2.0 * split_inputs_ / plan.channel) * tiles, Axis::filter);
   if (plan.channel > 1) exchanges += moving((2.0 * channel_outputs_ / plan.filter + channel_inputs_) * tiles, Axis::channel);
@@ -380,7 +410,7 @@ Seconds Estimator::placed_lower_bound(const Plan& plan) const {
   const auto by_stage = [&](int stage) {
     Plan sharded = plan;
     sharded.zero_stage = stage;
-    return gradient_exchange(sharded, exchanges, gradients.value() / item_bytes(plan.precision)).time;
+    return gradient_exchange(sharded, exchanges, gradients.value() / item_bytes(plan.precision)).total();
   };
   return bound + min(by_stage(0), by_stage(1));
 }

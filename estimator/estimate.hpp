@@ -90,11 +90,10 @@ class Estimator {
   [[nodiscard]] SpatialTraffic spatial_traffic(const Plan& plan) const;
 
   const Job& job_;
-  Seconds serial_per_sample_{};
   Seconds serial_update_{};
   /// Items per sample of the inputs and outputs of the matrix layers between the first and the last, and of those of them
   /// that a channel split divides: what layer-wise exchanges move at least.
-  double split_layers_ = 0, split_inputs_ = 0, split_outputs_ = 0, channel_inputs_ = 0, channel_outputs_ = 0;
+  double split_starts_ = 0, split_inputs_ = 0, split_outputs_ = 0, channel_inputs_ = 0, channel_outputs_ = 0;
   double tensor_items_ = 0;  ///< exchanged per sample by a tensor split of a degree that divides every layer
   std::int64_t smallest_tensor_units_ = std::numeric_limits<std::int64_t>::max();
   mutable std::map<double, std::vector<Seconds>> whole_;  ///< running sums of the layers' kernels, by samples

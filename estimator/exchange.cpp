@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 namespace ddl {
 namespace {
@@ -14,6 +15,12 @@ constexpr std::size_t most_groups = 10;
 /// Flows that one unit of level `l−1` sends up into level `l` at once, `per_group` from each group it holds a part of.
 double uplink_flows(const Group& group, std::size_t level, double per_group) {
   return level == 0 ? 1.0 : group.flows[level - 1] * per_group;
+}
+
+/// Whether an exchange can go level by level: several nodes, each of which holds as many of the group.
+bool has_levels(const Group& group) {
+  return group.outermost > 0 && group.members[0] == std::floor(group.members[0]) &&
+         group.nodes() == std::floor(group.nodes());
 }
 
 }  // namespace
@@ -108,19 +115,35 @@ const ExchangePrices::Way& ExchangePrices::way(Family axes) const {
   return ways_.emplace_back(way_for(axes));
 }
 
+double ExchangePrices::edge_ranks(const Group& group, Purpose purpose) const {
+  if (purpose != Purpose::halo) return 1;
+  // A node holds consecutive tiles, the last extent counting fastest. Across an extent that it does not hold whole, every
+  // tile of a cross-section has its neighbour in another node.
+  double held = group.members[0];
+  double most = 1;
+  for (std::size_t d = plan_.spatial.size(); d-- > 0;) {
+    const double inside = std::clamp(held, 1.0, static_cast<double>(plan_.spatial[d]));
+    held /= inside;
+    if (plan_.spatial[d] > inside) most = std::max(most, group.members[0] / inside);
+  }
+  return most;
+}
+
 Link ExchangePrices::neighbour_link(Family axes, Purpose purpose) const {
   const Way& at = way(axes);
-  if (machine_.host && route(purpose) == Route::host) {
-    Link link = at.host_flat;
-    if (purpose == Purpose::halo) link.alpha = max(link.alpha, machine_.host->latency);
-    return link;
-  }
-  Link link = at.flat;
-  if (assumptions_.contention && at.group.outermost > 0) {
-    // Every rank talks to its own neighbour at once: as many flows leave a node as it holds ranks on the group's edge.
-    const LinkLevel& first = machine_.levels[1];
-    const double flows = at.group.flows[0];
-    link.beta = max(link.beta, per_byte(first.bandwidth) * std::max(1.0, flows / first.rails));
+  const bool crosses = at.group.outermost > 0;
+  const bool staged = machine_.host && route(purpose) == Route::host;
+  Link link = staged ? at.host_flat : at.flat;
+  if (staged && purpose == Purpose::halo) link.alpha = max(link.alpha, machine_.host->latency);
+  if (!assumptions_.contention || !crosses) return link;
+  // Every rank talks to its own neighbour at once.
+  const LinkLevel& first = machine_.levels[1];
+  const double flows = at.group.flows[0] * edge_ranks(at.group, purpose);
+  link.beta = max(link.beta, per_byte(first.bandwidth) * std::max(1.0, flows / first.rails));
+  if (staged) {
+    const double host_links =
+        std::max(1.0, static_cast<double>(machine_.devices_per_node()) / machine_.host->devices_per_link);
+    link.beta = max(link.beta, per_byte(machine_.host->bandwidth) * (2.0 * std::max(1.0, flows / host_links)));
   }
   return link;
 }
@@ -144,18 +167,19 @@ Seconds ExchangePrices::allreduce_time(AllreduceAlgorithm algorithm, Bytes messa
     case AllreduceAlgorithm::rabenseifner:
       return rabenseifner_allreduce_time(message, ranks, pairwise);
     case AllreduceAlgorithm::hierarchical:
-      if (!crosses) return ring_allreduce_time(message, ranks, flat);
+      if (!has_levels(at.group)) return ring_allreduce_time(message, ranks, flat);
       return hierarchical_allreduce_time(message, at.group.members[0], at.group.nodes(), at.inside,
                                          staged ? at.host_slices : at.slices, 1.0);
     case AllreduceAlgorithm::leader:
-      if (!crosses) return ring_allreduce_time(message, ranks, flat);
+      if (!has_levels(at.group)) return ring_allreduce_time(message, ranks, flat);
       return leader_allreduce_time(message, at.group.members[0], at.group.nodes(), at.inside,
                                    staged ? at.host_leaders : at.leaders, 1.0);
     case AllreduceAlgorithm::parameter_server:
-      return parameter_server_time(message, ranks, assumptions_.parameter_servers, flat);
+      return parameter_server_time(message, ranks, assumptions_.parameter_servers, pairwise);
     case AllreduceAlgorithm::sparse:
-      // An index travels with every value, hence twice the bytes of the share that is sent.
-      return sparse_allreduce_time(message * (2.0 * assumptions_.sparse_density), message, ranks, Seconds{}, flat);
+      // A four-byte index travels with every value of the share that is sent.
+      return sparse_allreduce_time(message * (assumptions_.sparse_density * (1.0 + 4.0 / item_bytes(plan_.precision))),
+                                   message, ranks, Seconds{}, flat);
   }
   return {};
 }
@@ -210,7 +234,7 @@ Seconds ExchangePrices::price(Collective operation, Bytes message, Family axes, 
   const Link& flat = staged ? at.host_flat : at.flat;
   const auto gathered = [&](auto ring) {
     const Seconds one_ring = ring(message, ranks, flat);
-    if (assumptions_.ring_only || software_.layer_algorithm || at.group.outermost == 0) return one_ring;
+    if (assumptions_.ring_only || software_.layer_algorithm || !has_levels(at.group)) return one_ring;
     const double in_node = at.group.members[0];
     const Seconds two_levels =
         ring(message, in_node, at.inside) + ring(message / in_node, at.group.nodes(), staged ? at.host_slices : at.slices);

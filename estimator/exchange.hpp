@@ -56,6 +56,8 @@ class ExchangePrices {
   [[nodiscard]] Way way_for(Family axes) const;
   [[nodiscard]] const Way& way(Family axes) const;
   [[nodiscard]] Route route(Purpose purpose) const;
+  /// Ranks of one group that send to another node at once, when every rank sends to its neighbour in one direction.
+  [[nodiscard]] double edge_ranks(const Group& group, Purpose purpose) const;
   [[nodiscard]] Seconds allreduce_time(AllreduceAlgorithm algorithm, Bytes message, const Way& way, Route route) const;
 
   const Plan& plan_;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/units.hpp"
+#include "estimator/strategies/spatial.hpp"
 
 namespace ddl {
 namespace {
@@ -80,11 +81,16 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return a.share > b.share; });
   if (!findings.empty()) findings.front().sentence = "bound by: " + findings.front().sentence;
 
-  if (estimate.replicated_share >= worth_saying) {
-    findings.push_back(
-        {Kind::replicated_work, estimate.replicated_share,
-         fmt::format("{} % of the computing repeats what other ranks compute, or runs below the speed of whole layers",
-                     percent(estimate.replicated_share))});
+  if (estimate.replicated_share >= worth_saying && devices(plan) > 1) {
+    std::string sentence =
+        fmt::format("{} % of the computing repeats what other ranks compute, or runs below the speed of whole layers",
+                    percent(estimate.replicated_share));
+    if (degree(plan, Axis::spatial) > 1) {
+      const auto end = static_cast<std::size_t>(spatial_end(job.facts, plan, job.coefficients.software));
+      const std::vector<Layer>& layers = job.facts.model->layers;
+      if (end < layers.size()) sentence += fmt::format("; the tiles end at {}", layers[end].name);
+    }
+    findings.push_back({Kind::replicated_work, estimate.replicated_share, std::move(sentence)});
   }
   if (plan.layer > 1 && estimate.imbalance >= worth_saying) {
     findings.push_back({Kind::load_imbalance, estimate.imbalance,
@@ -100,10 +106,8 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
          fmt::format("{} % of the memory holds weights, gradients and optimizer state that {:.0f} ranks keep alike",
                      percent(held), replicas)});
   }
-  const double per_rank = static_cast<double>(plan.global_batch) / plan.data / static_cast<double>(plan.micro_batches);
-  if (plan.data > 1 && per_rank <= 1.0) {
-    findings.push_back(
-        {Kind::scaling_limit, 1.0, "each replica has a single sample per micro-batch: data parallelism ends here"});
+  if (plan.data > 1 && plan.global_batch <= plan.data) {
+    findings.push_back({Kind::scaling_limit, 1.0, "each replica has a single sample: data parallelism ends here"});
   }
   if (static_cast<double>(plan.global_batch) > job.samples_per_epoch) {
     findings.push_back({Kind::scaling_limit, static_cast<double>(plan.global_batch) / job.samples_per_epoch,
@@ -111,11 +115,14 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
                                     plan.global_batch, job.samples_per_epoch)});
   }
   const std::optional<Bytes>& capacity = job.machine.storage.local_capacity;
+  const Storage& storage = job.machine.storage;
+  const bool shared = storage.shared_per_node || storage.shared_total;
   if (capacity && !fits_local_storage(job)) {
     findings.push_back(
         {Kind::local_storage, job.dataset_bytes / *capacity,
-         fmt::format("the data set ({}) does not fit a node's own storage ({}): it is read from the shared file system",
-                     humanize(job.dataset_bytes), humanize(*capacity))});
+         fmt::format("the data set ({}) does not fit a node's own storage ({}): it is read from the shared file system{}",
+                     humanize(job.dataset_bytes), humanize(*capacity),
+                     shared ? "" : ", whose bandwidth the machine's sheet does not give, so reading counts as free")});
   }
   return findings;
 }

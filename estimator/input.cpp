@@ -23,7 +23,7 @@ Seconds input_time(const Job& job, const Plan& plan, const ExchangePrices& excha
   const Bytes per_node = everything / nodes;
 
   Seconds read{};
-  if (storage.local_bandwidth && storage.local_capacity && fits_local_storage(job)) {
+  if (storage.local_bandwidth && fits_local_storage(job)) {
     read = per_node / *storage.local_bandwidth;
   } else {
     if (storage.shared_per_node) read = per_node / *storage.shared_per_node;

@@ -66,9 +66,11 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
       update_bytes_per_parameter_(ddl::update_bytes_per_parameter(optimizer, precision)),
       filter_undivided_(coefficients.filter_undivided),
       channel_undivided_(coefficients.channel_undivided) {
-  const FlopRate fp32 = device.peak_at(Precision::fp32).value_or(FlopRate(1.0));
-  flop_rate_ = device.peak_at(precision).value_or(fp32).value() * device.attainable_peak;
-  vector_flop_rate_ = fp32.value() * device.attainable_peak;
+  FlopRate any(1.0);
+  for (const std::optional<FlopRate>& peak : device.peak) any = max(any, peak.value_or(FlopRate{}));
+  const FlopRate vector = device.peak_at(Precision::fp32).value_or(any);
+  flop_rate_ = device.peak_at(precision).value_or(vector).value() * device.attainable_peak;
+  vector_flop_rate_ = vector.value() * device.attainable_peak;
 
   const Model& model = *facts.model;
   const MeasuredModel* measured = find_measured(coefficients, model.name, precision);

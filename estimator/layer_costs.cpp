@@ -66,14 +66,15 @@ void price_memory(const Job& job, const ShardContext& context, const LayerShard&
   costs.gradients = costs.output * std::max(1.0, others);
   if (context.facts.makes_input_gradient[context.index()]) costs.gradients += costs.input;
   // The batch itself stays in memory while its first reader's backward may need it.
-  if (kept.input && context.at().inputs.front() < 0) costs.kept += costs.input;
+  if (context.layer == context.facts.batch_keeper) costs.kept += costs.input;
 }
 
 /// What makes two layers of the same shape class cost differently under one split.
 struct Variant {
-  bool spatial, boundary, input_gradient, sends_gradient, first, last, output_kept, after_head;
+  bool spatial, boundary, input_gradient, sends_gradient, first, keeps_batch, last, output_kept, after_head;
   TensorRole role;
   std::int64_t units;
+  double live_items;                  ///< behind the layer
   Seconds forward, backward, update;  ///< of the whole layer: measured layers of one shape need not agree
   friend bool operator==(const Variant&, const Variant&) = default;
 };
@@ -111,11 +112,13 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
                           facts.needs_input_gradient[i],
                           facts.sends_input_gradient[i],
                           producer < 0,
+                          index == facts.batch_keeper,
                           index == facts.last_matrix,
                           facts.output_kept[i],
                           producer >= 0 && facts.tensor_role[static_cast<std::size_t>(producer)] == TensorRole::head,
                           facts.tensor_role[i],
                           facts.tensor_units[i],
+                          facts.live_items[i + 1],
                           serial[i].forward,
                           serial[i].backward,
                           serial[i].update};

@@ -1,5 +1,7 @@
 #include "estimator/memory.hpp"
 
+#include <algorithm>
+
 #include "estimator/pipeline.hpp"
 
 namespace ddl {
@@ -12,12 +14,15 @@ ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision) {
   return bytes;
 }
 
-MemoryBreakdown parameter_memory(double parameters, const Plan& plan) {
+MemoryBreakdown parameter_memory(double parameters, const Plan& plan, double largest_layer) {
   const ParameterBytes each = parameter_bytes(plan.optimizer, plan.precision);
   const double replicas = static_cast<double>(plan.data) * degree(plan, Axis::spatial);
   MemoryBreakdown memory;
-  memory.weights = Bytes(parameters * each.weight / (plan.zero_stage >= 3 ? replicas : 1.0));
-  memory.gradients = Bytes(parameters * each.gradient / (plan.zero_stage >= 2 ? replicas : 1.0));
+  const auto held = [&](bool sharded) {
+    return sharded ? parameters / replicas + largest_layer * (1.0 - 1.0 / replicas) : parameters;
+  };
+  memory.weights = Bytes(held(plan.zero_stage >= 3) * each.weight);
+  memory.gradients = Bytes(held(plan.zero_stage >= 2) * each.gradient);
   memory.optimizer = Bytes(parameters * each.optimizer / (plan.zero_stage >= 1 ? replicas : 1.0));
   return memory;
 }
@@ -35,7 +40,16 @@ MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTa
     memory.activations = (costs.input + costs.output) * (2.0 * gamma * static_cast<double>(plan.micro_batches));
     return memory;
   }
-  MemoryBreakdown memory = parameter_memory(costs.parameters, plan);
+  double parameters = costs.parameters;
+  double largest_layer = 0;
+  if (plan.zero_stage >= 2) {
+    for (int layer = first; layer < last; ++layer) largest_layer = std::max(largest_layer, table.at(layer).parameters);
+  }
+  // A stage that reads weights of another stage has a copy of them.
+  for (const auto& [reader, owner] : job.facts.tied) {
+    if (reader >= first && reader < last && owner < first) parameters += table.at(owner).parameters;
+  }
+  MemoryBreakdown memory = parameter_memory(parameters, plan, largest_layer);
   const double in_flight =
       micro_batches_in_flight(plan.schedule, stage, plan.layer, static_cast<double>(plan.micro_batches));
   const Bytes peak = table.kept(first, last) * (in_flight - 1.0) + table.peak(first, last);

@@ -20,8 +20,9 @@ struct ParameterBytes {
 [[nodiscard]] ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision);
 
 /// Memory of the weights, gradients and optimizer state of `parameters` parameters; ZeRO stages 1, 2 and 3 divide the
-/// optimizer's, the gradients and the weights among the ranks that hold the same parameters [Rajbhandari et al., SC'20].
-[[nodiscard]] MemoryBreakdown parameter_memory(double parameters, const Plan& plan);
+/// optimizer's, the gradients and the weights among the ranks that hold the same parameters [Rajbhandari et al., SC'20]. Of
+/// one layer at a time, of no more than `largest_layer` parameters, the sharded weights and gradients are there whole.
+[[nodiscard]] MemoryBreakdown parameter_memory(double parameters, const Plan& plan, double largest_layer = 0);
 
 /// Memory of a rank of stage `stage`, whose layers are [first, last), under the assumptions of the job.
 [[nodiscard]] MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTable& table, int stage,

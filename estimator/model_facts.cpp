@@ -134,6 +134,8 @@ ModelFacts facts_of(const Model& model) {
     const Work backward = layer.operation->work(Pass::backward_data, layer.input_shapes, layer.output_shape);
     facts.makes_input_gradient.push_back(facts.needs_input_gradient[i] && backward.activation_items > 0);
     facts.parameters += static_cast<double>(layer.parameters());
+    if (layer.tied_to >= 0) facts.tied.emplace_back(static_cast<int>(i), layer.tied_to);
+    if (facts.batch_keeper < 0 && kept.input && layer.inputs.front() < 0) facts.batch_keeper = static_cast<int>(i);
     if (layer.weights > 0 || layer.tied_to >= 0) facts.weighted.push_back(static_cast<int>(i));
     if (facts.divisible.back().matrix) facts.matrix.push_back(static_cast<int>(i));
   }

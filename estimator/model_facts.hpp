@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "model_zoo/model.hpp"
@@ -37,8 +38,10 @@ struct ModelFacts {
   /// Of those, items that backward of a layer after the cut needs, and items that only such layers need: a stage keeps the
   /// former of what it receives, and need not keep the latter of what it sends.
   std::vector<double> received_items, released_items;
-  std::vector<int> weighted;  ///< layers with weights, in order
-  std::vector<int> matrix;    ///< layers whose filters or channels can be split
+  std::vector<std::pair<int, int>> tied;  ///< layers that read the weights of another, and that one
+  int batch_keeper = -1;                  ///< the layer with which the batch is kept for backward
+  std::vector<int> weighted;              ///< layers with weights, in order
+  std::vector<int> matrix;                ///< layers whose filters or channels can be split
   int first_matrix = -1, last_matrix = -1;
   std::int64_t smallest_filters = 0;  ///< min F over the matrix layers before the last, and the layer it is in
   int smallest_filters_layer = -1;

@@ -33,11 +33,10 @@ bool is_meaningful(Family family) {
 /// Every way of writing `devices` as a product of degrees, grouped by family.
 class Degrees {
  public:
-  Degrees(const SearchOptions& options, const TensorShape& input)
+  Degrees(const SearchOptions& options, const ModelFacts& facts)
       : options_(options),
-        spatial_rank_(input.sequence ? 0 : input.rank),
-        square_(std::all_of(input.extent.begin(), input.extent.begin() + std::max(spatial_rank_, 0),
-                            [&](std::int64_t extent) { return extent == input.extent[0]; })) {
+        spatial_rank_(facts.model->input.sequence ? 0 : facts.model->input.rank),
+        square_(is_square(facts, spatial_rank_)) {
     Plan plan;
     plan.global_batch = options.global_batch;
     plan.precision = options.precision;
@@ -49,6 +48,17 @@ class Degrees {
   [[nodiscard]] const std::map<Family, std::vector<Plan>>& by_family() const { return by_family_; }
 
  private:
+  /// Whether the extents of samples and windows can change places.
+  static bool is_square(const ModelFacts& facts, int rank) {
+    const auto equal = [&](const std::array<std::int64_t, 3>& extents) {
+      return std::all_of(extents.begin(), extents.begin() + rank, [&](std::int64_t extent) { return extent == extents[0]; });
+    };
+    return equal(facts.model->input.extent) &&
+           std::all_of(facts.window.begin(), facts.window.end(), [&](const Operation::Window& window) {
+             return equal(window.size) && equal(window.stride) && equal(window.padding);
+           });
+  }
+
   static constexpr std::size_t slots = 8;  // data, three extents, layer, filter, channel, tensor
 
   static int& slot_of(Plan& plan, std::size_t slot) {
@@ -119,7 +129,17 @@ class VariantSpace {
   [[nodiscard]] const std::vector<std::int64_t>& micro_batches(const Plan& plan) const {
     const std::int64_t replica = std::max<std::int64_t>(1, (plan.global_batch + plan.data - 1) / plan.data);
     std::vector<std::int64_t>& known = micro_batches_[replica];
-    if (known.empty()) known = options_.micro_batches ? std::vector{*options_.micro_batches} : divisors(replica);
+    if (!known.empty()) return known;
+    if (options_.micro_batches) {
+      known = {*options_.micro_batches};
+      return known;
+    }
+    // Micro-batches of all sizes that divide the replica's share, and of powers of two where few do.
+    std::vector<std::int64_t> sizes = divisors(replica);
+    for (std::int64_t size = 1; size < replica; size *= 2) sizes.push_back(size);
+    for (const std::int64_t size : sizes) known.push_back((replica + size - 1) / size);
+    std::sort(known.begin(), known.end());
+    known.erase(std::unique(known.begin(), known.end()), known.end());
     return known;
   }
 
@@ -289,11 +309,12 @@ class FamilySearch {
     }
   }
 
-  void note(const Estimate& estimate) {
+  /// A needless saving is ranked among all plans, but stands for no family.
+  void note(const Estimate& estimate, bool needless = false) {
     if (estimate.feasible()) {
       ++result_.feasible;
       if (options_.all) result_.ranked.push_back({estimate.plan, estimate.time.iteration(), estimate.memory.total()});
-      if (!best_ || better(estimate, *best_, options_.objective)) best_ = estimate;
+      if (!needless && (!best_ || better(estimate, *best_, options_.objective))) best_ = estimate;
     } else if (!nearest_ || miss(estimate) < miss(*nearest_)) {
       nearest_ = estimate;
     }
@@ -308,10 +329,9 @@ class FamilySearch {
       const auto per_placement = static_cast<std::int64_t>(variants.schedules.size() * variants.savings.size());
       // Where the ranks are changes nothing about their memory. Smaller micro-batches keep proportionally less; where even
       // that is too much, there is nothing to price.
-      const bool hopeless =
-          least_.micro_batches > 0 && !options_.all &&
-          least_.parameters + least_.activations * (least_.micro_batches / static_cast<double>(micro_batches)) >
-              estimator_.job().machine.device.memory;
+      const bool hopeless = least_.samples > 0 && !options_.all &&
+                            least_.parameters + least_.activations * (samples_per_micro_batch(plan) / least_.samples) >
+                                estimator_.job().machine.device.memory;
       if (hopeless) continue;
       // Without a pipeline, cutting micro-batches that fit into several of their own only saves memory: the parts of a tile
       // and of a message take no less time than the whole.
@@ -331,27 +351,28 @@ class FamilySearch {
     }
   }
 
-  /// The least memory that any saving reached with some number of micro-batches.
+  /// The least memory that any saving reached with micro-batches of some size.
   struct Least {
-    double micro_batches = 0;
+    double samples = 0;
     Bytes parameters{}, activations{};
   };
 
   /// Whether the plan fits without saving anything.
   bool try_savings(Plan plan, const Variants& variants) {
-    std::array<bool, 2> fits_sharded{};  // by recomputation, whether any ZeRO stage so far that shares out the update fits
-    std::array<bool, 4> fits_kept{};     // by ZeRO stage, without recomputation
+    std::array<bool, 2> fits_whole{};  // by recomputation, whether whole weights and gradients fit
+    std::array<bool, 4> fits_kept{};   // by ZeRO stage, without recomputation
     bool fits = false;
     for (const auto& saving : variants.savings) {
       const auto [recompute, zero_stage] = saving;
       const auto stage = static_cast<std::size_t>(zero_stage);
       const auto again = static_cast<std::size_t>(recompute);
-      // Computing again what could have been kept costs time, and so does gathering weights; of ZeRO-1 and -2 the first is
-      // enough. GPipe never needs less memory than 1F1B and takes as long.
-      const bool needless = (recompute == Recompute::full && fits_kept[stage]) || (zero_stage >= 2 && fits_sharded[again]);
+      // Memory that is there is used: nothing is computed again, and no weights or gradients are sharded, where the plan
+      // fits without. GPipe never needs less memory than 1F1B and takes as long.
+      const bool needless = options_.objective != Objective::memory &&
+                            ((recompute == Recompute::full && fits_kept[stage]) || (zero_stage >= 2 && fits_whole[again]));
       for (const Schedule schedule : variants.schedules) {
         const bool dominated = schedule == Schedule::gpipe && variants.schedules.size() > 1;
-        if (!options_.all && ((needless && options_.objective != Objective::memory) || dominated)) {
+        if (!options_.all && (needless || dominated)) {
           ++result_.pruned;
           continue;
         }
@@ -360,15 +381,15 @@ class FamilySearch {
         plan.schedule = schedule;
         const Estimate estimate = estimator_.estimate(plan);
         if (estimate.feasible()) {
-          if (zero_stage >= 1) fits_sharded[again] = true;
+          if (zero_stage <= 1) fits_whole[again] = true;
           // What a stage can do without recomputation, the stages above it can as well.
           if (recompute == Recompute::none) std::fill(fits_kept.begin() + zero_stage, fits_kept.end(), true);
           fits = fits || saving == variants.savings.front();
         }
-        note(estimate);
+        note(estimate, needless);
         const Bytes parameters = estimate.memory.total() - estimate.memory.activations;
-        if (least_.micro_batches != static_cast<double>(plan.micro_batches)) {
-          least_ = {static_cast<double>(plan.micro_batches), parameters, estimate.memory.activations};
+        if (least_.samples != samples_per_micro_batch(plan)) {
+          least_ = {samples_per_micro_batch(plan), parameters, estimate.memory.activations};
         } else {
           least_.parameters = min(least_.parameters, parameters);
           least_.activations = min(least_.activations, estimate.memory.activations);
@@ -418,8 +439,7 @@ bool better(const Estimate& a, const Estimate& b, Objective objective) {
 
 SearchResult search(const Estimator& estimator, const SearchOptions& options) {
   SearchResult result;
-  const Model& model = *estimator.job().facts.model;
-  const Degrees degrees(options, model.input);
+  const Degrees degrees(options, estimator.job().facts);
   FamilySearch families(estimator, options, result);
   std::vector<Candidates> candidates;
   for (const auto& [family, plans] : degrees.by_family()) candidates.push_back(families.candidates(family, plans));

@@ -36,6 +36,13 @@ void shard_layer(const ShardContext& context, LayerShard& shard) {
   for (const Strategy* strategy : table) strategy->shard(context, shard);
 }
 
+void scale_halos(LayerShard& shard, Phase phase, double part) {
+  for (Exchange& exchange : shard.exchanges) {
+    const bool halo = exchange.purpose == Purpose::halo && exchange.operation == Collective::point_to_point;
+    if (halo && exchange.phase == phase) exchange.items *= part;
+  }
+}
+
 Limits limits_of(const LimitContext& context) {
   Limits limits;
   for (const Strategy* strategy : table) strategy->limits(context, limits);

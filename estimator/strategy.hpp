@@ -63,6 +63,10 @@ void shard_layer(const ShardContext& context, LayerShard& shard);
 /// Everything that rules the plan out before pricing.
 [[nodiscard]] Limits limits_of(const LimitContext& context);
 
+/// For a strategy that leaves a rank `part` of a layer's input channels (forward) or filters (backward): its halos shrink
+/// too.
+void scale_halos(LayerShard& shard, Phase phase, double part);
+
 /// The largest part when `whole` units are dealt to `parts` ranks.
 [[nodiscard]] constexpr std::int64_t largest_part(std::int64_t whole, std::int64_t parts) {
   return (whole + parts - 1) / parts;

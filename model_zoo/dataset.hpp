@@ -16,8 +16,8 @@ struct Dataset {
   std::string description;
   std::string source;
   std::int64_t samples = 0;
-  TensorShape sample;     ///< as fed to a network; rank 1 sequence for token data
-  Bytes size_on_disk{};   ///< of all samples
+  TensorShape sample;    ///< as fed to a network; rank 1 sequence for token data
+  Bytes size_on_disk{};  ///< of all samples
   [[nodiscard]] Bytes sample_bytes() const { return size_on_disk / static_cast<double>(samples); }
 };
 

@@ -241,9 +241,7 @@ Value value_of(std::int64_t number) { return {.text = fmt::to_string(number), .n
 
 const Value* Parameters::find(std::string_view name) const {
   for (const Parameters* scope = this; scope != nullptr; scope = scope->enclosing_) {
-    for (const auto& [own_name, value] : scope->values_) {
-      if (own_name == name) return &value;
-    }
+    if (const auto found = scope->values_.find(name); found != scope->values_.end()) return &found->second;
   }
   return nullptr;
 }

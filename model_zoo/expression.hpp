@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,14 +23,14 @@ struct Value {
 class Parameters {
  public:
   explicit Parameters(const Parameters* enclosing = nullptr) : enclosing_(enclosing) {}
-  void set(std::string name, Value value) { values_.emplace_back(std::move(name), std::move(value)); }
+  void set(std::string name, Value value) { values_.emplace(std::move(name), std::move(value)); }
   [[nodiscard]] const Value* find(std::string_view name) const;
   /// All names that `find` knows.
   [[nodiscard]] std::vector<std::string_view> names() const;
 
  private:
   const Parameters* enclosing_;
-  std::vector<std::pair<std::string, Value>> values_;
+  std::map<std::string, Value, std::less<>> values_;
 };
 
 /// The reserved parameter that stands for the channels of the tensor an item reads.

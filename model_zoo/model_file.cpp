@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t max_name_length = 100;
 constexpr std::size_t max_parameters = 200;
 constexpr std::size_t max_blocks = 1000;
+constexpr std::size_t max_value_length = 1000;
 
 constexpr std::array<std::string_view, 3> common_keys{"name", "from", "when"};
 constexpr std::array<std::string_view, 3> container_keys{"block", "repeat", "residual"};
@@ -58,7 +59,20 @@ void check_expression_at(const YamlNode& node, const Parameters& parameters) {
 
 void check_value(const YamlNode& node, const Parameters& parameters) {
   const std::string text = node.text();
+  if (text.size() > max_value_length) node.fail(fmt::format("a value of more than {} letters", max_value_length));
   if (is_expression(text)) check_expression_at(node, parameters);
+}
+
+std::size_t letters_of(const std::optional<YamlNode>& node) { return node && node->is_scalar() ? node->text().size() : 0; }
+
+std::size_t letters_of(const ModelItem& item) {
+  std::size_t letters =
+      letters_of(item.condition) + letters_of(item.attributes) + letters_of(item.count) + letters_of(item.block);
+  if (item.attributes && item.attributes->is_map()) {
+    for (const auto& [name, attribute] : item.attributes->entries()) letters += letters_of(attribute);
+  }
+  for (const auto& [name, argument] : item.arguments) letters += letters_of(argument);
+  return letters;
 }
 
 /// Reads lists of layers. `parameters` are those in force there; their values do not matter.
@@ -80,7 +94,8 @@ class ItemReader {
 
   std::vector<ModelItem> read_filled_list(const YamlNode& node) const {
     std::vector<ModelItem> items = read_list(node);
-    if (items.empty()) node.fail("this list of layers is empty");
+    if (items.empty())
+      node.fail("this list of layers is empty", "write one operation a line: - convolution: {filters: 64, kernel: 3}");
     return items;
   }
 
@@ -124,6 +139,7 @@ class ItemReader {
       check_expression_at(*condition, parameters_);
       item.condition = condition;
     }
+    item.letters = letters_of(item);
   }
 
   ModelItem read_kind(const YamlNode& key, const std::optional<YamlNode>& value) const {
@@ -250,6 +266,7 @@ ModelBlock read_block(const YamlNode& name, const YamlNode& node, const Paramete
     }
   }
   if (const auto checkpoint = node.find("checkpoint")) block.checkpoint = checkpoint->boolean();
+  for (const ModelParameter& parameter : block.parameters) block.letters += letters_of(parameter.value);
   block.layers = ItemReader(known).read_filled_list(node.at("layers"));
   return block;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,6 +33,7 @@ struct ModelItem {
   std::optional<YamlNode> count{};  ///< of a repeat
   std::optional<YamlNode> block{};  ///< name of a block
   std::vector<std::pair<YamlNode, YamlNode>> arguments{};
+  std::size_t letters = 0;  ///< of what is evaluated each time the item is expanded
 };
 
 /// A named parameter with its value, or none where the user of the block or family must give it.
@@ -46,6 +48,7 @@ struct ModelBlock {
   std::vector<ModelParameter> parameters{};
   bool checkpoint = false;  ///< each instance is a unit of checkpointing
   std::vector<ModelItem> layers{};
+  std::size_t letters = 0;  ///< of the parameters
 };
 
 /// What one model or family file says: checked for everything that can be known without sizes.

@@ -16,6 +16,8 @@ namespace {
 
 /// Steps of expansion, layers or not.
 constexpr std::size_t max_steps = 10 * std::size_t{max_layers};
+/// Letters that are evaluated, or compared with names, in about the time of a step.
+constexpr std::size_t letters_per_step = 20;
 constexpr int model_input = -1;
 /// A part of the network that is not complete yet.
 constexpr int unfinished = -2;
@@ -77,8 +79,7 @@ class Expander {
   }
 
   int expand(const ModelItem& item, int previous, const Context& context) {
-    steps_ += 1 + item.from.size() + item.lists.size();
-    if (steps_ > max_steps) item.place.fail(fmt::format("the model expands to more than {} steps", max_steps));
+    take_steps(item.place, 1 + item.from.size() + item.lists.size(), item.letters + context.scope->prefix.size());
     inputs_.clear();
     for (const YamlNode& from : item.from) inputs_.push_back(resolve(from, from.text(), *context.scope));
     if (inputs_.empty()) inputs_.push_back(previous);
@@ -96,6 +97,12 @@ class Expander {
     Scope scope = open(context, item.name->text(), &*item.name);
     inner.scope = &scope;
     return close(scope, expand_branches(item, input, inner));
+  }
+
+  /// Ends the command where the file expands to more than anybody wants to wait for.
+  void take_steps(const YamlNode& place, std::size_t steps, std::size_t letters) {
+    steps_ += steps + letters / letters_per_step;
+    if (steps_ > max_steps) place.fail(fmt::format("the model expands to more than {} steps", max_steps));
   }
 
   int expand_repeat(const ModelItem& item, int input, Context context) {
@@ -128,8 +135,11 @@ class Expander {
     const std::string block_name = block.name.text();
     if (std::find(blocks_in_use_.begin(), blocks_in_use_.end(), block_name) != blocks_in_use_.end()) {
       item.block->fail(fmt::format("the block {} uses itself: {} -> {}", quote(block_name),
-                                   fmt::join(blocks_in_use_, " -> "), block_name));
+                                   fmt::join(blocks_in_use_, " -> "), block_name),
+                       "a block can be made of others, but not of itself");
     }
+    // Blocks, and a block's parameters for each argument, are looked through by name.
+    take_steps(*item.block, 0, block.letters + item.arguments.size() * block.parameters.size() + definition_.blocks.size());
     const Parameters parameters = arguments_of(item, block, input, context);
     Scope scope = open(context, item.name ? item.name->text() : next_step(block_name, *context.scope),
                        item.name ? &*item.name : nullptr);
@@ -238,7 +248,7 @@ class Expander {
     if (trainable_ > max_items) item.place.fail("the model has more than 2^53 parameters");
   }
 
-  void tie(const ModelItem& item, const std::string& name, Layer& layer, const Scope& scope) const {
+  void tie(const ModelItem& item, const std::string& name, Layer& layer, const Scope& scope) {
     const YamlNode place = item.attributes->at("tied");
     const int source = resolve(place, name, scope);
     const auto refuse = [&](const std::string& why) {
@@ -330,19 +340,23 @@ class Expander {
   }
 
   /// The tensor that a name stands for, seen from a scope.
-  [[nodiscard]] int resolve(const YamlNode& place, const std::string& name, const Scope& scope) const {
+  [[nodiscard]] int resolve(const YamlNode& place, const std::string& name, const Scope& scope) {
     if (name == "input") return model_input;
     std::vector<std::string> candidates;
+    std::size_t letters = 0;
     for (const Scope* at = &scope; at != nullptr; at = at->enclosing) {
       candidates.push_back(at->prefix + name);
+      letters += candidates.back().size();
       const auto found = names_.find(candidates.back());
       if (found == names_.end()) continue;
       if (found->second == unfinished) {
         place.fail(fmt::format("{} is what this layer is part of: this would be a cycle", quote(name)),
                    "a layer can only read layers before it");
       }
+      take_steps(place, 0, letters);
       return found->second;
     }
+    take_steps(place, 0, letters);
     if (probing_) return static_cast<int>(model_.layers.size()) - 1;
     throw UnknownLayer{.place = place, .candidates = std::move(candidates)};
   }

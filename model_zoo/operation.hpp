@@ -27,9 +27,9 @@ struct Work {
 /// Which of an operation's dimensions a strategy may divide. A "matrix" operation has weights that mix channels; a
 /// channelwise one treats channels apart (pooling, activation, batch norm), so sharded channels pass through it.
 struct Divisible {
-  bool matrix = false;       ///< has filters (output channels) and input channels that can be split
-  bool channelwise = false;  ///< works on a slice of the channels alone
-  bool spatial = false;      ///< works on a tile of positions, given its halo
+  bool matrix = false;             ///< has filters (output channels) and input channels that can be split
+  bool channelwise = false;        ///< works on a slice of the channels alone
+  bool spatial = false;            ///< works on a tile of positions, given its halo
   std::int64_t channel_units = 0;  ///< whole units a channel split must keep together: heads, groups; 0 = channels
 };
 
@@ -60,11 +60,17 @@ class Operation {
   [[nodiscard]] virtual std::string attributes() const = 0;
   [[nodiscard]] virtual TensorShape infer(std::span<const TensorShape> inputs) const = 0;
   /// Trainable items: kernels and matrices.
-  [[nodiscard]] virtual std::int64_t weights(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const { return 0; }
+  [[nodiscard]] virtual std::int64_t weights(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
+    return 0;
+  }
   /// Trainable items that do not divide with input channels: biases, scales and shifts of norms.
-  [[nodiscard]] virtual std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const { return 0; }
+  [[nodiscard]] virtual std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
+    return 0;
+  }
   /// Statistics kept but not trained (running mean and variance).
-  [[nodiscard]] virtual std::int64_t buffers(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const { return 0; }
+  [[nodiscard]] virtual std::int64_t buffers(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
+    return 0;
+  }
   /// Work of one pass on the given (whole or sliced) shapes; passes an operation does not have are all zero. `update` is
   /// priced from the parameters, not here.
   [[nodiscard]] virtual Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const = 0;
@@ -77,7 +83,9 @@ class Operation {
   };
   [[nodiscard]] virtual Window window() const { return {}; }
   /// Multiply-adds of one sample's forward pass in convolutions and matrix products, as published MAC counts count them.
-  [[nodiscard]] virtual double macs(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const { return 0; }
+  [[nodiscard]] virtual double macs(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
+    return 0;
+  }
 };
 
 }  // namespace ddl

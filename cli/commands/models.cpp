@@ -105,10 +105,10 @@ Report show(const std::string& name) {
   report.text = [model](const Style& style) {
     std::string out = style.bold(model->name) + (model->description.empty() ? "" : ": " + model->description) + "\n";
     if (!model->source.empty()) out += wrap_text("source: " + model->source, 118, "  ") + "\n";
-    out += fmt::format("input {}, {} parameters, {} forward and {} multiply-adds per sample, {}\n\n",
-                       shape_text(model->input), with_thousands(model->parameters()),
-                       humanize(Flops(model->flops_forward())), with_thousands(static_cast<long long>(model->macs())),
-                       count_text(static_cast<std::int64_t>(model->layers.size()), "layer"));
+    out +=
+        fmt::format("input {}, {} parameters, {} forward and {} multiply-adds per sample, {}\n\n", shape_text(model->input),
+                    with_thousands(model->parameters()), humanize(Flops(model->flops_forward())), whole_text(model->macs()),
+                    count_text(static_cast<std::int64_t>(model->layers.size()), "layer"));
     return out + layer_table(*model).text();
   };
   report.json = [model] { return model_json(*model); };

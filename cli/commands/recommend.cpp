@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -28,6 +29,7 @@ constexpr std::int64_t most_gpus = std::int64_t{1} << 20;
 constexpr std::int64_t most_batch_per_gpu = std::int64_t{1} << 20;
 constexpr std::int64_t default_batch_per_gpu = 32;
 constexpr std::int64_t most_rows = 100'000;
+constexpr std::int64_t example_gpus = 64;
 
 struct Options {
   StudyOptions study;
@@ -49,6 +51,8 @@ struct Answer {
   std::vector<Default> defaults;
   double seconds = 0;
   bool single = false;  ///< one plan was asked for, nothing was searched
+  /// Strategies that were asked for and that no plan of so many devices belongs to.
+  std::vector<Family> without_plans;
 };
 
 bool needs_pricing_only(const Limit& limit) { return limit.kind == Limit::Kind::memory; }
@@ -63,17 +67,6 @@ void refuse_contradiction(const Estimate& estimate, const Model& model, const Op
   }
 }
 
-/// Nothing can run on devices that are not there: said at once, not once for each strategy after a long search.
-void refuse_more_than(const Machine& machine, std::int64_t gpus) {
-  if (gpus <= machine.devices()) return;
-  throw Error(fmt::format("--gpus is {}, but {} has {}", gpus, machine.name, count_text(machine.devices(), "device")),
-              fmt::format("ask for at most {}, or name a larger machine with --machine", machine.devices()));
-}
-
-std::int64_t global_batch_of(const Options& options, std::int64_t gpus) {
-  return options.global_batch.value_or(options.batch_per_gpu.value_or(default_batch_per_gpu) * gpus);
-}
-
 std::optional<Schedule> chosen_schedule(const Options& options) {
   if (options.schedule.empty()) return std::nullopt;
   const std::optional<Schedule> schedule = parse_schedule(options.schedule);
@@ -86,6 +79,97 @@ std::optional<Recompute> chosen_recompute(const Options& options) {
   const std::optional<Recompute> recompute = parse_recompute(options.recompute);
   if (!recompute) unknown_choice("--recompute", options.recompute, {"none", "full"});
   return recompute;
+}
+
+/// The closed forms know no sharding of the optimizer and no recomputation: asked for, it would be ignored.
+void refuse_beyond_ideal(const Options& options) {
+  if (!options.study.ideal) return;
+  const char* hint = "leave one of them out";
+  if (options.zero.value_or(0) > 0) {
+    throw Error(
+        fmt::format("--ideal knows no sharding of the optimizer: it cannot be combined with --zero {}", *options.zero),
+        hint);
+  }
+  if (chosen_recompute(options) == Recompute::full)
+    throw Error("--ideal knows no recomputation: it cannot be combined with --recompute full", hint);
+}
+
+void refuse_unpriced_cost(const Machine& machine) {
+  if (machine.price_per_gpu_hour) return;
+  throw Error(fmt::format("--objective cost needs the price of a device, and the sheet of {} has none", machine.name),
+              "add 'price: {value: 2.5 USD/h, source: ...}' to a machine file");
+}
+
+/// A report about something else than what is asked now would be priced without a word.
+void refuse_other_report(const PlanFile& file, const Study& study, const std::string& path) {
+  std::string said, options;
+  const auto compare = [&](const char* kind, const std::optional<std::string>& reported, const std::string& asked) {
+    if (!reported || *reported == asked) return;
+    said += fmt::format("{}the {} {}, not {}", said.empty() ? "" : ", and ", kind, quote(*reported), quote(asked));
+    options += fmt::format("{}--{} {}", options.empty() ? "" : " ", kind, *reported);
+  };
+  compare("model", file.model, study.model().name);
+  compare("machine", file.machine, study.machine().name);
+  if (said.empty()) return;
+  throw Error(fmt::format("the report {} is about {}", quote(path), said),
+              fmt::format("add {}, or give the object of its plan alone", options));
+}
+
+/// Nothing can run on devices that are not there: said at once, not once for each strategy after a long search.
+void refuse_more_than(const Machine& machine, std::int64_t gpus) {
+  if (gpus <= machine.devices()) return;
+  throw Error(fmt::format("--gpus is {}, but {} has {}", gpus, machine.name, count_text(machine.devices(), "device")),
+              fmt::format("ask for at most {}, or name a larger machine with --machine", machine.devices()));
+}
+
+std::int64_t global_batch_of(const Options& options, std::int64_t gpus) {
+  return options.global_batch.value_or(options.batch_per_gpu.value_or(default_batch_per_gpu) * gpus);
+}
+
+/// The prime factors of `number`, smallest first.
+std::vector<std::int64_t> prime_factors(std::int64_t number) {
+  std::vector<std::int64_t> factors;
+  for (std::int64_t prime = 2; prime * prime <= number; ++prime) {
+    for (; number % prime == 0; number /= prime) factors.push_back(prime);
+  }
+  if (number > 1) factors.push_back(number);
+  return factors;
+}
+
+/// Whether so many devices are the product of a degree above 1 for each axis of the family.
+bool can_divide(std::int64_t gpus, Family family) {
+  const std::size_t axes = static_cast<std::size_t>(std::popcount(family));
+  return axes == 0 ? gpus == 1 : prime_factors(gpus).size() >= axes;
+}
+
+std::string why_without_plans(std::int64_t gpus, Family family) {
+  const int axes = std::popcount(family);
+  const std::int64_t least = std::int64_t{1} << axes;
+  if (axes == 0) return "is a single device";
+  if (gpus < least) return fmt::format("needs at least {}", count_text(least, "device"));
+  return fmt::format("{} are not a product of {} degrees above 1", count_text(gpus, "device"), axes);
+}
+
+/// Degrees of this very strategy as a user types them: for so many devices where they can be divided so.
+std::string example_degrees(Family family, std::int64_t gpus) {
+  std::vector<std::int64_t> factors = prime_factors(gpus);
+  if (!can_divide(gpus, family)) factors.assign(static_cast<std::size_t>(std::popcount(family)), 2);
+  // The data degree, which goes furthest, takes what the others leave.
+  std::string text;
+  std::size_t taken = 0;
+  std::vector<Axis> axes;
+  for (const Axis axis : {Axis::spatial, Axis::tensor, Axis::channel, Axis::filter, Axis::layer, Axis::data}) {
+    if ((family & family_bit(axis)) != 0) axes.push_back(axis);
+  }
+  for (const Axis axis : axes) {
+    std::int64_t value = factors[taken++];
+    if (axis == axes.back()) {
+      while (taken < factors.size()) value *= factors[taken++];
+    }
+    const std::string part = fmt::format("{}={}", to_string(axis), value);
+    text = axis == Axis::data ? part + (text.empty() ? "" : "," + text) : text + (text.empty() ? "" : ",") + part;
+  }
+  return text;
 }
 
 void search_into(Answer& answer) {
@@ -114,6 +198,16 @@ void search_into(Answer& answer) {
   answer.result = search(*answer.estimator, search_options);
   answer.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
+  for (const Family family : search_options.families) {
+    const auto is_said = [&](const Estimate& rejected) { return family_of(rejected.plan) == family; };
+    const auto& known = answer.without_plans;
+    if (can_divide(answer.gpus, family) || std::find(known.begin(), known.end(), family) != known.end() ||
+        std::any_of(answer.result.rejected.begin(), answer.result.rejected.end(), is_said)) {
+      continue;
+    }
+    answer.without_plans.push_back(family);
+  }
+
   const auto top = static_cast<std::size_t>(*options.top);
   if (options.all) {
     for (std::size_t i = 0; i < std::min(top, answer.result.ranked.size()); ++i) {
@@ -141,12 +235,15 @@ Plan requested_plan(const Options& options, const std::optional<PlanFile>& file,
   if (!family)
     throw Error(fmt::format("no strategy is called {}", quote(options.strategy)), suggest_family(options.strategy));
   if (options.degrees.empty()) {
-    if (!options.gpus)
-      throw Error("--strategy needs --degrees or --gpus", "write for example --degrees data=64,spatial=2x2");
+    if (!options.gpus) {
+      throw Error("--strategy needs --degrees or --gpus",
+                  *family == 0 ? "write --gpus 1"
+                               : fmt::format("write for example --degrees {}", example_degrees(*family, example_gpus)));
+    }
     // One part of the hybrid alone can be given all devices.
     if ((*family & (*family - 1)) != 0) {
       throw Error(fmt::format("--strategy {} needs --degrees", options.strategy),
-                  "write for example --degrees data=64,filter=4");
+                  fmt::format("write for example --degrees {}", example_degrees(*family, *options.gpus)));
     }
     if (*family != 0) parse_degrees(fmt::format("{}={}", options.strategy, *options.gpus), plan);
   } else {
@@ -194,6 +291,11 @@ std::string best_line(const Answer& answer, const Style& style) {
   const Estimate& best = answer.shown.front();
   const Bytes capacity = answer.study->machine().device.memory;
   std::string line = style.bold(fmt::format("{} ({})", family_name(family_of(best.plan)), degrees_text(best.plan)));
+  if (!best.feasible()) {
+    std::string why;
+    for (const Limit& limit : best.limits) why += (why.empty() ? "" : "; ") + describe(limit, answer.study->model());
+    return line + style.bold(" does not fit") + ": " + why;
+  }
   line += fmt::format(": {} per epoch", humanize(best.epoch));
   line += compared_with_data(answer);
   line += fmt::format(", {} of {} per GPU", humanize(best.memory.total()), humanize(capacity));
@@ -224,8 +326,10 @@ std::string text_of(const Answer& answer, const Style& style) {
   if (!answer.shown.empty()) {
     out += "\n" + ranked_table(answer.shown, *answer.study).text();
     if (const std::size_t more = slower_plans(answer); more > 0) {
-      out += style.faint(fmt::format("  and {} slower: --top {}\n", with_thousands(static_cast<std::int64_t>(more)),
-                                     more + answer.shown.size()));
+      const std::size_t all = std::min<std::size_t>(more + answer.shown.size(), most_rows);
+      out += style.faint(fmt::format("  and {} {}{}\n", with_thousands(static_cast<std::int64_t>(more)),
+                                     answer.objective == Objective::memory ? "more" : "slower",
+                                     all > answer.shown.size() ? fmt::format(": --top {}", all) : ""));
     }
     out += "\n" + style.bold("Why") + fmt::format(" ({})\n", family_name(family_of(answer.shown.front().plan)));
     for (const Finding& finding : findings_of(study.job(), answer.shown.front())) {
@@ -239,8 +343,11 @@ std::string text_of(const Answer& answer, const Style& style) {
       }
     }
   }
-  if (!answer.result.rejected.empty())
+  if (!answer.result.rejected.empty() || !answer.without_plans.empty()) {
     out += "\n" + style.bold("Rejected") + "\n" + rejected_text(answer.result.rejected, study.model());
+    for (const Family family : answer.without_plans)
+      out += fmt::format("  {}: {}\n", family_name(family), why_without_plans(answer.gpus, family));
+  }
   if (!answer.defaults.empty()) {
     out += "\n" + style.bold("Defaults in force") + "\n";
     Table table({{"option", Table::Align::left}, {"value", Table::Align::left}, {"why", Table::Align::left}});
@@ -280,6 +387,20 @@ Json json_of(const Answer& answer) {
   return json;
 }
 
+/// What a plan of the user's own leaves open. A file is asked for the key, the command line for the option.
+void add_plan_defaults(std::vector<Default>& defaults, const Plan& plan, const CLI::App& command,
+                       const std::optional<PlanFile>& file) {
+  const auto add = [&](const std::string& option, const char* key, const std::string& value, const char* why) {
+    if (file ? file->given.contains(key) : command.count(option) > 0) return;
+    defaults.push_back({file ? key : option, value, why});
+  };
+  add("--micro-batches", "micro_batches", std::to_string(plan.micro_batches), "");
+  if (plan.layer > 1) add("--schedule", "schedule", std::string(to_string(plan.schedule)), "");
+  add("--zero", "zero_stage", std::to_string(plan.zero_stage), "");
+  add("--recompute", "recompute", std::string(to_string(plan.recompute)), "");
+  if (std::popcount(family_of(plan)) > 1) add("--placement", "placement", placement_text(plan), "innermost first");
+}
+
 Report answer_report(const std::shared_ptr<Answer>& answer) {
   Report report;
   report.text = [answer](const Style& style) { return text_of(*answer, style); };
@@ -301,6 +422,7 @@ Report recommend(const Options& options, const CLI::App& command) {
   const std::optional<Objective> objective = parse_objective(options.objective);
   if (!objective) unknown_choice("--objective", options.objective, {"time", "cost", "memory"});
   answer->objective = *objective;
+  refuse_beyond_ideal(options);
 
   StudySpec spec = spec_of(options.study);
   std::optional<PlanFile> file;
@@ -311,6 +433,8 @@ Report recommend(const Options& options, const CLI::App& command) {
     if (!spec.optimizer) spec.optimizer = file->optimizer;
   }
   answer->study = std::make_shared<Study>(spec);
+  if (file) refuse_other_report(*file, *answer->study, options.plan_file);
+  if (answer->objective == Objective::cost) refuse_unpriced_cost(answer->study->machine());
   if (options.gpus) refuse_more_than(answer->study->machine(), *options.gpus);
   answer->estimator = std::make_shared<Estimator>(answer->study->job());
   answer->single = plan_given;
@@ -338,6 +462,7 @@ Report recommend(const Options& options, const CLI::App& command) {
     answer->defaults.push_back({"--batch-per-gpu", std::to_string(default_batch_per_gpu),
                                 fmt::format("global batch {}", with_thousands(answer->global_batch))});
   }
+  if (plan_given) add_plan_defaults(answer->defaults, answer->shown.front().plan, command, file);
   if (!plan_given && command.count("--objective") == 0) answer->defaults.push_back({"--objective", "time", ""});
   return answer_report(answer);
 }

@@ -36,6 +36,10 @@ std::optional<double> mean_error(const Validation& validation, const std::string
   return any ? std::optional(validation.summary.by_strategy.at(strategy).mean_error) : std::nullopt;
 }
 
+bool misses_tolerance(const Validation& validation, const Options& options) {
+  return options.tolerance && 1.0 - validation.summary.overall.accuracy > *options.tolerance;
+}
+
 Table case_table(const Validation& validation) {
   using Align = Table::Align;
   Table table({{"model", Align::left},
@@ -66,6 +70,10 @@ std::string text_of(const Validation& validation, const Options& options, const 
   const auto unpredicted = std::count_if(validation.cases.begin(), validation.cases.end(),
                                          [](const ValidationCase& one) { return !one.predicted.has_value(); });
   if (unpredicted > 0) out += fmt::format("{} of them could not be predicted, and the notes say why\n", unpredicted);
+  if (misses_tolerance(validation, options)) {
+    out += fmt::format("mean |error| {:.4g} is above the tolerance of {:.4g}; a case without prediction counts as 1\n",
+                       1.0 - summary.overall.accuracy, *options.tolerance);
+  }
   Table groups({{"strategy", Table::Align::left}, {"cases"}, {"accuracy"}, {"mean error"}, {"accuracy of ideal"}});
   for (const auto& [strategy, group] : summary.by_strategy) {
     groups.add({strategy, std::to_string(group.cases), fmt::format("{:.3f}", group.accuracy),
@@ -129,9 +137,7 @@ Report run(const Options& options) {
   report.text = [validation, options](const Style& style) { return text_of(*validation, options, style); };
   report.json = [validation, options] { return json_of(*validation, options); };
   report.csv = [validation, options] { return csv_of(json_of(*validation, options).at("cases")); };
-  if (options.tolerance && 1.0 - validation->summary.overall.accuracy > *options.tolerance) {
-    report.status = ExitStatus::beyond_tolerance;
-  }
+  if (misses_tolerance(*validation, options)) report.status = ExitStatus::beyond_tolerance;
   return report;
 }
 
@@ -143,7 +149,7 @@ void add_validate(CLI::App& program, Request& request) {
   command.add_option("runs", options->runs, "table of runs: a CSV file, or a bundled one (paradl-abci)")->required();
   command.add_option("--machine", options->machine, "the machine they ran on")->capture_default_str();
   command.add_option("--coefficients", options->coefficients,
-                     "measured coefficients; default: those bundled with the machine");
+                     "measured coefficients: a file, a bundled name or none; default: those bundled with a bundled machine");
   command.add_option("--where", options->where, "keep rows whose column has one of these values: quality=A,B")
       ->take_all()
       ->allow_extra_args(false);

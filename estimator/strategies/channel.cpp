@@ -38,6 +38,7 @@ void shard(const ShardContext& context, LayerShard& shard) {
   shard.weights *= part;
   shard.share /= parts;
   shard.channel_parts = parts;
+  scale_halos(shard, Phase::forward, part);
   const Family axes = family_bit(Axis::channel);
   const int filters = splits_filters(context.facts, context.layer, context.plan.filter) ? context.plan.filter : 1;
   if (context.assumptions.last_layer_exchange || context.layer != context.facts.last_matrix) {

@@ -1,5 +1,7 @@
 #include "estimator/strategies/data.hpp"
 
+#include <cmath>
+
 namespace ddl {
 namespace {
 
@@ -9,8 +11,8 @@ void limits(const LimitContext& context, Limits& limits) {
   const auto batch = static_cast<double>(plan.global_batch);
   if (wanted > batch) {
     limits.add({Limit::Kind::batch, wanted, batch, -1});
-  } else if (static_cast<double>(plan.micro_batches) * wanted > batch) {
-    limits.add({Limit::Kind::schedule, static_cast<double>(plan.micro_batches), batch / wanted, -1});
+  } else if (const double largest = std::ceil(batch / wanted); static_cast<double>(plan.micro_batches) > largest) {
+    limits.add({Limit::Kind::schedule, static_cast<double>(plan.micro_batches), largest, -1});
   }
 }
 

@@ -37,6 +37,7 @@ void shard(const ShardContext& context, LayerShard& shard) {
   shard.biases *= part;
   shard.share /= parts;
   shard.filter_parts = parts;
+  scale_halos(shard, Phase::backward, part);
   const Family axes = family_bit(Axis::filter);
   if (context.assumptions.last_layer_exchange || context.layer != context.facts.last_matrix) {
     shard.exchanges.push_back({Collective::allgather, gathered, axes, Phase::forward, Purpose::layer, 1});

@@ -1,6 +1,7 @@
 #include "estimator/strategies/tensor.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace ddl {
 namespace {
@@ -25,7 +26,8 @@ void limits(const LimitContext& context, Limits& limits) {
 }
 
 void slice(TensorShape& shape, double part) {
-  shape.channels = std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(shape.channels) * part + 0.5));
+  shape.channels =
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(static_cast<double>(shape.channels) * part - 1e-9)));
 }
 
 // Filter and channel splits in alternation [Nar21, section 2.3]: a column layer computes its share of the filters and sends
@@ -73,6 +75,7 @@ void shard(const ShardContext& context, LayerShard& shard) {
     }
     case TensorRole::column:
     case TensorRole::head:
+      scale_halos(shard, Phase::backward, part);
       backward(static_cast<double>(shard.inputs.front().items()));
       slice(shard.output, part);
       shard.kept_output = shard.output;
@@ -81,6 +84,8 @@ void shard(const ShardContext& context, LayerShard& shard) {
       shard.filter_parts *= parts;
       break;
     case TensorRole::inside:
+      scale_halos(shard, Phase::forward, part);
+      scale_halos(shard, Phase::backward, part);
       for (TensorShape& input : shard.inputs) slice(input, part);
       slice(shard.output, part);
       shard.kept_input = shard.inputs.front();
@@ -89,6 +94,7 @@ void shard(const ShardContext& context, LayerShard& shard) {
       shard.biases *= part;
       break;
     case TensorRole::row:
+      scale_halos(shard, Phase::forward, part);
       slice(shard.inputs.front(), part);
       shard.kept_input = shard.inputs.front();
       shard.weights *= part;
@@ -101,6 +107,7 @@ void shard(const ShardContext& context, LayerShard& shard) {
       break;
     case TensorRole::lone: {
       const auto gathered = static_cast<double>(shard.output.items());
+      scale_halos(shard, Phase::backward, part);
       backward(static_cast<double>(shard.inputs.front().items()));
       slice(shard.output, part);
       shard.weights *= part;

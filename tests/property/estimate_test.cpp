@@ -120,8 +120,30 @@ layers:
                      "perceptron.yaml");
 }
 
+/// Two layers read the batch, which has no gradient to exchange, and a window is longer than wide.
+Model two_readers() {
+  return parse_model(R"(format: 1
+model: two-readers
+input: {channels: 32, size: 16x16}
+layers:
+  - convolution: {filters: 32, kernel: 1, bias: no}
+    name: a
+  - convolution: {filters: 32, kernel: 1x5, padding: 0x2, bias: no}
+    name: b
+    from: input
+  - add:
+    from: [a, b]
+  - pool: {kind: average, global: yes}
+  - flatten
+  - fully_connected: 64
+  - loss: cross_entropy
+)",
+                     "two-readers.yaml");
+}
+
 std::vector<Model> some_models() {
   std::vector<Model> models;
+  models.push_back(two_readers());
   models.push_back(residual_images());
   models.push_back(volumes());
   models.push_back(tokens());

@@ -205,9 +205,11 @@ double halo(const Case& c, double channels, int kernel) {
 }
 
 /// (D/B) Σ 2(2α + b(halo(x) + halo(dL/dy))δβ), b samples on each rank.
-double halo_exchange(const Case& c, double b) {
+/// `x_parts` and `y_parts`: of the channels and filters whose halos a rank needs.
+double halo_exchange(const Case& c, double b, double x_parts = 1, double y_parts = 1) {
   return c.I() * c.sum([&](const Row& l) {
-    return 2 * (2 * c.alpha + b * (halo(c, l.channels, l.kernel) + halo(c, l.filters, l.kernel)) * c.delta * c.beta);
+    return 2 * (2 * c.alpha +
+                b * (halo(c, l.channels, l.kernel) / x_parts + halo(c, l.filters, l.kernel) / y_parts) * c.delta * c.beta);
   });
 }
 
@@ -371,8 +373,8 @@ TEST_CASE("the data+spatial row: gradients among all p, halos and memory with B/
   }
 }
 
-// Outer degree p1 cuts the sample, inner degree p2 the layers, so that layers exchange tiles, |y|/p1. All ranks hold whole
-// tensors of their tile between layers, hence whole halos.
+// Outer degree p1 cuts the sample, inner degree p2 the layers, so that layers exchange tiles, |y|/p1. A rank reads the halos
+// of its own share of the input's channels, or of the output gradient's filters.
 TEST_CASE("spatial+filter and spatial+channel exchange halos, tiles of outputs, and gradients of a slice of the weights") {
   for (int Plan::*const axis : {&Plan::filter, &Plan::channel}) {
     Random random(12);
@@ -384,7 +386,8 @@ TEST_CASE("spatial+filter and spatial+channel exchange halos, tiles of outputs, 
       set_batch(c, random.whole(1, 16));
       check_against(c, [&](const Job&) {
         return Table{c.D / (static_cast<double>(p1) * p2) * c.fw_bw() + c.I() / p2 * c.wu(),
-                     halo_exchange(c, c.B) + layer_exchange(c, p2, c.B / p1) + gradient_exchange(c, p1, c.weights() / p2),
+                     halo_exchange(c, c.B, axis == &Plan::channel ? p2 : 1, axis == &Plan::filter ? p2 : 1) +
+                         layer_exchange(c, p2, c.B / p1) + gradient_exchange(c, p1, c.weights() / p2),
                      memory(c, p1, p1, p2)};
       });
     }

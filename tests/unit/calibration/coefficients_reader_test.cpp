@@ -145,14 +145,23 @@ TEST_CASE("the bundled coefficients are the published ones") {
   CHECK(software.spatial_layers == std::vector<std::pair<std::string, int>>{{"cosmoflow-256", 2}, {"cosmoflow-512", 2}});
 }
 
+TEST_CASE("bundled coefficients are found by their own name and their machine's") {
+  for (const char* name : {"abci", "ABCI", "abci-paradl", "ABCI ParaDL"}) {
+    INFO(name);
+    CHECK(load_coefficients(name).name == "abci-paradl");
+  }
+  CHECK(error_of([] { (void)load_coefficients("abc"); }) ==
+        "unknown coefficients 'abc'\nhint: known: abci-paradl, abci, none; a file of your own ends in '.yaml'");
+}
+
 // ---- what is refused ----
 
 TEST_CASE("fails with a model whose time is said twice, or not at all") {
   CHECK(first_line(error_with("per_sample: 3 ms, ", "")) == "c.yaml:9:5: expected one of 'per_sample' and 'per_iteration'");
   CHECK(first_line(error_with("per_sample: 3 ms", "per_sample: 3 ms, per_iteration: 1 s")) ==
         "c.yaml:9:5: expected one of 'per_sample' and 'per_iteration'");
-  CHECK(first_line(error_with("precision: bf16", "precision: fp32")) ==
-        "c.yaml:10:5: a second time of 'mine' in fp32 at batch 64");
+  CHECK(first_line(error_with("precision: bf16", "precision: fp32")) == "c.yaml:10:5: a second time of 'mine' in fp32");
+  CHECK(first_line(error_with("bf16, batch: 64", "fp32, batch: 32")) == "c.yaml:10:5: a second time of 'mine' in fp32");
 }
 
 TEST_CASE("fails with an unknown word, and says which was meant") {

@@ -282,3 +282,14 @@ TEST_CASE("fails with a price that is none") {
   }
   CHECK(error_with("2.5 EUR/h", "0 USD/h") == "no error");
 }
+
+TEST_CASE("fails with more levels than a group of ranks can span") {
+  std::string levels;
+  for (int i = 3; i < 9; ++i) {
+    levels += "  - name: level" + std::to_string(i) +
+              "\n    units: {value: 1, source: sheet}\n    latency: {value: 6 us, source: sheet}\n"
+              "    bandwidth: {value: 20 GB/s, source: sheet}\n    rails: {value: 1, source: sheet}\n";
+    if (i == 7) CHECK(error_with("host:", levels + "host:") == "no error");
+  }
+  CHECK(first_line(error_with("host:", levels + "host:")) == "m.yaml:56:5: more than 8 levels");
+}

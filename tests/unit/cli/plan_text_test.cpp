@@ -231,3 +231,13 @@ TEST_CASE("what a plan does beyond its degrees is said in a few words") {
   plan.micro_batches = 1;
   CHECK(choices_text(plan) == "gpipe, ZeRO-3, recompute");
 }
+
+TEST_CASE("a whole report says what its plan is about, a plan alone does not") {
+  const std::string plan = R"({"degrees": {"data": 4}, "global_batch": 128})";
+  const PlanFile report =
+      read_plan(R"({"best": )" + plan + R"(, "inputs": {"model": "vgg16", "machine": "abci"}})", "report.json");
+  CHECK(report.model == "vgg16");
+  CHECK(report.machine == "abci");
+  CHECK(report.given == std::set<std::string>{"degrees", "global_batch"});
+  CHECK_FALSE(read_plan(plan, "plan.json").model.has_value());
+}

@@ -161,7 +161,9 @@ TEST_CASE("a table that is no text is refused") {
 }
 
 TEST_CASE("a table that cannot be read is named") {
-  CHECK(error_of([] { (void)CsvTable::load("no/such.csv"); }) == "cannot read 'no/such.csv': No such file or directory");
+  CHECK(error_of([] { (void)CsvTable::load("no/such.csv"); }) ==
+        "cannot read 'no/such.csv': No such file or directory"
+        "\nhint: check its spelling; a path starts at the folder that you are in, or at /");
 }
 
 TEST_CASE("a cell is quoted when it must be") {

@@ -166,7 +166,8 @@ TEST_CASE("a file that cannot be read is named together with the reason") {
   const Folder folder;
   const std::string missing = folder.file("missing");
   CHECK(error_of([&] { (void)read_file(missing); }) ==
-        "cannot read '" + missing.substr(0, 60) + (missing.size() > 60 ? "..." : "") + "': No such file or directory");
+        "cannot read '" + missing.substr(0, 60) + (missing.size() > 60 ? "..." : "") +
+            "': No such file or directory\nhint: check its spelling; a path starts at the folder that you are in, or at /");
   CHECK(error_of([&] { (void)read_file(folder.file("")); }).ends_with(": Is a directory"));
 }
 
@@ -222,7 +223,7 @@ TEST_CASE("a file that cannot be written is named together with the reason") {
   const Folder folder;
   CHECK(error_of([&] { write_file(folder.file(""), "x"); }).ends_with(": Is a directory"));
   CHECK(error_of([&] { write_file("no/such/folder/out", "x"); }) ==
-        "cannot write 'no/such/folder/out': No such file or directory");
+        "cannot write 'no/such/folder/out': No such file or directory\nhint: make its folder first");
   CHECK(error_of([&] { write_file("", "x"); }) != "no error");
   CHECK(error_of([&] { write_file("/dev/full", "x"); }) == "cannot write '/dev/full': No space left on device");
 }

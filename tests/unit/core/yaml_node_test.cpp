@@ -515,7 +515,9 @@ TEST_CASE("a text that is too long is refused") {
 }
 
 TEST_CASE("a file that cannot be read is named") {
-  CHECK(error_of([] { (void)YamlNode::load("no/such.yaml"); }) == "cannot read 'no/such.yaml': No such file or directory");
+  CHECK(error_of([] { (void)YamlNode::load("no/such.yaml"); }) ==
+        "cannot read 'no/such.yaml': No such file or directory"
+        "\nhint: check its spelling; a path starts at the folder that you are in, or at /");
   CHECK(error_of([] { (void)YamlNode::load("/"); }) == "cannot read '/': Is a directory");
   CHECK(error_of([] { (void)YamlNode::load("/dev/zero"); }) == "cannot read '/dev/zero': it is longer than 16 MiB");
 }

@@ -127,10 +127,11 @@ TEST_CASE("ZeRO-1 and -2 exchange what an Allreduce does, ZeRO-3 half as much ag
   CHECK(exchange(1) == Approx(6.48));
   CHECK(exchange(2) == Approx(6.48));
   CHECK(exchange(3) == Approx(9.72));
-  // Weights are gathered for each pass of each micro-batch.
+  // Where gradients are sharded they are scattered after each micro-batch, and the weights of ZeRO-3 gathered for each pass.
   plan.micro_batches = 8;
   CHECK(exchange(1) == Approx(6.48));
-  CHECK(exchange(3) == Approx(3.24 + 8 * 6.48));
+  CHECK(exchange(2) == Approx(8 * 3.24 + 3.24));
+  CHECK(exchange(3) == Approx(8 * 3.24 + 16 * 3.24));
   // Without ZeRO the shortest Allreduce: two rounds of a butterfly.
   CHECK(exchange(0) == Approx(2 * (1 + 0.32)));
   CHECK(Estimator(matrix.job).estimate(plan).gradient_algorithm == AllreduceAlgorithm::butterfly);

@@ -324,9 +324,10 @@ TEST_CASE("spatial and filter together: tiles are gathered, and gradients of a s
   CHECK(to_string(conv2.inputs.front()) == "8×8×16");
   CHECK(to_string(conv2.output) == "3×8×16");
   CHECK(conv2.share == 0.125);
-  // Halos are of whole tensors; the tile's 12 · 128 and 8 · 128 items are exchanged, then the 600 weights of 6 replicas.
+  // Halos are of all channels of the input and of a quarter of the filters; the tile's 12 · 128 and 8 · 128 items are
+  // exchanged, then the 600 weights of 6 replicas.
   CHECK(exchanges_of(conv2) == Texts{"forward 2 x point-to-point of 256 among spatial (halo)",
-                                     "backward 2 x point-to-point of 384 among spatial (halo)",
+                                     "backward 2 x point-to-point of 96 among spatial (halo)",
                                      "forward allgather of 1536 among filter", "backward allreduce of 1024 among filter",
                                      "gradient allreduce of 600 among data+spatial (gradient)"});
 }

@@ -240,10 +240,11 @@ TEST_CASE("steps that take long count as several") {
   const std::string more = " + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1";
   std::string sum = "$channels";
   for (int i = 0; i < 24; ++i) sum += more;
-  // 10,000 × (969 / 20 + 1) stays below 1,000,000, which twice as much does not.
-  CHECK(error_in_layers(rounds("{identity: , when: " + sum + " == 0}") + "  - flatten\n") == "no error");
-  CHECK(error_in_layers(rounds("{identity: , when: " + sum + " == 0}, {identity: , when: " + sum + " == 0}, identity")) ==
-        "m.yaml:5:1021: the model expands to more than 1000000 steps");
+  // Each costs 974 / 20 letters and itself: 10,000 × 2 × 49 steps are below 1,000,000, which half as many again are not.
+  const std::string item = "{identity: , when: " + sum + " == 0}";
+  CHECK(error_in_layers(rounds(item + ", " + item) + "  - flatten\n") == "no error");
+  CHECK(error_in_layers(rounds(item + ", " + item + ", " + item)) ==
+        "m.yaml:5:2030: the model expands to more than 1000000 steps");
   CHECK(error_in("format: 1\nmodel: m\ninput: {features: 8}\nparameters: {a: " + std::string(1001, 'x') +
                  "}\nlayers: [flatten]\n") == "m.yaml:4:17: a value of more than 1000 letters");
 }

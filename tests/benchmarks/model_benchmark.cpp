@@ -1,0 +1,82 @@
+// What every command pays before it can answer, and what one answer costs.
+
+#include <cstddef>
+#include <string>
+
+#include <benchmark/benchmark.h>
+
+#include "calibration/study.hpp"
+#include "estimator/estimate.hpp"
+#include "model_zoo/model.hpp"
+
+namespace ddl {
+namespace {
+
+void load_bundled_model(benchmark::State& state, const std::string& name) {
+  std::size_t layers = 0;
+  for (auto step : state) {
+    const Model model = load_model(name);
+    layers = model.layers.size();
+    benchmark::DoNotOptimize(layers);
+  }
+  state.counters["layers"] = static_cast<double>(layers);
+}
+
+/// Model, data set, machine and coefficients read, kernels priced.
+void prepare_study(benchmark::State& state, const std::string& name) {
+  StudySpec spec;
+  spec.model = name;
+  for (auto step : state) {
+    const Study study(spec);
+    benchmark::DoNotOptimize(study.kernels().scale());
+  }
+}
+
+Plan plan_for(const Study& study) {
+  Plan plan;
+  plan.data = 64;
+  plan.tensor = 4;
+  plan.layer = 4;
+  plan.global_batch = 2048;
+  plan.micro_batches = 8;
+  plan.precision = study.precision();
+  plan.optimizer = study.optimizer();
+  return plan;
+}
+
+/// One plan by itself: nothing is known of any other.
+void estimate_first(benchmark::State& state, const std::string& name) {
+  StudySpec spec;
+  spec.model = name;
+  const Study study(spec);
+  const Plan plan = plan_for(study);
+  for (auto step : state) {
+    const Estimator estimator(study.job());
+    benchmark::DoNotOptimize(estimator.estimate(plan));
+  }
+}
+
+/// Another ZeRO stage of a plan that was priced just before, as a search asks for it.
+void estimate_next(benchmark::State& state, const std::string& name) {
+  StudySpec spec;
+  spec.model = name;
+  const Study study(spec);
+  Plan plan = plan_for(study);
+  const Estimator estimator(study.job());
+  for (auto step : state) {
+    plan.zero_stage = (plan.zero_stage + 1) % 4;
+    benchmark::DoNotOptimize(estimator.estimate(plan));
+  }
+}
+
+BENCHMARK_CAPTURE(load_bundled_model, resnet152, "resnet152")->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(load_bundled_model, gpt3_175b, "gpt3-175b")->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(prepare_study, resnet152, "resnet152")->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(prepare_study, gpt3_175b, "gpt3-175b")->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(estimate_first, resnet152, "resnet152")->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(estimate_first, gpt3_175b, "gpt3-175b")->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(estimate_next, resnet152, "resnet152")->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(estimate_next, gpt3_175b, "gpt3-175b")->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace ddl

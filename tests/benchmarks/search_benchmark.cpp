@@ -1,0 +1,140 @@
+// How fast plans are found and priced. The argument of each benchmark is the number of GPUs; the global batch is 32 per GPU,
+// as `recommend` has it. Counters: plans of each fate, and plans per second of processor time.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include <benchmark/benchmark.h>
+
+#include "calibration/study.hpp"
+#include "estimator/search.hpp"
+
+namespace ddl {
+namespace {
+
+StudySpec resnet50_on(const std::string& machine) {
+  StudySpec spec;
+  spec.machine = machine;
+  return spec;
+}
+
+SearchOptions options_for(const Study& study, std::int64_t devices) {
+  SearchOptions options;
+  options.devices = devices;
+  options.global_batch = 32 * devices;
+  options.precision = study.precision();
+  options.optimizer = study.optimizer();
+  options.top = 10;
+  return options;
+}
+
+/// The study's job on devices with memory for every plan, so that each plan that is priced counts as feasible.
+class RoomyJob {
+ public:
+  explicit RoomyJob(const Study& study)
+      : machine_(with_memory(study.machine())), job_{study.job().facts,        machine_,
+                                                     study.job().coefficients, study.job().kernels,
+                                                     study.job().assumptions,  study.job().samples_per_epoch,
+                                                     study.job().sample_bytes, study.job().dataset_bytes} {}
+  RoomyJob(const RoomyJob&) = delete;
+  RoomyJob& operator=(const RoomyJob&) = delete;
+  [[nodiscard]] const Job& job() const { return job_; }
+
+ private:
+  static Machine with_memory(Machine machine) {
+    machine.device.memory = Bytes(1e30);
+    return machine;
+  }
+  Machine machine_;
+  Job job_;
+};
+
+/// An exhaustive search of more plans takes minutes and gigabytes.
+constexpr std::int64_t most_priced = 10'000'000;
+
+/// Plans that a limit of their shape rules out before they are priced: whatever an exhaustive search does not price.
+std::int64_t ruled_out(const Study& study, std::int64_t devices) {
+  // Google Benchmark calls a benchmark several times, until it has found a number of iterations that takes long enough.
+  static std::map<std::pair<std::string, std::int64_t>, std::int64_t> known;
+  const auto [entry, is_new] = known.try_emplace({study.machine().name, devices}, 0);
+  if (is_new) {
+    const RoomyJob roomy(study);
+    const Estimator estimator(roomy.job());
+    SearchOptions options = options_for(study, devices);
+    options.all = true;
+    const SearchResult result = search(estimator, options);
+    entry->second = result.considered - result.feasible;
+  }
+  return entry->second;
+}
+
+benchmark::Counter count(std::int64_t number) { return benchmark::Counter(static_cast<double>(number)); }
+/// Per second, of a number that every iteration reaches again.
+benchmark::Counter rate(std::int64_t number) {
+  return {static_cast<double>(number), benchmark::Counter::kIsIterationInvariantRate};
+}
+
+/// What `recommend` does. `priced` is what is neither pruned nor ruled out; it includes plans that are skipped because even
+/// the least memory they could need is too much.
+void search_best(benchmark::State& state, const char* machine) {
+  const Study study(resnet50_on(machine));
+  const SearchOptions options = options_for(study, state.range(0));
+  SearchResult result;
+  for (auto step : state) {
+    const Estimator estimator(study.job());
+    result = search(estimator, options);
+    benchmark::DoNotOptimize(result);
+  }
+  state.counters["considered"] = count(result.considered);
+  state.counters["pruned"] = count(result.pruned);
+  state.counters["considered/s"] = rate(result.considered);
+  state.counters["pruned/s"] = rate(result.pruned);
+  if (result.considered <= most_priced) {
+    const std::int64_t impossible = ruled_out(study, state.range(0));
+    const std::int64_t priced = result.considered - result.pruned - impossible;
+    state.counters["ruled_out"] = count(impossible);
+    state.counters["priced"] = count(priced);
+    state.counters["priced/s"] = rate(priced);
+  }
+  state.SetComplexityN(result.considered);
+}
+
+/// What `recommend --all` does: every plan that can be is priced, none is pruned.
+void price_all(benchmark::State& state, const char* machine) {
+  const Study study(resnet50_on(machine));
+  const RoomyJob roomy(study);
+  SearchOptions options = options_for(study, state.range(0));
+  options.all = true;
+  SearchResult result;
+  for (auto step : state) {
+    const Estimator estimator(roomy.job());
+    result = search(estimator, options);
+    benchmark::DoNotOptimize(result);
+  }
+  state.counters["considered"] = count(result.considered);
+  state.counters["priced"] = count(result.feasible);
+  state.counters["considered/s"] = rate(result.considered);
+  state.counters["priced/s"] = rate(result.feasible);
+  state.SetComplexityN(result.feasible);
+}
+
+// 720 has many divisors: more than ten times the plans of 1,024 GPUs. N of the complexity is the number of plans, not of
+// GPUs: a fit by O(N) says that a plan costs the same however many there are.
+void all_sizes(benchmark::internal::Benchmark* benchmark) {
+  for (const int devices : {64, 256, 720, 1024, 4096}) benchmark->Arg(devices);
+  benchmark->Unit(benchmark::kMillisecond)->Complexity(benchmark::oN);
+}
+void priced_sizes(benchmark::internal::Benchmark* benchmark) {
+  for (const int devices : {64, 256, 1024, 4096}) benchmark->Arg(devices);
+  benchmark->Unit(benchmark::kMillisecond)->Complexity(benchmark::oN);
+}
+
+BENCHMARK_CAPTURE(search_best, abci, "abci")->Apply(all_sizes);
+BENCHMARK_CAPTURE(search_best, dgx_a100, "dgx-a100")->Apply(all_sizes);
+BENCHMARK_CAPTURE(price_all, abci, "abci")->Apply(priced_sizes);
+BENCHMARK_CAPTURE(price_all, dgx_a100, "dgx-a100")->Apply(priced_sizes);
+
+}  // namespace
+}  // namespace ddl

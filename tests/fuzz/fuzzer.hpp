@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "core/error.hpp"
+
+namespace ddl {
+
+/// The input of a fuzzer as the text of a file.
+inline std::string text_of(const std::uint8_t* data, std::size_t size) { return {data, data + size}; }
+
+/// Whether `action` ends without an Error. Any other exception is a bug, which stops the fuzzer.
+template <class F>
+bool succeeds(F&& action) {
+  try {
+    action();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// Stops the fuzzer where something does not hold for every input.
+inline void require(bool holds, const char* what) {
+  if (!holds) throw std::logic_error(what);
+}
+
+}  // namespace ddl

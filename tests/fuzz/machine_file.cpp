@@ -1,0 +1,38 @@
+// A machine file: read it, and price a plan on what it says.
+
+#include <optional>
+
+#include "calibration/machine_reader.hpp"
+#include "model_zoo/model.hpp"
+#include "tests/fuzz/fuzzer.hpp"
+#include "tests/owned_job.hpp"
+
+namespace ddl {
+namespace {
+
+void price(const Machine& machine) {
+  static const Model model = load_model("alexnet");
+  for (const Precision precision : all_precisions) {
+    if (!machine.device.peak_at(precision)) continue;
+    const OwnedJob owned(model, machine, Assumptions(), 1e6, std::nullopt, precision);
+    const Estimator estimator(owned.job);
+    Plan plan;
+    plan.data = 4;
+    plan.filter = 2;
+    plan.global_batch = 256;
+    plan.precision = precision;
+    static_cast<void>(estimator.estimate(plan));
+    static_cast<void>(estimator.lower_bound(plan));
+  }
+}
+
+}  // namespace
+}  // namespace ddl
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::optional<ddl::MachineSheet> sheet;
+  if (!ddl::succeeds([&] { sheet = ddl::parse_machine_sheet(ddl::text_of(data, size), "machine.yaml"); })) return 0;
+  ddl::require(!sheet->numbers.empty(), "a machine without a number");
+  ddl::price(sheet->machine);
+  return 0;
+}

@@ -1,0 +1,48 @@
+// The values of options that are small languages: --degrees, --placement, --strategy and --where.
+
+#include "calibration/runs.hpp"
+#include "cli/plan_text.hpp"
+#include "tests/fuzz/fuzzer.hpp"
+
+namespace ddl {
+namespace {
+
+void read_degrees(const std::string& text) {
+  Plan plan;
+  if (!succeeds([&] { parse_degrees(text, plan); })) return;
+  require(devices(plan) >= 1, "a plan without devices");
+  // What is printed separates degrees by blanks, and says nothing of those that are 1.
+  std::string printed = degrees_text(plan);
+  if (family_of(plan) == 0) return;
+  for (char& c : printed) {
+    if (c == ' ') c = ',';
+  }
+  Plan again;
+  require(succeeds([&] { parse_degrees(printed, again); }), "degrees are refused as they were printed");
+  require(again == plan, "degrees are read back as others");
+}
+
+void read_placement(const std::string& text) {
+  std::array<Axis, axis_count> placement{};
+  if (!succeeds([&] { placement = parse_placement(text); })) return;
+  Family axes = 0;
+  for (const Axis axis : placement) axes |= family_bit(axis);
+  require(axes == (1U << axis_count) - 1, "a placement that leaves an axis out");
+}
+
+void read_family(const std::string& text) {
+  const std::optional<Family> family = parse_family(text);
+  require(!family || parse_family(family_name(*family)) == family, "a family is read back as another one");
+}
+
+}  // namespace
+}  // namespace ddl
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string text = ddl::text_of(data, size);
+  ddl::read_degrees(text);
+  ddl::read_placement(text);
+  ddl::read_family(text);
+  ddl::succeeds([&] { static_cast<void>(ddl::matches(ddl::MeasuredRun(), ddl::parse_where(text))); });
+  return 0;
+}

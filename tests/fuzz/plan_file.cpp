@@ -1,0 +1,18 @@
+// A plan in JSON, or a report that holds one: what was read is written and read back the same.
+
+#include "cli/plan_text.hpp"
+#include "tests/fuzz/fuzzer.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  ddl::succeeds([&] {
+    const ddl::Plan plan = ddl::plan_from_json(ddl::text_of(data, size), "plan.json");
+    const std::string written = ddl::plan_to_json(plan).dump();
+    bool same = false;
+    ddl::require(ddl::succeeds([&] { same = ddl::plan_from_json(written, "written.json") == plan; }),
+                 "a plan is refused as it was written");
+    ddl::require(same, "a plan is read back as another one");
+    static_cast<void>(ddl::choices_text(plan));
+    static_cast<void>(ddl::placement_text(plan));
+  });
+  return 0;
+}

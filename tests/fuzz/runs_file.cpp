@@ -1,0 +1,16 @@
+// A table of measured runs: what was read is found again by its own cells.
+
+#include "calibration/runs.hpp"
+#include "tests/fuzz/fuzzer.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  ddl::succeeds([&] {
+    const std::vector<ddl::MeasuredRun> runs = ddl::parse_runs(ddl::text_of(data, size), "runs.csv");
+    for (const ddl::MeasuredRun& run : runs) {
+      ddl::require(ddl::matches(run, {"model", {run.model}}), "a run without its model");
+      ddl::require(!run.gpus || ddl::matches(run, {"gpus", {std::to_string(*run.gpus)}}), "a run without its GPUs");
+      ddl::require(run.value >= 0, "a negative value");
+    }
+  });
+  return 0;
+}
