@@ -14,7 +14,7 @@ Seconds input_time(const Job& job, const Plan& plan, const ExchangePrices& excha
   const double samples = static_cast<double>(plan.global_batch);
   if (job.sample_bytes.value() <= 0) return {};
 
-  // Ranks of one split group need the same samples. Either each of them reads them all, or one leader does and scatters them
+  // Ranks of one split group need the same samples. Either each of them reads them all, or one leader does and sends them on
   // [ParaDL, section VII: I/O and staging]. Only a pipeline's first stage reads.
   const double group = static_cast<double>(devices(plan)) / plan.data / plan.layer;
   const double readers = job.assumptions.input_mode == InputMode::leader ? 1.0 : group;
@@ -30,10 +30,13 @@ Seconds input_time(const Job& job, const Plan& plan, const ExchangePrices& excha
     if (storage.shared_total) read = max(read, everything / *storage.shared_total);
   }
   if (job.assumptions.input_mode == InputMode::leader && group > 1) {
-    const Family axes =
-        family_bit(Axis::tensor) | family_bit(Axis::channel) | family_bit(Axis::filter) | family_bit(Axis::spatial);
+    // Tiles are scattered, one message to each rank, which takes as long as an Allgather's ring; whoever splits layers needs
+    // all of its tile, which is broadcast.
+    constexpr Family whole = family_bit(Axis::tensor) | family_bit(Axis::channel) | family_bit(Axis::filter);
     const double per_sample = static_cast<double>(job.facts.model->input.items()) * item_bytes(plan.precision);
-    read += exchanges.price(Collective::broadcast, Bytes(per_sample * samples / plan.data), axes, Purpose::halo);
+    const Bytes share(per_sample * samples / plan.data);
+    read += exchanges.price(Collective::allgather, share, family_bit(Axis::spatial), Purpose::halo);
+    read += exchanges.price(Collective::broadcast, share / degree(plan, Axis::spatial), whole, Purpose::halo);
   }
   return read;
 }

@@ -14,7 +14,7 @@ namespace {
 
 void load_bundled_model(benchmark::State& state, const std::string& name) {
   std::size_t layers = 0;
-  for (auto step : state) {
+  while (state.KeepRunning()) {
     const Model model = load_model(name);
     layers = model.layers.size();
     benchmark::DoNotOptimize(layers);
@@ -26,7 +26,7 @@ void load_bundled_model(benchmark::State& state, const std::string& name) {
 void prepare_study(benchmark::State& state, const std::string& name) {
   StudySpec spec;
   spec.model = name;
-  for (auto step : state) {
+  while (state.KeepRunning()) {
     const Study study(spec);
     benchmark::DoNotOptimize(study.kernels().scale());
   }
@@ -50,7 +50,7 @@ void estimate_first(benchmark::State& state, const std::string& name) {
   spec.model = name;
   const Study study(spec);
   const Plan plan = plan_for(study);
-  for (auto step : state) {
+  while (state.KeepRunning()) {
     const Estimator estimator(study.job());
     benchmark::DoNotOptimize(estimator.estimate(plan));
   }
@@ -63,7 +63,7 @@ void estimate_next(benchmark::State& state, const std::string& name) {
   const Study study(spec);
   Plan plan = plan_for(study);
   const Estimator estimator(study.job());
-  for (auto step : state) {
+  while (state.KeepRunning()) {
     plan.zero_stage = (plan.zero_stage + 1) % 4;
     benchmark::DoNotOptimize(estimator.estimate(plan));
   }

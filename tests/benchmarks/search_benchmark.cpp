@@ -82,7 +82,7 @@ void search_best(benchmark::State& state, const char* machine) {
   const Study study(resnet50_on(machine));
   const SearchOptions options = options_for(study, state.range(0));
   SearchResult result;
-  for (auto step : state) {
+  while (state.KeepRunning()) {
     const Estimator estimator(study.job());
     result = search(estimator, options);
     benchmark::DoNotOptimize(result);
@@ -108,7 +108,7 @@ void price_all(benchmark::State& state, const char* machine) {
   SearchOptions options = options_for(study, state.range(0));
   options.all = true;
   SearchResult result;
-  for (auto step : state) {
+  while (state.KeepRunning()) {
     const Estimator estimator(roomy.job());
     result = search(estimator, options);
     benchmark::DoNotOptimize(result);

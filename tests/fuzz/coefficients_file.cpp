@@ -1,7 +1,5 @@
 // A coefficients file: read it, and price kernels by what it says.
 
-#include <optional>
-
 #include "calibration/coefficients_reader.hpp"
 #include "calibration/machine_reader.hpp"
 #include "model_zoo/model.hpp"
@@ -29,9 +27,9 @@ void price(const Coefficients& coefficients) {
 }  // namespace ddl
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  std::optional<ddl::Coefficients> coefficients;
-  if (!ddl::succeeds([&] { coefficients = ddl::parse_coefficients(ddl::text_of(data, size), "coefficients.yaml"); }))
-    return 0;
+  const auto coefficients =
+      ddl::result_of([&] { return ddl::parse_coefficients(ddl::text_of(data, size), "coefficients.yaml"); });
+  if (!coefficients) return 0;
   for (const auto& fraction : {coefficients->filter_undivided, coefficients->channel_undivided}) {
     ddl::require(!fraction || (*fraction >= 0 && *fraction <= 1), "a fraction outside [0, 1]");
   }

@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "core/error.hpp"
 
@@ -20,6 +22,16 @@ bool succeeds(F&& action) {
     return true;
   } catch (const Error&) {
     return false;
+  }
+}
+
+/// What `action` returns, or nothing where it ends with an Error.
+template <class F>
+std::optional<std::invoke_result_t<F>> result_of(F&& action) {
+  try {
+    return action();
+  } catch (const Error&) {
+    return std::nullopt;
   }
 }
 

@@ -1,7 +1,5 @@
 // A machine file: read it, and price a plan on what it says.
 
-#include <optional>
-
 #include "calibration/machine_reader.hpp"
 #include "model_zoo/model.hpp"
 #include "tests/fuzz/fuzzer.hpp"
@@ -30,8 +28,8 @@ void price(const Machine& machine) {
 }  // namespace ddl
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  std::optional<ddl::MachineSheet> sheet;
-  if (!ddl::succeeds([&] { sheet = ddl::parse_machine_sheet(ddl::text_of(data, size), "machine.yaml"); })) return 0;
+  const auto sheet = ddl::result_of([&] { return ddl::parse_machine_sheet(ddl::text_of(data, size), "machine.yaml"); });
+  if (!sheet) return 0;
   ddl::require(!sheet->numbers.empty(), "a machine without a number");
   ddl::price(sheet->machine);
   return 0;

@@ -1,7 +1,7 @@
 // A model file: read it, and price a few plans of what it says.
 
 #include <cmath>
-#include <optional>
+#include <utility>
 #include <vector>
 
 #include "calibration/machine_reader.hpp"
@@ -47,8 +47,7 @@ void price(Model model) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   // Enough for every kind of layer; a price takes longer the more there are.
   constexpr std::size_t most_layers = 1000;
-  std::optional<ddl::Model> model;
-  if (!ddl::succeeds([&] { model = ddl::parse_model(ddl::text_of(data, size), "model.yaml"); })) return 0;
-  if (model->layers.size() <= most_layers) ddl::price(*std::move(model));
+  auto model = ddl::result_of([&] { return ddl::parse_model(ddl::text_of(data, size), "model.yaml"); });
+  if (model && model->layers.size() <= most_layers) ddl::price(*std::move(model));
   return 0;
 }

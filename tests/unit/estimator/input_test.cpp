@@ -68,6 +68,12 @@ TEST_CASE("or a leader reads them once and sends them on") {
   CHECK(reading.time() == Approx(8.0 + 5.2));
   reading.plan.precision = Precision::fp16;
   CHECK(reading.time() == Approx(8.0 + 2 * (1 + 0.8)));
+  // Tiles are scattered, a quarter to each of three others: 3 · (1 + 400 · 0.001)
+  reading.plan.filter = 1;
+  reading.plan.spatial = {4, 1, 1};
+  reading.plan.precision = Precision::fp32;
+  CHECK(reading.time() == Approx(8.0 + 4.2));
+  reading.plan.spatial = {1, 1, 1};
   // Replicas are their own leaders.
   reading.plan.filter = 1;
   reading.plan.data = 8;
