@@ -400,9 +400,22 @@ Seconds Estimator::lower_bound(const Plan& plan) const {
   return bound + moving_bound(job_, 2.0 * gradients.value(), plan.data * degree(plan, Axis::spatial));
 }
 
+const ExchangePrices& Estimator::exchanges_of(const Plan& plan) const {
+  const auto same_degrees = [&](const Plan& other) {
+    return other.spatial == plan.spatial && std::all_of(all_axes.begin(), all_axes.end(), [&](Axis axis) {
+             return degree(other, axis) == degree(plan, axis);
+           });
+  };
+  if (!placed_.empty() && !same_degrees(placed_.front()->plan)) placed_.clear();
+  for (const auto& known : placed_) {
+    if (known->plan.placement == plan.placement && known->plan.precision == plan.precision) return known->exchanges;
+  }
+  return placed_.emplace_back(std::make_unique<Placed>(plan, job_))->exchanges;
+}
+
 Seconds Estimator::placed_lower_bound(const Plan& plan) const {
   if (job_.machine.levels.empty()) return layers_lower_bound(plan, nullptr);
-  const ExchangePrices exchanges(plan, job_.machine, job_.coefficients.software, job_.assumptions);
+  const ExchangePrices& exchanges = exchanges_of(plan);
   const Seconds bound = layers_lower_bound(plan, &exchanges);
   const Bytes gradients = shown_gradients(plan);
   if (gradients.value() <= 0) return bound;

@@ -103,6 +103,15 @@ class Estimator {
   mutable std::map<std::array<int, 3>, int> spatial_ends_;
   mutable std::map<int, LayerKinds> kinds_;  ///< by the end of the spatial split
   mutable std::unique_ptr<LayerCostTable> table_;
+  /// Exchanges of one plan's degrees under each placement asked for: they do not depend on anything else of the plan.
+  struct Placed {
+    Placed(const Plan& a_plan, const Job& job)
+        : plan(a_plan), exchanges(plan, job.machine, job.coefficients.software, job.assumptions) {}
+    Plan plan;
+    ExchangePrices exchanges;
+  };
+  [[nodiscard]] const ExchangePrices& exchanges_of(const Plan& plan) const;
+  mutable std::vector<std::unique_ptr<Placed>> placed_;
   mutable Plan table_plan_;  ///< without what the table does not depend on
   mutable std::array<Axis, axis_count> table_placement_{};
 };
