@@ -22,6 +22,34 @@ double median(std::span<const double> values) {
   return sorted.size() % 2 == 1 ? sorted[middle] : std::midpoint(sorted[middle - 1], sorted[middle]);
 }
 
+double median_deviation(std::span<const double> values) {
+  const double middle = median(values);
+  std::vector<double> distances(values.begin(), values.end());
+  for (double& distance : distances) distance = std::abs(distance - middle);
+  return median(distances);
+}
+
+std::optional<Interval> median_interval(std::span<const double> values, double confidence) {
+  const std::size_t count = values.size();
+  if (count == 0) return std::nullopt;
+  // Below the k-th smallest and above the k-th largest lies the median with the probability of fewer than k of n coin
+  // tosses, each. Logarithms, since 2^-n vanishes.
+  const double allowed = (1.0 - confidence) / 2.0;
+  const auto n = static_cast<double>(count);
+  double below = 0;
+  std::size_t rank = 0;
+  for (std::size_t k = 0; 2 * (k + 1) <= count; ++k) {
+    const auto tosses = static_cast<double>(k);
+    below += std::exp(std::lgamma(n + 1) - std::lgamma(tosses + 1) - std::lgamma(n - tosses + 1) - n * std::log(2.0));
+    if (below > allowed) break;
+    rank = k + 1;
+  }
+  if (rank == 0) return std::nullopt;
+  std::vector<double> sorted(values.begin(), values.end());
+  std::sort(sorted.begin(), sorted.end());
+  return Interval{sorted[rank - 1], sorted[count - rank]};
+}
+
 KendallCounts& KendallCounts::operator+=(const KendallCounts& other) {
   concordant += other.concordant;
   discordant += other.discordant;

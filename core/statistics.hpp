@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace ddl {
@@ -9,6 +10,16 @@ namespace ddl {
 [[nodiscard]] double mean(std::span<const double> values);
 /// Middle value (mean of the two middle ones); 0 for an empty span.
 [[nodiscard]] double median(std::span<const double> values);
+
+/// Median distance from the median (MAD); 0 for an empty span.
+[[nodiscard]] double median_deviation(std::span<const double> values);
+/// Bounds between which the median of the distribution lies with at least `confidence` in (0, 1), whatever the distribution:
+/// two order statistics whose ranks follow from the binomial distribution of how many of n samples fall below the median
+/// (David & Nagaraja, "Order Statistics", 3rd ed., section 7.1). Nothing where there are too few values: 0.95 needs six.
+struct Interval {
+  double low = 0, high = 0;
+};
+[[nodiscard]] std::optional<Interval> median_interval(std::span<const double> values, double confidence = 0.95);
 
 /// Pair counts behind Kendall's τ-b of two equally long series, so that several groups can be pooled before dividing.
 struct KendallCounts {

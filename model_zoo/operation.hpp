@@ -2,9 +2,11 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model_zoo/tensor_shape.hpp"
 
@@ -82,6 +84,15 @@ class Operation {
     std::array<std::int64_t, 3> size{1, 1, 1}, stride{1, 1, 1}, padding{0, 0, 0};
   };
   [[nodiscard]] virtual Window window() const { return {}; }
+  /// What a rank runs that holds these slices of the tensors: an operation of its own, which infers `output` from its
+  /// inputs.
+  struct Local {
+    std::shared_ptr<const Operation> operation;  ///< none where this one already does
+    std::vector<TensorShape> inputs;             ///< a tile's with the rows of its neighbours that it reads
+  };
+  [[nodiscard]] virtual Local local(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const {
+    return {.operation = nullptr, .inputs = {inputs.begin(), inputs.end()}};
+  }
   /// Multiply-adds of one sample's forward pass in convolutions and matrix products, as published MAC counts count them.
   [[nodiscard]] virtual double macs(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
     return 0;

@@ -89,6 +89,14 @@ class Convolution final : public Operation {
     return {.input = true};
   }
   Window window() const override { return window_.window(); }
+  Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    TensorShape input = inputs.front();
+    const SlidingWindow window = window_.over_tile(input, output);
+    const std::int64_t groups = groups_ > 1 ? input.channels / group_channels_ : 1;
+    const std::int64_t summed = groups_ > 1 ? group_channels_ : input.channels;
+    return {.operation = std::make_shared<Convolution>(output.channels, window, groups, summed, bias_, sequence_),
+            .inputs = {input}};
+  }
   double macs(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     return items(output) * real(summed_channels(inputs.front())) * real(window_.volume());
   }

@@ -68,6 +68,11 @@ class FullyConnected final : public Operation {
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {.input = true};
   }
+  /// By itself it has weights of its own.
+  Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    return {.operation = std::make_shared<FullyConnected>(output.channels, bias_, ""),
+            .inputs = {inputs.begin(), inputs.end()}};
+  }
   double macs(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     return real(inputs.front().channels) * items(output);
   }

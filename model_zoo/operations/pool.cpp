@@ -26,6 +26,7 @@ class Pool : public Operation {
   }
 
  protected:
+  [[nodiscard]] PoolKind kind_of() const { return kind_; }
   [[nodiscard]] std::string kind() const { return fmt::format("kind={}", pool_kinds[static_cast<std::size_t>(kind_)]); }
   [[nodiscard]] Work traffic(Pass pass, const TensorShape& input, const TensorShape& output, double visited) const {
     if (pass == Pass::forward) return {.flops = visited, .activation_items = items(input) + items(output)};
@@ -52,6 +53,11 @@ class WindowPool final : public Pool {
   }
   Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_}; }
   Window window() const override { return window_.window(); }
+  Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    TensorShape input = inputs.front();
+    const SlidingWindow window = window_.over_tile(input, output);
+    return {.operation = std::make_shared<WindowPool>(kind_of(), window, sequence_), .inputs = {input}};
+  }
 
  private:
   SlidingWindow window_;

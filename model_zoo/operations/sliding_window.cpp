@@ -67,6 +67,21 @@ TensorShape SlidingWindow::slide(const TensorShape& input) const {
   return output;
 }
 
+SlidingWindow SlidingWindow::over_tile(TensorShape& input, const TensorShape& output) const {
+  SlidingWindow tile = *this;
+  for (std::size_t d = 0; d < static_cast<std::size_t>(rank); ++d) {
+    const std::int64_t padded = input.extent[d] + 2 * padding[d];
+    const std::int64_t places = same                ? (input.extent[d] + stride[d] - 1) / stride[d]
+                                : padded < reach(d) ? 0
+                                                    : (padded - reach(d) + (ceil ? stride[d] - 1 : 0)) / stride[d] + 1;
+    if (places == output.extent[d]) continue;
+    tile.same = tile.ceil = false;
+    tile.padding[d] = 0;
+    input.extent[d] = (output.extent[d] - 1) * stride[d] + reach(d);
+  }
+  return tile;
+}
+
 Operation::Window SlidingWindow::window() const {
   return {.size = {reach(0), reach(1), reach(2)}, .stride = stride, .padding = padding};
 }

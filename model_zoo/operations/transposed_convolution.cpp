@@ -92,6 +92,13 @@ class TransposedConvolution final : public Operation {
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {.input = true};
   }
+  /// Never tiled; `same` is kept as it was read.
+  Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    const std::int64_t groups = groups_ > 1 ? output.channels / group_filters_ : 1;
+    return {.operation = std::make_shared<TransposedConvolution>(output.channels, window_, output_padding_, groups,
+                                                                 output.channels / groups, bias_),
+            .inputs = {inputs.begin(), inputs.end()}};
+  }
   double macs(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     return items(inputs.front()) * real(spread_filters(output)) * real(window_.volume());
   }

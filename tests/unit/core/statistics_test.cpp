@@ -86,3 +86,41 @@ TEST_CASE("tau lies in [-1, 1], is symmetric, and changes sign with the order") 
     CHECK(kendall_tau_b(kendall_counts(first, negated)) == -tau);
   }
 }
+
+TEST_CASE("the deviation from the median forgives outliers") {
+  CHECK(median_deviation(std::vector<double>{}) == 0.0);
+  CHECK(median_deviation(std::array{5.0}) == 0.0);
+  CHECK(median_deviation(std::array{1.0, 2.0, 4.0, 8.0, 1000.0}) == 3.0);  // distances from 4: 3 2 0 4 996
+}
+
+TEST_CASE("the interval of a median has the ranks of the binomial distribution") {
+  std::vector<double> values{3, 1, 2, 5, 4};
+  CHECK_FALSE(median_interval(values).has_value());  // 1 - 2/2^5 = 0.9375
+  values.push_back(6);
+  REQUIRE(median_interval(values).has_value());  // 1 - 2/2^6 = 0.969: smallest and largest
+  CHECK(median_interval(values)->low == 1);
+  CHECK(median_interval(values)->high == 6);
+  values.clear();
+  for (int i = 1; i <= 20; ++i) values.push_back(i);
+  // P(X <= 5) = 21700/2^20 = 0.0207, P(X <= 6) = 0.0577: ranks 6 and 15, as in tables of the sign test.
+  CHECK(median_interval(values)->low == 6);
+  CHECK(median_interval(values)->high == 15);
+  CHECK_FALSE(median_interval(std::vector<double>{}).has_value());
+}
+
+TEST_CASE("the interval holds the median of the distribution as often as it says") {
+  std::mt19937_64 random(7);
+  std::exponential_distribution<double> skewed(1.0);
+  for (const std::size_t count : {6U, 13U, 40U}) {
+    int held = 0;
+    constexpr int rounds = 4000;
+    for (int round = 0; round < rounds; ++round) {
+      std::vector<double> values(count);
+      for (double& value : values) value = skewed(random);
+      const auto interval = median_interval(values);
+      REQUIRE(interval.has_value());
+      if (interval->low <= std::log(2.0) && std::log(2.0) <= interval->high) ++held;
+    }
+    CHECK(held >= 0.94 * rounds);  // at least 0.95, less three standard errors of the count
+  }
+}

@@ -1,0 +1,209 @@
+#include "model_zoo/problem.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
+#include "core/yaml_node.hpp"
+#include "model_zoo/operations/registry.hpp"
+#include "model_zoo/operations/shape_rules.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::array<Pass, 3> passes{Pass::forward, Pass::backward_data, Pass::backward_weight};
+/// What every problem says beside the attributes of its operation.
+constexpr std::array<std::string_view, 4> common{"in", "samples", "precision", "pass"};
+
+std::optional<std::int64_t> parse_count(std::string_view text) {
+  std::int64_t count = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (problem != std::errc() || end != text.data() + text.size() || count < 1 || count > max_items) return std::nullopt;
+  return count;
+}
+
+std::optional<TensorShape> parse_shape(std::string_view text) {
+  TensorShape shape;
+  shape.sequence = text.ends_with('t');
+  if (shape.sequence) text.remove_suffix(1);
+  int sizes = 0;
+  for (std::size_t start = 0;; ++sizes) {
+    const std::size_t end = text.find('x', start);
+    const std::optional<std::int64_t> size = parse_count(text.substr(start, end - start));
+    if (!size || sizes > 3) return std::nullopt;
+    (sizes == 0 ? shape.channels : shape.extent[static_cast<std::size_t>(sizes) - 1]) = *size;
+    if (end == std::string_view::npos) break;
+    start = end + 1;
+  }
+  shape.rank = sizes;
+  if (shape.sequence && shape.rank != 1) return std::nullopt;
+  return shape;
+}
+
+/// One `key=value` of the line.
+struct Word {
+  std::size_t offset = 0;
+  std::string_view key, value;
+};
+
+/// A line cut into its words, with errors placed in it.
+class Line {
+ public:
+  Line(const std::string& line, const std::string& origin) : source_(line, origin) {
+    const std::string& text = source_.text();
+    if (text.find('\n') != std::string::npos) throw source_.error(text.find('\n'), "a problem is one line");
+    std::size_t at = 0;
+    const auto next = [&]() -> std::optional<Word> {
+      at = text.find_first_not_of(" \t\r", at);
+      if (at == std::string::npos) return std::nullopt;
+      const std::size_t start = at;
+      at = std::min(text.find_first_of(" \t\r", at), text.size());
+      const std::string_view word = std::string_view(text).substr(start, at - start);
+      const std::size_t equals = word.find('=');
+      if (equals == std::string_view::npos) return Word{start, word, {}};
+      return Word{start, word.substr(0, equals), word.substr(equals + 1)};
+    };
+    const std::optional<Word> first = next();
+    if (!first) throw source_.error(0, "the problem is empty", "such as: pool kind=max kernel=2 in=64x56x56");
+    operation_ = *first;
+    while (const std::optional<Word> word = next()) {
+      if (word->value.empty()) {
+        throw source_.error(word->offset, fmt::format("{} has no value", quote(word->key)), "write key=value");
+      }
+      const auto same = [&](const Word& other) { return other.key == word->key; };
+      if (std::any_of(words_.begin(), words_.end(), same)) fail(*word, fmt::format("{} is there twice", quote(word->key)));
+      words_.push_back(*word);
+    }
+  }
+
+  [[nodiscard]] const Word& operation() const { return operation_; }
+  [[nodiscard]] const std::vector<Word>& words() const { return words_; }
+  [[nodiscard]] const Word* find(std::string_view key) const {
+    const auto found = std::find_if(words_.begin(), words_.end(), [&](const Word& word) { return word.key == key; });
+    return found == words_.end() ? nullptr : &*found;
+  }
+  [[noreturn]] void fail(const Word& word, const std::string& message, const std::string& hint = {}) const {
+    throw source_.error(word.offset, message, hint);
+  }
+
+ private:
+  SourceText source_;
+  Word operation_;
+  std::vector<Word> words_;
+};
+
+/// The attributes as a model file would have them, one to a line, and in the order of the words.
+YamlNode attributes_of(const Line& line, std::span<const Word* const> words) {
+  std::string text = fmt::format("{}:\n", line.operation().key);
+  for (const Word* word : words) text += fmt::format("  {}: {}\n", word->key, word->value);
+  if (words.empty()) text += "  {}\n";
+  return YamlNode::parse(text, "the problem");
+}
+
+}  // namespace
+
+std::string print_shape(const TensorShape& shape) {
+  std::string text = fmt::format("{}", shape.channels);
+  for (std::size_t d = 0; d < static_cast<std::size_t>(shape.rank); ++d) text += fmt::format("x{}", shape.extent[d]);
+  return shape.sequence ? text + "t" : text;
+}
+
+std::string print_problem(const Problem& problem) {
+  const std::string attributes = problem.operation->attributes();
+  std::string inputs;
+  for (const TensorShape& input : problem.inputs) inputs += (inputs.empty() ? "" : ",") + print_shape(input);
+  return fmt::format("{}{}{} in={} samples={} precision={} pass={}", problem.operation->type(),
+                     attributes.empty() ? "" : " ", attributes, inputs, problem.samples, to_string(problem.precision),
+                     to_string(problem.pass));
+}
+
+Problem parse_problem(const std::string& text, const std::string& origin) {
+  const Line line(text, origin);
+  const OperationKind* kind = find_operation_kind(line.operation().key);
+  if (kind == nullptr) {
+    std::vector<std::string_view> keys;
+    for (const OperationKind& known : operation_kinds()) keys.push_back(known.key);
+    line.fail(line.operation(), fmt::format("unknown operation {}", quote(line.operation().key)),
+              suggest(line.operation().key, keys));
+  }
+
+  Problem problem;
+  std::vector<const Word*> attributes;
+  for (const Word& word : line.words()) {
+    if (std::find(common.begin(), common.end(), word.key) != common.end()) continue;
+    if (std::find(kind->attributes.begin(), kind->attributes.end(), word.key) == kind->attributes.end()) {
+      std::vector<std::string_view> known = kind->attributes;
+      known.insert(known.end(), common.begin(), common.end());
+      line.fail(word, fmt::format("unknown attribute {} of {}", quote(word.key), kind->key), suggest(word.key, known));
+    }
+    attributes.push_back(&word);
+  }
+
+  const Word* in = line.find("in");
+  if (in == nullptr) {
+    line.fail(line.operation(), fmt::format("{} needs 'in'", kind->key), "the shape it reads, such as in=64x56x56");
+  }
+  for (std::string_view rest = in->value;;) {
+    const std::size_t comma = rest.find(',');
+    const std::optional<TensorShape> shape = parse_shape(rest.substr(0, comma));
+    if (!shape) {
+      line.fail(*in, fmt::format("{} is not a shape", quote(rest.substr(0, comma))),
+                "channels and up to three extents, 64x56x56, or 768x128t for 128 tokens");
+    }
+    try {
+      problem.inputs.push_back(checked(*shape));
+    } catch (const Error& error) {
+      line.fail(*in, error.what(), error.hint());
+    }
+    if (comma == std::string_view::npos) break;
+    rest.remove_prefix(comma + 1);
+  }
+  if (const Word* word = line.find("samples")) {
+    const std::optional<std::int64_t> samples = parse_count(word->value);
+    if (!samples || *samples > max_attribute) {
+      line.fail(*word, fmt::format("{} is not a number of samples", quote(word->value)), "a whole number of at least 1");
+    }
+    problem.samples = *samples;
+  }
+  if (const Word* word = line.find("precision")) {
+    const std::optional<Precision> precision = parse_precision(word->value);
+    if (!precision) {
+      std::vector<std::string_view> known;
+      for (const Precision p : all_precisions) known.push_back(to_string(p));
+      line.fail(*word, fmt::format("unknown precision {}", quote(word->value)), suggest(word->value, known));
+    }
+    problem.precision = *precision;
+  }
+  if (const Word* word = line.find("pass")) {
+    const auto found = std::find_if(passes.begin(), passes.end(), [&](Pass pass) { return to_string(pass) == word->value; });
+    if (found == passes.end()) {
+      std::vector<std::string_view> known;
+      for (const Pass pass : passes) known.push_back(to_string(pass));
+      line.fail(*word, fmt::format("unknown pass {}", quote(word->value)), suggest(word->value, known));
+    }
+    problem.pass = *found;
+  }
+
+  try {
+    const YamlNode node = attributes_of(line, attributes);
+    const Parameters none;
+    const auto [place, value] = node.entries().front();
+    problem.operation = kind->read(Attributes(place, value, kind->main_attribute, none, problem.inputs, {}));
+    problem.output = checked(problem.operation->infer(problem.inputs));
+    static_cast<void>(item_count("the input", {problem.inputs.front().items(), problem.samples}));
+    static_cast<void>(item_count("the output", {problem.output.items(), problem.samples}));
+  } catch (const Error& error) {
+    line.fail(line.operation(), error.what(), error.hint());
+  }
+  return problem;
+}
+
+}  // namespace ddl

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model_zoo/operation.hpp"
+#include "model_zoo/precision.hpp"
+#include "model_zoo/tensor_shape.hpp"
+
+namespace ddl {
+
+/// One kernel as one rank runs it: an operation on the shapes that lie in the rank's memory, in one pass, on so many
+/// samples. What is measured, looked up and priced; it knows no model and no strategy.
+struct Problem {
+  std::shared_ptr<const Operation> operation;
+  std::vector<TensorShape> inputs;  ///< of one sample
+  TensorShape output;               ///< what the operation infers from them
+  std::int64_t samples = 1;
+  Precision precision = Precision::fp32;
+  Pass pass = Pass::forward;
+};
+
+/// The problem as one line that can be mailed, measured by hand and looked up:
+///
+///     convolution filters=64 kernel=3x3 padding=1 bias=no in=64x56x56 samples=32 precision=fp32 pass=forward
+///
+/// An input is its channels and extents, with a `t` behind a sequence's tokens: `768x128t`; several are joined by commas.
+/// Two problems are the same when their lines are.
+[[nodiscard]] std::string print_problem(const Problem& problem);
+
+/// Reads such a line; its attributes are those of model files, in any order. `origin` is printed in errors, which are placed
+/// at the column of what is wrong: an unknown operation, attribute, precision or pass, a missing or malformed one, inputs
+/// that do not fit.
+[[nodiscard]] Problem parse_problem(const std::string& line, const std::string& origin);
+
+/// `768x128t`, as in a problem's line.
+[[nodiscard]] std::string print_shape(const TensorShape& shape);
+
+}  // namespace ddl

@@ -1,0 +1,125 @@
+#include "model_zoo/problem.hpp"
+
+#include <string>
+
+#include "core/error.hpp"
+#include "model_zoo/model.hpp"
+#include "tests/catch.hpp"
+#include "tests/unit/model_zoo/one_layer.hpp"
+
+using namespace ddl;
+using Catch::Matchers::Contains;
+
+namespace {
+
+constexpr std::array passes{Pass::forward, Pass::backward_data, Pass::backward_weight};
+
+std::string error_of(const std::string& line) {
+  try {
+    static_cast<void>(parse_problem(line, "line"));
+  } catch (const Error& error) {
+    return std::string(error.what()) + "\n" + error.hint();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("a problem is one line that reads back to itself") {
+  const std::string line =
+      "convolution filters=64 kernel=3x3 stride=2 padding=1 bias=no in=32x56x56 samples=8 precision=bf16 pass=backward-data";
+  const Problem problem = parse_problem(line, "line");
+  CHECK(print_problem(problem) == line);
+  CHECK(problem.samples == 8);
+  CHECK(problem.precision == Precision::bf16);
+  CHECK(problem.pass == Pass::backward_data);
+  CHECK(problem.output == TensorShape{.channels = 64, .extent = {28, 28, 1}, .rank = 2});
+  CHECK(print_problem(parse_problem("pool in=8x6 kind=max kernel=2", "line")) ==
+        "pool kind=max kernel=2 stride=2 in=8x6 samples=1 precision=fp32 pass=forward");
+  CHECK(print_problem(parse_problem("add in=8x4t,8x4t", "line")) ==
+        "add in=8x4t,8x4t samples=1 precision=fp32 pass=forward");
+}
+
+TEST_CASE("every layer of every bundled model is a problem, alone as in its model") {
+  for (const std::string& name : model_names()) {
+    const Model model = load_model(name);
+    for (const Layer& layer : model.layers) {
+      const Operation::Local local = layer.operation->local(layer.input_shapes, layer.output_shape);
+      const auto& operation = local.operation ? local.operation : layer.operation;
+      for (const Pass pass : passes) {
+        const Problem problem{operation, local.inputs, layer.output_shape, 4, Precision::fp16, pass};
+        const std::string line = print_problem(problem);
+        INFO(name << " " << layer.name << ": " << line);
+        const Problem read = parse_problem(line, "line");
+        CHECK(print_problem(read) == line);
+        CHECK(read.output == layer.output_shape);
+        const Work whole = layer.operation->work(pass, layer.input_shapes, layer.output_shape);
+        const Work alone = read.operation->work(pass, read.inputs, read.output);
+        CHECK(alone.flops == whole.flops);
+        CHECK(alone.activation_items == whole.activation_items);
+      }
+    }
+  }
+}
+
+TEST_CASE("a rank's slice of a layer is a problem of its own") {
+  const Layer layer = layer_of("{channels: 8, size: 32x32}", "  - convolution: {filters: 16, kernel: 3, padding: 1}\n");
+  TensorShape input = layer.input_shapes.front();
+  TensorShape output = layer.output_shape;
+  const auto line = [&] {
+    const Operation::Local local = layer.operation->local(std::array{input}, output);
+    REQUIRE(local.operation);
+    CHECK(local.operation->infer(local.inputs) == output);
+    return print_problem({local.operation, local.inputs, output, 1, Precision::fp32, Pass::forward});
+  };
+  SECTION("of its filters") {
+    output.channels = 4;
+    CHECK(line() == "convolution filters=4 kernel=3x3 padding=1 in=8x32x32 samples=1 precision=fp32 pass=forward");
+  }
+  SECTION("of its channels") {
+    input.channels = 2;
+    CHECK(line() == "convolution filters=16 kernel=3x3 padding=1 in=2x32x32 samples=1 precision=fp32 pass=forward");
+  }
+  SECTION("a tile with its own rim costs what a tile with its neighbours' rows does") {
+    input.extent = {16, 32, 1};
+    output.extent = {16, 32, 1};
+    CHECK(line() == "convolution filters=16 kernel=3x3 padding=1 in=8x16x32 samples=1 precision=fp32 pass=forward");
+  }
+  SECTION("a tile that alone would make fewer places reads its neighbours' rows") {
+    input.extent = {11, 32, 1};
+    output.extent = {10, 32, 1};
+    CHECK(line() == "convolution filters=16 kernel=3x3 padding=0x1 in=8x12x32 samples=1 precision=fp32 pass=forward");
+  }
+}
+
+TEST_CASE("groups are dealt whole") {
+  const Layer layer =
+      layer_of("{channels: 32, size: 8x8}", "  - convolution: {filters: 64, kernel: 3, groups: 8, padding: 1}\n");
+  TensorShape input = layer.input_shapes.front();
+  TensorShape output = layer.output_shape;
+  input.channels = 8;
+  output.channels = 16;
+  const Operation::Local local = layer.operation->local(std::array{input}, output);
+  CHECK(local.operation->attributes() == "filters=16 kernel=3x3 padding=1 groups=2");
+}
+
+TEST_CASE("what is no problem is refused where it is wrong") {
+  CHECK_THAT(error_of(""), Contains("the problem is empty"));
+  CHECK_THAT(error_of("conv2d in=3x8x8"), Contains("line:1:1: unknown operation 'conv2d'"));
+  CHECK_THAT(error_of("pool kind=max kernel=2"), Contains("pool needs 'in'"));
+  CHECK_THAT(error_of("pool kind=max kernel=2 in=0x8"), Contains("line:1:24: '0x8' is not a shape"));
+  CHECK_THAT(error_of("pool kind=max kernel=2 in=8x8x8x8x8"), Contains("is not a shape"));
+  CHECK_THAT(error_of("pool kind=max kernal=2 in=8x8"),
+             Contains("line:1:15: unknown attribute 'kernal' of pool") && Contains("did you mean 'kernel'?"));
+  CHECK_THAT(error_of("pool kind=max kernel=2 kernel=3 in=8x8"), Contains("line:1:24: 'kernel' is there twice"));
+  CHECK_THAT(error_of("pool kind=max kernel= in=8x8"),
+             Contains("'kernel' has no value") || Contains("'kernel=' has no value"));
+  CHECK_THAT(error_of("pool kind=max kernel=9 in=8x8"), Contains("does not fit"));
+  CHECK_THAT(error_of("add in=8x8,7x8"), Contains("line:1:1:"));
+  CHECK_THAT(error_of("add in=8x8,8x8 samples=0"), Contains("line:1:16: '0' is not a number of samples"));
+  CHECK_THAT(error_of("add in=8x8,8x8 precision=fp8"), Contains("unknown precision 'fp8'"));
+  CHECK_THAT(error_of("add in=8x8,8x8 pass=update"), Contains("unknown pass 'update'"));
+  CHECK_THAT(error_of("add in=9000000000000x9000000000000,1"), Contains("line:1:5:"));
+  CHECK_THAT(error_of("pool kind={ kernel=2 in=8x8"), Contains("line:1:1:"));
+  CHECK_THAT(error_of("add in=8x8,8x8\nadd"), Contains("a problem is one line"));
+}
