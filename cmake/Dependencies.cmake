@@ -31,6 +31,9 @@ if(DDL_BUILD_BENCHMARKS)
   ddl_require(benchmark VERSION 1.7 DEBIAN libbenchmark-dev FOR "micro-benchmarks, DDL_BUILD_BENCHMARKS")
 endif()
 
+# Optional: a back end whose library is missing is left out, and says so when it is asked for.
+find_package(dnnl QUIET CONFIG)
+
 # ddl::yaml: the target is named yaml-cpp up to 0.7, yaml-cpp::yaml-cpp from 0.8.
 if(TARGET yaml-cpp::yaml-cpp)
   add_library(ddl::yaml ALIAS yaml-cpp::yaml-cpp)

@@ -36,8 +36,7 @@ std::string_view to_string(PriceOrigin origin) {
 double update_bytes_per_parameter(Optimizer optimizer, Precision precision) {
   // fp32 words: weight and gradient read, weight written; one more read and write for each slot. Mixed precision reads a
   // 2-byte gradient and also writes the 2-byte weight.
-  const double slots = optimizer == Optimizer::adam ? 2.0 : (optimizer == Optimizer::momentum ? 1.0 : 0.0);
-  const double words = 3.0 + 2.0 * slots;
+  const double words = 3.0 + 2.0 * optimizer_slots(optimizer);
   return is_mixed(precision) ? 4.0 * (words - 1.0) + 2.0 + 2.0 : 4.0 * words;
 }
 

@@ -22,7 +22,6 @@ std::optional<Enum> parse_enum(std::string_view text, const std::array<std::stri
 
 constexpr std::array<std::string_view, 2> schedule_names{"gpipe", "1f1b"};
 constexpr std::array<std::string_view, 2> recompute_names{"none", "full"};
-constexpr std::array<std::string_view, 3> optimizer_names{"sgd", "momentum", "adam"};
 
 }  // namespace
 
@@ -35,8 +34,6 @@ std::string_view to_string(Schedule schedule) { return schedule_names[static_cas
 std::optional<Schedule> parse_schedule(std::string_view text) { return parse_enum<Schedule>(text, schedule_names); }
 std::string_view to_string(Recompute recompute) { return recompute_names[static_cast<std::size_t>(recompute)]; }
 std::optional<Recompute> parse_recompute(std::string_view text) { return parse_enum<Recompute>(text, recompute_names); }
-std::string_view to_string(Optimizer optimizer) { return optimizer_names[static_cast<std::size_t>(optimizer)]; }
-std::optional<Optimizer> parse_optimizer(std::string_view text) { return parse_enum<Optimizer>(text, optimizer_names); }
 
 int degree(const Plan& plan, Axis axis) {
   switch (axis) {

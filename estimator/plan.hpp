@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "model_zoo/optimizer.hpp"
 #include "model_zoo/precision.hpp"
 
 namespace ddl {
@@ -27,10 +28,6 @@ enum class Schedule { gpipe, one_forward_one_backward };
 enum class Recompute { none, full };
 [[nodiscard]] std::string_view to_string(Recompute recompute);
 [[nodiscard]] std::optional<Recompute> parse_recompute(std::string_view text);
-
-enum class Optimizer { sgd, momentum, adam };
-[[nodiscard]] std::string_view to_string(Optimizer optimizer);
-[[nodiscard]] std::optional<Optimizer> parse_optimizer(std::string_view text);
 
 /// One way to train: a degree per axis and everything else that is chosen, not given. The product of the degrees is the
 /// number of devices. A plan is only a point in the search space; what it costs is an Estimate.

@@ -100,6 +100,16 @@ class Line {
   std::vector<Word> words_;
 };
 
+Precision read_precision(const Line& line) {
+  const Word* word = line.find("precision");
+  if (word == nullptr) return Precision::fp32;
+  const std::optional<Precision> precision = parse_precision(word->value);
+  if (precision) return *precision;
+  std::vector<std::string_view> known;
+  for (const Precision p : all_precisions) known.push_back(to_string(p));
+  line.fail(*word, fmt::format("unknown precision {}", quote(word->value)), suggest(word->value, known));
+}
+
 /// The attributes as a model file would have them, one to a line, and in the order of the words.
 YamlNode attributes_of(const Line& line, std::span<const Word* const> words) {
   std::string text = fmt::format("{}:\n", line.operation().key);
@@ -173,15 +183,7 @@ Problem parse_problem(const std::string& text, const std::string& origin) {
     }
     problem.samples = *samples;
   }
-  if (const Word* word = line.find("precision")) {
-    const std::optional<Precision> precision = parse_precision(word->value);
-    if (!precision) {
-      std::vector<std::string_view> known;
-      for (const Precision p : all_precisions) known.push_back(to_string(p));
-      line.fail(*word, fmt::format("unknown precision {}", quote(word->value)), suggest(word->value, known));
-    }
-    problem.precision = *precision;
-  }
+  problem.precision = read_precision(line);
   if (const Word* word = line.find("pass")) {
     const auto found = std::find_if(passes.begin(), passes.end(), [&](Pass pass) { return to_string(pass) == word->value; });
     if (found == passes.end()) {
@@ -203,6 +205,48 @@ Problem parse_problem(const std::string& text, const std::string& origin) {
   } catch (const Error& error) {
     line.fail(line.operation(), error.what(), error.hint());
   }
+  return problem;
+}
+
+std::string print_problem(const UpdateProblem& problem) {
+  return fmt::format("update optimizer={} parameters={} precision={}", to_string(problem.optimizer), problem.parameters,
+                     to_string(problem.precision));
+}
+
+bool is_update_problem(std::string_view line) {
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  return line.substr(0, line.find_first_of(" \t\r\n")) == "update";
+}
+
+UpdateProblem parse_update_problem(const std::string& text, const std::string& origin) {
+  constexpr std::array<std::string_view, 3> known{"optimizer", "parameters", "precision"};
+  const Line line(text, origin);
+  for (const Word& word : line.words()) {
+    if (std::find(known.begin(), known.end(), word.key) != known.end()) continue;
+    line.fail(word, fmt::format("unknown attribute {} of update", quote(word.key)), suggest(word.key, known));
+  }
+  UpdateProblem problem{.precision = read_precision(line)};
+  for (const std::string_view needed : {"optimizer", "parameters"}) {
+    if (line.find(needed) == nullptr) {
+      line.fail(line.operation(), fmt::format("update needs {}", quote(needed)),
+                "such as: update optimizer=momentum parameters=36864");
+    }
+  }
+  const Word& optimizer = *line.find("optimizer");
+  const std::optional<Optimizer> parsed = parse_optimizer(optimizer.value);
+  if (!parsed) {
+    std::vector<std::string_view> names;
+    for (const Optimizer o : all_optimizers) names.push_back(to_string(o));
+    line.fail(optimizer, fmt::format("unknown optimizer {}", quote(optimizer.value)), suggest(optimizer.value, names));
+  }
+  problem.optimizer = *parsed;
+  const Word& parameters = *line.find("parameters");
+  const std::optional<std::int64_t> count = parse_count(parameters.value);
+  if (!count) {
+    line.fail(parameters, fmt::format("{} is not a number of parameters", quote(parameters.value)),
+              "a whole number of at least 1");
+  }
+  problem.parameters = *count;
   return problem;
 }
 

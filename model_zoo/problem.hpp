@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model_zoo/operation.hpp"
+#include "model_zoo/optimizer.hpp"
 #include "model_zoo/precision.hpp"
 #include "model_zoo/tensor_shape.hpp"
 
@@ -34,6 +36,18 @@ struct Problem {
 /// at the column of what is wrong: an unknown operation, attribute, precision or pass, a missing or malformed one, inputs
 /// that do not fit.
 [[nodiscard]] Problem parse_problem(const std::string& line, const std::string& origin);
+
+/// The optimizer's step on the parameters of one layer.
+struct UpdateProblem {
+  Optimizer optimizer = Optimizer::sgd;
+  std::int64_t parameters = 1;
+  Precision precision = Precision::fp32;
+};
+/// `update optimizer=momentum parameters=36864 precision=fp32`
+[[nodiscard]] std::string print_problem(const UpdateProblem& problem);
+/// Whether a line is to be read by parse_update_problem.
+[[nodiscard]] bool is_update_problem(std::string_view line);
+[[nodiscard]] UpdateProblem parse_update_problem(const std::string& line, const std::string& origin);
 
 /// `768x128t`, as in a problem's line.
 [[nodiscard]] std::string print_shape(const TensorShape& shape);

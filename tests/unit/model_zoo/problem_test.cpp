@@ -123,3 +123,23 @@ TEST_CASE("what is no problem is refused where it is wrong") {
   CHECK_THAT(error_of("pool kind={ kernel=2 in=8x8"), Contains("line:1:1:"));
   CHECK_THAT(error_of("add in=8x8,8x8\nadd"), Contains("a problem is one line"));
 }
+
+TEST_CASE("an optimizer's step is a problem too") {
+  const std::string line = "update optimizer=adam parameters=36864 precision=bf16";
+  CHECK(is_update_problem(line));
+  CHECK_FALSE(is_update_problem("updates in=3"));
+  CHECK_FALSE(is_update_problem(""));
+  CHECK(print_problem(parse_update_problem(line, "line")) == line);
+  const auto refused = [](const std::string& text) {
+    try {
+      static_cast<void>(parse_update_problem(text, "line"));
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  CHECK_THAT(refused("update optimizer=lion parameters=1"), Contains("line:1:8: unknown optimizer 'lion'"));
+  CHECK_THAT(refused("update optimizer=sgd"), Contains("update needs 'parameters'"));
+  CHECK_THAT(refused("update optimizer=sgd parameters=-1"), Contains("line:1:22:"));
+  CHECK_THAT(refused("update optimizer=sgd parameters=1 in=4"), Contains("unknown attribute 'in'"));
+}

@@ -1,0 +1,79 @@
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "profiler/attribute_text.hpp"
+#include "profiler/backends/onednn/kernels.hpp"
+
+namespace ddl::onednn {
+namespace {
+
+using dnnl::algorithm;
+
+/// A function as the library has it, from its input or, for the gradient of those that keep it, from its output.
+struct Function {
+  std::string_view name;
+  algorithm from_input, from_output;
+  float alpha, beta;
+};
+constexpr auto none = algorithm::undef;
+constexpr std::array<Function, 9> functions{{
+    {"relu", algorithm::eltwise_relu, algorithm::eltwise_relu_use_dst_for_bwd, 0, 0},
+    {"relu6", algorithm::eltwise_clip, none, 0, 6},
+    {"leaky_relu", algorithm::eltwise_relu, none, 0.01F, 0},
+    {"tanh", algorithm::eltwise_tanh, algorithm::eltwise_tanh_use_dst_for_bwd, 0, 0},
+    {"sigmoid", algorithm::eltwise_logistic, algorithm::eltwise_logistic_use_dst_for_bwd, 0, 0},
+    {"gelu", algorithm::eltwise_gelu_erf, none, 0, 0},
+    {"silu", algorithm::eltwise_swish, none, 1, 0},
+    {"hardswish", algorithm::eltwise_hardswish, none, 0, 0},
+    {"elu", algorithm::eltwise_elu, algorithm::eltwise_elu_use_dst_for_bwd, 1, 0},
+}};
+
+const Function* find_function(const Problem& problem) {
+  const AttributeText attributes(*problem.operation);
+  const auto* found = std::find_if(functions.begin(), functions.end(),
+                                   [&](const Function& function) { return function.name == attributes.text("kind"); });
+  return found == functions.end() ? nullptr : found;
+}
+
+std::string refusal(const Problem& problem) {
+  if (find_function(problem) != nullptr) return {};
+  return fmt::format("the function {} is not in this back end", AttributeText(*problem.operation).text("kind"));
+}
+
+std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+  const Function& function = *find_function(problem);
+  if (problem.pass == Pass::backward_weight) return empty_kernel();
+  const std::int64_t items = problem.samples * problem.output.items();
+  const dnnl::memory::desc data = dense({items}, data_type(problem.precision));
+  const dnnl::primitive_attr scratch = own_scratchpad();
+  const auto forward = [&](algorithm kind) {
+    return dnnl::eltwise_forward::primitive_desc(
+        {dnnl::prop_kind::forward_training, kind, data, function.alpha, function.beta}, scratch, device.engine);
+  };
+  if (problem.pass == Pass::forward) {
+    const auto description = forward(function.from_input);
+    return primitive_kernel(device, dnnl::eltwise_forward(description), description.scratchpad_desc(),
+                            description.impl_info_str(),
+                            {{{TensorRole::input, 0, items, false}, DNNL_ARG_SRC, data, data},
+                             {{TensorRole::output, 0, items, true}, DNNL_ARG_DST, data, data}});
+  }
+
+  const bool by_output = function.from_output != none;
+  const algorithm kind = by_output ? function.from_output : function.from_input;
+  const dnnl::eltwise_backward::primitive_desc backward({kind, data, data, function.alpha, function.beta}, scratch,
+                                                        device.engine, forward(kind));
+  const Argument kept = by_output ? Argument{{TensorRole::output, 0, items, false}, DNNL_ARG_DST, data, data}
+                                  : Argument{{TensorRole::input, 0, items, false}, DNNL_ARG_SRC, data, data};
+  return primitive_kernel(device, dnnl::eltwise_backward(backward), backward.scratchpad_desc(), backward.impl_info_str(),
+                          {kept,
+                           {{TensorRole::output_gradient, 0, items, false}, DNNL_ARG_DIFF_DST, data, data},
+                           {{TensorRole::input_gradient, 0, items, true}, DNNL_ARG_DIFF_SRC, data, data}});
+}
+
+}  // namespace
+
+const Kind activation{"activation", refusal, prepare};
+
+}  // namespace ddl::onednn

@@ -1,0 +1,146 @@
+#include "profiler/backends/onednn/backend.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <fstream>
+#include <vector>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+#include "profiler/backends/onednn/kernels.hpp"
+
+namespace ddl {
+namespace onednn {
+namespace {
+
+constexpr std::array<const Kind*, 19> kinds{&activation,
+                                            &add,
+                                            &attention,
+                                            &concat,
+                                            &convolution,
+                                            &dropout,
+                                            &embedding,
+                                            &flatten,
+                                            &fully_connected,
+                                            &identity,
+                                            &loss,
+                                            &multiply,
+                                            &norm,
+                                            &pool,
+                                            &position_embedding,
+                                            &reshape,
+                                            &select,
+                                            &softmax,
+                                            &transposed_convolution};
+
+const Kind* find_kind(std::string_view type) {
+  const auto* found = std::find_if(kinds.begin(), kinds.end(), [type](const Kind* kind) { return kind->type == type; });
+  return found == kinds.end() ? nullptr : *found;
+}
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) return line.substr(std::min(line.find(':') + 2, line.size()));
+  }
+  return "processor";
+}
+
+std::size_t last_level_cache() {
+  const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);  // NOLINT(google-runtime-int): the system's type
+  constexpr std::size_t otherwise = 32U << 20U;
+  return bytes > 0 ? static_cast<std::size_t>(bytes) : otherwise;
+}
+
+class Backend final : public KernelBackend {
+ public:
+  explicit Backend(int threads) : threads_(threads), device_{dnnl::engine(dnnl::engine::kind::cpu, 0), {}} {
+    device_.stream = dnnl::stream(device_.engine);
+  }
+
+  DeviceInfo info() const override {
+    const dnnl_version_t* version = dnnl_version();
+    return {.backend = "onednn",
+            .device = processor_name(),
+            .details = {{"library", fmt::format("oneDNN {}.{}.{}", version->major, version->minor, version->patch)},
+                        {"threads", fmt::format("{}", threads_)}}};
+  }
+
+  std::string refusal(const Problem& problem) const override {
+    const Kind* kind = find_kind(problem.operation->type());
+    if (kind == nullptr) return fmt::format("{} is not in this back end", problem.operation->type());
+    if (problem.precision != Precision::fp32 && problem.precision != Precision::bf16) {
+      return fmt::format("processors have no {}", to_string(problem.precision));
+    }
+    if (problem.precision == Precision::bf16 && !has_bf16()) {
+      return "bf16 needs a processor with AVX-512";
+    }
+    return kind->refusal(problem);
+  }
+  std::string refusal(const UpdateProblem& problem) const override {
+    return problem.precision == Precision::fp32
+               ? ""
+               : fmt::format("updates run in fp32 alone here, not {}", to_string(problem.precision));
+  }
+
+  std::unique_ptr<PreparedKernel> prepare(const Problem& problem) override {
+    if (std::string why = refusal(problem); !why.empty()) throw Error(why);
+    try {
+      return find_kind(problem.operation->type())->prepare(device_, problem);
+    } catch (const dnnl::error& error) {
+      throw Error(fmt::format("oneDNN: {} ({})", error.what(), print_problem(problem)));
+    }
+  }
+  std::unique_ptr<PreparedKernel> prepare(const UpdateProblem& problem) override {
+    if (std::string why = refusal(problem); !why.empty()) throw Error(why);
+    return prepare_update(problem);
+  }
+
+  std::unique_ptr<DeviceBuffer> allocate(std::int64_t items, Precision precision) override {
+    return std::make_unique<HostBuffer>(items, precision);
+  }
+
+  Seconds time(const std::function<void()>& work) override {
+    using Clock = std::chrono::steady_clock;
+    const auto start = Clock::now();
+    work();
+    device_.stream.wait();
+    return Seconds(std::chrono::duration<double>(Clock::now() - start).count());
+  }
+
+  void evict_caches() override {
+    // Writing twice the last level leaves nothing else in it, whatever its replacement.
+    if (flushed_.empty()) flushed_.resize(2 * last_level_cache() / sizeof(float));
+    for (std::size_t i = 0; i < flushed_.size(); i += line / sizeof(float)) flushed_[i] += 1.0F;
+  }
+  void touch(DeviceBuffer& buffer) override {
+    const auto& host = static_cast<const HostBuffer&>(buffer);
+    float sum = 0;
+    for (std::size_t i = 0; i < host.bytes() / sizeof(float); i += line / sizeof(float)) sum += host.floats()[i];
+    volatile float used = sum;
+    static_cast<void>(used);
+  }
+
+ private:
+  static constexpr std::size_t line = 64;  ///< bytes of a cache line
+
+  static bool has_bf16() {
+    const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
+    return isa == dnnl::cpu_isa::avx512_core || isa == dnnl::cpu_isa::avx512_core_vnni ||
+           isa == dnnl::cpu_isa::avx512_core_bf16 || isa == dnnl::cpu_isa::avx512_core_amx;
+  }
+
+  int threads_;
+  onednn::Device device_;
+  std::vector<float> flushed_;
+};
+
+}  // namespace
+}  // namespace onednn
+
+std::unique_ptr<KernelBackend> make_onednn_backend(int threads) { return std::make_unique<onednn::Backend>(threads); }
+
+}  // namespace ddl

@@ -1,0 +1,44 @@
+#include <algorithm>
+
+#include "profiler/backends/onednn/kernels.hpp"
+
+namespace ddl::onednn {
+namespace {
+
+// Channels come before positions in images and behind them in sequences: in both, rows of one input alternate with those of
+// the next.
+std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem& problem) {
+  if (problem.pass == Pass::backward_weight) return empty_kernel();
+  const bool forward = problem.pass == Pass::forward;
+  const bool sequence = problem.output.sequence;
+  const std::int64_t rows = problem.samples * (sequence ? problem.output.positions() : 1);
+  std::vector<std::int64_t> lengths;
+  std::vector<KernelTensor> tensors;
+  for (std::size_t i = 0; i < problem.inputs.size(); ++i) {
+    const std::int64_t items = problem.samples * problem.inputs[i].items();
+    lengths.push_back(items / rows);
+    tensors.push_back({forward ? TensorRole::input : TensorRole::input_gradient, static_cast<int>(i), items, !forward});
+  }
+  tensors.push_back(
+      {forward ? TensorRole::output : TensorRole::output_gradient, 0, problem.samples * problem.output.items(), forward});
+  return loop_kernel(std::move(tensors), [rows, lengths, forward](std::span<DeviceBuffer* const> buffers) {
+    float* whole = floats(buffers.back());
+    for (std::int64_t row = 0; row < rows; ++row) {
+      for (std::size_t i = 0; i < lengths.size(); ++i) {
+        float* part = floats(buffers[i]) + row * lengths[i];
+        if (forward) {
+          std::copy_n(part, lengths[i], whole);
+        } else {
+          std::copy_n(whole, lengths[i], part);
+        }
+        whole += lengths[i];
+      }
+    }
+  });
+}
+
+}  // namespace
+
+const Kind concat{"concat", only_fp32, prepare};
+
+}  // namespace ddl::onednn

@@ -1,0 +1,42 @@
+#include <random>
+
+#include "profiler/attribute_text.hpp"
+#include "profiler/backends/onednn/kernels.hpp"
+
+namespace ddl::onednn {
+namespace {
+
+// The mask is drawn anew each time, with the generator that frameworks use on processors: that is most of the time.
+std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem& problem) {
+  const double rate = AttributeText(*problem.operation).number("rate", 0);
+  if (problem.pass == Pass::backward_weight || rate == 0) return empty_kernel();
+  const std::int64_t items = problem.samples * problem.output.items();
+  const auto scale = rate < 1 ? static_cast<float>(1 / (1 - rate)) : 0.0F;
+  if (problem.pass == Pass::forward) {
+    const auto threshold = static_cast<std::uint32_t>(std::min(rate * 4294967296.0, 4294967295.0));
+    return loop_kernel(
+        {{TensorRole::input, 0, items, false}, {TensorRole::kept, 0, items, true}, {TensorRole::output, 0, items, true}},
+        [items, scale, threshold, random = std::mt19937()](std::span<DeviceBuffer* const> buffers) mutable {
+          const float* from = floats(buffers[0]);
+          float* mask = floats(buffers[1]);
+          float* to = floats(buffers[2]);
+          for (std::int64_t i = 0; i < items; ++i) mask[i] = random() >= threshold ? scale : 0.0F;
+          for (std::int64_t i = 0; i < items; ++i) to[i] = from[i] * mask[i];
+        });
+  }
+  return loop_kernel({{TensorRole::kept, 0, items, false},
+                      {TensorRole::output_gradient, 0, items, false},
+                      {TensorRole::input_gradient, 0, items, true}},
+                     [items](std::span<DeviceBuffer* const> buffers) {
+                       const float* mask = floats(buffers[0]);
+                       const float* from = floats(buffers[1]);
+                       float* to = floats(buffers[2]);
+                       for (std::int64_t i = 0; i < items; ++i) to[i] = from[i] * mask[i];
+                     });
+}
+
+}  // namespace
+
+const Kind dropout{"dropout", only_fp32, prepare};
+
+}  // namespace ddl::onednn

@@ -1,0 +1,70 @@
+#include "profiler/attribute_text.hpp"
+#include "profiler/backends/onednn/kernels.hpp"
+
+namespace ddl::onednn {
+namespace {
+
+using dnnl::memory;
+
+std::string refusal(const Problem& problem) {
+  const AttributeText attributes(*problem.operation);
+  return attributes.has("experts") ? "layers with experts are not in this back end" : std::string();
+}
+
+// Frameworks hand plain matrices to a matrix product, so no layout is left to the library: rows are samples, or tokens.
+std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+  const memory::data_type type = data_type(problem.precision);
+  const std::int64_t rows = problem.samples * problem.inputs.front().positions();
+  const std::int64_t from = problem.inputs.front().channels;
+  const std::int64_t to = problem.output.channels;
+  const memory::desc source = dense({rows, from}, type);
+  const memory::desc weights = dense({to, from}, type);
+  const memory::desc destination = dense({rows, to}, type);
+  const memory::desc bias = dense({to}, type);
+  const bool has_bias = AttributeText(*problem.operation).flag("bias", true);
+  const dnnl::primitive_attr attributes = own_scratchpad();
+  const auto kind = dnnl::prop_kind::forward_training;
+  const dnnl::inner_product_forward::primitive_desc forward(
+      has_bias ? dnnl::inner_product_forward::desc(kind, source, weights, bias, destination)
+               : dnnl::inner_product_forward::desc(kind, source, weights, destination),
+      attributes, device.engine);
+  const KernelTensor input{TensorRole::input, 0, rows * from, false};
+  const KernelTensor weight{TensorRole::weight, 0, to * from, false};
+  std::vector<Argument> arguments;
+  switch (problem.pass) {
+    case Pass::forward:
+      arguments = {{input, DNNL_ARG_SRC, source, source},
+                   {weight, DNNL_ARG_WEIGHTS, weights, weights},
+                   {{TensorRole::output, 0, rows * to, true}, DNNL_ARG_DST, destination, destination}};
+      if (has_bias) arguments.push_back({{TensorRole::bias, 0, to, false}, DNNL_ARG_BIAS, bias, bias});
+      return primitive_kernel(device, dnnl::inner_product_forward(forward), forward.scratchpad_desc(),
+                              forward.impl_info_str(), std::move(arguments));
+    case Pass::backward_data: {
+      const dnnl::inner_product_backward_data::primitive_desc backward({source, weights, destination}, attributes,
+                                                                       device.engine, forward);
+      arguments = {{{TensorRole::output_gradient, 0, rows * to, false}, DNNL_ARG_DIFF_DST, destination, destination},
+                   {weight, DNNL_ARG_WEIGHTS, weights, weights},
+                   {{TensorRole::input_gradient, 0, rows * from, true}, DNNL_ARG_DIFF_SRC, source, source}};
+      return primitive_kernel(device, dnnl::inner_product_backward_data(backward), backward.scratchpad_desc(),
+                              backward.impl_info_str(), std::move(arguments));
+    }
+    default: {
+      const dnnl::inner_product_backward_weights::primitive_desc backward(
+          has_bias ? dnnl::inner_product_backward_weights::desc(source, weights, bias, destination)
+                   : dnnl::inner_product_backward_weights::desc(source, weights, destination),
+          attributes, device.engine, forward);
+      arguments = {{input, DNNL_ARG_SRC, source, source},
+                   {{TensorRole::output_gradient, 0, rows * to, false}, DNNL_ARG_DIFF_DST, destination, destination},
+                   {{TensorRole::weight_gradient, 0, to * from, true}, DNNL_ARG_DIFF_WEIGHTS, weights, weights}};
+      if (has_bias) arguments.push_back({{TensorRole::bias_gradient, 0, to, true}, DNNL_ARG_DIFF_BIAS, bias, bias});
+      return primitive_kernel(device, dnnl::inner_product_backward_weights(backward), backward.scratchpad_desc(),
+                              backward.impl_info_str(), std::move(arguments));
+    }
+  }
+}
+
+}  // namespace
+
+const Kind fully_connected{"fully_connected", refusal, prepare};
+
+}  // namespace ddl::onednn

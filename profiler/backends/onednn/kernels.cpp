@@ -1,0 +1,187 @@
+#include "profiler/backends/onednn/kernels.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+
+namespace ddl::onednn {
+namespace {
+
+std::uint16_t to_bf16(float value) {
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof bits);
+  // To the nearest, ties to even; test values are finite.
+  return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U);
+}
+
+float from_bf16(std::uint16_t value) {
+  const std::uint32_t bits = static_cast<std::uint32_t>(value) << 16U;
+  float result = 0;
+  std::memcpy(&result, &bits, sizeof result);
+  return result;
+}
+
+class PrimitiveKernel final : public PreparedKernel {
+ public:
+  PrimitiveKernel(const Device& device, dnnl::primitive primitive, const dnnl::memory::desc& scratchpad,
+                  std::string algorithm, std::vector<Argument> arguments)
+      : device_(device), primitive_(std::move(primitive)), algorithm_(std::move(algorithm)) {
+    for (const Argument& argument : arguments) {
+      Slot slot;
+      slot.plain = dnnl::memory(argument.plain, device.engine, nullptr);
+      slot.written = argument.tensor.written;
+      if (argument.wanted != argument.plain) {
+        slot.own = dnnl::memory(argument.wanted, device.engine);
+        slot.reorder = slot.written ? dnnl::reorder(*slot.own, slot.plain) : dnnl::reorder(slot.plain, *slot.own);
+        workspace_ += static_cast<double>(argument.wanted.get_size());
+        if (algorithm_.find('+') == std::string::npos) algorithm_ += "+reorder";
+      }
+      tensors_.push_back(argument.tensor);
+      // A workspace of bytes or integers is so many words.
+      const bool is_bf16 = argument.plain.data_type() == dnnl::memory::data_type::bf16;
+      tensors_.back().precision = is_bf16 ? Precision::bf16 : Precision::fp32;
+      memory_.emplace(argument.name, slot.own ? *slot.own : slot.plain);
+      slots_.push_back(std::move(slot));
+    }
+    if (scratchpad.get_size() > 0) {
+      memory_.emplace(DNNL_ARG_SCRATCHPAD, dnnl::memory(scratchpad, device.engine));
+      workspace_ += static_cast<double>(scratchpad.get_size());
+    }
+  }
+
+  std::span<const KernelTensor> tensors() const override { return tensors_; }
+  void run(std::span<DeviceBuffer* const> buffers) override {
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      Slot& slot = slots_[i];
+      slot.plain.set_data_handle(static_cast<HostBuffer*>(buffers[i])->data());
+      if (slot.reorder && !slot.written) slot.reorder->execute(device_.stream, slot.plain, *slot.own);
+    }
+    primitive_.execute(device_.stream, memory_);
+    for (Slot& slot : slots_) {
+      if (slot.reorder && slot.written) slot.reorder->execute(device_.stream, *slot.own, slot.plain);
+    }
+  }
+  Bytes workspace() const override { return Bytes(workspace_); }
+  std::string algorithm() const override { return algorithm_; }
+
+ private:
+  struct Slot {
+    dnnl::memory plain;
+    std::optional<dnnl::memory> own;
+    std::optional<dnnl::reorder> reorder;
+    bool written = false;
+  };
+  Device device_;
+  dnnl::primitive primitive_;
+  std::string algorithm_;
+  std::vector<KernelTensor> tensors_;
+  std::vector<Slot> slots_;
+  std::unordered_map<int, dnnl::memory> memory_;
+  double workspace_ = 0;
+};
+
+class LoopKernel final : public PreparedKernel {
+ public:
+  LoopKernel(std::vector<KernelTensor> tensors, std::function<void(std::span<DeviceBuffer* const>)> loop)
+      : tensors_(std::move(tensors)), loop_(std::move(loop)) {}
+
+  std::span<const KernelTensor> tensors() const override { return tensors_; }
+  void run(std::span<DeviceBuffer* const> buffers) override {
+    if (loop_) loop_(buffers);
+  }
+  std::string algorithm() const override { return loop_ ? "loop" : ""; }
+
+ private:
+  std::vector<KernelTensor> tensors_;
+  std::function<void(std::span<DeviceBuffer* const>)> loop_;
+};
+
+}  // namespace
+
+HostBuffer::HostBuffer(std::int64_t items, Precision precision)
+    : items_(items),
+      precision_(precision),
+      bytes_(static_cast<std::size_t>(static_cast<double>(items) * item_bytes(precision))) {
+  constexpr std::size_t line = 64;
+  data_ = std::aligned_alloc(line, (bytes_ + line) / line * line);
+  if (data_ == nullptr) throw Error(fmt::format("no memory for a tensor of {} items", items), "a smaller --batch");
+  std::memset(data_, 0, bytes_);
+}
+
+HostBuffer::~HostBuffer() { std::free(data_); }
+
+void HostBuffer::write(std::span<const float> values) {
+  if (precision_ == Precision::bf16) {
+    auto* to = static_cast<std::uint16_t*>(data_);
+    for (std::size_t i = 0; i < values.size(); ++i) to[i] = to_bf16(values[i]);
+  } else {
+    std::memcpy(data_, values.data(), values.size_bytes());
+  }
+}
+
+void HostBuffer::read(std::span<float> values) const {
+  if (precision_ == Precision::bf16) {
+    const auto* from = static_cast<const std::uint16_t*>(data_);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = from_bf16(from[i]);
+  } else {
+    std::memcpy(values.data(), data_, values.size_bytes());
+  }
+}
+
+dnnl::memory::desc dense(const dnnl::memory::dims& dims, dnnl::memory::data_type type) {
+  dnnl::memory::dims strides(dims.size(), 1);
+  for (std::size_t d = dims.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * dims[d + 1];
+  return {dims, type, strides};
+}
+
+dnnl::memory::desc any(const dnnl::memory::desc& dense) {
+  return {dense.dims(), dense.data_type(), dnnl::memory::format_tag::any};
+}
+
+dnnl::memory::data_type data_type(Precision precision) {
+  return precision == Precision::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
+
+dnnl::memory::desc tensor(const TensorShape& shape, std::int64_t samples, Precision precision) {
+  dnnl::memory::dims dims{samples};
+  if (shape.sequence) {
+    dims.insert(dims.end(), {shape.extent[0], shape.channels});
+  } else {
+    dims.push_back(shape.channels);
+    dims.insert(dims.end(), shape.extent.begin(), shape.extent.begin() + shape.rank);
+  }
+  return dense(dims, data_type(precision));
+}
+
+dnnl::primitive_attr own_scratchpad() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
+std::unique_ptr<PreparedKernel> primitive_kernel(const Device& device, const dnnl::primitive& primitive,
+                                                 const dnnl::memory::desc& scratchpad, std::string algorithm,
+                                                 std::vector<Argument> arguments) {
+  return std::make_unique<PrimitiveKernel>(device, primitive, scratchpad, std::move(algorithm), std::move(arguments));
+}
+
+std::unique_ptr<PreparedKernel> loop_kernel(std::vector<KernelTensor> tensors,
+                                            std::function<void(std::span<DeviceBuffer* const>)> loop) {
+  return std::make_unique<LoopKernel>(std::move(tensors), std::move(loop));
+}
+
+std::unique_ptr<PreparedKernel> empty_kernel() {
+  return std::make_unique<LoopKernel>(std::vector<KernelTensor>{}, std::function<void(std::span<DeviceBuffer* const>)>{});
+}
+
+std::string only_fp32(const Problem& problem) {
+  if (problem.precision == Precision::fp32) return {};
+  return fmt::format("{} runs in fp32 alone here, not {}", problem.operation->type(), to_string(problem.precision));
+}
+
+}  // namespace ddl::onednn

@@ -1,0 +1,79 @@
+#include "profiler/attribute_text.hpp"
+#include "profiler/backends/onednn/kernels.hpp"
+
+namespace ddl::onednn {
+namespace {
+
+using dnnl::memory;
+
+/// A fixed window; one that pools to a given size has one where the sizes divide.
+bool has_window(const Problem& problem) {
+  const AttributeText attributes(*problem.operation);
+  if (!attributes.has("adaptive")) return true;
+  const TensorShape& input = problem.inputs.front();
+  for (std::size_t d = 0; d < static_cast<std::size_t>(input.rank); ++d) {
+    if (input.extent[d] % problem.output.extent[d] != 0) return false;
+  }
+  return true;
+}
+
+std::string refusal(const Problem& problem) {
+  if (problem.inputs.front().sequence) return "pooling over tokens is not in this back end";
+  return has_window(problem) ? std::string() : "pooling to a size that does not divide the input's is not in this back end";
+}
+
+std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+  const TensorShape& input = problem.inputs.front();
+  const AttributeText attributes(*problem.operation);
+  memory::dims kernel, stride, before, after;
+  const WindowGeometry window = window_geometry(*problem.operation, input, problem.output);
+  for (std::size_t d = 0; d < static_cast<std::size_t>(input.rank); ++d) {
+    const std::int64_t share = input.extent[d] / problem.output.extent[d];
+    const bool adaptive = attributes.has("adaptive");
+    kernel.push_back(adaptive ? share : window.kernel[d]);
+    stride.push_back(adaptive ? share : window.stride[d]);
+    before.push_back(adaptive ? 0 : window.before[d]);
+    after.push_back(adaptive ? 0 : window.after[d]);
+  }
+  const bool is_max = attributes.text("kind") == "max";
+  // An average counts its rim with the window, as frameworks do unless told otherwise; one that `same` padding makes does
+  // not.
+  const auto algorithm = is_max ? dnnl::algorithm::pooling_max
+                                : (attributes.text("padding") == "same" ? dnnl::algorithm::pooling_avg_exclude_padding
+                                                                        : dnnl::algorithm::pooling_avg_include_padding);
+  const memory::desc source = tensor(input, problem.samples, problem.precision);
+  const memory::desc destination = tensor(problem.output, problem.samples, problem.precision);
+  const dnnl::primitive_attr scratch = own_scratchpad();
+  const dnnl::pooling_forward::primitive_desc forward(
+      {dnnl::prop_kind::forward_training, algorithm, source, destination, stride, kernel, before, after}, scratch,
+      device.engine);
+  const std::int64_t in = problem.samples * input.items();
+  const std::int64_t out = problem.samples * problem.output.items();
+  const memory::desc winners = forward.workspace_desc();
+  const auto kept = [&](bool written) {
+    const auto words = static_cast<std::int64_t>((winners.get_size() + 3) / 4);
+    return Argument{{TensorRole::kept, 0, words, written}, DNNL_ARG_WORKSPACE, winners, winners};
+  };
+  std::vector<Argument> arguments;
+  if (problem.pass == Pass::forward) {
+    arguments = {{{TensorRole::input, 0, in, false}, DNNL_ARG_SRC, source, source},
+                 {{TensorRole::output, 0, out, true}, DNNL_ARG_DST, destination, destination}};
+    if (winners.get_size() > 0) arguments.push_back(kept(true));
+    return primitive_kernel(device, dnnl::pooling_forward(forward), forward.scratchpad_desc(), forward.impl_info_str(),
+                            std::move(arguments));
+  }
+  if (problem.pass != Pass::backward_data) return empty_kernel();
+  const dnnl::pooling_backward::primitive_desc backward({algorithm, source, destination, stride, kernel, before, after},
+                                                        scratch, device.engine, forward);
+  arguments = {{{TensorRole::output_gradient, 0, out, false}, DNNL_ARG_DIFF_DST, destination, destination},
+               {{TensorRole::input_gradient, 0, in, true}, DNNL_ARG_DIFF_SRC, source, source}};
+  if (winners.get_size() > 0) arguments.push_back(kept(false));
+  return primitive_kernel(device, dnnl::pooling_backward(backward), backward.scratchpad_desc(), backward.impl_info_str(),
+                          std::move(arguments));
+}
+
+}  // namespace
+
+const Kind pool{"pool", refusal, prepare};
+
+}  // namespace ddl::onednn

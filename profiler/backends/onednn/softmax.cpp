@@ -1,0 +1,34 @@
+#include "profiler/backends/onednn/kernels.hpp"
+
+namespace ddl::onednn {
+namespace {
+
+std::string refusal(const Problem& problem) {
+  const TensorShape& shape = problem.output;
+  return shape.sequence || shape.rank == 0 ? std::string() : "the softmax over an image's channels is not in this back end";
+}
+
+std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+  if (problem.pass == Pass::backward_weight) return empty_kernel();
+  const std::int64_t rows = problem.samples * problem.output.positions();
+  const std::int64_t items = rows * problem.output.channels;
+  const dnnl::memory::desc data = dense({rows, problem.output.channels}, data_type(problem.precision));
+  const dnnl::primitive_attr scratch = own_scratchpad();
+  const dnnl::softmax_forward::primitive_desc forward({dnnl::prop_kind::forward_training, data, 1}, scratch, device.engine);
+  if (problem.pass == Pass::forward) {
+    return primitive_kernel(device, dnnl::softmax_forward(forward), forward.scratchpad_desc(), forward.impl_info_str(),
+                            {{{TensorRole::input, 0, items, false}, DNNL_ARG_SRC, data, data},
+                             {{TensorRole::output, 0, items, true}, DNNL_ARG_DST, data, data}});
+  }
+  const dnnl::softmax_backward::primitive_desc backward({data, data, 1}, scratch, device.engine, forward);
+  return primitive_kernel(device, dnnl::softmax_backward(backward), backward.scratchpad_desc(), backward.impl_info_str(),
+                          {{{TensorRole::output, 0, items, false}, DNNL_ARG_DST, data, data},
+                           {{TensorRole::output_gradient, 0, items, false}, DNNL_ARG_DIFF_DST, data, data},
+                           {{TensorRole::input_gradient, 0, items, true}, DNNL_ARG_DIFF_SRC, data, data}});
+}
+
+}  // namespace
+
+const Kind softmax{"softmax", refusal, prepare};
+
+}  // namespace ddl::onednn

@@ -1,0 +1,31 @@
+#include "profiler/kernel_backend.hpp"
+
+namespace ddl {
+
+std::string_view to_string(TensorRole role) {
+  switch (role) {
+    case TensorRole::input:
+      return "input";
+    case TensorRole::weight:
+      return "weight";
+    case TensorRole::bias:
+      return "bias";
+    case TensorRole::output:
+      return "output";
+    case TensorRole::kept:
+      return "kept";
+    case TensorRole::output_gradient:
+      return "output gradient";
+    case TensorRole::input_gradient:
+      return "input gradient";
+    case TensorRole::weight_gradient:
+      return "weight gradient";
+    case TensorRole::bias_gradient:
+      return "bias gradient";
+    case TensorRole::optimizer_state:
+      return "optimizer state";
+  }
+  return "";
+}
+
+}  // namespace ddl

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "profiler/kernel_backend.hpp"
+
+namespace ddl {
+
+/// Small problems of every operation that the reference knows, with the corners that go wrong: strides, rims, groups,
+/// dilations, odd sizes, one to three extents. Lines without samples, precision and pass.
+[[nodiscard]] std::vector<std::string> contract_problems();
+
+/// Runs forward, then both backward passes, on random values, and compares everything that was written with the reference,
+/// to `tolerance` times the largest item. Problems that the back end refuses are counted, not checked. Returns how many ran.
+int check_computes(KernelBackend& backend, const std::string& line, Precision precision, double tolerance);
+
+/// Steps of every optimizer against their definition.
+void check_updates(KernelBackend& backend);
+
+/// Whatever the back end: every operation of the bundled models is prepared and timed, or refused with a reason; times are
+/// positive and finite; buffers give back what was written.
+void check_behaves(KernelBackend& backend);
+
+}  // namespace ddl

@@ -1,0 +1,24 @@
+#include "profiler/backends/onednn/backend.hpp"
+#include "tests/catch.hpp"
+#include "tests/contract/kernel_contract.hpp"
+
+using namespace ddl;
+
+TEST_CASE("oneDNN behaves as every back end does") { check_behaves(*make_onednn_backend(1)); }
+
+TEST_CASE("oneDNN computes what the definitions say, gradients too") {
+  const auto backend = make_onednn_backend(1);
+  int ran = 0;
+  for (const std::string& line : contract_problems()) ran += check_computes(*backend, line, Precision::fp32, 2e-4);
+  CHECK(ran >= 50);
+}
+
+TEST_CASE("oneDNN computes in bf16 where the processor has it") {
+  const auto backend = make_onednn_backend(1);
+  const Problem problem = parse_problem("fully_connected features=5 precision=bf16 in=7", "test");
+  int ran = 0;
+  for (const std::string& line : contract_problems()) ran += check_computes(*backend, line, Precision::bf16, 3e-2);
+  CHECK((ran > 0) == backend->refusal(problem).empty());
+}
+
+TEST_CASE("oneDNN steps optimizers") { check_updates(*make_onednn_backend(1)); }

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "profiler/kernel_backend.hpp"
+
+namespace ddl {
+
+/// Tensors by role and index, laid out as KernelTensor says.
+using ReferenceTensors = std::map<std::pair<TensorRole, int>, std::vector<double>>;
+
+/// What the problem's forward pass should compute, by the definition of the operation and nothing else: plain loops in
+/// double precision over input, weight, bias and, for dropout and attention with dropout, the mask that was drawn. Returns
+/// the output.
+[[nodiscard]] std::vector<double> reference_forward(const Problem& problem, const ReferenceTensors& tensors);
+
+/// The gradient of Σ output·output_gradient with respect to one of the tensors, by central differences of the forward pass.
+[[nodiscard]] std::vector<double> reference_gradient(const Problem& problem, const ReferenceTensors& tensors,
+                                                     std::pair<TensorRole, int> of,
+                                                     const std::vector<double>& output_gradient);
+
+}  // namespace ddl
