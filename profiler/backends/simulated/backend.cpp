@@ -1,0 +1,125 @@
+#include "profiler/backends/simulated/backend.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "core/units.hpp"
+
+namespace ddl {
+namespace {
+
+/// Memory that takes room only once something is written to it.
+class SimulatedBuffer final : public DeviceBuffer {
+ public:
+  explicit SimulatedBuffer(std::int64_t items) : items_(items) {}
+  std::int64_t items() const override { return items_; }
+  void write(std::span<const float> values) override { values_.assign(values.begin(), values.end()); }
+  void read(std::span<float> values) const override {
+    std::fill(values.begin(), values.end(), 0.0F);
+    std::copy_n(values_.begin(), std::min(values_.size(), values.size()), values.begin());
+  }
+
+ private:
+  std::int64_t items_;
+  std::vector<float> values_;
+};
+
+class Clock {
+ public:
+  explicit Clock(std::uint64_t seed) : random_(seed) {}
+  void spend(Seconds time, double noise) {
+    if (noise > 0) time *= std::exp(std::normal_distribution<double>(0, noise)(random_));
+    now_ += time;
+  }
+  [[nodiscard]] Seconds now() const { return now_; }
+
+ private:
+  Seconds now_{};
+  std::mt19937_64 random_;
+};
+
+class SimulatedKernel final : public PreparedKernel {
+ public:
+  SimulatedKernel(Clock& clock, Seconds time, double noise, std::vector<KernelTensor> tensors)
+      : clock_(clock), time_(time), noise_(noise), tensors_(std::move(tensors)) {}
+  std::span<const KernelTensor> tensors() const override { return tensors_; }
+  void run(std::span<DeviceBuffer* const> /*buffers*/) override {
+    if (time_.value() > 0) clock_.spend(time_, noise_);
+  }
+  std::string algorithm() const override { return time_.value() > 0 ? "simulated" : ""; }
+
+ private:
+  Clock& clock_;
+  Seconds time_;
+  double noise_;
+  std::vector<KernelTensor> tensors_;
+};
+
+class SimulatedBackend final : public KernelBackend {
+ public:
+  explicit SimulatedBackend(const SimulatedDevice& device) : device_(device), clock_(device.seed) {}
+
+  DeviceInfo info() const override {
+    return {.backend = "simulated",
+            .device = "simulated device",
+            .details = {{"peak", print_quantity(device_.peak)},
+                        {"bandwidth", print_quantity(device_.bandwidth)},
+                        {"latency", print_quantity(device_.latency)},
+                        {"noise", fmt::format("{}", device_.noise)},
+                        {"seed", fmt::format("{}", device_.seed)}}};
+  }
+  std::string refusal(const Problem& /*problem*/) const override { return {}; }
+  std::string refusal(const UpdateProblem& /*problem*/) const override { return {}; }
+
+  std::unique_ptr<PreparedKernel> prepare(const Problem& problem) override {
+    const Work work = problem.operation->work(problem.pass, problem.inputs, problem.output);
+    const auto samples = static_cast<double>(problem.samples);
+    std::vector<KernelTensor> tensors;
+    for (std::size_t i = 0; i < problem.inputs.size(); ++i) {
+      tensors.push_back(
+          {TensorRole::input, static_cast<int>(i), problem.samples * problem.inputs[i].items(), false, problem.precision});
+    }
+    const double items = work.activation_items * samples + work.weight_items;
+    return kernel(Flops(work.flops * samples), Bytes(items * item_bytes(problem.precision)), std::move(tensors));
+  }
+  std::unique_ptr<PreparedKernel> prepare(const UpdateProblem& problem) override {
+    const auto parameters = static_cast<double>(problem.parameters);
+    // Weight and gradient are read, the weight written; each slot is read and written.
+    const double words = 3 + 2 * optimizer_slots(problem.optimizer);
+    return kernel(Flops(words * parameters), Bytes(words * parameters * sizeof(float)),
+                  {{TensorRole::weight, 0, problem.parameters, true}});
+  }
+  std::unique_ptr<DeviceBuffer> allocate(std::int64_t items, Precision /*precision*/) override {
+    return std::make_unique<SimulatedBuffer>(items);
+  }
+  Seconds time(const std::function<void()>& work) override {
+    const Seconds start = clock_.now();
+    work();
+    return clock_.now() - start;
+  }
+  void evict_caches() override {}
+  void touch(DeviceBuffer& /*buffer*/) override {}
+
+ private:
+  std::unique_ptr<PreparedKernel> kernel(Flops flops, Bytes bytes, std::vector<KernelTensor> tensors) {
+    Seconds time{};
+    if (flops.value() > 0 || bytes.value() > 0) {
+      time = device_.latency + max(flops / device_.peak, bytes / device_.bandwidth);
+    }
+    return std::make_unique<SimulatedKernel>(clock_, time, device_.noise, std::move(tensors));
+  }
+
+  SimulatedDevice device_;
+  Clock clock_;
+};
+
+}  // namespace
+
+std::unique_ptr<KernelBackend> make_simulated_backend(const SimulatedDevice& device) {
+  return std::make_unique<SimulatedBackend>(device);
+}
+
+}  // namespace ddl
