@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model_zoo/model.hpp"
+#include "model_zoo/problem.hpp"
+
+namespace ddl {
+
+/// A problem's line and how many layers of the model have it.
+struct CountedProblem {
+  std::string line;
+  int layers = 0;
+};
+
+/// Every distinct problem of one training step of the whole model on `samples` samples, in the order in which the layers
+/// first need them: forward, backward-data where a layer before has parameters, backward-weight where the layer has any,
+/// update. Passes without work (views, the backward-weight of a pooling) are left out.
+[[nodiscard]] std::vector<CountedProblem> problems_of(const Model& model, std::int64_t samples, Precision precision,
+                                                      Optimizer optimizer);
+
+}  // namespace ddl
