@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/json_source.hpp"
 #include "core/error.hpp"
+#include "core/json_source.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 

@@ -1,4 +1,4 @@
-#include "cli/json_source.hpp"
+#include "core/json_source.hpp"
 
 #include <string>
 

@@ -23,7 +23,7 @@ class JsonSource {
   [[nodiscard]] const nlohmann::ordered_json& root() const { return root_; }
 
   /// Errors placed at a value, or at its key. `path` names it by keys from the root, joined by '/'; the root is "". What
-  /// stands inside a list, or deeper than a plan does in a report, has the place of what holds it.
+  /// stands inside a list, or deeper than three keys, has the place of what holds it.
   [[nodiscard]] Error error(std::string_view path, std::string_view message, std::string hint = {}) const;
   [[nodiscard]] Error error_at_key(std::string_view path, std::string_view message, std::string hint = {}) const;
 
