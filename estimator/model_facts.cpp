@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
 
 namespace ddl {
 namespace {
@@ -119,6 +120,7 @@ ModelFacts facts_of(const Model& model) {
 
   facts.output_kept.assign(count, false);
   facts.needs_input_gradient.assign(count, false);
+  std::map<int, int> readers;  // the last one so far, of an owner's weights
   for (std::size_t i = 0; i < count; ++i) {
     const Layer& layer = model.layers[i];
     facts.divisible.push_back(layer.operation->divisible());
@@ -134,9 +136,14 @@ ModelFacts facts_of(const Model& model) {
     const Work backward = layer.operation->work(Pass::backward_data, layer.input_shapes, layer.output_shape);
     facts.makes_input_gradient.push_back(facts.needs_input_gradient[i] && backward.activation_items > 0);
     facts.parameters += static_cast<double>(layer.parameters());
-    if (layer.tied_to >= 0) facts.tied.emplace_back(static_cast<int>(i), layer.tied_to);
+    if (layer.tied_to >= 0) {
+      int& previous = readers.try_emplace(layer.tied_to, layer.tied_to).first->second;
+      facts.tied.push_back({static_cast<int>(i), layer.tied_to, previous});
+      previous = static_cast<int>(i);
+    }
     if (facts.batch_keeper < 0 && kept.input && layer.inputs.front() < 0) facts.batch_keeper = static_cast<int>(i);
-    if (layer.weights > 0 || layer.tied_to >= 0) facts.weighted.push_back(static_cast<int>(i));
+    const bool shares_matrix = layer.tied_to >= 0 && facts.divisible.back().matrix;
+    if (layer.weights > 0 || shares_matrix) facts.weighted.push_back(static_cast<int>(i));
     if (facts.divisible.back().matrix) facts.matrix.push_back(static_cast<int>(i));
   }
   if (!facts.matrix.empty()) {

@@ -19,6 +19,12 @@ enum class TensorRole {
   head,    ///< the last matrix layer, sharded up to the loss
 };
 
+/// A layer that reads the weights of another.
+struct TiedLayer {
+  int reader = -1, owner = -1;
+  int previous = -1;  ///< the last layer before it that reads them, the owner itself where there is none between
+};
+
 /// What strategies ask about a model, worked out once: who consumes what, what backward keeps, which layers pair up.
 struct ModelFacts {
   const Model* model = nullptr;
@@ -38,10 +44,10 @@ struct ModelFacts {
   /// Of those, items that backward of a layer after the cut needs, and items that only such layers need: a stage keeps the
   /// former of what it receives, and need not keep the latter of what it sends.
   std::vector<double> received_items, released_items;
-  std::vector<std::pair<int, int>> tied;  ///< layers that read the weights of another, and that one
-  int batch_keeper = -1;                  ///< the layer with which the batch is kept for backward
-  std::vector<int> weighted;              ///< layers with weights, in order
-  std::vector<int> matrix;                ///< layers whose filters or channels can be split
+  std::vector<TiedLayer> tied;  ///< layers that read the weights of another, in order
+  int batch_keeper = -1;        ///< the layer with which the batch is kept for backward
+  std::vector<int> weighted;    ///< layers with weights, in order
+  std::vector<int> matrix;      ///< layers whose filters or channels can be split
   int first_matrix = -1, last_matrix = -1;
   std::int64_t smallest_filters = 0;  ///< min F over the matrix layers before the last, and the layer it is in
   int smallest_filters_layer = -1;

@@ -251,18 +251,23 @@ class Expander {
   void tie(const ModelItem& item, const std::string& name, Layer& layer, const Scope& scope) {
     const YamlNode place = item.attributes->at("tied");
     const int source = resolve(place, name, scope);
+    const SharedTable table = layer.operation->shared_table(layer.input_shapes, layer.output_shape);
     const auto refuse = [&](const std::string& why) {
       place.fail(fmt::format("layer '{}' cannot share the weights of {}: {}", layer.name, quote(name), why),
-                 "'tied' names an embedding whose vocabulary and features these features and channels are");
+                 table.owner == "embedding"
+                     ? "'tied' names an embedding whose vocabulary and features these features and channels are"
+                     : fmt::format("'tied' names a layer of {} with a table of the same size", table.owner));
     };
     if (source == model_input) refuse("the model's input has none");
-    const Layer& shared = model_.layers[static_cast<std::size_t>(source)];
-    if (shared.operation->type() != "embedding") refuse(fmt::format("it is no embedding but {}", shared.operation->type()));
-    const std::int64_t rows = shared.weights / shared.output_shape.channels;
-    if (rows != layer.output_shape.channels || shared.output_shape.channels != layer.input_shapes.front().channels) {
-      refuse(fmt::format("they are {} × {}, not {} × {}", rows, shared.output_shape.channels, layer.output_shape.channels,
-                         layer.input_shapes.front().channels));
+    const Layer& owner = model_.layers[static_cast<std::size_t>(source)];
+    if (owner.operation->type() != table.owner) {
+      refuse(fmt::format("it is no {} but {}", table.owner, owner.operation->type()));
     }
+    const SharedTable owned = owner.operation->shared_table(owner.input_shapes, owner.output_shape);
+    if (owned.rows != table.rows || owned.columns != table.columns) {
+      refuse(fmt::format("they are {} × {}, not {} × {}", owned.rows, owned.columns, table.rows, table.columns));
+    }
+    if (owner.tied_to >= 0) refuse("they are those of another layer already");
     layer.tied_to = source;
   }
 

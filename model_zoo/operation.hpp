@@ -41,6 +41,12 @@ struct Kept {
   double extra_items = 0;  ///< items of its own at the activations' precision: attention scores
 };
 
+/// The table of an operation that layers may share by naming its owner (`tied`); without rows there is none.
+struct SharedTable {
+  std::string_view owner;  ///< the type of operation that may own it
+  std::int64_t rows = 0, columns = 0;
+};
+
 /// One operation of a network with its attributes fixed (kernel, stride, heads, …); immutable and shared between layers.
 /// Shapes are those of one sample; a strategy asks about the local slice by passing sliced shapes.
 ///
@@ -70,6 +76,11 @@ class Operation {
   /// Statistics kept but not trained (running mean and variance).
   [[nodiscard]] virtual std::int64_t buffers(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
     return 0;
+  }
+  /// What `tied` shares: an embedding's vocabulary × features, say.
+  [[nodiscard]] virtual SharedTable shared_table(std::span<const TensorShape> /*inputs*/,
+                                                 const TensorShape& /*output*/) const {
+    return {};
   }
   /// Work of one pass on the given (whole or sliced) shapes; passes an operation does not have are all zero. `update` is
   /// priced from the parameters, not here.

@@ -30,6 +30,8 @@ class Attributes {
 
   /// Shape of the first tensor that the operation reads.
   [[nodiscard]] const TensorShape& input() const { return inputs_.front(); }
+  /// How many tensors the operation reads.
+  [[nodiscard]] std::size_t input_count() const { return inputs_.size(); }
 
   [[nodiscard]] bool has(std::string_view key) const { return find(key).has_value(); }
   /// A whole number in [low, high].

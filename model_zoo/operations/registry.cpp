@@ -3,21 +3,27 @@
 namespace ddl {
 
 // Each in the file of its name.
-OperationReader read_activation, read_add, read_attention, read_concat, read_convolution, read_dropout, read_embedding,
-    read_flatten, read_fully_connected, read_identity, read_loss, read_multiply, read_norm, read_pool,
-    read_position_embedding, read_reshape, read_select, read_softmax, read_transposed_convolution;
+OperationReader read_activation, read_add, read_attention, read_combine, read_concat, read_convolution, read_dispatch,
+    read_dropout, read_embedding, read_flatten, read_fully_connected, read_identity, read_loss, read_multiply, read_norm,
+    read_pool, read_position_embedding, read_reshape, read_rotary_embedding, read_router, read_select, read_softmax,
+    read_transposed_convolution;
 
 std::span<const OperationKind> operation_kinds() {
   static const std::vector<OperationKind> kinds{
       {"activation", "kind", {"kind", "in_place"}, read_activation},
       {"add", "", {}, read_add},
-      {"attention", "heads", {"heads", "kv_heads", "causal", "dropout"}, read_attention},
+      {"attention",
+       "heads",
+       {"heads", "kv_heads", "causal", "window", "fused", "alibi", "buckets", "tied", "dropout"},
+       read_attention},
+      {"combine", "", {}, read_combine},
       {"concat", "", {}, read_concat},
       {"convolution", "", {"filters", "kernel", "stride", "padding", "dilation", "groups", "bias"}, read_convolution},
+      {"dispatch", "active", {"active"}, read_dispatch},
       {"dropout", "rate", {"rate"}, read_dropout},
-      {"embedding", "", {"vocabulary", "features"}, read_embedding},
+      {"embedding", "", {"vocabulary", "features", "tied"}, read_embedding},
       {"flatten", "", {}, read_flatten},
-      {"fully_connected", "features", {"features", "bias", "tied"}, read_fully_connected},
+      {"fully_connected", "features", {"features", "bias", "tied", "experts"}, read_fully_connected},
       {"identity", "", {}, read_identity},
       {"loss", "kind", {"kind"}, read_loss},
       {"multiply", "", {}, read_multiply},
@@ -25,6 +31,8 @@ std::span<const OperationKind> operation_kinds() {
       {"pool", "", {"kind", "kernel", "stride", "padding", "ceil", "adaptive", "global"}, read_pool},
       {"position_embedding", "positions", {"positions"}, read_position_embedding},
       {"reshape", "", {"channels", "size", "tokens"}, read_reshape},
+      {"rotary_embedding", "heads", {"heads", "kv_heads", "turned"}, read_rotary_embedding},
+      {"router", "experts", {"experts", "active"}, read_router},
       {"select", "token", {"token"}, read_select},
       {"softmax", "", {}, read_softmax},
       {"transposed_convolution",
