@@ -53,7 +53,7 @@ void price_memory(const Job& job, const ShardContext& context, const LayerShard&
   const auto bytes = [&](const TensorShape& shape) {
     return Bytes(static_cast<double>(shape.items()) * shard.samples * item);
   };
-  costs.input = bytes(shard.kept_input);
+  if (!context.facts.of_sample[context.index()]) costs.input = bytes(shard.kept_input);
   costs.output = bytes(shard.kept_output);
   if (job.facts.output_kept[context.index()]) costs.kept += costs.output;
   const Kept& kept = context.facts.kept[context.index()];

@@ -121,8 +121,13 @@ ModelFacts facts_of(const Model& model) {
   facts.output_kept.assign(count, false);
   facts.needs_input_gradient.assign(count, false);
   std::map<int, int> readers;  // the last one so far, of an owner's weights
+  facts.of_sample.assign(count, false);
+  facts.sample_items = static_cast<double>(model.input.items());
+  std::vector<bool> trained(count, false);  // the layer's output depends on weights
   for (std::size_t i = 0; i < count; ++i) {
     const Layer& layer = model.layers[i];
+    facts.of_sample[i] = layer.operation->type() == "input";
+    if (facts.of_sample[i]) facts.sample_items += static_cast<double>(layer.output_shape.items());
     facts.divisible.push_back(layer.operation->divisible());
     facts.window.push_back(layer.operation->window());
     facts.kept.push_back(layer.operation->kept(layer.input_shapes, layer.output_shape));
@@ -130,9 +135,10 @@ ModelFacts facts_of(const Model& model) {
     if (kept.output) facts.output_kept[i] = true;
     for (const int input : layer.inputs) {
       if (input < 0) continue;
-      facts.needs_input_gradient[i] = true;
+      if (trained[static_cast<std::size_t>(input)]) facts.needs_input_gradient[i] = true;
       if (kept.input) facts.output_kept[static_cast<std::size_t>(input)] = true;
     }
+    trained[i] = facts.needs_input_gradient[i] || layer.parameters() > 0 || layer.tied_to >= 0;
     const Work backward = layer.operation->work(Pass::backward_data, layer.input_shapes, layer.output_shape);
     facts.makes_input_gradient.push_back(facts.needs_input_gradient[i] && backward.activation_items > 0);
     facts.parameters += static_cast<double>(layer.parameters());
@@ -176,7 +182,7 @@ ModelFacts facts_of(const Model& model) {
     const auto items = static_cast<double>(shape_of(model, producer).items());
     for (int cut = producer + 1; cut <= last_reader; ++cut) {
       const auto at = static_cast<std::size_t>(cut);
-      facts.live_items[at] += items;
+      if (producer < 0 || !facts.of_sample[static_cast<std::size_t>(producer)]) facts.live_items[at] += items;
       if (cut == 0) continue;  // no stage sends the batch to the first
       if (last_keeper >= cut) facts.received_items[at] += items;
       if (first_keeper >= cut && last_keeper >= cut) facts.released_items[at] += items;
@@ -185,7 +191,8 @@ ModelFacts facts_of(const Model& model) {
   int input_reader = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const auto& inputs = model.layers[i].inputs;
-    if (std::find(inputs.begin(), inputs.end(), -1) != inputs.end()) input_reader = static_cast<int>(i);
+    if (!facts.of_sample[i] && std::find(inputs.begin(), inputs.end(), -1) != inputs.end())
+      input_reader = static_cast<int>(i);
   }
   live_between(-1, input_reader, -1, -1);
   for (std::size_t i = 0; i < count; ++i) {

@@ -32,14 +32,16 @@ struct ModelFacts {
   std::vector<Operation::Window> window;
   std::vector<Kept> kept;
   std::vector<bool> output_kept;           ///< layer's output is needed by its own or a consumer's backward
-  std::vector<bool> needs_input_gradient;  ///< false where all inputs are the model's own input
+  std::vector<bool> of_sample;             ///< a tensor of the sample, as the model's input is: read, not computed
+  std::vector<bool> needs_input_gradient;  ///< false where nothing trained lies between the sample and the inputs
   /// Backward writes a gradient of the layer's input: it has one, and does not just pass its output's on, as add and reshape
   /// do.
   std::vector<bool> makes_input_gradient;
   std::vector<TensorRole> tensor_role;
   /// Whole units a tensor split of this layer can be cut into (channels, heads); 0 for TensorRole::whole.
   std::vector<std::int64_t> tensor_units;
-  /// live_items[i]: items per sample that cross a cut between layers i−1 and i; live_items[0] is the model's input.
+  /// live_items[i]: items per sample that cross a cut between layers i−1 and i; live_items[0] is the model's input. Other
+  /// tensors of the sample cross none: who reads one has it of the data set.
   std::vector<double> live_items;
   /// Of those, items that backward of a layer after the cut needs, and items that only such layers need: a stage keeps the
   /// former of what it receives, and need not keep the latter of what it sends.
@@ -54,6 +56,7 @@ struct ModelFacts {
   std::int64_t smallest_channels = 0;  ///< min C over the matrix layers after the first
   int smallest_channels_layer = -1;
   double parameters = 0;
+  double sample_items = 0;  ///< of all tensors of the sample
   /// The column of a pair that sends the gradient of an input it shares with other columns (gate and up projections).
   std::vector<bool> sends_input_gradient;
 };

@@ -134,6 +134,9 @@ class ItemReader {
       if (item.kind != ModelItem::Kind::operation && item.from.size() > 1) {
         item.from[1].fail(fmt::format("{} reads one tensor", item.place.text()));
       }
+      if (item.operation != nullptr && item.operation->of_sample) {
+        from->fail(fmt::format("{} is part of the sample and reads no layer", item.place.text()), "leave 'from' out");
+      }
     }
     if (const auto condition = node.find("when")) {
       check_expression_at(*condition, parameters_);

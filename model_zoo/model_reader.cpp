@@ -82,7 +82,7 @@ class Expander {
     take_steps(item.place, 1 + item.from.size() + item.lists.size(), item.letters + context.scope->prefix.size());
     inputs_.clear();
     for (const YamlNode& from : item.from) inputs_.push_back(resolve(from, from.text(), *context.scope));
-    if (inputs_.empty()) inputs_.push_back(previous);
+    if (inputs_.empty()) inputs_.push_back(item.operation != nullptr && item.operation->of_sample ? model_input : previous);
     const int input = inputs_.front();
     if (item.condition && !is_met(*item.condition, input, context)) return previous;
     if (item.kind == ModelItem::Kind::operation) {

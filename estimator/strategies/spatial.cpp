@@ -24,8 +24,14 @@ Rows gradient_halo(const Operation::Window& window) {
 
 int spatial_rank(const ModelFacts& facts) { return facts.model->input.sequence ? 0 : facts.model->input.rank; }
 
+/// Another image of the sample, of which every rank reads its tile; of anything else in the sample it reads the whole.
+bool read_in_tiles(const ModelFacts& facts, std::size_t layer) {
+  return facts.divisible[layer].spatial && facts.model->layers[layer].output_shape.rank == spatial_rank(facts);
+}
+
 bool fits(const ModelFacts& facts, int layer, const std::array<int, 3>& split) {
   const auto index = static_cast<std::size_t>(layer);
+  if (facts.of_sample[index]) return true;
   if (!facts.divisible[index].spatial) return false;
   const Layer& at = facts.model->layers[index];
   const int rank = spatial_rank(facts);
@@ -89,6 +95,7 @@ void shard(const ShardContext& context, LayerShard& shard) {
     }
     return;
   }
+  if (context.facts.of_sample[context.index()] && !read_in_tiles(context.facts, context.index())) return;
   for (TensorShape& input : shard.inputs) cut(input, plan.spatial);
   cut(shard.output, plan.spatial);
   shard.kept_input = shard.inputs.front();
@@ -131,7 +138,11 @@ int spatial_end(const ModelFacts& facts, const Plan& plan, const Software& softw
   const auto count = static_cast<int>(facts.model->layers.size());
   for (int layer = 0; layer < count; ++layer) {
     if (!fits(facts, layer, plan.spatial)) return layer;
-    if (facts.divisible[static_cast<std::size_t>(layer)].matrix && ++weighted == stop) return layer + 1;
+    if (facts.divisible[static_cast<std::size_t>(layer)].matrix && ++weighted == stop) {
+      int end = layer + 1;
+      while (end < count && facts.of_sample[static_cast<std::size_t>(end)]) ++end;
+      return end;
+    }
   }
   return count;
 }

@@ -47,6 +47,8 @@ class Attributes {
   [[nodiscard]] std::optional<Extents> find_extents(std::string_view key, int rank, std::int64_t low) const;
   /// Exactly what the file says: up to three sizes.
   [[nodiscard]] std::optional<Extents> find_size(std::string_view key) const;
+  /// The attributes as the shape of a sample: `{channels: 3, size: 224x224}`, `{tokens: 1024}` or `{features: 100}`.
+  [[nodiscard]] TensorShape sample_shape() const;
   /// Ends the command with an error placed at the attribute, or at the operation where it has none of that name.
   [[noreturn]] void fail(std::string_view key, const std::string& message, const std::string& hint = {}) const;
   /// Ends the command because `key`, which the operation cannot do without, is not there.

@@ -4,9 +4,9 @@ namespace ddl {
 
 // Each in the file of its name.
 OperationReader read_activation, read_add, read_attention, read_combine, read_concat, read_convolution, read_dispatch,
-    read_dropout, read_embedding, read_flatten, read_fully_connected, read_identity, read_loss, read_multiply, read_norm,
-    read_pool, read_position_embedding, read_reshape, read_rotary_embedding, read_router, read_select, read_softmax,
-    read_transposed_convolution;
+    read_dropout, read_embedding, read_flatten, read_fully_connected, read_identity, read_input, read_loss, read_multiply,
+    read_norm, read_pool, read_position_embedding, read_reshape, read_rotary_embedding, read_router, read_select,
+    read_softmax, read_transposed_convolution;
 
 std::span<const OperationKind> operation_kinds() {
   static const std::vector<OperationKind> kinds{
@@ -25,6 +25,7 @@ std::span<const OperationKind> operation_kinds() {
       {"flatten", "", {}, read_flatten},
       {"fully_connected", "features", {"features", "bias", "tied", "experts"}, read_fully_connected},
       {"identity", "", {}, read_identity},
+      {"input", "", {"channels", "size", "tokens", "features"}, read_input, true},
       {"loss", "kind", {"kind"}, read_loss},
       {"multiply", "", {}, read_multiply},
       {"norm", "kind", {"kind", "groups", "bias"}, read_norm},

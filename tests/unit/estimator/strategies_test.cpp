@@ -447,6 +447,51 @@ TEST_CASE("tensor: tables are cut along the vocabulary, and the head stays shard
   CHECK(exchanges_of(loss) == Texts{"forward allreduce of 16 among tensor"});
 }
 
+TEST_CASE("another tensor of the sample is exchanged by no strategy: whole, or of an image a tile") {
+  const Model model = parse_model(R"(format: 1
+model: two
+input: {channels: 4, size: 16x16}
+layers:
+  - input: {features: 12}
+    name: facts
+  - input: {channels: 4, size: 8x8}
+    name: detail
+  - convolution: {filters: 8, kernel: 3, padding: same}
+    name: conv
+    from: input
+  - convolution: {filters: 8, kernel: 3, padding: same}
+    name: fine
+    from: detail
+  - pool: {kind: average, global: yes}
+  - flatten:
+    name: flat
+  - concat:
+    from: [flat, facts]
+  - fully_connected: 8
+    name: fc
+)",
+                                  "two.yaml");
+  const ModelFacts facts = facts_of(model);
+  for (const Plan& plan : {Plan{.data = 4}, Plan{.spatial = {2, 2, 1}}, Plan{.filter = 4}, Plan{.channel = 4},
+                           Plan{.tensor = 4}, Plan{.layer = 2}}) {
+    for (const int layer : {0, 1}) {
+      Plan batch = plan;
+      batch.global_batch = 8;
+      const int end = spatial_end(facts, batch, {});
+      LayerShard shard;
+      const Assumptions assumptions;
+      shard_layer({facts, batch, assumptions, layer, end}, shard);
+      const bool tiled = layer == 1 && degree(plan, Axis::spatial) > 1;
+      CHECK(end == (degree(plan, Axis::spatial) > 1 ? 4 : 0));
+      CHECK(shard.output.items() == (layer == 0 ? 12 : (tiled ? 64 : 256)));
+      for (const Exchange& exchange : shard.exchanges) {
+        // A cut sends what crosses it; before these two that is the model's input.
+        CHECK(exchange.purpose == Purpose::pipeline);
+      }
+    }
+  }
+}
+
 TEST_CASE("every axis has one strategy, and each says what it does") {
   Family seen = 0;
   for (const Strategy* strategy : strategies()) {

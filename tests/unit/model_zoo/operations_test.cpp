@@ -269,6 +269,30 @@ TEST_CASE("embeddings are tables that tokens look up") {
   CHECK(positions.output_shape == positions.input_shapes.front());
 }
 
+TEST_CASE("another input has the shape it declares, and does nothing") {
+  const Model model = model_of(words,
+                               "  - embedding: {vocabulary: 9, features: 4}\n  - input: {tokens: 7}\n    name: target\n"
+                               "  - embedding: {vocabulary: 9, features: 4}\n");
+  const Layer& target = model.layers[1];
+  CHECK(target.inputs == std::vector<int>{-1});
+  CHECK(to_string(target.output_shape) == "1 over 7 tokens");
+  CHECK(model.layers[2].inputs == std::vector<int>{1});
+  CHECK(target.parameters() == 0);
+  for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
+    CHECK(work_of(target, pass).activation_items == 0);
+  }
+  CHECK_FALSE(kept_of(target).input);
+  CHECK_FALSE(kept_of(target).output);
+  CHECK(target.operation->attributes() == "tokens=7");
+  CHECK(layer_of(words, "  - input: {channels: 3, size: 8x4}\n").operation->attributes() == "channels=3 size=8x4");
+  CHECK(layer_of(words, "  - input: {features: 13}\n").operation->attributes() == "features=13");
+  CHECK(layer_of(words, "  - input: {channels: 5, tokens: 13}\n").operation->attributes() == "channels=5 tokens=13");
+  CHECK(error_in(words, "  - input\n") == "input needs 'tokens'");
+  CHECK(error_in(words, "  - input: {features: 2, tokens: 3}\n") == "the shape of a sample is not clear");
+  CHECK(error_in(words, "  - input: 3\n") == "input does not take a value alone");
+  CHECK(error_in(words, "  - {input: {tokens: 3}, from: input}\n") == "input is part of the sample and reads no layer");
+}
+
 TEST_CASE("attention multiplies each pair of tokens twice") {
   // Queries, keys and values of 8 channels each: four heads of 2.
   const Layer layer = layer_of(sequence, "  - attention: {heads: 4, causal: yes, dropout: 0.1}\n");
