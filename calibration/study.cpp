@@ -82,6 +82,9 @@ Coefficients coefficients_of(const StudySpec& spec, const Machine& machine) {
 }
 
 std::string default_dataset(const Model& model) {
+  for (const std::string& name : dataset_names()) {
+    if (load_dataset(name).sample == model.input) return name;
+  }
   if (model.input.sequence) return "openwebtext";
   if (model.input.rank == 3) return "cosmoflow";
   return model.input.positions() <= 64 * 64 ? "cifar10" : "imagenet";

@@ -3,19 +3,22 @@
 namespace ddl {
 
 // Each in the file of its name.
-OperationReader read_activation, read_add, read_attention, read_combine, read_concat, read_convolution, read_dispatch,
-    read_dropout, read_embedding, read_flatten, read_fully_connected, read_identity, read_input, read_loss, read_multiply,
-    read_norm, read_pool, read_position_embedding, read_reshape, read_rotary_embedding, read_router, read_select,
-    read_softmax, read_transposed_convolution;
+OperationReader read_activation, read_add, read_additive_attention, read_attention, read_class_token, read_combine,
+    read_concat, read_convolution, read_dispatch, read_dropout, read_embedding, read_flatten, read_fully_connected,
+    read_identity, read_input, read_interaction, read_loss, read_lstm, read_multiply, read_norm, read_pool,
+    read_position_embedding, read_reshape, read_rotary_embedding, read_router, read_select, read_softmax,
+    read_space_to_depth, read_transposed_convolution, read_window_attention;
 
 std::span<const OperationKind> operation_kinds() {
   static const std::vector<OperationKind> kinds{
       {"activation", "kind", {"kind", "in_place"}, read_activation},
       {"add", "", {}, read_add},
+      {"additive_attention", "features", {"features", "normalized"}, read_additive_attention},
       {"attention",
        "heads",
        {"heads", "kv_heads", "causal", "window", "fused", "alibi", "buckets", "tied", "dropout"},
        read_attention},
+      {"class_token", "", {}, read_class_token},
       {"combine", "", {}, read_combine},
       {"concat", "", {}, read_concat},
       {"convolution", "", {"filters", "kernel", "stride", "padding", "dilation", "groups", "bias"}, read_convolution},
@@ -26,7 +29,9 @@ std::span<const OperationKind> operation_kinds() {
       {"fully_connected", "features", {"features", "bias", "tied", "experts"}, read_fully_connected},
       {"identity", "", {}, read_identity},
       {"input", "", {"channels", "size", "tokens", "features"}, read_input, true},
+      {"interaction", "", {}, read_interaction},
       {"loss", "kind", {"kind"}, read_loss},
+      {"lstm", "features", {"features", "bidirectional"}, read_lstm},
       {"multiply", "", {}, read_multiply},
       {"norm", "kind", {"kind", "groups", "bias"}, read_norm},
       {"pool", "", {"kind", "kernel", "stride", "padding", "ceil", "adaptive", "global"}, read_pool},
@@ -36,10 +41,12 @@ std::span<const OperationKind> operation_kinds() {
       {"router", "experts", {"experts", "active"}, read_router},
       {"select", "token", {"token"}, read_select},
       {"softmax", "", {}, read_softmax},
+      {"space_to_depth", "block", {"block"}, read_space_to_depth},
       {"transposed_convolution",
        "",
        {"filters", "kernel", "stride", "padding", "output_padding", "dilation", "groups", "bias"},
        read_transposed_convolution},
+      {"window_attention", "", {"heads", "window", "shift"}, read_window_attention},
   };
   return kinds;
 }
