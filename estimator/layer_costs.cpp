@@ -39,8 +39,13 @@ void price_kernels(const Job& job, const ShardContext& context, const LayerShard
     inputs = &whole_inputs;
     factor *= *kernels.channel_undivided() + (1.0 - *kernels.channel_undivided()) / shard.channel_parts;
   }
+  // A table that is cut along its vocabulary has all of the output, but a part of the rows.
+  const double table = static_cast<double>(operation.weights(shard.inputs, shard.output));
+  const bool has_part = context.facts.tensor_role[context.index()] == TensorRole::lookup && table > shard.weights;
   const auto time = [&](Pass pass) {
-    return kernels.kernel_time(operation.work(pass, *inputs, output), shard.samples) * factor;
+    Work work = operation.work(pass, *inputs, output);
+    if (has_part) work.weight_items *= shard.weights / table;
+    return kernels.kernel_time(work, shard.samples) * factor;
   };
   costs.forward = time(Pass::forward);
   costs.backward = time(Pass::backward_weight);
