@@ -8,7 +8,7 @@ namespace ddl {
 /// What a user may say about an import.
 struct ImportOptions {
   bool allow_unknown = false;  ///< what cannot be read becomes a warning where the rest still makes a model
-  std::string name;            ///< of the model; where empty, the file's own
+  std::string name{};          ///< of the model; where empty, the file's own
 };
 
 /// A model of another program's file, as a model file of ours.
