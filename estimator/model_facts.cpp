@@ -214,7 +214,7 @@ ModelFacts facts_of(const Model& model) {
     const bool shared = std::any_of(facts.matrix.begin(), facts.matrix.end(), [&](int other) {
       const auto index = static_cast<std::size_t>(other);
       return index < i && facts.tensor_role[index] == TensorRole::column && facts.tensor_role[i] == TensorRole::column &&
-             model.layers[index].inputs == model.layers[i].inputs;
+             model.layers[index].inputs == model.layers[i].inputs && model.layers[index].block == model.layers[i].block;
     });
     facts.sends_input_gradient[i] = facts.needs_input_gradient[i] && !shared;
   }

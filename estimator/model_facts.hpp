@@ -57,7 +57,8 @@ struct ModelFacts {
   int smallest_channels_layer = -1;
   double parameters = 0;
   double sample_items = 0;  ///< of all tensors of the sample
-  /// The column of a pair that sends the gradient of an input it shares with other columns (gate and up projections).
+  /// The column of a pair that sends the gradient of an input it shares with other columns of its block (gate and up
+  /// projections).
   std::vector<bool> sends_input_gradient;
 };
 
