@@ -13,10 +13,12 @@
 
 namespace ddl {
 
-/// A model of one of our families: the family's name and the values of its parameters, in order.
+/// A model of one of our families: the family's name, the values of its parameters in order, and where the family has
+/// another the input as a model file says it.
 struct FamilyModel {
   std::string_view family;
   std::vector<std::pair<std::string_view, std::string>> parameters{};
+  std::string input{};
 
   void set(std::string_view name, std::int64_t value) { parameters.emplace_back(name, fmt::to_string(value)); }
   void set(std::string_view name, std::string_view value) { parameters.emplace_back(name, value); }

@@ -16,10 +16,10 @@ namespace ddl {
 
 // Each in the file of its family.
 HuggingFaceReader read_bert, read_bloom, read_gpt2, read_gpt_neox, read_llama, read_mistral, read_mixtral, read_opt,
-    read_qwen2, read_t5;
+    read_qwen2, read_t5, read_vit;
 
 std::span<const HuggingFaceFamily> hugging_face_families() {
-  static constexpr std::array<HuggingFaceFamily, 10> families{{
+  static constexpr std::array<HuggingFaceFamily, 11> families{{
       {"bert", read_bert},
       {"bloom", read_bloom},
       {"gpt2", read_gpt2},
@@ -30,6 +30,7 @@ std::span<const HuggingFaceFamily> hugging_face_families() {
       {"opt", read_opt},
       {"qwen2", read_qwen2},
       {"t5", read_t5},
+      {"vit", read_vit},
   }};
   return families;
 }
@@ -71,8 +72,10 @@ std::string plain_name(std::string_view text) {
 std::string model_text(const std::string& name, std::string_view type, const FamilyModel& model) {
   std::string text = fmt::format(
       "format: 1\nmodel: {}\ndescription: Imported from a configuration of the type {}\n"
-      "source: the configuration, read as Hugging Face's transformers 4.46 read it\nfamily: {}\nparameters:\n",
+      "source: the configuration, read as Hugging Face's transformers 4.46 read it\nfamily: {}\n",
       name, type, model.family);
+  if (!model.input.empty()) text += fmt::format("input: {}\n", model.input);
+  text += "parameters:\n";
   for (const auto& [parameter, value] : model.parameters) text += fmt::format("  {}: {}\n", parameter, value);
   return text;
 }

@@ -92,6 +92,9 @@ TEST_CASE("imported models have the published number of parameters") {
            {"flan-t5-small", 76'961'152},
            // the first term, Vh + h + 32 · heads
            {"t5-small-encoder", 35'330'816},
+           // 3·16²h + h, h + 197h, l(12h² + 13h), 2h, and 1000h + 1000, or of ViTModel h² + h
+           {"vit-base", 86'567'656},
+           {"vit-base-model", 86'389'248},
        }) {
     INFO(c.name);
     CHECK(model_of(c.name).parameters() == c.parameters);
@@ -223,6 +226,16 @@ TEST_CASE("positions that were stretched after training do not lengthen a sample
             "a sample has 131072 tokens, the most that the model takes: set 'tokens' to what it is trained with"});
 }
 
+TEST_CASE("images are as large as the configuration says") {
+  const Model model = model_of_text(R"({"model_type": "vit", "image_size": 384, "num_channels": 1, "num_labels": 10})");
+  CHECK(to_string(model.input) == "1×384×384");
+  CHECK(layer_of(model, "layer0.qkv").input_shapes.front().extent[0] == 24 * 24 + 1);
+  CHECK(refusal_of(R"({"model_type": "vit", "patch_size": 15})")
+            .starts_with("config.json:1:37: patches of 15 do not divide an image of 224\n"));
+  CHECK(refusal_of(R"({"model_type": "vit", "image_size": [224, 112]})")
+            .starts_with("config.json:1:37: 'image_size' is a list, not a whole number\n"));
+}
+
 TEST_CASE("an architecture says what is behind the layers") {
   const auto last = [](const std::string& architecture, const std::string& type) {
     const Model model =
@@ -256,7 +269,7 @@ TEST_CASE("an unknown type is refused by name, with the known ones") {
         "config.json:2:17: unknown model_type 'mamba'\n"
         "    \"model_type\": \"mamba\"\n"
         "                  ^\n"
-        "hint: known: bert, bloom, gpt2, gpt_neox, llama, mistral, mixtral, opt, qwen2, t5");
+        "hint: known: bert, bloom, gpt2, gpt_neox, llama, mistral, mixtral, opt, qwen2, t5, vit");
   CHECK(refusal_of("{}").starts_with("config.json:1:1: the configuration has no 'model_type'\n"));
   CHECK(refusal_of("[]").starts_with("config.json:1:1: expected an object, found a list\n"));
   const std::vector<std::string_view> types = hugging_face_model_types();
