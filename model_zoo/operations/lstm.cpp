@@ -11,7 +11,8 @@ namespace {
 /// with a matrix for the input, one for the state and a bias for each of the two.
 ///
 /// The steps of a direction follow one another: as many products in sequence as there are tokens. A step reads the matrix of
-/// the state anew, as kernels do that do not keep it on the chip [Diamos et al., "Persistent RNNs", ICML 2016].
+/// the state anew, as kernels do that do not keep it on the chip [Diamos et al., "Persistent RNNs", ICML 2016]. Starting a
+/// kernel for each step takes time too, which the work does not tell.
 class Lstm final : public Operation {
  public:
   Lstm(std::int64_t features, bool bidirectional) : features_(features), directions_(bidirectional ? 2 : 1) {}

@@ -109,8 +109,10 @@ TEST_CASE("additive attention sums each query with each key") {
   CHECK(work_of(layer, Pass::forward).flops == 2 * projections + 9 * 5 * pairs + 5 * pairs + 2 * 6 * pairs);
   CHECK(work_of(layer, Pass::backward_data).flops == 2 * projections + 2 * 2 * 6 * pairs + 4 * pairs + 6 * 5 * pairs);
   CHECK(work_of(layer, Pass::backward_weight).flops == 2 * projections + 2 * 5 * pairs);
-  // The tanh of all sums, and the softmax.
+  // The tanh of all sums, and the softmax. Run on PyTorch 1.13 this saves 2,880 and 576 bytes, 1,536 and 216 of the inputs,
+  // and 44 of v, whatever the batch.
   CHECK(kept_of(layer).input);
+  CHECK(4 * kept_of(layer).extra_items == 2880 + 576);
   CHECK(kept_of(layer).extra_items == 5 * pairs + pairs);
   CHECK_FALSE(layer.operation->divisible().matrix);
   CHECK(layer.operation->attributes() == "features=5 normalized=yes");
