@@ -42,7 +42,7 @@ TEST_CASE("the bundled data sets have the published numbers") {
 }
 
 TEST_CASE("every bundled data set is sound") {
-  CHECK(dataset_names() == std::vector<std::string>{"cifar10", "cosmoflow", "imagenet", "openwebtext"});
+  CHECK(dataset_names() == std::vector<std::string>{"cifar10", "cosmoflow", "deepcam", "imagenet", "kits19", "openwebtext"});
   for (const std::string& name : dataset_names()) {
     const Dataset dataset = load_dataset(name);
     INFO(name);
