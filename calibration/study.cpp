@@ -86,6 +86,20 @@ std::string default_dataset(const Model& model) {
     if (load_dataset(name).sample == model.input) return name;
   }
   if (model.input.sequence) return "openwebtext";
+  // The nearest in size of those that have as many channels.
+  std::string nearest;
+  double distance = 0;
+  for (const std::string& name : dataset_names()) {
+    const TensorShape sample = load_dataset(name).sample;
+    if (model.input.rank == 0 || sample.sequence || sample.rank != model.input.rank) continue;
+    if (sample.channels != model.input.channels) continue;
+    const double ratio = static_cast<double>(model.input.positions()) / static_cast<double>(sample.positions());
+    if (nearest.empty() || std::abs(std::log(ratio)) < distance) {
+      nearest = name;
+      distance = std::abs(std::log(ratio));
+    }
+  }
+  if (!nearest.empty()) return nearest;
   if (model.input.rank == 3) return "cosmoflow";
   return model.input.positions() <= 64 * 64 ? "cifar10" : "imagenet";
 }

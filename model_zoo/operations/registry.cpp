@@ -3,11 +3,11 @@
 namespace ddl {
 
 // Each in the file of its name.
-OperationReader read_activation, read_add, read_additive_attention, read_attention, read_class_token, read_combine,
-    read_concat, read_convolution, read_dispatch, read_dropout, read_embedding, read_flatten, read_fully_connected,
-    read_identity, read_input, read_interaction, read_loss, read_lstm, read_multiply, read_norm, read_pool,
-    read_position_embedding, read_reshape, read_rotary_embedding, read_router, read_select, read_softmax,
-    read_space_to_depth, read_transposed_convolution, read_window_attention;
+OperationReader read_activation, read_add, read_additive_attention, read_attention, read_channel_shuffle, read_class_token,
+    read_combine, read_concat, read_convolution, read_crop, read_dispatch, read_dropout, read_embedding, read_flatten,
+    read_fully_connected, read_identity, read_input, read_interaction, read_loss, read_lstm, read_multiply, read_norm,
+    read_pool, read_position_embedding, read_reshape, read_resize, read_rotary_embedding, read_router, read_scale,
+    read_select, read_slice, read_softmax, read_space_to_depth, read_transposed_convolution, read_window_attention;
 
 std::span<const OperationKind> operation_kinds() {
   static const std::vector<OperationKind> kinds{
@@ -18,12 +18,14 @@ std::span<const OperationKind> operation_kinds() {
        "heads",
        {"heads", "kv_heads", "causal", "window", "fused", "alibi", "buckets", "tied", "dropout"},
        read_attention},
+      {"channel_shuffle", "groups", {"groups"}, read_channel_shuffle},
       {"class_token", "", {}, read_class_token},
       {"combine", "", {}, read_combine},
       {"concat", "", {}, read_concat},
       {"convolution", "", {"filters", "kernel", "stride", "padding", "dilation", "groups", "bias"}, read_convolution},
+      {"crop", "size", {"size"}, read_crop},
       {"dispatch", "active", {"active"}, read_dispatch},
-      {"dropout", "rate", {"rate"}, read_dropout},
+      {"dropout", "rate", {"rate", "of"}, read_dropout},
       {"embedding", "", {"vocabulary", "features", "tied"}, read_embedding},
       {"flatten", "", {}, read_flatten},
       {"fully_connected", "features", {"features", "bias", "tied", "experts"}, read_fully_connected},
@@ -33,13 +35,16 @@ std::span<const OperationKind> operation_kinds() {
       {"loss", "kind", {"kind"}, read_loss},
       {"lstm", "features", {"features", "bidirectional"}, read_lstm},
       {"multiply", "", {}, read_multiply},
-      {"norm", "kind", {"kind", "groups", "bias"}, read_norm},
+      {"norm", "kind", {"kind", "groups", "scale", "bias"}, read_norm},
       {"pool", "", {"kind", "kernel", "stride", "padding", "ceil", "adaptive", "global"}, read_pool},
       {"position_embedding", "positions", {"positions"}, read_position_embedding},
       {"reshape", "", {"channels", "size", "tokens"}, read_reshape},
+      {"resize", "", {"kind", "size", "factor"}, read_resize},
       {"rotary_embedding", "heads", {"heads", "kv_heads", "turned"}, read_rotary_embedding},
       {"router", "experts", {"experts", "active"}, read_router},
+      {"scale", "factor", {"factor", "bias"}, read_scale},
       {"select", "token", {"token"}, read_select},
+      {"slice", "", {"first", "channels"}, read_slice},
       {"softmax", "", {}, read_softmax},
       {"space_to_depth", "block", {"block"}, read_space_to_depth},
       {"transposed_convolution",

@@ -48,8 +48,8 @@ TEST_CASE("the bundled data sets have the published numbers") {
 }
 
 TEST_CASE("every bundled data set is sound") {
-  CHECK(dataset_names() ==
-        std::vector<std::string>{"cifar10", "cosmoflow", "criteo-1tb", "imagenet", "openwebtext", "wmt16-en-de"});
+  CHECK(dataset_names() == std::vector<std::string>{"cifar10", "cosmoflow", "criteo-1tb", "deepcam", "imagenet", "kits19",
+                                                    "openwebtext", "wmt16-en-de"});
   for (const std::string& name : dataset_names()) {
     const Dataset dataset = load_dataset(name);
     INFO(name);
