@@ -28,6 +28,10 @@ class Loss final : public Operation {
     if (pass == Pass::backward_data) return {.flops = 2 * count, .activation_items = (entropy ? 2 : 3) * count};
     return {};
   }
+  double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/,
+               double samples) const override {
+    return pass == Pass::forward ? reduction_depth({items(inputs), samples}) : 1;
+  }
   Divisible divisible() const override { return {}; }
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
     if (kind_ == LossKind::mse) return {.input = true};
