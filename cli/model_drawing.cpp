@@ -252,10 +252,12 @@ class Drawing {
     if (row.words.empty()) return;
     std::string line = row.take_first();
     std::size_t used = display_width(line);
+    std::size_t room = width - 2;
+    if (row.with_shape) room -= std::min(room / 2, display_width(to_string(shape_of(model_, row.last_layer))));
     bool is_empty = true;
     for (const std::string& word : row.words) {
       const std::size_t needed = display_width(word) + (is_empty ? 0 : 3);
-      if (!is_empty && used + needed > width - 2) {
+      if (!is_empty && used + needed > room) {
         add(line);
         line = row.rest + "→ " + word;
         used = display_width(line);
@@ -316,8 +318,13 @@ class Drawing {
       const Instance next = instance_of(item.name);
       return next.stem == first.stem && !next.number.empty();
     };
-    while (end < items.size() && goes_on(items[end])) ++end;
-    return end;
+    bool repeats = false;
+    while (end < items.size() && goes_on(items[end])) {
+      repeats = repeats || items[end].signature == items[end - 1].signature;
+      ++end;
+    }
+    // Blocks that the file leaves unnamed are counted from 0; stages that it numbers itself are things of their own.
+    return repeats || first.number == "0" ? end : begin + 1;
   }
 
   /// How often the stretch of unnamed elements from `begin` on stands there one after the other: the one that spans most.

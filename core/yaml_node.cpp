@@ -72,11 +72,11 @@ bool has_colon(std::string_view source, std::size_t end, bool in_brackets) {
 /// The parser looks ahead of brackets to the end of the file before it reports the first one, in which time it takes some
 /// hundred times the memory of the file. No file within max_depth leaves this many open, not even in its prose.
 std::optional<std::size_t> find_hopeless_nesting(std::string_view source) {
-  constexpr int hopeless = 1000;
+  constexpr int max_open_brackets = 1000;
   int open = 0;
   for (std::size_t at = 0; at < source.size(); ++at) {
     const char c = source[at];
-    if ((c == '[' || c == '{') && ++open > hopeless) return at;
+    if ((c == '[' || c == '{') && ++open > max_open_brackets) return at;
     if ((c == ']' || c == '}') && open > 0) --open;
   }
   return std::nullopt;

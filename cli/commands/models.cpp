@@ -334,7 +334,8 @@ void add_models(CLI::App& program, Request& request) {
   shows.add_option("--machine", options->machine, "bundled machine or machine file, for the granularity on it");
   shows.add_option("--precision", options->precision, "fp32, tf32, fp16 or bf16")->default_str("fp32");
   // Times the devices of the largest machine, still a 64-bit number.
-  add_whole_number(shows, "--batch", options->batch, 1, std::int64_t{1} << 30U, "samples that the figures are of")
+  constexpr std::int64_t most_shown_samples = std::int64_t{1} << 30U;
+  add_whole_number(shows, "--batch", options->batch, 1, most_shown_samples, "samples that the figures are of")
       ->default_str("1");
   add_report_options(shows, request.report);
   shows.callback([options, &request] { request.run = [options] { return show(*options); }; });
