@@ -92,7 +92,7 @@ class Itemizer {
       }
       const SeriesElement* end = first + 1;
       while (end != last && shares(path_of(*end), path, depth)) ++end;
-      Item part{.name = path[depth], .inner = items(first, end, depth + 1)};
+      Item part{.name = path[depth], .inner = items(first, end, depth + 1), .branches = {}};
       std::string key = "part";
       for (const Item& item : part.inner) {
         part.layers += item.layers;
@@ -134,7 +134,12 @@ class Itemizer {
   }
 
   Item single(const SeriesElement& element, std::size_t depth) {
-    Item item{.element = &element, .last_layer = element.layer, .layers = element.layer >= 0 ? 1U : 0U};
+    Item item{.element = &element,
+              .name = {},
+              .inner = {},
+              .branches = {},
+              .last_layer = element.layer,
+              .layers = element.layer >= 0 ? 1U : 0U};
     std::string key;
     if (element.layer >= 0) {
       const Layer& own = layer(element.layer);
@@ -183,7 +188,7 @@ class Drawing {
       add(first + fmt::format("... {}", count_text(static_cast<std::int64_t>(layers), "layer")));
       return;
     }
-    Row row{.first = std::move(first), .rest = rest, .with_shape = !in_branch};
+    Row row{.first = std::move(first), .rest = rest, .with_shape = !in_branch, .words = {}};
     for (std::size_t i = 0; i < items.size();) {
       if (items[i].element == nullptr) {
         const std::size_t end = end_of_instances(items, i);
