@@ -135,9 +135,10 @@ Study::Study(const StudySpec& spec)
   if (!measured_scale(facts_, machine_.device, coefficients_, precision_)) {
     scale = pooled_scale(machine_, coefficients_, precision_);
   }
-  kernels_.emplace(facts_, machine_.device, coefficients_, precision_, optimizer_, scale);
-  job_.emplace(Job{facts_, machine_, coefficients_, *kernels_, spec_.assumptions, samples_of(dataset_, model_),
-                   bytes_per_sample(dataset_, model_), bytes_per_sample(dataset_, model_) * samples_of(dataset_, model_)});
+  kernels_ = std::make_unique<KernelPrices>(facts_, machine_.device, coefficients_, precision_, optimizer_, scale);
+  job_ = std::make_unique<Job>(Job{facts_, machine_, coefficients_, *kernels_, spec_.assumptions,
+                                   samples_of(dataset_, model_), bytes_per_sample(dataset_, model_),
+                                   bytes_per_sample(dataset_, model_) * samples_of(dataset_, model_)});
 }
 
 }  // namespace ddl

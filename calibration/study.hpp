@@ -53,8 +53,9 @@ class Study {
   Coefficients coefficients_;
   Precision precision_ = Precision::fp32;
   Optimizer optimizer_ = Optimizer::momentum;
-  std::optional<KernelPrices> kernels_;
-  std::optional<Job> job_;
+  // Made once the rest is known.
+  std::unique_ptr<const KernelPrices> kernels_;
+  std::unique_ptr<const Job> job_;
 };
 
 /// The coefficients that a study of this machine uses. Throws Error on an unknown name, an unreadable file, and coefficients

@@ -100,6 +100,10 @@ class JsonSource::Reader {
   };
 
   void note(Json::parse_event_t event, const Json& parsed) {
+    const bool opens = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
+    if (opens && open_.size() == max_depth) {
+      throw source_.error(bytes_read_ - 1, fmt::format("nested deeper than {} levels", max_depth));
+    }
     switch (event) {
       case Json::parse_event_t::object_start:
         open_.push_back({.is_object = true, .keys = {}, .key = {}});

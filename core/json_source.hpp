@@ -16,8 +16,11 @@ namespace ddl {
 /// `origin:line:col: message`, the line, and a caret.
 class JsonSource {
  public:
-  /// Refuses, placed: what is no text, no JSON, a number that no double holds, a key that one object has twice. `hint` goes
-  /// with what is no JSON.
+  /// Deepest nesting of objects and lists.
+  static constexpr std::size_t max_depth = 64;
+
+  /// Refuses, placed: what is no text, no JSON, a number that no double holds, a key that one object has twice, nesting
+  /// deeper than `max_depth`. `hint` goes with what is no JSON.
   JsonSource(std::string text, std::string origin, const std::string& hint);
 
   [[nodiscard]] const nlohmann::ordered_json& root() const { return root_; }

@@ -302,7 +302,7 @@ ModelFile ModelFile::read(const YamlNode& root) {
     const auto node = root.find(key);
     return node ? node->text() : std::string();
   };
-  static_cast<void>(file.model ? file.model->text() : file.family->text());
+  static_cast<void>((file.model ? *file.model : root.at("family")).name());
   file.description = text_of("description");
   file.source = text_of("source");
   if (const auto aliases = root.find("aliases")) {

@@ -226,12 +226,12 @@ class Expander {
   }
 
   static void probe(const ModelItem& item, const Attributes& attributes, Layer& layer) {
-    layer.output_shape = layer.input_shapes.front();
     try {
       layer.operation = item.operation->read(attributes);
       layer.output_shape = layer.operation->infer(layer.input_shapes);
     } catch (const Error&) {
-      // Not what is being asked.
+      // That it cannot be is not what is being asked.
+      layer.output_shape = layer.input_shapes.front();
     }
   }
 
@@ -429,18 +429,22 @@ Parameters parameters_of(const ModelFile& file, const ModelFile& definition) {
                           const Parameters& parameters) {
   Model probe = header;
   Expander expander(definition, parameters, probe, true);
-  try {
-    expander.run();
-  } catch (const Error&) {
-    // Whatever else is wrong with the file: the names up to there will do.
-  }
+  const auto names_read = [&expander] {
+    try {
+      expander.run();
+    } catch (const Error&) {
+      // Whatever else is wrong with the file: the names up to there will do.
+      return expander.names();
+    }
+    return expander.names();
+  };
+  const std::vector<std::string> names = names_read();
   for (const std::string& candidate : unknown.candidates) {
     if (!expander.knows(candidate)) continue;
     unknown.place.fail(fmt::format("the layer '{}' comes later: this would be a cycle", candidate),
                        "a layer can only read layers before it");
   }
-  unknown.place.fail(fmt::format("unknown layer {}", quote(unknown.place.text())),
-                     suggest(unknown.place.text(), expander.names()));
+  unknown.place.fail(fmt::format("unknown layer {}", quote(unknown.place.text())), suggest(unknown.place.text(), names));
 }
 
 void expand(const ModelFile& file, const ModelFile& definition, Model& model) {

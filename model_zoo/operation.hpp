@@ -88,6 +88,11 @@ class Operation {
   /// Work of one pass on the given (whole or sliced) shapes; passes an operation does not have are all zero. `update` is
   /// priced from the parameters, not here.
   [[nodiscard]] virtual Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const = 0;
+  /// Longest chain of dependent steps of one pass over `samples` samples, at least 1 [BH18, Table 4; what is not there by
+  /// its rule: a reduction of n items takes ⌈log2 n⌉]. As it stands here: the sum of the matrix product that work() names,
+  /// one step where there is none. An operation that reduces anything else, or is sequential, says so itself.
+  [[nodiscard]] virtual double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output,
+                                     double samples) const;
   [[nodiscard]] virtual Divisible divisible() const = 0;
   [[nodiscard]] virtual Kept kept(std::span<const TensorShape> inputs, const TensorShape& output) const = 0;
   /// Extent of the kernel's window along each spatial dimension (dilation included), stride, and padding before: what a tile

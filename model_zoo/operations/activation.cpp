@@ -49,6 +49,10 @@ class Activation final : public Operation {
     if (pass == Pass::backward_data) return {.flops = (kind_.flops + 1) * count, .activation_items = 3 * count};
     return {};
   }
+  double depth(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/,
+               double /*samples*/) const override {
+    return 1;
+  }
   Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {.input = !kind_.from_output, .output = kind_.from_output};

@@ -97,6 +97,13 @@ class Attention final : public Operation {
     }
     return work;
   }
+  double depth(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
+               double /*samples*/) const override {
+    // One after the other: the scores sum over a head, their softmax and the values over the tokens. Backward takes the same
+    // three in the other order.
+    const double tokens = real(output.extent[0]);
+    return reduction_depth({real(head_size_), tokens, tokens});
+  }
 
   Divisible divisible() const override { return {.channelwise = true, .channel_units = s_.kv_heads}; }
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& output) const override {

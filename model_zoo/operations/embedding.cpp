@@ -43,6 +43,11 @@ class Embedding final : public Operation {
             .activation_items = 3 * items(output),
             .weight_items = real(vocabulary_) * real(output.channels)};
   }
+  double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
+               double samples) const override {
+    // All tokens of a batch may be the same word, whose row sums their gradients.
+    return pass == Pass::backward_weight ? reduction_depth({real(output.positions()), samples}) : 1;
+  }
   Divisible divisible() const override { return {.matrix = true}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {.input = true};

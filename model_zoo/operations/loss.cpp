@@ -28,6 +28,10 @@ class Loss final : public Operation {
     if (pass == Pass::backward_data) return {.flops = 2 * count, .activation_items = (entropy ? 2 : 3) * count};
     return {};
   }
+  double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/,
+               double samples) const override {
+    return pass == Pass::forward ? reduction_depth({items(inputs), samples}) : 1;
+  }
   /// Of an image or volume, a sum over positions: tiles add up one number, which takes no time to speak of.
   Divisible divisible() const override { return {.spatial = positions_}; }
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {

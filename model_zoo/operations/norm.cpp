@@ -55,6 +55,15 @@ class Norm final : public Operation {
     }
     return {};
   }
+  double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
+               double samples) const override {
+    // The statistics; scale and shift sum over samples and positions.
+    const double channels = real(output.channels);
+    const double positions = real(output.positions());
+    if (pass == Pass::backward_weight || kind_ == NormKind::batch) return reduction_depth({positions, samples});
+    if (kind_ == NormKind::group) return reduction_depth({channels / real(groups_), positions});
+    return reduction_depth({channels});
+  }
 
   Divisible divisible() const override {
     // A batch's statistics may be those of the tiles that a rank has, as they may be those of its samples; a sample's may

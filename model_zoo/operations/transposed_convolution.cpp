@@ -91,6 +91,12 @@ class TransposedConvolution final : public Operation {
     }
     return work;
   }
+  double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
+    if (pass == Pass::backward_weight) return reduction_depth({real(inputs.front().positions()), samples});
+    const double channels =
+        pass == Pass::forward ? real(inputs.front().channels) / real(groups_) : real(spread_filters(output));
+    return reduction_depth({real(window_.kernel[0]), real(window_.kernel[1]), real(window_.kernel[2]), channels});
+  }
 
   Divisible divisible() const override {
     // Borders of tiles stay in place only where every position becomes as many positions as the stride has.

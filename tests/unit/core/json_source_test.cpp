@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include <fmt/format.h>
+
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
@@ -96,6 +98,12 @@ TEST_CASE("what is no text is refused as such") {
 }
 
 TEST_CASE("deep nesting is no danger") {
-  CHECK(refusal_of(std::string(200'000, '[')).starts_with("p.json:1:200001: not valid JSON"));
-  CHECK(refusal_of(std::string(200'000, '[') + std::string(200'000, ']')) == "no error");
+  const std::size_t limit = JsonSource::max_depth;
+  CHECK(refusal_of(std::string(limit, '[') + std::string(limit, ']')) == "no error");
+  const std::string refusal = fmt::format("p.json:1:{}: nested deeper than {} levels", limit + 1, limit);
+  CHECK(refusal_of(std::string(limit + 1, '[') + std::string(limit + 1, ']')).starts_with(refusal));
+  CHECK(refusal_of(std::string(200'000, '[')).starts_with(refusal));
+  std::string objects;
+  for (std::size_t i = 0; i <= limit; ++i) objects += "{\"a\":";
+  CHECK(refusal_of(objects).find("nested deeper than 64 levels") != std::string::npos);
 }
