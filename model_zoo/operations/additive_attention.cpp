@@ -86,6 +86,15 @@ class AdditiveAttention final : public Operation {
     return {};
   }
 
+  double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/,
+               double samples) const override {
+    // The projections, the product with v, the softmax and the mean over the keys, one after the other; weights sum over all
+    // queries.
+    const double keys = real(inputs[1].extent[0]);
+    if (pass == Pass::backward_weight) return reduction_depth({samples * real(inputs[0].extent[0])});
+    return reduction_depth({real(inputs[0].channels), real(features_), keys, keys});
+  }
+
   // Whole, to be on the safe side: of split features the scores would have to be summed before the softmax.
   Divisible divisible() const override { return {}; }
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {

@@ -97,12 +97,14 @@ class Attention final : public Operation {
     }
     return work;
   }
-  double depth(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
-               double /*samples*/) const override {
-    // One after the other: the scores sum over a head, their softmax and the values over the tokens. Backward takes the same
+  double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
+    // A trained bias sums the scores' gradients over samples and pairs.
+    const double keys = real(inputs.back().extent[0]);
+    if (pass == Pass::backward_weight)
+      return reduction_depth({s_.buckets > 0 ? samples * real(output.extent[0]) * keys : 1});
+    // One after the other: the scores sum over a head, their softmax and the values over the keys. Backward takes the same
     // three in the other order.
-    const double tokens = real(output.extent[0]);
-    return reduction_depth({real(head_size_), tokens, tokens});
+    return reduction_depth({real(s_.head_size), keys, keys});
   }
 
   Divisible divisible() const override { return {.channelwise = true, .channel_units = s_.kv_heads}; }

@@ -35,6 +35,12 @@ class Combine final : public Operation {
     if (pass == Pass::backward_data) return {.flops = 3 * copies, .activation_items = 3 * copies};
     return {};
   }
+  double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output,
+               double /*samples*/) const override {
+    // Forward sums a token's copies; the gradient of a weight sums over the channels.
+    const double copies = real(inputs.front().extent[0]) / real(output.extent[0]);
+    return reduction_depth({pass == Pass::forward ? copies : real(output.channels)});
+  }
   Divisible divisible() const override { return {}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {.input = true};

@@ -76,6 +76,15 @@ class Lstm final : public Operation {
     return {};
   }
 
+  double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
+    // A step waits for the one before: the state's matrix product, then the gates and the cell. The input's product is done
+    // before, or for its gradient after, all steps at once.
+    const double steps = real(output.positions());
+    if (pass == Pass::backward_data) return reduction_depth({gates * real(output.channels)});
+    const double through = steps * (reduction_depth({real(features_)}) + 1);
+    return through + reduction_depth({pass == Pass::forward ? real(inputs.front().channels) : steps * samples});
+  }
+
   // Whole, to be on the safe side: split units would have to exchange the state at every step.
   Divisible divisible() const override { return {}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {

@@ -37,6 +37,13 @@ class Router final : public Operation {
     work.activation_items += (pass == Pass::forward ? 3 : 2) * scores;
     return work;
   }
+  double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
+    // A matrix product, then the softmax and the choice over the experts.
+    if (pass == Pass::backward_weight) return reduction_depth({samples * real(output.positions())});
+    const double experts = real(output.channels);
+    if (pass == Pass::backward_data) return reduction_depth({experts, experts});
+    return reduction_depth({real(inputs.front().channels), experts, experts});
+  }
   Divisible divisible() const override { return {}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     // The softmax is computed and kept in fp32, as those of losses are; the choice is an index of 8 bytes.

@@ -69,6 +69,13 @@ class WindowAttention final : public Operation {
     return {};
   }
 
+  double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
+               double samples) const override {
+    // As attention's, over a window; the table's gradient sums over windows and samples.
+    if (pass == Pass::backward_weight) return reduction_depth({samples * real(output.positions()) / real(area())});
+    return reduction_depth({real(head_size_), real(area()), real(area())});
+  }
+
   // Not spatial, to be on the safe side: tiles would have to end where windows do, and shifted windows roll around the edges
   // of the whole image.
   Divisible divisible() const override { return {.channelwise = true, .channel_units = heads_}; }

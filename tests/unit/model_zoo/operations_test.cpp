@@ -225,11 +225,11 @@ TEST_CASE("an activation keeps its output where that tells the derivative, else 
   const Layer relu = layer_of(image, "  - activation: relu\n");
   CHECK(work_of(relu, Pass::forward).activation_items == 2 * 480);
   CHECK(work_of(relu, Pass::backward_data).activation_items == 3 * 480);
-  for (const std::string kind : {"relu", "relu6", "leaky_relu", "tanh", "sigmoid", "hardsigmoid", "elu"}) {
+  for (const std::string kind : {"relu", "leaky_relu", "tanh", "sigmoid", "elu"}) {
     CHECK(kept_of(layer_of(image, "  - activation: " + kind + "\n")).output);
     CHECK_FALSE(kept_of(layer_of(image, "  - activation: " + kind + "\n")).input);
   }
-  for (const std::string kind : {"gelu", "silu", "hardswish", "softplus"}) {
+  for (const std::string kind : {"gelu", "silu", "hardswish", "softplus", "relu6", "hardsigmoid"}) {
     CHECK(kept_of(layer_of(image, "  - activation: " + kind + "\n")).input);
     CHECK_FALSE(kept_of(layer_of(image, "  - activation: " + kind + "\n")).output);
   }
