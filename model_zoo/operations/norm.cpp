@@ -61,7 +61,7 @@ class Norm final : public Operation {
     const double channels = real(output.channels);
     const double positions = real(output.positions());
     if (pass == Pass::backward_weight || kind_ == NormKind::batch) return reduction_depth({positions, samples});
-    if (kind_ == NormKind::group) return reduction_depth({channels / real(groups_), positions});
+    if (over_positions()) return reduction_depth({real(group_channels_), positions});
     return reduction_depth({channels});
   }
 
