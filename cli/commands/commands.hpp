@@ -17,6 +17,7 @@ struct Request {
 
 // One file per command: it adds its options to the program and, when chosen, fills in the request.
 void add_recommend(CLI::App& program, Request& request);
+void add_explain(CLI::App& program, Request& request);
 void add_validate(CLI::App& program, Request& request);
 void add_models(CLI::App& program, Request& request);
 void add_machines(CLI::App& program, Request& request);
