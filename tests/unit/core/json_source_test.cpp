@@ -2,8 +2,6 @@
 
 #include <string>
 
-#include <fmt/format.h>
-
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
@@ -100,7 +98,7 @@ TEST_CASE("what is no text is refused as such") {
 TEST_CASE("deep nesting is no danger") {
   const std::size_t limit = JsonSource::max_depth;
   CHECK(refusal_of(std::string(limit, '[') + std::string(limit, ']')) == "no error");
-  const std::string refusal = fmt::format("p.json:1:{}: nested deeper than {} levels", limit + 1, limit);
+  const std::string refusal = "p.json:1:65: nested deeper than 64 levels";
   CHECK(refusal_of(std::string(limit + 1, '[') + std::string(limit + 1, ']')).starts_with(refusal));
   CHECK(refusal_of(std::string(200'000, '[')).starts_with(refusal));
   std::string objects;
