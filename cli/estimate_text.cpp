@@ -82,6 +82,17 @@ std::string defaults_text(const std::vector<Default>& defaults, const Style& sty
   return "\n" + style.bold("Defaults in force") + "\n" + table.text();
 }
 
+const Estimate* nearest_miss(const std::vector<Estimate>& rejected) {
+  const Estimate* nearest = nullptr;
+  for (const Estimate& each : rejected) {
+    const bool priced = each.time.iteration().value() > 0;
+    const bool nearer = nearest != nullptr && priced &&
+                        (nearest->time.iteration().value() <= 0 || each.memory.total() < nearest->memory.total());
+    if (nearest == nullptr || nearer) nearest = &each;
+  }
+  return nearest;
+}
+
 Table ranked_table(const std::vector<Estimate>& estimates, const Study& study) {
   using Align = Table::Align;
   Seconds longest{};

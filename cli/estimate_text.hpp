@@ -38,6 +38,10 @@ struct TimeUnit {
 /// Everything that rules a plan out, in words.
 [[nodiscard]] std::string reasons_text(const Estimate& estimate, const Model& model);
 
+/// Of plans that are not possible, the one that needs the least memory too much; the first where none was priced, and
+/// nothing where there are none.
+[[nodiscard]] const Estimate* nearest_miss(const std::vector<Estimate>& rejected);
+
 /// Ranked plans with their time split into its parts; one unit for all times.
 [[nodiscard]] Table ranked_table(const std::vector<Estimate>& estimates, const Study& study);
 /// The ranked plans, and those that are not possible without a rank, in base units: for programs.

@@ -86,7 +86,7 @@ std::optional<Plan> best_plan(const Estimator& estimator, const Plan& explained,
   }
   const SearchResult result = search(estimator, options);
   if (!result.best.empty()) return result.best.front().plan;
-  if (!result.rejected.empty()) return result.rejected.front().plan;
+  if (const Estimate* nearest = nearest_miss(result.rejected)) return nearest->plan;
   return std::nullopt;
 }
 

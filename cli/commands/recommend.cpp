@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <memory>
 
 #include <fmt/format.h>
@@ -235,14 +234,6 @@ std::shared_ptr<Answer> answer_of(const Options& options, const CLI::App& comman
   return answer;
 }
 
-/// A plan that was priced misses by memory alone, and by less the less it needs.
-bool misses_by_less(const Estimate& a, const Estimate& b) {
-  const auto needs = [](const Estimate& estimate) {
-    return estimate.time.iteration().value() > 0 ? estimate.memory.total() : Bytes(std::numeric_limits<double>::infinity());
-  };
-  return needs(a) < needs(b);
-}
-
 /// The answer for one of several studies, in short; what keeps it from being answered is part of it.
 StudyOutcome outcome_of(const Options& options, const CLI::App& command) {
   StudyOutcome outcome;
@@ -259,8 +250,7 @@ StudyOutcome outcome_of(const Options& options, const CLI::App& command) {
       outcome.best = answer->shown.front();
     } else {
       outcome.problem = "no plan is possible";
-      const std::vector<Estimate>& rejected = answer->result.rejected;
-      if (!rejected.empty()) outcome.nearest = *std::min_element(rejected.begin(), rejected.end(), misses_by_less);
+      if (const Estimate* nearest = nearest_miss(answer->result.rejected)) outcome.nearest = *nearest;
     }
   } catch (const Error& error) {
     outcome.problem = error.what();
