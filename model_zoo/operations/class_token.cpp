@@ -28,6 +28,10 @@ class ClassToken final : public Operation {
     if (pass == Pass::backward_weight) return {.flops = token, .activation_items = token, .weight_items = token};
     return {};
   }
+  double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/,
+               double samples) const override {
+    return pass == Pass::backward_weight ? reduction_depth({samples}) : 1;
+  }
   Divisible divisible() const override { return {.channelwise = true}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 };

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "cli/json_source.hpp"
+#include "core/json_source.hpp"
 #include "tests/fuzz/fuzzer.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 // A configuration is a page; ten thousand labels are some hundred pages.
 constexpr std::size_t max_bytes = std::size_t{4} << 20U;
-constexpr std::size_t most_keys_named = 12;
+constexpr std::size_t keys_named = 12;
 constexpr std::int64_t long_sample = 16384;
 
 constexpr std::string_view config_hint = "this should be the 'config.json' of a model of Hugging Face's transformers";
@@ -291,7 +291,7 @@ void HuggingFaceConfig::warn_of_rest() {
   std::size_t count = 0;
   for (const auto& [key, value] : source_.root().items()) {
     if (asked_.contains(key) || std::find(silent_keys.begin(), silent_keys.end(), key) != silent_keys.end()) continue;
-    if (++count <= most_keys_named) rest.push_back(quote(key));
+    if (++count <= keys_named) rest.push_back(quote(key));
   }
   if (count == 0) return;
   const std::string others = count > rest.size() ? fmt::format(" and {} more", count - rest.size()) : "";

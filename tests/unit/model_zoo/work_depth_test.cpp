@@ -25,13 +25,28 @@ const std::string vector = "{features: 12}";            // ⌈log2 12⌉ = 4
 const std::string sequence = "{channels: 24, tokens: 16}";
 const std::string words = "{tokens: 16}";
 
+/// Experts for the tokens that are read.
+constexpr const char* mixture =
+    "  - identity:\n    name: tokens\n"
+    "  - router: {experts: 8, active: 2}\n    name: router\n"
+    "  - dispatch: 2\n    from: [tokens, router]\n    name: copies\n"
+    "  - combine:\n    from: [copies, router]\n";
+
 /// For 4 samples, log2 4 = 2, by [BH18, Table 4]; what is not there as a reduction of n items in ⌈log2 n⌉ steps.
 const std::vector<Depths> golden{
     {"activation", image, "  - activation: gelu\n", 1, 1, 0},
     // Three tensors: ⌈log2 3⌉.
     {"add", image, "  - add:\n    from: [input, input, input]\n", 2, 2, 0},
+    // A projection of ⌈log2 24⌉, the product with v of log2 8, softmax and mean over 16 keys; weights over 4 · 16 queries.
+    {"additive_attention", sequence, "  - additive_attention: 8\n    from: [input, input]\n", 16, 16, 6},
     // Heads of 24 / (2 + 2·2) = 4: log2 4 for a score, log2 16 for its softmax, log2 16 for the values.
     {"attention", sequence, "  - attention: 2\n", 10, 10, 0},
+    // A bias for each distance and head: its gradient sums over the samples and 16 · 16 pairs.
+    {"attention", sequence, "  - attention: {heads: 2, buckets: 8}\n", 10, 10, 10},
+    {"channel_shuffle", image, "  - channel_shuffle: 3\n", 1, 1, 0},
+    {"class_token", sequence, "  - class_token\n", 1, 1, 2},
+    // Two copies of each token; their weight's gradient sums over 24 channels.
+    {"combine", sequence, mixture, 1, 5, 0},
     {"concat", image, "  - concat:\n    from: [input, input]\n", 1, 1, 0},
     // ⌈log2 3⌉ + log2 1 + ⌈log2 6⌉, in all three passes.
     {"convolution", image, "  - convolution: {filters: 5, kernel: 3x1}\n", 5, 5, 5},
@@ -39,6 +54,8 @@ const std::vector<Depths> golden{
     {"convolution", image, "  - convolution: {filters: 6, kernel: 3, groups: 3}\n", 5, 5, 5},
     // One channel, one position: a depth is at least 1.
     {"convolution", "{channels: 1, size: 8x8}", "  - convolution: {filters: 5, kernel: 1}\n", 1, 1, 1},
+    {"crop", image, "  - crop: 4x6\n", 1, 1, 0},
+    {"dispatch", sequence, std::string(mixture).substr(0, std::string(mixture).find("  - combine")), 1, 1, 0},
     {"dropout", image, "  - dropout: 0.1\n", 1, 1, 0},
     // A word that is every token of the batch: log2 16 + log2 4.
     {"embedding", words, "  - embedding: {vocabulary: 100, features: 8}\n", 1, 0, 6},
@@ -48,8 +65,14 @@ const std::vector<Depths> golden{
     // Each token is one of N: log2 16 + log2 4.
     {"fully_connected", sequence, "  - fully_connected: 5\n", 5, 3, 6},
     {"identity", image, "  - identity\n", 1, 1, 0},
+    {"input", image, "  - input: {tokens: 5}\n", 1, 1, 0},
+    {"interaction", vector, "  - interaction:\n    from: [input, input, input]\n", 4, 4, 0},
     // All outputs of all samples are one number: ⌈log2 12⌉ + log2 4.
     {"loss", vector, "  - loss: mse\n", 6, 1, 0},
+    // 16 steps, each the product with a state of 8 and the gates, log2 8 + 1; before them the input's product, ⌈log2 24⌉.
+    // Back through the steps in backward-weight, then the sum over 4 · 16 tokens; the input's gradient sums over 4 · 8
+    // gates.
+    {"lstm", sequence, "  - lstm: 8\n", 69, 5, 70},
     {"multiply", image, "  - multiply:\n    from: [input, input]\n", 1, 1, 0},
     // The gradient of a channel's one value sums over 80 positions: log2 2 + 7.
     {"multiply", image, "  - multiply: {branches: [[], [{pool: {kind: average, global: yes}}]]}\n", 1, 8, 0},
@@ -62,10 +85,21 @@ const std::vector<Depths> golden{
     {"pool", image, "  - pool: {kind: average, global: yes}\n", 7, 1, 0},
     {"position_embedding", words, "  - position_embedding: 32\n", 1, 0, 2},
     {"reshape", image, "  - reshape: {channels: 480}\n", 1, 1, 0},
+    {"resize", image, "  - resize: {kind: nearest, factor: 2}\n", 1, 1, 0},
+    {"rotary_embedding", sequence, "  - rotary_embedding: 2\n", 1, 1, 0},
+    // ⌈log2 24⌉ for the product, log2 8 each for softmax and choice; its gradient, and 4 · 16 tokens for the weights.
+    {"router", sequence, "  - router: {experts: 8, active: 2}\n", 11, 6, 6},
+    // 80 positions of 4 samples.
+    {"scale", image, "  - scale: trained\n", 1, 1, 9},
     {"select", sequence, "  - select: first\n", 1, 1, 0},
+    {"slice", image, "  - slice: {channels: 2}\n", 1, 1, 0},
     {"softmax", vector, "  - softmax\n", 4, 4, 0},
+    {"space_to_depth", image, "  - space_to_depth: 2\n", 1, 1, 0},
     // 2 + 2 + ⌈log2 6⌉; 2 + 2 + ⌈log2 5⌉; the input's positions and the samples, 7 + 2.
     {"transposed_convolution", image, "  - transposed_convolution: {filters: 5, kernel: 3, stride: 2}\n", 7, 7, 9},
+    // Heads of 1 in windows of 4 positions: 1 by no steps, log2 4 for the softmax, log2 4 for the values. The table's
+    // gradient sums over 20 windows of 4 samples.
+    {"window_attention", image, "  - window_attention: {heads: 2, window: 2}\n", 4, 4, 7},
 };
 
 }  // namespace
