@@ -19,6 +19,7 @@ struct Request {
 void add_recommend(CLI::App& program, Request& request);
 void add_validate(CLI::App& program, Request& request);
 void add_models(CLI::App& program, Request& request);
+void add_models_import(CLI::App& models, Request& request);  // a command of `models`
 void add_machines(CLI::App& program, Request& request);
 void add_datasets(CLI::App& program, Request& request);
 

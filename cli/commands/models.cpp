@@ -129,6 +129,7 @@ void add_models(CLI::App& program, Request& request) {
   shows.add_option("model", *name, "bundled model or model file")->required();
   add_report_options(shows, request.report);
   shows.callback([name, &request] { request.run = [name] { return show(*name); }; });
+  add_models_import(command, request);
 }
 
 }  // namespace ddl

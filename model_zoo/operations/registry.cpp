@@ -3,8 +3,8 @@
 namespace ddl {
 
 // Each in the file of its name.
-OperationReader read_activation, read_add, read_attention, read_concat, read_convolution, read_dropout, read_embedding,
-    read_flatten, read_fully_connected, read_identity, read_loss, read_multiply, read_norm, read_pool,
+OperationReader read_activation, read_add, read_attention, read_concat, read_convolution, read_dropout, read_elementwise,
+    read_embedding, read_flatten, read_fully_connected, read_identity, read_loss, read_multiply, read_norm, read_pool,
     read_position_embedding, read_reshape, read_select, read_softmax, read_transposed_convolution;
 
 std::span<const OperationKind> operation_kinds() {
@@ -15,6 +15,7 @@ std::span<const OperationKind> operation_kinds() {
       {"concat", "", {}, read_concat},
       {"convolution", "", {"filters", "kernel", "stride", "padding", "dilation", "groups", "bias"}, read_convolution},
       {"dropout", "rate", {"rate"}, read_dropout},
+      {"elementwise", "", {}, read_elementwise},
       {"embedding", "", {"vocabulary", "features"}, read_embedding},
       {"flatten", "", {}, read_flatten},
       {"fully_connected", "features", {"features", "bias", "tied"}, read_fully_connected},
