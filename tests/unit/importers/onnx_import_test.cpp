@@ -8,6 +8,7 @@
 #include "core/csv.hpp"
 #include "core/source_text.hpp"
 #include "model_zoo/importers/onnx/import_onnx.hpp"
+#include "model_zoo/importers/onnx/translation.hpp"
 #include "model_zoo/model.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
@@ -83,6 +84,30 @@ TEST_CASE("an import of a bundled network is that network") {
       };
       CHECK(shapes(imported) == shapes(ours));
     }
+  }
+}
+
+TEST_CASE("every layer of an import has the shape that the ONNX library infers") {
+  const CsvTable table = CsvTable::load(DATA_FOLDER "networks.csv");
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const std::string& name = table.cell(row, table.column("name"));
+    CAPTURE(name);
+    const std::string path = DATA_FOLDER + name + ".onnx";
+    const std::string bytes = read_file(path);
+    const ImportOptions options;
+    const onnx_import::Graph graph(bytes, path);
+    const onnx_import::Network network = onnx_import::Translation(graph, options).run();
+    const Model model = read_back(import_file(name));
+    std::size_t index = 0;
+    for (const onnx_import::NetworkLayer& layer : network.layers) {
+      if (layer.removed) continue;
+      REQUIRE(index < model.layers.size());
+      CAPTURE(layer.name);
+      CHECK(model.layers[index].name == layer.name);
+      if (layer.operation != "loss") CHECK(model.layers[index].output_shape == layer.shape);
+      ++index;
+    }
+    CHECK(index == model.layers.size());
   }
 }
 
