@@ -71,7 +71,8 @@ void price_memory(const Job& job, const ShardContext& context, const LayerShard&
 
 /// What makes two layers of the same shape class cost differently under one split.
 struct Variant {
-  bool spatial, boundary, input_gradient, sends_gradient, first, keeps_batch, last, output_kept, after_head;
+  bool spatial, boundary, pooled, reads_pooled, auxiliary, reads_auxiliary, input_gradient, sends_gradient, first,
+      keeps_batch, last, output_kept, after_head;
   TensorRole role;
   std::int64_t units;
   double live_items;                  ///< behind the layer
@@ -107,8 +108,15 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
     const Layer& layer = layers[i];
     const int producer = layer.inputs.empty() ? -1 : layer.inputs.front();
     const auto index = static_cast<int>(i);
+    const auto is_pooled = [&facts](int input) {
+      return input >= 0 && facts.pooled_branch[static_cast<std::size_t>(input)];
+    };
     const Variant variant{index < spatial_end,
                           index == spatial_end,
+                          facts.pooled_branch[i],
+                          std::any_of(layer.inputs.begin(), layer.inputs.end(), is_pooled),
+                          layer.auxiliary,
+                          producer >= 0 && layers[static_cast<std::size_t>(producer)].auxiliary,
                           facts.needs_input_gradient[i],
                           facts.sends_input_gradient[i],
                           producer < 0,

@@ -61,6 +61,7 @@ class Pairing {
   bool collect(int layer) {
     if (layer < 0) return false;
     const auto index = static_cast<std::size_t>(layer);
+    if (facts_.pooled_branch[index]) return false;
     const Divisible divisible = model_.layers[index].operation->divisible();
     if (divisible.matrix) {
       if (facts_.tensor_role[index] != TensorRole::lone) return false;
@@ -109,6 +110,26 @@ void assign_tensor_roles(const Model& model, ModelFacts& facts, const std::vecto
   }
 }
 
+std::vector<bool> pooled_branches(const Model& model, const std::vector<std::vector<int>>& consumers) {
+  const std::size_t count = model.layers.size();
+  std::vector<bool> pooled(count, false);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Layer& layer = model.layers[i];
+    if (layer.output_shape.rank == 0 || layer.output_shape.sequence || layer.output_shape.positions() > 1) continue;
+    const bool starts = layer.input_shapes.front().positions() > 1 && layer.operation->divisible().position_sums > 0;
+    const auto is_pooled = [&pooled](int input) { return input >= 0 && pooled[static_cast<std::size_t>(input)]; };
+    pooled[i] = starts || std::all_of(layer.inputs.begin(), layer.inputs.end(), is_pooled);
+  }
+  for (std::size_t i = count; i-- > 0;) {
+    if (!pooled[i]) continue;
+    pooled[i] = std::any_of(consumers[i].begin(), consumers[i].end(), [&](int reader) {
+      const auto index = static_cast<std::size_t>(reader);
+      return pooled[index] || model.layers[index].output_shape.positions() > 1;
+    });
+  }
+  return pooled;
+}
+
 }  // namespace
 
 ModelFacts facts_of(const Model& model) {
@@ -117,11 +138,13 @@ ModelFacts facts_of(const Model& model) {
   const std::size_t count = model.layers.size();
   const std::vector<std::vector<int>> consumers = consumers_of(model);
 
+  facts.pooled_branch = pooled_branches(model, consumers);
   facts.output_kept.assign(count, false);
   facts.needs_input_gradient.assign(count, false);
   for (std::size_t i = 0; i < count; ++i) {
     const Layer& layer = model.layers[i];
     facts.divisible.push_back(layer.operation->divisible());
+    if (facts.pooled_branch[i]) facts.divisible.back().matrix = false;
     facts.window.push_back(layer.operation->window());
     facts.kept.push_back(layer.operation->kept(layer.input_shapes, layer.output_shape));
     const Kept& kept = facts.kept.back();

@@ -30,6 +30,9 @@ struct ModelFacts {
   /// Backward writes a gradient of the layer's input: it has one, and does not just pass its output's on, as add and reshape
   /// do.
   std::vector<bool> makes_input_gradient;
+  /// On a branch that starts with the mean of all positions and joins larger tensors again, as squeeze and excitation does:
+  /// its tensors have one position, which every rank needs, and so little work that every rank does all of it.
+  std::vector<bool> pooled_branch;
   std::vector<TensorRole> tensor_role;
   /// Whole units a tensor split of this layer can be cut into (channels, heads); 0 for TensorRole::whole.
   std::vector<std::int64_t> tensor_units;

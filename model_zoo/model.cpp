@@ -103,7 +103,9 @@ std::int64_t Model::buffers() const {
 
 double Model::macs() const {
   double sum = 0;
-  for (const Layer& layer : layers) sum += layer.operation->macs(layer.input_shapes, layer.output_shape);
+  for (const Layer& layer : layers) {
+    if (!layer.auxiliary) sum += layer.operation->macs(layer.input_shapes, layer.output_shape);
+  }
   return sum;
 }
 

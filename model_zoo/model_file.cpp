@@ -18,7 +18,7 @@ constexpr std::size_t max_parameters = 200;
 constexpr std::size_t max_blocks = 1000;
 constexpr std::size_t max_value_length = 1000;
 
-constexpr std::array<std::string_view, 3> common_keys{"name", "from", "when"};
+constexpr std::array<std::string_view, 4> common_keys{"name", "from", "when", "auxiliary"};
 constexpr std::array<std::string_view, 3> container_keys{"block", "repeat", "residual"};
 
 bool contains(std::span<const std::string_view> words, std::string_view word) {
@@ -139,6 +139,7 @@ class ItemReader {
       check_expression_at(*condition, parameters_);
       item.condition = condition;
     }
+    if (const auto auxiliary = node.find("auxiliary")) item.auxiliary = auxiliary->boolean();
     item.letters = letters_of(item);
   }
 

@@ -42,6 +42,7 @@ struct Context {
   Scope* scope;
   int block = -1;
   int depth = 0;
+  bool auxiliary = false;
 };
 
 /// `from` or `tied` names a layer that is not among those before it.
@@ -78,13 +79,17 @@ class Expander {
     return input;
   }
 
-  int expand(const ModelItem& item, int previous, const Context& context) {
+  int expand(const ModelItem& item, int previous, Context context) {
     take_steps(item.place, 1 + item.from.size() + item.lists.size(), item.letters + context.scope->prefix.size());
+    // What is left out may read layers that are left out too.
+    const bool asks_channels = item.condition && item.condition->text().find(channels_parameter) != std::string::npos;
+    if (item.condition && !asks_channels && !is_met(*item.condition, std::nullopt, context)) return previous;
     inputs_.clear();
     for (const YamlNode& from : item.from) inputs_.push_back(resolve(from, from.text(), *context.scope));
     if (inputs_.empty()) inputs_.push_back(previous);
     const int input = inputs_.front();
-    if (item.condition && !is_met(*item.condition, input, context)) return previous;
+    if (asks_channels && !is_met(*item.condition, shape(input).channels, context)) return previous;
+    context.auxiliary = context.auxiliary || item.auxiliary;
     if (item.kind == ModelItem::Kind::operation) {
       return add_layer(item, item.attributes, layer_name(item, context), context);
     }
@@ -198,6 +203,7 @@ class Expander {
     layer.inputs = inputs_;
     for (const int input : layer.inputs) layer.input_shapes.push_back(shape(input));
     layer.block = context.block;
+    layer.auxiliary = context.auxiliary;
     const Attributes attributes(item.place, attribute_node, item.operation->main_attribute, *context.parameters,
                                 layer.input_shapes, context.scope->prefix);
     if (probing_) {
@@ -282,9 +288,9 @@ class Expander {
     layer.operation = representatives_[static_cast<std::size_t>(entry->second)];
   }
 
-  [[nodiscard]] bool is_met(const YamlNode& condition, int input, const Context& context) const {
+  [[nodiscard]] static bool is_met(const YamlNode& condition, std::optional<std::int64_t> channels, const Context& context) {
     try {
-      return evaluate_condition(condition.text(), *context.parameters, shape(input).channels);
+      return evaluate_condition(condition.text(), *context.parameters, channels);
     } catch (const Error& error) {
       condition.fail(error.what(), error.hint());
     }

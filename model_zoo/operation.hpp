@@ -27,9 +27,12 @@ struct Work {
 /// Which of an operation's dimensions a strategy may divide. A "matrix" operation has weights that mix channels; a
 /// channelwise one treats channels apart (pooling, activation, batch norm), so sharded channels pass through it.
 struct Divisible {
-  bool matrix = false;             ///< has filters (output channels) and input channels that can be split
-  bool channelwise = false;        ///< works on a slice of the channels alone
-  bool spatial = false;            ///< works on a tile of positions, given its halo
+  bool matrix = false;       ///< has filters (output channels) and input channels that can be split
+  bool channelwise = false;  ///< works on a slice of the channels alone
+  bool spatial = false;      ///< works on a tile of positions, given its halo
+  /// Sums over all positions of a channel, to which the tiles of a sample have to add their parts: one for a mean, two for a
+  /// mean and a variance.
+  double position_sums = 0;
   std::int64_t channel_units = 0;  ///< whole units a channel split must keep together: heads, groups; 0 = channels
 };
 
@@ -77,9 +80,10 @@ class Operation {
   [[nodiscard]] virtual Divisible divisible() const = 0;
   [[nodiscard]] virtual Kept kept(std::span<const TensorShape> inputs, const TensorShape& output) const = 0;
   /// Extent of the kernel's window along each spatial dimension (dilation included), stride, and padding before: what a tile
-  /// needs of its neighbours. 1, 1 and 0 for operations that look at one position.
+  /// needs of its neighbours. 1, 1 and 0 for operations that look at one position. Where the output has more positions than
+  /// the input, `spread` for each, the window is that of the output which one position of the input adds to.
   struct Window {
-    std::array<std::int64_t, 3> size{1, 1, 1}, stride{1, 1, 1}, padding{0, 0, 0};
+    std::array<std::int64_t, 3> size{1, 1, 1}, stride{1, 1, 1}, padding{0, 0, 0}, spread{1, 1, 1};
   };
   [[nodiscard]] virtual Window window() const { return {}; }
   /// Multiply-adds of one sample's forward pass in convolutions and matrix products, as published MAC counts count them.

@@ -78,7 +78,9 @@ class AdaptivePool final : public Pool {
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     return traffic(pass, inputs.front(), output, std::max(items(inputs.front()), items(output)));
   }
-  Divisible divisible() const override { return {.channelwise = true}; }
+  Divisible divisible() const override {
+    return {.channelwise = true, .position_sums = size_.size == std::array<std::int64_t, 3>{1, 1, 1} ? 1.0 : 0.0};
+  }
 
  private:
   Extents size_;
