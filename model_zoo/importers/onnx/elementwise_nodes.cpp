@@ -35,19 +35,15 @@ void set_function(Translation& translation, const onnx::NodeProto& node, const V
   translation.set_output(node, std::move(value));
 }
 
-/// The one number in a value; not a number where it has one that is not known.
+/// The one number in a value; no function where it has one that is not known. A tensor of equal numbers is none: it may be
+/// trained, and not have been yet.
 std::optional<Function> number_in(const Value& value, const std::vector<std::int64_t>& beside) {
-  if (value.is_network() || !value.shape) return std::nullopt;
-  const auto shape = broadcast(*value.shape, beside);
-  if (!shape || *shape != beside) return std::nullopt;
-  if (value.numbers) {
-    const auto number = uniform(*value.numbers);
-    return number ? std::optional(constant_function(*number)) : std::nullopt;
-  }
+  if (value.is_network() || !value.shape || value.shape->size() > beside.size()) return std::nullopt;
   for (const std::int64_t size : *value.shape) {
     if (size != 1) return std::nullopt;
   }
-  return Function();
+  if (!value.numbers) return Function();
+  return constant_function(value.numbers->real(0));
 }
 
 /// Two whole tensors in one layout.
@@ -128,7 +124,13 @@ bool add_stored(Translation& translation, const onnx::NodeProto& node, int index
   if (!all_channels) return false;
   if (!positions) {
     NetworkLayer* const maker = translation.sole_maker(node, index);
-    if (maker == nullptr || !maker->has("bias", "no")) return false;
+    if (maker == nullptr) return false;
+    if (maker->operation == "scale" && !maker->has("bias", "yes")) {
+      maker->set("bias", "yes");
+      translation.set_view(node, view);
+      return true;
+    }
+    if (!maker->has("bias", "no")) return false;
     if (maker->operation != "fully_connected" && maker->operation != "convolution" &&
         maker->operation != "transposed_convolution")
       return false;
@@ -151,6 +153,28 @@ bool add_stored(Translation& translation, const onnx::NodeProto& node, int index
   View result = view;
   result.tensor = translation.add_layer(node, std::move(layer), "positions");
   translation.set_view(node, std::move(result));
+  return true;
+}
+
+/// Multiplies each channel by a stored number.
+bool scale_stored(Translation& translation, const onnx::NodeProto& node, const Value& value, const Value& stored) {
+  if (!stored.shape) return false;
+  View view = translation.gathered(node, translation.plain(node, value));
+  const TensorShape shape = translation.network().shape(view.tensor);
+  const std::size_t rank = view.dimensions.size();
+  if (stored.shape->size() > rank) return false;
+  bool has_all = false;
+  for (std::size_t i = 0; i < stored.shape->size(); ++i) {
+    const std::int64_t size = (*stored.shape)[stored.shape->size() - 1 - i];
+    if (size == 1) continue;
+    if (size != shape.channels || !is_whole(view, rank - 1 - i, channels, shape)) return false;
+    has_all = true;
+  }
+  if (!has_all) return false;
+  NetworkLayer layer{.operation = "scale", .attributes = {{"factor", "trained"}}, .inputs = {view.tensor}, .shape = shape};
+  layer.weight = stored.source;
+  view.tensor = translation.add_layer(node, std::move(layer), "scale");
+  translation.set_view(node, std::move(view));
   return true;
 }
 
@@ -222,6 +246,7 @@ void translate_joined(Translation& translation, const onnx::NodeProto& node) {
     set_function(translation, node, base, function, base.operators);
     return;
   }
+  if (kind == "Mul" && other.kind == Value::Kind::stored && scale_stored(translation, node, tensor, other)) return;
   if (kind == "Add" && other.kind == Value::Kind::stored && add_stored(translation, node, in_order ? 0 : 1, other)) return;
   translation.not_understood(
       node, "of tensors that are no part of the network, only biases and vectors for each position are understood");

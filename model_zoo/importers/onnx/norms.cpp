@@ -29,9 +29,15 @@ std::int64_t item_count(const Value& value) {
   return count;
 }
 
-bool is_part(const Value& value, Part part) { return value.is_network() && value.moment && value.moment->part == part; }
-
 std::optional<double> constant_in(const Value& value) { return value.numbers ? uniform(*value.numbers) : std::nullopt; }
+
+/// A scale of ones that the exporter adds where the network has none: no stored tensor with a name of its own.
+bool is_made_up(const Translation& translation, const Value& scale) {
+  const bool has_name = translation.graph().stored().contains(scale.source) && !scale.source.starts_with("onnx::");
+  return !has_name && constant_in(scale) == 1.0;
+}
+
+bool is_part(const Value& value, Part part) { return value.is_network() && value.moment && value.moment->part == part; }
 
 bool is_small_number(const Value& value) { return item_count(value) == 1; }
 
@@ -154,10 +160,14 @@ bool continues_norm(Translation& translation, const onnx::NodeProto& node) {
 
 std::optional<View> finished_norm(Translation& translation, const onnx::NodeProto& node, const Value& value, bool bias) {
   const Moment& moment = *value.moment;
-  if (moment.part != Part::scaled) return std::nullopt;
+  const bool scaled = moment.part == Part::scaled;
+  if (!scaled && moment.part != Part::normalized) return std::nullopt;
   const bool rms = !moment.centres;
-  NetworkLayer layer{.attributes = {{"kind", rms ? "rms" : moment.groups > 0 ? "group" : "layer"}}};
-  if (moment.groups > 0) layer.set("groups", fmt::to_string(moment.groups));
+  const bool instance = moment.groups == translation.network().shape(value.view.tensor).channels;
+  const std::string kind = rms ? "rms" : instance ? "instance" : moment.groups > 0 ? "group" : "layer";
+  NetworkLayer layer{.attributes = {{"kind", kind}}};
+  if (kind == "group") layer.set("groups", fmt::to_string(moment.groups));
+  if (!scaled) layer.set("scale", "no");
   if (bias == rms) layer.set("bias", bias ? "yes" : "no");
   layer.weight = value.source;
   return add_norm(translation, node, value.view, std::move(layer));
@@ -202,8 +212,8 @@ void translate_instance_norm(Translation& translation, const onnx::NodeProto& no
   if (!over_channels || item_count(scale) != groups) {
     translation.graph().fail(node, "its second dimension is not that of the channels it has a scale for");
   }
-  if (groups == shape.channels && !(constant_in(scale) == 1.0)) {
-    NetworkLayer layer{.attributes = {{"kind", "group"}, {"groups", fmt::to_string(groups)}}, .weight = scale.source};
+  if (groups == shape.channels && !is_made_up(translation, scale)) {
+    NetworkLayer layer{.attributes = {{"kind", "instance"}}, .weight = scale.source};
     translation.set_view(node, add_norm(translation, node, view, std::move(layer)));
     return;
   }

@@ -11,7 +11,7 @@ namespace ddl::onnx_import {
 
 // windows.cpp
 Translator translate_convolution, translate_transposed_convolution, translate_pool, translate_global_pool, translate_mean,
-    translate_pad;
+    translate_pad, translate_resize;
 // products.cpp
 Translator translate_product, translate_gemm;
 // norms.cpp
@@ -32,6 +32,7 @@ Translator* find_translator(std::string_view operation) {
       {"GlobalAveragePool", translate_global_pool},
       {"ReduceMean", translate_mean},
       {"Pad", translate_pad},
+      {"Resize", translate_resize},
       {"MatMul", translate_product},
       {"Gemm", translate_gemm},
       {"BatchNormalization", translate_batch_norm},

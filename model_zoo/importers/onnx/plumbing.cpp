@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "model_zoo/importers/onnx/elementwise.hpp"
 #include "model_zoo/importers/onnx/slices.hpp"
 #include "model_zoo/importers/onnx/translation.hpp"
 
@@ -17,11 +18,35 @@ namespace {
 /// The first input, as something whose view may change: what is done to each item stays as it is.
 Value movable_input(Translation& translation, const onnx::NodeProto& node, bool scores_too = false) {
   const Value value = translation.input(node, 0);
-  const bool stays =
-      value.is_network() && value.pads.empty() && (!value.scores || scores_too) &&
-      (!value.moment || value.moment->part == Moment::Part::normalized || value.moment->part == Moment::Part::scaled);
-  if (stays) return value;
+  const bool norm_done =
+      !value.moment || value.moment->part == Moment::Part::normalized || value.moment->part == Moment::Part::scaled;
+  if (value.is_network() && value.pads.empty() && (!value.scores || scores_too) && norm_done) return value;
   return {.kind = Value::Kind::network, .view = translation.plain(node, value)};
+}
+
+/// The first input, as something to take a part of: what is done to all of its items is done before.
+Value whole_input(Translation& translation, const onnx::NodeProto& node) {
+  const Value value = movable_input(translation, node);
+  if (!value.moment && is_linear(value.function)) return value;
+  return {.kind = Value::Kind::network, .view = translation.plain(node, value)};
+}
+
+/// Channels of an image that were dealt out to groups anew are a layer: it moves them.
+View shuffled(Translation& translation, const onnx::NodeProto& node, const View& view) {
+  const TensorShape shape = translation.network().shape(view.tensor);
+  if (view.dimensions.size() < 2 || shape.rank == 0 || shape.sequence || !sees_all(view, shape)) return view;
+  const Dimension& mixed = view.dimensions[1];
+  const bool deals = mixed.size() == 2 && mixed[0].axis == channels && mixed[1].axis == channels && mixed[0].stride == 1 &&
+                     mixed[1].stride == mixed[0].size && mixed[0].size * mixed[1].size == shape.channels;
+  if (!deals) return view;
+  NetworkLayer layer{.operation = "channel_shuffle",
+                     .attributes = {{"groups", fmt::to_string(mixed[1].size)}},
+                     .inputs = {view.tensor},
+                     .shape = shape};
+  View result = view;
+  result.dimensions[1] = whole(channels, shape.channels);
+  result.tensor = translation.add_layer(node, std::move(layer), "shuffle");
+  return result;
 }
 
 void set_sizes(Translation& translation, const onnx::NodeProto& node, Value value, const std::vector<std::int64_t>& sizes) {
@@ -32,6 +57,7 @@ void set_sizes(Translation& translation, const onnx::NodeProto& node, Value valu
                           fmt::join(sizes_of(value.view), " x "), fmt::join(sizes, " x ")));
   }
   value.view = std::move(*view);
+  if (value.is_plain()) value.view = shuffled(translation, node, value.view);
   translation.set_output(node, std::move(value));
 }
 
@@ -101,7 +127,7 @@ void translate_transpose(Translation& translation, const onnx::NodeProto& node) 
 }
 
 void translate_slice(Translation& translation, const onnx::NodeProto& node) {
-  Value value = movable_input(translation, node);
+  Value value = whole_input(translation, node);
   const auto ranges = ranges_of(translation, node, sizes_of(value.view));
   if (!ranges) {
     translation.graph().fail(node, "its bounds are not known, or its steps are not forward");
@@ -121,7 +147,7 @@ void translate_slice(Translation& translation, const onnx::NodeProto& node) {
 }
 
 void translate_split(Translation& translation, const onnx::NodeProto& node) {
-  const Value value = movable_input(translation, node);
+  const Value value = whole_input(translation, node);
   const std::size_t axis = dimension_of(translation, node, integer_attribute(node, "axis", 0), value.view.dimensions.size());
   const std::int64_t size = size_of(value.view.dimensions[axis]);
   const auto count = static_cast<std::int64_t>(node.output_size());
@@ -149,7 +175,7 @@ void translate_gather(Translation& translation, const onnx::NodeProto& node) {
     look_up(translation, node, table, indices);
     return;
   }
-  Value value = movable_input(translation, node);
+  Value value = whole_input(translation, node);
   if (!indices.numbers || !indices.numbers->integral || indices.numbers->count() != 1) {
     translation.not_understood(node, "a choice of items by anything but one known number is not understood");
     return;

@@ -231,10 +231,49 @@ View Translation::gathered(const onnx::NodeProto& node, const View& view) {
     one.tensor = network_.add_once(std::move(layer));
     return one;
   }
-  graph_.fail(node,
-              all_channels
-                  ? "it reads part of the positions of a tensor, and only the first or the last token can be read alone"
-                  : "it reads part of the channels of a tensor, which only attention does");
+  if (all_channels && !shape.sequence) return cropped(node, view);
+  Dimension part = atoms_of(view, channels);
+  tidy(part);
+  TensorShape narrow = shape;
+  narrow.channels = size_of(part);
+  const std::int64_t first = view.offset[channels];
+  View rest = view;
+  rest.offset[channels] = 0;
+  if (part != whole(channels, narrow.channels) || !sees_all(rest, narrow)) {
+    graph_.fail(node, "it reads channels or positions of a tensor that do not lie side by side, which no layer cuts out");
+  }
+  NetworkLayer layer{.operation = "slice",
+                     .attributes = {{"first", fmt::to_string(first)}, {"channels", fmt::to_string(narrow.channels)}},
+                     .inputs = {view.tensor},
+                     .shape = narrow};
+  layer.name = layer_name(node, {}, "slice");
+  rest.tensor = network_.add_once(std::move(layer));
+  return rest;
+}
+
+View Translation::cropped(const onnx::NodeProto& node, const View& view) {
+  const TensorShape shape = network_.shape(view.tensor);
+  TensorShape inner = shape;
+  View rest = view;
+  for (int d = 0; d < shape.rank; ++d) {
+    const auto at = static_cast<std::size_t>(d);
+    Dimension part = atoms_of(view, first_position + d);
+    tidy(part);
+    inner.extent[at] = size_of(part);
+    const std::int64_t rim = shape.extent[at] - inner.extent[at];
+    std::int64_t& offset = rest.offset[at + 1];
+    // An odd rim has one more before or behind.
+    const bool in_the_middle = offset == rim / 2 || offset == rim - rim / 2;
+    if (part != whole(first_position + d, inner.extent[at]) || !in_the_middle) {
+      graph_.fail(node, "it reads part of the positions of a tensor, and only the middle, or one token, can be cut out");
+    }
+    offset = 0;
+  }
+  const std::string sizes = fmt::format("{}", fmt::join(inner.extent.begin(), inner.extent.begin() + inner.rank, "x"));
+  NetworkLayer layer{.operation = "crop", .attributes = {{"size", sizes}}, .inputs = {view.tensor}, .shape = inner};
+  layer.name = layer_name(node, {}, "crop");
+  rest.tensor = network_.add_once(std::move(layer));
+  return rest;
 }
 
 View Translation::with_tokens(const View& view) {

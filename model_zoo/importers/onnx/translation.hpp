@@ -62,6 +62,7 @@ class Translation {
   void not_understood(const onnx::NodeProto& node, std::string_view why);
 
  private:
+  [[nodiscard]] View cropped(const onnx::NodeProto& node, const View& view);
   void start();
   void visit(const onnx::NodeProto& node);
   void finish();

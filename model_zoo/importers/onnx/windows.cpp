@@ -1,6 +1,7 @@
 // What moves a window over positions: convolutions and pooling.
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include <fmt/format.h>
@@ -12,7 +13,7 @@
 namespace ddl::onnx_import {
 
 Translator translate_convolution, translate_transposed_convolution, translate_pool, translate_global_pool, translate_mean,
-    translate_pad;
+    translate_pad, translate_resize;
 
 namespace {
 
@@ -334,6 +335,41 @@ void translate_pad(Translation& translation, const onnx::NodeProto& node) {
   if (std::any_of(positions.begin(), positions.end(), [](std::int64_t pad) { return pad > 0; }))
     value.pads = std::move(positions);
   translation.set_output(node, std::move(value));
+}
+
+/// More or fewer positions, by sizes or by factors.
+void translate_resize(Translation& translation, const onnx::NodeProto& node) {
+  const View image = translation.as_image(node, translation.plain_input(node, 0));
+  const Sizes before = sizes_of(image);
+  const std::string mode = text_attribute(node, "mode", "nearest");
+  const Value* const factors = translation.find_input(node, 2);
+  const Value* const wish = translation.find_input(node, 3);
+  Sizes after;
+  if (wish != nullptr && wish->numbers && wish->numbers->integral) {
+    after = wish->numbers->integers;
+  } else if (factors != nullptr && factors->numbers && !factors->numbers->integral &&
+             factors->numbers->count() == before.size()) {
+    for (std::size_t d = 0; d < before.size(); ++d) {
+      constexpr double largest = 2147483648.0;
+      const double size = std::floor(static_cast<double>(before[d]) * factors->numbers->reals[d]);
+      after.push_back(size >= 1 && size <= largest ? static_cast<std::int64_t>(size) : 0);
+    }
+  }
+  const bool known = after.size() == before.size() && is_countable(after) &&
+                     std::none_of(after.begin(), after.end(), [](std::int64_t size) { return size < 1; });
+  if (!known) translation.graph().fail(node, "the size of its output is not known, or none");
+  if (after[0] != before[0] || after[1] != before[1] || mode == "cubic") {
+    translation.not_understood(node, "resizing of anything but positions, or by cubics, is not understood");
+    return;
+  }
+  TensorShape shape = translation.network().shape(image.tensor);
+  std::copy(after.begin() + 2, after.end(), shape.extent.begin());
+  NetworkLayer layer{.operation = "resize",
+                     .attributes = {{"kind", mode == "nearest" ? "nearest" : "linear"},
+                                    {"size", fmt::format("{}", fmt::join(after.begin() + 2, after.end(), "x"))}},
+                     .inputs = {image.tensor},
+                     .shape = shape};
+  translation.set_view(node, slid_view(image, translation.add_layer(node, std::move(layer), "resize"), shape));
 }
 
 }  // namespace ddl::onnx_import

@@ -39,8 +39,8 @@ std::string input_text(const TensorShape& input) {
 
 std::string attributes_text(const NetworkLayer& layer) {
   if (layer.attributes.empty()) return ":";
-  constexpr std::array<std::string_view, 6> with_main{"fully_connected", "norm", "activation",
-                                                      "dropout",         "loss", "position_embedding"};
+  constexpr std::array<std::string_view, 8> with_main{"fully_connected",    "norm",  "activation", "dropout", "loss",
+                                                      "position_embedding", "scale", "crop"};
   const bool has_main = std::find(with_main.begin(), with_main.end(), layer.operation) != with_main.end();
   if (has_main && layer.attributes.size() == 1) return ": " + layer.attributes.front().second;
   std::string text;

@@ -205,6 +205,19 @@ class Upsample(nn.Module):
         return self.b(F.interpolate(self.a(x), scale_factor=2.0))
 
 
+class Scaled(nn.Module):
+    """A trained scale for each channel, an instance norm without one, and a skip that is cut to size."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.norm = nn.Conv2d(3, 4, 3, padding=1), nn.Conv2d(4, 4, 3), nn.InstanceNorm2d(4)
+        self.gamma, self.bare = nn.Parameter(torch.ones(4, 1, 1)), nn.InstanceNorm2d(4, affine=True)
+
+    def forward(self, x):
+        skip = self.bare(self.norm(self.a(x)))
+        return torch.cat([self.gamma * self.b(skip), skip[:, :, 1:-1, 1:-1]], 1)
+
+
 class Recurrent(nn.Module):
     def __init__(self):
         super().__init__()
@@ -311,10 +324,11 @@ for opset in (11, 14, 17):
     encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 4, 32, 0.1, batch_first=True), 2)
     export(f"encoder_op{opset}", encoder, torch.zeros(2, 8, 16), opset, train=True,
            macs=2 * (4 * 16 * 16 * 8 + 2 * 8 * 8 * 16 + 2 * 16 * 32 * 8))
+export("shuffle_op14", Shuffle(), torch.zeros(2, 8, 6, 6), 14)
+export("upsample_op14", Upsample(), image, 14)
+export("scaled_op13", Scaled(), image, 13, train=True)
 # What is refused.
 encoder = nn.TransformerEncoderLayer(16, 4, 32, 0.1)
 export("refused_batch_second", encoder, torch.zeros(8, 2, 16), 14, train=True, macs=None)
 export("refused_gru", Recurrent(), torch.zeros(2, 8, 8), 14, macs=None)
 export("unknown_prelu", Slope(), image, 14, macs=None)
-export("shuffle_op14", Shuffle(), torch.zeros(2, 8, 6, 6), 14, macs=None)
-export("upsample_op14", Upsample(), image, 14, macs=None)

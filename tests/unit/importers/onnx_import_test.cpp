@@ -128,6 +128,17 @@ TEST_CASE("a transformer is imported as one, whatever the opset spells out") {
         "embedding positions " + block + " " + block + " norm fc loss");
 }
 
+TEST_CASE("slices, shuffles, crops, resizing and scales are layers of their own") {
+  CHECK(operations_of(read_back(import_file("shuffle_op14"))) == "conv slice conv slice concat shuffle");
+  CHECK(operations_of(read_back(import_file("upsample_op14"))) == "conv resize conv");
+  const std::string scaled = import_file("scaled_op13").model_file;
+  for (const char* const part :
+       {"norm: {kind: instance, scale: no, bias: no}", "norm: instance", "scale: trained", "crop: 11x11"}) {
+    CAPTURE(part);
+    CHECK(scaled.find(part) != std::string::npos);
+  }
+}
+
 TEST_CASE("heads, masks and shared tables of a transformer are found") {
   const Model gpt = read_back(import_file("gpt_joint_op17"));
   const auto attention = std::find_if(gpt.layers.begin(), gpt.layers.end(),
@@ -161,6 +172,18 @@ TEST_CASE("activations are known by their values in whatever form they are writt
   CHECK(kind_of("d = Softplus(c) e = Tanh(d) y = Mul(c, e)") == "conv softplus tanh multiply");
   // A scale by a number is no layer.
   CHECK(kind_of("a = Constant<value = float {0.125}>() d = Mul(c, a) y = Relu(d)") == "conv relu");
+}
+
+TEST_CASE("weights that are all equal are weights all the same") {
+  onnx::ModelProto model;
+  REQUIRE(model.ParseFromString(
+      bytes_of("g (float[N,4] x, float[4,4] w) => (float[N,4] y) { z = MatMul(x, w) y = Add(z, b) }")));
+  onnx::TensorProto* const bias = model.mutable_graph()->add_initializer();
+  bias->set_name("b");
+  bias->set_data_type(onnx::TensorProto::FLOAT);
+  bias->add_dims(4);
+  for (int i = 0; i < 4; ++i) bias->add_float_data(0);
+  CHECK(read_back(import_onnx(model.SerializeAsString(), "net.onnx", {})).parameters() == 4 * 4 + 4);
 }
 
 TEST_CASE("padding that differs from side to side is refused unless it is that of 'same'") {
