@@ -339,6 +339,7 @@ void add_models(CLI::App& program, Request& request) {
       ->default_str("1");
   add_report_options(shows, request.report);
   shows.callback([options, &request] { request.run = [options] { return show(*options); }; });
+  add_models_import(command, request);
 }
 
 }  // namespace ddl

@@ -4,9 +4,9 @@ namespace ddl {
 
 // Each in the file of its name.
 OperationReader read_activation, read_add, read_additive_attention, read_attention, read_channel_shuffle, read_class_token,
-    read_combine, read_concat, read_convolution, read_crop, read_dispatch, read_dropout, read_embedding, read_flatten,
-    read_fully_connected, read_identity, read_input, read_interaction, read_loss, read_lstm, read_multiply, read_norm,
-    read_pool, read_position_embedding, read_reshape, read_resize, read_rotary_embedding, read_router, read_scale,
+    read_combine, read_concat, read_convolution, read_crop, read_dispatch, read_dropout, read_elementwise, read_embedding,
+    read_flatten, read_fully_connected, read_identity, read_input, read_interaction, read_loss, read_lstm, read_multiply,
+    read_norm, read_pool, read_position_embedding, read_reshape, read_resize, read_rotary_embedding, read_router, read_scale,
     read_select, read_slice, read_softmax, read_space_to_depth, read_transposed_convolution, read_window_attention;
 
 std::span<const OperationKind> operation_kinds() {
@@ -26,6 +26,7 @@ std::span<const OperationKind> operation_kinds() {
       {"crop", "size", {"size"}, read_crop},
       {"dispatch", "active", {"active"}, read_dispatch},
       {"dropout", "rate", {"rate", "of"}, read_dropout},
+      {"elementwise", "", {}, read_elementwise},
       {"embedding", "", {"vocabulary", "features", "tied"}, read_embedding},
       {"flatten", "", {}, read_flatten},
       {"fully_connected", "features", {"features", "bias", "tied", "experts"}, read_fully_connected},

@@ -57,6 +57,7 @@ const std::vector<Depths> golden{
     {"crop", image, "  - crop: 4x6\n", 1, 1, 0},
     {"dispatch", sequence, std::string(mixture).substr(0, std::string(mixture).find("  - combine")), 1, 1, 0},
     {"dropout", image, "  - dropout: 0.1\n", 1, 1, 0},
+    {"elementwise", image, "  - elementwise\n", 1, 1, 0},
     // A word that is every token of the batch: log2 16 + log2 4.
     {"embedding", words, "  - embedding: {vocabulary: 100, features: 8}\n", 1, 0, 6},
     {"flatten", image, "  - flatten\n", 1, 1, 0},
