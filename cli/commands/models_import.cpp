@@ -70,7 +70,7 @@ Report import_file(const ImportRequest& asked) {
 void add_models_import(CLI::App& models, Request& request) {
   CLI::App& command = *models.add_subcommand("import", "turn another program's file into a model file");
   const auto asked = std::make_shared<ImportRequest>();
-  command.add_option("file", asked->path, "ONNX file (.onnx)")->required();
+  command.add_option("file", asked->path, "ONNX file (.onnx), or a config.json of Hugging Face's transformers")->required();
   command.add_option("--output", asked->output, "write the model file here; without it, to the standard output");
   command.add_option("--name", asked->options.name, "name of the model; otherwise that of the file");
   add_switch(command, "--allow-unknown", asked->options.allow_unknown,
