@@ -48,8 +48,8 @@ class CoefficientsReader {
   explicit CoefficientsReader(const YamlNode& root) : root_(root), citations_(sources_of(root)) {}
 
   Coefficients read() {
-    coefficients_.name = root_.at("name").text();
-    coefficients_.machine = root_.at("machine").text();
+    coefficients_.name = root_.at("name").name();
+    coefficients_.machine = root_.at("machine").name();
     // Who reads the file later wants to know these three; no price depends on them.
     for (const std::string_view key : {"description", "generator", "date"}) static_cast<void>(root_.at(key).text());
     if (const auto models = root_.find("models")) {

@@ -51,7 +51,7 @@ class SheetReader {
 
   MachineSheet read() {
     Machine& machine = sheet_.machine;
-    machine.name = root_.at("machine").text();
+    machine.name = root_.at("machine").name();
     machine.description = root_.at("description").text();
     read_device(root_.at("device"));
     read_levels(root_.at("levels"));
@@ -92,7 +92,7 @@ class SheetReader {
   void read_device(const YamlNode& node) {
     node.only_keys({"name", "peak", "memory", "memory_bandwidth", "tile", "attainable_peak", "attainable_bandwidth"});
     Device& device = sheet_.machine.device;
-    device.name = node.at("name").text();
+    device.name = node.at("name").name();
     read_peaks(node.at("peak"));
     device.memory = number(node, "memory", "device").bytes();
     device.memory_bandwidth = number(node, "memory_bandwidth", "device").bandwidth();
@@ -133,7 +133,7 @@ class SheetReader {
     node.only_keys({"name", "units", "latency", "bandwidth", "attainable", "rails", "oversubscription"});
     const std::vector<LinkLevel>& inner = sheet_.machine.levels;
     LinkLevel level;
-    level.name = node.at("name").text();
+    level.name = node.at("name").name();
     if (std::any_of(inner.begin(), inner.end(), [&](const LinkLevel& other) { return other.name == level.name; })) {
       node.at("name").fail(fmt::format("two levels are named {}", quote(level.name)));
     }

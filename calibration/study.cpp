@@ -82,7 +82,24 @@ Coefficients coefficients_of(const StudySpec& spec, const Machine& machine) {
 }
 
 std::string default_dataset(const Model& model) {
+  for (const std::string& name : dataset_names()) {
+    if (load_dataset(name).sample == model.input) return name;
+  }
   if (model.input.sequence) return "openwebtext";
+  // The nearest in size of those that have as many channels.
+  std::string nearest;
+  double distance = 0;
+  for (const std::string& name : dataset_names()) {
+    const TensorShape sample = load_dataset(name).sample;
+    if (model.input.rank == 0 || sample.sequence || sample.rank != model.input.rank) continue;
+    if (sample.channels != model.input.channels) continue;
+    const double ratio = static_cast<double>(model.input.positions()) / static_cast<double>(sample.positions());
+    if (nearest.empty() || std::abs(std::log(ratio)) < distance) {
+      nearest = name;
+      distance = std::abs(std::log(ratio));
+    }
+  }
+  if (!nearest.empty()) return nearest;
   if (model.input.rank == 3) return "cosmoflow";
   return model.input.positions() <= 64 * 64 ? "cifar10" : "imagenet";
 }
@@ -118,9 +135,10 @@ Study::Study(const StudySpec& spec)
   if (!measured_scale(facts_, machine_.device, coefficients_, precision_)) {
     scale = pooled_scale(machine_, coefficients_, precision_);
   }
-  kernels_.emplace(facts_, machine_.device, coefficients_, precision_, optimizer_, scale);
-  job_.emplace(Job{facts_, machine_, coefficients_, *kernels_, spec_.assumptions, samples_of(dataset_, model_),
-                   bytes_per_sample(dataset_, model_), bytes_per_sample(dataset_, model_) * samples_of(dataset_, model_)});
+  kernels_ = std::make_unique<KernelPrices>(facts_, machine_.device, coefficients_, precision_, optimizer_, scale);
+  job_ = std::make_unique<Job>(Job{facts_, machine_, coefficients_, *kernels_, spec_.assumptions,
+                                   samples_of(dataset_, model_), bytes_per_sample(dataset_, model_),
+                                   bytes_per_sample(dataset_, model_) * samples_of(dataset_, model_)});
 }
 
 }  // namespace ddl

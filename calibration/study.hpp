@@ -53,15 +53,17 @@ class Study {
   Coefficients coefficients_;
   Precision precision_ = Precision::fp32;
   Optimizer optimizer_ = Optimizer::momentum;
-  std::optional<KernelPrices> kernels_;
-  std::optional<Job> job_;
+  // Made once the rest is known.
+  std::unique_ptr<const KernelPrices> kernels_;
+  std::unique_ptr<const Job> job_;
 };
 
 /// The coefficients that a study of this machine uses. Throws Error on an unknown name, an unreadable file, and coefficients
 /// of another machine.
 [[nodiscard]] Coefficients coefficients_of(const StudySpec& spec, const Machine& machine);
 
-/// The data set that goes with a model's input: tokens, volumes, small or large images.
+/// The data set that goes with a model's input: of those with as many channels the one nearest in size, else any of its
+/// kind.
 [[nodiscard]] std::string default_dataset(const Model& model);
 
 /// Measured over roofline time, the geometric mean over all models the coefficients measured at this precision: how far this

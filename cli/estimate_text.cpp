@@ -24,14 +24,15 @@ constexpr std::array time_keys{
     "layer_collectives_s", "halo_s",  "pipeline_s", "bubble_s",   "input_s"};
 constexpr std::array memory_keys{"total_bytes", "weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes"};
 
-/// One unit for a whole table, picked from its longest time.
-struct TimeUnit {
-  std::string name;
-  double factor = 1;
-};
-TimeUnit unit_for(const std::vector<Estimate>& estimates) {
-  Seconds longest{};
-  for (const Estimate& estimate : estimates) longest = max(longest, estimate.time.iteration());
+std::vector<std::string> family_names() {
+  std::vector<std::string> names;
+  for (Family family = 0; family < (Family{1} << axis_count); ++family) names.push_back(family_name(family));
+  return names;
+}
+
+}  // namespace
+
+TimeUnit time_unit(Seconds longest) {
   if (longest.value() < 10e-3) return {"us", 1e6};
   if (longest.value() < 10) return {"ms", 1e3};
   return {"s", 1.0};
@@ -43,24 +44,60 @@ std::string figure(double value) {
   return value < 99.95 ? fmt::format("{:.1f}", value) : fmt::format("{:.0f}", value);
 }
 
-/// An amount of money: nobody counts the cents of hundreds.
 std::string amount(double value) { return value < 99.995 ? fmt::format("{:.2f}", value) : fmt::format("{:.0f}", value); }
 
-double cost_of(const Estimate& estimate, const Machine& machine) {
+std::optional<double> cost_of(const Estimate& estimate, const Machine& machine) {
+  if (!machine.price_per_gpu_hour || estimate.epoch.value() <= 0) return std::nullopt;
   return *machine.price_per_gpu_hour * static_cast<double>(devices(estimate.plan)) * estimate.epoch.value() / 3600.0;
 }
 
-std::vector<std::string> family_names() {
-  std::vector<std::string> names;
-  for (Family family = 0; family < (Family{1} << axis_count); ++family) names.push_back(family_name(family));
-  return names;
+std::string reasons_text(const Estimate& estimate, const Model& model) {
+  std::string text;
+  for (const Limit& limit : estimate.limits) text += (text.empty() ? "" : "; ") + describe(limit, model);
+  return text.empty() ? std::string("cannot be divided so") : text;
 }
 
-}  // namespace
+std::string plan_line(const Estimate& estimate, const Study& study, const std::string& besides, const Style& style) {
+  std::string line = style.bold(fmt::format("{} ({})", family_name(family_of(estimate.plan)), degrees_text(estimate.plan)));
+  if (!estimate.feasible()) {
+    const bool memory_alone = std::all_of(estimate.limits.begin(), estimate.limits.end(),
+                                          [](const Limit& limit) { return limit.kind == Limit::Kind::memory; });
+    return line + style.bold(memory_alone ? " does not fit" : " cannot be") + ": " + reasons_text(estimate, study.model());
+  }
+  return line + fmt::format(": {} per epoch{}, {} of {} per GPU", humanize(estimate.epoch), besides,
+                            humanize(estimate.memory.total()), humanize(study.machine().device.memory));
+}
+
+std::string study_lines(const Study& study, std::int64_t gpus, std::int64_t global_batch) {
+  return fmt::format("{} on {}, {} of {}, global batch {}, {} with {}{}\nkernel times: {}\n", study.model().name,
+                     study.dataset().name, count_text(gpus, "GPU"), study.machine().name, with_thousands(global_batch),
+                     to_string(study.precision()), to_string(study.optimizer()),
+                     study.spec().assumptions.linear_kernels ? ", ideal" : "", to_string(study.kernels().origin()));
+}
+
+std::string defaults_text(const std::vector<Default>& defaults, const Style& style) {
+  if (defaults.empty()) return {};
+  Table table({{"option", Table::Align::left}, {"value", Table::Align::left}, {"why", Table::Align::left}});
+  for (const Default& each : defaults) table.add({each.option, each.value, each.reason});
+  return "\n" + style.bold("Defaults in force") + "\n" + table.text();
+}
+
+const Estimate* nearest_miss(const std::vector<Estimate>& rejected) {
+  const Estimate* nearest = nullptr;
+  for (const Estimate& each : rejected) {
+    const bool priced = each.time.iteration().value() > 0;
+    const bool nearer = nearest != nullptr && priced &&
+                        (nearest->time.iteration().value() <= 0 || each.memory.total() < nearest->memory.total());
+    if (nearest == nullptr || nearer) nearest = &each;
+  }
+  return nearest;
+}
 
 Table ranked_table(const std::vector<Estimate>& estimates, const Study& study) {
   using Align = Table::Align;
-  const TimeUnit unit = unit_for(estimates);
+  Seconds longest{};
+  for (const Estimate& estimate : estimates) longest = max(longest, estimate.time.iteration());
+  const TimeUnit unit = time_unit(longest);
   const bool priced = study.machine().price_per_gpu_hour.has_value();
   const auto any = [&](auto part) {
     return std::any_of(estimates.begin(), estimates.end(), [&](const Estimate& e) { return part(e.time).value() > 0; });
@@ -94,7 +131,7 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study) {
   for (const Estimate& e : estimates) {
     std::vector<std::string> row{std::to_string(++rank), family_name(family_of(e.plan)), degrees_text(e.plan),
                                  humanize(e.epoch)};
-    if (priced) row.push_back(amount(cost_of(e, study.machine())));
+    if (priced) row.push_back(amount(cost_of(e, study.machine()).value_or(0)));
     row.push_back(fmt::format("{:.0f} %", e.efficiency * 100));
     row.push_back(humanize(e.memory.total()) + (e.feasible() ? "" : " !"));
     row.push_back(figure(e.time.iteration().value() * unit.factor));
@@ -130,11 +167,7 @@ std::string plans_csv(const std::vector<Estimate>& ranked, const std::vector<Est
 }
 
 std::string rejected_text(const std::vector<Estimate>& rejected, const Model& model) {
-  const auto reason = [&](const Estimate& estimate) {
-    std::string text;
-    for (const Limit& limit : estimate.limits) text += (text.empty() ? "" : "; ") + describe(limit, model);
-    return text.empty() ? std::string("cannot be divided so") : text;
-  };
+  const auto reason = [&](const Estimate& estimate) { return reasons_text(estimate, model); };
   // Hybrids of a strategy that is impossible in any degree go with that one.
   const auto always = [](const Estimate& estimate) {
     return estimate.limits.size() == 1 && estimate.limits.begin()->kind == Limit::Kind::no_extents;
@@ -192,8 +225,8 @@ Json estimate_to_json(const Estimate& e, int rank, const Study& study) {
                   {"bubble_s", e.time.bubble.value()},
                   {"input_s", e.time.input.value()}};
   json["efficiency"] = e.efficiency;
-  const bool priced = study.machine().price_per_gpu_hour.has_value() && e.epoch.value() > 0;
-  json["cost"] = priced ? Json(cost_of(e, study.machine())) : Json(nullptr);
+  const std::optional<double> cost = cost_of(e, study.machine());
+  json["cost"] = cost ? Json(*cost) : Json(nullptr);
   json["findings"] = Json::array();
   for (const Finding& finding : findings_of(study.job(), e)) {
     json["findings"].push_back({{"kind", to_string(finding.kind)}, {"share", finding.share}, {"text", finding.sentence}});

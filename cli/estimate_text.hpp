@@ -1,15 +1,46 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "calibration/study.hpp"
+#include "cli/study_options.hpp"
+#include "cli/style.hpp"
 #include "cli/table.hpp"
 #include "estimator/estimate.hpp"
 
 namespace ddl {
+
+/// The unit of a table's times, picked from its longest.
+struct TimeUnit {
+  std::string name;
+  double factor = 1;
+};
+[[nodiscard]] TimeUnit time_unit(Seconds longest);
+/// A time in the unit of its table: `-` for none, `0.0` for hardly any.
+[[nodiscard]] std::string figure(double value);
+/// An amount of money: nobody counts the cents of hundreds.
+[[nodiscard]] std::string amount(double value);
+/// Of an epoch; nothing where the machine has no price, or the plan no time.
+[[nodiscard]] std::optional<double> cost_of(const Estimate& estimate, const Machine& machine);
+
+/// The first line of an answer: strategy, degrees, epoch and memory, or why it cannot be. `besides` goes behind the epoch.
+[[nodiscard]] std::string plan_line(const Estimate& estimate, const Study& study, const std::string& besides,
+                                    const Style& style);
+/// What is trained on what, and where kernel times come from.
+[[nodiscard]] std::string study_lines(const Study& study, std::int64_t gpus, std::int64_t global_batch);
+/// The section of what is in force unasked; empty where everything was asked for.
+[[nodiscard]] std::string defaults_text(const std::vector<Default>& defaults, const Style& style);
+/// Everything that rules a plan out, in words.
+[[nodiscard]] std::string reasons_text(const Estimate& estimate, const Model& model);
+
+/// Of plans that are not possible, the one that needs the least memory too much; the first where none was priced, and
+/// nothing where there are none.
+[[nodiscard]] const Estimate* nearest_miss(const std::vector<Estimate>& rejected);
 
 /// Ranked plans with their time split into its parts; one unit for all times.
 [[nodiscard]] Table ranked_table(const std::vector<Estimate>& estimates, const Study& study);

@@ -31,6 +31,7 @@ int run(int argc, char** argv) {
   program.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   Request request;
   add_recommend(program, request);
+  add_explain(program, request);
   add_validate(program, request);
   add_models(program, request);
   add_machines(program, request);

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/json_source.hpp"
 #include "core/error.hpp"
+#include "core/json_source.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 
@@ -94,10 +94,15 @@ std::string too_many_devices() { return fmt::format("the product of the degrees 
 class PlanReader {
  public:
   explicit PlanReader(const JsonSource& source) : source_(source) {
-    const bool report = source.root().is_object() && source.root().contains("best");
-    if (report) path_ = "best";
-    object_ = report ? &source.root().at("best") : &source.root();
-    if (report && object_->is_null())
+    // A report of 'recommend' has its plan in 'best', one of 'explain' in 'plan', beside its layers.
+    const Json& root = source.root();
+    if (root.is_object() && root.contains("best")) {
+      path_ = "best";
+    } else if (root.is_object() && root.contains("plan") && root.contains("layers")) {
+      path_ = "plan";
+    }
+    object_ = path_.empty() ? &root : &root.at(path_);
+    if (!path_.empty() && object_->is_null())
       fail("", "this report found no plan that fits", "take one of its rejected 'plans' out of it");
   }
 

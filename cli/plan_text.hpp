@@ -28,8 +28,8 @@ struct PlanFile {
   std::set<std::string> given;                ///< the keys of the plan's object
   std::optional<std::string> model, machine;  ///< what the report is about, where the file is a whole one
 };
-/// Reads a plan's object, or a whole report of `recommend` (then its best plan). What a report says of a plan besides is let
-/// through, other keys are refused; errors are placed in the text, `origin` is its name.
+/// Reads a plan's object, or a whole report of `recommend` (then its best plan) or `explain`. What a report says of a plan
+/// besides is let through, other keys are refused; errors are placed in the text, `origin` is its name.
 [[nodiscard]] PlanFile read_plan(const std::string& text, const std::string& origin);
 [[nodiscard]] Plan plan_from_json(const std::string& text, const std::string& origin);
 

@@ -34,6 +34,18 @@ endif()
 # Optional: a back end whose library is missing is left out, and says so when it is asked for.
 find_package(dnnl QUIET CONFIG)
 
+# Optional: without it, ddl-oracle says that it cannot import ONNX files, and how to change that.
+# ONNX's own package names protobuf's target without looking for it.
+find_package(Protobuf QUIET)
+if(Protobuf_FOUND)
+  find_package(ONNX QUIET CONFIG)
+endif()
+if(ONNX_FOUND)
+  add_library(ddl_onnx INTERFACE)
+  target_link_libraries(ddl_onnx INTERFACE onnx onnx_proto)
+  add_library(ddl::onnx ALIAS ddl_onnx)
+endif()
+
 # ddl::yaml: the target is named yaml-cpp up to 0.7, yaml-cpp::yaml-cpp from 0.8.
 if(TARGET yaml-cpp::yaml-cpp)
   add_library(ddl::yaml ALIAS yaml-cpp::yaml-cpp)

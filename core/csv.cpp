@@ -61,7 +61,7 @@ CsvTable CsvTable::parse(std::string text, std::string origin) {
   return table;
 }
 
-CsvTable CsvTable::load(const std::string& path) { return parse(read_file(path), path); }
+CsvTable CsvTable::load(const std::string& path) { return parse(read_file(path, max_bytes), path); }
 
 /// Reads one row and leaves `at` behind its line break.
 CsvTable::Row CsvTable::read_row(std::size_t& at) const {
@@ -78,6 +78,9 @@ CsvTable::Row CsvTable::read_row(std::size_t& at) const {
       }
       row.push_back({.text = source.substr(at, end - at), .offset = at});
       at = end;
+    }
+    if (row.back().text.size() > max_cell) {
+      fail_at(row.back().offset, fmt::format("a cell of more than {} letters", max_cell), {});
     }
     if (at == source.size() || source[at] != ',') {
       at = skip_line_break(source, at);

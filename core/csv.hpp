@@ -17,8 +17,14 @@ namespace ddl {
 /// optional byte-order mark), whose errors are placed as `origin:line:col` with the line and a caret.
 class CsvTable {
  public:
+  /// Longest file: its cells take some twenty times as much memory.
+  static constexpr std::size_t max_bytes = std::size_t{16} << 20U;
+  /// Longest cell, in bytes.
+  static constexpr std::size_t max_cell = 10'000;
+
   /// Refuses: an empty file, an empty or duplicate column name, a row with another number of cells than the header, a quote
-  /// that is never closed or stands inside a cell, and what is no text (SourceText). Blank lines are skipped.
+  /// that is never closed or stands inside a cell, a cell longer than `max_cell`, and what is no text (SourceText). Blank
+  /// lines are skipped.
   [[nodiscard]] static CsvTable parse(std::string text, std::string origin);
   [[nodiscard]] static CsvTable load(const std::string& path);
 

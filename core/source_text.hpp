@@ -44,9 +44,12 @@ class SourceText {
   std::vector<std::size_t> line_starts_;
 };
 
-/// The whole file as bytes; an Error naming `path` and the reason when it cannot be read (missing, directory, permission)
-/// or is longer than `max_bytes`.
-[[nodiscard]] std::string read_file(const std::string& path, std::size_t max_bytes = std::size_t{256} << 20U);
+/// Longest file that is read, unless its kind asks for less: a report with its plans has some MiB.
+inline constexpr std::size_t max_file_bytes = std::size_t{64} << 20U;
+
+/// The whole file as bytes; an Error naming `path` and the reason when it cannot be read (missing, directory, permission, a
+/// pipe that nobody opens for writing) or is longer than `max_bytes`. Of a longer one no more than that is read.
+[[nodiscard]] std::string read_file(const std::string& path, std::size_t max_bytes = max_file_bytes);
 
 /// Writes completely or not at all: the content goes to a temporary file beside `path`, which is renamed over it. What is no
 /// regular file (`/dev/stdout`, a pipe) is written to directly. An Error naming the path and the reason when it cannot be

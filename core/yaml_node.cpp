@@ -72,11 +72,11 @@ bool has_colon(std::string_view source, std::size_t end, bool in_brackets) {
 /// The parser looks ahead of brackets to the end of the file before it reports the first one, in which time it takes some
 /// hundred times the memory of the file. No file within max_depth leaves this many open, not even in its prose.
 std::optional<std::size_t> find_hopeless_nesting(std::string_view source) {
-  constexpr int hopeless = 1000;
+  constexpr int max_open_brackets = 1000;
   int open = 0;
   for (std::size_t at = 0; at < source.size(); ++at) {
     const char c = source[at];
-    if ((c == '[' || c == '{') && ++open > hopeless) return at;
+    if ((c == '[' || c == '{') && ++open > max_open_brackets) return at;
     if ((c == ']' || c == '}') && open > 0) --open;
   }
   return std::nullopt;
@@ -413,7 +413,15 @@ std::vector<YamlNode> YamlNode::items() const {
 std::string YamlNode::text() const {
   require(is_scalar(), "text");
   if (element_->text.empty()) fail("expected text, found none between the quotes");
+  if (element_->text.size() > max_text) fail(fmt::format("a text of more than {} letters", max_text));
   return element_->text;
+}
+
+std::string YamlNode::name() const {
+  std::string name = text();
+  if (name.size() > max_name) fail(fmt::format("a name of more than {} letters", max_name));
+  if (name.find('\n') != std::string::npos) fail("a name of more than one line", "write it on the line of its key");
+  return name;
 }
 
 const std::string& YamlNode::unquoted(std::string_view expected) const {

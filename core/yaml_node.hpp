@@ -30,7 +30,9 @@ class YamlNode {
   [[nodiscard]] static YamlNode load(const std::string& path);
 
   static constexpr int max_depth = 64;
-  static constexpr std::size_t max_bytes = 16U << 20U;
+  static constexpr std::size_t max_bytes = std::size_t{16} << 20U;
+  static constexpr std::size_t max_text = 10'000;  ///< longest text, in bytes
+  static constexpr std::size_t max_name = 200;     ///< longest name, in bytes
 
   [[nodiscard]] bool is_map() const;
   [[nodiscard]] bool is_sequence() const;
@@ -53,6 +55,7 @@ class YamlNode {
   [[nodiscard]] std::vector<YamlNode> items() const;
 
   [[nodiscard]] std::string text() const;  ///< any scalar as written, quotes and escapes resolved; an Error when empty
+  [[nodiscard]] std::string name() const;  ///< a text on one line, no longer than max_name, as it is printed in tables
   // A number or a yes/no in quotes is text, and refused as such.
   [[nodiscard]] bool boolean() const;  ///< yes/no/true/false
   /// A whole number in [low, high]; no unit, no fraction, no overflow.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "estimator/gradient_exchange.hpp"
 #include "estimator/pipeline.hpp"
 #include "estimator/strategies/spatial.hpp"
 #include "estimator/strategy.hpp"
@@ -10,60 +11,7 @@
 namespace ddl {
 namespace {
 
-/// Bytes of one bucket of gradients that is exchanged as soon as it is complete: PyTorch's DistributedDataParallel takes
-/// 25 MiB (its `bucket_cap_mb`) [Li et al., VLDB 2020].
-constexpr Bytes gradient_bucket = 25_MiB;
-
 Seconds not_below_zero(Seconds time) { return max(time, Seconds{}); }
-
-/// Gradient exchange of one stage and iteration: one fused message, or what ZeRO does in its place.
-struct GradientExchange {
-  Seconds of_gradients{};  ///< can run beside backward
-  Seconds of_weights{};    ///< weights gathered for forward and backward, and beside those
-  Seconds after_update{};  ///< weights gathered when they have been updated: nothing runs beside it
-  double rounds = 1;       ///< how often gradients are exchanged, and
-  double gathers = 0;      ///< weights gathered
-  AllreduceAlgorithm algorithm = AllreduceAlgorithm::ring;
-  [[nodiscard]] Seconds total() const { return of_gradients + of_weights + after_update; }
-};
-
-GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges, double parameters) {
-  constexpr Family replicas = family_bit(Axis::data) | family_bit(Axis::spatial);
-  const Bytes message(parameters * item_bytes(plan.precision));
-  if (parameters <= 0 || plan.data * degree(plan, Axis::spatial) == 1) return {};
-  GradientExchange exchange;
-  if (plan.zero_stage == 0) {
-    const ExchangePrices::Choice choice = exchanges.allreduce(message, replicas, Purpose::gradient);
-    exchange.of_gradients = choice.time;
-    exchange.algorithm = choice.algorithm;
-    return exchange;
-  }
-  // ZeRO-1 and -2: gradients are reduce-scattered, updated weights gathered: the volume of an Allreduce. Where gradients are
-  // sharded they are scattered after every micro-batch. ZeRO-3 gathers the weights before forward and again before backward
-  // of every micro-batch [Rajbhandari et al., SC'20].
-  const Seconds scatter = exchanges.price(Collective::reduce_scatter, message, replicas, Purpose::gradient);
-  const Seconds gather = exchanges.price(Collective::allgather, message, replicas, Purpose::gradient);
-  const double micro_batches = static_cast<double>(plan.micro_batches);
-  if (plan.zero_stage >= 2) exchange.rounds = micro_batches;
-  exchange.of_gradients = scatter * exchange.rounds;
-  if (plan.zero_stage == 3) {
-    exchange.gathers = 2.0 * micro_batches;
-    exchange.of_weights = gather * exchange.gathers;
-  } else {
-    exchange.after_update = gather;
-  }
-  return exchange;
-}
-
-/// What of the exchanges of one iteration computing cannot hide: at least the first weights, without which it does not
-/// start, and the last gradients, which are complete only when it ends. `computing`: what runs beside them.
-Seconds exposed(const GradientExchange& exchange, Seconds computing, Bytes message) {
-  const double buckets = std::max(1.0, std::ceil(message / gradient_bucket));
-  const Seconds ends = exchange.of_gradients / (buckets * exchange.rounds) +
-                       exchange.of_weights / (buckets * std::max(1.0, exchange.gathers));
-  const double all = buckets * (exchange.rounds + exchange.gathers);
-  return max(ends, exchange.of_gradients + exchange.of_weights - computing * ((all - 1) / all));
-}
 
 /// At most what one device sends per second, whichever way an exchange takes.
 double fastest_link(const Machine& machine) {
@@ -230,9 +178,16 @@ Estimate Estimator::estimate(const Plan& plan) const {
   Estimate result;
   result.plan = plan;
   result.limits = limits(plan);
-  const std::vector<int>& firsts = stages(plan.layer);
-  if (!result.limits.empty() || firsts.empty()) return result;
+  if (result.limits.empty()) price(result);
+  return result;
+}
 
+void Estimator::price(Estimate& result) const {
+  const Plan& plan = result.plan;
+  const std::vector<int>& firsts = stages(plan.layer);
+  if (firsts.empty()) return;
+
+  DecidingStages& deciding = result.deciding;
   const Assumptions& assumptions = job_.assumptions;
   const LayerCostTable& costs = table(plan);
   const double micro_batches = static_cast<double>(plan.micro_batches);
@@ -246,25 +201,32 @@ Estimate Estimator::estimate(const Plan& plan) const {
     const int first = firsts[static_cast<std::size_t>(stage)];
     const int last = firsts[static_cast<std::size_t>(stage) + 1];
     LayerCosts own = costs.between(first, last);
-    if (recomputes) {
-      own.backward += own.forward;
-      own.exchange_backward += own.exchange_forward;
-      own.halo_backward += own.halo_forward;
-    }
+    if (recomputes) own.recompute_forward();
     const Seconds kernels = own.forward + own.backward;
-    const Seconds time = kernels + own.exchange_forward + own.exchange_backward + own.halo_forward + own.halo_backward;
+    const Seconds time = own.time();
     all += time;
     all_kernels += kernels;
-    longest_forward = max(longest_forward, own.forward);
-    longest_backward = max(longest_backward, own.backward);
+    if (own.forward > longest_forward) {
+      longest_forward = own.forward;
+      deciding.forward = stage;
+    }
+    if (own.backward > longest_backward) {
+      longest_backward = own.backward;
+      deciding.backward = stage;
+    }
     longest_kernels = max(longest_kernels, kernels);
     if (time > longest || stage == 0) {
       longest = time;
       busiest = own;
+      deciding.time = stage;
     }
     // Stages exchange and update at the same time, so the slowest counts.
     const double shard = plan.zero_stage >= 1 ? replicas : 1.0;
-    result.time.weight_update = max(result.time.weight_update, not_below_zero(own.update / shard));
+    const Seconds update = not_below_zero(own.update / shard);
+    if (update > result.time.weight_update) {
+      result.time.weight_update = update;
+      deciding.weight_update = stage;
+    }
     const GradientExchange exchange = gradient_exchange(plan, costs.exchanges(), own.gradient_parameters);
     Seconds shown = exchange.total();
     if (overlaps) {
@@ -278,14 +240,22 @@ Estimate Estimator::estimate(const Plan& plan) const {
       result.time.gradient_exchange = shown;
       result.hidden_exchange = exchange.total() - shown;
       result.gradient_algorithm = exchange.algorithm;
+      deciding.gradient_exchange = stage;
     }
     const MemoryBreakdown memory = stage_memory(job_, plan, costs, stage, first, last);
-    if (stage == 0 || memory.total() > result.memory.total()) result.memory = memory;
+    if (stage == 0 || memory.total() > result.memory.total()) {
+      result.memory = memory;
+      deciding.memory = stage;
+    }
     if (stage > 0) {
       // Each slot of the pipeline sends one micro-batch on and one gradient back: 2(p+S−2) slots [ParaDL, Table III].
       const Link link = costs.exchanges().neighbour_link(family_bit(Axis::layer), Purpose::pipeline);
       const Seconds hop = link.alpha + costs.cut_bytes(first) * link.beta;
-      result.time.pipeline = max(result.time.pipeline, hop * (2.0 * (plan.layer + micro_batches - 2.0)));
+      const Seconds transfers = hop * (2.0 * (plan.layer + micro_batches - 2.0));
+      if (transfers > result.time.pipeline) {
+        result.time.pipeline = transfers;
+        deciding.transfer = stage;
+      }
     }
   }
 
@@ -328,7 +298,6 @@ Estimate Estimator::estimate(const Plan& plan) const {
   if (result.memory.total() > job_.machine.device.memory) {
     result.limits.add({Limit::Kind::memory, result.memory.total().value(), job_.machine.device.memory.value(), -1});
   }
-  return result;
 }
 
 Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* placed) const {

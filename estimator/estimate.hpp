@@ -33,6 +33,17 @@ struct Breakdown {
   [[nodiscard]] Seconds compute() const { return forward + backward + weight_update; }
 };
 
+/// The stage of a pipeline that sets each part of an estimate; all 0 without a pipeline.
+struct DecidingStages {
+  int time = 0;      ///< the longest: kernels, layer-wise exchanges and halos of the iteration are its own
+  int forward = 0;   ///< where slots are as long as the longest stage, the one that is in forward,
+  int backward = 0;  ///< and in backward
+  int weight_update = 0;
+  int gradient_exchange = 0;
+  int transfer = 0;  ///< the one that receives across the dearest cut
+  int memory = 0;    ///< the fullest
+};
+
 /// What a plan costs. An infeasible plan is a value like any other, with its reasons in `limits`.
 struct Estimate {
   Plan plan;
@@ -45,10 +56,13 @@ struct Estimate {
   Seconds hidden_input{};
   AllreduceAlgorithm gradient_algorithm = AllreduceAlgorithm::ring;
   double replicated_share = 0;  ///< of the kernel time, spent on work that other ranks do as well
-  double imbalance = 0;         ///< longest stage over mean stage, minus one
+  DecidingStages deciding;
+  double imbalance = 0;  ///< longest stage over mean stage, minus one
 
   [[nodiscard]] bool feasible() const { return limits.empty(); }
 };
+
+struct Explanation;
 
 /// Prices plans of one job. Keeps what plans have in common, so that plans which differ in how they are scheduled or sharded
 /// share the prices of their layers. Not for use by several threads at once.
@@ -58,6 +72,8 @@ class Estimator {
 
   /// All of it, limits included. A plan that breaks a limit of its shape is not priced.
   [[nodiscard]] Estimate estimate(const Plan& plan) const;
+  /// The same taken apart, layer by layer and phase by phase. A plan of more devices than the machine has is priced too.
+  [[nodiscard]] Explanation explain(const Plan& plan) const;
   /// Limits that need no pricing.
   [[nodiscard]] Limits limits(const Plan& plan) const;
   /// No estimate of a plan with these degrees and micro-batches is shorter, whatever its schedule, placement or sharding.
@@ -69,6 +85,8 @@ class Estimator {
   [[nodiscard]] const Job& job() const { return job_; }
 
  private:
+  /// Prices a plan whose shape is possible.
+  void price(Estimate& estimate) const;
   [[nodiscard]] const std::vector<int>& stages(int count) const;
   [[nodiscard]] const LayerCostTable& table(const Plan& plan) const;
   /// Forward and backward of the whole model and of the longest of its stages on one device, for that many samples at once.

@@ -226,37 +226,39 @@ Seconds ExchangePrices::least_time(Bytes message, Family axes) const {
   return min(min(one_ring, two_levels), moved * slices);
 }
 
-Seconds ExchangePrices::price(Collective operation, Bytes message, Family axes, Purpose purpose) const {
+ExchangePrices::Priced ExchangePrices::way_of(Collective operation, Bytes message, Family axes, Purpose purpose) const {
   const Way& at = way(axes);
   const double ranks = at.group.ranks;
   if (ranks <= 1) return {};
   const bool staged = route(purpose) == Route::host;
   const Link& flat = staged ? at.host_flat : at.flat;
-  const auto gathered = [&](auto ring) {
+  const auto gathered = [&](auto ring) -> Priced {
     const Seconds one_ring = ring(message, ranks, flat);
-    if (assumptions_.ring_only || software_.layer_algorithm || !has_levels(at.group)) return one_ring;
+    if (assumptions_.ring_only || software_.layer_algorithm || !has_levels(at.group)) return {"ring", one_ring};
     const double in_node = at.group.members[0];
     const Seconds two_levels =
         ring(message, in_node, at.inside) + ring(message / in_node, at.group.nodes(), staged ? at.host_slices : at.slices);
-    return min(one_ring, two_levels);
+    return two_levels < one_ring ? Priced{"hierarchical", two_levels} : Priced{"ring", one_ring};
   };
   switch (operation) {
-    case Collective::allreduce:
-      return allreduce(message, axes, purpose).time;
+    case Collective::allreduce: {
+      const Choice choice = allreduce(message, axes, purpose);
+      return {to_string(choice.algorithm), choice.time};
+    }
     case Collective::allgather:
       return gathered(ring_allgather_time);
     case Collective::reduce_scatter:
       return gathered(ring_reduce_scatter_time);
     case Collective::all_to_all:
-      return pairwise_all_to_all_time(message, ranks,
-                                      at.group.outermost == 0 ? flat : (staged ? at.host_slices : at.slices));
+      return {"pairwise", pairwise_all_to_all_time(message, ranks,
+                                                   at.group.outermost == 0 ? flat : (staged ? at.host_slices : at.slices))};
     case Collective::broadcast:
-      return tree_broadcast_time(message, ranks, flat);
+      return {"tree", tree_broadcast_time(message, ranks, flat)};
     case Collective::reduce:
-      return tree_reduce_time(message, ranks, flat);
+      return {"tree", tree_reduce_time(message, ranks, flat)};
     case Collective::point_to_point: {
       const Link link = neighbour_link(axes, purpose);
-      return link.alpha + message * link.beta;
+      return {"neighbour", link.alpha + message * link.beta};
     }
   }
   return {};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "core/quantity.hpp"
@@ -30,7 +31,16 @@ class ExchangePrices {
   ExchangePrices(const Plan& plan, const Machine& machine, const Software& software, const Assumptions& assumptions);
 
   /// `message`: bytes of the full vector.
-  [[nodiscard]] Seconds price(Collective operation, Bytes message, Family axes, Purpose purpose) const;
+  [[nodiscard]] Seconds price(Collective operation, Bytes message, Family axes, Purpose purpose) const {
+    return way_of(operation, message, axes, purpose).time;
+  }
+  /// A price and how the exchange is done for it: `ring`, `hierarchical`, `pairwise`, `tree`, `neighbour` or another
+  /// Allreduce algorithm; nothing among a single rank.
+  struct Priced {
+    std::string_view algorithm;
+    Seconds time{};
+  };
+  [[nodiscard]] Priced way_of(Collective operation, Bytes message, Family axes, Purpose purpose) const;
   /// The Allreduce that price() would take for a gradient of this size, and its time.
   struct Choice {
     AllreduceAlgorithm algorithm = AllreduceAlgorithm::ring;
@@ -42,6 +52,7 @@ class ExchangePrices {
   /// To be called when the plan has placed its ranks anew.
   void forget_groups() { ways_.clear(); }
   [[nodiscard]] const Group& group(Family axes) const { return way(axes).group; }
+  [[nodiscard]] Route route(Purpose purpose) const;
   /// Start-up of one message between neighbours along these axes, and time per byte with φ applied.
   [[nodiscard]] Link neighbour_link(Family axes, Purpose purpose) const;
 
@@ -55,7 +66,6 @@ class ExchangePrices {
   };
   [[nodiscard]] Way way_for(Family axes) const;
   [[nodiscard]] const Way& way(Family axes) const;
-  [[nodiscard]] Route route(Purpose purpose) const;
   /// Ranks of one group that send to another node at once, when every rank sends to its neighbour in one direction.
   [[nodiscard]] double edge_ranks(const Group& group, Purpose purpose) const;
   [[nodiscard]] Seconds allreduce_time(AllreduceAlgorithm algorithm, Bytes message, const Way& way, Route route) const;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/units.hpp"
+#include "estimator/comparison.hpp"
 #include "estimator/strategies/spatial.hpp"
 
 namespace ddl {
@@ -30,23 +31,6 @@ constexpr std::array<std::string_view, 13> names{"compute",
 constexpr double worth_saying = 0.05;
 
 int percent(double share) { return static_cast<int>(std::lround(share * 100.0)); }
-
-/// The parts of an iteration as what the ranks are doing.
-struct Part {
-  Seconds time{};
-  std::string_view doing;
-};
-
-std::array<Part, 8> parts_of(const Breakdown& time) {
-  return {{{time.forward + time.backward, "computing forward and backward"},
-           {time.gradient_exchange, "exchanging gradients"},
-           {time.layer_collectives, "gathering and summing activations layer by layer"},
-           {time.halo, "exchanging halos between tiles"},
-           {time.pipeline, "sending activations from stage to stage"},
-           {time.bubble, "waiting in the pipeline"},
-           {time.weight_update, "updating weights"},
-           {time.input, "waiting for samples"}}};
-}
 
 }  // namespace
 
@@ -128,8 +112,8 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
 }
 
 std::string comparison(const Estimate& faster, const Estimate& slower) {
-  const auto before = parts_of(faster.time);
-  const auto after = parts_of(slower.time);
+  const auto before = doings_of(faster.time);
+  const auto after = doings_of(slower.time);
   std::size_t worst = 0;
   for (std::size_t i = 1; i < after.size(); ++i) {
     if (after[i].time - before[i].time > after[worst].time - before[worst].time) worst = i;

@@ -33,7 +33,7 @@ Seconds input_time(const Job& job, const Plan& plan, const ExchangePrices& excha
     // Tiles are scattered, one message to each rank, which takes as long as an Allgather's ring; whoever splits layers needs
     // all of its tile, which is broadcast.
     constexpr Family whole = family_bit(Axis::tensor) | family_bit(Axis::channel) | family_bit(Axis::filter);
-    const double per_sample = static_cast<double>(job.facts.model->input.items()) * item_bytes(plan.precision);
+    const double per_sample = job.facts.sample_items * item_bytes(plan.precision);
     const Bytes share(per_sample * samples / plan.data);
     read += exchanges.price(Collective::allgather, share, family_bit(Axis::spatial), Purpose::halo);
     read += exchanges.price(Collective::broadcast, share / degree(plan, Axis::spatial), whole, Purpose::halo);

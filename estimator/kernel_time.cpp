@@ -110,6 +110,20 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
   }
 }
 
+PriceSource KernelPrices::source() const {
+  switch (origin_) {
+    case PriceOrigin::given:
+      return PriceSource::measured;
+    case PriceOrigin::measured_total:
+      return PriceSource::interpolated;
+    case PriceOrigin::device_scale:
+      return PriceSource::curve;
+    case PriceOrigin::roofline:
+      return PriceSource::roofline;
+  }
+  return PriceSource::roofline;
+}
+
 Seconds KernelPrices::kernel_time(const Work& work, double samples) const { return roofline(work, samples, tile_) * scale_; }
 
 Seconds KernelPrices::update_time(double parameters) const {

@@ -9,6 +9,7 @@
 #include "estimator/machine.hpp"
 #include "estimator/model_facts.hpp"
 #include "estimator/plan.hpp"
+#include "estimator/price_source.hpp"
 
 namespace ddl {
 
@@ -49,6 +50,8 @@ class KernelPrices {
   /// Time to update `parameters` parameters.
   [[nodiscard]] Seconds update_time(double parameters) const;
   [[nodiscard]] PriceOrigin origin() const { return origin_; }
+  /// The same of a single kernel of a layer that is not split.
+  [[nodiscard]] PriceSource source() const;
   [[nodiscard]] double scale() const { return scale_; }
   [[nodiscard]] double reference_batch() const { return reference_batch_; }
   [[nodiscard]] std::optional<double> filter_undivided() const { return filter_undivided_; }

@@ -3,21 +3,25 @@
 #include <algorithm>
 
 #include "estimator/strategies/spatial.hpp"
-#include "estimator/strategy.hpp"
 
 namespace ddl {
 namespace {
 
-/// Kernels of a shard: measured behaviour of split filters and channels where there is any, tiles of the roofline elsewhere.
-void price_kernels(const Job& job, const ShardContext& context, const LayerShard& shard, LayerCosts& costs) {
+/// Whether whole layers are priced and shared out, not kernels one by one.
+bool prices_whole_layers(const Job& job) {
+  return job.assumptions.linear_kernels || job.kernels.origin() == PriceOrigin::given;
+}
+
+/// Calls `take` with every kernel of a shard: measured behaviour of split filters and channels where there is any, tiles of
+/// the roofline elsewhere.
+template <class Take>
+void each_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const Take& take) {
   const KernelPrices& kernels = job.kernels;
-  const double parameters = shard.weights + shard.biases;
-  if (job.assumptions.linear_kernels || kernels.origin() == PriceOrigin::given) {
+  if (prices_whole_layers(job)) {
     const LayerTimes& whole = kernels.serial()[context.index()];
-    costs.forward = whole.forward * (shard.samples * shard.share);
-    costs.backward = whole.backward * (shard.samples * shard.share);
-    const double splits = static_cast<double>(context.plan.filter) * context.plan.channel * context.plan.tensor;
-    costs.update = whole.update / splits;
+    const double samples = shard.samples * shard.share;
+    take(PricedKernel{to_string(Pass::forward), Phase::forward, std::nullopt, whole.forward * samples, kernels.source()});
+    take(PricedKernel{"backward", Phase::backward, std::nullopt, whole.backward * samples, kernels.source()});
     return;
   }
   const Layer& layer = context.at();
@@ -39,13 +43,32 @@ void price_kernels(const Job& job, const ShardContext& context, const LayerShard
     inputs = &whole_inputs;
     factor *= *kernels.channel_undivided() + (1.0 - *kernels.channel_undivided()) / shard.channel_parts;
   }
-  const auto time = [&](Pass pass) {
-    return kernels.kernel_time(operation.work(pass, *inputs, output), shard.samples) * factor;
+  // A table that is cut along its vocabulary has all of the output, but a part of the rows.
+  const double table = static_cast<double>(operation.weights(shard.inputs, shard.output));
+  const bool has_part = context.facts.tensor_role[context.index()] == TensorRole::lookup && table > shard.weights;
+  const PriceSource source =
+      filters_measured || channels_measured ? farther(kernels.source(), PriceSource::curve) : kernels.source();
+  const auto price = [&](Pass pass) {
+    Work work = operation.work(pass, *inputs, output);
+    if (has_part) work.weight_items *= shard.weights / table;
+    const Phase phase = pass == Pass::forward ? Phase::forward : Phase::backward;
+    take(PricedKernel{to_string(pass), phase, work, kernels.kernel_time(work, shard.samples) * factor, source});
   };
-  costs.forward = time(Pass::forward);
-  costs.backward = time(Pass::backward_weight);
-  if (context.facts.needs_input_gradient[context.index()]) costs.backward += time(Pass::backward_data);
-  costs.update = kernels.update_time(parameters);
+  price(Pass::forward);
+  price(Pass::backward_weight);
+  if (context.facts.needs_input_gradient[context.index()]) price(Pass::backward_data);
+}
+
+void price_kernels(const Job& job, const ShardContext& context, const LayerShard& shard, LayerCosts& costs) {
+  each_kernel(job, context, shard, [&](const PricedKernel& kernel) {
+    (kernel.phase == Phase::forward ? costs.forward : costs.backward) += kernel.time;
+  });
+  if (prices_whole_layers(job)) {
+    const double splits = static_cast<double>(context.plan.filter) * context.plan.channel * context.plan.tensor;
+    costs.update = job.kernels.serial()[context.index()].update / splits;
+  } else {
+    costs.update = job.kernels.update_time(shard.weights + shard.biases);
+  }
 }
 
 void price_memory(const Job& job, const ShardContext& context, const LayerShard& shard, LayerCosts& costs) {
@@ -53,7 +76,7 @@ void price_memory(const Job& job, const ShardContext& context, const LayerShard&
   const auto bytes = [&](const TensorShape& shape) {
     return Bytes(static_cast<double>(shape.items()) * shard.samples * item);
   };
-  costs.input = bytes(shard.kept_input);
+  if (!context.facts.of_sample[context.index()]) costs.input = bytes(shard.kept_input);
   costs.output = bytes(shard.kept_output);
   if (job.facts.output_kept[context.index()]) costs.kept += costs.output;
   const Kept& kept = context.facts.kept[context.index()];
@@ -71,7 +94,8 @@ void price_memory(const Job& job, const ShardContext& context, const LayerShard&
 
 /// What makes two layers of the same shape class cost differently under one split.
 struct Variant {
-  bool spatial, boundary, input_gradient, sends_gradient, first, keeps_batch, last, output_kept, after_head;
+  bool spatial, boundary, pooled, reads_pooled, auxiliary, reads_auxiliary, input_gradient, sends_gradient, first,
+      keeps_batch, last, output_kept, after_head;
   TensorRole role;
   std::int64_t units;
   double live_items;                  ///< behind the layer
@@ -97,6 +121,12 @@ void LayerCosts::add(const LayerCosts& o, double times) {
   output += o.output * times;
 }
 
+void LayerCosts::recompute_forward() {
+  backward += forward;
+  exchange_backward += exchange_forward;
+  halo_backward += halo_forward;
+}
+
 LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial, int spatial_end) {
   const auto& layers = facts.model->layers;
   LayerKinds kinds;
@@ -107,8 +137,15 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
     const Layer& layer = layers[i];
     const int producer = layer.inputs.empty() ? -1 : layer.inputs.front();
     const auto index = static_cast<int>(i);
+    const auto is_pooled = [&facts](int input) {
+      return input >= 0 && facts.pooled_branch[static_cast<std::size_t>(input)];
+    };
     const Variant variant{index < spatial_end,
                           index == spatial_end,
+                          facts.pooled_branch[i],
+                          std::any_of(layer.inputs.begin(), layer.inputs.end(), is_pooled),
+                          layer.auxiliary,
+                          producer >= 0 && layers[static_cast<std::size_t>(producer)].auxiliary,
                           facts.needs_input_gradient[i],
                           facts.sends_input_gradient[i],
                           producer < 0,
@@ -165,6 +202,30 @@ LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKind
   place(plan.placement);
 }
 
+Seconds LayerCostTable::time_of(const Asked& asked) const {
+  const Exchange& exchange = asked.exchange;
+  return exchanges_.price(exchange.operation, asked.message, exchange.axes, exchange.purpose) *
+         static_cast<double>(exchange.messages);
+}
+
+LayerPrices LayerCostTable::prices(int layer) const {
+  LayerPrices prices;
+  const ShardContext context{job_.facts, plan_, job_.assumptions, layer, std::max(0, kinds_.spatial_end)};
+  shard_layer(context, prices.shard);
+  each_kernel(job_, context, prices.shard, [&](const PricedKernel& kernel) { prices.kernels.push_back(kernel); });
+  prices.update_source = job_.kernels.source();
+  const auto own = static_cast<std::size_t>(kind(layer));
+  for (const Asked& asked : asked_) {
+    if (asked.kind != own) continue;
+    const Exchange& exchange = asked.exchange;
+    const std::string_view algorithm =
+        exchanges_.way_of(exchange.operation, asked.message, exchange.axes, exchange.purpose).algorithm;
+    prices.exchanges.push_back({exchange, asked.message, exchanges_.group(exchange.axes).ranks,
+                                exchanges_.route(exchange.purpose), algorithm, time_of(asked)});
+  }
+  return prices;
+}
+
 void LayerCostTable::place(const std::array<Axis, axis_count>& placement) {
   plan_.placement = placement;
   exchanges_.forget_groups();
@@ -174,8 +235,7 @@ void LayerCostTable::place(const std::array<Axis, axis_count>& placement) {
   for (const Asked& asked : asked_) {
     const Exchange& exchange = asked.exchange;
     LayerCosts& costs = costs_[asked.kind];
-    const Seconds time = exchanges_.price(exchange.operation, asked.message, exchange.axes, exchange.purpose) *
-                         static_cast<double>(exchange.messages);
+    const Seconds time = time_of(asked);
     const bool halo = exchange.purpose == Purpose::halo;
     if (exchange.phase == Phase::forward) {
       (halo ? costs.halo_forward : costs.exchange_forward) += time;

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <array>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "core/quantity.hpp"
@@ -10,6 +12,7 @@
 #include "estimator/machine.hpp"
 #include "estimator/model_facts.hpp"
 #include "estimator/plan.hpp"
+#include "estimator/strategy.hpp"
 
 namespace ddl {
 
@@ -38,6 +41,39 @@ struct LayerCosts {
   Bytes input{}, output{};                          ///< |x| and |y| as they lie in memory
 
   void add(const LayerCosts& other, double times);
+  /// Backward begins with forward, its exchanges included.
+  void recompute_forward();
+  /// Kernels, layer-wise exchanges and halos of one micro-batch.
+  [[nodiscard]] Seconds time() const {
+    return forward + backward + exchange_forward + exchange_backward + halo_forward + halo_backward;
+  }
+};
+
+/// One problem of a layer: a kernel with one rank's shapes and one micro-batch's samples, and its price.
+struct PricedKernel {
+  std::string_view pass;  ///< as to_string(Pass) has it; `backward` where both halves are priced as one
+  Phase phase = Phase::forward;
+  std::optional<Work> work;  ///< per sample; nothing where whole layers are priced
+  Seconds time{};
+  PriceSource source = PriceSource::roofline;
+};
+
+/// An exchange of a layer, one micro-batch, with its price.
+struct PricedExchange {
+  Exchange exchange;
+  Bytes message{};  ///< of the full vector, once
+  double ranks = 1;
+  Route route = Route::direct;
+  std::string_view algorithm;
+  Seconds time{};  ///< of all its messages
+};
+
+/// What the costs of one layer are made of: kernels and exchanges add up to its LayerCosts.
+struct LayerPrices {
+  LayerShard shard;
+  std::vector<PricedKernel> kernels;
+  std::vector<PricedExchange> exchanges;
+  PriceSource update_source = PriceSource::roofline;
 };
 
 /// Layers that cost the same under every split that ends its tiles at the same layer: each kind is priced once.
@@ -63,6 +99,10 @@ class LayerCostTable {
   [[nodiscard]] LayerCosts between(int first, int last) const;
   [[nodiscard]] const LayerCosts& total() const { return total_; }
   [[nodiscard]] const LayerCosts& at(int layer) const;
+  /// What at(layer) is made of, worked out anew: for somebody who reads it, not for a search.
+  [[nodiscard]] LayerPrices prices(int layer) const;
+  /// Layers of one kind cost the same.
+  [[nodiscard]] int kind(int layer) const { return kinds_.kind[static_cast<std::size_t>(layer)]; }
   /// Bytes that one micro-batch sends across a cut before `layer`, per rank.
   [[nodiscard]] Bytes cut_bytes(int layer) const;
   /// Activations of one micro-batch that layers [first, last) keep for backward. What crosses a cut is kept by who reads it.
@@ -86,6 +126,7 @@ class LayerCostTable {
     Bytes message{};
   };
 
+  [[nodiscard]] Seconds time_of(const Asked& asked) const;
   [[nodiscard]] Bytes at_cut(int layer, double items) const;
   [[nodiscard]] Bytes received(int first) const;
 

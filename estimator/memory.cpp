@@ -45,9 +45,9 @@ MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTa
   if (plan.zero_stage >= 2) {
     for (int layer = first; layer < last; ++layer) largest_layer = std::max(largest_layer, table.at(layer).parameters);
   }
-  // A stage that reads weights of another stage has a copy of them.
-  for (const auto& [reader, owner] : job.facts.tied) {
-    if (reader >= first && reader < last && owner < first) parameters += table.at(owner).parameters;
+  // A stage that reads weights of another stage has a copy of them, however many of its layers read them.
+  for (const TiedLayer& tied : job.facts.tied) {
+    if (tied.reader >= first && tied.reader < last && tied.previous < first) parameters += table.at(tied.owner).parameters;
   }
   MemoryBreakdown memory = parameter_memory(parameters, plan, largest_layer);
   const double in_flight =

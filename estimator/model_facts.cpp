@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
 
 namespace ddl {
 namespace {
@@ -61,6 +62,7 @@ class Pairing {
   bool collect(int layer) {
     if (layer < 0) return false;
     const auto index = static_cast<std::size_t>(layer);
+    if (facts_.pooled_branch[index]) return false;
     const Divisible divisible = model_.layers[index].operation->divisible();
     if (divisible.matrix) {
       if (facts_.tensor_role[index] != TensorRole::lone) return false;
@@ -109,6 +111,26 @@ void assign_tensor_roles(const Model& model, ModelFacts& facts, const std::vecto
   }
 }
 
+std::vector<bool> pooled_branches(const Model& model, const std::vector<std::vector<int>>& consumers) {
+  const std::size_t count = model.layers.size();
+  std::vector<bool> pooled(count, false);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Layer& layer = model.layers[i];
+    if (layer.output_shape.rank == 0 || layer.output_shape.sequence || layer.output_shape.positions() > 1) continue;
+    const bool starts = layer.input_shapes.front().positions() > 1 && layer.operation->divisible().position_sums > 0;
+    const auto is_pooled = [&pooled](int input) { return input >= 0 && pooled[static_cast<std::size_t>(input)]; };
+    pooled[i] = starts || std::all_of(layer.inputs.begin(), layer.inputs.end(), is_pooled);
+  }
+  for (std::size_t i = count; i-- > 0;) {
+    if (!pooled[i]) continue;
+    pooled[i] = std::any_of(consumers[i].begin(), consumers[i].end(), [&](int reader) {
+      const auto index = static_cast<std::size_t>(reader);
+      return pooled[index] || model.layers[index].output_shape.positions() > 1;
+    });
+  }
+  return pooled;
+}
+
 }  // namespace
 
 ModelFacts facts_of(const Model& model) {
@@ -117,26 +139,40 @@ ModelFacts facts_of(const Model& model) {
   const std::size_t count = model.layers.size();
   const std::vector<std::vector<int>> consumers = consumers_of(model);
 
+  facts.pooled_branch = pooled_branches(model, consumers);
   facts.output_kept.assign(count, false);
   facts.needs_input_gradient.assign(count, false);
+  std::map<int, int> readers;  // the last one so far, of an owner's weights
+  facts.of_sample.assign(count, false);
+  facts.sample_items = static_cast<double>(model.input.items());
+  std::vector<bool> trained(count, false);  // the layer's output depends on weights
   for (std::size_t i = 0; i < count; ++i) {
     const Layer& layer = model.layers[i];
+    facts.of_sample[i] = layer.operation->type() == "input";
+    if (facts.of_sample[i]) facts.sample_items += static_cast<double>(layer.output_shape.items());
     facts.divisible.push_back(layer.operation->divisible());
+    if (facts.pooled_branch[i]) facts.divisible.back().matrix = false;
     facts.window.push_back(layer.operation->window());
     facts.kept.push_back(layer.operation->kept(layer.input_shapes, layer.output_shape));
     const Kept& kept = facts.kept.back();
     if (kept.output) facts.output_kept[i] = true;
     for (const int input : layer.inputs) {
       if (input < 0) continue;
-      facts.needs_input_gradient[i] = true;
+      if (trained[static_cast<std::size_t>(input)]) facts.needs_input_gradient[i] = true;
       if (kept.input) facts.output_kept[static_cast<std::size_t>(input)] = true;
     }
+    trained[i] = facts.needs_input_gradient[i] || layer.parameters() > 0 || layer.tied_to >= 0;
     const Work backward = layer.operation->work(Pass::backward_data, layer.input_shapes, layer.output_shape);
     facts.makes_input_gradient.push_back(facts.needs_input_gradient[i] && backward.activation_items > 0);
     facts.parameters += static_cast<double>(layer.parameters());
-    if (layer.tied_to >= 0) facts.tied.emplace_back(static_cast<int>(i), layer.tied_to);
+    if (layer.tied_to >= 0) {
+      int& previous = readers.try_emplace(layer.tied_to, layer.tied_to).first->second;
+      facts.tied.push_back({static_cast<int>(i), layer.tied_to, previous});
+      previous = static_cast<int>(i);
+    }
     if (facts.batch_keeper < 0 && kept.input && layer.inputs.front() < 0) facts.batch_keeper = static_cast<int>(i);
-    if (layer.weights > 0 || layer.tied_to >= 0) facts.weighted.push_back(static_cast<int>(i));
+    const bool shares_matrix = layer.tied_to >= 0 && facts.divisible.back().matrix;
+    if (layer.weights > 0 || shares_matrix) facts.weighted.push_back(static_cast<int>(i));
     if (facts.divisible.back().matrix) facts.matrix.push_back(static_cast<int>(i));
   }
   if (!facts.matrix.empty()) {
@@ -169,7 +205,7 @@ ModelFacts facts_of(const Model& model) {
     const auto items = static_cast<double>(shape_of(model, producer).items());
     for (int cut = producer + 1; cut <= last_reader; ++cut) {
       const auto at = static_cast<std::size_t>(cut);
-      facts.live_items[at] += items;
+      if (producer < 0 || !facts.of_sample[static_cast<std::size_t>(producer)]) facts.live_items[at] += items;
       if (cut == 0) continue;  // no stage sends the batch to the first
       if (last_keeper >= cut) facts.received_items[at] += items;
       if (first_keeper >= cut && last_keeper >= cut) facts.released_items[at] += items;
@@ -178,7 +214,8 @@ ModelFacts facts_of(const Model& model) {
   int input_reader = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const auto& inputs = model.layers[i].inputs;
-    if (std::find(inputs.begin(), inputs.end(), -1) != inputs.end()) input_reader = static_cast<int>(i);
+    if (!facts.of_sample[i] && std::find(inputs.begin(), inputs.end(), -1) != inputs.end())
+      input_reader = static_cast<int>(i);
   }
   live_between(-1, input_reader, -1, -1);
   for (std::size_t i = 0; i < count; ++i) {
@@ -200,7 +237,7 @@ ModelFacts facts_of(const Model& model) {
     const bool shared = std::any_of(facts.matrix.begin(), facts.matrix.end(), [&](int other) {
       const auto index = static_cast<std::size_t>(other);
       return index < i && facts.tensor_role[index] == TensorRole::column && facts.tensor_role[i] == TensorRole::column &&
-             model.layers[index].inputs == model.layers[i].inputs;
+             model.layers[index].inputs == model.layers[i].inputs && model.layers[index].block == model.layers[i].block;
     });
     facts.sends_input_gradient[i] = facts.needs_input_gradient[i] && !shared;
   }

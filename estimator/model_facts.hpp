@@ -19,6 +19,12 @@ enum class TensorRole {
   head,    ///< the last matrix layer, sharded up to the loss
 };
 
+/// A layer that reads the weights of another.
+struct TiedLayer {
+  int reader = -1, owner = -1;
+  int previous = -1;  ///< the last layer before it that reads them, the owner itself where there is none between
+};
+
 /// What strategies ask about a model, worked out once: who consumes what, what backward keeps, which layers pair up.
 struct ModelFacts {
   const Model* model = nullptr;
@@ -26,29 +32,36 @@ struct ModelFacts {
   std::vector<Operation::Window> window;
   std::vector<Kept> kept;
   std::vector<bool> output_kept;           ///< layer's output is needed by its own or a consumer's backward
-  std::vector<bool> needs_input_gradient;  ///< false where all inputs are the model's own input
+  std::vector<bool> of_sample;             ///< a tensor of the sample, as the model's input is: read, not computed
+  std::vector<bool> needs_input_gradient;  ///< false where nothing trained lies between the sample and the inputs
   /// Backward writes a gradient of the layer's input: it has one, and does not just pass its output's on, as add and reshape
   /// do.
   std::vector<bool> makes_input_gradient;
+  /// On a branch that starts with the mean of all positions and joins larger tensors again, as squeeze and excitation does:
+  /// its tensors have one position, which every rank needs, and so little work that every rank does all of it.
+  std::vector<bool> pooled_branch;
   std::vector<TensorRole> tensor_role;
   /// Whole units a tensor split of this layer can be cut into (channels, heads); 0 for TensorRole::whole.
   std::vector<std::int64_t> tensor_units;
-  /// live_items[i]: items per sample that cross a cut between layers i−1 and i; live_items[0] is the model's input.
+  /// live_items[i]: items per sample that cross a cut between layers i−1 and i; live_items[0] is the model's input. Other
+  /// tensors of the sample cross none: who reads one has it of the data set.
   std::vector<double> live_items;
   /// Of those, items that backward of a layer after the cut needs, and items that only such layers need: a stage keeps the
   /// former of what it receives, and need not keep the latter of what it sends.
   std::vector<double> received_items, released_items;
-  std::vector<std::pair<int, int>> tied;  ///< layers that read the weights of another, and that one
-  int batch_keeper = -1;                  ///< the layer with which the batch is kept for backward
-  std::vector<int> weighted;              ///< layers with weights, in order
-  std::vector<int> matrix;                ///< layers whose filters or channels can be split
+  std::vector<TiedLayer> tied;  ///< layers that read the weights of another, in order
+  int batch_keeper = -1;        ///< the layer with which the batch is kept for backward
+  std::vector<int> weighted;    ///< layers with weights, in order
+  std::vector<int> matrix;      ///< layers whose filters or channels can be split
   int first_matrix = -1, last_matrix = -1;
   std::int64_t smallest_filters = 0;  ///< min F over the matrix layers before the last, and the layer it is in
   int smallest_filters_layer = -1;
   std::int64_t smallest_channels = 0;  ///< min C over the matrix layers after the first
   int smallest_channels_layer = -1;
   double parameters = 0;
-  /// The column of a pair that sends the gradient of an input it shares with other columns (gate and up projections).
+  double sample_items = 0;  ///< of all tensors of the sample
+  /// The column of a pair that sends the gradient of an input it shares with other columns of its block (gate and up
+  /// projections).
   std::vector<bool> sends_input_gradient;
 };
 

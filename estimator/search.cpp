@@ -55,7 +55,7 @@ class Degrees {
     };
     return equal(facts.model->input.extent) &&
            std::all_of(facts.window.begin(), facts.window.end(), [&](const Operation::Window& window) {
-             return equal(window.size) && equal(window.stride) && equal(window.padding);
+             return equal(window.size) && equal(window.stride) && equal(window.padding) && equal(window.spread);
            });
   }
 

@@ -24,7 +24,7 @@ Dataset read_dataset(const YamlNode& root) {
   root.only_keys({"format", "dataset", "description", "source", "samples", "sample", "size_on_disk"});
   static_cast<void>(root.at("format").integer(1, 1));
   Dataset dataset;
-  dataset.name = root.at("dataset").text();
+  dataset.name = root.at("dataset").name();
   if (const auto description = root.find("description")) dataset.description = description->text();
   if (const auto source = root.find("source")) dataset.source = source->text();
   dataset.samples = root.at("samples").integer(1, max_items);

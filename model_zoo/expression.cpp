@@ -71,7 +71,7 @@ class Evaluator {
   }
 
   Value comparison() {
-    const Value left = sum();
+    Value left = sum();
     for (const std::string_view sign : {"==", "!=", "<=", ">=", "<", ">"}) {
       if (!take(sign)) continue;
       const Value right = sum();

@@ -76,15 +76,33 @@ Model read_model(const YamlNode& root) {
   }
 }
 
-/// Published spellings beside the names: read from the files' `aliases`.
-std::vector<std::pair<std::string, std::string_view>> read_aliases() {
-  std::vector<std::pair<std::string, std::string_view>> aliases;
+/// A published spelling of a bundled model's name.
+struct Alias {
+  std::string spelling;
+  std::string key;
+  std::string_view model;
+};
+
+/// Those of the files' `aliases`.
+std::vector<Alias> read_aliases() {
+  std::vector<Alias> aliases;
   for (const EmbeddedFile& file : bundled_models()) {
     const auto list = parse_file(file).find("aliases");
     if (!list) continue;
-    for (const YamlNode& alias : list->items()) aliases.emplace_back(name_key(alias.text()), file.name);
+    for (const YamlNode& alias : list->items()) aliases.push_back({alias.text(), name_key(alias.text()), file.name});
   }
   return aliases;
+}
+
+const std::vector<Alias>& known_aliases() {
+  static const std::vector<Alias> aliases = read_aliases();
+  return aliases;
+}
+
+/// ViT-B/16 looks like a path, but is a name when spelled exactly so.
+bool is_alias(std::string_view name) {
+  return std::any_of(known_aliases().begin(), known_aliases().end(),
+                     [name](const Alias& alias) { return alias.spelling == name; });
 }
 
 }  // namespace
@@ -103,7 +121,9 @@ std::int64_t Model::buffers() const {
 
 double Model::macs() const {
   double sum = 0;
-  for (const Layer& layer : layers) sum += layer.operation->macs(layer.input_shapes, layer.output_shape);
+  for (const Layer& layer : layers) {
+    if (!layer.auxiliary) sum += layer.operation->macs(layer.input_shapes, layer.output_shape);
+  }
   return sum;
 }
 
@@ -132,13 +152,13 @@ std::string canonical_model_name(std::string_view name) {
   for (const EmbeddedFile& file : files) {
     if (name_key(file.name) == key) return std::string(file.name);
   }
-  static const std::vector<std::pair<std::string, std::string_view>> aliases = read_aliases();
-  const auto alias = std::find_if(aliases.begin(), aliases.end(), [&key](const auto& entry) { return entry.first == key; });
-  return std::string(alias == aliases.end() ? name : alias->second);
+  const std::vector<Alias>& aliases = known_aliases();
+  const auto alias = std::find_if(aliases.begin(), aliases.end(), [&key](const Alias& entry) { return entry.key == key; });
+  return std::string(alias == aliases.end() ? name : alias->model);
 }
 
 Model load_model(const std::string& name) {
-  if (is_path(name)) return read_model(YamlNode::load(name));
+  if (is_path(name) && !is_alias(name)) return read_model(YamlNode::load(name));
   if (const EmbeddedFile* const file = find_file(bundled_models(), canonical_model_name(name)))
     return read_model(parse_file(*file));
   throw Error(fmt::format("unknown model {}", quote(name)), suggest(name, model_names()));

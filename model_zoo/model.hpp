@@ -30,6 +30,8 @@ struct Layer {
   int block = -1;
   /// Layers with equal operation, attributes and shapes have the same class: prices are computed once per class.
   int shape_class = -1;
+  /// Only training needs it, such as a second classifier in the middle of a network.
+  bool auxiliary = false;
 
   [[nodiscard]] std::int64_t parameters() const { return weights + biases; }
 };
@@ -47,6 +49,7 @@ struct Model {
 
   [[nodiscard]] std::int64_t parameters() const;
   [[nodiscard]] std::int64_t buffers() const;
+  /// Multiply-adds of one sample's forward pass as they are published: without auxiliary layers.
   [[nodiscard]] double macs() const;
   [[nodiscard]] double flops_forward() const;
   [[nodiscard]] double flops(Pass pass) const;

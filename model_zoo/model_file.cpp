@@ -18,7 +18,7 @@ constexpr std::size_t max_parameters = 200;
 constexpr std::size_t max_blocks = 1000;
 constexpr std::size_t max_value_length = 1000;
 
-constexpr std::array<std::string_view, 3> common_keys{"name", "from", "when"};
+constexpr std::array<std::string_view, 4> common_keys{"name", "from", "when", "auxiliary"};
 constexpr std::array<std::string_view, 3> container_keys{"block", "repeat", "residual"};
 
 bool contains(std::span<const std::string_view> words, std::string_view word) {
@@ -134,11 +134,15 @@ class ItemReader {
       if (item.kind != ModelItem::Kind::operation && item.from.size() > 1) {
         item.from[1].fail(fmt::format("{} reads one tensor", item.place.text()));
       }
+      if (item.operation != nullptr && item.operation->of_sample) {
+        from->fail(fmt::format("{} is part of the sample and reads no layer", item.place.text()), "leave 'from' out");
+      }
     }
     if (const auto condition = node.find("when")) {
       check_expression_at(*condition, parameters_);
       item.condition = condition;
     }
+    if (const auto auxiliary = node.find("auxiliary")) item.auxiliary = auxiliary->boolean();
     item.letters = letters_of(item);
   }
 
@@ -298,7 +302,7 @@ ModelFile ModelFile::read(const YamlNode& root) {
     const auto node = root.find(key);
     return node ? node->text() : std::string();
   };
-  static_cast<void>(file.model ? file.model->text() : file.family->text());
+  static_cast<void>((file.model ? *file.model : root.at("family")).name());
   file.description = text_of("description");
   file.source = text_of("source");
   if (const auto aliases = root.find("aliases")) {

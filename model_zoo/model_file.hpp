@@ -29,6 +29,7 @@ struct ModelItem {
   std::optional<YamlNode> name{};
   std::vector<YamlNode> from{};
   std::optional<YamlNode> condition{};
+  bool auxiliary = false;
   std::vector<std::vector<ModelItem>> lists{};
   std::optional<YamlNode> count{};  ///< of a repeat
   std::optional<YamlNode> block{};  ///< name of a block

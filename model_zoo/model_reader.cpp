@@ -42,6 +42,7 @@ struct Context {
   Scope* scope;
   int block = -1;
   int depth = 0;
+  bool auxiliary = false;
 };
 
 /// `from` or `tied` names a layer that is not among those before it.
@@ -78,13 +79,17 @@ class Expander {
     return input;
   }
 
-  int expand(const ModelItem& item, int previous, const Context& context) {
+  int expand(const ModelItem& item, int previous, Context context) {
     take_steps(item.place, 1 + item.from.size() + item.lists.size(), item.letters + context.scope->prefix.size());
+    // What is left out may read layers that are left out too.
+    const bool asks_channels = item.condition && item.condition->text().find(channels_parameter) != std::string::npos;
+    if (item.condition && !asks_channels && !is_met(*item.condition, std::nullopt, context)) return previous;
     inputs_.clear();
     for (const YamlNode& from : item.from) inputs_.push_back(resolve(from, from.text(), *context.scope));
-    if (inputs_.empty()) inputs_.push_back(previous);
+    if (inputs_.empty()) inputs_.push_back(item.operation != nullptr && item.operation->of_sample ? model_input : previous);
     const int input = inputs_.front();
-    if (item.condition && !is_met(*item.condition, input, context)) return previous;
+    if (asks_channels && !is_met(*item.condition, shape(input).channels, context)) return previous;
+    context.auxiliary = context.auxiliary || item.auxiliary;
     if (item.kind == ModelItem::Kind::operation) {
       return add_layer(item, item.attributes, layer_name(item, context), context);
     }
@@ -198,6 +203,7 @@ class Expander {
     layer.inputs = inputs_;
     for (const int input : layer.inputs) layer.input_shapes.push_back(shape(input));
     layer.block = context.block;
+    layer.auxiliary = context.auxiliary;
     const Attributes attributes(item.place, attribute_node, item.operation->main_attribute, *context.parameters,
                                 layer.input_shapes, context.scope->prefix);
     if (probing_) {
@@ -220,12 +226,12 @@ class Expander {
   }
 
   static void probe(const ModelItem& item, const Attributes& attributes, Layer& layer) {
-    layer.output_shape = layer.input_shapes.front();
     try {
       layer.operation = item.operation->read(attributes);
       layer.output_shape = layer.operation->infer(layer.input_shapes);
     } catch (const Error&) {
-      // Not what is being asked.
+      // That it cannot be is not what is being asked.
+      layer.output_shape = layer.input_shapes.front();
     }
   }
 
@@ -251,18 +257,23 @@ class Expander {
   void tie(const ModelItem& item, const std::string& name, Layer& layer, const Scope& scope) {
     const YamlNode place = item.attributes->at("tied");
     const int source = resolve(place, name, scope);
+    const SharedTable table = layer.operation->shared_table(layer.input_shapes, layer.output_shape);
     const auto refuse = [&](const std::string& why) {
       place.fail(fmt::format("layer '{}' cannot share the weights of {}: {}", layer.name, quote(name), why),
-                 "'tied' names an embedding whose vocabulary and features these features and channels are");
+                 table.owner == "embedding"
+                     ? "'tied' names an embedding whose vocabulary and features these features and channels are"
+                     : fmt::format("'tied' names a layer of {} with a table of the same size", table.owner));
     };
     if (source == model_input) refuse("the model's input has none");
-    const Layer& shared = model_.layers[static_cast<std::size_t>(source)];
-    if (shared.operation->type() != "embedding") refuse(fmt::format("it is no embedding but {}", shared.operation->type()));
-    const std::int64_t rows = shared.weights / shared.output_shape.channels;
-    if (rows != layer.output_shape.channels || shared.output_shape.channels != layer.input_shapes.front().channels) {
-      refuse(fmt::format("they are {} × {}, not {} × {}", rows, shared.output_shape.channels, layer.output_shape.channels,
-                         layer.input_shapes.front().channels));
+    const Layer& owner = model_.layers[static_cast<std::size_t>(source)];
+    if (owner.operation->type() != table.owner) {
+      refuse(fmt::format("it is no {} but {}", table.owner, owner.operation->type()));
     }
+    const SharedTable owned = owner.operation->shared_table(owner.input_shapes, owner.output_shape);
+    if (owned.rows != table.rows || owned.columns != table.columns) {
+      refuse(fmt::format("they are {} × {}, not {} × {}", owned.rows, owned.columns, table.rows, table.columns));
+    }
+    if (owner.tied_to >= 0) refuse("they are those of another layer already");
     layer.tied_to = source;
   }
 
@@ -282,9 +293,9 @@ class Expander {
     layer.operation = representatives_[static_cast<std::size_t>(entry->second)];
   }
 
-  [[nodiscard]] bool is_met(const YamlNode& condition, int input, const Context& context) const {
+  [[nodiscard]] static bool is_met(const YamlNode& condition, std::optional<std::int64_t> channels, const Context& context) {
     try {
-      return evaluate_condition(condition.text(), *context.parameters, shape(input).channels);
+      return evaluate_condition(condition.text(), *context.parameters, channels);
     } catch (const Error& error) {
       condition.fail(error.what(), error.hint());
     }
@@ -418,18 +429,22 @@ Parameters parameters_of(const ModelFile& file, const ModelFile& definition) {
                           const Parameters& parameters) {
   Model probe = header;
   Expander expander(definition, parameters, probe, true);
-  try {
-    expander.run();
-  } catch (const Error&) {
-    // Whatever else is wrong with the file: the names up to there will do.
-  }
+  const auto names_read = [&expander] {
+    try {
+      expander.run();
+    } catch (const Error&) {
+      // Whatever else is wrong with the file: the names up to there will do.
+      return expander.names();
+    }
+    return expander.names();
+  };
+  const std::vector<std::string> names = names_read();
   for (const std::string& candidate : unknown.candidates) {
     if (!expander.knows(candidate)) continue;
     unknown.place.fail(fmt::format("the layer '{}' comes later: this would be a cycle", candidate),
                        "a layer can only read layers before it");
   }
-  unknown.place.fail(fmt::format("unknown layer {}", quote(unknown.place.text())),
-                     suggest(unknown.place.text(), expander.names()));
+  unknown.place.fail(fmt::format("unknown layer {}", quote(unknown.place.text())), suggest(unknown.place.text(), names));
 }
 
 void expand(const ModelFile& file, const ModelFile& definition, Model& model) {

@@ -52,6 +52,7 @@ namespace ddl {
 //   name: the layer's name, or that of the part of the network it stands for;
 //   from: the layer it reads, or a list of them, instead of the one before; `input` is the model's input;
 //   when: a condition; the item is left out where it is not met.
+//   auxiliary: yes, for what only training needs, such as a second classifier: published multiply-adds leave it out.
 //
 // Expressions: a value with a `$` is computed from whole numbers, `$parameters`, + - * / (without remainder), parentheses,
 // == != < <= > >=, `and`, `or`. `$channels` is the channels of the tensor that the item reads.

@@ -1,5 +1,7 @@
 #include "model_zoo/operation.hpp"
 
+#include "model_zoo/operations/shape_rules.hpp"
+
 namespace ddl {
 
 std::string_view to_string(Pass pass) {
@@ -14,6 +16,11 @@ std::string_view to_string(Pass pass) {
       return "update";
   }
   return "";
+}
+
+double Operation::depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const {
+  const Work work = this->work(pass, inputs, output);
+  return reduction_depth({work.k, work.batched == Work::Batched::k ? samples : 1});
 }
 
 }  // namespace ddl

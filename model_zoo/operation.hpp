@@ -29,9 +29,12 @@ struct Work {
 /// Which of an operation's dimensions a strategy may divide. A "matrix" operation has weights that mix channels; a
 /// channelwise one treats channels apart (pooling, activation, batch norm), so sharded channels pass through it.
 struct Divisible {
-  bool matrix = false;             ///< has filters (output channels) and input channels that can be split
-  bool channelwise = false;        ///< works on a slice of the channels alone
-  bool spatial = false;            ///< works on a tile of positions, given its halo
+  bool matrix = false;       ///< has filters (output channels) and input channels that can be split
+  bool channelwise = false;  ///< works on a slice of the channels alone
+  bool spatial = false;      ///< works on a tile of positions, given its halo
+  /// Sums over all positions of a channel, to which the tiles of a sample have to add their parts: one for a mean, two for a
+  /// mean and a variance.
+  double position_sums = 0;
   std::int64_t channel_units = 0;  ///< whole units a channel split must keep together: heads, groups; 0 = channels
 };
 
@@ -41,6 +44,12 @@ struct Kept {
   bool output = false;     ///< the output tensor
   double mask_items = 0;   ///< one-byte items of its own: dropout mask, pooling index
   double extra_items = 0;  ///< items of its own at the activations' precision: attention scores
+};
+
+/// The table of an operation that layers may share by naming its owner (`tied`); without rows there is none.
+struct SharedTable {
+  std::string_view owner;  ///< the type of operation that may own it
+  std::int64_t rows = 0, columns = 0;
 };
 
 /// One operation of a network with its attributes fixed (kernel, stride, heads, …); immutable and shared between layers.
@@ -73,15 +82,26 @@ class Operation {
   [[nodiscard]] virtual std::int64_t buffers(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
     return 0;
   }
+  /// What `tied` shares: an embedding's vocabulary × features, say.
+  [[nodiscard]] virtual SharedTable shared_table(std::span<const TensorShape> /*inputs*/,
+                                                 const TensorShape& /*output*/) const {
+    return {};
+  }
   /// Work of one pass on the given (whole or sliced) shapes; passes an operation does not have are all zero. `update` is
   /// priced from the parameters, not here.
   [[nodiscard]] virtual Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const = 0;
+  /// Longest chain of dependent steps of one pass over `samples` samples, at least 1 [BH18, Table 4; what is not there by
+  /// its rule: a reduction of n items takes ⌈log2 n⌉]. As it stands here: the sum of the matrix product that work() names,
+  /// one step where there is none. An operation that reduces anything else, or is sequential, says so itself.
+  [[nodiscard]] virtual double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output,
+                                     double samples) const;
   [[nodiscard]] virtual Divisible divisible() const = 0;
   [[nodiscard]] virtual Kept kept(std::span<const TensorShape> inputs, const TensorShape& output) const = 0;
   /// Extent of the kernel's window along each spatial dimension (dilation included), stride, and padding before: what a tile
-  /// needs of its neighbours. 1, 1 and 0 for operations that look at one position.
+  /// needs of its neighbours. 1, 1 and 0 for operations that look at one position. Where the output has more positions than
+  /// the input, `spread` for each, the window is that of the output which one position of the input adds to.
   struct Window {
-    std::array<std::int64_t, 3> size{1, 1, 1}, stride{1, 1, 1}, padding{0, 0, 0};
+    std::array<std::int64_t, 3> size{1, 1, 1}, stride{1, 1, 1}, padding{0, 0, 0}, spread{1, 1, 1};
   };
   [[nodiscard]] virtual Window window() const { return {}; }
   /// What a rank runs that holds these slices of the tensors: an operation of its own, which infers `output` from its

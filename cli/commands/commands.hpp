@@ -17,8 +17,10 @@ struct Request {
 
 // One file per command: it adds its options to the program and, when chosen, fills in the request.
 void add_recommend(CLI::App& program, Request& request);
+void add_explain(CLI::App& program, Request& request);
 void add_validate(CLI::App& program, Request& request);
 void add_models(CLI::App& program, Request& request);
+void add_models_import(CLI::App& models, Request& request);  // a command of `models`
 void add_machines(CLI::App& program, Request& request);
 void add_datasets(CLI::App& program, Request& request);
 

@@ -1,12 +1,24 @@
+#include <algorithm>
+#include <functional>
 #include <memory>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "calibration/study.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/model_drawing.hpp"
+#include "cli/number_option.hpp"
 #include "cli/study_options.hpp"
 #include "cli/table.hpp"
 #include "core/units.hpp"
+#include "estimator/granularity.hpp"
 #include "model_zoo/model.hpp"
+#include "model_zoo/work_depth.hpp"
 
 namespace ddl {
 namespace {
@@ -18,18 +30,19 @@ std::string shape_text(const TensorShape& shape) { return to_string(shape); }
 
 Report list() {
   auto table = std::make_shared<Table>(std::vector<Table::Column>{
-      {"model", Align::left}, {"parameters"}, {"FLOPs forward"}, {"layers"}, {"input", Align::left}});
+      {"model", Align::left}, {"parameters"}, {"multiply-adds"}, {"FLOPs forward"}, {"layers"}, {"input", Align::left}});
   auto json = std::make_shared<Json>();
   (*json)["schema"] = 1;
   (*json)["models"] = Json::array();
   for (const std::string& name : model_names()) {
     const Model model = load_model(name);
-    table->add({name, with_thousands(model.parameters()), humanize(Flops(model.flops_forward())),
+    table->add({name, with_thousands(model.parameters()), whole_text(model.macs()), humanize(Flops(model.flops_forward())),
                 std::to_string(model.layers.size()), shape_text(model.input)});
     (*json)["models"].push_back({{"name", name},
                                  {"parameters", model.parameters()},
                                  {"flops_forward", model.flops_forward()},
-                                 {"layers", model.layers.size()}});
+                                 {"layers", model.layers.size()},
+                                 {"macs_forward", model.macs()}});
   }
   Report report;
   report.text = [table](const Style&) { return table->text(""); };
@@ -38,20 +51,101 @@ Report list() {
   return report;
 }
 
-Table layer_table(const Model& model) {
+struct ShowOptions {
+  std::string model, machine, precision;
+  std::optional<std::int64_t> batch;
+};
+
+/// A model for so many samples at a precision, and what is known of it on a machine.
+struct Shown {
+  Model model;
+  Precision precision = Precision::fp32;
+  double samples = 1;
+  std::vector<double> kept_bytes;  ///< by layer
+  WorkDepth forward, training;
+  GraphGrain grain;
+  std::string machine;  ///< empty: none was asked for
+  std::vector<LevelGrain> levels;
+
+  [[nodiscard]] const Layer& at(int layer) const { return model.layers[static_cast<std::size_t>(layer)]; }
+  [[nodiscard]] Work work(const Layer& layer, Pass pass) const {
+    return layer.operation->work(pass, layer.input_shapes, layer.output_shape);
+  }
+  [[nodiscard]] double flops(const Layer& layer, Pass pass) const { return work(layer, pass).flops * samples; }
+  /// FLOPs of a pass that training runs.
+  [[nodiscard]] double flops_run(Pass pass) const {
+    double sum = 0;
+    for (const Layer& layer : model.layers) {
+      if (pass != Pass::backward_data || needs_input_gradient(layer)) sum += flops(layer, pass);
+    }
+    return sum;
+  }
+  [[nodiscard]] double all_kept() const { return std::accumulate(kept_bytes.begin(), kept_bytes.end(), 0.0); }
+  [[nodiscard]] double grain_flops() const { return flops(at(grain.smallest_node), Pass::forward); }
+  [[nodiscard]] double grain_bytes() const {
+    return static_cast<double>(at(grain.largest_edge).output_shape.items()) * item_bytes(precision) * samples;
+  }
+  [[nodiscard]] bool has_grain() const { return grain.smallest_node >= 0 && grain.largest_edge >= 0; }
+};
+
+Table layer_table(const Shown& shown) {
   Table table({{"layer", Align::left},
                {"operation", Align::left},
-               {"output", Align::left},
+               {"in", Align::left},
+               {"out", Align::left},
                {"parameters"},
-               {"FLOPs forward"},
-               {"FLOPs backward"}});
-  for (const Layer& layer : model.layers) {
-    const auto flops = [&](Pass pass) { return layer.operation->work(pass, layer.input_shapes, layer.output_shape).flops; };
+               {"forward"},
+               {"backward-data"},
+               {"backward-weight"},
+               {"kept"}});
+  const auto flops_text = [](double flops) { return flops > 0 ? humanize(Flops(flops)) : "-"; };
+  const auto bytes_text = [](double bytes) { return bytes > 0 ? humanize(Bytes(bytes)) : "-"; };
+  for (std::size_t i = 0; i < shown.model.layers.size(); ++i) {
+    const Layer& layer = shown.model.layers[i];
     const std::string attributes = layer.operation->attributes();
-    table.add({layer.name, std::string(layer.operation->type()) + (attributes.empty() ? "" : " " + attributes),
+    std::vector<std::string> inputs;
+    for (const TensorShape& shape : layer.input_shapes) inputs.push_back(shape_text(shape));
+    // Equal inputs, as those of a sum, are said once.
+    const bool alike = std::adjacent_find(inputs.begin(), inputs.end(), std::not_equal_to<>()) == inputs.end();
+    const std::string in = inputs.size() > 1 && alike ? fmt::format("{} of {}", inputs.size(), inputs.front())
+                                                      : fmt::format("{}", fmt::join(inputs, ", "));
+    table.add({layer.name, std::string(layer.operation->type()) + (attributes.empty() ? "" : " " + attributes), in,
                shape_text(layer.output_shape), layer.parameters() > 0 ? with_thousands(layer.parameters()) : "-",
-               humanize(Flops(flops(Pass::forward))),
-               humanize(Flops(flops(Pass::backward_data) + flops(Pass::backward_weight)))});
+               flops_text(shown.flops(layer, Pass::forward)),
+               needs_input_gradient(layer) ? flops_text(shown.flops(layer, Pass::backward_data)) : "-",
+               flops_text(shown.flops(layer, Pass::backward_weight)), bytes_text(shown.kept_bytes[i])});
+  }
+  table.add({"total", "", "", "", with_thousands(shown.model.parameters()), flops_text(shown.flops_run(Pass::forward)),
+             flops_text(shown.flops_run(Pass::backward_data)), flops_text(shown.flops_run(Pass::backward_weight)),
+             bytes_text(shown.all_kept())});
+  return table;
+}
+
+Table graph_table(const Shown& shown) {
+  Table table({{"", Align::left}, {"work W"}, {"depth D"}, {"parallelism W/D"}});
+  for (const auto& [name, graph] :
+       {std::pair{"forward", shown.forward}, std::pair{"forward and backward", shown.training}}) {
+    table.add({name, humanize(Flops(graph.work)), whole_text(graph.depth), humanize(Flops(graph.parallelism())) + "/step"});
+  }
+  return table;
+}
+
+/// A ratio of two times or of work and data; nothing where there is nothing to divide by.
+std::string ratio_text(std::optional<double> ratio) { return ratio ? fmt::format("{:.3g}", *ratio) : "-"; }
+
+Table level_table(const Shown& shown) {
+  Table table({{"across", Align::left},
+               {"devices"},
+               {"T_comp"},
+               {"T_comm"},
+               {"T_comp/T_comm"},
+               {"min node"},
+               {"max edge"},
+               {"min node/max edge"}});
+  for (const LevelGrain& level : shown.levels) {
+    table.add({level.name, with_thousands(level.devices), humanize(level.computing), humanize(level.communicating),
+               ratio_text(level.data_parallel()), humanize(level.smallest_node), humanize(level.largest_edge),
+               ratio_text(level.graph())});
   }
   return table;
 }
@@ -62,7 +156,74 @@ Json shape_json(const TensorShape& shape) {
   return json;
 }
 
-Json model_json(const Model& model) {
+Json optional_json(std::optional<double> value) { return value ? Json(*value) : Json(nullptr); }
+
+Json graph_json(const Shown& shown) {
+  Json json;
+  for (const auto& [name, graph] : {std::pair{"forward", shown.forward}, std::pair{"training", shown.training}}) {
+    json[name] = {{"work_flops", graph.work}, {"depth", graph.depth}, {"parallelism_flops", graph.parallelism()}};
+  }
+  if (shown.has_grain()) {
+    json["granularity"] = {{"smallest_node", shown.at(shown.grain.smallest_node).name},
+                           {"smallest_node_flops", shown.grain_flops()},
+                           {"largest_edge", shown.at(shown.grain.largest_edge).name},
+                           {"largest_edge_bytes", shown.grain_bytes()},
+                           {"flops_per_byte", shown.grain_flops() / shown.grain_bytes()}};
+  }
+  return json;
+}
+
+Json machine_json(const Shown& shown) {
+  Json json;
+  json["name"] = shown.machine;
+  json["levels"] = Json::array();
+  for (const LevelGrain& level : shown.levels) {
+    json["levels"].push_back({{"name", level.name},
+                              {"devices", level.devices},
+                              {"computing_s", level.computing.value()},
+                              {"communicating_s", level.communicating.value()},
+                              {"computing_over_communicating", optional_json(level.data_parallel())},
+                              {"smallest_node_s", level.smallest_node.value()},
+                              {"largest_edge_s", level.largest_edge.value()},
+                              {"smallest_node_over_largest_edge", optional_json(level.graph())}});
+  }
+  return json;
+}
+
+Json layer_json(const Shown& shown, std::size_t index) {
+  const Model& model = shown.model;
+  const Layer& layer = model.layers[index];
+  Json entry;
+  entry["name"] = layer.name;
+  entry["operation"] = layer.operation->type();
+  entry["attributes"] = layer.operation->attributes();
+  entry["inputs"] = Json::array();
+  for (const int input : layer.inputs)
+    entry["inputs"].push_back(input < 0 ? "input" : model.layers[static_cast<std::size_t>(input)].name);
+  entry["output"] = shape_json(layer.output_shape);
+  entry["parameters"] = layer.parameters();
+  for (const auto& [key, pass] : {std::pair{"forward", Pass::forward}, std::pair{"backward_data", Pass::backward_data},
+                                  std::pair{"backward_weight", Pass::backward_weight}}) {
+    const Work done = shown.work(layer, pass);
+    entry[fmt::format("flops_{}", key)] = done.flops * shown.samples;
+    // What a kernel reads and writes.
+    entry[fmt::format("bytes_{}", key)] =
+        (done.activation_items * shown.samples + done.weight_items) * item_bytes(shown.precision);
+  }
+  entry["input_shapes"] = Json::array();
+  for (const TensorShape& shape : layer.input_shapes) entry["input_shapes"].push_back(shape_json(shape));
+  entry["needs_input_gradient"] = needs_input_gradient(layer);
+  for (const auto& [key, pass] : {std::pair{"forward", Pass::forward}, std::pair{"backward_data", Pass::backward_data},
+                                  std::pair{"backward_weight", Pass::backward_weight}}) {
+    entry[fmt::format("depth_{}", key)] =
+        layer.operation->depth(pass, layer.input_shapes, layer.output_shape, shown.samples);
+  }
+  entry["kept_bytes"] = shown.kept_bytes[index];
+  return entry;
+}
+
+Json model_json(const Shown& shown) {
+  const Model& model = shown.model;
   Json json;
   json["schema"] = 1;
   json["name"] = model.name;
@@ -71,48 +232,91 @@ Json model_json(const Model& model) {
   json["input"] = shape_json(model.input);
   json["parameters"] = model.parameters();
   json["buffers"] = model.buffers();
-  json["macs_forward"] = model.macs();
-  json["flops_forward"] = model.flops_forward();
-  json["flops_backward_data"] = model.flops(Pass::backward_data);
-  json["flops_backward_weight"] = model.flops(Pass::backward_weight);
+  json["macs_forward"] = model.macs() * shown.samples;
+  json["flops_forward"] = model.flops_forward() * shown.samples;
+  json["flops_backward_data"] = model.flops(Pass::backward_data) * shown.samples;
+  json["flops_backward_weight"] = model.flops(Pass::backward_weight) * shown.samples;
+  json["samples"] = shown.samples;
+  json["precision"] = to_string(shown.precision);
+  json["kept_bytes"] = shown.all_kept();
+  json["graph"] = graph_json(shown);
+  if (!shown.machine.empty()) json["machine"] = machine_json(shown);
   json["layers"] = Json::array();
-  for (const Layer& layer : model.layers) {
-    const auto work = [&](Pass pass) { return layer.operation->work(pass, layer.input_shapes, layer.output_shape); };
-    Json entry;
-    entry["name"] = layer.name;
-    entry["operation"] = layer.operation->type();
-    entry["attributes"] = layer.operation->attributes();
-    entry["inputs"] = Json::array();
-    for (const int input : layer.inputs)
-      entry["inputs"].push_back(input < 0 ? "input" : model.layers[static_cast<std::size_t>(input)].name);
-    entry["output"] = shape_json(layer.output_shape);
-    entry["parameters"] = layer.parameters();
-    for (const auto& [key, pass] : {std::pair{"forward", Pass::forward}, std::pair{"backward_data", Pass::backward_data},
-                                    std::pair{"backward_weight", Pass::backward_weight}}) {
-      const Work done = work(pass);
-      entry[fmt::format("flops_{}", key)] = done.flops;
-      // fp32, one sample: what a kernel reads and writes.
-      entry[fmt::format("bytes_{}", key)] = (done.activation_items + done.weight_items) * 4.0;
-    }
-    json["layers"].push_back(std::move(entry));
-  }
+  for (std::size_t i = 0; i < model.layers.size(); ++i) json["layers"].push_back(layer_json(shown, i));
   return json;
 }
 
-Report show(const std::string& name) {
-  const auto model = std::make_shared<Model>(load_model(name));
+std::string model_text(const Shown& shown, const Style& style) {
+  const Model& model = shown.model;
+  std::string out = style.bold(model.name) + (model.description.empty() ? "" : ": " + model.description) + "\n";
+  if (!model.source.empty()) out += wrap_text("source: " + model.source, 118, "  ") + "\n";
+  out += fmt::format("input {}, {} parameters, {} forward and {} multiply-adds per sample, {}\n", shape_text(model.input),
+                     with_thousands(model.parameters()), humanize(Flops(model.flops_forward())), whole_text(model.macs()),
+                     count_text(static_cast<std::int64_t>(model.layers.size()), "layer"));
+  const std::string batch =
+      fmt::format("{}, {}", count_text(static_cast<std::int64_t>(shown.samples), "sample"), to_string(shown.precision));
+  out += fmt::format("\n{} ({})\n{}", style.bold("Graph"), batch, graph_table(shown).text());
+  if (shown.has_grain()) {
+    out += fmt::format("  granularity: {} in {} over {} from {}: {:.3g} FLOP/B\n", humanize(Flops(shown.grain_flops())),
+                       shown.at(shown.grain.smallest_node).name, humanize(Bytes(shown.grain_bytes())),
+                       shown.at(shown.grain.largest_edge).name, shown.grain_flops() / shown.grain_bytes());
+  }
+  if (!shown.machine.empty()) {
+    out += fmt::format("\n{} on {} ({} on each device)\n{}", style.bold("Granularity"), shown.machine, batch,
+                       level_table(shown).text());
+  }
+  out += fmt::format("\n{}\n{}", style.bold("Structure"), draw_model(model));
+  out += fmt::format("\n{} ({})\n{}", style.bold("Layers"), batch, layer_table(shown).text());
+  return out;
+}
+
+/// Each tensor counts once, with the layer that makes it; the batch with the layer whose backward reads it.
+std::vector<double> kept_bytes_of(const ModelFacts& facts, Precision precision, double samples) {
+  const double item = item_bytes(precision);
+  std::vector<double> result;
+  for (std::size_t i = 0; i < facts.model->layers.size(); ++i) {
+    const Layer& layer = facts.model->layers[i];
+    double bytes = facts.kept[i].mask_items + facts.kept[i].extra_items * item;
+    if (facts.output_kept[i]) bytes += static_cast<double>(layer.output_shape.items()) * item;
+    if (static_cast<int>(i) == facts.batch_keeper) bytes += static_cast<double>(facts.model->input.items()) * item;
+    result.push_back(bytes * samples);
+  }
+  return result;
+}
+
+Precision precision_of(const ShowOptions& options) {
+  if (options.precision.empty()) return Precision::fp32;
+  const std::optional<Precision> precision = parse_precision(options.precision);
+  if (!precision) unknown_choice("--precision", options.precision, {"fp32", "tf32", "fp16", "bf16"});
+  return *precision;
+}
+
+Report show(const ShowOptions& options) {
+  const auto shown = std::make_shared<Shown>();
+  shown->precision = precision_of(options);
+  shown->samples = static_cast<double>(options.batch.value_or(1));
+  if (options.machine.empty()) {
+    shown->model = load_model(options.model);
+  } else {
+    StudySpec spec;
+    spec.model = options.model;
+    spec.machine = options.machine;
+    spec.precision = shown->precision;
+    spec.assumptions.overlap = false;
+    spec.assumptions.include_input = false;
+    const Study study(spec);
+    shown->model = study.model();
+    shown->machine = study.machine().name;
+    shown->levels = level_grains(study.job(), shown->precision, study.optimizer(), options.batch.value_or(1));
+  }
+  shown->kept_bytes = kept_bytes_of(facts_of(shown->model), shown->precision, shown->samples);
+  shown->forward = forward_work_depth(shown->model, shown->samples);
+  shown->training = training_work_depth(shown->model, shown->samples);
+  shown->grain = graph_grain(shown->model);
   Report report;
-  report.text = [model](const Style& style) {
-    std::string out = style.bold(model->name) + (model->description.empty() ? "" : ": " + model->description) + "\n";
-    if (!model->source.empty()) out += wrap_text("source: " + model->source, 118, "  ") + "\n";
-    out +=
-        fmt::format("input {}, {} parameters, {} forward and {} multiply-adds per sample, {}\n\n", shape_text(model->input),
-                    with_thousands(model->parameters()), humanize(Flops(model->flops_forward())), whole_text(model->macs()),
-                    count_text(static_cast<std::int64_t>(model->layers.size()), "layer"));
-    return out + layer_table(*model).text();
-  };
-  report.json = [model] { return model_json(*model); };
-  report.csv = [model] { return csv_of(model_json(*model).at("layers")); };
+  report.text = [shown](const Style& style) { return model_text(*shown, style); };
+  report.json = [shown] { return model_json(*shown); };
+  report.csv = [shown] { return csv_of(model_json(*shown).at("layers")); };
   return report;
 }
 
@@ -125,10 +329,17 @@ void add_models(CLI::App& program, Request& request) {
   add_report_options(lists, request.report);
   lists.callback([&request] { request.run = list; });
   CLI::App& shows = *command.add_subcommand("show", "layers, shapes, parameters and work of one model");
-  auto name = std::make_shared<std::string>();
-  shows.add_option("model", *name, "bundled model or model file")->required();
+  auto options = std::make_shared<ShowOptions>();
+  shows.add_option("model", options->model, "bundled model or model file")->required();
+  shows.add_option("--machine", options->machine, "bundled machine or machine file, for the granularity on it");
+  shows.add_option("--precision", options->precision, "fp32, tf32, fp16 or bf16")->default_str("fp32");
+  // Times the devices of the largest machine, still a 64-bit number.
+  constexpr std::int64_t most_shown_samples = std::int64_t{1} << 30U;
+  add_whole_number(shows, "--batch", options->batch, 1, most_shown_samples, "samples that the figures are of")
+      ->default_str("1");
   add_report_options(shows, request.report);
-  shows.callback([name, &request] { request.run = [name] { return show(*name); }; });
+  shows.callback([options, &request] { request.run = [options] { return show(*options); }; });
+  add_models_import(command, request);
 }
 
 }  // namespace ddl

@@ -8,32 +8,58 @@ namespace {
 
 using Rows = std::array<std::int64_t, 3>;
 
-/// Rows a tile needs from one neighbour to run the window over its own positions: half of what the window overlaps.
+/// Rows a tile needs from one neighbour to run the window over its own positions: half of what the window overlaps. Where
+/// one position i of the input adds to several of the output, from s·i − padding on, those before and those behind the tile
+/// that add to its part of the output.
 Rows input_halo(const Operation::Window& window) {
   Rows rows{};
-  for (std::size_t d = 0; d < 3; ++d) rows[d] = std::max<std::int64_t>(0, (window.size[d] - window.stride[d] + 1) / 2);
+  for (std::size_t d = 0; d < 3; ++d) {
+    const std::int64_t spread = window.spread[d];
+    rows[d] = spread == 1 ? std::max<std::int64_t>(0, (window.size[d] - window.stride[d] + 1) / 2)
+                          : std::max({std::int64_t{0}, (window.size[d] - 1 - window.padding[d]) / spread,
+                                      (window.padding[d] - 1 + spread) / spread});
+  }
   return rows;
 }
 
 /// Rows of the output's gradient a tile needs from one neighbour to compute the gradient of its own input positions.
 Rows gradient_halo(const Operation::Window& window) {
   Rows rows = input_halo(window);
-  for (std::size_t d = 0; d < 3; ++d) rows[d] = (rows[d] + window.stride[d] - 1) / window.stride[d];
+  for (std::size_t d = 0; d < 3; ++d) {
+    rows[d] = window.spread[d] == 1
+                  ? (rows[d] + window.stride[d] - 1) / window.stride[d]
+                  : std::max({std::int64_t{0}, window.padding[d], window.size[d] - window.spread[d] - window.padding[d]});
+  }
   return rows;
 }
 
 int spatial_rank(const ModelFacts& facts) { return facts.model->input.sequence ? 0 : facts.model->input.rank; }
 
+/// Another image of the sample, of which every rank reads its tile; of anything else in the sample it reads the whole.
+bool read_in_tiles(const ModelFacts& facts, std::size_t layer) {
+  return facts.divisible[layer].spatial && facts.model->layers[layer].output_shape.rank == spatial_rank(facts);
+}
+
+/// Whether every tile has all of that tensor: it has one position.
+bool is_pooled(const ModelFacts& facts, int layer) {
+  return layer >= 0 && facts.pooled_branch[static_cast<std::size_t>(layer)];
+}
+
 bool fits(const ModelFacts& facts, int layer, const std::array<int, 3>& split) {
   const auto index = static_cast<std::size_t>(layer);
-  if (!facts.divisible[index].spatial) return false;
+  if (facts.of_sample[index]) return true;
   const Layer& at = facts.model->layers[index];
+  if (facts.pooled_branch[index] || at.auxiliary) return true;
+  if (!facts.divisible[index].spatial) return false;
   const int rank = spatial_rank(facts);
-  if (at.output_shape.rank != rank || at.input_shapes.front().rank != rank) return false;
+  // A loss sums over the positions of its input.
+  const bool is_sum = at.output_shape.rank == 0;
+  if ((at.output_shape.rank != rank && !is_sum) || at.input_shapes.front().rank != rank) return false;
   const Rows halo = input_halo(facts.window[index]);
   for (std::size_t d = 0; d < 3; ++d) {
     if (split[d] == 1) continue;
-    if (at.output_shape.extent[d] < split[d]) return false;
+    if (at.output_shape.extent[d] < split[d] && !is_sum) return false;
+    if (is_pooled(facts, at.inputs.front())) continue;
     // The narrowest tile must hold the halo that its neighbour wants of it.
     if (at.input_shapes.front().extent[d] / split[d] < std::max<std::int64_t>(1, halo[d])) return false;
   }
@@ -71,7 +97,10 @@ void cut(TensorShape& shape, const std::array<int, 3>& split) {
 
 // Every rank holds a tile of the sample. A window that looks beyond its own position needs rows of the neighbours' tiles:
 // the input's in forward, the output gradient's in backward, one message in each direction [ParaDL, Table III]. Where the
-// tiles become too small the tensors are gathered and the remaining layers replicated, as ParaDL's implementation does.
+// tiles become too small the tensors are gathered and the remaining layers replicated, as ParaDL's implementation does. What
+// sums over all positions of a sample adds up the sums of its tiles; every rank computes all of what is made of one
+// position. Auxiliary layers gather what they read and are replicated too: they end in few positions before the network
+// does.
 void shard(const ShardContext& context, LayerShard& shard) {
   const Plan& plan = context.plan;
   const int parts = degree(plan, Axis::spatial);
@@ -89,11 +118,45 @@ void shard(const ShardContext& context, LayerShard& shard) {
     }
     return;
   }
+  if (context.facts.of_sample[context.index()] && !read_in_tiles(context.facts, context.index())) return;
+  const Layer& layer = context.at();
+  const bool starts_pooled = !layer.inputs.empty() && !is_pooled(context.facts, layer.inputs.front());
+  if (context.facts.pooled_branch[context.index()] && !starts_pooled) {
+    if (context.assumptions.linear_kernels) shard.share /= parts;
+    return;
+  }
+  if (layer.auxiliary) {
+    const bool begins =
+        layer.inputs.front() < 0 || !context.facts.model->layers[static_cast<std::size_t>(layer.inputs.front())].auxiliary;
+    if (context.assumptions.linear_kernels) {
+      shard.share /= parts;
+    } else if (begins) {
+      const auto items = static_cast<double>(layer.input_shapes.front().items());
+      shard.exchanges.push_back({Collective::allgather, items, axes, Phase::forward, Purpose::halo, 1});
+      if (context.facts.needs_input_gradient[context.index()])
+        shard.exchanges.push_back({Collective::reduce_scatter, items, axes, Phase::backward, Purpose::halo, 1});
+    }
+    return;
+  }
+  // Extents of 1 stay what they are.
   for (TensorShape& input : shard.inputs) cut(input, plan.spatial);
   cut(shard.output, plan.spatial);
   shard.kept_input = shard.inputs.front();
   shard.kept_output = shard.output;
   shard.share /= parts;
+
+  const auto add_up = [&](double items, Phase phase) {
+    shard.exchanges.push_back({Collective::allreduce, items, axes, phase, Purpose::halo, 1});
+  };
+  const double sums =
+      context.facts.divisible[context.index()].position_sums * static_cast<double>(layer.output_shape.channels);
+  if (sums > 0) add_up(sums, Phase::forward);
+  // The gradient of a mean is the same for all positions; that of mean and variance sums over them again.
+  if (sums > 0 && !context.facts.pooled_branch[context.index()]) add_up(sums, Phase::backward);
+  for (std::size_t input = 0; input < layer.inputs.size(); ++input) {
+    if (is_pooled(context.facts, layer.inputs[input]))
+      add_up(static_cast<double>(layer.input_shapes[input].items()), Phase::backward);
+  }
 
   const Operation::Window& window = context.facts.window[context.index()];
   const double forward = halo_items(shard.inputs.front(), input_halo(window), plan.spatial);
@@ -131,7 +194,11 @@ int spatial_end(const ModelFacts& facts, const Plan& plan, const Software& softw
   const auto count = static_cast<int>(facts.model->layers.size());
   for (int layer = 0; layer < count; ++layer) {
     if (!fits(facts, layer, plan.spatial)) return layer;
-    if (facts.divisible[static_cast<std::size_t>(layer)].matrix && ++weighted == stop) return layer + 1;
+    if (facts.divisible[static_cast<std::size_t>(layer)].matrix && ++weighted == stop) {
+      int end = layer + 1;
+      while (end < count && facts.of_sample[static_cast<std::size_t>(end)]) ++end;
+      return end;
+    }
   }
   return count;
 }

@@ -11,15 +11,18 @@ void limits(const LimitContext& context, Limits& limits) {
   const ModelFacts& facts = context.facts;
   std::int64_t most = 0;
   int layer = -1;
-  for (const int candidate : facts.matrix) {
+  const auto consider = [&](int candidate) {
     const auto index = static_cast<std::size_t>(candidate);
-    if (facts.tensor_role[index] == TensorRole::lookup) continue;
-    if (candidate == facts.last_matrix && facts.matrix.size() > 1) continue;
-    if (layer < 0 || facts.tensor_units[index] < most) {
-      most = facts.tensor_units[index];
-      layer = candidate;
-    }
+    if (layer >= 0 && facts.tensor_units[index] >= most) return;
+    most = facts.tensor_units[index];
+    layer = candidate;
+  };
+  for (const int candidate : facts.matrix) {
+    const bool lookup = facts.tensor_role[static_cast<std::size_t>(candidate)] == TensorRole::lookup;
+    if (!lookup && (candidate != facts.last_matrix || facts.matrix.size() == 1)) consider(candidate);
   }
+  // Where tables and the last layer are all there is, they are what can be cut.
+  if (layer < 0) std::for_each(facts.matrix.begin(), facts.matrix.end(), consider);
   if (context.plan.tensor > most) {
     limits.add({Limit::Kind::tensor_units, static_cast<double>(context.plan.tensor), static_cast<double>(most), layer});
   }

@@ -10,19 +10,19 @@ namespace {
 
 struct ActivationKind {
   std::string_view name;
-  bool from_output;  ///< the derivative is known from the output: it is kept, the input is not
+  bool from_output;  ///< the derivative is known from the output: it is kept, the input is not (as PyTorch 1.13.1 does it)
   double flops;      ///< per item; transcendental functions count as ten
 };
 constexpr std::array<ActivationKind, 11> activation_kinds{{
     {"relu", true, 1},
-    {"relu6", true, 2},
+    {"relu6", false, 2},
     {"leaky_relu", true, 2},
     {"tanh", true, 10},
     {"sigmoid", true, 12},
     {"gelu", false, 20},
     {"silu", false, 13},
     {"hardswish", false, 5},
-    {"hardsigmoid", true, 4},
+    {"hardsigmoid", false, 4},
     {"softplus", false, 20},
     {"elu", true, 11},
 }};
@@ -48,6 +48,10 @@ class Activation final : public Operation {
     // Reads what was kept and the output's gradient, writes the input's.
     if (pass == Pass::backward_data) return {.flops = (kind_.flops + 1) * count, .activation_items = 3 * count};
     return {};
+  }
+  double depth(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/,
+               double /*samples*/) const override {
+    return 1;
   }
   Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {

@@ -21,6 +21,10 @@ class Add final : public Operation {
     if (pass == Pass::backward_data) return {.flops = more * items(output), .activation_items = 3 * more * items(output)};
     return {};
   }
+  double depth(Pass /*pass*/, std::span<const TensorShape> inputs, const TensorShape& /*output*/,
+               double /*samples*/) const override {
+    return reduction_depth({real(static_cast<std::int64_t>(inputs.size()))});
+  }
   Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 

@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
+#include "model_zoo/sample_shape.hpp"
 
 namespace ddl {
 
@@ -113,6 +114,11 @@ std::optional<Extents> Attributes::find_size(std::string_view key) const {
   const std::optional<Extents> extents = parse_extents(*text);
   if (!extents) fail(key, fmt::format("{} is not a size", quote(*text)), "write one number, or one for each dimension: 3x3");
   return extents;
+}
+
+TensorShape Attributes::sample_shape() const {
+  if (!node_) fail_missing("tokens");
+  return read_sample_shape(*node_, parameters_);
 }
 
 std::string Attributes::in_part(const std::string& message) const {

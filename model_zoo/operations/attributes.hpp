@@ -30,6 +30,8 @@ class Attributes {
 
   /// Shape of the first tensor that the operation reads.
   [[nodiscard]] const TensorShape& input() const { return inputs_.front(); }
+  /// How many tensors the operation reads.
+  [[nodiscard]] std::size_t input_count() const { return inputs_.size(); }
 
   [[nodiscard]] bool has(std::string_view key) const { return find(key).has_value(); }
   /// A whole number in [low, high].
@@ -45,6 +47,8 @@ class Attributes {
   [[nodiscard]] std::optional<Extents> find_extents(std::string_view key, int rank, std::int64_t low) const;
   /// Exactly what the file says: up to three sizes.
   [[nodiscard]] std::optional<Extents> find_size(std::string_view key) const;
+  /// The attributes as the shape of a sample: `{channels: 3, size: 224x224}`, `{tokens: 1024}` or `{features: 100}`.
+  [[nodiscard]] TensorShape sample_shape() const;
   /// Ends the command with an error placed at the attribute, or at the operation where it has none of that name.
   [[noreturn]] void fail(std::string_view key, const std::string& message, const std::string& hint = {}) const;
   /// Ends the command because `key`, which the operation cannot do without, is not there.

@@ -78,6 +78,13 @@ class Convolution final : public Operation {
     }
     return work;
   }
+  double depth(Pass /*pass*/, std::span<const TensorShape> inputs, const TensorShape& /*output*/,
+               double /*samples*/) const override {
+    // log Kx + log Ky + log Cin in all three passes, as [BH18, Table 4] prints it for the direct method. What
+    // backward-weight sums is samples and positions; the source's figure is kept.
+    return reduction_depth(
+        {real(window_.kernel[0]), real(window_.kernel[1]), real(window_.kernel[2]), real(summed_channels(inputs.front()))});
+  }
 
   Divisible divisible() const override {
     return {.matrix = groups_ == 1,

@@ -1,3 +1,5 @@
+#include <array>
+
 #include <fmt/format.h>
 
 #include "model_zoo/operations/registry.hpp"
@@ -5,26 +7,40 @@
 namespace ddl {
 namespace {
 
-/// Sets a random share of the items to zero. At rate 0 it does nothing and keeps nothing.
+enum class DropoutOf { items, samples };
+constexpr std::array<std::string_view, 2> dropout_of{"items", "samples"};
+
+/// Sets a random share of the items to zero, or of the samples (stochastic depth, Huang et al. 2016). At rate 0 it does
+/// nothing and keeps nothing.
 class Dropout final : public Operation {
  public:
-  Dropout(double rate, bool sequence) : rate_(rate), sequence_(sequence) {}
+  Dropout(double rate, DropoutOf of, bool sequence) : rate_(rate), of_(of), sequence_(sequence) {}
 
   std::string_view type() const override { return "dropout"; }
-  std::string attributes() const override { return fmt::format("rate={}", rate_); }
+  std::string attributes() const override { return fmt::format("rate={}{}", rate_, whole_samples() ? " of=samples" : ""); }
   TensorShape infer(std::span<const TensorShape> inputs) const override { return only_input(inputs, type()); }
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     if (rate_ == 0 || (pass != Pass::forward && pass != Pass::backward_data)) return {};
+    if (whole_samples()) return {.flops = items(output), .activation_items = 2 * items(output)};
     // One read, one write, and a mask of a byte: half an item of 2 bytes, rounded up for wider ones.
     return {.flops = 2 * items(output), .activation_items = 2.5 * items(output)};
   }
+  double depth(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/,
+               double /*samples*/) const override {
+    return 1;
+  }
   Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    return {.mask_items = rate_ == 0 ? 0 : items(output)};
+    if (rate_ == 0) return {};
+    // Of a sample, the one factor that it was multiplied by.
+    return whole_samples() ? Kept{.extra_items = 1} : Kept{.mask_items = items(output)};
   }
 
  private:
+  [[nodiscard]] bool whole_samples() const { return of_ == DropoutOf::samples; }
+
   double rate_;
+  DropoutOf of_;
   bool sequence_;
 };
 
@@ -33,7 +49,8 @@ class Dropout final : public Operation {
 std::shared_ptr<const Operation> read_dropout(const Attributes& attributes) {
   const std::optional<double> rate = attributes.find_number("rate", 0, 1);
   if (!rate) attributes.fail_missing("rate");
-  return std::make_shared<Dropout>(*rate, attributes.input().sequence);
+  const auto of = attributes.has("of") ? static_cast<DropoutOf>(attributes.choice("of", dropout_of)) : DropoutOf::items;
+  return std::make_shared<Dropout>(*rate, of, attributes.input().sequence);
 }
 
 }  // namespace ddl

@@ -9,10 +9,15 @@ namespace {
 /// A row of a table for each token.
 class Embedding final : public Operation {
  public:
-  Embedding(std::int64_t vocabulary, std::int64_t features) : vocabulary_(vocabulary), features_(features) {}
+  Embedding(std::int64_t vocabulary, std::int64_t features, std::string tied)
+      : vocabulary_(vocabulary), features_(features), tied_(std::move(tied)) {}
 
   std::string_view type() const override { return "embedding"; }
-  std::string attributes() const override { return fmt::format("vocabulary={} features={}", vocabulary_, features_); }
+  std::string attributes() const override {
+    std::string text = fmt::format("vocabulary={} features={}", vocabulary_, features_);
+    if (!tied_.empty()) text += fmt::format(" tied={}", tied_);
+    return text;
+  }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());
     if (!output.sequence || output.channels != 1) {
@@ -24,14 +29,24 @@ class Embedding final : public Operation {
     return checked(output);
   }
   std::int64_t weights(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    return vocabulary_ * output.channels;
+    return tied_.empty() ? vocabulary_ * output.channels : 0;
+  }
+  SharedTable shared_table(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    return {.owner = "embedding", .rows = vocabulary_, .columns = output.channels};
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     // Each token reads its row and writes it.
     if (pass == Pass::forward) return {.activation_items = items(inputs.front()) + 2 * items(output)};
     if (pass != Pass::backward_weight) return {};
     // The gradient of the whole table is set to zero, then each token adds to its row.
-    return {.flops = items(output), .activation_items = 3 * items(output), .weight_items = real(weights(inputs, output))};
+    return {.flops = items(output),
+            .activation_items = 3 * items(output),
+            .weight_items = real(vocabulary_) * real(output.channels)};
+  }
+  double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
+               double samples) const override {
+    // All tokens of a batch may be the same word, whose row sums their gradients.
+    return pass == Pass::backward_weight ? reduction_depth({real(output.positions()), samples}) : 1;
   }
   Divisible divisible() const override { return {.matrix = true}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
@@ -40,12 +55,14 @@ class Embedding final : public Operation {
 
  private:
   std::int64_t vocabulary_, features_;
+  std::string tied_;
 };
 
 }  // namespace
 
 std::shared_ptr<const Operation> read_embedding(const Attributes& attributes) {
-  return std::make_shared<Embedding>(attributes.integer("vocabulary"), attributes.integer("features"));
+  return std::make_shared<Embedding>(attributes.integer("vocabulary"), attributes.integer("features"),
+                                     attributes.find_text("tied").value_or(""));
 }
 
 }  // namespace ddl

@@ -6,16 +6,18 @@
 namespace ddl {
 namespace {
 
-/// A matrix product with the channels of a flat vector, or of each token of a sequence.
+/// A matrix product with the channels of a flat vector, or of each token of a sequence. With experts, the tokens lie grouped
+/// by expert, as `dispatch` leaves them: each group, taken to be of equal length, is multiplied by a matrix of its own.
 class FullyConnected final : public Operation {
  public:
-  FullyConnected(std::int64_t features, bool bias, std::string tied)
-      : features_(features), bias_(bias), tied_(std::move(tied)) {}
+  FullyConnected(std::int64_t features, std::int64_t experts, bool bias, std::string tied)
+      : features_(features), experts_(experts), bias_(bias), tied_(std::move(tied)) {}
 
   std::string_view type() const override { return "fully_connected"; }
   std::string_view short_name() const override { return "fc"; }
   std::string attributes() const override {
     std::string text = fmt::format("features={}", features_);
+    if (experts_ > 1) text += fmt::format(" experts={}", experts_);
     if (!bias_) text += " bias=no";
     if (!tied_.empty()) text += fmt::format(" tied={}", tied_);
     return text;
@@ -27,26 +29,29 @@ class FullyConnected final : public Operation {
       throw Error(fmt::format("fully_connected needs a flat vector or a sequence, not {}", to_string(output)),
                   "put '- flatten' before it");
     }
-    static_cast<void>(item_count("the matrix", {output.channels, features_}));
+    static_cast<void>(item_count("the matrix", {output.channels, features_, experts_}));
     output.channels = features_;
     return checked(output);
   }
 
   std::int64_t weights(std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    return tied_.empty() ? inputs.front().channels * output.channels : 0;
+    return tied_.empty() ? experts_ * inputs.front().channels * output.channels : 0;
   }
   std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    return bias_ ? output.channels : 0;
+    return bias_ ? experts_ * output.channels : 0;
+  }
+  SharedTable shared_table(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    return {.owner = "embedding", .rows = output.channels, .columns = inputs.front().channels};
   }
 
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     if (pass == Pass::update) return {};
     const double from = real(inputs.front().channels);
     const double to = real(output.channels);
-    const double positions = real(output.positions());
+    const double positions = real(output.positions()) / real(experts_);
     Work work{.flops = 2 * macs(inputs, output),
               .activation_items = items(inputs.front()) + items(output),
-              .weight_items = from * to + real(biases(inputs, output))};
+              .weight_items = real(experts_) * from * to + real(biases(inputs, output))};
     if (pass == Pass::forward) {
       work.m = positions;
       work.n = to;
@@ -63,6 +68,12 @@ class FullyConnected final : public Operation {
     }
     return work;
   }
+  double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
+    // [BH18, Table 4]: log Cin, log Cout, log N, where each token of a sequence is one of N.
+    if (pass == Pass::forward) return reduction_depth({real(inputs.front().channels)});
+    if (pass == Pass::backward_data) return reduction_depth({real(output.channels)});
+    return reduction_depth({real(output.positions()), samples});
+  }
 
   Divisible divisible() const override { return {.matrix = true}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
@@ -78,7 +89,7 @@ class FullyConnected final : public Operation {
   }
 
  private:
-  std::int64_t features_;
+  std::int64_t features_, experts_;
   bool bias_;
   std::string tied_;
 };
@@ -86,7 +97,14 @@ class FullyConnected final : public Operation {
 }  // namespace
 
 std::shared_ptr<const Operation> read_fully_connected(const Attributes& attributes) {
-  return std::make_shared<FullyConnected>(attributes.integer("features"), attributes.find_boolean("bias").value_or(true),
+  const std::int64_t experts = attributes.find_integer("experts").value_or(1);
+  if (experts > 1 && !attributes.input().sequence) {
+    attributes.fail("experts",
+                    fmt::format("experts share the tokens of a sequence, and {} is none", to_string(attributes.input())));
+  }
+  if (experts > 1 && attributes.has("tied")) attributes.fail("tied", "experts cannot share the weights of an embedding");
+  return std::make_shared<FullyConnected>(attributes.integer("features"), experts,
+                                          attributes.find_boolean("bias").value_or(true),
                                           attributes.find_text("tied").value_or(""));
 }
 

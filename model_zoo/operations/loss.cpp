@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 2> loss_kinds{"cross_entropy", "mse"};
 /// One number from the output, or from several outputs, whose losses are summed.
 class Loss final : public Operation {
  public:
-  explicit Loss(LossKind kind) : kind_(kind) {}
+  Loss(LossKind kind, bool positions) : kind_(kind), positions_(positions) {}
 
   std::string_view type() const override { return "loss"; }
   std::string attributes() const override { return fmt::format("kind={}", loss_kinds[static_cast<std::size_t>(kind_)]); }
@@ -28,7 +28,12 @@ class Loss final : public Operation {
     if (pass == Pass::backward_data) return {.flops = 2 * count, .activation_items = (entropy ? 2 : 3) * count};
     return {};
   }
-  Divisible divisible() const override { return {}; }
+  double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/,
+               double samples) const override {
+    return pass == Pass::forward ? reduction_depth({items(inputs), samples}) : 1;
+  }
+  /// Of an image or volume, a sum over positions: tiles add up one number, which takes no time to speak of.
+  Divisible divisible() const override { return {.spatial = positions_}; }
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
     if (kind_ == LossKind::mse) return {.input = true};
     // The softmax is computed and kept in fp32 whatever the activations' precision: 4 bytes, as [Kort22], section 4.3, says.
@@ -37,12 +42,15 @@ class Loss final : public Operation {
 
  private:
   LossKind kind_;
+  bool positions_;  ///< of one input that is an image or a volume
 };
 
 }  // namespace
 
 std::shared_ptr<const Operation> read_loss(const Attributes& attributes) {
-  return std::make_shared<Loss>(static_cast<LossKind>(attributes.choice("kind", loss_kinds)));
+  const TensorShape& input = attributes.input();
+  return std::make_shared<Loss>(static_cast<LossKind>(attributes.choice("kind", loss_kinds)),
+                                input.rank > 0 && !input.sequence);
 }
 
 }  // namespace ddl

@@ -27,6 +27,13 @@ class Multiply final : public Operation {
     if (pass == Pass::backward_data) return {.flops = count, .activation_items = 2 * read + items(output)};
     return {};
   }
+  double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output,
+               double /*samples*/) const override {
+    // The gradient of one value for each channel sums over the positions that it scaled.
+    const double factors = real(static_cast<std::int64_t>(inputs.size()));
+    const bool scales = inputs.back().positions() < output.positions();
+    return reduction_depth({factors, pass == Pass::backward_data && scales ? real(output.positions()) : 1});
+  }
   Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {.input = true};

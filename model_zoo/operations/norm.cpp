@@ -8,26 +8,28 @@
 namespace ddl {
 namespace {
 
-enum class NormKind { batch, layer, group, rms };
-constexpr std::array<std::string_view, 4> norm_kinds{"batch", "layer", "group", "rms"};
+enum class NormKind { batch, layer, group, rms, instance };
+constexpr std::array<std::string_view, 5> norm_kinds{"batch", "layer", "group", "rms", "instance"};
 
 /// Normalization with a trained scale and shift for each channel: over the batch and all positions of a channel, over the
-/// channels of a position (layer, rms), or over a group of channels.
+/// channels of a position (layer, rms), over a group of channels and all positions of a sample, or over all positions of a
+/// channel of a sample (instance).
 class Norm final : public Operation {
  public:
-  Norm(NormKind kind, std::int64_t groups, bool bias, bool sequence)
-      : kind_(kind), groups_(groups), bias_(bias), sequence_(sequence) {}
+  Norm(NormKind kind, std::int64_t groups, std::int64_t group_channels, bool scale, bool bias, bool sequence)
+      : kind_(kind), groups_(groups), group_channels_(group_channels), scale_(scale), bias_(bias), sequence_(sequence) {}
 
   std::string_view type() const override { return "norm"; }
   std::string attributes() const override {
     std::string text = fmt::format("kind={}", norm_kinds[static_cast<std::size_t>(kind_)]);
     if (kind_ == NormKind::group) text += fmt::format(" groups={}", groups_);
+    if (!scale_) text += " scale=no";
     if (!bias_) text += " bias=no";
     return text;
   }
   TensorShape infer(std::span<const TensorShape> inputs) const override { return only_input(inputs, type()); }
   std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    return (bias_ ? 2 : 1) * output.channels;
+    return ((scale_ ? 1 : 0) + (bias_ ? 1 : 0)) * output.channels;
   }
   std::int64_t buffers(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     return kind_ == NormKind::batch ? 2 * output.channels : 0;
@@ -37,7 +39,7 @@ class Norm final : public Operation {
     // Statistics of a whole channel need a pass of their own: forward reads twice and writes once, backward reads the input
     // and the output's gradient twice and writes once, with the gradients of scale and shift on the way. A position's
     // channels stay in registers: one read less each; its scale and shift sum over the positions in another pass.
-    const bool two_passes = kind_ == NormKind::batch || kind_ == NormKind::group;
+    const bool two_passes = over_positions();
     const double count = items(output);
     const double parameters = real(biases(inputs, output));
     switch (pass) {
@@ -53,10 +55,23 @@ class Norm final : public Operation {
     }
     return {};
   }
+  double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
+               double samples) const override {
+    // The statistics; scale and shift sum over samples and positions.
+    const double channels = real(output.channels);
+    const double positions = real(output.positions());
+    if (pass == Pass::backward_weight || kind_ == NormKind::batch) return reduction_depth({positions, samples});
+    if (over_positions()) return reduction_depth({real(group_channels_), positions});
+    return reduction_depth({channels});
+  }
 
   Divisible divisible() const override {
-    return {.channelwise = kind_ == NormKind::batch || kind_ == NormKind::group,
-            .spatial = kind_ != NormKind::group && !sequence_,
+    // A batch's statistics may be those of the tiles that a rank has, as they may be those of its samples; a sample's may
+    // not.
+    const bool of_samples = kind_ == NormKind::group || kind_ == NormKind::instance;
+    return {.channelwise = over_positions(),
+            .spatial = !sequence_,
+            .position_sums = of_samples ? 2.0 / real(group_channels_) : 0.0,
             .channel_units = kind_ == NormKind::group ? groups_ : 0};
   }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
@@ -64,9 +79,11 @@ class Norm final : public Operation {
   }
 
  private:
+  [[nodiscard]] bool over_positions() const { return kind_ != NormKind::layer && kind_ != NormKind::rms; }
+
   NormKind kind_;
-  std::int64_t groups_;
-  bool bias_, sequence_;
+  std::int64_t groups_, group_channels_;
+  bool scale_, bias_, sequence_;
 };
 
 }  // namespace
@@ -85,8 +102,9 @@ std::shared_ptr<const Operation> read_norm(const Attributes& attributes) {
     attributes.fail("groups", "only a norm of the kind group has groups");
   }
   // A root-mean-square norm has no shift.
-  return std::make_shared<Norm>(kind, groups, attributes.find_boolean("bias").value_or(kind != NormKind::rms),
-                                input.sequence);
+  return std::make_shared<Norm>(kind, groups, kind == NormKind::group ? input.channels / groups : 1,
+                                attributes.find_boolean("scale").value_or(true),
+                                attributes.find_boolean("bias").value_or(kind != NormKind::rms), input.sequence);
 }
 
 }  // namespace ddl

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -51,6 +52,15 @@ class WindowPool final : public Pool {
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     return traffic(pass, inputs.front(), output, items(output) * real(window_.volume()));
   }
+  double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/,
+               double /*samples*/) const override {
+    // Backward adds what the windows that overlap at an item send to it.
+    const auto reduced = [&](std::size_t d) {
+      return real(pass == Pass::forward ? window_.kernel[d]
+                                        : (window_.kernel[d] + window_.stride[d] - 1) / window_.stride[d]);
+    };
+    return reduction_depth({reduced(0), reduced(1), reduced(2)});
+  }
   Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_}; }
   Window window() const override { return window_.window(); }
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
@@ -84,7 +94,14 @@ class AdaptivePool final : public Pool {
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     return traffic(pass, inputs.front(), output, std::max(items(inputs.front()), items(output)));
   }
-  Divisible divisible() const override { return {.channelwise = true}; }
+  double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output,
+               double /*samples*/) const override {
+    const double window = std::ceil(items(inputs.front()) / items(output));
+    return pass == Pass::forward ? reduction_depth({window}) : 1;
+  }
+  Divisible divisible() const override {
+    return {.channelwise = true, .position_sums = size_.size == std::array<std::int64_t, 3>{1, 1, 1} ? 1.0 : 0.0};
+  }
 
  private:
   Extents size_;

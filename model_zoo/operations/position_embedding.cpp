@@ -33,6 +33,10 @@ class PositionEmbedding final : public Operation {
     if (pass == Pass::backward_weight) return {.flops = count, .activation_items = count, .weight_items = count};
     return {};
   }
+  double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/,
+               double samples) const override {
+    return pass == Pass::backward_weight ? reduction_depth({samples}) : 1;
+  }
   Divisible divisible() const override { return {.channelwise = true}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 

@@ -20,6 +20,8 @@ struct OperationKind {
   std::string_view main_attribute;
   std::vector<std::string_view> attributes;
   OperationReader* read;
+  /// It is part of the sample: a layer of it reads no other.
+  bool of_sample = false;
 };
 
 [[nodiscard]] std::span<const OperationKind> operation_kinds();

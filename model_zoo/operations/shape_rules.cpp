@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -69,6 +70,17 @@ double items(std::span<const TensorShape> shapes) {
   double sum = 0;
   for (const TensorShape& shape : shapes) sum += items(shape);
   return sum;
+}
+
+double reduction_depth(std::initializer_list<double> dimensions) {
+  double depth = 0;
+  for (const double items : dimensions) {
+    int exponent = 0;
+    // items = fraction · 2^exponent with 1/2 <= fraction < 1: exact where log2 might round.
+    const double fraction = std::frexp(items, &exponent);
+    if (items > 1) depth += fraction == 0.5 ? exponent - 1 : exponent;
+  }
+  return std::max(1.0, depth);
 }
 
 }  // namespace ddl

@@ -41,4 +41,7 @@ struct Extents {
 [[nodiscard]] inline double items(const TensorShape& shape) { return real(shape.items()); }
 [[nodiscard]] double items(std::span<const TensorShape> shapes);
 
+/// Σ⌈log2 n⌉, and at least 1: steps of a tree that reduces one dimension of n items after the other [BH18, Table 4].
+[[nodiscard]] double reduction_depth(std::initializer_list<double> dimensions);
+
 }  // namespace ddl

@@ -19,7 +19,11 @@ SlidingWindow SlidingWindow::read(const Attributes& attributes, std::int64_t def
   const std::optional<Extents> kernel = attributes.find_extents("kernel", input.rank, 1);
   if (!kernel) attributes.fail_missing("kernel");
   window.kernel = kernel->size;
-  static_cast<void>(item_count("the kernel", {kernel->size[0], kernel->size[1], kernel->size[2]}));
+  try {
+    static_cast<void>(item_count("the kernel", {kernel->size[0], kernel->size[1], kernel->size[2]}));
+  } catch (const Error& error) {
+    attributes.fail("kernel", error.what(), error.hint());
+  }
   window.stride = window.kernel;
   if (default_stride > 0) std::fill_n(window.stride.begin(), input.rank, default_stride);
   if (const auto stride = attributes.find_extents("stride", input.rank, 1)) window.stride = stride->size;

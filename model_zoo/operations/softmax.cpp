@@ -14,6 +14,10 @@ class Softmax final : public Operation {
     if (pass == Pass::backward_data) return {.flops = 4 * items(output), .activation_items = 3 * items(output)};
     return {};
   }
+  double depth(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
+               double /*samples*/) const override {
+    return reduction_depth({real(output.channels)});
+  }
   Divisible divisible() const override { return {}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {.output = true};

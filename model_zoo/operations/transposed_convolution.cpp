@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/error.hpp"
@@ -11,13 +13,19 @@ namespace {
 class TransposedConvolution final : public Operation {
  public:
   TransposedConvolution(std::int64_t filters, const SlidingWindow& window, const std::array<std::int64_t, 3>& output_padding,
-                        std::int64_t groups, std::int64_t group_filters, bool bias)
+                        std::int64_t groups, std::int64_t group_filters, bool bias, bool sequence)
       : filters_(filters),
         window_(window),
         output_padding_(output_padding),
         groups_(groups),
         group_filters_(group_filters),
-        bias_(bias) {}
+        bias_(bias),
+        sequence_(sequence) {
+    for (std::size_t d = 0; d < static_cast<std::size_t>(window.rank); ++d) {
+      const std::int64_t more = window.reach(d) + output_padding[d] - 2 * window.padding[d];
+      is_multiple_ = is_multiple_ && (window.same || more == window.stride[d]);
+    }
+  }
 
   std::string_view type() const override { return "transposed_convolution"; }
   std::string_view short_name() const override { return "deconv"; }
@@ -83,11 +91,29 @@ class TransposedConvolution final : public Operation {
     }
     return work;
   }
+  double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
+    if (pass == Pass::backward_weight) return reduction_depth({real(inputs.front().positions()), samples});
+    const double channels =
+        pass == Pass::forward ? real(inputs.front().channels) / real(groups_) : real(spread_filters(output));
+    return reduction_depth({real(window_.kernel[0]), real(window_.kernel[1]), real(window_.kernel[2]), channels});
+  }
 
   Divisible divisible() const override {
-    // A tile of the output needs a fraction of a tile of the input: not a window that a halo exchange could serve.
-    return {
-        .matrix = groups_ == 1, .channelwise = groups_ > 1, .spatial = false, .channel_units = groups_ > 1 ? groups_ : 0};
+    // Borders of tiles stay in place only where every position becomes as many positions as the stride has.
+    return {.matrix = groups_ == 1,
+            .channelwise = groups_ > 1,
+            .spatial = is_multiple_ && !sequence_,
+            .channel_units = groups_ > 1 ? groups_ : 0};
+  }
+  Window window() const override {
+    Window window;
+    for (std::size_t d = 0; d < static_cast<std::size_t>(window_.rank); ++d) {
+      window.size[d] = window_.reach(d);
+      window.spread[d] = window_.stride[d];
+      window.padding[d] =
+          window_.same ? std::max<std::int64_t>(0, window_.reach(d) - window_.stride[d]) / 2 : window_.padding[d];
+    }
+    return window;
   }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {.input = true};
@@ -113,7 +139,8 @@ class TransposedConvolution final : public Operation {
   SlidingWindow window_;
   std::array<std::int64_t, 3> output_padding_;
   std::int64_t groups_, group_filters_;
-  bool bias_;
+  bool bias_, sequence_;
+  bool is_multiple_ = true;  ///< the output is as many times the input as the stride says
 };
 
 }  // namespace
@@ -138,7 +165,7 @@ std::shared_ptr<const Operation> read_transposed_convolution(const Attributes& a
     }
   }
   return std::make_shared<TransposedConvolution>(filters, window, output_padding, groups, filters / groups,
-                                                 attributes.find_boolean("bias").value_or(true));
+                                                 attributes.find_boolean("bias").value_or(true), input.sequence);
 }
 
 }  // namespace ddl

@@ -1,11 +1,16 @@
-// A model file: read it, and price a few plans of what it says.
+// A model file: read it, look at its graph, and price a few plans of what it says.
 
 #include <cmath>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "calibration/machine_reader.hpp"
+#include "cli/model_drawing.hpp"
+#include "cli/table.hpp"
 #include "model_zoo/model.hpp"
+#include "model_zoo/series_parallel.hpp"
+#include "model_zoo/work_depth.hpp"
 #include "tests/fuzz/fuzzer.hpp"
 #include "tests/owned_job.hpp"
 
@@ -28,6 +33,30 @@ std::vector<Plan> plans() {
   return plans;
 }
 
+std::size_t count_layers(const Series& series) {
+  std::size_t count = 0;
+  for (const SeriesElement& element : series) {
+    if (element.layer >= 0) ++count;
+    for (const Series& branch : element.branches) count += count_layers(branch);
+  }
+  return count;
+}
+
+void look_at_graph(const Model& model) {
+  require(count_layers(series_of(model)) == model.layers.size(), "a layer is drawn twice or not at all");
+  const std::string drawing = draw_model(model);
+  for (std::size_t start = 0; start < drawing.size();) {
+    const std::size_t end = drawing.find('\n', start);
+    require(display_width(std::string_view(drawing).substr(start, end - start)) <= 100, "a line of the drawing is too long");
+    start = end + 1;
+  }
+  const WorkDepth forward = forward_work_depth(model, 1e6);
+  const WorkDepth training = training_work_depth(model, 1e6);
+  require(std::isfinite(training.work) && std::isfinite(training.depth), "work or depth is not a number");
+  require(forward.depth >= 1 && training.depth >= forward.depth && training.work >= forward.work,
+          "training is less than its forward pass");
+}
+
 void price(Model model) {
   static const Machine machine = load_machine("dgx-a100");
   const OwnedJob owned(std::move(model), machine, Assumptions(), 1e6);
@@ -48,6 +77,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // Enough for every kind of layer; a price takes longer the more there are.
   constexpr std::size_t most_layers = 1000;
   auto model = ddl::result_of([&] { return ddl::parse_model(ddl::text_of(data, size), "model.yaml"); });
-  if (model && model->layers.size() <= most_layers) ddl::price(*std::move(model));
+  if (!model || model->layers.size() > most_layers) return 0;
+  ddl::look_at_graph(*model);
+  ddl::price(*std::move(model));
   return 0;
 }

@@ -1,5 +1,5 @@
 # An installed tree must be complete, hold nothing else, and work wherever it is moved to, from any folder, in an empty
-# environment: cmake -DSOURCE= -DBUILD= -DCONFIG= -DVERSION= -DBINDIR= -DDOCDIR= -DSCRATCH= -P install_test.cmake
+# environment: cmake -DSOURCE= -DBUILD= -DCONFIG= -DVERSION= -DBINDIR= -DDOCDIR= -DMODULES= -DNET= -DSCRATCH= -P install_test.cmake
 cmake_minimum_required(VERSION 3.25)
 
 file(REMOVE_RECURSE "${SCRATCH}")
@@ -9,7 +9,7 @@ execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --config "${CONF
 file(RENAME "${SCRATCH}/staged" "${SCRATCH}/moved")
 
 file(GLOB_RECURSE installed LIST_DIRECTORIES false RELATIVE "${SCRATCH}/moved" "${SCRATCH}/moved/*")
-set(expected "${BINDIR}/ddl-oracle" "${DOCDIR}/LICENSE" "${DOCDIR}/README.md")
+set(expected "${BINDIR}/ddl-oracle" ${MODULES} "${DOCDIR}/LICENSE" "${DOCDIR}/README.md")
 if(NOT "${installed}" STREQUAL "${expected}")
   message(FATAL_ERROR "installed: ${installed}\nexpected:  ${expected}")
 endif()
@@ -34,6 +34,9 @@ foreach(machine IN LISTS machines)
   cmake_path(GET machine STEM LAST_ONLY name)
   run("${name}" machines list)
 endforeach()
+if(MODULES)
+  run("\"parameters\": 2330" models import "${NET}" --format json)
+endif()
 file(GLOB left "${SCRATCH}/empty/*")
 if(left)
   message(FATAL_ERROR "the program left files behind: ${left}")

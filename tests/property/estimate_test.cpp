@@ -141,8 +141,56 @@ layers:
                      "two-readers.yaml");
 }
 
+/// Down and up again with what U-shaped and mobile networks have beside convolutions.
+Model u_shaped() {
+  return parse_model(R"(format: 1
+model: u-shaped
+input: {channels: 8, size: 24x16}
+layers:
+  - convolution: {filters: 16, kernel: 3, padding: 1, bias: no}
+  - norm: instance
+  - activation: leaky_relu
+    name: top
+  - convolution: {filters: 32, kernel: 3, stride: 2, padding: 1}
+  - norm: {kind: group, groups: 8}
+  - multiply:
+      branches:
+        - []
+        - - pool: {kind: average, global: yes}
+          - convolution: {filters: 4, kernel: 1}
+          - activation: relu
+          - convolution: {filters: 32, kernel: 1}
+          - activation: sigmoid
+  - scale: trained
+    name: bottom
+  - pool: {kind: average, adaptive: 2x2}
+    auxiliary: yes
+  - flatten:
+    auxiliary: yes
+  - fully_connected: 10
+    name: helper
+    auxiliary: yes
+  - transposed_convolution: {filters: 16, kernel: 4, stride: 2, padding: 1}
+    name: up
+    from: bottom
+  - concat:
+    from: [up, top]
+  - channel_shuffle: 2
+  - slice: {first: 8, channels: 16}
+  - resize: {kind: linear, factor: 2}
+  - dropout: {rate: 0.1, of: samples}
+  - crop: 40x24
+  - convolution: {filters: 12, kernel: 1}
+    name: labels
+  - loss: cross_entropy
+    from: [labels, helper]
+)",
+                     "u-shaped.yaml");
+}
+
 std::vector<Model> some_models() {
   std::vector<Model> models;
+  models.push_back(u_shaped());
   models.push_back(two_readers());
   models.push_back(residual_images());
   models.push_back(volumes());

@@ -16,6 +16,7 @@ inline Report run_command(std::vector<std::string> arguments) {
   CLI::App program("", "ddl-oracle");
   Request request;
   add_recommend(program, request);
+  add_explain(program, request);
   add_validate(program, request);
   add_models(program, request);
   std::reverse(arguments.begin(), arguments.end());  // as the parser takes them

@@ -209,3 +209,14 @@ TEST_CASE("no text, however broken, does more than be refused") {
   }
   SUCCEED();
 }
+
+TEST_CASE("a cell has a longest length") {
+  const std::string longest(CsvTable::max_cell, 'x');
+  CHECK(CsvTable::parse("a\n" + longest + '\n', "t.csv").cell(0, 0) == longest);
+  CHECK(error_of([&] {
+          (void)CsvTable::parse("a,b\n1," + longest + "x\n", "t.csv");
+        }).starts_with("t.csv:2:3: a cell of more than 10000 letters"));
+  CHECK(error_of([&] {
+          (void)CsvTable::parse("a,b\n1,\"" + longest + "x\"\n", "t.csv");
+        }).starts_with("t.csv:2:3: a cell of more than 10000 letters"));
+}

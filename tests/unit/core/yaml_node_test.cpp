@@ -682,3 +682,16 @@ TEST_CASE("no file, however broken, does more than be refused at a place inside 
     if (error != "no error") REQUIRE(error.starts_with("f.yaml:"));
   }
 }
+
+TEST_CASE("texts and names have a longest length, and a name stands on one line") {
+  const auto text = YamlNode::parse("a: " + std::string(YamlNode::max_text, 'x') + '\n', "f.yaml").at("a");
+  CHECK(text.text().size() == YamlNode::max_text);
+  CHECK(error_of([&] { (void)text.name(); }).starts_with("f.yaml:1:4: a name of more than 200 letters"));
+  const auto longer = YamlNode::parse("a: " + std::string(YamlNode::max_text + 1, 'x') + '\n', "f.yaml").at("a");
+  CHECK(error_of([&] { (void)longer.text(); }).starts_with("f.yaml:1:4: a text of more than 10000 letters"));
+  CHECK(YamlNode::parse("a: " + std::string(YamlNode::max_name, 'x') + '\n', "f.yaml").at("a").name().size() ==
+        YamlNode::max_name);
+  CHECK(error_of([] {
+          (void)YamlNode::parse("a: |\n  two\n  lines\n", "f.yaml").at("a").name();
+        }).starts_with("f.yaml:1:4: a name of more than one line"));
+}

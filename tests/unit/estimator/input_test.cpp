@@ -80,6 +80,21 @@ TEST_CASE("or a leader reads them once and sends them on") {
   CHECK(reading.time() == Approx(8.0));
 }
 
+TEST_CASE("a leader sends all tensors of the sample on") {
+  Reading one(with_leader());
+  Reading two(with_leader());
+  // Half of the items of the sample each.
+  two.model = parse_model(
+      "format: 1\nmodel: m\ninput: {features: 12}\nlayers:\n  - input: {features: 13}\n  - fully_connected: 8\n", "m.yaml");
+  two.facts = facts_of(two.model);
+  for (Reading* reading : {&one, &two}) {
+    reading->plan.data = 2;
+    reading->plan.filter = 4;
+  }
+  CHECK(one.time() > 0);
+  CHECK(two.time() == one.time());
+}
+
 TEST_CASE("only the first stage of a pipeline reads") {
   Reading reading;
   reading.storage().shared_per_node = Bandwidth(20);

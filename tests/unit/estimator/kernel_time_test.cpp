@@ -277,4 +277,16 @@ TEST_CASE("layers whose times are given scale with the share of the work") {
   CHECK(costs.update.value() == Approx(9.0 / 4));
 }
 
+TEST_CASE("a rank that has a part of a table sets a part of its gradient to zero") {
+  const OwnedJob owned(parse_model("format: 1\nmodel: m\ninput: {tokens: 2}\nlayers:\n  - embedding: {vocabulary: 1000000, "
+                                   "features: 8}\n  - fully_connected: 8\n",
+                                   "m.yaml"),
+                       half_as_fast_as_its_sheet(), Assumptions{}, 1000);
+  // Three times 2 · 8 items, and the table: 4 bytes each at 100 GB/s.
+  CHECK(costs_of(owned, Plan{}, 0).backward.value() == Approx((48 + 8e6) * 4 / 1e11));
+  CHECK(costs_of(owned, Plan{.tensor = 4}, 0).backward.value() == Approx((48 + 2e6) * 4 / 1e11));
+  // Its features cut instead, both are a quarter.
+  CHECK(costs_of(owned, Plan{.filter = 4}, 0).backward.value() == Approx((12 + 2e6) * 4 / 1e11));
+}
+
 }  // namespace

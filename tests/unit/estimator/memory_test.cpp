@@ -89,6 +89,29 @@ layers:
   CHECK(table.kept(2, 3).value() == 400);
 }
 
+TEST_CASE("a stage has one copy of the weights of another, however many of its layers read them") {
+  // A table of 10 × 8 that the first layer owns and the third and fifth read; 64 weights of the fourth.
+  const Model model = parse_model(R"(format: 1
+model: shared
+input: {tokens: 4}
+layers:
+  - embedding: {vocabulary: 10, features: 8}
+    name: words
+  - input: {tokens: 4}
+  - embedding: {vocabulary: 10, features: 8, tied: words}
+  - fully_connected: {features: 8, bias: no}
+  - fully_connected: {features: 10, bias: no, tied: words}
+)",
+                                  "shared.yaml");
+  const OwnedJob owned(model, nodes_of_four(), Assumptions{}, 1000);
+  Plan plan;
+  plan.layer = 2;
+  CHECK(memory_of(owned, plan, 0, 0, 5).weights.value() == 4 * (80 + 64));
+  CHECK(memory_of(owned, plan, 1, 2, 5).weights.value() == 4 * (80 + 64));
+  CHECK(memory_of(owned, plan, 0, 0, 3).weights.value() == 4 * 80);
+  CHECK(memory_of(owned, plan, 1, 3, 5).weights.value() == 4 * (80 + 64));
+}
+
 TEST_CASE("fp32 keeps four bytes for each weight, gradient and slot") {
   CHECK(per_parameter(Optimizer::sgd, Precision::fp32) == 4 + 4);
   CHECK(per_parameter(Optimizer::momentum, Precision::fp32) == 4 + 4 + 4);

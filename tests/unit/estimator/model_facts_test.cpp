@@ -144,6 +144,54 @@ layers:
   CHECK(facts_of(model).live_items == std::vector<double>{7, 14, 14, 7, 0});
 }
 
+/// An encoder of 6 tokens, and a decoder of 4 that reads what it makes; all of 8 channels.
+Model two_sequences() {
+  return parse_model(R"(format: 1
+model: two
+input: {tokens: 6}
+layers:
+  - embedding: {vocabulary: 50, features: 8}
+    name: source
+  - fully_connected: 8
+    name: encoder
+  - select: last
+    name: meaning
+  - input: {tokens: 4}
+    name: target
+  - embedding: {vocabulary: 50, features: 8}
+    name: words
+  - fully_connected: 8
+    name: decoder
+  - select: last
+    name: end
+  - add:
+    from: [meaning, end]
+    name: sum
+)",
+                     "two.yaml");
+}
+
+TEST_CASE("another tensor of the sample is read where it is wanted: no cut sends it, no gradient reaches it") {
+  const Model model = two_sequences();
+  const ModelFacts facts = facts_of(model);
+  CHECK(model.parameters() == 2 * (50 * 8) + 2 * (8 * 8 + 8));
+  CHECK(names_where(model, facts.of_sample) == Names{"target"});
+  CHECK(facts.sample_items == 6 + 4);
+  // input | source | encoder | meaning | target | words | decoder | end | sum
+  CHECK(facts.live_items == std::vector<double>{6, 48, 48, 8, 8, 8 + 32, 8 + 32, 8 + 8, 0});
+  CHECK(names_where(model, facts.needs_input_gradient) == Names{"encoder", "meaning", "decoder", "end", "sum"});
+  // The tables' rows are found again by the tokens, which are the sample's.
+  CHECK(names_where(model, facts.output_kept) == Names{"source", "target", "words"});
+}
+
+TEST_CASE("what is made of the sample without any weight needs no gradient") {
+  const Model model = parse_model(
+      "format: 1\nmodel: m\ninput: {channels: 3, size: 4x4}\nlayers:\n  - pool: {kind: average, kernel: 2}\n"
+      "    name: pool\n  - flatten\n  - fully_connected: 5\n    name: first\n  - fully_connected: 5\n    name: second\n",
+      "m.yaml");
+  CHECK(names_where(model, facts_of(model).needs_input_gradient) == Names{"second"});
+}
+
 TEST_CASE("layers with weights, and layers whose filters or channels can be split, are listed in order") {
   const Model model = transformer();
   const ModelFacts facts = facts_of(model);

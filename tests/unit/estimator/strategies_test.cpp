@@ -229,6 +229,126 @@ TEST_CASE("spatial: halos of a window that moves in steps") {
   CHECK(halos("kernel: 3, dilation: 2") == std::pair(2 * 64.0, 2 * 64.0));
 }
 
+TEST_CASE("spatial: halos where a position of the input adds to several of the output") {
+  struct Case {
+    std::string item;
+    Texts exchanges;
+  };
+  // A tile of 4 × 8 × 16 becomes one of 4 × 16 × 32. A row of it has 64 items, one of the output's gradient 128.
+  for (const auto& [item, exchanges] :
+       {Case{"transposed_convolution: {filters: 4, kernel: 2, stride: 2, bias: no}", {}},
+        Case{"resize: {kind: nearest, factor: 2}", {}},
+        // Row i adds to rows 2i − 1 to 2i + 1: the first row behind the tile to its last one, and back.
+        Case{"transposed_convolution: {filters: 4, kernel: 3, stride: 2, padding: 1, output_padding: 1, bias: no}",
+             {"forward 2 x point-to-point of 64 among spatial (halo)",
+              "backward 2 x point-to-point of 128 among spatial (halo)"}},
+        // To rows 2i − 2 to 2i + 3.
+        Case{"transposed_convolution: {filters: 4, kernel: 6, stride: 2, padding: 2, bias: no}",
+             {"forward 2 x point-to-point of 64 among spatial (halo)",
+              "backward 2 x point-to-point of 256 among spatial (halo)"}},
+        Case{"resize: {kind: linear, factor: 2}",
+             {"forward 2 x point-to-point of 64 among spatial (halo)",
+              "backward 2 x point-to-point of 128 among spatial (halo)"}}}) {
+    const Model model = parse_model(
+        "format: 1\nmodel: m\ninput: {channels: 4, size: 16x16}\nlayers:\n"
+        "  - convolution: {filters: 4, kernel: 1}\n  - " +
+            item + "\n    name: up\n  - loss: mse\n",
+        "m.yaml");
+    INFO(item);
+    const Divided divided(model, spatial_plan({2, 1, 1}));
+    CHECK(spatial_end(divided.facts, divided.plan, {}) == 3);
+    const LayerShard up = divided.shard("up");
+    Texts found;
+    for (const Exchange& exchange : up.exchanges) {
+      if (exchange.purpose == Purpose::halo) found.push_back(text_of(exchange));
+    }
+    CHECK(found == exchanges);
+    CHECK(up.output == TensorShape{.channels = 4, .extent = {16, 32, 1}, .rank = 2});
+    CHECK(divided.shard("loss1").inputs.front() == up.output);
+  }
+}
+
+TEST_CASE("spatial: sums over all positions are added up, and what they become is computed by all") {
+  const Model model = parse_model(R"(format: 1
+model: excited
+input: {channels: 4, size: 16x16}
+layers:
+  - convolution: {filters: 8, kernel: 1}
+  - norm: instance
+    name: norm
+  - multiply:
+      branches:
+        - []
+        - - pool: {kind: average, global: yes}
+            name: squeeze
+          - convolution: {filters: 2, kernel: 1, bias: no}
+            name: reduce
+          - activation: relu
+          - convolution: {filters: 8, kernel: 1}
+    name: excite
+  - pool: {kind: average, global: yes}
+    name: head
+  - flatten
+  - fully_connected: 10
+  - loss: cross_entropy
+)",
+                                  "excited.yaml");
+  const Divided divided(model, spatial_plan({2, 2, 1}));
+  // Up to the mean in front of the classifier, which is of a tensor that no larger one joins.
+  CHECK(spatial_end(divided.facts, divided.plan, {}) == 7);
+  CHECK(divided.model.layers[7].name == "head");
+  // Mean and variance of 8 channels, and the sums of their gradients.
+  CHECK(exchanges_of(divided.shard("norm")) == Texts{"forward allreduce of 16 among spatial (halo)",
+                                                     "backward allreduce of 16 among spatial (halo)",
+                                                     "gradient allreduce of 16 among data+spatial (gradient)"});
+  const LayerShard squeeze = divided.shard("excite.squeeze");
+  CHECK(squeeze.inputs.front() == TensorShape{.channels = 8, .extent = {8, 8, 1}, .rank = 2});
+  CHECK(squeeze.output == TensorShape{.channels = 8, .extent = {1, 1, 1}, .rank = 2});
+  CHECK(exchanges_of(squeeze) == Texts{"forward allreduce of 8 among spatial (halo)"});
+  const LayerShard reduce = divided.shard("excite.reduce");
+  CHECK(reduce.output.channels == 2);
+  CHECK(exchanges_of(reduce) == Texts{"gradient allreduce of 16 among data+spatial (gradient)"});
+  const LayerShard excite = divided.shard("excite.multiply1");
+  CHECK(excite.output == TensorShape{.channels = 8, .extent = {8, 8, 1}, .rank = 2});
+  CHECK(exchanges_of(excite) == Texts{"backward allreduce of 8 among spatial (halo)"});
+  // No strategy divides the small layers on the branch: their few filters limit nothing.
+  CHECK(divided.facts.matrix == std::vector<int>{0, 9});
+  CHECK(exchanges_of(Divided(model, plan_of(&Plan::filter, 2)).shard("excite.reduce")).empty());
+  CHECK(exchanges_of(Divided(model, plan_of(&Plan::channel, 2)).shard("excite.reduce")).empty());
+  CHECK(exchanges_of(Divided(model, plan_of(&Plan::tensor, 2)).shard("excite.reduce")).empty());
+}
+
+TEST_CASE("spatial: auxiliary layers gather what they read, the layers beside them stay divided") {
+  const Divided divided(parse_model(R"(format: 1
+model: helped
+input: {channels: 4, size: 16x16}
+layers:
+  - convolution: {filters: 8, kernel: 1}
+    name: conv1
+  - pool: {kind: average, adaptive: 2x2}
+    name: helper
+    auxiliary: yes
+  - flatten:
+    name: flat
+    auxiliary: yes
+  - convolution: {filters: 4, kernel: 1, bias: no}
+    name: conv2
+    from: conv1
+  - pool: {kind: average, adaptive: 2x2}
+  - flatten
+  - loss: mse
+)",
+                                    "helped.yaml"),
+                        spatial_plan({2, 1, 1}));
+  CHECK(spatial_end(divided.facts, divided.plan, {}) == 4);
+  const LayerShard helper = divided.shard("helper");
+  CHECK(helper.inputs.front() == TensorShape{.channels = 8, .extent = {16, 16, 1}, .rank = 2});
+  CHECK(exchanges_of(helper) ==
+        Texts{"forward allgather of 2048 among spatial (halo)", "backward reduce-scatter of 2048 among spatial (halo)"});
+  CHECK(exchanges_of(divided.shard("flat")).empty());
+  CHECK(divided.shard("conv2").output == TensorShape{.channels = 4, .extent = {8, 16, 1}, .rank = 2});
+}
+
 TEST_CASE("filter: a share of the filters from the whole input, outputs gathered, input gradients summed") {
   const Divided divided(small_network(), plan_of(&Plan::filter, 4));
   const LayerShard conv1 = divided.shard("conv1");
@@ -445,6 +565,51 @@ TEST_CASE("tensor: tables are cut along the vocabulary, and the head stays shard
   const LayerShard loss = divided.shard("loss1");
   CHECK(to_string(loss.inputs.front()) == "50 over 8 tokens");
   CHECK(exchanges_of(loss) == Texts{"forward allreduce of 16 among tensor"});
+}
+
+TEST_CASE("another tensor of the sample is exchanged by no strategy: whole, or of an image a tile") {
+  const Model model = parse_model(R"(format: 1
+model: two
+input: {channels: 4, size: 16x16}
+layers:
+  - input: {features: 12}
+    name: facts
+  - input: {channels: 4, size: 8x8}
+    name: detail
+  - convolution: {filters: 8, kernel: 3, padding: same}
+    name: conv
+    from: input
+  - convolution: {filters: 8, kernel: 3, padding: same}
+    name: fine
+    from: detail
+  - pool: {kind: average, global: yes}
+  - flatten:
+    name: flat
+  - concat:
+    from: [flat, facts]
+  - fully_connected: 8
+    name: fc
+)",
+                                  "two.yaml");
+  const ModelFacts facts = facts_of(model);
+  for (const Plan& plan : {Plan{.data = 4}, Plan{.spatial = {2, 2, 1}}, Plan{.filter = 4}, Plan{.channel = 4},
+                           Plan{.tensor = 4}, Plan{.layer = 2}}) {
+    for (const int layer : {0, 1}) {
+      Plan batch = plan;
+      batch.global_batch = 8;
+      const int end = spatial_end(facts, batch, {});
+      LayerShard shard;
+      const Assumptions assumptions;
+      shard_layer({facts, batch, assumptions, layer, end}, shard);
+      const bool tiled = layer == 1 && degree(plan, Axis::spatial) > 1;
+      CHECK(end == (degree(plan, Axis::spatial) > 1 ? 4 : 0));
+      CHECK(shard.output.items() == (layer == 0 ? 12 : (tiled ? 64 : 256)));
+      for (const Exchange& exchange : shard.exchanges) {
+        // A cut sends what crosses it; before these two that is the model's input.
+        CHECK(exchange.purpose == Purpose::pipeline);
+      }
+    }
+  }
 }
 
 TEST_CASE("every axis has one strategy, and each says what it does") {

@@ -51,17 +51,107 @@ const Layer& find_layer(const Model& model, const std::string& name) {
 
 TEST_CASE("parameters, buffers and multiply-adds are those of torchvision") {
   const CsvTable table = facts("torch_model_facts.csv");
-  REQUIRE(table.rows() == 7);
+  REQUIRE(table.rows() == 40);
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    const Model model = load_model(table.cell(row, table.column("model")));
+    const std::string name = table.cell(row, table.column("model"));
+    INFO(name);
+    const Model model = load_model(name);
     const auto fact = [&](const char* column) {
       return static_cast<std::int64_t>(*table.number(row, table.column(column)));
     };
-    INFO(model.name);
+    CHECK(model.input.extent == std::array<std::int64_t, 3>{fact("input_res"), fact("input_res"), 1});
     CHECK(model.parameters() == fact("params"));
-    // 4 bytes for each running mean and variance, and an 8-byte count of batches for each batch norm.
-    CHECK(4 * model.buffers() + 8 * fact("n_bn2d") == fact("buffers_bytes"));
+    // 4 bytes for each running mean and variance, and an 8-byte count of batches for each batch norm; the tables of
+    // indices of window attention.
+    const auto batch_norms = std::count_if(model.layers.begin(), model.layers.end(), [](const Layer& layer) {
+      return layer.operation->attributes().starts_with("kind=batch");
+    });
+    CHECK(batch_norms == fact("n_bn2d"));
+    CHECK(4 * model.buffers() + 8 * batch_norms == fact("buffers_bytes"));
     CHECK(static_cast<std::int64_t>(model.macs()) == fact("macs_aten_total"));
+  }
+}
+
+TEST_CASE("models of Keras have the parameters of their definition there, statistics included") {
+  // "Total params" of the summary of tf.keras.applications' model with its head of 1000 classes: running means and variances
+  // of batch norms are parameters that are not trained.
+  for (const auto& [name, parameters] : {std::pair<std::string, std::int64_t>{"mobilenet", 4'253'864},
+                                         {"keras-resnet50", 25'636'712},
+                                         {"xception", 22'910'480},
+                                         {"vgg16", 138'357'544},
+                                         {"vgg19", 143'667'240},
+                                         {"keras-inception-v3", 23'851'784},
+                                         {"inception_resnet_v2", 55'873'736}}) {
+    INFO(name);
+    const Model model = load_model(name);
+    CHECK(model.parameters() + model.buffers() == parameters);
+  }
+}
+
+TEST_CASE("U-Nets and DeepCAM have the parameters of their definitions") {
+  // No count is published with them. Each is the sum over the groups of layers of the definition named in the model's file:
+  // a convolution of i to o channels with a kernel of k positions has k·i·o weights, a bias o, a norm 2·o.
+  const auto pairs = [](std::vector<std::int64_t> widths, const auto& count) {
+    std::int64_t sum = 0;
+    for (std::size_t i = 1; i < widths.size(); ++i) sum += count(widths[i - 1], widths[i]);
+    return sum;
+  };
+  {
+    // Two 3x3 convolutions with biases at each size; on the way up a 2x2 transposed one, and twice the channels to read.
+    const auto two = [](std::int64_t i, std::int64_t o) { return 9 * i * o + o + 9 * o * o + o; };
+    const auto up = [&two](std::int64_t i, std::int64_t o) { return 4 * i * o + o + two(2 * o, o); };
+    const Model unet = load_model("unet");
+    CHECK(unet.parameters() == pairs({1, 64, 128, 256, 512, 1024}, two) + pairs({1024, 512, 256, 128, 64}, up) + 64 * 2 + 2);
+    CHECK(unet.parameters() == 31'030'658);
+    CHECK(to_string(unet.layers.back().input_shapes.front()) == "2×388×388");
+  }
+  {
+    // Two 3x3x3 convolutions with norms at each size; transposed ones of 2x2x2 with a bias.
+    const auto two = [](std::int64_t i, std::int64_t o) { return 27 * i * o + 2 * o + 27 * o * o + 2 * o; };
+    const auto up = [&two](std::int64_t i, std::int64_t o) { return 8 * i * o + o + two(2 * o, o); };
+    const Model unet3d = load_model("unet3d");
+    CHECK(unet3d.parameters() ==
+          pairs({1, 32, 64, 128, 256, 320, 320}, two) + pairs({320, 320, 256, 128, 64, 32}, up) + 32 * 3 + 3);
+    CHECK(unet3d.parameters() == 31'190'243);
+    CHECK(to_string(unet3d.layers.back().input_shapes.front()) == "3×128×128×128");
+  }
+  {
+    const auto conv = [](std::int64_t k, std::int64_t i, std::int64_t o) { return k * i * o + 2 * o; };  // and its norm
+    const auto separable = [](std::int64_t i, std::int64_t o) { return 9 * i + i * o; };
+    const auto normed = [&separable](std::int64_t i, std::int64_t o) { return separable(i, o) + 2 * o; };
+    const auto entry = [&](std::int64_t i, std::int64_t o) {
+      return normed(i, o) + normed(o, o) + separable(o, o) + conv(1, i, o);
+    };
+    const std::int64_t entry_flow = conv(9, 16, 32) + conv(9, 32, 64) + entry(64, 128) + entry(128, 256) + entry(256, 728);
+    const std::int64_t middle_flow = 16 * 3 * normed(728, 728);
+    const std::int64_t exit_flow = normed(728, 728) + normed(728, 1024) + separable(1024, 1024) + conv(1, 728, 1024) +
+                                   normed(1024, 1536) + normed(1536, 1536) + normed(1536, 2048);
+    // Four dilated branches and the pooled one, whose factor and shift are as many as a norm's.
+    const std::int64_t pyramid = 2 * conv(1, 2048, 256) + 3 * conv(9, 2048, 256) + conv(1, 5 * 256, 256);
+    const std::int64_t decoder = conv(1, 128, 48) + 3 * conv(9, 256, 256) + conv(9, 256 + 48, 256) + conv(9, 256, 256) +
+                                 (256 * 256 + 256) + 9 * 256 * 3;
+    const Model deepcam = load_model("deepcam");
+    CHECK(deepcam.parameters() == entry_flow + middle_flow + exit_flow + pyramid + decoder);
+    CHECK(deepcam.parameters() == 56'454'720);
+    CHECK(to_string(deepcam.layers.back().input_shapes.front()) == "3×768×1152");
+  }
+}
+
+TEST_CASE("auxiliary classifiers are trained, and left out of the published multiply-adds") {
+  for (const std::string name : {"googlenet", "inception_v3"}) {
+    const Model model = load_model(name);
+    double all = 0;
+    std::int64_t trained = 0;
+    for (const Layer& layer : model.layers) {
+      all += layer.operation->macs(layer.input_shapes, layer.output_shape);
+      if (layer.auxiliary) trained += layer.parameters();
+      CHECK(layer.auxiliary == (layer.name.starts_with("auxiliary") && layer.operation->type() != "loss"));
+    }
+    INFO(name);
+    CHECK(trained > 0);
+    CHECK(all > model.macs());
+    CHECK(model.flops_forward() >= 2 * all);
+    CHECK(model.layers.back().inputs.size() == (name == "googlenet" ? 3 : 2));
   }
 }
 
@@ -94,8 +184,8 @@ TEST_CASE("layers have the shapes, parameters and multiply-adds of torchvision's
 
 TEST_CASE("convolutional networks keep for backward what PyTorch saves") {
   // PyTorch's sum leaves the model's input out, adds mean and inverse deviation of each batch norm's channels (8 bytes a
-  // channel, whatever the batch) and the loss's total weight (4 bytes), and on a CPU keeps dropout's mask in fp32, not in a
-  // byte.
+  // channel, whatever the batch), layer norm's positions and instance norm's channels (of each sample; the latter with a
+  // copy of the scale), and the loss's total weight (4 bytes), and on a CPU keeps dropout's mask in fp32, not in a byte.
   const CsvTable table = facts("torch_saved_bytes.csv");
   for (std::size_t row = 0; row < table.rows(); ++row) {
     const Model model = load_model(table.cell(row, table.column("model")));
@@ -103,13 +193,20 @@ TEST_CASE("convolutional networks keep for backward what PyTorch saves") {
     KeptBytes kept = kept_bytes(model, all_layers(model), 4);
     kept.tensors.erase(-1);
     double masks = 0;
-    double norm_channels = 0;
+    double batch_statistics = 4;
+    double statistics = 0;
     for (const Layer& layer : model.layers) {
-      if (layer.operation->type() == "dropout") masks += static_cast<double>(layer.output_shape.items());
-      if (layer.operation->type() == "norm") norm_channels += static_cast<double>(layer.output_shape.channels);
+      const auto channels = static_cast<double>(layer.output_shape.channels);
+      const std::string attributes = layer.operation->attributes();
+      if (layer.operation->type() == "dropout" && !attributes.ends_with("of=samples")) {
+        masks += static_cast<double>(layer.output_shape.items());
+      }
+      if (attributes.starts_with("kind=batch")) batch_statistics += 8 * channels;
+      if (attributes.starts_with("kind=layer")) statistics += 8 * static_cast<double>(layer.output_shape.positions());
+      if (attributes.starts_with("kind=instance")) statistics += 12 * channels;
     }
     INFO(model.name << " at " << batch);
-    CHECK(batch * (kept.sum() + 3 * masks) + 8 * norm_channels + 4 ==
+    CHECK(batch * (kept.sum() + 3 * masks + statistics) + batch_statistics ==
           *table.number(row, table.column("saved_activation_bytes_unique")));
   }
 }
@@ -291,6 +388,27 @@ TEST_CASE("published spellings of a name find the model") {
                                        {"BERT-Large", "bert-large"},
                                        {"GPT-2", "gpt2"},
                                        {"GPT-3 175B", "gpt3-175b"},
+                                       {"ResNeXt-50", "resnext50_32x4d"},
+                                       {"ResNeXt-101 32x8d", "resnext101_32x8d"},
+                                       {"WideResNet-50-2", "wide_resnet50_2"},
+                                       {"EfficientNet-B0", "efficientnet_b0"},
+                                       {"EfficientNetV2-S", "efficientnet_v2_s"},
+                                       {"InceptionV3", "inception_v3"},
+                                       {"Inception-v3", "inception_v3"},
+                                       {"InceptionResNetV2", "inception_resnet_v2"},
+                                       {"GoogLeNet", "googlenet"},
+                                       {"MobileNetV2", "mobilenet_v2"},
+                                       {"MobileNetV3-Large", "mobilenet_v3_large"},
+                                       {"SqueezeNet 1.0", "squeezenet1_0"},
+                                       {"ShuffleNetV2", "shufflenet_v2_x1_0"},
+                                       {"RegNetY-8GF", "regnet_y_8gf"},
+                                       {"ConvNeXt-T", "convnext_tiny"},
+                                       {"DenseNet-121", "densenet121"},
+                                       {"U-Net", "unet"},
+                                       {"3D-UNet", "unet3d"},
+                                       {"U-Net3D", "unet3d"},
+                                       {"DeepCAM", "deepcam"},
+                                       {"VGG16-BN", "vgg16_bn"},
                                        {"resnet50", "resnet50"},
                                        {"nothing-like-it", "nothing-like-it"},
                                        {"", ""}}) {
@@ -307,7 +425,7 @@ TEST_CASE("names are sorted, and each is its own canonical name") {
 
 TEST_CASE("an unknown model is an error that suggests a known one") {
   CHECK(error_of([] { (void)load_model("resnet5O"); }) == "unknown model 'resnet5O'\nhint: did you mean 'resnet50'?");
-  CHECK(error_of([] { (void)load_model("xyz"); }).starts_with("unknown model 'xyz'\nhint: known: alexnet, bert-large, "));
+  CHECK(error_of([] { (void)load_model("xyz"); }).starts_with("unknown model 'xyz'\nhint: known: alexnet, "));
   CHECK(error_of([] { (void)load_model("./none.yaml"); }).find("./none.yaml") != std::string::npos);
 }
 

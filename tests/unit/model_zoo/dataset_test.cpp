@@ -39,10 +39,17 @@ TEST_CASE("the bundled data sets have the published numbers") {
   CHECK(text.samples == 7'200'000);
   CHECK(text.sample == TensorShape{.channels = 1, .extent = {1024, 1, 1}, .rank = 1, .sequence = true});
   CHECK(text.sample_bytes() == Bytes(2048));
+  // A label, 13 numbers and 26 categories of 4 bytes each.
+  const Dataset clicks = load_dataset("Criteo 1TB");
+  CHECK(clicks.samples == 4'195'197'692);
+  CHECK(clicks.sample_bytes() == Bytes(4.0 * (1 + 13 + 26)));
+  // Two sentences of 50 tokens, 2 bytes each.
+  CHECK(load_dataset("WMT16 en-de").sample_bytes() == Bytes(200));
 }
 
 TEST_CASE("every bundled data set is sound") {
-  CHECK(dataset_names() == std::vector<std::string>{"cifar10", "cosmoflow", "imagenet", "openwebtext"});
+  CHECK(dataset_names() == std::vector<std::string>{"cifar10", "cosmoflow", "criteo-1tb", "deepcam", "imagenet", "kits19",
+                                                    "openwebtext", "wmt16-en-de"});
   for (const std::string& name : dataset_names()) {
     const Dataset dataset = load_dataset(name);
     INFO(name);

@@ -97,7 +97,7 @@ TEST_CASE("an item is one known operation with its own attributes") {
         "...}'");
   CHECK(error_in_layers("  - norm: [batch]\n") == "m.yaml:5:11: expected attributes of norm, found list");
   CHECK(error_in_layers("  - norm: {kind: batch, eps: 1}\n") ==
-        "m.yaml:5:25: unknown key 'eps' | known: kind, groups, bias");
+        "m.yaml:5:25: unknown key 'eps' | known: kind, groups, scale, bias");
   CHECK(error_in_layers("  - activation: rleu\n") == "m.yaml:5:17: unknown kind 'rleu' | did you mean 'relu'?");
   CHECK(error_in_layers("  - activation\n") == "m.yaml:5:5: activation needs 'kind'");
   CHECK(error_in_layers("  - convolution: {filters: 6.5, kernel: 3}\n")
@@ -293,7 +293,7 @@ TEST_CASE("an error in a family's file points there and names the model that use
               "1}\n",
               "m.yaml");
         }) ==
-        "model_zoo/models/families/resnet.yaml:55:22: unknown block 'botleneck'\n"
+        "model_zoo/models/families/resnet.yaml:59:22: unknown block 'botleneck'\n"
         "        - block: {use: $unit, width: $width, stride: $stride}\n"
         "                       ^\n"
         "used by the model 'm', m.yaml:3:9\n"
@@ -304,7 +304,7 @@ TEST_CASE("an error in a family's file points there and names the model that use
             "format: 1\nmodel: m\nfamily: gpt\nparameters: {layers: 2, hidden: 100, heads: 12, vocabulary: 50, tokens: 8}\n",
             "m.yaml");
       })
-          .starts_with("model_zoo/models/families/gpt.yaml:23:32: the 300 channels of the input do not divide into 12 query "
+          .starts_with("model_zoo/models/families/gpt.yaml:32:32: the 300 channels of the input do not divide into 12 query "
                        "and 2 × 12 key and"
                        " value heads (in 'layer0')\n"));
 }

@@ -195,6 +195,36 @@ TEST_CASE("items are left out where their condition is not met") {
   CHECK(inputs_of(eight, "add1") == Names{"conv1", "input"});
 }
 
+TEST_CASE("what is left out may read what is left out too") {
+  const std::string items =
+      "  - fully_connected: 4\n    name: a\n"
+      "  - fully_connected: 4\n    name: b\n    when: $both == yes\n"
+      "  - loss: mse\n    from: [a, b]\n    when: $both == yes\n"
+      "  - loss: mse\n    when: $both == no\n";
+  const auto model = [&items](const std::string& both) {
+    return parse_model("format: 1\nmodel: m\ninput: {features: 4}\nparameters: {both: " + both + "}\nlayers:\n" + items,
+                       "m.yaml");
+  };
+  CHECK(names_of(model("no")) == Names{"a", "loss1"});
+  CHECK(inputs_of(model("yes"), "loss1") == Names{"a", "b"});
+}
+
+TEST_CASE("auxiliary parts count in everything but published multiply-adds") {
+  const Model model = model_of("{features: 4}",
+                               "  - fully_connected: 8\n    name: a\n"
+                               "  - residual: [{fully_connected: 8}]\n    name: side\n    auxiliary: yes\n"
+                               "  - fully_connected: 2\n    from: a\n    auxiliary: no\n"
+                               "  - loss: mse\n    from: [fc1, side]\n");
+  CHECK(names_of(model) == Names{"a", "side.fc1", "side.add1", "fc1", "loss1"});
+  CHECK_FALSE(find_layer(model, "a").auxiliary);
+  CHECK(find_layer(model, "side.fc1").auxiliary);
+  CHECK(find_layer(model, "side.add1").auxiliary);
+  CHECK_FALSE(find_layer(model, "fc1").auxiliary);
+  CHECK(model.macs() == 4 * 8 + 8 * 2);
+  CHECK(model.parameters() == 4 * 8 + 8 + 8 * 8 + 8 + 8 * 2 + 2);
+  CHECK(model.flops_forward() > 2 * (4 * 8 + 8 * 8 + 8 * 2));
+}
+
 TEST_CASE("names are looked up in their own part, then around it") {
   const Model model = parse_model(
       "format: 1\nmodel: m\ninput: {channels: 6, size: 8x8}\n"

@@ -116,7 +116,15 @@ TEST_CASE("a transposed convolution turns a convolution's shapes round") {
   check_product(work_of(layer, Pass::forward), 320, 5, 6 * 9, Work::Batched::m);
   check_product(work_of(layer, Pass::backward_data), 80, 6, 5 * 9, Work::Batched::m);
   check_product(work_of(layer, Pass::backward_weight), 6, 5 * 9, 80, Work::Batched::k);
-  CHECK_FALSE(layer.operation->divisible().spatial);
+  // Tiles of twice the extent: position i adds to 2i − 1 to 2i + 1.
+  CHECK(layer.operation->divisible().spatial);
+  const Operation::Window window = layer.operation->window();
+  CHECK(window.size == std::array<std::int64_t, 3>{3, 3, 1});
+  CHECK(window.padding == std::array<std::int64_t, 3>{1, 1, 0});
+  CHECK(window.spread == std::array<std::int64_t, 3>{2, 2, 1});
+  // 17 × 21 positions are not twice as many.
+  CHECK_FALSE(
+      layer_of(image, "  - transposed_convolution: {filters: 5, kernel: 3, stride: 2}\n").operation->divisible().spatial);
 }
 
 TEST_CASE("a fully connected layer multiplies a matrix with each token") {
@@ -193,18 +201,35 @@ TEST_CASE("norms count their passes over memory") {
   CHECK_FALSE(layer.operation->divisible().spatial);
   CHECK(layer_of(sequence, "  - norm: rms\n").biases == 24);
   CHECK(layer_of(sequence, "  - norm: {kind: layer, bias: no}\n").biases == 24);
-  CHECK(layer_of(image, "  - norm: {kind: group, groups: 3}\n").operation->divisible().channel_units == 3);
+  const Layer group = layer_of(image, "  - norm: {kind: group, groups: 3}\n");
+  CHECK(group.operation->divisible().channel_units == 3);
+
+  // Mean and variance of each channel of a sample, or of each two of them.
+  const Layer instance = layer_of(image, "  - norm: instance\n");
+  CHECK(instance.biases == 12);
+  CHECK(instance.buffers == 0);
+  CHECK(work_of(instance, Pass::forward).activation_items == 3 * 480);
+  CHECK(instance.operation->divisible().channelwise);
+  CHECK(instance.operation->divisible().spatial);
+  CHECK(instance.operation->divisible().position_sums == 2);
+  CHECK(group.operation->divisible().position_sums == 1);
+  CHECK(batch.operation->divisible().position_sums == 0);
+
+  const Layer unscaled = layer_of(image, "  - norm: {kind: batch, scale: no}\n");
+  CHECK(unscaled.biases == 6);
+  CHECK(unscaled.buffers == 12);
+  CHECK(layer_of(image, "  - norm: {kind: instance, scale: no, bias: no}\n").biases == 0);
 }
 
 TEST_CASE("an activation keeps its output where that tells the derivative, else its input") {
   const Layer relu = layer_of(image, "  - activation: relu\n");
   CHECK(work_of(relu, Pass::forward).activation_items == 2 * 480);
   CHECK(work_of(relu, Pass::backward_data).activation_items == 3 * 480);
-  for (const std::string kind : {"relu", "relu6", "leaky_relu", "tanh", "sigmoid", "hardsigmoid", "elu"}) {
+  for (const std::string kind : {"relu", "leaky_relu", "tanh", "sigmoid", "elu"}) {
     CHECK(kept_of(layer_of(image, "  - activation: " + kind + "\n")).output);
     CHECK_FALSE(kept_of(layer_of(image, "  - activation: " + kind + "\n")).input);
   }
-  for (const std::string kind : {"gelu", "silu", "hardswish", "softplus"}) {
+  for (const std::string kind : {"gelu", "silu", "hardswish", "softplus", "relu6", "hardsigmoid"}) {
     CHECK(kept_of(layer_of(image, "  - activation: " + kind + "\n")).input);
     CHECK_FALSE(kept_of(layer_of(image, "  - activation: " + kind + "\n")).output);
   }
@@ -219,6 +244,107 @@ TEST_CASE("dropout keeps a byte for each item, unless it drops nothing") {
   const Layer nothing = layer_of(image, "  - dropout: 0\n");
   CHECK(kept_of(nothing).mask_items == 0);
   CHECK(work_of(nothing, Pass::forward).activation_items == 0);
+}
+
+TEST_CASE("dropout of whole samples keeps one factor for each") {
+  const Layer dropout = layer_of(image, "  - dropout: {rate: 0.2, of: samples}\n");
+  CHECK(kept_of(dropout).mask_items == 0);
+  CHECK(kept_of(dropout).extra_items == 1);
+  CHECK(work_of(dropout, Pass::forward).activation_items == 2 * 480);
+  CHECK(work_of(dropout, Pass::backward_data).activation_items == 2 * 480);
+  CHECK(work_of(layer_of(image, "  - dropout: {rate: 0, of: samples}\n"), Pass::forward).activation_items == 0);
+  CHECK(error_in(image, "  - dropout: {rate: 0.2, of: sample}\n") == "unknown of 'sample'");
+}
+
+TEST_CASE("a slice is a view whose gradient is as large as what it was cut from") {
+  const Layer slice = layer_of(image, "  - slice: {first: 2, channels: 3}\n");
+  CHECK(to_string(slice.output_shape) == "3×8×10");
+  CHECK(slice.operation->attributes() == "first=2 channels=3");
+  CHECK(work_of(slice, Pass::forward).activation_items == 0);
+  CHECK(work_of(slice, Pass::backward_data).activation_items == 480 + 240);
+  CHECK_FALSE(kept_of(slice).input);
+  CHECK_FALSE(slice.operation->divisible().channelwise);
+  CHECK(slice.operation->divisible().spatial);
+  CHECK(error_in(image, "  - slice: {first: 4, channels: 3}\n") == "layer 'slice1': channels 4 to 6 of 6×8×10, which has 6");
+  CHECK(error_in(image, "  - slice: {first: 4}\n") == "slice needs 'channels'");
+}
+
+TEST_CASE("a channel shuffle copies the tensor") {
+  const Layer shuffle = layer_of(image, "  - channel_shuffle: 3\n");
+  CHECK(shuffle.name == "shuffle1");
+  CHECK(to_string(shuffle.output_shape) == "6×8×10");
+  CHECK(work_of(shuffle, Pass::forward).activation_items == 2 * 480);
+  CHECK(work_of(shuffle, Pass::backward_data).activation_items == 2 * 480);
+  CHECK_FALSE(shuffle.operation->divisible().channelwise);
+  CHECK(error_in(image, "  - channel_shuffle: 4\n") == "the 6 channels of the input do not divide into 4 groups");
+}
+
+TEST_CASE("a crop is the middle, and asks neighbours for no more than the rim") {
+  const Layer crop = layer_of(image, "  - crop: 4x8\n");
+  CHECK(to_string(crop.output_shape) == "6×4×8");
+  CHECK(work_of(crop, Pass::forward).activation_items == 0);
+  CHECK(work_of(crop, Pass::backward_data).activation_items == 480 + 192);
+  CHECK(crop.operation->divisible().channelwise);
+  CHECK(crop.operation->divisible().spatial);
+  // Rims of 2 and 1.
+  CHECK(crop.operation->window().size == std::array<std::int64_t, 3>{5, 3, 1});
+  CHECK(error_in(image, "  - crop: 9\n") == "layer 'crop1': 9x9 cannot be cut out of 6×8×10");
+  CHECK(error_in(image, "  - crop: 2x2x2\n") == "the size '2x2x2' has 3 sizes, but the input 6×8×10 has 2");
+  CHECK(error_in(image, "  - crop\n") == "crop needs 'size'");
+  CHECK(error_in(vector, "  - crop: 2\n") == "the input 12 has no middle to cut out");
+  CHECK(error_in(sequence, "  - crop: 2\n") == "the input 24 over 16 tokens has no middle to cut out");
+}
+
+TEST_CASE("a resized image has a mean of neighbours in each position, or the nearest") {
+  const Layer nearest = layer_of(image, "  - resize: {kind: nearest, factor: 2}\n");
+  CHECK(to_string(nearest.output_shape) == "6×16×20");
+  CHECK(work_of(nearest, Pass::forward).flops == 0);
+  CHECK(work_of(nearest, Pass::forward).activation_items == 480 + 1920);
+  // Four gradients meet in each position.
+  CHECK(work_of(nearest, Pass::backward_data).flops == 1920);
+  const Layer linear = layer_of(image, "  - resize: {kind: linear, size: 24x40}\n");
+  CHECK(to_string(linear.output_shape) == "6×24×40");
+  // A mean of 2 × 2.
+  CHECK(work_of(linear, Pass::forward).flops == 2 * 4 * 6 * 24 * 40);
+  CHECK_FALSE(kept_of(linear).input);
+  CHECK(linear.operation->divisible().spatial);
+  CHECK(linear.operation->window().spread == std::array<std::int64_t, 3>{3, 4, 1});
+  CHECK(linear.operation->window().size == std::array<std::int64_t, 3>{5, 8, 1});
+  // Borders between tiles would move.
+  CHECK_FALSE(layer_of(image, "  - resize: {kind: linear, size: 12x10}\n").operation->divisible().spatial);
+  CHECK(error_in(image, "  - resize: {kind: linear}\n") == "resize needs either 'size' or 'factor'");
+  CHECK(error_in(image, "  - resize: {kind: linear, size: 8, factor: 2}\n") == "resize needs either 'size' or 'factor'");
+  CHECK(error_in(image, "  - resize: {kind: cubic, factor: 2}\n") == "unknown kind 'cubic'");
+  CHECK(error_in(image, "  - resize: {kind: linear, factor: 2147483648}\n") == "2147483648 times 8 positions are too many");
+  CHECK(error_in(image, "  - resize: {kind: linear, size: 2147483648}\n") ==
+        "layer 'resize1': the output would have more than 2^53 items");
+  CHECK(error_in(vector, "  - resize: {kind: linear, factor: 2}\n") == "the input 12 cannot be resized");
+}
+
+TEST_CASE("a trained factor for each channel has a gradient, a constant has none") {
+  const Layer trained = layer_of(image, "  - scale: trained\n");
+  CHECK(trained.weights == 0);
+  CHECK(trained.biases == 6);
+  CHECK(kept_of(trained).input);
+  CHECK(work_of(trained, Pass::forward).activation_items == 2 * 480);
+  CHECK(work_of(trained, Pass::backward_weight).activation_items == 2 * 480);
+  const Layer affine = layer_of(image, "  - scale: {factor: trained, bias: yes}\n");
+  CHECK(affine.biases == 12);
+  CHECK(affine.operation->attributes() == "factor=trained bias=yes");
+  const Layer constant = layer_of(image, "  - scale: 0.17\n");
+  CHECK(constant.parameters() == 0);
+  CHECK_FALSE(kept_of(constant).input);
+  CHECK(work_of(constant, Pass::backward_weight).flops == 0);
+  CHECK(constant.operation->attributes() == "factor=0.17");
+  CHECK(error_in(image, "  - scale\n") == "scale needs 'factor'");
+  CHECK(error_in(image, "  - scale: much\n").find("much") != std::string::npos);
+  CHECK(error_in(image, "  - scale: {factor: 2, bias: yes}\n") == "only a trained factor has a trained shift beside it");
+}
+
+TEST_CASE("the loss of an image is a sum over positions") {
+  CHECK(layer_of(image, "  - loss: cross_entropy\n").operation->divisible().spatial);
+  CHECK_FALSE(layer_of(vector, "  - loss: cross_entropy\n").operation->divisible().spatial);
+  CHECK_FALSE(layer_of(sequence, "  - loss: cross_entropy\n").operation->divisible().spatial);
 }
 
 TEST_CASE("joins read all inputs") {
@@ -267,6 +393,30 @@ TEST_CASE("embeddings are tables that tokens look up") {
   const Layer positions = layer_of(sequence, "  - position_embedding: 20\n");
   CHECK(positions.weights == 20 * 24);
   CHECK(positions.output_shape == positions.input_shapes.front());
+}
+
+TEST_CASE("another input has the shape it declares, and does nothing") {
+  const Model model = model_of(words,
+                               "  - embedding: {vocabulary: 9, features: 4}\n  - input: {tokens: 7}\n    name: target\n"
+                               "  - embedding: {vocabulary: 9, features: 4}\n");
+  const Layer& target = model.layers[1];
+  CHECK(target.inputs == std::vector<int>{-1});
+  CHECK(to_string(target.output_shape) == "1 over 7 tokens");
+  CHECK(model.layers[2].inputs == std::vector<int>{1});
+  CHECK(target.parameters() == 0);
+  for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
+    CHECK(work_of(target, pass).activation_items == 0);
+  }
+  CHECK_FALSE(kept_of(target).input);
+  CHECK_FALSE(kept_of(target).output);
+  CHECK(target.operation->attributes() == "tokens=7");
+  CHECK(layer_of(words, "  - input: {channels: 3, size: 8x4}\n").operation->attributes() == "channels=3 size=8x4");
+  CHECK(layer_of(words, "  - input: {features: 13}\n").operation->attributes() == "features=13");
+  CHECK(layer_of(words, "  - input: {channels: 5, tokens: 13}\n").operation->attributes() == "channels=5 tokens=13");
+  CHECK(error_in(words, "  - input\n") == "input needs 'tokens'");
+  CHECK(error_in(words, "  - input: {features: 2, tokens: 3}\n") == "the shape of a sample is not clear");
+  CHECK(error_in(words, "  - input: 3\n") == "input does not take a value alone");
+  CHECK(error_in(words, "  - {input: {tokens: 3}, from: input}\n") == "input is part of the sample and reads no layer");
 }
 
 TEST_CASE("attention multiplies each pair of tokens twice") {

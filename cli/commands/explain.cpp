@@ -1,0 +1,219 @@
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cli/commands/commands.hpp"
+#include "cli/comparison_text.hpp"
+#include "cli/divisions.hpp"
+#include "cli/estimate_text.hpp"
+#include "cli/explanation_text.hpp"
+#include "cli/plan_options.hpp"
+#include "cli/table.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "core/version.hpp"
+#include "estimator/findings.hpp"
+#include "estimator/search.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  StudyOptions study;
+  PlanOptions plan;
+  std::string why_not, against;
+};
+
+/// Everything the report says, computed before any of it is written.
+struct Answer {
+  std::shared_ptr<Study> study;
+  Explanation explanation;
+  std::optional<PlanComparison> why_not, against;
+  std::vector<Default> defaults;
+  bool ideal = false;
+};
+
+bool is_plan_file(const std::string& text) { return text.ends_with(".json") || text.find('/') != std::string::npos; }
+
+/// A plan of other degrees that is like the explained one in everything else; its replicas have at least a sample in each
+/// micro-batch where they can.
+Plan with_degrees(const std::string& degrees, const Plan& explained) {
+  Plan plan = explained;
+  plan.data = plan.layer = plan.filter = plan.channel = plan.tensor = 1;
+  plan.spatial = {1, 1, 1};
+  parse_degrees(degrees, plan);
+  plan.micro_batches = std::clamp<std::int64_t>(plan.global_batch / plan.data, 1, plan.micro_batches);
+  return plan;
+}
+
+/// The plan of a file, priced at the precision and with the optimizer of the explained one.
+Plan plan_of_file(const std::string& path, const std::string& option, const Plan& explained) {
+  PlanFile file = read_plan(read_file(path), path);
+  const auto refuse = [&](std::string_view theirs, std::string_view ours) {
+    throw Error(fmt::format("the plan in {} is for {}, the explained one for {}", quote(path), theirs, ours),
+                fmt::format("compare plans of one precision and optimizer, or leave them out of the file of {}", option));
+  };
+  if (file.precision && *file.precision != explained.precision)
+    refuse(to_string(*file.precision), to_string(explained.precision));
+  if (file.optimizer && *file.optimizer != explained.optimizer)
+    refuse(to_string(*file.optimizer), to_string(explained.optimizer));
+  file.plan.precision = explained.precision;
+  file.plan.optimizer = explained.optimizer;
+  return file.plan;
+}
+
+/// The best plan of a strategy, or of all of them, on as many devices; where none is possible the one that misses by least,
+/// and nothing where so many devices cannot be divided so.
+std::optional<Plan> best_plan(const Estimator& estimator, const Plan& explained, const std::optional<Family>& family,
+                              bool ideal) {
+  SearchOptions options;
+  options.devices = devices(explained);
+  options.global_batch = explained.global_batch;
+  options.precision = explained.precision;
+  options.optimizer = explained.optimizer;
+  options.top = 1;
+  if (family) options.families = {*family};
+  if (ideal) {
+    // The closed forms know no sharding of the optimizer and no recomputation.
+    options.zero_stage = 0;
+    options.recompute = Recompute::none;
+  }
+  const SearchResult result = search(estimator, options);
+  if (!result.best.empty()) return result.best.front().plan;
+  if (const Estimate* nearest = nearest_miss(result.rejected)) return nearest->plan;
+  return std::nullopt;
+}
+
+PlanComparison compared_with(const std::string& option, const std::string& text, const Answer& answer,
+                             const Estimator& estimator) {
+  const Plan& explained = answer.explanation.estimate.plan;
+  PlanComparison pair;
+  pair.asked = text;
+  std::optional<Family> family;
+  std::optional<Plan> plan;
+  std::string none;  // why there is no plan
+  if (is_plan_file(text)) {
+    plan = plan_of_file(text, option, explained);
+  } else if (text.find('=') != std::string::npos) {
+    plan = with_degrees(text, explained);
+  } else {
+    if (text != "best") {
+      family = parse_family(text);
+      if (!family) throw Error(fmt::format("no strategy is called {}", quote(text)), suggest_family(text));
+    }
+    plan = best_plan(estimator, explained, family, answer.ideal);
+    if (!plan) none = family ? why_without_plans(devices(explained), *family) : std::string("has no plan");
+  }
+  const std::string beginning = option == "--why-not" ? "Why not" : "Against";
+  if (!plan) {
+    pair.explained_name = family_name(family_of(explained));
+    pair.other_name = family ? family_name(*family) : text;
+    pair.heading = fmt::format("{} {}", beginning, pair.other_name);
+    // A reason that does not begin with a number is about the strategy.
+    const char* it = none.empty() || (none.front() >= '0' && none.front() <= '9') ? "" : "it ";
+    pair.comparison.sentence =
+        fmt::format("{} cannot run on {}: {}{}", pair.other_name, count_text(devices(explained), "device"), it, none);
+    return pair;
+  }
+  pair.explained_name = name_beside(explained, *plan);
+  pair.other_name = name_beside(*plan, explained);
+  if (pair.explained_name == pair.other_name && !(*plan == explained)) {
+    pair.explained_name = "the explained plan";
+    pair.other_name = "the other";
+  }
+  pair.heading = fmt::format("{} {}", beginning, family_name(family_of(*plan)));
+  pair.other = estimator.explain(*plan);
+  const Model& model = answer.study->model();
+  pair.comparison =
+      compare({pair.explained_name, answer.explanation.estimate, model}, {pair.other_name, pair.other->estimate, model});
+  return pair;
+}
+
+std::string text_of(const Answer& answer, const Style& style) {
+  const Study& study = *answer.study;
+  const Estimate& estimate = answer.explanation.estimate;
+  std::string out = plan_line(estimate, study, "", style) + "\n";
+  out += study_lines(study, devices(estimate.plan), estimate.plan.global_batch);
+  if (answer.explanation.priced()) {
+    out += "\n" + ranked_table({estimate}, study).text();
+    out += explanation_text(answer.explanation, study, style);
+    out += "\n" + style.bold("Why") + fmt::format(" ({})\n", family_name(family_of(estimate.plan)));
+    for (const Finding& finding : findings_of(study.job(), estimate))
+      out += "  " + wrap_text(finding.sentence, 116, "    ") + "\n";
+  }
+  for (const auto* pair : {&answer.why_not, &answer.against}) {
+    if (*pair) out += comparison_text(answer.explanation, **pair, style);
+  }
+  return out + defaults_text(answer.defaults, style);
+}
+
+Json json_of(const Answer& answer) {
+  const Study& study = *answer.study;
+  const Estimate& estimate = answer.explanation.estimate;
+  Json json;
+  json["schema"] = 1;
+  json["version"] = version();
+  json["commit"] = commit();
+  json["plan"] = estimate_to_json(estimate, 1, study);
+  json["phases"] = phases_to_json(answer.explanation);
+  json["layers"] = layers_to_json(answer.explanation, study);
+  json["exchanges"] = Json::array();
+  for (const ExchangeTotal& total : answer.explanation.exchanges) json["exchanges"].push_back(exchange_to_json(total));
+  json["why_not"] = answer.why_not ? comparison_to_json(answer.explanation, *answer.why_not, study) : Json(nullptr);
+  json["against"] = answer.against ? comparison_to_json(answer.explanation, *answer.against, study) : Json(nullptr);
+  json["inputs"] = inputs_to_json(study);
+  json["inputs"]["gpus"] = devices(estimate.plan);
+  json["inputs"]["global_batch"] = estimate.plan.global_batch;
+  json["inputs"]["ideal"] = answer.ideal;
+  json["inputs"]["defaults"] = Json::object();
+  for (const Default& each : answer.defaults) json["inputs"]["defaults"][each.option] = each.value;
+  return json;
+}
+
+Report explain(const Options& options, const CLI::App& command) {
+  if (!options.plan.name_plan()) {
+    throw Error("no plan is named",
+                "write for example --strategy data+spatial --degrees data=64,spatial=2x2, or --plan FILE");
+  }
+  auto answer = std::make_shared<Answer>();
+  const PlanStudy asked = plan_study(options.study, options.plan);
+  answer->study = asked.study;
+  answer->ideal = options.study.ideal;
+  const Estimator estimator(answer->study->job());
+  answer->explanation = estimator.explain(*asked.plan);
+  if (!options.why_not.empty()) answer->why_not = compared_with("--why-not", options.why_not, *answer, estimator);
+  if (!options.against.empty()) answer->against = compared_with("--against", options.against, *answer, estimator);
+  answer->defaults = plan_defaults(command, options.study, options.plan, asked, asked.plan->global_batch);
+  Report report;
+  report.text = [answer](const Style& style) { return text_of(*answer, style); };
+  report.json = [answer] { return json_of(*answer); };
+  report.csv = [answer] { return layers_csv(answer->explanation, *answer->study); };
+  return report;
+}
+
+}  // namespace
+
+void add_explain(CLI::App& program, Request& request) {
+  CLI::App& command = *program.add_subcommand("explain", "one plan layer by layer and phase by phase, and beside others");
+  auto options = std::make_shared<Options>();
+  add_study_options(command, options->study);
+  const PlanOptionHandles handles = add_plan_options(command, options->plan);
+  handles.plan->description("explain the plan of this JSON file");
+  handles.strategy->description("explain a plan of this strategy");
+  command.add_option("--why-not", options->why_not,
+                     "compare with the best plan of this strategy on as many GPUs, with the 'best' of all, or with other "
+                     "degrees");
+  command.add_option("--against", options->against,
+                     "compare with these degrees (data=64,spatial=1x2x2) or a plan's JSON file");
+  add_report_options(command, request.report);
+  command.callback(
+      [options, &command, &request] { request.run = [options, &command] { return explain(*options, command); }; });
+}
+
+}  // namespace ddl

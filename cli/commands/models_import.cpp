@@ -1,0 +1,90 @@
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "cli/commands/commands.hpp"
+#include "cli/study_options.hpp"
+#include "cli/table.hpp"
+#include "core/source_text.hpp"
+#include "core/units.hpp"
+#include "model_zoo/importers/import_model.hpp"
+#include "model_zoo/model.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ImportRequest {
+  std::string path, output;
+  ImportOptions options;
+};
+
+std::string summary(const Model& model, const Import& imported, const std::string& output, const Style& style) {
+  std::string text =
+      fmt::format("{}: {}, {} parameters, {} multiply-adds per sample, input {}\nwritten to {}\n", style.bold(model.name),
+                  count_text(static_cast<std::int64_t>(model.layers.size()), "layer"), with_thousands(model.parameters()),
+                  whole_text(model.macs()), to_string(model.input), output);
+  for (const std::string& warning : imported.warnings) text += wrap_text("warning: " + warning, 118, "  ") + "\n";
+  return text;
+}
+
+/// The model file itself, what is to be known about it in comments.
+std::string commented(const Import& imported) {
+  std::string text;
+  for (const std::string& warning : imported.warnings) text += fmt::format("# warning: {}\n", warning);
+  return text + imported.model_file;
+}
+
+Json summary_json(const Model& model, const Import& imported, const std::string& output) {
+  Json json;
+  json["schema"] = 1;
+  json["name"] = model.name;
+  json["layers"] = model.layers.size();
+  json["parameters"] = model.parameters();
+  json["macs_forward"] = model.macs();
+  json["warnings"] = imported.warnings;
+  if (output.empty()) {
+    json["model_file"] = imported.model_file;
+  } else {
+    json["written_to"] = output;
+  }
+  return json;
+}
+
+Report import_file(const ImportRequest& asked) {
+  const auto imported = std::make_shared<Import>(import_model(asked.path, asked.options));
+  // What cannot be read back is not written.
+  const auto model = std::make_shared<Model>(parse_model(imported->model_file, "the import of " + asked.path));
+  if (!asked.output.empty()) write_file(asked.output, imported->model_file);
+  Report report;
+  report.text = [imported, model, output = asked.output](const Style& style) {
+    return output.empty() ? commented(*imported) : summary(*model, *imported, output, style);
+  };
+  report.json = [imported, model, output = asked.output] { return summary_json(*model, *imported, output); };
+  return report;
+}
+
+}  // namespace
+
+void add_models_import(CLI::App& models, Request& request) {
+  CLI::App& command = *models.add_subcommand("import", "turn another program's file into a model file");
+  const auto asked = std::make_shared<ImportRequest>();
+  command.add_option("file", asked->path, "ONNX file (.onnx), or a config.json of Hugging Face's transformers")->required();
+  command.add_option("--output", asked->output, "write the model file here; without it, to the standard output");
+  command.add_option("--name", asked->options.name, "name of the model; otherwise that of the file");
+  add_switch(command, "--allow-unknown", asked->options.allow_unknown,
+             "keep what is not understood as an elementwise layer, where the shape stays");
+  command
+      .add_option_function<std::string>(
+          "--format",
+          [&request](const std::string& text) {
+            if (text != "text" && text != "json") unknown_choice("--format", text, {"text", "json"});
+            request.report.format = text == "json" ? Format::json : Format::text;
+          },
+          "text or json: of the report")
+      ->default_str("text");
+  command.callback([asked, &request] { request.run = [asked] { return import_file(*asked); }; });
+}
+
+}  // namespace ddl

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "estimator/plan.hpp"
+
+namespace ddl {
+
+/// Whether so many devices are the product of a degree above 1 for each axis of the family.
+[[nodiscard]] bool can_divide(std::int64_t gpus, Family family);
+/// Why there is no plan of the family for so many devices: `needs at least 4 devices`.
+[[nodiscard]] std::string why_without_plans(std::int64_t gpus, Family family);
+/// Degrees of this very strategy as a user types them: for so many devices where they can be divided so.
+[[nodiscard]] std::string example_degrees(Family family, std::int64_t gpus);
+
+}  // namespace ddl

@@ -1,0 +1,355 @@
+#include "cli/explanation_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cli/estimate_text.hpp"
+#include "cli/table.hpp"
+#include "core/units.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Align = Table::Align;
+
+/// The axes of an exchange, in the order of a placement.
+std::vector<std::string_view> axis_names(Family axes) {
+  std::vector<std::string_view> names;
+  for (const Axis axis : all_axes) {
+    if ((axes & family_bit(axis)) != 0) names.push_back(to_string(axis));
+  }
+  return names;
+}
+
+/// The axes of an exchange along which the plan divides anything.
+std::string among(Family axes) {
+  std::string text;
+  for (const std::string_view name : axis_names(axes)) text.append(text.empty() ? "" : "+").append(name);
+  return text;
+}
+
+std::string_view route_name(Route route) { return route == Route::host ? "host" : "direct"; }
+
+/// What runs on the rank: `64×56×56 → 64×56×56`.
+std::string shapes_text(const LayerShard& shard) {
+  std::string text;
+  for (const TensorShape& input : shard.inputs) text += (text.empty() ? "" : ", ") + to_string(input);
+  return text + " → " + to_string(shard.output);
+}
+
+/// The first of a few layers that are alike, and how many they are.
+struct LikeLayers {
+  const LayerExplanation* first = nullptr;
+  int count = 0;
+  Breakdown time;
+};
+
+std::vector<LikeLayers> grouped(const Explanation& explanation) {
+  std::vector<LikeLayers> groups;
+  for (const LayerExplanation& layer : explanation.layers) {
+    const auto alike = [&](const LikeLayers& group) {
+      return group.first->kind == layer.kind && group.first->stage == layer.stage;
+    };
+    auto found = std::find_if(groups.begin(), groups.end(), alike);
+    if (found == groups.end()) found = groups.insert(groups.end(), {&layer, 0, {}});
+    found->count += 1;
+    for (const TimePart& part : time_parts) found->time.*part.part += layer.time.*part.part;
+  }
+  return groups;
+}
+
+PriceSource kernel_source(const LayerExplanation& layer) {
+  PriceSource source = PriceSource::measured;
+  for (const PricedKernel& kernel : layer.prices.kernels) source = farther(source, kernel.source);
+  return source;
+}
+
+/// Exchanges of one micro-batch on one line: `allgather 3.06 MiB among 4 filter (ring), …`.
+std::string exchanges_text(const LayerExplanation& layer) {
+  std::string text;
+  for (const PricedExchange& one : layer.prices.exchanges) {
+    if (one.ranks <= 1) continue;
+    const std::string times = one.exchange.messages > 1 ? fmt::format("{} x ", one.exchange.messages) : "";
+    text += fmt::format("{}{}{} {} among {:.0f} {}", text.empty() ? "" : "; ", times,
+                        one.exchange.operation == Collective::point_to_point ? "halo" : to_string(one.exchange.operation),
+                        humanize(one.message), one.ranks, among(one.exchange.axes));
+  }
+  return text;
+}
+
+std::vector<TimePart> parts_above_zero(const Breakdown& time) {
+  std::vector<TimePart> parts(time_parts.begin(), time_parts.end());
+  std::erase_if(parts, [&](const TimePart& part) { return (time.*part.part).value() <= 0; });
+  return parts;
+}
+
+std::string share_text(double share) { return fmt::format("{:.0f} %", share * 100); }
+
+std::string phases_table(const Explanation& explanation, const TimeUnit& unit) {
+  const Breakdown& time = explanation.estimate.time;
+  Table table({{"phase", Align::left},
+               {unit.name, Align::right},
+               {"share", Align::right},
+               {"hidden " + unit.name, Align::right},
+               {"from", Align::left},
+               {"what", Align::left}});
+  for (const PhaseShare& phase : explanation.phases) {
+    if (phase.time.value() <= 0 && phase.hidden.value() <= 0) continue;
+    table.add({std::string(phase.what.column), fine_figure(phase.time.value() * unit.factor),
+               share_text(phase.time / time.iteration()), fine_figure(phase.hidden.value() * unit.factor),
+               std::string(letter(phase.source)), phase.how});
+  }
+  table.add({"iteration", fine_figure(time.iteration().value() * unit.factor), share_text(1), "", "", ""});
+  return table.text();
+}
+
+std::string layers_table(const Explanation& explanation, const Study& study, const TimeUnit& unit) {
+  const Breakdown& whole = explanation.estimate.time;
+  const std::vector<TimePart> parts = parts_above_zero(whole);
+  const bool stages = explanation.estimate.plan.layer > 1;
+  const std::vector<LikeLayers> groups = grouped(explanation);
+  const bool exchanges = std::any_of(groups.begin(), groups.end(),
+                                     [](const LikeLayers& group) { return !exchanges_text(*group.first).empty(); });
+  std::vector<Table::Column> columns{{"layer", Align::left}, {"×", Align::right}};
+  if (stages) columns.push_back({"stage", Align::right});
+  columns.push_back({"problem of one rank", Align::left});
+  columns.push_back({"from", Align::left});
+  columns.push_back({unit.name, Align::right});
+  for (const TimePart& part : parts)
+    columns.push_back({fmt::format("{}{}", &part == parts.data() ? "= " : "+ ", part.column), Align::right});
+  if (exchanges) columns.push_back({"exchanges of a micro-batch", Align::left});
+  Table table(std::move(columns));
+  const auto add_times = [&](std::vector<std::string>& row, const Breakdown& time) {
+    row.push_back(fine_figure(time.iteration().value() * unit.factor));
+    for (const TimePart& part : parts) row.push_back(fine_figure((time.*part.part).value() * unit.factor));
+  };
+  for (const LikeLayers& group : groups) {
+    const LayerExplanation& first = *group.first;
+    const Layer& layer = study.model().layers[static_cast<std::size_t>(first.layer)];
+    std::vector<std::string> row{layer.name, fmt::format("{}", group.count)};
+    if (stages) row.push_back(fmt::format("{}", first.stage + 1));
+    row.push_back(fmt::format("{} {}", layer.operation->type(), shapes_text(first.prices.shard)));
+    row.emplace_back(letter(kernel_source(first)));
+    add_times(row, group.time);
+    if (exchanges) row.push_back(exchanges_text(first));
+    table.add(std::move(row));
+  }
+  std::vector<std::string> last{"iteration", fmt::format("{}", explanation.layers.size())};
+  if (stages) last.emplace_back();
+  last.insert(last.end(), {"", ""});
+  add_times(last, whole);
+  if (exchanges) last.emplace_back();
+  table.add(std::move(last));
+  return table.text();
+}
+
+std::string memory_table(const MemoryBreakdown& memory, Bytes capacity) {
+  Table table({{"item", Align::left}, {"memory", Align::right}, {"share", Align::right}});
+  const auto add = [&](const char* name, Bytes bytes) {
+    table.add({name, humanize(bytes), share_text(bytes / memory.total())});
+  };
+  add("weights", memory.weights);
+  add("gradients", memory.gradients);
+  add("optimizer", memory.optimizer);
+  add("activations", memory.activations);
+  add("all", memory.total());
+  table.add({"device", humanize(capacity), ""});
+  return table.text();
+}
+
+/// What the letters of the prices that occur stand for.
+std::string legend(const Explanation& explanation) {
+  std::set<PriceSource> used;
+  for (const PhaseShare& phase : explanation.phases) {
+    if (phase.time.value() > 0 || phase.hidden.value() > 0) used.insert(phase.source);
+  }
+  for (const LayerExplanation& layer : explanation.layers) used.insert(kernel_source(layer));
+  std::string text;
+  for (const PriceSource source : used) {
+    const char* meaning = "";
+    switch (source) {
+      case PriceSource::measured:
+        meaning = "measured";
+        break;
+      case PriceSource::interpolated:
+        meaning = "interpolated: the model's measured total, shared out by work";
+        break;
+      case PriceSource::curve:
+        meaning = "curve fitted to other measurements";
+        break;
+      case PriceSource::roofline:
+        meaning = "roofline, α and β of the data sheet";
+        break;
+    }
+    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", letter(source), meaning);
+  }
+  return text;
+}
+
+Json shape_to_json(const TensorShape& shape) {
+  Json json = Json::array({shape.channels});
+  for (int d = 0; d < shape.rank; ++d) json.push_back(shape.extent[static_cast<std::size_t>(d)]);
+  return json;
+}
+
+Json times_to_json(const Breakdown& time) {
+  Json json;
+  json["iteration_s"] = time.iteration().value();
+  for (const TimePart& part : time_parts) json[std::string(part.name) + "_s"] = (time.*part.part).value();
+  return json;
+}
+
+Json problem_to_json(const PricedKernel& kernel, const LayerExplanation& layer, const Plan& plan) {
+  const double samples = layer.prices.shard.samples;
+  const std::optional<Work>& work = kernel.work;
+  Json json;
+  json["pass"] = kernel.pass;
+  json["flops"] = work ? Json(work->flops * samples) : Json(nullptr);
+  json["bytes"] =
+      work ? Json((work->activation_items * samples + work->weight_items) * item_bytes(plan.precision)) : Json(nullptr);
+  json["time_s"] = kernel.time.value();
+  json["runs"] = runs_per_iteration(plan, kernel.phase);
+  json["source"] = to_string(kernel.source);
+  return json;
+}
+
+Json priced_exchange_to_json(const PricedExchange& one, const Plan& plan) {
+  Json json;
+  json["operation"] = to_string(one.exchange.operation);
+  json["axes"] = axis_names(one.exchange.axes);
+  json["phase"] = to_string(one.exchange.phase);
+  json["purpose"] = to_string(one.exchange.purpose);
+  json["ranks"] = one.ranks;
+  json["bytes"] = one.message.value();
+  json["messages"] = one.exchange.messages;
+  json["algorithm"] = one.algorithm;
+  json["route"] = route_name(one.route);
+  json["time_s"] = one.time.value();
+  json["runs"] = runs_per_iteration(plan, one.exchange.phase);
+  json["source"] = to_string(PriceSource::roofline);
+  return json;
+}
+
+}  // namespace
+
+std::string fine_figure(double value) {
+  if (value == 0) return "-";
+  const double size = std::abs(value);
+  const int decimals = size >= 99.95 ? 0 : (size >= 9.995 ? 1 : (size >= 0.9995 ? 2 : 3));
+  return fmt::format("{:.{}f}", value, decimals);
+}
+
+std::string exchange_name(const ExchangeTotal& exchange) {
+  switch (exchange.purpose) {
+    case Purpose::gradient:
+      return fmt::format("{} of {}", to_string(exchange.operation),
+                         exchange.operation == Collective::allgather ? "weights" : "gradients");
+    case Purpose::pipeline:
+      return "transfers between stages";
+    case Purpose::halo:
+    case Purpose::layer:
+      break;
+  }
+  return fmt::format("{} among {}, {}",
+                     exchange.operation == Collective::point_to_point ? "halos" : to_string(exchange.operation),
+                     among(exchange.axes), to_string(exchange.phase));
+}
+
+std::string explanation_text(const Explanation& explanation, const Study& study, const Style& style) {
+  if (!explanation.priced()) return {};
+  const Plan& plan = explanation.estimate.plan;
+  const TimeUnit unit = time_unit(explanation.estimate.time.iteration());
+  std::string out = "\n" + style.bold("Phases") + " of an iteration\n" + phases_table(explanation, unit);
+  out += style.faint("  from: " + legend(explanation)) + "\n";
+  out += "\n" + style.bold("Layers") + " and what each adds to the iteration\n" + layers_table(explanation, study, unit);
+  out += "\n" + style.bold("Memory") + " per device" +
+         (plan.layer > 1 ? fmt::format(", of stage {}", explanation.estimate.deciding.memory + 1) : std::string()) + "\n";
+  return out + memory_table(explanation.estimate.memory, study.machine().device.memory);
+}
+
+Json phases_to_json(const Explanation& explanation) {
+  Json json = Json::array();
+  for (const PhaseShare& phase : explanation.phases) {
+    Json one;
+    one["phase"] = phase.what.name;
+    one["time_s"] = phase.time.value();
+    one["share"] = phase.time / explanation.estimate.time.iteration();
+    one["hidden_s"] = phase.hidden.value();
+    one["source"] = to_string(phase.source);
+    one["what"] = phase.how;
+    json.push_back(std::move(one));
+  }
+  return json;
+}
+
+Json layers_to_json(const Explanation& explanation, const Study& study) {
+  const Plan& plan = explanation.estimate.plan;
+  Json json = Json::array();
+  for (const LayerExplanation& own : explanation.layers) {
+    const Layer& layer = study.model().layers[static_cast<std::size_t>(own.layer)];
+    Json one;
+    one["name"] = layer.name;
+    one["operation"] = layer.operation->type();
+    one["attributes"] = layer.operation->attributes();
+    one["stage"] = own.stage + 1;
+    one["samples"] = own.prices.shard.samples;
+    one["input_shapes"] = Json::array();
+    for (const TensorShape& input : own.prices.shard.inputs) one["input_shapes"].push_back(shape_to_json(input));
+    one["output_shape"] = shape_to_json(own.prices.shard.output);
+    one["parameters"] = own.costs.parameters;
+    one["problems"] = Json::array();
+    for (const PricedKernel& kernel : own.prices.kernels) one["problems"].push_back(problem_to_json(kernel, own, plan));
+    one["update"] = {{"time_s", own.costs.update.value()}, {"source", to_string(own.prices.update_source)}};
+    one["exchanges"] = Json::array();
+    for (const PricedExchange& exchange : own.prices.exchanges) {
+      if (exchange.ranks > 1) one["exchanges"].push_back(priced_exchange_to_json(exchange, plan));
+    }
+    one["time"] = times_to_json(own.time);
+    one["kept_bytes"] = own.costs.kept.value();
+    json.push_back(std::move(one));
+  }
+  return json;
+}
+
+Json exchange_to_json(const ExchangeTotal& exchange) {
+  Json json;
+  json["operation"] = to_string(exchange.operation);
+  json["axes"] = axis_names(exchange.axes);
+  json["phase"] = to_string(exchange.phase);
+  json["purpose"] = to_string(exchange.purpose);
+  json["count"] = exchange.count;
+  json["bytes"] = exchange.bytes.value();
+  json["time_s"] = exchange.time.value();
+  return json;
+}
+
+std::string layers_csv(const Explanation& explanation, const Study& study) {
+  const Json layers = layers_to_json(explanation, study);
+  if (layers.empty()) return {};
+  Json rows = Json::array();
+  for (std::size_t i = 0; i < explanation.layers.size(); ++i) {
+    const LayerExplanation& own = explanation.layers[i];
+    const Json& layer = layers[i];
+    Json row;
+    for (const char* key : {"name", "operation", "attributes", "stage", "samples"}) row[key] = layer.at(key);
+    row["shapes"] = shapes_text(own.prices.shard);
+    row["parameters"] = layer.at("parameters");
+    row["source"] = to_string(kernel_source(own));
+    row["kernel_forward_s"] = own.costs.forward.value();
+    row["kernel_backward_s"] = own.costs.backward.value();
+    row["exchanges"] = exchanges_text(own);
+    for (const auto& [key, value] : layer.at("time").items()) row[key] = value;
+    row["kept_bytes"] = layer.at("kept_bytes");
+    rows.push_back(std::move(row));
+  }
+  return csv_of(rows);
+}
+
+}  // namespace ddl

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "model_zoo/model.hpp"
+
+namespace ddl {
+
+/// The structure of a model as a drawing of at most 100 columns: layers in a row by '→', branches one below the other, parts
+/// by their names, and what repeats once, with how often:
+///
+///     stage1: bottleneck ×3                                256×56×56
+///       bottleneck0
+///         ┌ conv 64 1x1 → norm batch → …
+///         ├ conv 256 1x1 → norm batch
+///         └ add → relu
+///       bottleneck1–2
+///         …
+///
+/// A branch without layers, the tensor itself, is a `skip`. Layers with equal attributes and output repeat each other.
+[[nodiscard]] std::string draw_model(const Model& model);
+
+}  // namespace ddl

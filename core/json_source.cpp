@@ -1,0 +1,172 @@
+#include "core/json_source.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view blanks = " \t\r\n";
+constexpr std::size_t deepest_place = 3;  // best/degrees/data
+
+/// Lets the parser read a text, and us see how far it is.
+class Cursor {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  Cursor(const char* at, std::size_t* bytes_read) : at_(at), bytes_read_(bytes_read) {}
+  reference operator*() const { return *at_; }
+  Cursor& operator++() {
+    ++at_;
+    ++*bytes_read_;
+    return *this;
+  }
+  Cursor operator++(int) {
+    const Cursor before = *this;
+    ++*this;
+    return before;
+  }
+  friend bool operator==(const Cursor& a, const Cursor& b) { return a.at_ == b.at_; }
+
+ private:
+  const char* at_;
+  std::size_t* bytes_read_;
+};
+
+/// The opening quote of the text whose closing quote stands before `end`.
+std::size_t opening_quote(std::string_view text, std::size_t end) {
+  for (std::size_t at = end - 1; at-- > 0;) {
+    if (text[at] != '"') continue;
+    std::size_t escapes = 0;
+    while (escapes < at && text[at - 1 - escapes] == '\\') ++escapes;
+    if (escapes % 2 == 0) return at;
+  }
+  return 0;
+}
+
+std::size_t skip_blanks(std::string_view text, std::size_t at) {
+  return std::min(text.find_first_not_of(blanks, at), text.size());
+}
+
+/// The first letter of the number that the parser has just read; it may have looked at the letter behind it.
+std::size_t number_start(std::string_view text, std::size_t bytes_read) {
+  constexpr std::string_view letters = "+-.0123456789Ee";
+  std::size_t end = std::min(bytes_read, text.size());
+  if (end > 0 && letters.find(text[end - 1]) == std::string_view::npos) --end;
+  const std::size_t before = end == 0 ? std::string_view::npos : text.find_last_not_of(letters, end - 1);
+  return before == std::string_view::npos ? 0 : before + 1;
+}
+
+}  // namespace
+
+/// Parses the text, and notes where the keys of the outer objects stand.
+class JsonSource::Reader {
+ public:
+  Reader(const SourceText& source, std::map<std::string, Place, std::less<>>& places) : source_(source), places_(places) {}
+
+  Json read(const std::string& hint) {
+    const std::string& text = source_.text();
+    try {
+      return Json::parse(Cursor(text.data(), &bytes_read_), Cursor(text.data() + text.size(), &bytes_read_),
+                         [this](int, Json::parse_event_t event, const Json& parsed) {
+                           note(event, parsed);
+                           return true;
+                         });
+    } catch (const Json::parse_error& error) {
+      throw source_.error(error.byte == 0 ? 0 : error.byte - 1, "not valid JSON", hint);
+    } catch (const Json::out_of_range&) {
+      const std::size_t start = number_start(text, bytes_read_);
+      const std::size_t length = text.find_first_of(" \t\r\n,]}", start) - start;
+      throw source_.error(start, fmt::format("{} is too large", quote(std::string_view(text).substr(start, length))));
+    }
+  }
+
+ private:
+  struct Level {
+    bool is_object = false;
+    std::set<std::string> keys;
+    std::string key;  ///< the one whose value is being read
+  };
+
+  void note(Json::parse_event_t event, const Json& parsed) {
+    const bool opens = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
+    if (opens && open_.size() == max_depth) {
+      throw source_.error(bytes_read_ - 1, fmt::format("nested deeper than {} levels", max_depth));
+    }
+    switch (event) {
+      case Json::parse_event_t::object_start:
+        open_.push_back({.is_object = true, .keys = {}, .key = {}});
+        break;
+      case Json::parse_event_t::array_start:
+        open_.emplace_back();
+        break;
+      case Json::parse_event_t::object_end:
+      case Json::parse_event_t::array_end:
+        open_.pop_back();
+        break;
+      case Json::parse_event_t::key:
+        note_key(parsed.get<std::string>());
+        break;
+      case Json::parse_event_t::value:
+        break;
+    }
+  }
+
+  void note_key(const std::string& key) {
+    Level& level = open_.back();
+    const std::size_t end = std::min(bytes_read_, source_.text().size());
+    const std::size_t start = opening_quote(source_.text(), end);
+    if (!level.keys.insert(key).second) {
+      throw source_.error(start, fmt::format("duplicate key {}", quote(key)), "remove one of them");
+    }
+    level.key = key;
+    const auto is_object = [](const Level& each) { return each.is_object; };
+    if (open_.size() > deepest_place || !std::all_of(open_.begin(), open_.end(), is_object)) return;
+    std::string path;
+    for (const Level& each : open_) path += (path.empty() ? "" : "/") + each.key;
+    const std::size_t colon = skip_blanks(source_.text(), end);
+    places_[path] = {.key = start, .value = skip_blanks(source_.text(), colon + 1)};
+  }
+
+  const SourceText& source_;
+  std::map<std::string, Place, std::less<>>& places_;
+  std::size_t bytes_read_ = 0;
+  std::vector<Level> open_;
+};
+
+JsonSource::JsonSource(std::string text, std::string origin, const std::string& hint)
+    : source_(std::move(text), std::move(origin)) {
+  if (skip_blanks(source_.text(), 0) == source_.text().size()) throw source_.error(0, "the file is empty", hint);
+  places_[""] = {.key = skip_blanks(source_.text(), 0), .value = skip_blanks(source_.text(), 0)};
+  root_ = Reader(source_, places_).read(hint);
+}
+
+JsonSource::Place JsonSource::place_of(std::string_view path) const {
+  while (true) {
+    const auto found = places_.find(path);
+    if (found != places_.end()) return found->second;
+    const std::size_t slash = path.rfind('/');
+    path = slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
+  }
+}
+
+Error JsonSource::error(std::string_view path, std::string_view message, std::string hint) const {
+  return source_.error(place_of(path).value, message, std::move(hint));
+}
+
+Error JsonSource::error_at_key(std::string_view path, std::string_view message, std::string hint) const {
+  return source_.error(place_of(path).key, message, std::move(hint));
+}
+
+}  // namespace ddl

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+
+namespace ddl {
+
+/// The text of a JSON file whose values know their place, so that what is wrong with them can be said as
+/// `origin:line:col: message`, the line, and a caret.
+class JsonSource {
+ public:
+  /// Deepest nesting of objects and lists.
+  static constexpr std::size_t max_depth = 64;
+
+  /// Refuses, placed: what is no text, no JSON, a number that no double holds, a key that one object has twice, nesting
+  /// deeper than `max_depth`. `hint` goes with what is no JSON.
+  JsonSource(std::string text, std::string origin, const std::string& hint);
+
+  [[nodiscard]] const nlohmann::ordered_json& root() const { return root_; }
+
+  /// Errors placed at a value, or at its key. `path` names it by keys from the root, joined by '/'; the root is "". What
+  /// stands inside a list, or deeper than three keys, has the place of what holds it.
+  [[nodiscard]] Error error(std::string_view path, std::string_view message, std::string hint = {}) const;
+  [[nodiscard]] Error error_at_key(std::string_view path, std::string_view message, std::string hint = {}) const;
+
+ private:
+  struct Place {
+    std::size_t key = 0, value = 0;  ///< byte offsets
+  };
+  class Reader;
+  [[nodiscard]] Place place_of(std::string_view path) const;
+
+  SourceText source_;
+  nlohmann::ordered_json root_;
+  std::map<std::string, Place, std::less<>> places_;
+};
+
+}  // namespace ddl

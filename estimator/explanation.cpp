@@ -1,0 +1,317 @@
+#include "estimator/explanation.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/units.hpp"
+#include "estimator/gradient_exchange.hpp"
+
+namespace ddl {
+namespace {
+
+/// A plan of more devices than there are has a time; what breaks another limit of its shape has none.
+bool has_price(const Limits& limits) {
+  return std::all_of(limits.begin(), limits.end(), [](const Limit& limit) {
+    return limit.kind == Limit::Kind::devices || limit.kind == Limit::Kind::memory;
+  });
+}
+
+std::string plural(double count, std::string_view thing, std::string_view ending = "s") {
+  return fmt::format("{:.0f} {}{}", count, thing, count == 1 ? "" : ending);
+}
+
+std::string_view by_route(Route route) { return route == Route::host ? ", through the host" : ""; }
+
+/// Of a pipeline, the stage whose time this is.
+std::string at_stage(const Plan& plan, int stage) {
+  return plan.layer > 1 ? fmt::format(" of stage {} of {}", stage + 1, plan.layer) : std::string();
+}
+
+/// Takes a priced estimate apart.
+class Explainer {
+ public:
+  Explainer(const Job& job, const LayerCostTable& costs, const std::vector<int>& firsts, Explanation& explanation)
+      : job_(job),
+        costs_(costs),
+        firsts_(firsts),
+        out_(explanation),
+        plan_(explanation.estimate.plan),
+        deciding_(explanation.estimate.deciding),
+        micro_batches_(static_cast<double>(plan_.micro_batches)),
+        recomputes_(plan_.recompute == Recompute::full),
+        slots_(job.assumptions.slot_pipeline && plan_.layer > 1) {}
+
+  void explain() {
+    for (int stage = 0; stage < plan_.layer; ++stage) {
+      for (int layer = first_of(stage); layer < first_of(stage + 1); ++layer) add_layer(layer, stage);
+    }
+    const int stage = deciding_.gradient_exchange;
+    const double parameters = costs_.between(first_of(stage), first_of(stage + 1)).gradient_parameters;
+    gradient_message_ = Bytes(std::max(0.0, parameters) * item_bytes(plan_.precision));
+    gradients_ = gradient_exchange(plan_, costs_.exchanges(), parameters);
+    add_exchanges();
+    for (const TimePart& part : time_parts) add_phase(part);
+  }
+
+ private:
+  static constexpr Family replicas = family_bit(Axis::data) | family_bit(Axis::spatial);
+
+  [[nodiscard]] int first_of(int stage) const { return firsts_[static_cast<std::size_t>(stage)]; }
+  [[nodiscard]] const Estimate& estimate() const { return out_.estimate; }
+
+  void add_layer(int layer, int stage) {
+    LayerExplanation own;
+    own.layer = layer;
+    own.stage = stage;
+    own.kind = costs_.kind(layer);
+    own.prices = costs_.prices(layer);
+    own.costs = costs_.at(layer);
+    own.time = share_of(own);
+    for (const PricedKernel& kernel : own.prices.kernels) {
+      PriceSource& farthest = kernel.phase == Phase::forward ? forward_source_ : backward_source_;
+      farthest = farther(farthest, kernel.source);
+    }
+    out_.layers.push_back(std::move(own));
+  }
+
+  [[nodiscard]] Breakdown share_of(const LayerExplanation& layer) const {
+    LayerCosts own = layer.costs;
+    if (recomputes_) own.recompute_forward();
+    const Breakdown& whole = estimate().time;
+    const int stage = layer.stage;
+    Breakdown share;
+    const bool longest = stage == deciding_.time;
+    if (slots_) {
+      if (stage == deciding_.forward) share.forward = own.forward * micro_batches_;
+      if (stage == deciding_.backward) share.backward = own.backward * micro_batches_;
+      share.bubble = (share.forward + share.backward) * ((plan_.layer - 1.0) / micro_batches_);
+    } else if (longest) {
+      share.forward = own.forward * micro_batches_;
+      share.backward = own.backward * micro_batches_;
+    } else {
+      share.bubble = own.time();
+    }
+    if (longest) {
+      share.layer_collectives = (own.exchange_forward + own.exchange_backward) * micro_batches_;
+      share.halo = (own.halo_forward + own.halo_backward) * micro_batches_;
+    }
+    if (stage == deciding_.weight_update) share.weight_update = own.update / (plan_.zero_stage >= 1 ? ranks_alike() : 1.0);
+    if (stage == deciding_.gradient_exchange && own.gradient_parameters > 0) {
+      const double all = costs_.between(first_of(stage), first_of(stage + 1)).gradient_parameters;
+      share.gradient_exchange = whole.gradient_exchange * (own.gradient_parameters / all);
+    }
+    if (deciding_.transfer > 0 && layer.layer == first_of(deciding_.transfer)) share.pipeline = whole.pipeline;
+    if (layer.layer == first_reader()) share.input = whole.input;
+    return share;
+  }
+
+  [[nodiscard]] double ranks_alike() const { return static_cast<double>(plan_.data) * degree(plan_, Axis::spatial); }
+
+  [[nodiscard]] int first_reader() const {
+    const auto& layers = job_.facts.model->layers;
+    const auto reads = [](const Layer& layer) {
+      return std::find(layer.inputs.begin(), layer.inputs.end(), -1) != layer.inputs.end();
+    };
+    const auto found = std::find_if(layers.begin(), layers.end(), reads);
+    return found == layers.end() ? 0 : static_cast<int>(found - layers.begin());
+  }
+
+  void add(const ExchangeTotal& more) {
+    if (more.count <= 0) return;
+    const auto same = [&](const ExchangeTotal& known) {
+      return known.operation == more.operation && known.axes == more.axes && known.phase == more.phase &&
+             known.purpose == more.purpose;
+    };
+    const auto found = std::find_if(out_.exchanges.begin(), out_.exchanges.end(), same);
+    if (found == out_.exchanges.end()) {
+      out_.exchanges.push_back(more);
+      return;
+    }
+    found->count += more.count;
+    found->bytes += more.bytes;
+    found->time += more.time;
+  }
+
+  void add_exchanges() {
+    for (const LayerExplanation& layer : out_.layers) {
+      if (layer.stage != deciding_.time) continue;
+      for (const PricedExchange& one : layer.prices.exchanges) {
+        if (one.ranks <= 1) continue;
+        const double runs = runs_per_iteration(plan_, one.exchange.phase);
+        const double count = runs * one.exchange.messages;
+        add({one.exchange.operation, one.exchange.axes, one.exchange.phase, one.exchange.purpose, count, one.message * count,
+             one.time * runs});
+      }
+    }
+    if (gradients_.total().value() > 0) {
+      const auto gradient = [&](Collective operation, double count, Seconds time) {
+        add({operation, replicas, Phase::gradient, Purpose::gradient, count, gradient_message_ * count, time});
+      };
+      if (plan_.zero_stage == 0) {
+        gradient(Collective::allreduce, 1, gradients_.of_gradients);
+      } else {
+        gradient(Collective::reduce_scatter, gradients_.rounds, gradients_.of_gradients);
+        gradient(Collective::allgather, std::max(1.0, gradients_.gathers), gradients_.of_weights + gradients_.after_update);
+      }
+    }
+    if (estimate().time.pipeline.value() > 0) {
+      add({Collective::point_to_point, family_bit(Axis::layer), Phase::forward, Purpose::pipeline, hops(), cut() * hops(),
+           estimate().time.pipeline});
+    }
+  }
+
+  /// Slots of a pipeline in which something is sent on or back [ParaDL, Table III].
+  [[nodiscard]] double hops() const { return 2.0 * (plan_.layer + micro_batches_ - 2.0); }
+  [[nodiscard]] Bytes cut() const { return costs_.cut_bytes(first_of(deciding_.transfer)); }
+
+  [[nodiscard]] std::string kernels_of(Phase phase) const {
+    const int stage = !slots_ ? deciding_.time : (phase == Phase::forward ? deciding_.forward : deciding_.backward);
+    std::string text = fmt::format("{}{}, ", plural(first_of(stage + 1) - first_of(stage), "layer"), at_stage(plan_, stage));
+    const double samples = samples_per_micro_batch(plan_);
+    if (micro_batches_ > 1) text += fmt::format("{:.0f} micro-batches of ", micro_batches_);
+    text += plural(samples, "sample");
+    if (recomputes_ && phase == Phase::backward) text += ", forward once more";
+    return text;
+  }
+
+  [[nodiscard]] std::string gradients_in_words() const {
+    if (gradients_.total().value() <= 0) return "nothing to exchange";
+    const std::string among = fmt::format("among {:.0f} ranks", costs_.exchanges().group(replicas).ranks);
+    const std::string_view route = by_route(costs_.exchanges().route(Purpose::gradient));
+    const std::string stage = at_stage(plan_, deciding_.gradient_exchange);
+    if (plan_.zero_stage == 0) {
+      return fmt::format("allreduce of {}{} {}, {}{}", humanize(gradient_message_), stage, among,
+                         to_string(estimate().gradient_algorithm), route);
+    }
+    const auto times = [](double count) { return count > 1 ? fmt::format("{:.0f} times ", count) : std::string(); };
+    return fmt::format("{}reduce-scatter and {}allgather of {}{} {} (ZeRO-{}){}", times(gradients_.rounds),
+                       times(gradients_.gathers), humanize(gradient_message_), stage, among, plan_.zero_stage, route);
+  }
+
+  [[nodiscard]] std::string exchanges_in_words(Purpose purpose) const {
+    double count = 0;
+    Bytes bytes{};
+    for (const ExchangeTotal& total : out_.exchanges) {
+      if (total.purpose != purpose) continue;
+      count += total.count;
+      bytes += total.bytes;
+    }
+    if (count <= 0) return "nothing to exchange";
+    return fmt::format("{}{} of {} in all{}", plural(count, "exchange"), at_stage(plan_, deciding_.time), humanize(bytes),
+                       by_route(costs_.exchanges().route(purpose)));
+  }
+
+  [[nodiscard]] std::string bubble_in_words() const {
+    if (plan_.layer == 1) return "no pipeline";
+    if (slots_) return plural(plan_.layer - 1, "slot") + " as long as the longest stage";
+    return fmt::format("one micro-batch in the {} that stage {} waits for",
+                       plan_.layer == 2 ? "other stage" : fmt::format("{} other stages", plan_.layer - 1),
+                       deciding_.time + 1);
+  }
+
+  [[nodiscard]] std::string update_in_words() const {
+    const int stage = deciding_.weight_update;
+    const double parameters = costs_.between(first_of(stage), first_of(stage + 1)).parameters;
+    std::string text =
+        fmt::format("{} parameters{}", with_thousands(static_cast<std::int64_t>(parameters + 0.5)), at_stage(plan_, stage));
+    if (plan_.zero_stage >= 1 && ranks_alike() > 1) text += fmt::format(", shared among {:.0f} ranks", ranks_alike());
+    return text;
+  }
+
+  [[nodiscard]] std::string input_in_words() const {
+    if (!job_.assumptions.include_input) return "left out";
+    const Bytes bytes = job_.sample_bytes * static_cast<double>(plan_.global_batch);
+    return fmt::format("{}, {} on disk", plural(static_cast<double>(plan_.global_batch), "sample"), humanize(bytes));
+  }
+
+  void add_phase(const TimePart& part) {
+    PhaseShare phase;
+    phase.what = part;
+    phase.time = estimate().time.*part.part;
+    if (part.part == &Breakdown::forward) {
+      phase.source = forward_source_;
+      phase.how = kernels_of(Phase::forward);
+    } else if (part.part == &Breakdown::backward) {
+      phase.source = backward_source_;
+      phase.how = kernels_of(Phase::backward);
+    } else if (part.part == &Breakdown::weight_update) {
+      phase.source = job_.kernels.source();
+      phase.how = update_in_words();
+    } else if (part.part == &Breakdown::gradient_exchange) {
+      phase.hidden = max(Seconds{}, estimate().hidden_exchange);
+      phase.how = gradients_in_words();
+    } else if (part.part == &Breakdown::layer_collectives) {
+      phase.how = exchanges_in_words(Purpose::layer);
+    } else if (part.part == &Breakdown::halo) {
+      phase.how = exchanges_in_words(Purpose::halo);
+    } else if (part.part == &Breakdown::pipeline) {
+      phase.how = plan_.layer > 1 ? fmt::format("{} of {}", plural(hops(), "transfer"), humanize(cut())) : "no pipeline";
+    } else if (part.part == &Breakdown::bubble) {
+      phase.source = farther(forward_source_, backward_source_);
+      phase.how = bubble_in_words();
+    } else {
+      phase.hidden = max(Seconds{}, estimate().hidden_input);
+      phase.how = input_in_words();
+    }
+    out_.phases.push_back(std::move(phase));
+  }
+
+  const Job& job_;
+  const LayerCostTable& costs_;
+  const std::vector<int>& firsts_;
+  Explanation& out_;
+  const Plan& plan_;
+  const DecidingStages& deciding_;
+  double micro_batches_;
+  bool recomputes_, slots_;
+  PriceSource forward_source_ = PriceSource::measured, backward_source_ = PriceSource::measured;
+  Bytes gradient_message_{};
+  GradientExchange gradients_;
+};
+
+}  // namespace
+
+std::string_view to_string(Phase phase) {
+  switch (phase) {
+    case Phase::forward:
+      return "forward";
+    case Phase::backward:
+      return "backward";
+    case Phase::gradient:
+      return "gradient";
+  }
+  return "";
+}
+
+std::string_view to_string(Purpose purpose) {
+  switch (purpose) {
+    case Purpose::layer:
+      return "layer";
+    case Purpose::halo:
+      return "halo";
+    case Purpose::gradient:
+      return "gradient";
+    case Purpose::pipeline:
+      return "pipeline";
+  }
+  return "";
+}
+
+double runs_per_iteration(const Plan& plan, Phase phase) {
+  const double again = phase == Phase::forward && plan.recompute == Recompute::full ? 2.0 : 1.0;
+  return static_cast<double>(plan.micro_batches) * again;
+}
+
+Explanation Estimator::explain(const Plan& plan) const {
+  Explanation explanation;
+  explanation.estimate = estimate(plan);
+  Estimate& estimate = explanation.estimate;
+  if (!has_price(estimate.limits)) return explanation;
+  if (estimate.time.iteration().value() <= 0) price(estimate);
+  if (estimate.time.iteration().value() <= 0) return explanation;
+  Explainer(job_, table(plan), stages(plan.layer), explanation).explain();
+  return explanation;
+}
+
+}  // namespace ddl

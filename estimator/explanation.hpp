@@ -1,0 +1,77 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/quantity.hpp"
+#include "estimator/estimate.hpp"
+#include "estimator/price_source.hpp"
+
+namespace ddl {
+
+/// One part of the breakdown of an iteration: where it is, what it is called, what is being done.
+struct TimePart {
+  Seconds Breakdown::*part = nullptr;
+  std::string_view name;    ///< as a key: `gradient_exchange`
+  std::string_view column;  ///< as the heading of a column: `gradients`
+  std::string_view doing;   ///< in a sentence: `exchanging gradients`
+};
+/// All of them, in the order in which Breakdown::iteration adds them.
+inline constexpr std::array<TimePart, 9> time_parts{
+    {{&Breakdown::forward, "forward", "forward", "computing forward"},
+     {&Breakdown::backward, "backward", "backward", "computing backward"},
+     {&Breakdown::weight_update, "weight_update", "update", "updating weights"},
+     {&Breakdown::gradient_exchange, "gradient_exchange", "gradients", "exchanging gradients"},
+     {&Breakdown::layer_collectives, "layer_collectives", "layers", "gathering and summing activations layer by layer"},
+     {&Breakdown::halo, "halo", "halo", "exchanging halos between tiles"},
+     {&Breakdown::pipeline, "pipeline", "stages", "sending activations from stage to stage"},
+     {&Breakdown::bubble, "bubble", "bubble", "waiting in the pipeline"},
+     {&Breakdown::input, "input", "input", "waiting for samples"}}};
+
+/// One phase of an iteration.
+struct PhaseShare {
+  TimePart what;
+  Seconds time{};    ///< as in the breakdown
+  Seconds hidden{};  ///< more of it, which runs beside something else
+  PriceSource source = PriceSource::roofline;
+  std::string how;  ///< what the time is made of, in words
+};
+
+/// One layer: what is priced for it, and what it adds to the iteration. Layers of equal `kind` and stage are alike.
+struct LayerExplanation {
+  int layer = 0, stage = 0, kind = 0;
+  LayerPrices prices;  ///< of one micro-batch
+  LayerCosts costs;    ///< of one micro-batch, without recomputation
+  /// Its part of the estimate's breakdown: the parts of all layers add up to it. Of a pipeline, time is that of the stages
+  /// that decide; the other stages' layers make the bubble. The fused gradient exchange is shared out by parameters,
+  /// what crosses a cut is with the layer behind it, and waiting for samples with the first that reads them.
+  Breakdown time;
+};
+
+/// All exchanges of one kind in one iteration, of the stage that decides.
+struct ExchangeTotal {
+  Collective operation = Collective::allreduce;
+  Family axes = 0;
+  Phase phase = Phase::forward;
+  Purpose purpose = Purpose::layer;
+  double count = 0;
+  Bytes bytes{};   ///< of the full vectors
+  Seconds time{};  ///< hidden or not
+};
+[[nodiscard]] std::string_view to_string(Phase phase);
+[[nodiscard]] std::string_view to_string(Purpose purpose);
+
+/// An estimate taken apart. Phases and layers are empty where the plan could not be priced.
+struct Explanation {
+  Estimate estimate;
+  std::vector<PhaseShare> phases;  ///< in the order of time_parts
+  std::vector<LayerExplanation> layers;
+  std::vector<ExchangeTotal> exchanges;
+  [[nodiscard]] bool priced() const { return !phases.empty(); }
+};
+
+/// How often one kernel of the layer runs in an iteration.
+[[nodiscard]] double runs_per_iteration(const Plan& plan, Phase phase);
+
+}  // namespace ddl

@@ -1,0 +1,51 @@
+#include "estimator/gradient_exchange.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ddl {
+namespace {
+
+/// Bytes of one bucket of gradients that is exchanged as soon as it is complete: PyTorch's DistributedDataParallel takes
+/// 25 MiB (its `bucket_cap_mb`) [Li et al., VLDB 2020].
+constexpr Bytes gradient_bucket = 25_MiB;
+
+}  // namespace
+
+GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges, double parameters) {
+  constexpr Family replicas = family_bit(Axis::data) | family_bit(Axis::spatial);
+  const Bytes message(parameters * item_bytes(plan.precision));
+  if (parameters <= 0 || plan.data * degree(plan, Axis::spatial) == 1) return {};
+  GradientExchange exchange;
+  if (plan.zero_stage == 0) {
+    const ExchangePrices::Choice choice = exchanges.allreduce(message, replicas, Purpose::gradient);
+    exchange.of_gradients = choice.time;
+    exchange.algorithm = choice.algorithm;
+    return exchange;
+  }
+  // ZeRO-1 and -2: gradients are reduce-scattered, updated weights gathered: the volume of an Allreduce. Where gradients are
+  // sharded they are scattered after every micro-batch. ZeRO-3 gathers the weights before forward and again before backward
+  // of every micro-batch [Rajbhandari et al., SC'20].
+  const Seconds scatter = exchanges.price(Collective::reduce_scatter, message, replicas, Purpose::gradient);
+  const Seconds gather = exchanges.price(Collective::allgather, message, replicas, Purpose::gradient);
+  const double micro_batches = static_cast<double>(plan.micro_batches);
+  if (plan.zero_stage >= 2) exchange.rounds = micro_batches;
+  exchange.of_gradients = scatter * exchange.rounds;
+  if (plan.zero_stage == 3) {
+    exchange.gathers = 2.0 * micro_batches;
+    exchange.of_weights = gather * exchange.gathers;
+  } else {
+    exchange.after_update = gather;
+  }
+  return exchange;
+}
+
+Seconds exposed(const GradientExchange& exchange, Seconds computing, Bytes message) {
+  const double buckets = std::max(1.0, std::ceil(message / gradient_bucket));
+  const Seconds ends = exchange.of_gradients / (buckets * exchange.rounds) +
+                       exchange.of_weights / (buckets * std::max(1.0, exchange.gathers));
+  const double all = buckets * (exchange.rounds + exchange.gathers);
+  return max(ends, exchange.of_gradients + exchange.of_weights - computing * ((all - 1) / all));
+}
+
+}  // namespace ddl

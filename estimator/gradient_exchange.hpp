@@ -1,0 +1,27 @@
+#pragma once
+
+#include "core/quantity.hpp"
+#include "estimator/exchange.hpp"
+#include "estimator/plan.hpp"
+
+namespace ddl {
+
+/// Gradient exchange of one stage and iteration: one fused message, or what ZeRO does in its place.
+struct GradientExchange {
+  Seconds of_gradients{};  ///< can run beside backward
+  Seconds of_weights{};    ///< weights gathered for forward and backward, and beside those
+  Seconds after_update{};  ///< weights gathered when they have been updated: nothing runs beside it
+  double rounds = 1;       ///< how often gradients are exchanged, and
+  double gathers = 0;      ///< weights gathered
+  AllreduceAlgorithm algorithm = AllreduceAlgorithm::ring;
+  [[nodiscard]] Seconds total() const { return of_gradients + of_weights + after_update; }
+};
+
+/// `parameters`: those of which the stage exchanges gradients.
+[[nodiscard]] GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges, double parameters);
+
+/// What of the exchanges of one iteration computing cannot hide: at least the first weights, without which it does not
+/// start, and the last gradients, which are complete only when it ends. `computing`: what runs beside them.
+[[nodiscard]] Seconds exposed(const GradientExchange& exchange, Seconds computing, Bytes message);
+
+}  // namespace ddl

@@ -1,0 +1,301 @@
+#include "model_zoo/importers/hugging_face/config.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/suggest.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A configuration is a page; ten thousand labels are some hundred pages.
+constexpr std::size_t max_bytes = std::size_t{4} << 20U;
+constexpr std::size_t keys_named = 12;
+constexpr std::int64_t long_sample = 16384;
+
+constexpr std::string_view config_hint = "this should be the 'config.json' of a model of Hugging Face's transformers";
+
+/// Keys that say nothing of shapes, weights or work: tokens with a meaning, constants of formulas, initialization, what the
+/// library does with outputs and how files are kept.
+constexpr auto silent_keys = std::to_array<std::string_view>({"_name_or_path",
+                                                              "architectures",
+                                                              "auto_map",
+                                                              "bos_token_id",
+                                                              "classifier_dropout",
+                                                              "cls_token_id",
+                                                              "decoder_start_token_id",
+                                                              "dtype",
+                                                              "encoder_stride",
+                                                              "eos_token_id",
+                                                              "finetuning_task",
+                                                              "forced_bos_token_id",
+                                                              "forced_eos_token_id",
+                                                              "gradient_checkpointing",
+                                                              "id2label",
+                                                              "init_std",
+                                                              "initializer_factor",
+                                                              "initializer_range",
+                                                              "is_encoder_decoder",
+                                                              "label2id",
+                                                              "layer_norm_eps",
+                                                              "layer_norm_epsilon",
+                                                              "layerdrop",
+                                                              "mask_token_id",
+                                                              "model_type",
+                                                              "num_labels",
+                                                              "output_attentions",
+                                                              "output_hidden_states",
+                                                              "output_past",
+                                                              "output_router_logits",
+                                                              "pad_token_id",
+                                                              "prefix",
+                                                              "pretraining_tp",
+                                                              "problem_type",
+                                                              "relative_attention_max_distance",
+                                                              "reorder_and_upcast_attn",
+                                                              "rms_norm_eps",
+                                                              "rope_theta",
+                                                              "rotary_emb_base",
+                                                              "router_aux_loss_coef",
+                                                              "router_jitter_noise",
+                                                              "scale_attn_by_inverse_layer_idx",
+                                                              "scale_attn_weights",
+                                                              "sep_token_id",
+                                                              "summary_activation",
+                                                              "summary_first_dropout",
+                                                              "summary_proj_to_labels",
+                                                              "summary_type",
+                                                              "summary_use_proj",
+                                                              "task_specific_params",
+                                                              "tokenizer_class",
+                                                              "torch_dtype",
+                                                              "transformers_version",
+                                                              "unk_token_id",
+                                                              "use_cache"});
+
+/// The library's functions, and ours.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 16> activations{{{"gelu", "gelu"},
+                                                                                     {"gelu_10", "gelu"},
+                                                                                     {"gelu_accurate", "gelu"},
+                                                                                     {"gelu_fast", "gelu"},
+                                                                                     {"gelu_new", "gelu"},
+                                                                                     {"gelu_python", "gelu"},
+                                                                                     {"gelu_pytorch_tanh", "gelu"},
+                                                                                     {"hard_swish", "hardswish"},
+                                                                                     {"leaky_relu", "leaky_relu"},
+                                                                                     {"quick_gelu", "gelu"},
+                                                                                     {"relu", "relu"},
+                                                                                     {"relu6", "relu6"},
+                                                                                     {"sigmoid", "sigmoid"},
+                                                                                     {"silu", "silu"},
+                                                                                     {"swish", "silu"},
+                                                                                     {"tanh", "tanh"}}};
+
+std::string_view name_of(const Json& value) {
+  if (value.is_null()) return "nothing";
+  if (value.is_boolean()) return "true or false";
+  if (value.is_number()) return "a number";
+  if (value.is_string()) return "text";
+  return value.is_array() ? "a list" : "an object";
+}
+
+std::string checked_text(std::string text, const std::string& origin) {
+  if (text.size() > max_bytes) {
+    throw Error(fmt::format("{}: longer than {} MiB", origin, max_bytes >> 20U), std::string(config_hint));
+  }
+  return text;
+}
+
+}  // namespace
+
+HuggingFaceConfig::HuggingFaceConfig(std::string text, std::string origin, const ImportOptions& options)
+    : source_(checked_text(std::move(text), origin), origin, std::string(config_hint)),
+      allow_unknown_(options.allow_unknown) {
+  if (!source_.root().is_object()) {
+    throw source_.error("", fmt::format("expected an object, found {}", name_of(source_.root())), std::string(config_hint));
+  }
+}
+
+bool HuggingFaceConfig::has(std::string_view key) const { return source_.root().contains(key); }
+
+bool HuggingFaceConfig::is_null(std::string_view key) const {
+  return has(key) && source_.root().at(std::string(key)).is_null();
+}
+
+const Json* HuggingFaceConfig::find(Names names, std::string_view& found) {
+  const Json* value = nullptr;
+  for (const std::string_view name : names) {
+    asked_.emplace(name);
+    if (value != nullptr) continue;
+    const auto entry = source_.root().find(name);
+    if (entry == source_.root().end() || entry->is_null()) continue;
+    value = &*entry;
+    found = name;
+  }
+  return value;
+}
+
+std::int64_t HuggingFaceConfig::whole_number(const Json& value, std::string_view path, std::int64_t low,
+                                             std::int64_t high) const {
+  const std::string_view key = path.substr(path.find('/') + 1);
+  if (!value.is_number_integer()) {
+    fail(path, fmt::format("'{}' is {}, not a whole number", key,
+                           value.is_number() ? fmt::to_string(value.get<double>()) : std::string(name_of(value))));
+  }
+  // What is larger than an int64 is larger than any limit.
+  const bool huge = value.is_number_unsigned() &&
+                    value.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  const std::int64_t number = huge ? std::numeric_limits<std::int64_t>::max() : value.get<std::int64_t>();
+  if (number < low) fail(path, fmt::format("'{}' is too small: at least {}", key, low));
+  if (number > high) fail(path, fmt::format("'{}' is too large: at most {}", key, high));
+  return number;
+}
+
+std::int64_t HuggingFaceConfig::integer(Names names, std::int64_t fallback, std::int64_t low, std::int64_t high) {
+  std::string_view key;
+  const Json* const value = find(names, key);
+  return value == nullptr ? fallback : whole_number(*value, key, low, high);
+}
+
+double HuggingFaceConfig::fraction(Names names, double fallback) {
+  std::string_view key;
+  const Json* const value = find(names, key);
+  if (value == nullptr) return fallback;
+  if (!value->is_number()) fail(key, fmt::format("'{}' is {}, not a number", key, name_of(*value)));
+  const auto number = value->get<double>();
+  if (!(number >= 0 && number <= 1)) fail(key, fmt::format("'{}' is not from 0 to 1", key));
+  return number;
+}
+
+bool HuggingFaceConfig::boolean(std::string_view key, bool fallback) {
+  std::string_view found;
+  const Json* const value = find({key}, found);
+  if (value == nullptr) return fallback;
+  if (!value->is_boolean()) fail(key, fmt::format("'{}' is {}, not true or false", key, name_of(*value)));
+  return value->get<bool>();
+}
+
+std::string HuggingFaceConfig::text(Names names, std::string_view fallback) {
+  std::string_view key;
+  const Json* const value = find(names, key);
+  if (value == nullptr) return std::string(fallback);
+  if (!value->is_string()) fail(key, fmt::format("'{}' is {}, not text", key, name_of(*value)));
+  return value->get<std::string>();
+}
+
+std::int64_t HuggingFaceConfig::inner_integer(std::string_view outer, std::string_view key) {
+  std::string_view found;
+  const Json* const object = find({outer}, found);
+  if (object == nullptr) return 0;
+  if (!object->is_object()) fail(outer, fmt::format("'{}' is {}, not an object", outer, name_of(*object)));
+  const auto entry = object->find(key);
+  if (entry == object->end() || entry->is_null()) return 0;
+  return whole_number(*entry, fmt::format("{}/{}", outer, key), 1, max_attribute);
+}
+
+std::int64_t HuggingFaceConfig::heads(Names names, std::int64_t fallback, std::int64_t whole) {
+  const std::int64_t count = integer(names, fallback);
+  if (whole % count == 0) return count;
+  std::string_view key = *names.begin();
+  static_cast<void>(find(names, key));
+  fail(key, fmt::format("{} channels do not divide among {} heads", whole, count));
+}
+
+std::string HuggingFaceConfig::activation(Names names, std::string_view fallback) {
+  std::string_view key = *names.begin();
+  static_cast<void>(find(names, key));
+  return activation_of(key, text(names, fallback));
+}
+
+std::string HuggingFaceConfig::activation_of(std::string_view key, std::string_view name) {
+  std::vector<std::string_view> known;
+  for (const auto& [theirs, ours] : activations) {
+    if (theirs == name) return std::string(ours);
+    known.push_back(theirs);
+  }
+  unknown(key, fmt::format("unknown activation {}", quote(name)), suggest(name, known));
+  warn(fmt::format("counted as gelu: the activation {}", quote(name)));
+  return "gelu";
+}
+
+std::string HuggingFaceConfig::head(Architectures known) {
+  std::string_view key;
+  const Json* const value = find({"architectures"}, key);
+  const auto& [first, its_head] = *known.begin();
+  if (value == nullptr || (value->is_array() && value->empty())) {
+    warn(fmt::format("the file names no architecture: read as {}", first));
+    return std::string(its_head);
+  }
+  if (!value->is_array() || !value->front().is_string()) fail(key, "'architectures' is not a list of names");
+  if (value->size() > 1) warn("of several architectures the first was read");
+  const std::string name = value->front().get<std::string>();
+  std::vector<std::string_view> names;
+  for (const auto& [architecture, head] : known) {
+    if (architecture == name) return std::string(head);
+    names.push_back(architecture);
+  }
+  unknown(key, fmt::format("unknown architecture {}", quote(name)), suggest(name, names));
+  warn(fmt::format("read as {}: the architecture {}", first, quote(name)));
+  return std::string(its_head);
+}
+
+std::int64_t HuggingFaceConfig::labels() {
+  std::string_view key;
+  if (const Json* const names = find({"id2label"}, key)) {
+    if (!names->is_object() || names->empty()) fail(key, "'id2label' is not an object with a name for each label");
+    return static_cast<std::int64_t>(names->size());
+  }
+  return integer({"num_labels"}, 2);
+}
+
+std::string_view HuggingFaceConfig::fused() {
+  return text({"_attn_implementation", "attn_implementation"}, "sdpa") == "eager" ? "no" : "yes";
+}
+
+std::int64_t HuggingFaceConfig::tokens(Names names, std::int64_t fallback) {
+  std::int64_t count = integer(names, fallback);
+  for (const std::string_view outer : {"rope_scaling", "rope_parameters"}) {
+    if (const std::int64_t original = inner_integer(outer, "original_max_position_embeddings"); original > 0) {
+      count = std::min(count, original);
+    }
+  }
+  if (count > long_sample) {
+    warn(fmt::format("a sample has {} tokens, the most that the model takes: set 'tokens' to what it is trained with",
+                     count));
+  }
+  return count;
+}
+
+void HuggingFaceConfig::require(std::string_view key, bool expected, std::string_view reason) {
+  if (boolean(key, expected) != expected) {
+    unknown(key, fmt::format("'{}: {}' is not known: {}", key, !expected, reason));
+    warn(fmt::format("read as if '{}' were {}", key, expected));
+  }
+}
+
+void HuggingFaceConfig::unknown(std::string_view key, const std::string& message, const std::string& hint) {
+  if (!allow_unknown_) fail(key, message, hint);
+}
+
+void HuggingFaceConfig::fail(std::string_view key, const std::string& message, const std::string& hint) const {
+  throw source_.error(key, message, hint);
+}
+
+void HuggingFaceConfig::warn_of_rest() {
+  std::vector<std::string> rest;
+  std::size_t count = 0;
+  for (const auto& [key, value] : source_.root().items()) {
+    if (asked_.contains(key) || std::find(silent_keys.begin(), silent_keys.end(), key) != silent_keys.end()) continue;
+    if (++count <= keys_named) rest.push_back(quote(key));
+  }
+  if (count == 0) return;
+  const std::string others = count > rest.size() ? fmt::format(" and {} more", count - rest.size()) : "";
+  warn(fmt::format("not read: {}{}", fmt::join(rest, ", "), others));
+}
+
+}  // namespace ddl

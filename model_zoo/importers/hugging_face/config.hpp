@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <limits>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/json_source.hpp"
+#include "model_zoo/importers/import.hpp"
+#include "model_zoo/operations/shape_rules.hpp"
+
+namespace ddl {
+
+/// A `config.json` whose keys are asked for one by one, each with the default that the transformers library documents. A key
+/// may have several names, of which the first in the file counts; a value of null counts as none. Every accessor throws an
+/// Error placed at a value that is not what was asked for.
+class HuggingFaceConfig {
+ public:
+  using Names = std::initializer_list<std::string_view>;
+
+  HuggingFaceConfig(std::string text, std::string origin, const ImportOptions& options);
+
+  [[nodiscard]] bool has(std::string_view key) const;  ///< with a value or with null
+  [[nodiscard]] bool is_null(std::string_view key) const;
+  [[nodiscard]] std::int64_t integer(Names names, std::int64_t fallback, std::int64_t low = 1,
+                                     std::int64_t high = max_attribute);
+  [[nodiscard]] double fraction(Names names, double fallback);  ///< in [0, 1]
+  [[nodiscard]] bool boolean(std::string_view key, bool fallback);
+  [[nodiscard]] std::string text(Names names, std::string_view fallback);
+  /// A whole number of the object `outer`; 0 where there is none.
+  [[nodiscard]] std::int64_t inner_integer(std::string_view outer, std::string_view key);
+
+  /// Heads among which `whole` channels divide.
+  [[nodiscard]] std::int64_t heads(Names names, std::int64_t fallback, std::int64_t whole);
+  /// The operation `activation` for the function that a key names.
+  [[nodiscard]] std::string activation(Names names, std::string_view fallback);
+  [[nodiscard]] std::string activation_of(std::string_view key, std::string_view name);
+  /// What the first of `architectures` is called in the family; the first of the known where the file names none.
+  using Architectures = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+  [[nodiscard]] std::string head(Architectures known);
+  /// Classes of a classifier.
+  [[nodiscard]] std::int64_t labels();
+  /// `yes` where the library runs attention that does not write its scores.
+  [[nodiscard]] std::string_view fused();
+  /// Tokens of a sample: as many as the model was trained with before its positions were stretched.
+  [[nodiscard]] std::int64_t tokens(Names names, std::int64_t fallback);
+
+  /// Refuses `key` unless its value is `expected`, for the reason given.
+  void require(std::string_view key, bool expected, std::string_view reason);
+  /// What no family can say: an Error placed at the key, or a warning with `allow_unknown`.
+  void unknown(std::string_view key, const std::string& message, const std::string& hint = {});
+  [[noreturn]] void fail(std::string_view key, const std::string& message, const std::string& hint = {}) const;
+  void warn(std::string message) { warnings_.push_back(std::move(message)); }
+
+  /// Warns of the keys that nobody asked for and that might matter.
+  void warn_of_rest();
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  [[nodiscard]] const nlohmann::ordered_json* find(Names names, std::string_view& found);
+  [[nodiscard]] std::int64_t whole_number(const nlohmann::ordered_json& value, std::string_view path, std::int64_t low,
+                                          std::int64_t high) const;
+
+  JsonSource source_;
+  bool allow_unknown_;
+  std::set<std::string, std::less<>> asked_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace ddl

@@ -1,0 +1,116 @@
+#include "model_zoo/importers/hugging_face/hugging_face.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
+#include "model_zoo/importers/hugging_face/families.hpp"
+#include "model_zoo/model.hpp"
+
+namespace ddl {
+
+// Each in the file of its family.
+HuggingFaceReader read_bert, read_bloom, read_gpt2, read_gpt_neox, read_llama, read_mistral, read_mixtral, read_opt,
+    read_qwen2, read_t5, read_vit;
+
+std::span<const HuggingFaceFamily> hugging_face_families() {
+  static constexpr std::array<HuggingFaceFamily, 11> families{{
+      {"bert", read_bert},
+      {"bloom", read_bloom},
+      {"gpt2", read_gpt2},
+      {"gpt_neox", read_gpt_neox},
+      {"llama", read_llama},
+      {"mistral", read_mistral},
+      {"mixtral", read_mixtral},
+      {"opt", read_opt},
+      {"qwen2", read_qwen2},
+      {"t5", read_t5},
+      {"vit", read_vit},
+  }};
+  return families;
+}
+
+namespace {
+
+constexpr std::size_t max_name_length = 100;
+
+const HuggingFaceFamily& family_of(HuggingFaceConfig& config) {
+  const std::string type = config.text({"model_type"}, "");
+  const std::vector<std::string_view> known = hugging_face_model_types();
+  if (type.empty()) {
+    config.fail("model_type", "the configuration has no 'model_type'", fmt::format("known: {}", fmt::join(known, ", ")));
+  }
+  for (const HuggingFaceFamily& family : hugging_face_families()) {
+    if (family.model_type == type) return family;
+  }
+  config.fail("model_type", fmt::format("unknown model_type {}", quote(type)),
+              fmt::format("known: {}", fmt::join(known, ", ")));
+}
+
+/// Letters, digits, and what joins them; the last part of a path such as `meta-llama/Llama-2-7b-hf`.
+std::string plain_name(std::string_view text) {
+  while (!text.empty() && text.back() == '/') text.remove_suffix(1);
+  text.remove_prefix(text.rfind('/') + 1);
+  std::string name;
+  for (const char c : text.substr(0, max_name_length)) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    if (letter || ((c == '-' || c == '_' || c == '.') && !name.empty())) {
+      name += c;
+    } else if (c >= 'A' && c <= 'Z') {
+      name += static_cast<char>(c - 'A' + 'a');
+    }
+  }
+  while (!name.empty() && (name.back() == '-' || name.back() == '.')) name.pop_back();
+  return name == "null" ? std::string() : name;
+}
+
+std::string model_text(const std::string& name, std::string_view type, const FamilyModel& model) {
+  std::string text = fmt::format(
+      "format: 1\nmodel: {}\ndescription: Imported from a configuration of the type {}\n"
+      "source: the configuration, read as Hugging Face's transformers 4.46 read it\nfamily: {}\n",
+      name, type, model.family);
+  if (!model.input.empty()) text += fmt::format("input: {}\n", model.input);
+  text += "parameters:\n";
+  for (const auto& [parameter, value] : model.parameters) text += fmt::format("  {}: {}\n", parameter, value);
+  return text;
+}
+
+/// An Error where the values do not fit together, in a way that only shapes show.
+void check(const std::string& text, const std::string& name, const HuggingFaceConfig& config) {
+  try {
+    static_cast<void>(parse_model(text, name + ".yaml"));
+  } catch (const Error& error) {
+    // Its first line without the place, which is in a file that nobody has seen.
+    std::string message = error.what();
+    message = message.substr(0, message.find('\n'));
+    if (const std::size_t place = message.find(": "); place != std::string::npos) message.erase(0, place + 2);
+    config.fail("", fmt::format("no model has these sizes: {}", message));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string_view> hugging_face_model_types() {
+  std::vector<std::string_view> types;
+  for (const HuggingFaceFamily& family : hugging_face_families()) types.push_back(family.model_type);
+  return types;
+}
+
+Import import_hugging_face(std::string text, std::string origin, const ImportOptions& options) {
+  HuggingFaceConfig config(std::move(text), std::move(origin), options);
+  const HuggingFaceFamily& family = family_of(config);
+  std::string name = plain_name(options.name.empty() ? config.text({"_name_or_path"}, "") : options.name);
+  if (name.empty()) name = family.model_type;
+  const FamilyModel model = family.read(config);
+  config.warn_of_rest();
+  Import result{.model_file = model_text(name, family.model_type, model), .warnings = config.warnings()};
+  check(result.model_file, name, config);
+  return result;
+}
+
+}  // namespace ddl

@@ -1,0 +1,39 @@
+#include "model_zoo/importers/hugging_face/families.hpp"
+
+namespace ddl {
+
+// Defaults of T5Config. Inputs and targets are taken to be as long as each other: 512, unless an old file's `n_positions`
+// says otherwise. Attention writes its scores, since biases are added to them.
+FamilyModel read_t5(HuggingFaceConfig& config) {
+  FamilyModel model{.family = "t5"};
+  const std::int64_t layers = config.integer({"num_layers", "num_hidden_layers"}, 6);
+  const std::int64_t decoder_layers = config.integer({"num_decoder_layers"}, layers);
+  const std::string head = config.head({{"T5ForConditionalGeneration", "language_model"},
+                                        {"T5WithLMHeadModel", "language_model"},
+                                        {"T5Model", "none"},
+                                        {"T5EncoderModel", "encoder"}});
+  model.set("layers", layers);
+  model.set("decoder_layers", head == "encoder" ? 0 : decoder_layers);
+  model.set("hidden", config.integer({"d_model", "hidden_size"}, 512));
+  model.set("heads", config.integer({"num_heads", "num_attention_heads"}, 8));
+  model.set("head_size", config.integer({"d_kv"}, 64));
+  model.set("feed_forward", config.integer({"d_ff"}, 2048));
+  model.set("vocabulary", config.integer({"vocab_size"}, 32128));
+  model.set("tokens", config.tokens({"n_positions"}, 512));
+  model.set("buckets", config.integer({"relative_attention_num_buckets"}, 32));
+  // `gated-gelu`: the function, behind what says that a second branch is multiplied.
+  constexpr std::string_view gate = "gated-";
+  const std::string kind = config.text({"feed_forward_proj"}, "relu");
+  const bool gated = kind.starts_with(gate);
+  const std::string function = gated ? kind.substr(gate.size()) : kind;
+  model.set("activation", config.has("dense_act_fn") ? config.activation({"dense_act_fn"}, function)
+                                                     : config.activation_of("feed_forward_proj", function));
+  model.set_flag("gated", gated);
+  static_cast<void>(config.boolean("is_gated_act", gated));  // said once more by newer versions
+  model.set_number("dropout", config.fraction({"dropout_rate"}, 0.1));
+  model.set("head", head == "encoder" ? "none" : head);
+  model.set_flag("tied", config.boolean("tie_word_embeddings", true));
+  return model;
+}
+
+}  // namespace ddl

@@ -1,0 +1,60 @@
+#include "model_zoo/importers/import_model.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "model_zoo/importers/hugging_face/hugging_face.hpp"
+#include "model_zoo/importers/module_loader.hpp"
+#include "model_zoo/model.hpp"
+
+namespace ddl {
+namespace {
+
+Import import_onnx_file(const std::string& path, const ImportOptions& options) {
+  // Protocol buffers are no longer than this.
+  constexpr std::size_t longest = (std::size_t{1} << 31U) - 1;
+  const ImportModule& module = load_import_module("import-onnx", "libonnx-dev, libprotobuf-dev and protobuf-compiler");
+  ImportOutcome outcome = module.run(read_file(path, longest), path, options);
+  if (outcome.failed) throw Error(outcome.problem, outcome.hint);
+  return std::move(outcome.import);
+}
+
+Import import_configuration(const std::string& path, const ImportOptions& options) {
+  return import_hugging_face(read_file(path), path, options);
+}
+
+struct Importer {
+  std::string_view ending;
+  Import (*run)(const std::string& path, const ImportOptions& options);
+};
+constexpr Importer importers[] = {
+    {".onnx", import_onnx_file},
+    {".json", import_configuration},
+};
+
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+}  // namespace
+
+Import import_model(const std::string& path, const ImportOptions& options) {
+  const std::string name = lower_case(path);
+  std::string endings;
+  for (const Importer& importer : importers) {
+    if (name.ends_with(importer.ending)) return importer.run(path, options);
+    endings += fmt::format("{}{}", endings.empty() ? "" : ", ", importer.ending);
+  }
+  const bool is_ours = name.ends_with(".yaml") || name.ends_with(".yml");
+  throw Error(fmt::format("{} is no file that can be imported", quote(path)),
+              is_ours ? "a model file needs no import: give its path to --model"
+                      : fmt::format("known endings: {}; other frameworks export ONNX", endings));
+}
+
+}  // namespace ddl

@@ -1,0 +1,198 @@
+// Attention, spelled out as two matrix products with a softmax between them.
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "model_zoo/importers/onnx/elementwise.hpp"
+#include "model_zoo/importers/onnx/translation.hpp"
+
+namespace ddl::onnx_import {
+namespace {
+
+bool is_only(const Dimension& dimension, int axis) {
+  return std::all_of(dimension.begin(), dimension.end(), [axis](const Atom& atom) { return atom.axis == axis; });
+}
+
+bool is_position(const Dimension& dimension) {
+  return std::all_of(dimension.begin(), dimension.end(), [](const Atom& atom) { return atom.axis >= first_position; });
+}
+
+std::int64_t channels_in(const Dimension& dimension) {
+  std::int64_t count = 1;
+  for (const Atom& atom : dimension) count *= atom.axis == channels ? atom.size : 1;
+  return count;
+}
+
+/// Heads: channels in the dimensions before tokens and items of a head.
+std::int64_t heads_of(const View& view) {
+  std::int64_t heads = 1;
+  for (std::size_t d = 0; d + 2 < view.dimensions.size(); ++d) heads *= channels_in(view.dimensions[d]);
+  return heads;
+}
+
+/// Queries, keys or values: batch and heads, then tokens and the items of a head in either order.
+void check_part(const Translation& translation, const onnx::NodeProto& node, const View& view, std::size_t tokens,
+                std::size_t items, const TensorShape& shape) {
+  const Graph& graph = translation.graph();
+  if (!is_only(view.dimensions[items], channels) || !has_axis(view.dimensions[items], channels)) {
+    graph.fail(node,
+               "a product of two tensors of the network is understood as part of an attention alone, and this one does "
+               "not sum over channels");
+  }
+  if (has_axis(view.dimensions[tokens], batch)) {
+    graph.fail(node, "the attention is over dimension 0 of the input, which is the batch",
+               "export the network with the batch first: nn.MultiheadAttention(…, batch_first=True)");
+  }
+  if (!is_position(view.dimensions[tokens]) || size_of(view.dimensions[tokens]) != shape.positions()) {
+    graph.fail(node, "the attention is not over all positions", "attention in windows is not among the operations");
+  }
+  for (std::size_t d = 0; d + 2 < view.dimensions.size(); ++d) {
+    for (const Atom& atom : view.dimensions[d]) {
+      if (atom.axis >= first_position) {
+        graph.fail(node, "the attention is not over all positions", "attention in windows is not among the operations");
+      }
+    }
+  }
+}
+
+struct Parts {
+  View queries, keys, values;
+};
+
+/// One tensor with queries, keys and values side by side.
+int packed(Translation& translation, const onnx::NodeProto& node, const Parts& parts, std::int64_t total) {
+  Network& network = translation.network();
+  std::vector<int> tensors;
+  for (const View* const part : {&parts.queries, &parts.keys, &parts.values}) {
+    const int tensor = translation.with_tokens(*part).tensor;
+    if (std::find(tensors.begin(), tensors.end(), tensor) == tensors.end()) tensors.push_back(tensor);
+  }
+  if (tensors.size() == 1 && network.shape(tensors.front()).channels == total) return tensors.front();
+
+  std::int64_t found = 0;
+  bool projections = true;
+  for (const int tensor : tensors) {
+    found += network.shape(tensor).channels;
+    projections = projections && tensor >= 0 &&
+                  network.layers[static_cast<std::size_t>(tensor)].operation == "fully_connected" &&
+                  network.readers(tensor) == 0;
+  }
+  if (found != total) {
+    // The same tensor as queries, keys and values, or parts of wider ones.
+    if (tensors.size() == 1 && 3 * found == total) {
+      tensors = {tensors.front(), tensors.front(), tensors.front()};
+      projections = false;
+    } else {
+      translation.graph().fail(node, "the attention's queries, keys and values are parts of wider tensors");
+    }
+  }
+  if (projections) {
+    const NetworkLayer& first = network.layers[static_cast<std::size_t>(tensors.front())];
+    for (const int tensor : tensors) {
+      const NetworkLayer& other = network.layers[static_cast<std::size_t>(tensor)];
+      projections = projections && other.inputs == first.inputs && other.has("bias", "no") == first.has("bias", "no") &&
+                    !other.removed;
+    }
+  }
+  TensorShape shape = network.shape(tensors.front());
+  shape.channels = total;
+  if (!projections) {
+    return translation.add_layer(node, {.operation = "concat", .inputs = tensors, .shape = shape}, "qkv");
+  }
+  // Separate projections of one tensor are one wider projection.
+  NetworkLayer& first = network.layers[static_cast<std::size_t>(tensors.front())];
+  first.set("features", fmt::to_string(total));
+  first.shape = shape;
+  for (const int tensor : tensors) {
+    if (tensor != tensors.front()) network.remove(tensor);
+  }
+  return tensors.front();
+}
+
+void start(Translation& translation, const onnx::NodeProto& node, const Value& a, const Value& b) {
+  const std::size_t rank = a.view.dimensions.size();
+  const bool plain = !a.moment && !b.moment && !a.scores && !b.scores && a.pads.empty() && b.pads.empty();
+  if (rank < 2 || b.view.dimensions.size() != rank || !plain) {
+    translation.not_understood(node, "a product of two tensors of the network is understood as part of an attention alone");
+    return;
+  }
+  auto scores = std::make_shared<Scores>();
+  scores->queries = is_linear(a.function) ? a.view : translation.plain(node, a);
+  scores->keys = is_linear(b.function) ? b.view : translation.plain(node, b);
+  const View& queries = scores->queries;
+  const View& keys = scores->keys;
+  const Network& network = translation.network();
+  check_part(translation, node, queries, rank - 2, rank - 1, network.shape(queries.tensor));
+  check_part(translation, node, keys, rank - 1, rank - 2, network.shape(keys.tensor));
+  if (size_of(queries.dimensions[rank - 1]) != size_of(keys.dimensions[rank - 2])) {
+    translation.graph().fail(node, "queries and keys are not of one size");
+  }
+  if (network.shape(queries.tensor).positions() != network.shape(keys.tensor).positions()) {
+    translation.graph().fail(node, "the attention's keys are of another sequence than its queries",
+                             "attention to another sequence is not among the operations");
+  }
+  Value value{.kind = Value::Kind::network, .view = queries};
+  value.view.dimensions[rank - 1] = keys.dimensions[rank - 1];
+  value.scores = std::move(scores);
+  translation.set_output(node, std::move(value));
+}
+
+void finish(Translation& translation, const onnx::NodeProto& node, const Value& a, const Value& b) {
+  const Scores& scores = *a.scores;
+  const std::size_t rank = scores.queries.dimensions.size();
+  const bool plain = !b.moment && !b.scores && b.pads.empty();
+  if (!scores.normalized || b.view.dimensions.size() != rank || !plain) {
+    translation.graph().fail(node, "scores of an attention are multiplied with something else than values");
+  }
+  Parts parts{
+      .queries = scores.queries, .keys = scores.keys, .values = is_linear(b.function) ? b.view : translation.plain(node, b)};
+  const Network& network = translation.network();
+  check_part(translation, node, parts.values, rank - 2, rank - 1, network.shape(parts.values.tensor));
+  const std::int64_t size = size_of(parts.queries.dimensions[rank - 1]);
+  const std::int64_t heads = heads_of(parts.queries);
+  const std::int64_t kv_heads = heads_of(parts.keys);
+  if (size_of(parts.values.dimensions[rank - 1]) != size || heads_of(parts.values) != kv_heads || heads % kv_heads != 0) {
+    translation.graph().fail(
+        node, fmt::format("{} heads of queries, {} of keys and {} of values of {} items do not fit together", heads,
+                          kv_heads, heads_of(parts.values), size));
+  }
+  const int input = packed(translation, node, parts, (heads + 2 * kv_heads) * size);
+  NetworkLayer layer{.operation = "attention",
+                     .attributes = {{"heads", fmt::to_string(heads)}},
+                     .inputs = {input},
+                     .shape = network.shape(input)};
+  layer.shape.channels = heads * size;
+  if (kv_heads != heads) layer.set("kv_heads", fmt::to_string(kv_heads));
+  if (scores.causal) layer.set("causal", "yes");
+  if (scores.dropout > 0) layer.set("dropout", fmt::format("{:.6g}", scores.dropout));
+
+  View view = translation.with_tokens(parts.queries);
+  std::int64_t stride = heads * size;
+  for (std::size_t d = 0; d + 2 < rank; ++d) {
+    for (Atom& atom : view.dimensions[d]) {
+      if (atom.axis != channels) continue;
+      stride /= atom.size;
+      atom.stride = stride;
+    }
+    tidy(view.dimensions[d]);
+  }
+  view.dimensions[rank - 1] = whole(channels, size);
+  view.offset = {0, 0, 0, 0};
+  view.tensor = translation.add_layer(node, std::move(layer), "attention");
+  translation.set_view(node, std::move(view));
+}
+
+}  // namespace
+
+void translate_attention(Translation& translation, const onnx::NodeProto& node) {
+  const Value a = translation.input(node, 0);
+  const Value b = translation.input(node, 1);
+  if (a.scores) {
+    finish(translation, node, a, b);
+  } else {
+    start(translation, node, a, b);
+  }
+}
+
+}  // namespace ddl::onnx_import

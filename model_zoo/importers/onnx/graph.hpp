@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include <onnx/onnx_pb.h>
+
+#include "model_zoo/importers/onnx/numbers.hpp"
+
+namespace ddl::onnx_import {
+
+/// A tensor that the file stores, or that the caller hands in and that is no data: its shape, and what is in it where that
+/// is small and in the file itself. External data is never opened.
+struct StoredTensor {
+  std::vector<std::int64_t> shape;
+  std::optional<Numbers> numbers;
+};
+
+/// Data that the graph reads, such as images or tokens.
+struct DataInput {
+  std::string name;
+  std::vector<std::int64_t> shape;  ///< the first size, where it has a name or none, is 1: one sample
+  bool integral = false;
+};
+
+/// What an ONNX file says, checked for everything that does not need the meaning of operators.
+class Graph {
+ public:
+  /// Throws Error: no ONNX file, another opset than 11 to 17, names that are missing, defined twice or later, sizes that are
+  /// unknown or too large, wrong attributes or numbers of inputs of an operator.
+  Graph(std::string_view bytes, const std::string& origin);
+
+  [[nodiscard]] const std::string& origin() const { return origin_; }
+  [[nodiscard]] int opset() const { return opset_; }
+  [[nodiscard]] const onnx::ModelProto& file() const { return file_; }
+  [[nodiscard]] const std::vector<DataInput>& data() const { return data_; }
+  [[nodiscard]] const std::unordered_map<std::string, StoredTensor>& stored() const { return stored_; }
+  /// In the file's order, without those that no output depends on.
+  [[nodiscard]] const std::vector<const onnx::NodeProto*>& nodes() const { return nodes_; }
+  /// How many nodes that count, and outputs of the graph, read a tensor.
+  [[nodiscard]] int uses(const std::string& tensor) const;
+
+  /// An Error about one node: where it is, its operator and inputs, and what is the matter.
+  [[noreturn]] void fail(const onnx::NodeProto& node, std::string_view problem, std::string hint = {}) const;
+  [[noreturn]] void fail(std::string_view problem, std::string hint = {}) const;
+
+ private:
+  void read_stored();
+  void read_inputs();
+  void read_nodes();
+  void check_opset();
+  void check_operator(const onnx::NodeProto& node) const;
+  [[nodiscard]] std::unordered_set<std::string> weights_among_inputs() const;
+
+  std::string origin_;
+  onnx::ModelProto file_;
+  int opset_ = 0;
+  std::vector<DataInput> data_;
+  std::unordered_map<std::string, StoredTensor> stored_;
+  std::vector<const onnx::NodeProto*> nodes_;
+  std::unordered_map<std::string, int> uses_;
+};
+
+/// `node '/conv1/Conv' (Conv of 'input', 'conv1.weight')`
+[[nodiscard]] std::string description_of(const onnx::NodeProto& node);
+/// `tensor` as a stored tensor; an Error naming `name` where its sizes make no sense.
+[[nodiscard]] StoredTensor stored_tensor(const onnx::TensorProto& tensor, const std::string& name,
+                                         const std::string& origin);
+
+// Attributes, or what ONNX says they are where they are not given.
+[[nodiscard]] const onnx::AttributeProto* find_attribute(const onnx::NodeProto& node, std::string_view name);
+[[nodiscard]] std::int64_t integer_attribute(const onnx::NodeProto& node, std::string_view name, std::int64_t otherwise);
+[[nodiscard]] double real_attribute(const onnx::NodeProto& node, std::string_view name, double otherwise);
+[[nodiscard]] std::string text_attribute(const onnx::NodeProto& node, std::string_view name, std::string_view otherwise);
+[[nodiscard]] std::vector<std::int64_t> integers_attribute(const onnx::NodeProto& node, std::string_view name);
+
+}  // namespace ddl::onnx_import

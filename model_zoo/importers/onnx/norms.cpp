@@ -1,0 +1,225 @@
+// Normalizations: as one operator, or spelled out in means, squares and roots.
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "model_zoo/importers/onnx/elementwise.hpp"
+#include "model_zoo/importers/onnx/names.hpp"
+#include "model_zoo/importers/onnx/translation.hpp"
+
+namespace ddl::onnx_import {
+
+Translator translate_batch_norm, translate_layer_norm, translate_instance_norm;
+
+namespace {
+
+using Part = Moment::Part;
+
+bool same_view(const View& a, const View& b) {
+  return a.tensor == b.tensor && a.dimensions == b.dimensions && a.offset == b.offset;
+}
+
+/// Number of items, where they are known to be a tensor's.
+std::int64_t item_count(const Value& value) {
+  if (value.is_network() || !value.shape) return -1;
+  std::int64_t count = 1;
+  for (const std::int64_t size : *value.shape) count *= size;
+  return count;
+}
+
+std::optional<double> constant_in(const Value& value) { return value.numbers ? uniform(*value.numbers) : std::nullopt; }
+
+/// A scale of ones that the exporter adds where the network has none: no stored tensor with a name of its own.
+bool is_made_up(const Translation& translation, const Value& scale) {
+  const bool has_name = translation.graph().stored().contains(scale.source) && !scale.source.starts_with("onnx::");
+  return !has_name && constant_in(scale) == 1.0;
+}
+
+bool is_part(const Value& value, Part part) { return value.is_network() && value.moment && value.moment->part == part; }
+
+bool is_small_number(const Value& value) { return item_count(value) == 1; }
+
+Value advanced(const Value& value, Part part) {
+  Value result = value;
+  result.function = nullptr;
+  result.moment->part = part;
+  return result;
+}
+
+/// The one dimension that a mean is over, where that is all channels.
+bool is_over_channels(const Translation& translation, const onnx::NodeProto& node, const Value& value) {
+  const View& view = value.view;
+  const auto axes = integers_of(translation, node, -1, "axes");
+  if (!axes || axes->size() != 1 || integer_attribute(node, "keepdims", 1) == 0) return false;
+  const std::size_t axis = dimension_of(translation, node, axes->front(), view.dimensions.size());
+  return has_axis(view.dimensions[axis], channels);
+}
+
+std::optional<Value> mean_of(Translation& translation, const onnx::NodeProto& node, const Value& value) {
+  if (is_part(value, Part::squares)) return advanced(value, Part::variance);
+  if (value.moment || value.scores || !value.pads.empty() || !is_over_channels(translation, node, value))
+    return std::nullopt;
+  Value mean = value;
+  if (is_square(value.function)) {
+    mean.function = nullptr;
+    mean.moment = Moment{.part = Part::variance, .centres = false};
+    return mean;
+  }
+  mean = {.kind = Value::Kind::network, .view = translation.plain(node, value)};
+  mean.moment = Moment{.part = Part::mean};
+  return mean;
+}
+
+/// x, with what has been found out of it: whether both are of the same tensor.
+bool is_of(Translation& translation, const onnx::NodeProto& node, const Value& x, const Value& moment) {
+  return x.is_network() && !x.moment && !x.scores && x.pads.empty() &&
+         same_view(is_linear(x.function) ? x.view : translation.plain(node, x), moment.view);
+}
+
+bool has_scale(const Translation& translation, const Value& value, const Value& other) {
+  return !other.is_network() && item_count(other) == translation.network().shape(value.view.tensor).channels;
+}
+
+std::optional<Value> joined_part(Translation& translation, const onnx::NodeProto& node, const Value& a, const Value& b) {
+  const std::string& kind = node.op_type();
+  if (kind == "Sub" && is_part(b, Part::mean) && is_of(translation, node, a, b)) return advanced(b, Part::centred);
+  const bool squares =
+      (kind == "Pow" && constant_in(b) == 2.0) || (kind == "Mul" && is_part(b, Part::centred) && same_view(a.view, b.view));
+  if (squares && is_part(a, Part::centred)) return advanced(a, Part::squares);
+  if (kind == "Add" && is_part(a, Part::variance) && is_small_number(b)) return a;
+  if (kind == "Add" && is_part(b, Part::variance) && is_small_number(a)) return b;
+  if (kind == "Pow" && is_part(a, Part::variance) && constant_in(b) == 0.5) return advanced(a, Part::deviation);
+  if (kind == "Pow" && is_part(a, Part::variance) && constant_in(b) == -0.5) return advanced(a, Part::inverse);
+  if (kind == "Div" && is_part(b, Part::deviation)) {
+    if (!a.is_network() && constant_in(a) == 1.0) return advanced(b, Part::inverse);
+    const bool fits =
+        b.moment->centres ? is_part(a, Part::centred) && same_view(a.view, b.view) : is_of(translation, node, a, b);
+    if (fits) return advanced(b, Part::normalized);
+  }
+  if (kind == "Mul") {
+    // Either may come first, here and where the scale is.
+    for (const auto& [x, y] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
+      if (is_part(*y, Part::inverse)) {
+        const bool fits = y->moment->centres ? is_part(*x, Part::centred) && same_view(x->view, y->view)
+                                             : is_of(translation, node, *x, *y);
+        if (fits) return advanced(*y, Part::normalized);
+      }
+      if (is_part(*x, Part::normalized) && has_scale(translation, *x, *y)) {
+        Value scaled = advanced(*x, Part::scaled);
+        scaled.source = y->source;
+        return scaled;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+View add_norm(Translation& translation, const onnx::NodeProto& node, const View& view, NetworkLayer layer) {
+  View result = translation.gathered(node, view);
+  layer.operation = "norm";
+  layer.inputs = {result.tensor};
+  layer.shape = translation.network().shape(result.tensor);
+  layer.name = layer_name(node, layer.weight, "norm");
+  // What several layers read of a norm that is spelled out is one norm.
+  result.tensor = translation.network().add_once(std::move(layer));
+  return result;
+}
+
+}  // namespace
+
+bool continues_norm(Translation& translation, const onnx::NodeProto& node) {
+  const std::string& kind = node.op_type();
+  const Value* const first = translation.find_input(node, 0);
+  if (first == nullptr) return false;
+  const Value a = *first;
+  std::optional<Value> result;
+  if (kind == "ReduceMean") {
+    if (a.is_network()) result = mean_of(translation, node, a);
+  } else if (kind == "Sqrt" && is_part(a, Part::variance)) {
+    result = advanced(a, Part::deviation);
+  } else if (kind == "Reciprocal" && is_part(a, Part::deviation)) {
+    result = advanced(a, Part::inverse);
+  } else if ((kind == "Cast" || kind == "Identity") && a.moment) {
+    result = a;
+  } else if (const Value* const second = translation.find_input(node, 1)) {
+    const Value b = *second;
+    if (!a.moment && !b.moment) return false;
+    for (const auto& [x, y] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
+      if (kind != "Add" || !is_part(*x, Part::scaled) || !has_scale(translation, *x, *y)) continue;
+      translation.set_view(node, *finished_norm(translation, node, *x, true));
+      return true;
+    }
+    result = joined_part(translation, node, a, b);
+  }
+  if (!result) return false;
+  translation.set_output(node, std::move(*result));
+  return true;
+}
+
+std::optional<View> finished_norm(Translation& translation, const onnx::NodeProto& node, const Value& value, bool bias) {
+  const Moment& moment = *value.moment;
+  const bool scaled = moment.part == Part::scaled;
+  if (!scaled && moment.part != Part::normalized) return std::nullopt;
+  const bool rms = !moment.centres;
+  const bool instance = moment.groups == translation.network().shape(value.view.tensor).channels;
+  const std::string kind = rms ? "rms" : instance ? "instance" : moment.groups > 0 ? "group" : "layer";
+  NetworkLayer layer{.attributes = {{"kind", kind}}};
+  if (kind == "group") layer.set("groups", fmt::to_string(moment.groups));
+  if (!scaled) layer.set("scale", "no");
+  if (bias == rms) layer.set("bias", bias ? "yes" : "no");
+  layer.weight = value.source;
+  return add_norm(translation, node, value.view, std::move(layer));
+}
+
+void translate_batch_norm(Translation& translation, const onnx::NodeProto& node) {
+  const View view = translation.gathered(node, translation.plain_input(node, 0));
+  const TensorShape shape = translation.network().shape(view.tensor);
+  const Value& scale = translation.input(node, 1);
+  if (view.dimensions.size() < 2 || !is_whole(view, 1, channels, shape) || item_count(scale) != shape.channels) {
+    translation.graph().fail(node, "its second dimension is not that of the channels it has a scale for");
+  }
+  NetworkLayer layer{.attributes = {{"kind", "batch"}}, .weight = scale.source};
+  translation.set_view(node, add_norm(translation, node, view, std::move(layer)));
+  for (int i = 1; i < node.output_size(); ++i) translation.set_output(node, {.kind = Value::Kind::side}, i);
+}
+
+void translate_layer_norm(Translation& translation, const onnx::NodeProto& node) {
+  const View view = translation.gathered(node, translation.plain_input(node, 0));
+  const TensorShape shape = translation.network().shape(view.tensor);
+  const std::size_t axis = dimension_of(translation, node, integer_attribute(node, "axis", -1), view.dimensions.size());
+  const Value& scale = translation.input(node, 1);
+  if (axis + 1 != view.dimensions.size() || !is_whole(view, axis, channels, shape) || item_count(scale) != shape.channels) {
+    translation.graph().fail(node, "it normalizes over something else than the channels",
+                             "a layer norm is over all channels of a position");
+  }
+  NetworkLayer layer{.attributes = {{"kind", "layer"}}, .weight = scale.source};
+  if (translation.find_input(node, 2) == nullptr) layer.set("bias", "no");
+  translation.set_view(node, add_norm(translation, node, view, std::move(layer)));
+}
+
+/// A norm over groups of channels: each channel a group of its own, or, as exporters write group norms, channels put
+/// together by a reshape and scaled afterwards.
+void translate_instance_norm(Translation& translation, const onnx::NodeProto& node) {
+  const View view = translation.gathered(node, translation.plain_input(node, 0));
+  const TensorShape shape = translation.network().shape(view.tensor);
+  const Value& scale = translation.input(node, 1);
+  if (view.dimensions.size() < 3) translation.graph().fail(node, "it needs batch, channels and positions");
+  const std::int64_t groups = size_of(view.dimensions[1]);
+  const bool over_channels = std::all_of(view.dimensions[1].begin(), view.dimensions[1].end(),
+                                         [](const Atom& atom) { return atom.axis == channels; });
+  if (!over_channels || item_count(scale) != groups) {
+    translation.graph().fail(node, "its second dimension is not that of the channels it has a scale for");
+  }
+  if (groups == shape.channels && !is_made_up(translation, scale)) {
+    NetworkLayer layer{.attributes = {{"kind", "instance"}}, .weight = scale.source};
+    translation.set_view(node, add_norm(translation, node, view, std::move(layer)));
+    return;
+  }
+  Value value{.kind = Value::Kind::network, .view = view};
+  value.moment = Moment{.part = Part::normalized, .groups = groups};
+  translation.set_output(node, std::move(value));
+}
+
+}  // namespace ddl::onnx_import

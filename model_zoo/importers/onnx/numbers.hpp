@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace ddl::onnx_import {
+
+/// Known contents of a small tensor: whole numbers (and truth values) or real ones.
+struct Numbers {
+  std::vector<std::int64_t> shape;
+  bool integral = true;
+  std::vector<std::int64_t> integers{};  ///< where integral
+  std::vector<double> reals{};           ///< otherwise
+
+  [[nodiscard]] std::size_t count() const { return integral ? integers.size() : reals.size(); }
+  [[nodiscard]] double real(std::size_t index) const {
+    return integral ? static_cast<double>(integers[index]) : reals[index];
+  }
+};
+
+/// Contents longer than this are not looked at.
+inline constexpr std::size_t most_numbers = 1U << 18U;
+
+/// The value that all items have, if there are any and they are equal.
+[[nodiscard]] std::optional<double> uniform(const Numbers& numbers);
+/// Shape of two tensors joined item by item; nothing where they do not fit or
+/// are too large.
+[[nodiscard]] std::optional<std::vector<std::int64_t>> broadcast(const std::vector<std::int64_t>& a,
+                                                                 const std::vector<std::int64_t>& b);
+/// `Add`, `Sub`, `Mul`, `Div`, `Pow`, `Max`, `Min`, `Mod` and comparisons; nothing where there is an overflow, a division by
+/// nothing, or no such operator.
+[[nodiscard]] std::optional<Numbers> joined(std::string_view operation, const Numbers& a, const Numbers& b);
+/// Whether a tensor has no negative size and at most 2^53 items.
+[[nodiscard]] bool is_countable(const std::vector<std::int64_t>& shape);
+/// Number of items of a shape; nothing above `most_numbers`.
+[[nodiscard]] std::optional<std::size_t> small_count(const std::vector<std::int64_t>& shape);
+/// The items that `pick(index in the result) -> index in the source` picks.
+template <class Pick>
+[[nodiscard]] Numbers picked(const Numbers& source, std::vector<std::int64_t> shape, std::size_t count, Pick&& pick) {
+  Numbers result{.shape = std::move(shape), .integral = source.integral};
+  for (std::size_t i = 0; i < count; ++i) {
+    if (source.integral) {
+      result.integers.push_back(source.integers[pick(i)]);
+    } else {
+      result.reals.push_back(source.reals[pick(i)]);
+    }
+  }
+  return result;
+}
+
+}  // namespace ddl::onnx_import

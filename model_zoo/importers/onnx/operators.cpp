@@ -1,0 +1,88 @@
+// Which operators are understood. Those that are elementwise functions of one tensor come in one line each; the translators
+// of the others are in the file that their comment names.
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "model_zoo/importers/onnx/translation.hpp"
+
+namespace ddl::onnx_import {
+
+// windows.cpp
+Translator translate_convolution, translate_transposed_convolution, translate_pool, translate_global_pool, translate_mean,
+    translate_pad, translate_resize;
+// products.cpp
+Translator translate_product, translate_gemm;
+// norms.cpp
+Translator translate_batch_norm, translate_layer_norm, translate_instance_norm;
+// elementwise_nodes.cpp
+Translator translate_function, translate_joined, translate_clip, translate_softmax, translate_where;
+// plumbing.cpp
+Translator translate_reshape, translate_flatten, translate_squeeze, translate_transpose, translate_slice, translate_split,
+    translate_gather, translate_concat, translate_expand, translate_shape, translate_identity, translate_dropout;
+
+Translator* find_translator(std::string_view operation) {
+  static constexpr std::pair<std::string_view, Translator*> translators[] = {
+      {"Conv", translate_convolution},
+      {"ConvTranspose", translate_transposed_convolution},
+      {"MaxPool", translate_pool},
+      {"AveragePool", translate_pool},
+      {"GlobalMaxPool", translate_global_pool},
+      {"GlobalAveragePool", translate_global_pool},
+      {"ReduceMean", translate_mean},
+      {"Pad", translate_pad},
+      {"Resize", translate_resize},
+      {"MatMul", translate_product},
+      {"Gemm", translate_gemm},
+      {"BatchNormalization", translate_batch_norm},
+      {"LayerNormalization", translate_layer_norm},
+      {"InstanceNormalization", translate_instance_norm},
+      {"Relu", translate_function},
+      {"Sigmoid", translate_function},
+      {"Tanh", translate_function},
+      {"Erf", translate_function},
+      {"Exp", translate_function},
+      {"Log", translate_function},
+      {"Sqrt", translate_function},
+      {"Neg", translate_function},
+      {"Abs", translate_function},
+      {"Reciprocal", translate_function},
+      {"Softplus", translate_function},
+      {"Softsign", translate_function},
+      {"HardSwish", translate_function},
+      {"HardSigmoid", translate_function},
+      {"LeakyRelu", translate_function},
+      {"Elu", translate_function},
+      {"Clip", translate_clip},
+      {"Add", translate_joined},
+      {"Sub", translate_joined},
+      {"Mul", translate_joined},
+      {"Div", translate_joined},
+      {"Pow", translate_joined},
+      {"Max", translate_joined},
+      {"Min", translate_joined},
+      {"Softmax", translate_softmax},
+      {"LogSoftmax", translate_softmax},
+      {"Where", translate_where},
+      {"Reshape", translate_reshape},
+      {"Flatten", translate_flatten},
+      {"Squeeze", translate_squeeze},
+      {"Unsqueeze", translate_squeeze},
+      {"Transpose", translate_transpose},
+      {"Slice", translate_slice},
+      {"Split", translate_split},
+      {"Gather", translate_gather},
+      {"Concat", translate_concat},
+      {"Expand", translate_expand},
+      {"Shape", translate_shape},
+      {"Identity", translate_identity},
+      {"Cast", translate_identity},
+      {"Dropout", translate_dropout},
+  };
+  const auto* const found = std::find_if(std::begin(translators), std::end(translators),
+                                         [&](const auto& entry) { return entry.first == operation; });
+  return found == std::end(translators) ? nullptr : found->second;
+}
+
+}  // namespace ddl::onnx_import

@@ -1,0 +1,297 @@
+// Operators that move, cut or name items and compute nothing: most become another view of the same tensor.
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "model_zoo/importers/onnx/elementwise.hpp"
+#include "model_zoo/importers/onnx/slices.hpp"
+#include "model_zoo/importers/onnx/translation.hpp"
+
+namespace ddl::onnx_import {
+
+Translator translate_reshape, translate_flatten, translate_squeeze, translate_transpose, translate_slice, translate_split,
+    translate_gather, translate_concat, translate_expand, translate_shape, translate_identity, translate_dropout;
+
+namespace {
+
+/// The first input, as something whose view may change: what is done to each item stays as it is.
+Value movable_input(Translation& translation, const onnx::NodeProto& node, bool scores_too = false) {
+  const Value value = translation.input(node, 0);
+  const bool norm_done =
+      !value.moment || value.moment->part == Moment::Part::normalized || value.moment->part == Moment::Part::scaled;
+  if (value.is_network() && value.pads.empty() && (!value.scores || scores_too) && norm_done) return value;
+  return {.kind = Value::Kind::network, .view = translation.plain(node, value)};
+}
+
+/// The first input, as something to take a part of: what is done to all of its items is done before.
+Value whole_input(Translation& translation, const onnx::NodeProto& node) {
+  const Value value = movable_input(translation, node);
+  if (!value.moment && is_linear(value.function)) return value;
+  return {.kind = Value::Kind::network, .view = translation.plain(node, value)};
+}
+
+/// Channels of an image that were dealt out to groups anew are a layer: it moves them.
+View shuffled(Translation& translation, const onnx::NodeProto& node, const View& view) {
+  const TensorShape shape = translation.network().shape(view.tensor);
+  if (view.dimensions.size() < 2 || shape.rank == 0 || shape.sequence || !sees_all(view, shape)) return view;
+  const Dimension& mixed = view.dimensions[1];
+  const bool deals = mixed.size() == 2 && mixed[0].axis == channels && mixed[1].axis == channels && mixed[0].stride == 1 &&
+                     mixed[1].stride == mixed[0].size && mixed[0].size * mixed[1].size == shape.channels;
+  if (!deals) return view;
+  NetworkLayer layer{.operation = "channel_shuffle",
+                     .attributes = {{"groups", fmt::to_string(mixed[1].size)}},
+                     .inputs = {view.tensor},
+                     .shape = shape};
+  View result = view;
+  result.dimensions[1] = whole(channels, shape.channels);
+  result.tensor = translation.add_layer(node, std::move(layer), "shuffle");
+  return result;
+}
+
+void set_sizes(Translation& translation, const onnx::NodeProto& node, Value value, const std::vector<std::int64_t>& sizes) {
+  auto view = reshaped(value.view, sizes);
+  if (!view) {
+    translation.graph().fail(
+        node, fmt::format("{} cannot be seen as {}: it would take channels, positions and batch apart unevenly",
+                          fmt::join(sizes_of(value.view), " x "), fmt::join(sizes, " x ")));
+  }
+  value.view = std::move(*view);
+  if (value.is_plain()) value.view = shuffled(translation, node, value.view);
+  translation.set_output(node, std::move(value));
+}
+
+/// One place of a dimension, which is left out.
+View at_place(const Translation& translation, const onnx::NodeProto& node, const View& view, std::size_t axis,
+              std::int64_t place) {
+  auto cut = sliced(view, axis, place, 1);
+  if (!cut) translation.graph().fail(node, "it picks an item of a dimension that is put together of several");
+  cut->dimensions.erase(cut->dimensions.begin() + static_cast<std::ptrdiff_t>(axis));
+  return std::move(*cut);
+}
+
+void look_up(Translation& translation, const onnx::NodeProto& node, const Value& table, const Value& tokens) {
+  if (table.kind != Value::Kind::stored || !table.shape || table.shape->size() != 2 ||
+      integer_attribute(node, "axis", 0) != 0 || table.shape->at(0) < 1 || table.shape->at(1) < 1) {
+    translation.graph().fail(node, "tokens are looked up in something else than a stored table");
+  }
+  TensorShape shape = translation.network().shape(tokens.view.tensor);
+  shape.channels = table.shape->at(1);
+  NetworkLayer layer{
+      .operation = "embedding",
+      .attributes = {{"vocabulary", fmt::to_string(table.shape->at(0))}, {"features", fmt::to_string(shape.channels)}},
+      .inputs = {tokens.view.tensor},
+      .shape = shape};
+  layer.weight = table.source;
+  View view = tokens.view;
+  view.dimensions.push_back(whole(channels, shape.channels));
+  view.tensor = translation.add_layer(node, std::move(layer), "embedding");
+  translation.set_view(node, std::move(view));
+}
+
+}  // namespace
+
+void translate_reshape(Translation& translation, const onnx::NodeProto& node) {
+  const Value value = movable_input(translation, node, true);
+  const auto wish = integers_of(translation, node, 1, "");
+  if (!wish) translation.graph().fail(node, "its new shape is left out");
+  const std::vector<std::int64_t> before = sizes_of(value.view);
+  const auto sizes = reshaped_sizes(node, before, *wish);
+  if (!sizes) {
+    translation.graph().fail(node, fmt::format("{} cannot become {}", fmt::join(before, " x "), fmt::join(*wish, " x ")));
+  }
+  set_sizes(translation, node, value, *sizes);
+}
+
+void translate_flatten(Translation& translation, const onnx::NodeProto& node) {
+  const Value value = movable_input(translation, node);
+  const std::vector<std::int64_t> before = sizes_of(value.view);
+  const auto rank = static_cast<std::int64_t>(before.size());
+  std::int64_t axis = integer_attribute(node, "axis", 1);
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis > rank) translation.graph().fail(node, fmt::format("there is no dimension {} among {}", axis, rank));
+  std::vector<std::int64_t> sizes{1, 1};
+  for (std::int64_t d = 0; d < rank; ++d) sizes[d < axis ? 0 : 1] *= before[static_cast<std::size_t>(d)];
+  set_sizes(translation, node, value, sizes);
+}
+
+void translate_squeeze(Translation& translation, const onnx::NodeProto& node) {
+  const Value value = movable_input(translation, node, true);
+  set_sizes(translation, node, value, squeezed_sizes(translation, node, sizes_of(value.view)));
+}
+
+void translate_transpose(Translation& translation, const onnx::NodeProto& node) {
+  Value value = movable_input(translation, node);
+  value.view = transposed(value.view, order_of(translation, node, value.view.dimensions.size()));
+  translation.set_output(node, std::move(value));
+}
+
+void translate_slice(Translation& translation, const onnx::NodeProto& node) {
+  Value value = whole_input(translation, node);
+  const auto ranges = ranges_of(translation, node, sizes_of(value.view));
+  if (!ranges) {
+    translation.graph().fail(node, "its bounds are not known, or its steps are not forward");
+  }
+  for (std::size_t d = 0; d < ranges->size(); ++d) {
+    const Range& range = (*ranges)[d];
+    const std::int64_t size = size_of(value.view.dimensions[d]);
+    if (range.count == size) continue;
+    auto cut = range.count > 0 && range.step == 1 ? sliced(value.view, d, range.start, range.count) : std::nullopt;
+    if (!cut) {
+      translation.not_understood(node, fmt::format("the part of dimension {} that it cuts out is not understood", d));
+      return;
+    }
+    value.view = std::move(*cut);
+  }
+  translation.set_output(node, std::move(value));
+}
+
+void translate_split(Translation& translation, const onnx::NodeProto& node) {
+  const Value value = whole_input(translation, node);
+  const std::size_t axis = dimension_of(translation, node, integer_attribute(node, "axis", 0), value.view.dimensions.size());
+  const std::int64_t size = size_of(value.view.dimensions[axis]);
+  const auto count = static_cast<std::int64_t>(node.output_size());
+  auto parts = integers_of(translation, node, translation.graph().opset() >= 13 ? 1 : -1, "split");
+  if (!parts && size % count == 0) parts = std::vector<std::int64_t>(static_cast<std::size_t>(count), size / count);
+  if (!parts || static_cast<std::int64_t>(parts->size()) != count) {
+    translation.graph().fail(node, fmt::format("{} items do not split into its {} outputs", size, count));
+  }
+  std::int64_t start = 0;
+  for (int i = 0; i < node.output_size(); ++i) {
+    const std::int64_t part = (*parts)[static_cast<std::size_t>(i)];
+    auto cut = part > 0 && part <= size - start ? sliced(value.view, axis, start, part) : std::nullopt;
+    if (!cut) translation.graph().fail(node, fmt::format("it cannot split {} items into {}", size, fmt::join(*parts, ", ")));
+    start += part;
+    Value output = value;
+    output.view = std::move(*cut);
+    translation.set_output(node, std::move(output), i);
+  }
+}
+
+void translate_gather(Translation& translation, const onnx::NodeProto& node) {
+  const Value indices = translation.input(node, 1);
+  if (indices.tokens) {
+    const Value table = translation.input(node, 0);
+    look_up(translation, node, table, indices);
+    return;
+  }
+  Value value = whole_input(translation, node);
+  if (!indices.numbers || !indices.numbers->integral || indices.numbers->count() != 1) {
+    translation.not_understood(node, "a choice of items by anything but one known number is not understood");
+    return;
+  }
+  const std::size_t axis = dimension_of(translation, node, integer_attribute(node, "axis", 0), value.view.dimensions.size());
+  const std::int64_t size = size_of(value.view.dimensions[axis]);
+  std::int64_t place = indices.numbers->integers.front();
+  if (place < -size || place >= size) {
+    translation.graph().fail(node, fmt::format("its index {} is outside of {} items", place, size));
+  }
+  if (place < 0) place += size;
+  value.view = at_place(translation, node, value.view, axis, place);
+  const std::size_t kept = indices.numbers->shape.size();
+  value.view.dimensions.insert(value.view.dimensions.begin() + static_cast<std::ptrdiff_t>(axis), kept, Dimension());
+  translation.set_output(node, std::move(value));
+}
+
+void translate_concat(Translation& translation, const onnx::NodeProto& node) {
+  std::optional<View> all;
+  std::vector<int> tensors;
+  std::int64_t joined = 0;
+  std::size_t axis = 0;
+  for (int i = 0; i < node.input_size(); ++i) {
+    if (!translation.input(node, i).is_network()) {
+      translation.not_understood(node, "tensors of the network beside others are not understood");
+      return;
+    }
+    View view = translation.gathered(node, translation.plain_input(node, i));
+    const TensorShape shape = translation.network().shape(view.tensor);
+    if (!all) {
+      axis = dimension_of(translation, node, integer_attribute(node, "axis", 0), view.dimensions.size());
+      all = view;
+    }
+    if (axis >= view.dimensions.size() || !is_whole(view, axis, channels, shape)) {
+      translation.not_understood(node, "anything but channels beside channels is not understood");
+      return;
+    }
+    joined += shape.channels;
+    tensors.push_back(view.tensor);
+    view.dimensions[axis] = all->dimensions[axis];
+    if (view.dimensions != all->dimensions || joined > (std::int64_t{1} << 31U)) {
+      translation.graph().fail(node, "it joins tensors whose positions are not the same");
+    }
+  }
+  if (tensors.size() > 1) {
+    TensorShape shape = translation.network().shape(all->tensor);
+    shape.channels = joined;
+    all->dimensions[axis] = whole(channels, joined);
+    all->tensor = translation.add_layer(node, {.operation = "concat", .inputs = tensors, .shape = shape}, "concat");
+  }
+  translation.set_view(node, std::move(*all));
+}
+
+void translate_expand(Translation& translation, const onnx::NodeProto& node) {
+  Value value = movable_input(translation, node);
+  const auto wish = integers_of(translation, node, 1, "");
+  const std::vector<std::int64_t> before = sizes_of(value.view);
+  const auto sizes = wish ? broadcast(before, *wish) : std::nullopt;
+  if (!sizes) translation.graph().fail(node, "it cannot be expanded to the wished shape");
+  value.view.dimensions.insert(value.view.dimensions.begin(), sizes->size() - before.size(), Dimension());
+  for (std::size_t d = 0; d < sizes->size(); ++d) {
+    Dimension& dimension = value.view.dimensions[d];
+    if (dimension.empty() && (*sizes)[d] > 1) dimension.push_back({.axis = repeated, .size = (*sizes)[d], .stride = 0});
+  }
+  translation.set_output(node, std::move(value));
+}
+
+void translate_shape(Translation& translation, const onnx::NodeProto& node) {
+  std::vector<std::int64_t> sizes = sizes_of(translation.input(node, 0).view);
+  const auto rank = static_cast<std::int64_t>(sizes.size());
+  const auto bound = [rank](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank); };
+  const std::int64_t start = bound(integer_attribute(node, "start", 0));
+  const std::int64_t end = std::max(start, bound(integer_attribute(node, "end", rank)));
+  Numbers numbers{.shape = {end - start}};
+  numbers.integers.assign(sizes.begin() + start, sizes.begin() + end);
+  Value value{.kind = Value::Kind::stored, .shape = numbers.shape, .integral = true};
+  value.numbers = std::make_shared<const Numbers>(std::move(numbers));
+  translation.set_output(node, std::move(value));
+}
+
+void translate_identity(Translation& translation, const onnx::NodeProto& node) {
+  const Value value = translation.input(node, 0);
+  translation.set_output(node, value);
+}
+
+void translate_dropout(Translation& translation, const onnx::NodeProto& node) {
+  const Value value = translation.input(node, 0);
+  for (int i = 1; i < node.output_size(); ++i) translation.set_output(node, {.kind = Value::Kind::side}, i);
+  double rate = real_attribute(node, "ratio", 0.5);
+  bool trains = true;
+  if (translation.graph().opset() >= 12) {
+    const Value* const ratio = translation.find_input(node, 1);
+    const Value* const training = translation.find_input(node, 2);
+    rate = ratio != nullptr && ratio->numbers ? uniform(*ratio->numbers).value_or(0.5) : 0.5;
+    trains = training != nullptr && (!training->numbers || uniform(*training->numbers) != 0.0);
+  }
+  if (!(rate >= 0 && rate <= 1)) translation.graph().fail(node, fmt::format("its rate is {}", rate));
+  if (!trains || rate == 0) {
+    translation.set_output(node, value);
+    return;
+  }
+  if (value.scores && value.scores->normalized) {
+    Value dropped = value;
+    auto scores = std::make_shared<Scores>(*value.scores);
+    scores->dropout = rate;
+    dropped.scores = std::move(scores);
+    translation.set_output(node, std::move(dropped));
+    return;
+  }
+  View view = translation.gathered(node, translation.plain(node, value));
+  NetworkLayer layer{.operation = "dropout",
+                     .attributes = {{"rate", fmt::format("{:.6g}", rate)}},
+                     .inputs = {view.tensor},
+                     .shape = translation.network().shape(view.tensor)};
+  view.tensor = translation.add_layer(node, std::move(layer), "dropout");
+  translation.set_view(node, std::move(view));
+}
+
+}  // namespace ddl::onnx_import

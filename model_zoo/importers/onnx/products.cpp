@@ -1,0 +1,92 @@
+// Matrix products with weights: fully connected layers.
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "model_zoo/importers/onnx/translation.hpp"
+
+namespace ddl::onnx_import {
+
+Translator translate_product, translate_gemm;
+
+namespace {
+
+/// An embedding with this table, to share the weights with; -1 where there is none.
+int embedding_with(const Network& network, const std::string& table) {
+  if (table.empty()) return -1;
+  for (std::size_t i = 0; i < network.layers.size(); ++i) {
+    if (network.layers[i].operation == "embedding" && network.layers[i].weight == table) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+/// The layer that multiplies the last dimension of `rows` by `features` columns of `weight`.
+void add_fully_connected(Translation& translation, const onnx::NodeProto& node, const View& rows, const Value& weight,
+                         std::int64_t summed, std::int64_t features, bool bias) {
+  Network& network = translation.network();
+  TensorShape shape = network.shape(rows.tensor);
+  if (summed != shape.channels) {
+    translation.graph().fail(node, fmt::format("its weights are for {} channels, and it reads {}", summed, shape.channels));
+  }
+  shape.channels = features;
+  NetworkLayer layer{.operation = "fully_connected",
+                     .attributes = {{"features", fmt::to_string(features)}},
+                     .inputs = {rows.tensor},
+                     .shape = shape};
+  if (!bias) layer.set("bias", "no");
+  layer.weight = weight.source;
+  const int table = embedding_with(network, weight.source);
+  if (table >= 0 && weight.source_shape == std::vector<std::int64_t>{features, summed}) {
+    layer.set("tied", network.layers[static_cast<std::size_t>(table)].name);
+    layer.name = "head";
+  } else if (!weight.source.empty()) {
+    for (const NetworkLayer& other : network.layers) {
+      if (other.removed || other.weight != weight.source) continue;
+      network.warnings.push_back(fmt::format("'{}' and '{}' share the weights '{}', which count for each of them",
+                                             other.name, layer.name.empty() ? node.name() : layer.name, weight.source));
+      break;
+    }
+  }
+  View view = rows;
+  view.dimensions.back() = whole(channels, features);
+  view.tensor = translation.add_layer(node, std::move(layer), "fc");
+  translation.set_view(node, std::move(view));
+}
+
+bool is_matrix(const Value& value) {
+  return value.kind == Value::Kind::stored && value.shape && value.shape->size() == 2 && value.shape->at(0) > 0 &&
+         value.shape->at(1) > 0;
+}
+
+}  // namespace
+
+void translate_product(Translation& translation, const onnx::NodeProto& node) {
+  const Value left = translation.input(node, 0);
+  const Value right = translation.input(node, 1);
+  if (left.is_network() && right.is_network()) {
+    translate_attention(translation, node);
+    return;
+  }
+  if (!left.is_network() || !is_matrix(right)) {
+    translation.not_understood(node, "a product with anything but a stored matrix on the right is not understood");
+    return;
+  }
+  const View rows = translation.as_rows(node, translation.plain(node, left));
+  add_fully_connected(translation, node, rows, right, right.shape->at(0), right.shape->at(1), false);
+}
+
+void translate_gemm(Translation& translation, const onnx::NodeProto& node) {
+  const Value left = translation.input(node, 0);
+  const Value right = translation.input(node, 1);
+  const bool is_transposed = integer_attribute(node, "transB", 0) != 0;
+  if (!left.is_network() || !is_matrix(right) || integer_attribute(node, "transA", 0) != 0) {
+    translation.not_understood(node, "a product with anything but a stored matrix on the right is not understood");
+    return;
+  }
+  const View rows = translation.as_rows(node, translation.plain(node, left));
+  add_fully_connected(translation, node, rows, right, right.shape->at(is_transposed ? 1 : 0),
+                      right.shape->at(is_transposed ? 0 : 1), translation.find_input(node, 2) != nullptr);
+}
+
+}  // namespace ddl::onnx_import

@@ -1,0 +1,72 @@
+#include "model_zoo/importers/onnx/shape_inference.hpp"
+
+#include <exception>
+#include <string>
+#include <unordered_map>
+
+#include <onnx/defs/schema.h>
+#include <onnx/shape_inference/implementation.h>
+
+namespace ddl::onnx_import {
+namespace {
+
+onnx::TypeProto type_of(const KnownInput& input) {
+  onnx::TypeProto type;
+  const bool integral = input.numbers != nullptr && input.numbers->integral;
+  type.mutable_tensor_type()->set_elem_type(integral ? onnx::TensorProto::INT64 : onnx::TensorProto::FLOAT);
+  if (input.shape) {
+    auto* const shape = type.mutable_tensor_type()->mutable_shape();
+    for (const std::int64_t size : *input.shape) shape->add_dim()->set_dim_value(size);
+  }
+  return type;
+}
+
+onnx::TensorProto tensor_of(const Numbers& numbers) {
+  onnx::TensorProto tensor;
+  for (const std::int64_t size : numbers.shape) tensor.add_dims(size);
+  tensor.set_data_type(numbers.integral ? onnx::TensorProto::INT64 : onnx::TensorProto::FLOAT);
+  for (const std::int64_t item : numbers.integers) tensor.add_int64_data(item);
+  for (const double item : numbers.reals) tensor.add_float_data(static_cast<float>(item));
+  return tensor;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::int64_t>> inferred_sizes(const onnx::NodeProto& node, int opset,
+                                                        const std::vector<KnownInput>& inputs) {
+  const onnx::OpSchema* const schema = onnx::OpSchemaRegistry::Schema(node.op_type(), opset, "");
+  if (schema == nullptr || !schema->has_type_and_shape_inference_function()) return std::nullopt;
+  // One node alone, under names of our own: the graph's may come twice.
+  onnx::NodeProto alone = node;
+  std::vector<onnx::TypeProto> types(inputs.size());
+  std::vector<onnx::TensorProto> tensors(inputs.size());
+  std::unordered_map<std::string, onnx::TypeProto*> type_by_name;
+  std::unordered_map<std::string, const onnx::TensorProto*> tensor_by_name;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (alone.input(static_cast<int>(i)).empty()) continue;
+    const std::string name = std::to_string(i);
+    alone.set_input(static_cast<int>(i), name);
+    types[i] = type_of(inputs[i]);
+    type_by_name.emplace(name, &types[i]);
+    if (inputs[i].numbers == nullptr) continue;
+    tensors[i] = tensor_of(*inputs[i].numbers);
+    tensor_by_name.emplace(name, &tensors[i]);
+  }
+  try {
+    onnx::shape_inference::InferenceContextImpl context(alone, type_by_name, tensor_by_name, {});
+    schema->GetTypeAndShapeInferenceFunction()(context);
+    const onnx::TypeProto* const output = context.getOutputType(0);
+    if (!output->has_tensor_type() || !output->tensor_type().has_shape()) return std::nullopt;
+    std::vector<std::int64_t> sizes;
+    for (const auto& dimension : output->tensor_type().shape().dim()) {
+      if (!dimension.has_dim_value() || dimension.dim_value() < 1) return std::nullopt;
+      sizes.push_back(dimension.dim_value());
+    }
+    return sizes;
+  } catch (const std::exception&) {
+    // The library's own message speaks of its sources.
+    return std::nullopt;
+  }
+}
+
+}  // namespace ddl::onnx_import

@@ -1,0 +1,435 @@
+#include "model_zoo/importers/onnx/translation.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/source_text.hpp"
+#include "model_zoo/importers/onnx/elementwise.hpp"
+#include "model_zoo/importers/onnx/names.hpp"
+#include "model_zoo/importers/onnx/shape_inference.hpp"
+
+namespace ddl::onnx_import {
+namespace {
+
+constexpr std::size_t most_layers = 100'000;  // that a model file may have
+constexpr int most_positions = 3;
+
+Value stored_value(const std::string& name, const StoredTensor& tensor) {
+  Value value{.kind = Value::Kind::stored, .shape = tensor.shape, .source = name, .source_shape = tensor.shape};
+  if (tensor.numbers) value.numbers = std::make_shared<const Numbers>(*tensor.numbers);
+  return value;
+}
+
+/// Whether a layer that has channels before positions reads the tensor.
+bool is_read_as_image(const Graph& graph, const std::string& tensor) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&tensor](const onnx::NodeProto* node) {
+    constexpr std::string_view kinds[] = {"Conv", "ConvTranspose", "BatchNormalization", "MaxPool", "AveragePool", "Pad"};
+    return node->input_size() > 0 && node->input(0) == tensor &&
+           std::find(std::begin(kinds), std::end(kinds), node->op_type()) != std::end(kinds);
+  });
+}
+
+TensorShape image_shape(std::span<const std::int64_t> sizes) {
+  TensorShape shape{.channels = sizes[0], .rank = static_cast<int>(sizes.size()) - 1};
+  std::copy(sizes.begin() + 1, sizes.end(), shape.extent.begin());
+  return shape;
+}
+
+/// Batch, channels, positions.
+View image_view(int tensor, const Dimension& samples, const TensorShape& shape) {
+  View view{.tensor = tensor, .dimensions = {samples, whole(channels, shape.channels)}};
+  for (int d = 0; d < shape.rank; ++d) {
+    view.dimensions.push_back(whole(first_position + d, shape.extent[static_cast<std::size_t>(d)]));
+  }
+  return view;
+}
+
+}  // namespace
+
+Translation::Translation(const Graph& graph, const ImportOptions& options) : graph_(graph), options_(options) {}
+
+Network Translation::run() {
+  for (const auto& [name, tensor] : graph_.stored()) values_.emplace(name, stored_value(name, tensor));
+  start();
+  for (const onnx::NodeProto* const node : graph_.nodes()) visit(*node);
+  finish();
+  return std::move(network_);
+}
+
+void Translation::start() {
+  bool has_input = false;
+  for (const DataInput& data : graph_.data()) {
+    const std::vector<std::int64_t>& sizes = data.shape;
+    if (std::any_of(sizes.begin(), sizes.end(), [](std::int64_t size) { return size < 1; })) {
+      graph_.fail(fmt::format("the input {} is empty", quote(data.name)));
+    }
+    Value value{.kind = Value::Kind::side, .shape = sizes, .integral = data.integral};
+    const Dimension samples = sizes.empty() ? Dimension() : whole(batch, sizes[0]);
+    const bool are_tokens = data.integral && sizes.size() == 2;
+    if (are_tokens) {
+      const TensorShape shape{.extent = {sizes[1], 1, 1}, .rank = 1, .sequence = true};
+      value.view = {.tensor = -1, .dimensions = {samples, whole(first_position, sizes[1])}};
+      value.tokens = !has_input || network_.input == shape;
+      if (!has_input) network_.input = shape;
+      has_input = true;
+    } else if (!has_input) {
+      if (sizes.size() < 2 || sizes.size() > 2 + most_positions) {
+        graph_.fail(fmt::format("the input {} has {} dimensions", quote(data.name), sizes.size()),
+                    "the first is the batch; a model's input has one to four others");
+      }
+      value.kind = Value::Kind::network;
+      if (sizes.size() == 3 && !is_read_as_image(graph_, data.name)) {
+        network_.input = {.channels = sizes[2], .extent = {sizes[1], 1, 1}, .rank = 1, .sequence = true};
+        value.view = {.tensor = -1, .dimensions = {samples, whole(first_position, sizes[1]), whole(channels, sizes[2])}};
+      } else {
+        network_.input = image_shape(std::span(sizes).subspan(1));
+        value.view = image_view(-1, samples, network_.input);
+      }
+      has_input = true;
+    }
+    values_.emplace(data.name, std::move(value));
+  }
+}
+
+void Translation::visit(const onnx::NodeProto& node) {
+  bool reads_network = false;
+  for (int i = 0; i < node.input_size(); ++i) {
+    const Value* const value = find_input(node, i);
+    reads_network = reads_network || (value != nullptr && value->is_network());
+    // Tokens stand for rows of a table; whatever else is computed of them is no matter of a network.
+    if (value != nullptr && value->tokens && node.op_type() == "Gather" && i == 1) reads_network = true;
+  }
+  if (!reads_network) {
+    translate_constants(*this, node);
+    return;
+  }
+  if (!node.domain().empty() && node.domain() != "ai.onnx") {
+    not_understood(node, fmt::format("operators of {} are not understood", quote(node.domain())));
+    return;
+  }
+  if (continues_norm(*this, node)) return;
+  if (Translator* const translator = find_translator(node.op_type())) {
+    translator(*this, node);
+  } else {
+    not_understood(node, "this operator is not understood");
+  }
+}
+
+void Translation::finish() {
+  std::vector<int> outputs;
+  for (const onnx::ValueInfoProto& output : graph_.file().graph().output()) {
+    const Value value = values_.at(output.name());
+    if (!value.is_network()) continue;
+    onnx::NodeProto end;
+    end.set_name(output.name());
+    end.set_op_type("output");
+    end.add_input(output.name());
+    // Keys and values for the next step, which were merged with the queries, are no output to train on.
+    if (value.is_plain() && value.view.tensor >= 0 && network_.layers[static_cast<std::size_t>(value.view.tensor)].removed)
+      continue;
+    const int tensor = plain(end, value).tensor;
+    if (tensor >= 0 && std::find(outputs.begin(), outputs.end(), tensor) == outputs.end()) outputs.push_back(tensor);
+  }
+  if (outputs.empty()) {
+    graph_.fail("no output of the graph comes of a layer that is understood",
+                "is it a network? its outputs are computed from its input by layers");
+  }
+  for (const NetworkLayer& layer : network_.layers) {
+    if (layer.operation == "loss") return;
+  }
+  const auto is_head = [this](int tensor) {
+    return network_.layers[static_cast<std::size_t>(tensor)].operation == "fully_connected";
+  };
+  if (std::all_of(outputs.begin(), outputs.end(), is_head)) {
+    network_.add({.operation = "loss", .attributes = {{"kind", "cross_entropy"}}, .inputs = outputs, .name = "loss"});
+    network_.warnings.emplace_back("the graph has no loss: cross entropy is added after its output");
+  } else {
+    network_.warnings.emplace_back("the graph has no loss, and its output is no fully connected layer: none is added");
+  }
+}
+
+const Value* Translation::find_input(const onnx::NodeProto& node, int index) const {
+  if (index >= node.input_size() || node.input(index).empty()) return nullptr;
+  const auto found = values_.find(node.input(index));
+  return found == values_.end() ? nullptr : &found->second;
+}
+
+const Value& Translation::input(const onnx::NodeProto& node, int index) const {
+  const Value* const value = find_input(node, index);
+  if (value == nullptr) graph_.fail(node, fmt::format("its input {} is left out", index));
+  return *value;
+}
+
+void Translation::set_output(const onnx::NodeProto& node, Value value, int index) {
+  if (index < node.output_size() && !node.output(index).empty())
+    values_.insert_or_assign(node.output(index), std::move(value));
+}
+
+void Translation::set_view(const onnx::NodeProto& node, View view) {
+  set_output(node, {.kind = Value::Kind::network, .view = std::move(view)});
+}
+
+View Translation::plain(const onnx::NodeProto& node, const Value& asked) {
+  const Value value = asked;  // which may be replaced on the way
+  if (!value.is_network()) {
+    graph_.fail(node, "it reads weights or another input of the graph where a layer reads the network's own tensors",
+                "a model has one input, and its weights stand where layers have them");
+  }
+  if (value.scores) graph_.fail(node, "it reads the scores of an attention, and is no part of one that is understood");
+  if (!value.pads.empty()) graph_.fail(node, "it reads a padded tensor, and only convolutions and pooling take padding in");
+  if (value.moment) {
+    if (const auto view = finished_norm(*this, node, value, false)) return *view;
+    graph_.fail(node, "it reads part of a normalization that is not understood");
+  }
+  if (is_linear(value.function)) return value.view;
+  if (const auto kind = activation_of(value.function)) {
+    View view = gathered(*value.maker, value.view);
+    const TensorShape shape = network_.shape(view.tensor);
+    NetworkLayer layer{.operation = "activation", .attributes = {{"kind", *kind}}, .inputs = {view.tensor}, .shape = shape};
+    layer.name = layer_name(*value.maker, {}, *kind);
+    view.tensor = network_.add_once(std::move(layer));
+    return view;
+  }
+  // Several functions one after the other, or of several tensors: one at a time, from the last operator on.
+  const onnx::NodeProto& maker = *value.maker;
+  bool nothing_to_do = true;
+  for (int i = 0; i < maker.input_size(); ++i) {
+    const Value* const part = find_input(maker, i);
+    if (part == nullptr || !part->is_network() || part->is_plain()) continue;
+    nothing_to_do = false;
+    View view = plain(maker, *part);
+    values_.insert_or_assign(maker.input(i), Value{.kind = Value::Kind::network, .view = std::move(view)});
+  }
+  if (nothing_to_do) {
+    not_understood(maker, "it is none of the known activations");
+  } else {
+    find_translator(maker.op_type())(*this, maker);
+  }
+  return plain(node, values_.at(maker.output(0)));
+}
+
+View Translation::gathered(const onnx::NodeProto& node, const View& view) {
+  const TensorShape shape = network_.shape(view.tensor);
+  if (view.tensor >= 0 && network_.layers[static_cast<std::size_t>(view.tensor)].removed) {
+    graph_.fail(node, "it reads the queries, keys or values of an attention, which were merged into one layer");
+  }
+  if (sees_all(view, shape)) return view;
+  if (!atoms_of(view, repeated).empty()) graph_.fail(node, "it reads a tensor that is repeated, which no layer does");
+  const std::int64_t tokens = shape.extent[0];
+  const bool all_channels = view.offset[channels] == 0 && size_of(atoms_of(view, channels)) == shape.channels;
+  const bool one_token = shape.sequence && atoms_of(view, first_position).empty() && tokens > 1;
+  if (all_channels && one_token && (view.offset[first_position] == 0 || view.offset[first_position] == tokens - 1)) {
+    View one = view;
+    one.offset[first_position] = 0;
+    NetworkLayer layer{.operation = "select",
+                       .attributes = {{"token", view.offset[first_position] == 0 ? "first" : "last"}},
+                       .inputs = {view.tensor},
+                       .shape = {.channels = shape.channels}};
+    layer.name = layer_name(node, {}, "select");
+    one.tensor = network_.add_once(std::move(layer));
+    return one;
+  }
+  if (all_channels && !shape.sequence) return cropped(node, view);
+  Dimension part = atoms_of(view, channels);
+  tidy(part);
+  TensorShape narrow = shape;
+  narrow.channels = size_of(part);
+  const std::int64_t first = view.offset[channels];
+  View rest = view;
+  rest.offset[channels] = 0;
+  if (part != whole(channels, narrow.channels) || !sees_all(rest, narrow)) {
+    graph_.fail(node, "it reads channels or positions of a tensor that do not lie side by side, which no layer cuts out");
+  }
+  NetworkLayer layer{.operation = "slice",
+                     .attributes = {{"first", fmt::to_string(first)}, {"channels", fmt::to_string(narrow.channels)}},
+                     .inputs = {view.tensor},
+                     .shape = narrow};
+  layer.name = layer_name(node, {}, "slice");
+  rest.tensor = network_.add_once(std::move(layer));
+  return rest;
+}
+
+View Translation::cropped(const onnx::NodeProto& node, const View& view) {
+  const TensorShape shape = network_.shape(view.tensor);
+  TensorShape inner = shape;
+  View rest = view;
+  for (int d = 0; d < shape.rank; ++d) {
+    const auto at = static_cast<std::size_t>(d);
+    Dimension part = atoms_of(view, first_position + d);
+    tidy(part);
+    inner.extent[at] = size_of(part);
+    const std::int64_t rim = shape.extent[at] - inner.extent[at];
+    std::int64_t& offset = rest.offset[at + 1];
+    // An odd rim has one more before or behind.
+    const bool in_the_middle = offset == rim / 2 || offset == rim - rim / 2;
+    if (part != whole(first_position + d, inner.extent[at]) || !in_the_middle) {
+      graph_.fail(node, "it reads part of the positions of a tensor, and only the middle, or one token, can be cut out");
+    }
+    offset = 0;
+  }
+  const std::string sizes = fmt::format("{}", fmt::join(inner.extent.begin(), inner.extent.begin() + inner.rank, "x"));
+  NetworkLayer layer{.operation = "crop", .attributes = {{"size", sizes}}, .inputs = {view.tensor}, .shape = inner};
+  layer.name = layer_name(node, {}, "crop");
+  rest.tensor = network_.add_once(std::move(layer));
+  return rest;
+}
+
+View Translation::with_tokens(const View& view) {
+  const TensorShape shape = network_.shape(view.tensor);
+  if (shape.sequence || shape.rank == 0) return view;
+  View result = view;
+  std::array<std::int64_t, 4> stride{1, 1, 1, 1};
+  for (int d = shape.rank - 1; d > 0; --d) {
+    const auto at = static_cast<std::size_t>(d);
+    stride[at] = stride[at + 1] * shape.extent[at];
+  }
+  for (Dimension& dimension : result.dimensions) {
+    for (Atom& atom : dimension) {
+      if (atom.axis < first_position) continue;
+      atom.stride *= stride[static_cast<std::size_t>(atom.axis)];
+      atom.axis = first_position;
+    }
+    tidy(dimension);
+  }
+  const std::int64_t tokens = shape.positions();
+  NetworkLayer layer{.operation = "reshape",
+                     .attributes = {{"channels", fmt::to_string(shape.channels)}, {"tokens", fmt::to_string(tokens)}},
+                     .inputs = {view.tensor},
+                     .shape = {.channels = shape.channels, .extent = {tokens, 1, 1}, .rank = 1, .sequence = true},
+                     .name = "tokens"};
+  result.tensor = network_.add_once(std::move(layer));
+  return result;
+}
+
+View Translation::as_image(const onnx::NodeProto& node, const View& asked) {
+  View view = gathered(node, asked);
+  const TensorShape shape = network_.shape(view.tensor);
+  const std::size_t rank = view.dimensions.size();
+  const Dimension samples = rank > 0 ? view.dimensions[0] : Dimension();
+  const bool has_layout = rank >= 2 && rank <= 2 + most_positions &&
+                          std::all_of(samples.begin(), samples.end(), [](const Atom& atom) { return atom.axis == batch; });
+  if (!has_layout) graph_.fail(node, "it reads a tensor whose dimensions are not batch, channels and positions");
+  bool as_it_is = is_whole(view, 1, channels, shape) && shape.rank == static_cast<int>(rank) - 2;
+  for (std::size_t d = 2; d < rank; ++d) {
+    as_it_is = as_it_is && is_whole(view, d, first_position + static_cast<int>(d) - 2, shape);
+  }
+  if (as_it_is) return view;
+
+  const std::vector<std::int64_t> sizes = sizes_of(view);
+  const bool in_order = shape.rank == 0 || is_whole(view, 1, channels, shape);
+  if (!in_order || rank == 2) graph_.fail(node, "it reads channels in another order than they lie in the tensor");
+  TensorShape wanted = image_shape(std::span(sizes).subspan(1));
+  NetworkLayer layer{.operation = "reshape",
+                     .attributes = {{"channels", fmt::to_string(wanted.channels)},
+                                    {"size", fmt::format("{}", fmt::join(std::span(sizes).subspan(2), "x"))}},
+                     .inputs = {view.tensor},
+                     .shape = wanted,
+                     .name = "image"};
+  return image_view(network_.add_once(std::move(layer)), samples, wanted);
+}
+
+View Translation::as_rows(const onnx::NodeProto& node, const View& asked) {
+  View view = gathered(node, asked);
+  if (view.dimensions.empty()) graph_.fail(node, "it reads a single number");
+  const std::size_t last = view.dimensions.size() - 1;
+  if (!is_whole(view, last, channels, network_.shape(view.tensor)) && network_.shape(view.tensor).rank > 0) {
+    // All that a sample has in one row.
+    for (std::size_t d = 0; d < last; ++d) {
+      for (const Atom& atom : view.dimensions[d]) {
+        if (atom.axis != batch) graph_.fail(node, "it reads a tensor whose last dimension is not all of its channels");
+      }
+    }
+  } else if (network_.shape(view.tensor).rank > 0 && !network_.shape(view.tensor).sequence &&
+             network_.shape(view.tensor).positions() > 1) {
+    view = with_tokens(view);
+  }
+  const TensorShape shape = network_.shape(view.tensor);
+  if (shape.rank > 0 && !(shape.sequence && is_whole(view, last, channels, shape))) {
+    NetworkLayer layer{.operation = "flatten", .inputs = {view.tensor}, .shape = {.channels = shape.items()}};
+    layer.name = layer_name(node, {}, "flatten");
+    view.tensor = network_.add_once(std::move(layer));
+    view.dimensions[last] = whole(channels, shape.items());
+  }
+  if (!is_whole(view, last, channels, network_.shape(view.tensor))) {
+    graph_.fail(node, "it reads a tensor whose last dimension is not all of its channels");
+  }
+  return view;
+}
+
+int Translation::add_layer(const onnx::NodeProto& node, NetworkLayer layer, std::string_view stem) {
+  if (network_.layers.size() == most_layers)
+    graph_.fail(node, fmt::format("the network has more than {} layers", most_layers));
+  if (layer.name.empty()) layer.name = layer_name(node, layer.weight, stem);
+  return network_.add(std::move(layer));
+}
+
+NetworkLayer* Translation::sole_maker(const onnx::NodeProto& node, int index) {
+  const Value& value = input(node, index);
+  if (!value.is_plain() || value.view.tensor < 0 || graph_.uses(node.input(index)) != 1) return nullptr;
+  return network_.readers(value.view.tensor) == 0 ? &network_.layers[static_cast<std::size_t>(value.view.tensor)] : nullptr;
+}
+
+void Translation::not_understood(const onnx::NodeProto& node, std::string_view why) {
+  std::optional<View> view;
+  std::vector<int> tensors;
+  std::vector<KnownInput> known;
+  for (int i = 0; i < node.input_size(); ++i) {
+    const Value* const value = find_input(node, i);
+    known.emplace_back();
+    if (value == nullptr) continue;
+    known.back() = {.shape = value->is_network() ? sizes_of(value->view) : value->shape, .numbers = value->numbers.get()};
+  }
+  constexpr std::string_view inside[] = {"If", "Loop", "Scan"};  // whose inference looks into graphs of their own
+  const bool has_graphs = std::find(std::begin(inside), std::end(inside), node.op_type()) != std::end(inside);
+  if (options_.allow_unknown && !has_graphs) {
+    for (int i = 0; i < node.input_size(); ++i) {
+      const Value* const value = find_input(node, i);
+      if (value == nullptr || !value->is_network()) continue;
+      const View part = gathered(node, plain(node, Value(*value)));
+      if (!view) view = part;
+      if (network_.shape(part.tensor) == network_.shape(view->tensor)) tensors.push_back(part.tensor);
+    }
+    const auto sizes = node.domain().empty() ? inferred_sizes(node, graph_.opset(), known) : std::nullopt;
+    if (sizes && *sizes != sizes_of(*view)) {
+      graph_.fail(node, fmt::format("{}, and it changes the shape of what it reads", why),
+                  "only what keeps the shape can be kept as an unknown layer; take the node out before the export");
+    }
+    const int layer = add_layer(node, {.operation = "elementwise", .inputs = tensors, .shape = network_.shape(view->tensor)},
+                                "elementwise");
+    view->tensor = layer;
+    network_.warnings.push_back(
+        fmt::format("{}: {}; kept as an elementwise layer that reads and writes its items", description_of(node), why));
+    set_view(node, *view);
+    for (int i = 1; i < node.output_size(); ++i) set_output(node, {.kind = Value::Kind::side}, i);
+    return;
+  }
+  graph_.fail(node, why,
+              "--allow-unknown keeps a node that does not change shapes as an elementwise layer; docs/import.md lists what "
+              "is understood");
+}
+
+std::optional<std::vector<std::int64_t>> integers_of(const Translation& translation, const onnx::NodeProto& node, int index,
+                                                     std::string_view attribute) {
+  if (const Value* const value = index < 0 ? nullptr : translation.find_input(node, index)) {
+    if (value->numbers == nullptr || !value->numbers->integral) {
+      translation.graph().fail(
+          node, fmt::format("{} is not known: it is computed of what is not in the file", quote(node.input(index))),
+          "export the network with fixed sizes");
+    }
+    return value->numbers->integers;
+  }
+  if (attribute.empty() || find_attribute(node, attribute) == nullptr) return std::nullopt;
+  return integers_attribute(node, attribute);
+}
+
+std::size_t dimension_of(const Translation& translation, const onnx::NodeProto& node, std::int64_t axis, std::size_t rank) {
+  const auto count = static_cast<std::int64_t>(rank);
+  if (axis < -count || axis >= count) {
+    translation.graph().fail(node, fmt::format("there is no dimension {} among {}", axis, count));
+  }
+  return static_cast<std::size_t>(axis < 0 ? axis + count : axis);
+}
+
+}  // namespace ddl::onnx_import

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "model_zoo/tensor_shape.hpp"
+
+namespace ddl::onnx_import {
+
+/// What a dimension of a graph's tensor runs over, seen from one of our tensors. Axes from `first_position` on are the
+/// spatial extents, or the tokens of a sequence.
+enum Axis : int { repeated = -2, batch = -1, channels = 0, first_position = 1 };
+
+/// A part of an axis: the coordinate along the axis is the sum of stride · coordinate over its atoms, plus the offset of the
+/// view. 12 heads of 64 channels are two atoms of the axis `channels`: {12, stride 64} and {64, stride 1}.
+struct Atom {
+  int axis = channels;
+  std::int64_t size = 1;
+  std::int64_t stride = 1;
+  friend bool operator==(const Atom&, const Atom&) = default;
+};
+/// One dimension: the product of its atoms, the first one slowest. None for a dimension of size 1.
+using Dimension = std::vector<Atom>;
+
+/// How a tensor of the graph lies in one of ours: reshapes, transposes and slices change the view and move nothing.
+struct View {
+  int tensor = -1;  ///< index of a layer; -1 is the model's input
+  std::vector<Dimension> dimensions;
+  std::array<std::int64_t, 4> offset{0, 0, 0, 0};  ///< of each axis from `channels` on
+};
+
+[[nodiscard]] std::int64_t size_of(const Dimension& dimension);
+[[nodiscard]] std::vector<std::int64_t> sizes_of(const View& view);
+/// The whole axis of a tensor; nothing for an axis of one item.
+[[nodiscard]] Dimension whole(int axis, std::int64_t size);
+/// Joins what lies behind each other, drops what has one item.
+void tidy(Dimension& dimension);
+
+/// Nothing where a dimension would take part of an atom that does not divide so.
+[[nodiscard]] std::optional<View> reshaped(const View& view, std::span<const std::int64_t> sizes);
+[[nodiscard]] View transposed(const View& view, std::span<const std::int64_t> order);
+/// `count` places from `start` of one dimension; nothing where they are no regular part of it.
+[[nodiscard]] std::optional<View> sliced(const View& view, std::size_t dimension, std::int64_t start, std::int64_t count);
+
+/// Atoms of the axis over all dimensions, in order.
+[[nodiscard]] Dimension atoms_of(const View& view, int axis);
+[[nodiscard]] bool has_axis(const Dimension& dimension, int axis);
+/// Whether the dimension is exactly this axis, whole and in order.
+[[nodiscard]] bool is_whole(const View& view, std::size_t dimension, int axis, const TensorShape& shape);
+/// Whether every item of the tensor is seen once, in whatever order.
+[[nodiscard]] bool sees_all(const View& view, const TensorShape& shape);
+
+}  // namespace ddl::onnx_import

@@ -1,0 +1,44 @@
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+/// Deals the channels of each group out to all groups, as ShuffleNet does between grouped convolutions: a transposition of
+/// groups and the channels inside them, which copies the tensor.
+class ChannelShuffle final : public Operation {
+ public:
+  ChannelShuffle(std::int64_t groups, bool sequence) : groups_(groups), sequence_(sequence) {}
+
+  std::string_view type() const override { return "channel_shuffle"; }
+  std::string_view short_name() const override { return "shuffle"; }
+  std::string attributes() const override { return fmt::format("groups={}", groups_); }
+  TensorShape infer(std::span<const TensorShape> inputs) const override { return only_input(inputs, type()); }
+  Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    if (pass == Pass::forward || pass == Pass::backward_data) return {.activation_items = 2 * items(output)};
+    return {};
+  }
+  /// Channels change places all over the tensor: a slice of them is not enough.
+  Divisible divisible() const override { return {.spatial = !sequence_}; }
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
+
+ private:
+  std::int64_t groups_;
+  bool sequence_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_channel_shuffle(const Attributes& attributes) {
+  const TensorShape& input = attributes.input();
+  const std::int64_t groups = attributes.integer("groups");
+  if (input.channels % groups != 0) {
+    attributes.fail("groups",
+                    fmt::format("the {} channels of the input do not divide into {} groups", input.channels, groups));
+  }
+  return std::make_shared<ChannelShuffle>(groups, input.sequence);
+}
+
+}  // namespace ddl

@@ -1,0 +1,54 @@
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+/// Brings the copies that `dispatch` made back to their tokens: the sum of the outputs of a token's experts, each times its
+/// weight. Reads those outputs, and the router.
+class Combine final : public Operation {
+ public:
+  std::string_view type() const override { return "combine"; }
+  std::string attributes() const override { return {}; }
+  TensorShape infer(std::span<const TensorShape> inputs) const override {
+    if (inputs.size() != 2) {
+      throw Error(fmt::format("combine takes what experts made and the router's weights, not {} inputs", inputs.size()),
+                  "name them: 'from: [experts, router]'");
+    }
+    TensorShape output = inputs.front();
+    if (!output.sequence || !inputs[1].sequence)
+      throw Error("combine needs a sequence from the experts and from the router");
+    if (output.extent[0] % inputs[1].extent[0] != 0) {
+      throw Error(fmt::format("{} tokens are not so many for each of the {} that the router read", output.extent[0],
+                              inputs[1].extent[0]));
+    }
+    output.extent[0] = inputs[1].extent[0];
+    return checked(output);
+  }
+  Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    const double copies = items(inputs.front());
+    // Each is read, and added to its token's, which was set to zero.
+    if (pass == Pass::forward) return {.flops = 2 * copies, .activation_items = 3 * copies + items(output)};
+    // A token's gradient times the weight, and times the copy, summed, for the gradient of the weight.
+    if (pass == Pass::backward_data) return {.flops = 3 * copies, .activation_items = 3 * copies};
+    return {};
+  }
+  double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output,
+               double /*samples*/) const override {
+    // Forward sums a token's copies; the gradient of a weight sums over the channels.
+    const double copies = real(inputs.front().extent[0]) / real(output.extent[0]);
+    return reduction_depth({pass == Pass::forward ? copies : real(output.channels)});
+  }
+  Divisible divisible() const override { return {}; }
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
+    return {.input = true};
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_combine(const Attributes& /*attributes*/) { return std::make_shared<Combine>(); }
+
+}  // namespace ddl

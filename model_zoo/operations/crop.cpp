@@ -1,0 +1,59 @@
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+/// The middle of an image or volume: a view in forward.
+class Crop final : public Operation {
+ public:
+  Crop(const Extents& from, const Extents& size) : from_(from), size_(size) {}
+
+  std::string_view type() const override { return "crop"; }
+  std::string attributes() const override { return fmt::format("size={}", print_extents(size_.size, size_.rank)); }
+  TensorShape infer(std::span<const TensorShape> inputs) const override {
+    TensorShape output = only_input(inputs, type());
+    for (std::size_t d = 0; d < static_cast<std::size_t>(size_.rank); ++d) {
+      if (size_.size[d] > output.extent[d]) {
+        throw Error(fmt::format("{} cannot be cut out of {}", print_extents(size_.size, size_.rank), to_string(output)));
+      }
+    }
+    output.extent = size_.size;
+    return output;
+  }
+  Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    // The gradient of the rim is written too: it is zero.
+    if (pass == Pass::backward_data) return {.activation_items = items(inputs.front()) + items(output)};
+    return {};
+  }
+  Divisible divisible() const override { return {.channelwise = true, .spatial = true}; }
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
+  /// The borders between tiles of the middle lie where those of the whole do, or further in: by no more than the rim is
+  /// wide. A window as large as both rims and a position asks neighbours for that much.
+  Window window() const override {
+    Window window;
+    for (std::size_t d = 0; d < static_cast<std::size_t>(size_.rank); ++d)
+      window.size[d] = from_.size[d] - size_.size[d] + 1;
+    return window;
+  }
+
+ private:
+  Extents from_, size_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_crop(const Attributes& attributes) {
+  const TensorShape& input = attributes.input();
+  if (input.rank == 0 || input.sequence) {
+    attributes.fail("", fmt::format("the input {} has no middle to cut out", to_string(input)),
+                    "crop is for images and volumes");
+  }
+  const auto size = attributes.find_extents("size", input.rank, 1);
+  if (!size) attributes.fail_missing("size");
+  return std::make_shared<Crop>(Extents{.size = input.extent, .rank = input.rank}, *size);
+}
+
+}  // namespace ddl

@@ -1,0 +1,60 @@
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+/// A copy of each token for each of its experts, grouped by expert: a sequence that is `active` times as long. Reads the
+/// tokens, and the router's choice. No expert drops tokens or is filled up.
+class Dispatch final : public Operation {
+ public:
+  explicit Dispatch(std::int64_t active) : active_(active) {}
+
+  std::string_view type() const override { return "dispatch"; }
+  std::string attributes() const override { return fmt::format("active={}", active_); }
+  TensorShape infer(std::span<const TensorShape> inputs) const override {
+    if (inputs.size() != 2) {
+      throw Error(fmt::format("dispatch takes tokens and a router's choice, not {} inputs", inputs.size()),
+                  "name them: 'from: [tokens, router]'");
+    }
+    TensorShape output = inputs.front();
+    if (!output.sequence) throw Error(fmt::format("dispatch needs a sequence, and {} is none", to_string(output)));
+    if (!inputs[1].sequence || inputs[1].extent[0] != output.extent[0]) {
+      throw Error(fmt::format("{} is no choice for {}", to_string(inputs[1]), to_string(output)),
+                  "the router reads the same tokens");
+    }
+    if (active_ > inputs[1].channels) {
+      throw Error(fmt::format("of {} experts {} cannot be active", inputs[1].channels, active_));
+    }
+    static_cast<void>(item_count("the output", {output.channels, output.extent[0], active_}));
+    output.extent[0] *= active_;
+    return checked(output);
+  }
+  Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    // Each copy is read and written.
+    if (pass == Pass::forward) return {.activation_items = 2 * items(output)};
+    // The gradients of the copies are added up: those of all are read, and each token's is read and written with each of
+    // them after it is set to zero. The choice has no gradient: the weights of the experts have, in `combine`.
+    if (pass == Pass::backward_data) {
+      return {.flops = items(output), .activation_items = 3 * items(output) + items(inputs.front())};
+    }
+    return {};
+  }
+  Divisible divisible() const override { return {}; }
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    return {.mask_items = 8 * real(output.extent[0])};  // where each copy comes from
+  }
+
+ private:
+  std::int64_t active_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_dispatch(const Attributes& attributes) {
+  return std::make_shared<Dispatch>(attributes.integer("active"));
+}
+
+}  // namespace ddl

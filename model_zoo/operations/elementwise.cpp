@@ -1,0 +1,40 @@
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+/// Something unknown that is done to each item: what an importer makes of an operator that it does not understand and that
+/// keeps the shape. Of what it costs, only the traffic is known.
+class Elementwise final : public Operation {
+ public:
+  explicit Elementwise(bool sequence) : sequence_(sequence) {}
+
+  std::string_view type() const override { return "elementwise"; }
+  std::string attributes() const override { return {}; }
+  TensorShape infer(std::span<const TensorShape> inputs) const override {
+    if (inputs.size() > 1) require_equal_inputs(inputs, type());
+    return inputs.front();
+  }
+  Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    const double read = items(inputs);
+    if (pass == Pass::forward) return {.flops = items(output), .activation_items = read + items(output)};
+    // Reads the inputs and the output's gradient, writes the inputs' gradients.
+    if (pass == Pass::backward_data) return {.flops = read, .activation_items = 2 * read + items(output)};
+    return {};
+  }
+  Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_}; }
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
+    return {.input = true};
+  }
+
+ private:
+  bool sequence_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_elementwise(const Attributes& attributes) {
+  return std::make_shared<Elementwise>(attributes.input().sequence);
+}
+
+}  // namespace ddl

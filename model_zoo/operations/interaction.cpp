@@ -1,0 +1,63 @@
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+/// The dot product of each pair of several vectors of one length, behind the first of them: how a recommendation model joins
+/// its dense and its categorical features [Naumov et al., "Deep learning recommendation model for personalization and
+/// recommendation systems", 2019, section 2.1]. As its reference computes it: vectors side by side in one matrix T, T·Tᵀ in
+/// full, the triangle below the diagonal picked out.
+class Interaction final : public Operation {
+ public:
+  std::string_view type() const override { return "interaction"; }
+  std::string attributes() const override { return {}; }
+  TensorShape infer(std::span<const TensorShape> inputs) const override {
+    require_equal_inputs(inputs, type());
+    TensorShape output = inputs.front();
+    if (output.rank > 0) {
+      throw Error(fmt::format("interaction needs flat vectors, not {}", to_string(output)), "put '- flatten' before it");
+    }
+    const auto count = static_cast<std::int64_t>(inputs.size());
+    output.channels += count * (count - 1) / 2;
+    return checked(output);
+  }
+  Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    const double vectors = real(static_cast<std::int64_t>(inputs.size()));
+    const double all = items(inputs);
+    const double products = vectors * vectors;
+    Work work{.m = vectors, .n = vectors, .k = real(inputs.front().channels), .batched = Work::Batched::count};
+    if (pass == Pass::forward) {
+      // T is written, T·Tᵀ reads it and writes the products; half of them, and the first vector, are copied to the output.
+      work.flops = 2 * macs(inputs, output);
+      work.activation_items = 3 * all + products + 2 * items(output);
+      return work;
+    }
+    if (pass == Pass::backward_data) {
+      // The products' gradient is set to zero and filled; each of the two factors has a product for its gradient, which
+      // reads that and T; both are added, and the first vector's own is added to its part.
+      work.flops = 2 * 2 * macs(inputs, output) + all + real(inputs.front().channels);
+      work.activation_items = 2 * items(output) + products + 2 * (products + 2 * all) + 3 * all;
+      return work;
+    }
+    return {};
+  }
+  // Each product needs both vectors whole.
+  Divisible divisible() const override { return {}; }
+  Kept kept(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
+    return {.extra_items = items(inputs)};  // T
+  }
+  double macs(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
+    return real(static_cast<std::int64_t>(inputs.size())) * items(inputs);
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_interaction(const Attributes& /*attributes*/) {
+  return std::make_shared<Interaction>();
+}
+
+}  // namespace ddl

@@ -1,0 +1,109 @@
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+/// Long short-term memory over a sequence, from its first token to its last, and back as well where it is bidirectional
+/// [Hochreiter and Schmidhuber, Neural Computation 9(8), 1997]. Parameters as cuDNN and PyTorch count them: four gates, each
+/// with a matrix for the input, one for the state and a bias for each of the two.
+///
+/// The steps of a direction follow one another: as many products in sequence as there are tokens. A step reads the matrix of
+/// the state anew, as kernels do that do not keep it on the chip [Diamos et al., "Persistent RNNs", ICML 2016]. Starting a
+/// kernel for each step takes time too, which the work does not tell.
+class Lstm final : public Operation {
+ public:
+  Lstm(std::int64_t features, bool bidirectional) : features_(features), directions_(bidirectional ? 2 : 1) {}
+
+  std::string_view type() const override { return "lstm"; }
+  std::string attributes() const override {
+    return fmt::format("features={}{}", features_, directions_ == 2 ? " bidirectional=yes" : "");
+  }
+  TensorShape infer(std::span<const TensorShape> inputs) const override {
+    TensorShape output = only_input(inputs, type());
+    if (!output.sequence) throw Error(fmt::format("lstm needs a sequence, and {} is none", to_string(output)));
+    static_cast<void>(item_count("the matrix", {directions_, gates, features_, output.channels}));
+    static_cast<void>(item_count("the matrix", {directions_, gates, features_, features_}));
+    output.channels = directions_ * features_;
+    return checked(output);
+  }
+  std::int64_t weights(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    return gates * output.channels * (inputs.front().channels + features_);
+  }
+  std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    return 2 * gates * output.channels;
+  }
+
+  Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    const double from = real(inputs.front().channels);
+    const double state = real(features_);
+    const double rows = gates * real(output.channels);  // of both matrices, of all directions
+    const double steps = real(output.positions());
+    const double units = items(output);
+    const double of_input = 2 * rows * from * steps;
+    const double of_state = 2 * rows * state * steps;
+    // The products with the state are those of one step, over the samples; the input's, of all steps at once, count as such.
+    Work work{.m = 1, .n = rows / real(directions_), .k = from + state};
+    switch (pass) {
+      case Pass::forward:
+        // For each unit four gates of three additions and a sigmoid or tanh (5), and the cell: three products, an addition
+        // and a tanh. Gates are written and read, as are the cell and the state for the next step.
+        work.flops = of_input + of_state + 41 * units;
+        work.activation_items = items(inputs.front()) + (2 * gates + 4) * units;
+        work.weight_items = rows * from + steps * rows * state + 2 * rows;
+        return work;
+      case Pass::backward_data:
+        work.flops = of_input;
+        work.activation_items = gates * units + items(inputs.front());
+        work.weight_items = rows * from;
+        // All steps at once: what the gates' gradients say of the input.
+        work.m = steps;
+        work.n = from;
+        work.k = rows;
+        return work;
+      case Pass::backward_weight:
+        // Back through the steps, which no LSTM can leave out, even the first: the gates' gradients, and by them the state's
+        // before. Then both matrices' gradients, of all steps at once.
+        work.flops = of_state + of_input + of_state + 41 * units;
+        work.activation_items = (3 * gates + 6) * units + items(inputs.front());
+        work.weight_items = steps * rows * state + rows * (from + state) + 2 * rows;
+        return work;
+      case Pass::update:
+        break;
+    }
+    return {};
+  }
+
+  double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
+    // A step waits for the one before: the state's matrix product, then the gates and the cell. The input's product is done
+    // before, or for its gradient after, all steps at once.
+    const double steps = real(output.positions());
+    if (pass == Pass::backward_data) return reduction_depth({gates * real(output.channels)});
+    const double through = steps * (reduction_depth({real(features_)}) + 1);
+    return through + reduction_depth({pass == Pass::forward ? real(inputs.front().channels) : steps * samples});
+  }
+
+  // Whole, to be on the safe side: split units would have to exchange the state at every step.
+  Divisible divisible() const override { return {}; }
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    // Besides input and states the gates and the cell of each step: what cuDNN calls the reserve space.
+    return {.input = true, .output = true, .extra_items = (gates + 1) * items(output)};
+  }
+  double macs(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    return gates * items(output) * real(inputs.front().channels + features_);
+  }
+
+ private:
+  static constexpr std::int64_t gates = 4;
+  std::int64_t features_, directions_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_lstm(const Attributes& attributes) {
+  return std::make_shared<Lstm>(attributes.integer("features"), attributes.find_boolean("bidirectional").value_or(false));
+}
+
+}  // namespace ddl

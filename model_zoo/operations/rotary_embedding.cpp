@@ -1,0 +1,62 @@
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+/// Turns each pair of channels of the queries and keys by an angle that grows with the token's position [Su21]; values pass
+/// as they are. Reads queries, keys and values side by side, as attention does. Nothing is trained, and backward turns back.
+class RotaryEmbedding final : public Operation {
+ public:
+  RotaryEmbedding(std::int64_t heads, std::int64_t kv_heads, std::int64_t head_size, std::int64_t turned)
+      : heads_(heads), kv_heads_(kv_heads), head_size_(head_size), turned_(turned) {}
+
+  std::string_view type() const override { return "rotary_embedding"; }
+  std::string_view short_name() const override { return "rotary"; }
+  std::string attributes() const override {
+    std::string text = fmt::format("heads={}", heads_);
+    if (kv_heads_ != heads_) text += fmt::format(" kv_heads={}", kv_heads_);
+    if (turned_ != head_size_) text += fmt::format(" turned={}", turned_);
+    return text;
+  }
+  TensorShape infer(std::span<const TensorShape> inputs) const override {
+    const TensorShape& input = only_input(inputs, type());
+    if (!input.sequence) throw Error(fmt::format("rotary_embedding needs a sequence, and {} is none", to_string(input)));
+    return input;
+  }
+  Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    if (pass != Pass::forward && pass != Pass::backward_data) return {};
+    // Two products and a sum for each item that is turned, which is read and written.
+    const double heads = items(output) / real((heads_ + 2 * kv_heads_) * head_size_) * real(heads_ + kv_heads_);
+    const double turned = heads * real(turned_);
+    return {.flops = 3 * turned, .activation_items = 2 * turned};
+  }
+  Divisible divisible() const override { return {.channelwise = true, .channel_units = kv_heads_}; }
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
+
+ private:
+  std::int64_t heads_, kv_heads_, head_size_, turned_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_rotary_embedding(const Attributes& attributes) {
+  const std::int64_t heads = attributes.integer("heads");
+  const std::int64_t kv_heads = attributes.find_integer("kv_heads").value_or(heads);
+  const std::int64_t channels = attributes.input().channels;
+  if (channels % (heads + 2 * kv_heads) != 0) {
+    attributes.fail("heads",
+                    fmt::format("the {} channels of the input do not divide into {} query and 2 × {} key and value heads",
+                                channels, heads, kv_heads));
+  }
+  const std::int64_t head_size = channels / (heads + 2 * kv_heads);
+  const std::int64_t turned = attributes.find_integer("turned").value_or(head_size);
+  if (turned > head_size || turned % 2 != 0) {
+    attributes.fail("turned", fmt::format("of the {} channels of a head {} cannot be turned in pairs", head_size, turned));
+  }
+  return std::make_shared<RotaryEmbedding>(heads, kv_heads, head_size, turned);
+}
+
+}  // namespace ddl

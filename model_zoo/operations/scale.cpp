@@ -1,0 +1,63 @@
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+/// Multiplies every item by a constant, or by a trained factor of its channel, to which a trained shift may be added.
+class Scale final : public Operation {
+ public:
+  /// No `factor` means a trained one.
+  Scale(std::optional<double> factor, bool bias, bool sequence) : factor_(factor), bias_(bias), sequence_(sequence) {}
+
+  std::string_view type() const override { return "scale"; }
+  std::string attributes() const override {
+    if (factor_) return fmt::format("factor={}", *factor_);
+    return fmt::format("factor=trained{}", bias_ ? " bias=yes" : "");
+  }
+  TensorShape infer(std::span<const TensorShape> inputs) const override { return only_input(inputs, type()); }
+  std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    return factor_ ? 0 : (bias_ ? 2 : 1) * output.channels;
+  }
+  Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    const double count = items(output);
+    const double parameters = real(biases(inputs, output));
+    if (pass == Pass::forward) {
+      return {.flops = (bias_ ? 2 : 1) * count, .activation_items = 2 * count, .weight_items = parameters};
+    }
+    if (pass == Pass::backward_data) return {.flops = count, .activation_items = 2 * count, .weight_items = parameters};
+    // The gradient of a trained factor sums the product of input and output's gradient, that of the shift the latter.
+    if (pass == Pass::backward_weight && !factor_) {
+      return {.flops = (bias_ ? 3 : 2) * count, .activation_items = 2 * count, .weight_items = parameters};
+    }
+    return {};
+  }
+  double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
+               double samples) const override {
+    // A trained factor's gradient sums over positions and samples.
+    return pass == Pass::backward_weight ? reduction_depth({samples * real(output.positions())}) : 1;
+  }
+  Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_}; }
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
+    return {.input = !factor_};
+  }
+
+ private:
+  std::optional<double> factor_;
+  bool bias_, sequence_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_scale(const Attributes& attributes) {
+  const bool bias = attributes.find_boolean("bias").value_or(false);
+  const bool sequence = attributes.input().sequence;
+  if (!attributes.has("factor")) attributes.fail_missing("factor");
+  if (attributes.find_text("factor") == "trained") return std::make_shared<Scale>(std::nullopt, bias, sequence);
+  if (bias) attributes.fail("bias", "only a trained factor has a trained shift beside it");
+  return std::make_shared<Scale>(attributes.find_number("factor", -1e9, 1e9), bias, sequence);
+}
+
+}  // namespace ddl

@@ -1,0 +1,138 @@
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+/// Self-attention between the projections inside each window of an image, with a trained bias for each head and relative
+/// position [Liu et al., "Swin transformer", ICCV 2021]. Windows may be shifted: the image is rolled first, and a mask keeps
+/// apart what was not side by side. Work and traffic as torchvision 0.14.1 does it, kernel by kernel.
+class WindowAttention final : public Operation {
+ public:
+  WindowAttention(std::int64_t heads, std::int64_t head_size, const Extents& window, std::int64_t shift)
+      : heads_(heads), head_size_(head_size), window_(window), shift_(shift) {}
+
+  std::string_view type() const override { return "window_attention"; }
+  std::string attributes() const override {
+    std::string text = fmt::format("heads={} window={}", heads_, print_extents(window_.size, window_.rank));
+    if (shift_ > 0) text += fmt::format(" shift={}", shift_);
+    return text;
+  }
+  TensorShape infer(std::span<const TensorShape> inputs) const override {
+    TensorShape output = only_input(inputs, type());
+    for (std::size_t d = 0; d < static_cast<std::size_t>(window_.rank); ++d) {
+      if (output.extent[d] % window_.size[d] == 0) continue;
+      throw Error(fmt::format("{} does not divide into windows of {}", to_string(output),
+                              print_extents(window_.size, window_.rank)));
+    }
+    output.channels = heads_ * head_size_;
+    static_cast<void>(item_count("the scores", {heads_, output.positions(), area()}));
+    static_cast<void>(item_count("the table", {heads_, relative_positions()}));
+    return checked(output);
+  }
+  /// The table of biases. It goes with the heads.
+  std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    return output.channels / head_size_ * relative_positions();
+  }
+  /// Which row of the table a pair of positions reads: an index of 8 bytes each, two items.
+  std::int64_t buffers(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
+    return 2 * area() * area();
+  }
+
+  Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    const double scores = score_items(output);
+    const double table = real(biases(inputs, output));
+    const double side = real(area());
+    Work work{.m = side, .n = side, .k = real(head_size_), .batched = Work::Batched::count};
+    // The image is copied into windows and back, and rolled before and after where they are shifted.
+    const double copies = (shifted(output) ? 8 : 4) * items(output);
+    if (pass == Pass::forward) {
+      // QKᵀ and AV, an addition for the bias and another for the mask, about 5 for each score's softmax. Scores are written,
+      // read and written by each of these, and read.
+      const double added = shifted(output) ? 2 : 1;
+      work.flops = 2 * macs(inputs, output) + (5 + added) * scores;
+      work.activation_items = items(inputs.front()) + items(output) + (4 + 2 * added) * scores + copies;
+      work.weight_items = table;
+      return work;
+    }
+    if (pass == Pass::backward_data) {
+      // As in attention: two products for each of the two, the softmax reads its output and a gradient and writes one. The
+      // additions pass it on.
+      work.flops = 2 * (2 * macs(inputs, output) + 5 * scores);
+      work.activation_items = 2 * items(inputs.front()) + 2 * items(output) + 7 * scores + copies;
+      return work;
+    }
+    // The scores' gradient, summed over the windows.
+    if (pass == Pass::backward_weight) return {.flops = scores, .activation_items = scores, .weight_items = table};
+    return {};
+  }
+
+  double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
+               double samples) const override {
+    // As attention's, over a window; the table's gradient sums over windows and samples.
+    if (pass == Pass::backward_weight) return reduction_depth({samples * real(output.positions()) / real(area())});
+    return reduction_depth({real(head_size_), real(area()), real(area())});
+  }
+
+  // Not spatial, to be on the safe side: tiles would have to end where windows do, and shifted windows roll around the edges
+  // of the whole image.
+  Divisible divisible() const override { return {.channelwise = true, .channel_units = heads_}; }
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    return {.input = true, .extra_items = score_items(output)};
+  }
+  double macs(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    return 2 * real(area()) * items(output);
+  }
+
+ private:
+  [[nodiscard]] std::int64_t area() const { return window_.size[0] * window_.size[1] * window_.size[2]; }
+  [[nodiscard]] std::int64_t relative_positions() const {
+    std::int64_t count = 1;
+    for (const std::int64_t size : window_.size) count *= 2 * size - 1;
+    return count;
+  }
+  /// A window as large as the image is not shifted.
+  [[nodiscard]] bool shifted(const TensorShape& output) const { return shift_ > 0 && output.positions() > area(); }
+  /// One score for each head and pair of positions of one window.
+  [[nodiscard]] double score_items(const TensorShape& output) const {
+    return real(output.channels) / real(head_size_) * real(output.positions()) * real(area());
+  }
+
+  std::int64_t heads_, head_size_;
+  Extents window_;
+  std::int64_t shift_;
+};
+
+/// Positions of a window: the index of its pairs, of all layers together, stays far inside an int64.
+constexpr std::int64_t max_positions = 65536;
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_window_attention(const Attributes& attributes) {
+  const TensorShape& input = attributes.input();
+  if (input.rank == 0 || input.sequence) {
+    attributes.fail("window", fmt::format("window_attention needs an image, and {} is none", to_string(input)));
+  }
+  const std::int64_t heads = attributes.integer("heads");
+  if (input.channels % (3 * heads) != 0) {
+    attributes.fail("heads",
+                    fmt::format("the {} channels of the input do not divide into queries, keys and values of {} heads",
+                                input.channels, heads),
+                    "window_attention reads queries, keys and values of one 1x1 convolution");
+  }
+  const auto window = attributes.find_extents("window", input.rank, 1);
+  if (!window) attributes.fail_missing("window");
+  std::int64_t positions = 1;
+  for (const std::int64_t size : window->size) {
+    if (size > max_positions / positions) {
+      attributes.fail("window", fmt::format("a window of more than {} positions", max_positions));
+    }
+    positions *= size;
+  }
+  return std::make_shared<WindowAttention>(heads, input.channels / (3 * heads), *window,
+                                           attributes.find_integer("shift", 0).value_or(0));
+}
+
+}  // namespace ddl

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "model_zoo/model.hpp"
+
+namespace ddl {
+
+/// Work and depth of a graph of operations [BH18, section 2]: all there is to do, and the longest chain of it.
+struct WorkDepth {
+  double work = 0;   ///< W: FLOPs of all nodes
+  double depth = 1;  ///< D: steps of the longest path, at least 1
+  /// W/D: FLOPs that a step has on average.
+  [[nodiscard]] double parallelism() const { return work / depth; }
+};
+
+/// Forward alone, over `samples` samples.
+[[nodiscard]] WorkDepth forward_work_depth(const Model& model, double samples);
+/// Forward and backward. The update is left out, and so is the gradient of the model's input, which nobody reads.
+[[nodiscard]] WorkDepth training_work_depth(const Model& model, double samples);
+
+/// Whether training computes the gradient of what a layer reads: not where that is the model's input alone.
+[[nodiscard]] bool needs_input_gradient(const Layer& layer);
+
+/// What the granularity of a graph is made of: min W(node) / max C(edge).
+struct GraphGrain {
+  int smallest_node = -1;  ///< layer with the fewest FLOPs forward of those that have any; -1: none has
+  int largest_edge = -1;   ///< layer whose output is the largest tensor that another layer reads; -1: none is read
+};
+[[nodiscard]] GraphGrain graph_grain(const Model& model);
+
+}  // namespace ddl

@@ -1,0 +1,34 @@
+// An ONNX file: import it, with unknown operators refused or kept, and read the model file back.
+
+#include <cmath>
+
+#include "core/yaml_node.hpp"
+#include "model_zoo/importers/onnx/import_onnx.hpp"
+#include "model_zoo/model.hpp"
+#include "tests/fuzz/fuzzer.hpp"
+
+namespace ddl {
+namespace {
+
+void import_and_read(const std::string& bytes, bool allow_unknown) {
+  const auto imported =
+      result_of([&] { return import_onnx(bytes, "net.onnx", {.allow_unknown = allow_unknown, .name = "net"}); });
+  if (!imported) return;
+  // What an operation refuses is said when the file is read; the file itself must be well-formed.
+  const std::string text = imported->model_file;
+  static_cast<void>(YamlNode::parse(text, "net.yaml"));
+  const auto model = result_of([&] { return parse_model(text, "net.yaml"); });
+  if (!model) return;
+  require(std::isfinite(model->macs()) && model->macs() >= 0, "the multiply-adds are no number");
+  require(model->parameters() >= 0, "the parameters are no number");
+}
+
+}  // namespace
+}  // namespace ddl
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string bytes = ddl::text_of(data, size);
+  ddl::import_and_read(bytes, false);
+  ddl::import_and_read(bytes, true);
+  return 0;
+}

@@ -1,0 +1,95 @@
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "calibration/study.hpp"
+#include "tests/catch.hpp"
+
+using namespace ddl;
+
+// What holds for every model of the zoo, whatever is in it.
+
+namespace {
+
+/// Two ranks along one axis; a spatial split along the first extent.
+std::vector<Plan> plans_of_two(bool has_extents) {
+  std::vector<Plan> plans;
+  for (int Plan::*axis : {&Plan::data, &Plan::filter, &Plan::channel, &Plan::tensor, &Plan::layer}) {
+    Plan plan;
+    plan.*axis = 2;
+    plans.push_back(plan);
+  }
+  if (has_extents) {
+    Plan plan;
+    plan.spatial = {2, 1, 1};
+    plans.push_back(plan);
+  }
+  for (Plan& plan : plans) plan.global_batch = 2;
+  return plans;
+}
+
+}  // namespace
+
+TEST_CASE("every bundled model can be split in two along every axis it has, for a price that is a number") {
+  for (const std::string& name : model_names()) {
+    StudySpec spec;
+    spec.model = name;
+    const Study study(spec);
+    const Estimator estimator(study.job());
+    const TensorShape& input = study.model().input;
+    for (Plan plan : plans_of_two(input.rank > 0 && !input.sequence)) {
+      plan.precision = study.precision();
+      plan.optimizer = study.optimizer();
+      INFO(name << ": " << degrees_text(plan));
+      const Estimate estimate = estimator.estimate(plan);
+      for (const Limit& limit : estimate.limits) {
+        INFO(describe(limit, study.model()));
+        CHECK(limit.kind == Limit::Kind::memory);
+      }
+      const double seconds = estimate.time.iteration().value();
+      CHECK(std::isfinite(seconds));
+      CHECK(seconds > 0);
+      CHECK(estimate.efficiency > 0);
+      // Two devices are at most twice as fast.
+      CHECK(estimate.efficiency <= 1 + 1e-9);
+      CHECK(std::isfinite(estimate.memory.total().value()));
+      CHECK(estimator.lower_bound(plan).value() <= seconds * (1 + 1e-9));
+      CHECK(estimator.memory_lower_bound(plan) <= estimate.memory.total());
+    }
+  }
+}
+
+TEST_CASE("the data set of a model that names none has its channels, where a bundled one has") {
+  for (const auto& [model, dataset] : {std::pair{"resnet50", "imagenet"},
+                                       {"inception_v3", "imagenet"},
+                                       {"cosmoflow-128", "cosmoflow"},
+                                       {"unet3d", "kits19"},
+                                       {"deepcam", "deepcam"},
+                                       {"gpt2", "openwebtext"}}) {
+    CHECK(default_dataset(load_model(model)) == dataset);
+  }
+}
+
+TEST_CASE("a U-Net keeps its tiles from the first layer to the loss") {
+  for (const auto& [name, split] : {std::pair{"unet3d", std::array<int, 3>{2, 2, 2}},
+                                    {"unet3d", {4, 4, 4}},
+                                    {"unet", {2, 2, 1}},
+                                    {"deepcam", {2, 2, 1}},
+                                    {"deepcam", {2, 4, 1}}}) {
+    StudySpec spec;
+    spec.model = name;
+    const Study study(spec);
+    Plan plan;
+    plan.spatial = split;
+    plan.global_batch = 1;
+    INFO(name << ": " << degrees_text(plan));
+    Plan serial;
+    const Estimator estimator(study.job());
+    const Estimate tiled = estimator.estimate(plan);
+    const Estimate whole = estimator.estimate(serial);
+    CHECK(tiled.feasible());
+    // Nothing large is computed, or kept, by several ranks.
+    CHECK(tiled.replicated_share < 0.1);
+    CHECK(tiled.memory.activations.value() < 1.5 / degree(plan, Axis::spatial) * whole.memory.activations.value());
+  }
+}

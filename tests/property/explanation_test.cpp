@@ -1,0 +1,344 @@
+// What an explanation says of the parts of an estimate adds up to the estimate, whatever the model and the plan.
+#include "estimator/explanation.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "calibration/study.hpp"
+#include "estimator/comparison.hpp"
+#include "tests/catch.hpp"
+
+namespace {
+
+using namespace ddl;
+
+/// Sums of the same parts in another order; stages are differences of running sums, whose error is that of the whole.
+constexpr double rounding = 1e-9;
+
+struct Setting {
+  std::string machine;
+  Assumptions assumptions;
+};
+
+std::vector<Setting> settings() {
+  Assumptions leader;
+  leader.input_mode = InputMode::leader;
+  leader.input_overlapped = false;
+  Assumptions no_overlap;
+  no_overlap.overlap = false;
+  return {{"abci", Assumptions{}}, {"dgx-a100", no_overlap}, {"dgx-h100", leader}, {"abci", ideal_assumptions()}};
+}
+
+StudySpec spec_of(const std::string& model, const Setting& setting) {
+  StudySpec spec;
+  spec.model = model;
+  spec.machine = setting.machine;
+  spec.assumptions = setting.assumptions;
+  return spec;
+}
+
+class Plans {
+ public:
+  explicit Plans(std::uint64_t seed) : engine_(seed) {}
+
+  /// Any plan of a few devices that the shape of the model might allow.
+  Plan next(const Study& study) {
+    Plan plan;
+    int devices = pick({1, 2, 4, 8, 12, 16, 32, 64});
+    const auto take = [&](int& degree) {
+      std::vector<int> divisors;
+      for (int d = 1; d <= devices; ++d) {
+        if (devices % d == 0) divisors.push_back(d);
+      }
+      degree = pick(divisors);
+      devices /= degree;
+    };
+    const bool extents = !study.model().input.sequence && study.model().input.rank > 0;
+    if (extents && chance()) take(plan.spatial[0]);
+    if (extents && chance()) take(plan.spatial[1]);
+    if (chance()) take(plan.layer);
+    if (chance()) {
+      take(plan.tensor);
+    } else {
+      if (chance()) take(plan.filter);
+      if (chance()) take(plan.channel);
+    }
+    plan.data = devices;
+    plan.micro_batches = pick({1, 2, 3, 8});
+    plan.global_batch = plan.data * plan.micro_batches * pick({1, 2, 5});
+    if (!study.assumptions().memory_reuse) {
+      plan.zero_stage = pick({0, 1, 2, 3});
+      plan.recompute = chance() ? Recompute::full : Recompute::none;
+    }
+    plan.schedule = chance() ? Schedule::gpipe : Schedule::one_forward_one_backward;
+    plan.precision = study.precision();
+    plan.optimizer = study.optimizer();
+    std::shuffle(plan.placement.begin(), plan.placement.end(), engine_);
+    return plan;
+  }
+
+ private:
+  int pick(const std::vector<int>& values) {
+    return values[std::uniform_int_distribution<std::size_t>(0, values.size() - 1)(engine_)];
+  }
+  bool chance() { return pick({0, 1}) == 1; }
+  std::mt19937_64 engine_;
+};
+
+std::string text_of(const Study& study, const Plan& plan) {
+  return fmt::format("{} on {}: {} ({}), B = {}, S = {}, ZeRO-{}, recompute {}", study.model().name, study.machine().name,
+                     degrees_text(plan), placement_text(plan), plan.global_batch, plan.micro_batches, plan.zero_stage,
+                     to_string(plan.recompute));
+}
+
+/// Calls `check(study, estimator, plan)` with plans of every bundled model whose shape is possible.
+template <class Check>
+int for_plans_of_the_zoo(std::uint64_t seed, int tries, const Check& check) {
+  Plans plans(seed);
+  int checked = 0;
+  std::size_t turn = 0;
+  const std::vector<Setting> all = settings();
+  for (const std::string& model : model_names()) {
+    const Study study(spec_of(model, all[turn++ % all.size()]));
+    const Estimator estimator(study.job());
+    for (int i = 0; i < tries; ++i) {
+      const Plan plan = plans.next(study);
+      if (!estimator.limits(plan).empty()) continue;
+      INFO(text_of(study, plan));
+      check(study, estimator, plan);
+      ++checked;
+    }
+  }
+  return checked;
+}
+
+/// Every strategy and hybrid of two, in degrees that a model of the zoo allows.
+std::vector<Plan> plans_of_every_strategy(const Study& study) {
+  std::vector<Plan> plans;
+  const bool extents = !study.model().input.sequence && study.model().input.rank > 0;
+  for (Family family = 0; family < (Family{1} << axis_count); ++family) {
+    for (const int degree : {2, 4}) {
+      Plan plan;
+      if ((family & family_bit(Axis::spatial)) != 0) {
+        if (!extents) continue;
+        plan.spatial[0] = degree;
+      }
+      if ((family & family_bit(Axis::data)) != 0) plan.data = degree;
+      if ((family & family_bit(Axis::layer)) != 0) plan.layer = degree;
+      if ((family & family_bit(Axis::filter)) != 0) plan.filter = degree;
+      if ((family & family_bit(Axis::channel)) != 0) plan.channel = degree;
+      if ((family & family_bit(Axis::tensor)) != 0) plan.tensor = degree;
+      plan.micro_batches = plan.layer > 1 ? 4 : 1;
+      plan.global_batch = 32;
+      plan.precision = study.precision();
+      plan.optimizer = study.optimizer();
+      plans.push_back(plan);
+    }
+  }
+  return plans;
+}
+
+void check_sums(const Estimator& estimator, const Plan& plan) {
+  const Explanation explanation = estimator.explain(plan);
+  const Estimate& estimate = explanation.estimate;
+  const Estimate direct = estimator.estimate(plan);
+  const Seconds whole = direct.time.iteration();
+  REQUIRE(explanation.priced());
+  REQUIRE(estimate.time.iteration() == whole);
+  REQUIRE(estimate.memory.total() == direct.memory.total());
+  REQUIRE(explanation.layers.size() == estimator.job().facts.model->layers.size());
+  REQUIRE(explanation.phases.size() == time_parts.size());
+
+  Seconds phases{};
+  for (std::size_t i = 0; i < time_parts.size(); ++i) {
+    const TimePart& part = time_parts[i];
+    INFO(part.name);
+    const PhaseShare& phase = explanation.phases[i];
+    REQUIRE(phase.what.part == part.part);
+    REQUIRE(phase.time == direct.time.*part.part);
+    REQUIRE(phase.hidden.value() >= 0);
+    REQUIRE_FALSE(phase.how.empty());
+    phases += phase.time;
+    Seconds layers{};
+    for (const LayerExplanation& layer : explanation.layers) layers += layer.time.*part.part;
+    REQUIRE(layers.value() == Approx(phase.time.value()).epsilon(rounding).margin(rounding * whole.value()));
+  }
+  // Summed in the same order as the breakdown's.
+  REQUIRE(phases == whole);
+
+  Seconds collectives{}, halos{};
+  for (const ExchangeTotal& total : explanation.exchanges) {
+    REQUIRE(total.count > 0);
+    if (total.purpose == Purpose::layer) collectives += total.time;
+    if (total.purpose == Purpose::halo) halos += total.time;
+    if (total.purpose == Purpose::gradient) REQUIRE(total.phase == Phase::gradient);
+  }
+  const double margin = rounding * whole.value();
+  REQUIRE(collectives.value() == Approx(direct.time.layer_collectives.value()).epsilon(rounding).margin(margin));
+  REQUIRE(halos.value() == Approx(direct.time.halo.value()).epsilon(rounding).margin(margin));
+}
+
+TEST_CASE("the layers of an explanation add up to each part of the breakdown, and the phases to the iteration") {
+  const int checked = for_plans_of_the_zoo(
+      11, 24, [](const Study&, const Estimator& estimator, const Plan& plan) { check_sums(estimator, plan); });
+  REQUIRE(checked > 100);
+}
+
+TEST_CASE("so do those of every strategy and every hybrid") {
+  for (const char* model : {"alexnet", "resnet50", "cosmoflow-128", "gpt2"}) {
+    const Study study(spec_of(model, settings().front()));
+    const Estimator estimator(study.job());
+    int priced = 0;
+    for (const Plan& plan : plans_of_every_strategy(study)) {
+      if (!estimator.limits(plan).empty()) continue;
+      INFO(text_of(study, plan));
+      check_sums(estimator, plan);
+      ++priced;
+    }
+    INFO(model);
+    REQUIRE(priced > 10);
+  }
+}
+
+TEST_CASE("the problems and exchanges of a layer add up to its costs, and like layers cost the same") {
+  for_plans_of_the_zoo(12, 6, [](const Study&, const Estimator& estimator, const Plan& plan) {
+    const Explanation explanation = estimator.explain(plan);
+    for (const LayerExplanation& layer : explanation.layers) {
+      INFO(layer.layer);
+      LayerCosts sum;
+      for (const PricedKernel& kernel : layer.prices.kernels)
+        (kernel.phase == Phase::forward ? sum.forward : sum.backward) += kernel.time;
+      for (const PricedExchange& one : layer.prices.exchanges) {
+        const bool halo = one.exchange.purpose == Purpose::halo;
+        if (one.exchange.phase == Phase::forward) {
+          (halo ? sum.halo_forward : sum.exchange_forward) += one.time;
+        } else {
+          (halo ? sum.halo_backward : sum.exchange_backward) += one.time;
+        }
+        if (one.ranks > 1) REQUIRE_FALSE(one.algorithm.empty());
+      }
+      REQUIRE(sum.forward == layer.costs.forward);
+      REQUIRE(sum.backward == layer.costs.backward);
+      REQUIRE(sum.exchange_forward == layer.costs.exchange_forward);
+      REQUIRE(sum.exchange_backward == layer.costs.exchange_backward);
+      REQUIRE(sum.halo_forward == layer.costs.halo_forward);
+      REQUIRE(sum.halo_backward == layer.costs.halo_backward);
+      const LayerExplanation& first = *std::find_if(explanation.layers.begin(), explanation.layers.end(),
+                                                    [&](const LayerExplanation& each) { return each.kind == layer.kind; });
+      REQUIRE(first.costs.time() == layer.costs.time());
+      REQUIRE(first.prices.kernels.size() == layer.prices.kernels.size());
+    }
+  });
+}
+
+TEST_CASE("a price is as far from a measurement as what is known of the model and the machine") {
+  const auto source_of = [](const char* model, const char* machine, int filter) {
+    StudySpec spec;
+    spec.model = model;
+    spec.machine = machine;
+    const Study study(spec);
+    Plan plan;
+    plan.filter = filter;
+    plan.global_batch = 8;
+    PriceSource farthest = PriceSource::measured;
+    const Explanation explanation = Estimator(study.job()).explain(plan);
+    for (const LayerExplanation& layer : explanation.layers) {
+      for (const PricedKernel& kernel : layer.prices.kernels) farthest = farther(farthest, kernel.source);
+    }
+    return farthest;
+  };
+  // abci has a measured total of resnet50, none of resnet18, and a fit of split filters; dgx-a100 a data sheet.
+  CHECK(source_of("resnet50", "abci", 1) == PriceSource::interpolated);
+  CHECK(source_of("resnet50", "abci", 4) == PriceSource::curve);
+  CHECK(source_of("resnet18", "abci", 1) == PriceSource::curve);
+  CHECK(source_of("resnet50", "dgx-a100", 4) == PriceSource::roofline);
+}
+
+TEST_CASE("a plan that cannot be has limits and no layers; one of too many devices or too much memory is priced") {
+  const Study study(spec_of("resnet50", settings().front()));
+  const Estimator estimator(study.job());
+  Plan plan;
+  plan.filter = 128;  // conv1 has 64
+  plan.global_batch = 128;
+  Explanation explanation = estimator.explain(plan);
+  CHECK_FALSE(explanation.priced());
+  CHECK(explanation.layers.empty());
+  REQUIRE(explanation.estimate.limits.size() == 1);
+  CHECK(explanation.estimate.limits.begin()->kind == Limit::Kind::filters);
+
+  plan = {};
+  plan.data = 8192;  // abci has 4,352 devices
+  plan.global_batch = 8192;
+  explanation = estimator.explain(plan);
+  CHECK(explanation.priced());
+  CHECK_FALSE(explanation.estimate.feasible());
+  CHECK(explanation.estimate.memory.total().value() > 0);
+
+  plan = {};
+  plan.data = 2;
+  plan.global_batch = 4096;
+  explanation = estimator.explain(plan);
+  CHECK(explanation.priced());
+  REQUIRE(explanation.estimate.limits.size() == 1);
+  CHECK(explanation.estimate.limits.begin()->kind == Limit::Kind::memory);
+}
+
+template <class Q>
+void check_turned(const std::vector<Term<Q>>& terms, const std::vector<Term<Q>>& turned) {
+  REQUIRE(terms.size() == turned.size());
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    REQUIRE(terms[i].name == turned[i].name);
+    REQUIRE(terms[i].explained == turned[i].other);
+    REQUIRE(terms[i].difference() == -turned[i].difference());
+  }
+}
+
+template <class Q>
+void check_same_term(const std::optional<Term<Q>>& term, const std::optional<Term<Q>>& turned) {
+  REQUIRE(term.has_value() == turned.has_value());
+  if (!term) return;
+  REQUIRE(term->name == turned->name);
+  REQUIRE(term->difference() == -turned->difference());
+}
+
+TEST_CASE("swapping two plans turns the sign of every difference and leaves the term that decides") {
+  for (const char* model : {"vgg16", "cosmoflow-256", "gpt2"}) {
+    const Study study(spec_of(model, settings().front()));
+    const Estimator estimator(study.job());
+    Plans plans(13);
+    std::vector<Estimate> estimates;
+    for (int i = 0; i < 60; ++i) estimates.push_back(estimator.estimate(plans.next(study)));
+    int decided = 0;
+    for (std::size_t i = 0; i + 1 < estimates.size(); ++i) {
+      const Compared a{"a", estimates[i], study.model()};
+      const Compared b{"b", estimates[i + 1], study.model()};
+      INFO(text_of(study, estimates[i].plan) << "; " << text_of(study, estimates[i + 1].plan));
+      const Comparison forth = compare(a, b);
+      const Comparison back = compare(b, a);
+      CAPTURE(forth.sentence, back.sentence);
+      check_turned(forth.time, back.time);
+      check_turned(forth.memory, back.memory);
+      check_same_term(forth.deciding_time, back.deciding_time);
+      check_same_term(forth.deciding_memory, back.deciding_memory);
+      REQUIRE(forth.basis == back.basis);
+      REQUIRE(forth.sentence.find("nan") == std::string::npos);
+      REQUIRE(forth.sentence.find("inf") == std::string::npos);
+      if (!forth.deciding_time) continue;
+      ++decided;
+      // The term goes the way of the whole.
+      Seconds whole{};
+      for (const Term<Seconds>& term : forth.time) whole += term.difference();
+      REQUIRE((whole.value() > 0) == (forth.deciding_time->difference().value() > 0));
+      REQUIRE((whole.value() > 0) == (forth.sentence.find("longer than") != std::string::npos));
+    }
+    INFO(model);
+    REQUIRE(decided > 5);
+  }
+}
+
+}  // namespace

@@ -1,0 +1,93 @@
+#include <string>
+
+#include "estimator/model_facts.hpp"
+#include "tests/catch.hpp"
+
+using namespace ddl;
+
+namespace {
+
+struct Split {
+  Model model;
+  ModelFacts facts;
+
+  explicit Split(const std::string& name) : model(load_model(name)), facts(facts_of(model)) {}
+
+  [[nodiscard]] std::size_t find(const std::string& name) const {
+    for (std::size_t i = 0; i < model.layers.size(); ++i) {
+      if (model.layers[i].name == name) return i;
+    }
+    FAIL("no layer " << name);
+    return 0;
+  }
+  [[nodiscard]] TensorRole role(const std::string& name) const { return facts.tensor_role[find(name)]; }
+  [[nodiscard]] std::int64_t units(const std::string& name) const { return facts.tensor_units[find(name)]; }
+  [[nodiscard]] bool sends(const std::string& name) const { return facts.sends_input_gradient[find(name)]; }
+};
+
+}  // namespace
+
+TEST_CASE("Llama's heads are cut between those of keys and values, its perceptron between its features") {
+  const Split llama("llama3-70b");
+  for (const std::string name : {"qkv", "rotary1", "attention1", "projection"}) CHECK(llama.units("layer7." + name) == 8);
+  CHECK(llama.role("layer7.qkv") == TensorRole::column);
+  CHECK(llama.role("layer7.rotary1") == TensorRole::inside);
+  CHECK(llama.role("layer7.attention1") == TensorRole::inside);
+  CHECK(llama.role("layer7.projection") == TensorRole::row);
+  for (const std::string name : {"gate", "up"}) {
+    CHECK(llama.role("layer7.perceptron." + name) == TensorRole::column);
+    CHECK(llama.units("layer7.perceptron." + name) == 28672);
+  }
+  CHECK(llama.role("layer7.perceptron.silu1") == TensorRole::inside);
+  CHECK(llama.role("layer7.perceptron.multiply1") == TensorRole::inside);
+  CHECK(llama.role("layer7.perceptron.down") == TensorRole::row);
+  // One sum of the gradient for both.
+  CHECK(llama.sends("layer7.perceptron.gate"));
+  CHECK_FALSE(llama.sends("layer7.perceptron.up"));
+  CHECK(llama.role("head") == TensorRole::head);
+  CHECK(llama.role("embedding") == TensorRole::lookup);
+}
+
+TEST_CASE("each of Mixtral's experts is cut within, and every rank routes") {
+  const Split mixtral("mixtral-8x7b");
+  for (const std::string name : {"gate", "up"}) {
+    CHECK(mixtral.role("layer7.mixture.experts." + name) == TensorRole::column);
+    CHECK(mixtral.units("layer7.mixture.experts." + name) == 14336);
+  }
+  CHECK(mixtral.role("layer7.mixture.experts.down") == TensorRole::row);
+  for (const std::string name : {"router", "dispatch1", "combine1"}) {
+    CHECK(mixtral.role("layer7.mixture." + name) == TensorRole::whole);
+    CHECK_FALSE(mixtral.facts.divisible[mixtral.find("layer7.mixture." + name)].matrix);
+  }
+}
+
+TEST_CASE("T5's attention to the encoder is cut by heads, and both of its columns send a gradient") {
+  const Split t5("t5-large");
+  const std::string part = "decoded.decoder_layer3.cross_attention.";
+  CHECK(t5.role(part + "queries") == TensorRole::column);
+  CHECK(t5.role(part + "keys_and_values") == TensorRole::column);
+  CHECK(t5.role(part + "heads") == TensorRole::inside);
+  CHECK(t5.role(part + "projection") == TensorRole::row);
+  for (const std::string name : {"queries", "keys_and_values", "heads", "projection"}) CHECK(t5.units(part + name) == 16);
+  // They read different tensors.
+  CHECK(t5.sends(part + "queries"));
+  CHECK(t5.sends(part + "keys_and_values"));
+}
+
+TEST_CASE("what shares a table names its owner, and who shared it before") {
+  const Split t5("t5-large");
+  const int words = static_cast<int>(t5.find("words"));
+  std::vector<TiedLayer> readers;
+  for (const TiedLayer& tied : t5.facts.tied) {
+    if (tied.owner == words) readers.push_back(tied);
+  }
+  REQUIRE(readers.size() == 2);
+  CHECK(readers[0].reader == static_cast<int>(t5.find("target_words")));
+  CHECK(readers[0].previous == words);
+  CHECK(readers[1].reader == static_cast<int>(t5.find("head")));
+  CHECK(readers[1].previous == readers[0].reader);
+  // A table of biases makes attention no layer with a matrix.
+  for (const int layer : t5.facts.weighted) {
+    CHECK(t5.model.layers[static_cast<std::size_t>(layer)].operation->type() != "attention");
+  }
+}

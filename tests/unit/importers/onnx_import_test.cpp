@@ -1,0 +1,307 @@
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include <fmt/format.h>
+#include <onnx/defs/parser.h>
+
+#include "core/csv.hpp"
+#include "core/source_text.hpp"
+#include "model_zoo/importers/onnx/import_onnx.hpp"
+#include "model_zoo/importers/onnx/translation.hpp"
+#include "model_zoo/model.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+
+using namespace ddl;
+
+namespace {
+
+Import import_file(const std::string& name) {
+  const std::string path = DATA_FOLDER + name + ".onnx";
+  return import_onnx(read_file(path), path, {});
+}
+
+Model read_back(const Import& imported) { return parse_model(imported.model_file, "imported.yaml"); }
+
+/// The bytes of a graph in ONNX's own textual form.
+std::string bytes_of(const std::string& graph, int opset = 17) {
+  const std::string text = fmt::format("<ir_version: 8, opset_import: [\"\" : {}]>\n{}", opset, graph);
+  onnx::ModelProto model;
+  onnx::OnnxParser parser(text.c_str());
+  const auto status = parser.Parse(model);
+  INFO(status.ErrorMessage());
+  REQUIRE(status.IsOK());
+  return model.SerializeAsString();
+}
+
+Model import_text(const std::string& graph, int opset = 17) {
+  return read_back(import_onnx(bytes_of(graph, opset), "net.onnx", {}));
+}
+
+std::string error_in(const std::string& graph, int opset = 17) {
+  return error_of([&] { static_cast<void>(import_onnx(bytes_of(graph, opset), "net.onnx", {})); });
+}
+
+std::string operations_of(const Model& model) {
+  std::string text;
+  for (const Layer& layer : model.layers)
+    text += fmt::format("{}{}", text.empty() ? "" : " ", layer.operation->short_name());
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("imported networks have the parameters and multiply-adds of those that were exported") {
+  const CsvTable table = CsvTable::load(DATA_FOLDER "networks.csv");
+  REQUIRE(table.rows() >= 40);
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const std::string& name = table.cell(row, table.column("name"));
+    CAPTURE(name);
+    const Model model = read_back(import_file(name));
+    CHECK(model.parameters() == table.positive_integer(row, table.column("parameters")));
+    CHECK(static_cast<std::int64_t>(model.macs()) == table.positive_integer(row, table.column("macs")));
+  }
+}
+
+TEST_CASE("an import of a bundled network is that network") {
+  for (const char* const name : {"resnet50", "vgg16"}) {
+    CAPTURE(name);
+    const Model ours = load_model(name);
+    for (const char* const kind : {".inputs", ".stub"}) {
+      const Model imported = read_back(import_file(std::string(name) + kind));
+      CHECK(imported.parameters() == ours.parameters());
+      CHECK(imported.buffers() == ours.buffers());
+      CHECK(imported.macs() == ours.macs());
+      CHECK(imported.input == ours.input);
+      // The same layers as often; torch exports a pool that changes nothing as one of 1 × 1.
+      const auto shapes = [](const Model& model) {
+        std::multiset<std::string> result;
+        for (const Layer& layer : model.layers) {
+          result.insert(fmt::format("{} {} {}", layer.operation->type(), to_string(layer.output_shape), layer.parameters()));
+        }
+        return result;
+      };
+      CHECK(shapes(imported) == shapes(ours));
+    }
+  }
+}
+
+TEST_CASE("every layer of an import has the shape that the ONNX library infers") {
+  const CsvTable table = CsvTable::load(DATA_FOLDER "networks.csv");
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const std::string& name = table.cell(row, table.column("name"));
+    CAPTURE(name);
+    const std::string path = DATA_FOLDER + name + ".onnx";
+    const std::string bytes = read_file(path);
+    const ImportOptions options;
+    const onnx_import::Graph graph(bytes, path);
+    const onnx_import::Network network = onnx_import::Translation(graph, options).run();
+    const Model model = read_back(import_file(name));
+    std::size_t index = 0;
+    for (const onnx_import::NetworkLayer& layer : network.layers) {
+      if (layer.removed) continue;
+      REQUIRE(index < model.layers.size());
+      CAPTURE(layer.name);
+      CHECK(model.layers[index].name == layer.name);
+      if (layer.operation != "loss") CHECK(model.layers[index].output_shape == layer.shape);
+      ++index;
+    }
+    CHECK(index == model.layers.size());
+  }
+}
+
+TEST_CASE("an import is the same each time") {
+  for (const char* const name : {"gpt_small.stub", "mobilenet_v2.inputs", "grouped_op13"}) {
+    CHECK(import_file(name).model_file == import_file(name).model_file);
+  }
+}
+
+TEST_CASE("a transformer is imported as one, whatever the opset spells out") {
+  CHECK(operations_of(read_back(import_file("gpt_joint_op11"))) == operations_of(read_back(import_file("gpt_joint_op17"))));
+  CHECK(operations_of(read_back(import_file("encoder_op11"))) == operations_of(read_back(import_file("encoder_op17"))));
+  const std::string block = "norm fc attention fc dropout add norm fc gelu fc dropout add";
+  CHECK(operations_of(read_back(import_file("gpt_joint_op17"))) ==
+        "embedding positions " + block + " " + block + " norm fc loss");
+  // Separate projections become one, as they read one tensor.
+  CHECK(operations_of(read_back(import_file("gpt_separate_op14"))) ==
+        "embedding positions " + block + " " + block + " norm fc loss");
+}
+
+TEST_CASE("slices, shuffles, crops, resizing and scales are layers of their own") {
+  CHECK(operations_of(read_back(import_file("shuffle_op14"))) == "conv slice conv slice concat shuffle");
+  CHECK(operations_of(read_back(import_file("upsample_op14"))) == "conv resize conv");
+  const std::string scaled = import_file("scaled_op13").model_file;
+  for (const char* const part :
+       {"norm: {kind: instance, scale: no, bias: no}", "norm: instance", "scale: trained", "crop: 11x11"}) {
+    CAPTURE(part);
+    CHECK(scaled.find(part) != std::string::npos);
+  }
+}
+
+TEST_CASE("heads, masks and shared tables of a transformer are found") {
+  const Model gpt = read_back(import_file("gpt_joint_op17"));
+  const auto attention = std::find_if(gpt.layers.begin(), gpt.layers.end(),
+                                      [](const Layer& layer) { return layer.operation->type() == "attention"; });
+  REQUIRE(attention != gpt.layers.end());
+  CHECK(attention->operation->attributes() == "heads=2 causal=yes dropout=0.1");
+  CHECK(gpt.layers[gpt.layers.size() - 2].tied_to == 0);
+  CHECK(import_file("grouped_op13").model_file.find("attention: {heads: 4, kv_heads: 2}") != std::string::npos);
+  CHECK(import_file("encoder_op14").model_file.find("causal") == std::string::npos);
+}
+
+TEST_CASE("activations are known by their values in whatever form they are written") {
+  const auto kind_of = [](const std::string& nodes) {
+    const Model model =
+        import_text("g (float[N,3,4,4] x, float[2,3,1,1] w) => (float[N,2,4,4] y) { c = Conv(x, w) " + nodes + " }");
+    return operations_of(model);
+  };
+  CHECK(kind_of("y = Relu(c)") == "conv relu");
+  CHECK(kind_of("s = Sigmoid(c) y = Mul(s, c)") == "conv silu");
+  CHECK(kind_of("y = HardSwish(c)") == "conv hardswish");
+  CHECK(
+      kind_of("a = Constant<value = float {3.0}>() l = Constant<value = float {0.0}>() h = Constant<value = float {6.0}>() "
+              "p = Add(a, c) q = Clip(p, l, h) r = Mul(c, q) y = Div(r, h)") == "conv hardswish");
+  CHECK(kind_of("a = Constant<value = float {1.41421356}>() b = Constant<value = float {1.0}>() h = Constant<value = float "
+                "{0.5}>() "
+                "d = Div(c, a) e = Erf(d) f = Add(b, e) g = Mul(c, h) y = Mul(g, f)") == "conv gelu");
+  CHECK(kind_of("a = Constant<value = float {1.702}>() d = Mul(c, a) e = Sigmoid(d) y = Mul(c, e)") == "conv gelu");
+  CHECK(kind_of("y = LeakyRelu<alpha = 0.2>(c)") == "conv leaky_relu");
+  // Several in a row, and one that is not among ours but is made of some that are.
+  CHECK(kind_of("d = Relu(c) y = Tanh(d)") == "conv relu tanh");
+  CHECK(kind_of("d = Softplus(c) e = Tanh(d) y = Mul(c, e)") == "conv softplus tanh multiply");
+  // A scale by a number is no layer.
+  CHECK(kind_of("a = Constant<value = float {0.125}>() d = Mul(c, a) y = Relu(d)") == "conv relu");
+}
+
+TEST_CASE("weights that are all equal are weights all the same") {
+  onnx::ModelProto model;
+  REQUIRE(model.ParseFromString(
+      bytes_of("g (float[N,4] x, float[4,4] w) => (float[N,4] y) { z = MatMul(x, w) y = Add(z, b) }")));
+  onnx::TensorProto* const bias = model.mutable_graph()->add_initializer();
+  bias->set_name("b");
+  bias->set_data_type(onnx::TensorProto::FLOAT);
+  bias->add_dims(4);
+  for (int i = 0; i < 4; ++i) bias->add_float_data(0);
+  CHECK(read_back(import_onnx(model.SerializeAsString(), "net.onnx", {})).parameters() == 4 * 4 + 4);
+}
+
+TEST_CASE("padding that differs from side to side is refused unless it is that of 'same'") {
+  const std::string head = "g (float[N,3,8,8] x, float[2,3,3,3] w) => (float[N,2,4,4] y) ";
+  const Model same = import_text(head + "{ y = Conv<strides = [2, 2], pads = [0, 0, 1, 1]>(x, w) }");
+  CHECK(same.layers.front().output_shape.extent[0] == 4);
+  CHECK(import_text(head + "{ y = Conv<strides = [2, 2], auto_pad = \"SAME_UPPER\">(x, w) }").macs() == same.macs());
+  CHECK(error_in(head + "{ y = Conv<pads = [0, 0, 3, 3]>(x, w) }") ==
+        "net.onnx: node 'y' (Conv of 'x', 'w'): its padding is not the same on both sides\n"
+        "hint: model files know padding that is, and 'same'");
+}
+
+TEST_CASE("the batch may be open, one or any number") {
+  for (const char* const batch : {"N", "1", "4"}) {
+    CAPTURE(batch);
+    const Model model = import_text(
+        fmt::format("g (float[{0},16] x, float[8,16] w) => (float[{0},8] y) {{ y = Gemm<transB = 1>(x, w) }}", batch));
+    CHECK(model.input.channels == 16);
+    CHECK(model.parameters() == 128);
+  }
+}
+
+TEST_CASE("what is no network is refused with its reason") {
+  const auto error_with = [](const std::string& bytes) {
+    return error_of([&] { static_cast<void>(import_onnx(bytes, "net.onnx", {})); });
+  };
+  CHECK(error_with("") == "net.onnx: the file is empty\nhint: export the network again");
+  const std::string no_file =
+      "net.onnx: this is no ONNX file, or a part of one\nhint: export the network again, and copy the whole file";
+  CHECK(error_with("hello, world") == no_file);
+  const std::string whole = read_file(DATA_FOLDER "residual_train_op17.onnx");
+  CHECK(error_with(whole.substr(0, whole.size() / 2)) == no_file);
+  CHECK(error_with(onnx::ModelProto().SerializeAsString() + "\x08\x07").starts_with("net.onnx: the file has no graph"));
+
+  const std::string relu = "g (float[N,4] x) => (float[N,4] y) { y = Relu(x) }";
+  CHECK(error_in(relu, 10).starts_with("net.onnx: the file is of opset 10, and 11 to 17 are understood"));
+  CHECK(error_in(relu, 99).starts_with("net.onnx: the file is of opset 99"));
+  CHECK(error_in("g (float[N,4] x) => (float[N,4] y) { y = Add(x, z) z = Relu(y) }") ==
+        "net.onnx: node 'y' (Add of 'x', 'z'): 'z' is made by this node or a later one\n"
+        "hint: the nodes of a graph stand in the order in which they run, without cycles");
+  CHECK(error_in("g (float[N,4] x) => (float[N,4] y) { y = Add(x, z) }")
+            .starts_with("net.onnx: node 'y' (Add of 'x', 'z'): nothing makes 'z'"));
+  CHECK(error_in("g (float[N,4] x) => (float[N,4] y) { y = Relu(x) y = Tanh(x) }") ==
+        "net.onnx: node 'y' (Tanh of 'x'): 'y' is made twice");
+  CHECK(error_in("g (float[N,4] x, float[N,4] x) => (float[N,4] y) { y = Relu(x) }") ==
+        "net.onnx: two inputs are named 'x'");
+  onnx::ModelProto shapeless;
+  REQUIRE(shapeless.ParseFromString(bytes_of(relu)));
+  shapeless.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+  CHECK(error_with(shapeless.SerializeAsString()).starts_with("net.onnx: the input 'x' has no shape"));
+  CHECK(error_in("g (float[N,T,4] x) => (float[N,T,4] y) { y = Relu(x) }") ==
+        "net.onnx: dimension 1 of the input 'x' has no size, but the name 'T'\n"
+        "hint: only dimension 0, the batch, may be left open: export the others with a fixed size");
+  CHECK(error_in("g (float[N,4] x) => (float[N,4] y) { y = Relu(x, x) }").find("is not as ONNX defines its operator") !=
+        std::string::npos);
+}
+
+TEST_CASE("sizes beyond reason are refused, not computed with") {
+  CHECK(error_in("g (float[N,1000000000000,8,8] x, float[2,3,1,1] w) => (float[N,2,8,8] y) { y = Conv(x, w) }") ==
+        "net.onnx: 'x' is too large: 1 x 1000000000000 x 8 x 8\n"
+        "hint: a size is at most 2^31, and a tensor has at most 2^53 items");
+  CHECK(error_in("g (float[N,2000000000,200000000] x, float[2,3] w) => (float[N,2] y) { y = MatMul(x, w) }")
+            .find("too large") != std::string::npos);
+  CHECK(error_in("g (float[N,3,8,8] x, float[2,3,1,1] w) => (float[N,2,8,8] y) { y = Conv<strides = [0, 1]>(x, w) }") ==
+        "net.onnx: node 'y' (Conv of 'x', 'w'): strides cannot be 0");
+  CHECK(error_in("g (float[N,3,8,8] x, float[2,3,9,9] w) => (float[N,2,8,8] y) { y = Conv(x, w) }") ==
+        "net.onnx: node 'y' (Conv of 'x', 'w'): its window does not fit its input");
+  onnx::ModelProto negative;
+  REQUIRE(negative.ParseFromString(bytes_of("g (float[2,4] x, float[4,4] w) => (float[2,4] y) { y = MatMul(x, w) }")));
+  negative.mutable_graph()
+      ->mutable_input(1)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->mutable_dim(0)
+      ->set_dim_value(-4);
+  CHECK(error_of([&] { static_cast<void>(import_onnx(negative.SerializeAsString(), "net.onnx", {})); }) ==
+        "net.onnx: 'w' has a dimension of -4");
+}
+
+TEST_CASE("graphs inside one another are no way to exhaust the stack") {
+  onnx::ModelProto model;
+  model.add_opset_import()->set_version(17);
+  onnx::GraphProto* graph = model.mutable_graph();
+  for (int depth = 0; depth < 5000; ++depth) {
+    onnx::NodeProto* const node = graph->add_node();
+    node->set_op_type("If");
+    onnx::AttributeProto* const attribute = node->add_attribute();
+    attribute->set_type(onnx::AttributeProto::GRAPH);
+    graph = attribute->mutable_g();
+  }
+  CHECK(error_of([&] {
+          static_cast<void>(import_onnx(model.SerializeAsString(), "net.onnx", {}));
+        }).starts_with("net.onnx: this is no ONNX file"));
+}
+
+TEST_CASE("an unknown operator is kept as a layer only where the user allows it and the shape stays") {
+  const std::string path = DATA_FOLDER "unknown_prelu.onnx";
+  const std::string bytes = read_file(path);
+  CHECK(error_of([&] {
+          static_cast<void>(import_onnx(bytes, "net.onnx", {}));
+        }).starts_with("net.onnx: node '/act/PRelu' (PRelu of"));
+  const Import kept = import_onnx(bytes, "net.onnx", {.allow_unknown = true, .name = "mine"});
+  CHECK(operations_of(read_back(kept)) == "conv elementwise conv");
+  CHECK(read_back(kept).name == "mine");
+  REQUIRE(kept.warnings.size() == 2);
+  CHECK(kept.warnings.front().find("kept as an elementwise layer") != std::string::npos);
+}
+
+TEST_CASE("names of layers are those of modules, and are unique") {
+  const Model resnet = read_back(import_file("resnet50.inputs"));
+  CHECK(resnet.layers[0].name == "conv1");
+  CHECK(resnet.layers[4].name == "layer1_0_conv1");
+  std::set<std::string> names;
+  for (const Layer& layer : resnet.layers) names.insert(layer.name);
+  CHECK(names.size() == resnet.layers.size());
+  const Model odd = import_text(
+      "g (float[N,4] x, float[4,4] input, float[4,4] b) => (float[N,4] y) { c = MatMul(x, input) d = MatMul(c, input) y = "
+      "MatMul(d, b) }");
+  CHECK(odd.layers.size() == 4);
+}

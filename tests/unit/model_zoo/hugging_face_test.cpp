@@ -1,0 +1,352 @@
+#include "model_zoo/importers/hugging_face/hugging_face.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/source_text.hpp"
+#include "model_zoo/model.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+
+using namespace ddl;
+
+namespace {
+
+Import imported(const std::string& name) {
+  return import_hugging_face(read_file(std::string(DATA_FOLDER) + "hugging_face/" + name + ".json"), name + ".json");
+}
+Model model_of(const std::string& name) { return parse_model(imported(name).model_file, name + ".yaml"); }
+
+Model model_of_text(const std::string& text) {
+  return parse_model(import_hugging_face(text, "config.json").model_file, "config.yaml");
+}
+std::string refusal_of(const std::string& text) {
+  return error_of([&] { static_cast<void>(import_hugging_face(text, "config.json")); });
+}
+
+const Layer& layer_of(const Model& model, const std::string& name) {
+  const auto found =
+      std::find_if(model.layers.begin(), model.layers.end(), [&](const Layer& layer) { return layer.name == name; });
+  INFO(name);
+  REQUIRE(found != model.layers.end());
+  return *found;
+}
+
+bool has_line(const Import& import, const std::string& line) {
+  return import.model_file.find("\n  " + line + "\n") != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("imported models have the published number of parameters") {
+  struct Case {
+    std::string name;
+    std::int64_t parameters;
+  };
+  // The items of the weight files, as the model pages at huggingface.co say them (for safetensors exactly), which follow
+  // from the configurations so (h hidden, l layers, V vocabulary, f inner size; the embedding counts once where the head
+  // shares it):
+  for (const Case& c : {
+           // l(12h² + 13h) + (V + 1024)h + 2h
+           Case{"gpt2", 124'439'808},
+           {"gpt2-xl", 1'557'611'200},
+           // l(12h² + 13h) + 2Vh + 2h; 20,554,567,680 and the Pythias' are in table 3 of arXiv 2204.06745 and table 1 of
+           // arXiv 2304.01373 (with the embedding: 162,322,944 and 6,857,302,016)
+           {"gpt-neox-20b", 20'554'567'680},
+           {"pythia-160m", 162'322'944},
+           {"pythia-6.9b", 6'857'302'016},
+           // l(12h² + 13h) + 512V + 2050h + 2 · 512h: narrow embeddings, no norm at the end
+           {"opt-350m", 331'196'416},
+           // l(12h² + 13h) + (V + 2050)h + 2h
+           {"opt-1.3b", 1'315'758'080},
+           // l(12h² + 13h) + Vh + 4h; 176,247,271,424 is in table 3 of arXiv 2211.05100
+           {"bloom-560m", 559'214'592},
+           {"bloom", 176'247'271'424},
+           // l(2h² + 2h·kv·size + 3hf + 2h) + 2Vh + h
+           {"llama-2-7b", 6'738'415'616},
+           {"llama-2-70b", 68'976'648'192},
+           {"llama-3.1-8b", 8'030'261'248},
+           // the same with one embedding: 16(2·2048² + 2·2048·512 + 3·2048·8192 + 4096) + 128256·2048 + 2048
+           {"llama-3.2-1b", 1'235'814'400},
+           {"mistral-7b", 7'241'732'096},
+           // heads of 128 for h = 5120: 40(2·5120·4096 + 2·5120·1024 + 3·5120·14336 + 2·5120) + 2·131072·5120 + 5120
+           {"mistral-nemo", 12'247'782'400},
+           // l(2h² + 2h·1024 + 8·3hf + 8h + 2h) + 2Vh + h
+           {"mixtral-8x7b", 46'702'792'704},
+           // as Llama, with biases of (heads + 2 kv) · size in each layer
+           {"qwen2-0.5b", 494'032'768},
+           {"qwen2-7b", 7'615'616'512},
+           // (V + 512 + 2)h + 2h + l(12h² + 13h) + h² + h: BertModel
+           {"bert-base", 109'482'240},
+           // without pooler, with the head's inner layer h² + h, norm 2h and bias V: BertForMaskedLM
+           {"bert-base-uncased", 109'514'298},
+           // BertModel of h = 1024 and that head, and 2h + 2 for pairs: BertForPreTraining
+           {"bert-large-pretraining", 336'226'108},
+           // BertModel and 3h + 3
+           {"bert-base-classifier", 109'484'547},
+           // l(4hd + 2hf + 2h) + l(8hd + 2hf + 3h) + Vh + 2h + 2 · 32 · heads, d = 64 heads
+           {"t5-small", 60'506'624},
+           {"t5-large", 737'668'096},
+           // with 3hf and a head of its own
+           {"flan-t5-small", 76'961'152},
+           // the first term, Vh + h + 32 · heads
+           {"t5-small-encoder", 35'330'816},
+           // 3·16²h + h, h + 197h, l(12h² + 13h), 2h, and 1000h + 1000, or of ViTModel h² + h
+           {"vit-base", 86'567'656},
+           {"vit-base-model", 86'389'248},
+       }) {
+    INFO(c.name);
+    CHECK(model_of(c.name).parameters() == c.parameters);
+  }
+}
+
+TEST_CASE("an imported model is a short file of a bundled family, and of the bundled models the same") {
+  const Import import = imported("llama-2-70b");
+  CHECK(import.warnings.empty());
+  CHECK(import.model_file ==
+        "format: 1\n"
+        "model: llama\n"
+        "description: Imported from a configuration of the type llama\n"
+        "source: the configuration, read as Hugging Face's transformers 4.46 read it\n"
+        "family: llama\n"
+        "parameters:\n"
+        "  layers: 80\n"
+        "  hidden: 8192\n"
+        "  heads: 64\n"
+        "  kv_heads: 8\n"
+        "  head_size: 128\n"
+        "  feed_forward: 28672\n"
+        "  vocabulary: 32000\n"
+        "  tokens: 4096\n"
+        "  activation: silu\n"
+        "  fused: yes\n"
+        "  dropout: 0\n"
+        "  head: language_model\n"
+        "  tied: no\n"
+        "  labels: 2\n"
+        "  attention_bias: no\n"
+        "  feed_forward_bias: no\n");
+  for (const auto& [file, bundled] : {std::pair<std::string, std::string>{"llama-2-70b", "llama2-70b"},
+                                      {"llama-2-7b", "llama2-7b"},
+                                      {"llama-3.1-8b", "llama3-8b"},
+                                      {"mixtral-8x7b", "mixtral-8x7b"},
+                                      {"t5-large", "t5-large"}}) {
+    const Model theirs = model_of(file);
+    const Model ours = load_model(bundled);
+    INFO(file);
+    REQUIRE(theirs.layers.size() == ours.layers.size());
+    CHECK(theirs.sequence_length == ours.sequence_length);
+    for (std::size_t i = 0; i < ours.layers.size(); ++i) {
+      CHECK(theirs.layers[i].name == ours.layers[i].name);
+      CHECK(theirs.layers[i].operation->attributes() == ours.layers[i].operation->attributes());
+      CHECK(theirs.layers[i].output_shape == ours.layers[i].output_shape);
+    }
+  }
+}
+
+TEST_CASE("a model has the name it is given, else the file's, else that of its type") {
+  const auto name = [](const std::string& text, const std::string& given) {
+    return parse_model(import_hugging_face(text, "c.json", {.name = given}).model_file, "m.yaml").name;
+  };
+  const std::string gpt2 = R"({"model_type": "gpt2", "architectures": ["GPT2Model"])";
+  CHECK(name(gpt2 + "}", "mine") == "mine");
+  CHECK(name(gpt2 + "}", "") == "gpt2");
+  CHECK(name(gpt2 + R"(, "_name_or_path": "open: [ai]/GPT 2-XL_v1.0/"})", "") == "gpt2-xl_v1.0");
+  CHECK(name(gpt2 + R"(, "_name_or_path": "a/..."})", "") == "gpt2");
+  CHECK(name(gpt2 + R"(, "_name_or_path": "NULL"})", "") == "gpt2");
+}
+
+TEST_CASE("keys that are missing have the library's defaults") {
+  // Of LlamaConfig: the first Llama of 7 billion; of GPT2Config the smallest GPT-2; of BertConfig the smaller BERT; of
+  // T5Config the small T5; of BloomConfig two layers of 64: 2(12·64² + 13·64) + 250880·64 + 4·64.
+  CHECK(model_of_text(R"({"model_type": "llama"})").parameters() == 6'738'415'616);
+  CHECK(model_of_text(R"({"model_type": "llama"})").sequence_length == 2048);
+  CHECK(model_of_text(R"({"model_type": "gpt2"})").parameters() == 124'439'808);
+  CHECK(model_of_text(R"({"model_type": "gpt_neox"})").parameters() == 20'554'567'680);
+  CHECK(model_of_text(R"({"model_type": "bert", "architectures": ["BertModel"]})").parameters() == 109'482'240);
+  CHECK(model_of_text(R"({"model_type": "t5"})").parameters() == 60'506'624);
+  CHECK(model_of_text(R"({"model_type": "bloom"})").parameters() == 2 * (12 * 64 * 64 + 13 * 64) + 250'880 * 64 + 4 * 64);
+  // Of MistralConfig and MixtralConfig those of the published models, but for the longest sequence.
+  CHECK(model_of_text(R"({"model_type": "mistral"})").parameters() == 7'241'732'096);
+  CHECK(model_of_text(R"({"model_type": "mixtral"})").parameters() == 46'702'792'704);
+  // OPTConfig: opt-125m, 12(12·768² + 13·768) + (50272 + 2050)·768 + 2·768.
+  CHECK(model_of_text(R"({"model_type": "opt"})").parameters() == 125'239'296);
+  // Qwen2Config: 32(4·4096² + 3·4096·22016 + 3·4096 + 2·4096) + 2·151936·4096 + 4096.
+  CHECK(model_of_text(R"({"model_type": "qwen2"})").parameters() ==
+        32LL * (4LL * 4096 * 4096 + 3LL * 4096 * 22016 + 5 * 4096) + 2LL * 151'936 * 4096 + 4096);
+}
+
+TEST_CASE("key and value heads left out are the library's, null is as many as heads") {
+  const auto kv_heads = [](const std::string& text) { return import_hugging_face(text, "c.json"); };
+  CHECK(has_line(kv_heads(R"({"model_type": "mistral"})"), "kv_heads: 8"));
+  CHECK(has_line(kv_heads(R"({"model_type": "mistral", "num_key_value_heads": null})"), "kv_heads: 32"));
+  CHECK(has_line(kv_heads(R"({"model_type": "llama", "num_attention_heads": 16})"), "kv_heads: 16"));
+}
+
+TEST_CASE("windows are those of the layers, where the model uses one") {
+  const auto window = [](const std::string& keys) {
+    return layer_of(model_of_text("{" + keys + "}"), "layer0.attention1").operation->attributes();
+  };
+  CHECK(window(R"("model_type": "mistral", "max_position_embeddings": 8192)") ==
+        "heads=32 kv_heads=8 causal=yes window=4096 fused=yes");
+  CHECK(window(R"("model_type": "mistral", "sliding_window": null)") == "heads=32 kv_heads=8 causal=yes fused=yes");
+  CHECK(window(R"("model_type": "qwen2", "sliding_window": 512)") == "heads=32 causal=yes fused=yes");
+  CHECK(window(R"("model_type": "qwen2", "sliding_window": 512, "use_sliding_window": true, "max_window_layers": 0)") ==
+        "heads=32 causal=yes window=512 fused=yes");
+  CHECK(refusal_of(R"({"model_type": "qwen2", "use_sliding_window": true})") ==
+        "config.json:1:1: only 4 of 32 layers have a window: here all have one, or none\n"
+        "  {\"model_type\": \"qwen2\", \"use_sliding_window\": true}\n"
+        "  ^");
+}
+
+TEST_CASE("what a configuration says of positions and biases reaches the layers") {
+  const Model neox = model_of("gpt-neox-20b");
+  // A quarter of 96 channels.
+  CHECK(layer_of(neox, "layer0.parts.attention.rotary1").operation->attributes() == "heads=64 turned=24");
+  CHECK(layer_of(neox, "layer0.parts.add1").inputs.size() == 3);
+  const Model sequential = model_of_text(R"({"model_type": "gpt_neox", "use_parallel_residual": false})");
+  CHECK(layer_of(sequential, "layer0.parts.add2").inputs.size() == 2);
+  CHECK(sequential.parameters() == neox.parameters());
+  CHECK(layer_of(model_of("bloom-560m"), "layer0.attention1").operation->attributes() == "heads=16 causal=yes alibi=yes");
+  CHECK(layer_of(model_of("qwen2-7b"), "layer0.qkv").biases == (28 + 2 * 4) * 128);
+  CHECK(layer_of(model_of("qwen2-7b"), "layer0.projection").biases == 0);
+  const Model biased = model_of_text(R"({"model_type": "llama", "attention_bias": true, "mlp_bias": true})");
+  CHECK(layer_of(biased, "layer0.projection").biases == 4096);
+  CHECK(layer_of(biased, "layer0.perceptron.down").biases == 4096);
+  CHECK(layer_of(model_of("t5-small"), "decoded.decoder_layer0.cross_attention.heads").inputs.size() == 2);
+}
+
+TEST_CASE("positions that were stretched after training do not lengthen a sample") {
+  CHECK(model_of("llama-3.1-8b").sequence_length == 8192);
+  CHECK(imported("llama-3.1-8b").warnings.empty());
+  CHECK(model_of("mistral-nemo").sequence_length == 131'072);
+  CHECK(imported("mistral-nemo").warnings ==
+        std::vector<std::string>{
+            "a sample has 131072 tokens, the most that the model takes: set 'tokens' to what it is trained with"});
+}
+
+TEST_CASE("images are as large as the configuration says") {
+  const Model model = model_of_text(R"({"model_type": "vit", "image_size": 384, "num_channels": 1, "num_labels": 10})");
+  CHECK(to_string(model.input) == "1×384×384");
+  CHECK(layer_of(model, "layer0.qkv").input_shapes.front().extent[0] == 24 * 24 + 1);
+  CHECK(refusal_of(R"({"model_type": "vit", "patch_size": 15})")
+            .starts_with("config.json:1:37: patches of 15 do not divide an image of 224\n"));
+  CHECK(refusal_of(R"({"model_type": "vit", "image_size": [224, 112]})")
+            .starts_with("config.json:1:37: 'image_size' is a list, not a whole number\n"));
+}
+
+TEST_CASE("an architecture says what is behind the layers") {
+  const auto last = [](const std::string& architecture, const std::string& type) {
+    const Model model =
+        model_of_text(R"({"model_type": ")" + type + R"(", "architectures": [")" + architecture + R"("], "num_labels": 5})");
+    return to_string(model.layers.back().input_shapes.front()) + ", " + model.layers.back().operation->attributes();
+  };
+  CHECK(last("GPT2LMHeadModel", "gpt2") == "50257 over 1024 tokens, kind=cross_entropy");
+  CHECK(last("GPT2Model", "gpt2") == "768 over 1024 tokens, kind=mse");
+  CHECK(last("GPT2ForSequenceClassification", "gpt2") == "5, kind=cross_entropy");
+  CHECK(last("BertForTokenClassification", "bert") == "5 over 512 tokens, kind=cross_entropy");
+  CHECK(last("T5EncoderModel", "t5") == "512 over 512 tokens, kind=mse");
+  CHECK(imported("bert-base").warnings.empty());
+  CHECK(import_hugging_face(R"({"model_type": "gpt2"})", "c.json").warnings ==
+        std::vector<std::string>{"the file names no architecture: read as GPT2LMHeadModel"});
+}
+
+TEST_CASE("keys that nobody reads are named") {
+  CHECK(imported("gpt2").warnings.empty());
+  const auto warnings = [](const std::string& keys) {
+    return import_hugging_face(R"({"model_type": "gpt2", "architectures": ["GPT2Model"])" + keys + "}", "c.json").warnings;
+  };
+  CHECK(warnings(R"(, "use_cache": true, "torch_dtype": "float32")").empty());
+  CHECK(warnings(R"(, "n_experts": 4, "rotary": {"a": 1})") == std::vector<std::string>{"not read: 'n_experts', 'rotary'"});
+  std::string many;
+  for (int i = 0; i < 15; ++i) many += ", \"k" + std::to_string(i) + "\": 0";
+  CHECK(warnings(many).front().ends_with("'k11' and 3 more"));
+}
+
+TEST_CASE("an unknown type is refused by name, with the known ones") {
+  CHECK(refusal_of("{\n  \"model_type\": \"mamba\"\n}") ==
+        "config.json:2:17: unknown model_type 'mamba'\n"
+        "    \"model_type\": \"mamba\"\n"
+        "                  ^\n"
+        "hint: known: bert, bloom, gpt2, gpt_neox, llama, mistral, mixtral, opt, qwen2, t5, vit");
+  CHECK(refusal_of("{}").starts_with("config.json:1:1: the configuration has no 'model_type'\n"));
+  CHECK(refusal_of("[]").starts_with("config.json:1:1: expected an object, found a list\n"));
+  const std::vector<std::string_view> types = hugging_face_model_types();
+  CHECK(std::is_sorted(types.begin(), types.end()));
+}
+
+TEST_CASE("a value that cannot be is refused at its place") {
+  CHECK(refusal_of("{\"model_type\": \"llama\",\n \"hidden_size\": \"4096\"}") ==
+        "config.json:2:17: 'hidden_size' is text, not a whole number\n"
+        "   \"hidden_size\": \"4096\"}\n"
+        "                  ^");
+  const auto llama = [](const std::string& key) {
+    const std::string message = refusal_of(R"({"model_type": "llama", )" + key + "}");
+    return message.substr(0, message.find('\n'));
+  };
+  CHECK(llama(R"("hidden_size": 4096.5)") == "config.json:1:40: 'hidden_size' is 4096.5, not a whole number");
+  CHECK(llama(R"("hidden_size": 0)") == "config.json:1:40: 'hidden_size' is too small: at least 1");
+  CHECK(llama(R"("hidden_size": -4)") == "config.json:1:40: 'hidden_size' is too small: at least 1");
+  CHECK(llama(R"("hidden_size": 18446744073709551615)") ==
+        "config.json:1:40: 'hidden_size' is too large: at most 2147483648");
+  CHECK(llama(R"("hidden_size": true)") == "config.json:1:40: 'hidden_size' is true or false, not a whole number");
+  CHECK(llama(R"("num_attention_heads": 30)") == "config.json:1:48: 4096 channels do not divide among 30 heads");
+  CHECK(llama(R"("num_key_value_heads": 5)") == "config.json:1:48: 32 heads do not divide among 5 key and value heads");
+  CHECK(llama(R"("head_dim": 5)") == "config.json:1:37: heads of 5 channels cannot be turned in pairs");
+  CHECK(llama(R"("attention_dropout": 2)") == "config.json:1:46: 'attention_dropout' is not from 0 to 1");
+  CHECK(llama(R"("attention_dropout": "no")") == "config.json:1:46: 'attention_dropout' is text, not a number");
+  CHECK(llama(R"("tie_word_embeddings": 1)") == "config.json:1:48: 'tie_word_embeddings' is a number, not true or false");
+  CHECK(llama(R"("hidden_act": 1)") == "config.json:1:39: 'hidden_act' is a number, not text");
+  CHECK(llama(R"("rope_scaling": 2)") == "config.json:1:41: 'rope_scaling' is a number, not an object");
+  CHECK(llama(R"("rope_scaling": {"original_max_position_embeddings": 0})") ==
+        "config.json:1:78: 'original_max_position_embeddings' is too small: at least 1");
+  CHECK(llama(R"("architectures": "LlamaModel")") == "config.json:1:42: 'architectures' is not a list of names");
+  CHECK(llama(R"("id2label": {})") == "config.json:1:37: 'id2label' is not an object with a name for each label");
+  CHECK(llama(R"("id2label": [1, 2])") == "config.json:1:37: 'id2label' is not an object with a name for each label");
+}
+
+TEST_CASE("sizes that no model has are refused, whatever they are each") {
+  const auto message = [](const std::string& keys) {
+    const std::string text = refusal_of("{\"model_type\": " + keys + "}");
+    return text.substr(0, text.find('\n'));
+  };
+  const std::string huge = message(R"("llama", "hidden_size": 536870912, "intermediate_size": 2147483648)");
+  CHECK(huge.starts_with("config.json:1:1: no model has these sizes: "));
+  CHECK(huge.find("would have more than 2^53 items") != std::string::npos);
+  CHECK(message(R"("llama", "num_hidden_layers": 100000)").find("at most 10000") != std::string::npos);
+  CHECK(message(R"("llama", "num_hidden_layers": 10000)").find("more than 100000 layers") != std::string::npos);
+  CHECK(message(R"("mixtral", "num_local_experts": 4, "num_experts_per_tok": 5)")
+            .ends_with("of 4 experts 5 cannot be active"));
+}
+
+TEST_CASE("what is no JSON is refused, and no depth or length is a danger") {
+  CHECK(refusal_of("{\"model_type\": }").starts_with("config.json:1:16: not valid JSON\n"));
+  CHECK(refusal_of("").starts_with("config.json:1:1: the file is empty\n"));
+  CHECK(refusal_of(R"({"model_type": "llama", "model_type": "gpt2"})").starts_with("config.json:1:25: duplicate key"));
+  const std::string deep = R"({"model_type": "gpt2", "x": )" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
+  CHECK(refusal_of(deep).starts_with("config.json:1:92: nested deeper than 64 levels\n"));
+  CHECK(refusal_of(std::string(5U << 20U, ' ')) ==
+        "config.json: longer than 4 MiB\nhint: this should be the 'config.json' of a model of Hugging Face's transformers");
+}
+
+TEST_CASE("what no family can say is refused, or read as the nearest with a warning") {
+  const std::string cross = R"({"model_type": "gpt2", "architectures": ["GPT2Model"], "add_cross_attention": true})";
+  CHECK(refusal_of(cross).starts_with(
+      "config.json:1:79: 'add_cross_attention: true' is not known: these layers read no encoder\n"));
+  const std::string odd =
+      R"({"model_type": "gpt2", "architectures": ["GPT2DoubleHeadsModel"], "activation_function": "xielu"})";
+  CHECK(refusal_of(odd).starts_with("config.json:1:90: unknown activation 'xielu'\n"));
+  const Import import = import_hugging_face(odd, "c.json", {.allow_unknown = true});
+  CHECK(import.warnings == std::vector<std::string>{"counted as gelu: the activation 'xielu'",
+                                                    "read as GPT2LMHeadModel: the architecture 'GPT2DoubleHeadsModel'"});
+  CHECK(parse_model(import.model_file, "m.yaml").parameters() == 124'439'808);
+  CHECK(import_hugging_face(cross, "c.json", {.allow_unknown = true}).warnings ==
+        std::vector<std::string>{"read as if 'add_cross_attention' were false"});
+  CHECK(refusal_of(R"({"model_type": "gpt2", "architectures": ["GPT2LMHeadMode"]})")
+            .ends_with("did you mean 'GPT2LMHeadModel'?"));
+  CHECK(refusal_of(R"({"model_type": "bert", "position_embedding_type": "relative_key"})").find("relative_key") !=
+        std::string::npos);
+  CHECK(refusal_of(R"({"model_type": "t5", "feed_forward_proj": "gated-what"})")
+            .starts_with("config.json:1:43: unknown activation 'what'\n"));
+}

@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <string>
+
+#include "model_zoo/dataset.hpp"
+#include "model_zoo/model.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+#include "tests/unit/model_zoo/one_layer.hpp"
+
+using namespace ddl;
+
+namespace {
+
+const std::string sequence = "{channels: 24, tokens: 16}";
+
+std::string error_in(const std::string& input, const std::string& items) {
+  return error_of([&] { (void)model_of(input, items); });
+}
+
+}  // namespace
+
+TEST_CASE("GNMT has the parameters of MLPerf's") {
+  // nn.LSTM: 4h(inputs + h) weights and 2·4h biases for each direction.
+  const std::int64_t h = 1024;
+  const std::int64_t vocabulary = 32320;  // 32,317 words padded to a multiple of 8
+  const auto lstm = [&](std::int64_t inputs) { return 4 * h * (inputs + h) + 8 * h; };
+  const std::int64_t encoder = 2 * lstm(h) + lstm(2 * h) + 2 * lstm(h);
+  const std::int64_t decoder = lstm(h) + 3 * lstm(2 * h);  // behind the first, the context is joined to the input
+  const std::int64_t attention = 2 * h * h + h + (h + 1);  // two matrices, v, and of the normalization a bias and a length
+  const std::int64_t head = vocabulary * h + vocabulary;
+  const Model model = load_model("gnmt");
+  CHECK(model.parameters() == vocabulary * h + encoder + attention + decoder + head);
+  // As github.com/NVIDIA/apex says of MLPerf's GNMT in its tests of distributed optimizers.
+  CHECK(model.parameters() == 160'671'297);
+  CHECK(model.input == load_dataset("wmt16-en-de").sample);
+}
+
+TEST_CASE("GNMT's decoder reads the target's words, and all of its layers but the first the context") {
+  const Model model = load_model("gnmt");
+  const auto at = [&](const std::string& name) -> const Layer& {
+    const auto found =
+        std::find_if(model.layers.begin(), model.layers.end(), [&](const Layer& layer) { return layer.name == name; });
+    REQUIRE(found != model.layers.end());
+    return *found;
+  };
+  CHECK(at("encoder1").output_shape.channels == 2048);
+  CHECK(at("encoder2").input_shapes.front().channels == 2048);
+  CHECK(at("target_words").weights == 0);
+  CHECK(at("target_words").tied_to == 0);
+  CHECK(model.layers[static_cast<std::size_t>(at("target_words").inputs.front())].name == "target");
+  CHECK(at("decoder1").input_shapes.front().channels == 1024);
+  CHECK(at("decoder2").input_shapes.front().channels == 2048);
+  for (const Layer& layer : model.layers) {
+    if (layer.operation->type() != "concat") continue;
+    CHECK(model.layers[static_cast<std::size_t>(layer.inputs[1])].name == "context");
+  }
+}
+
+TEST_CASE("an LSTM has four gates, each with two matrices and two biases") {
+  // 24 channels in, 5 out: 4·5·(24 + 5) and 2·4·5.
+  const Layer one = layer_of(sequence, "  - lstm: 5\n");
+  CHECK(to_string(one.output_shape) == "5 over 16 tokens");
+  CHECK(one.weights == 580);
+  CHECK(one.biases == 40);
+  CHECK(one.operation->attributes() == "features=5");
+  const Layer both = layer_of(sequence, "  - lstm: {features: 5, bidirectional: yes}\n");
+  CHECK(to_string(both.output_shape) == "10 over 16 tokens");
+  CHECK(both.weights == 2 * 580);
+  CHECK(both.biases == 2 * 40);
+  CHECK(both.operation->attributes() == "features=5 bidirectional=yes");
+  for (const Layer& layer : {one, both}) {
+    // Each token meets every weight once.
+    CHECK(layer.operation->macs(layer.input_shapes, layer.output_shape) == 16.0 * static_cast<double>(layer.weights));
+  }
+}
+
+TEST_CASE("an LSTM's backward takes twice its forward's products, back through time even without an input gradient") {
+  const Layer layer = layer_of(sequence, "  - lstm: 5\n");
+  const double of_input = 2.0 * 16 * 4 * 5 * 24;
+  const double of_state = 2.0 * 16 * 4 * 5 * 5;
+  const double gates = 41.0 * 16 * 5;
+  CHECK(work_of(layer, Pass::forward).flops == of_input + of_state + gates);
+  CHECK(work_of(layer, Pass::backward_data).flops == of_input);
+  CHECK(work_of(layer, Pass::backward_weight).flops == of_state + of_input + of_state + gates);
+  // The state's matrix is read at each of the 16 steps, the input's once, and 2·4·5 biases.
+  CHECK(work_of(layer, Pass::forward).weight_items == 4 * 5 * 24 + 16 * 4 * 5 * 5 + 40);
+  // Input and states, and of each step four gates and the cell.
+  CHECK(kept_of(layer).input);
+  CHECK(kept_of(layer).output);
+  CHECK(kept_of(layer).extra_items == 5 * 5 * 16);
+  CHECK_FALSE(layer.operation->divisible().matrix);
+  CHECK(error_in("{features: 12}", "  - lstm: 5\n").find("lstm needs a sequence, and 12 is none") != std::string::npos);
+  CHECK(error_in(sequence, "  - lstm\n").find("lstm needs 'features'") != std::string::npos);
+}
+
+TEST_CASE("additive attention sums each query with each key") {
+  // 16 queries of 24 channels, 9 keys of 6.
+  const std::string keys = "  - input: {channels: 6, tokens: 9}\n    name: keys\n";
+  const Layer layer =
+      layer_of(sequence, keys + "  - additive_attention: {features: 5, normalized: yes}\n    from: [input, keys]\n");
+  CHECK(to_string(layer.output_shape) == "6 over 16 tokens");
+  CHECK(layer.weights == (24 + 6) * 5);
+  CHECK(layer.biases == 5 + 5 + 1);
+  CHECK(layer_of(sequence, keys + "  - additive_attention: 5\n    from: [input, keys]\n").biases == 5);
+  const double projections = 16 * 24 * 5 + 9 * 6 * 5;
+  const double pairs = 16 * 9;
+  CHECK(layer.operation->macs(layer.input_shapes, layer.output_shape) == projections + pairs * 5 + pairs * 6);
+  // Two additions, a tanh (5) and a product with v for each of 5 features of a pair; a softmax (5); means of 6 channels.
+  CHECK(work_of(layer, Pass::forward).flops == 2 * projections + 9 * 5 * pairs + 5 * pairs + 2 * 6 * pairs);
+  CHECK(work_of(layer, Pass::backward_data).flops == 2 * projections + 2 * 2 * 6 * pairs + 4 * pairs + 6 * 5 * pairs);
+  CHECK(work_of(layer, Pass::backward_weight).flops == 2 * projections + 2 * 5 * pairs);
+  // The tanh of all sums, and the softmax. Run on PyTorch 1.13 this saves 2,880 and 576 bytes, 1,536 and 216 of the inputs,
+  // and 44 of v, whatever the batch.
+  CHECK(kept_of(layer).input);
+  CHECK(4 * kept_of(layer).extra_items == 2880 + 576);
+  CHECK(kept_of(layer).extra_items == 5 * pairs + pairs);
+  CHECK_FALSE(layer.operation->divisible().matrix);
+  CHECK(layer.operation->attributes() == "features=5 normalized=yes");
+}
+
+TEST_CASE("additive attention reads two sequences") {
+  CHECK(error_in(sequence, "  - additive_attention: 5\n").find("additive_attention takes two inputs, not 1") !=
+        std::string::npos);
+  CHECK(error_in(sequence, "  - select: last\n    name: one\n  - additive_attention: 5\n    from: [input, one]\n")
+            .find("additive_attention needs two sequences, and 24 is none") != std::string::npos);
+}

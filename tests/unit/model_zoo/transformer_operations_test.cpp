@@ -1,0 +1,257 @@
+#include <array>
+#include <string>
+#include <vector>
+
+#include "model_zoo/model.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+#include "tests/unit/model_zoo/one_layer.hpp"
+
+using namespace ddl;
+
+namespace {
+
+const std::string sequence = "{channels: 24, tokens: 16}";
+const std::string words = "{tokens: 16}";
+
+/// What is wrong with a model of these items, without the place.
+std::string error_in(const std::string& input, const std::string& items) {
+  const std::string message = error_of([&] { static_cast<void>(model_of(input, items)); });
+  const std::size_t begin = message.find(": ") + 2;
+  return message.substr(begin, message.find('\n') - begin);
+}
+
+double macs_of(const Layer& layer) { return layer.operation->macs(layer.input_shapes, layer.output_shape); }
+std::string attributes(const std::string& input, const std::string& item) {
+  return layer_of(input, "  - " + item + "\n").operation->attributes();
+}
+
+/// Queries of 12 tokens, keys and values of 20, four heads of 6 channels, two of keys and values.
+Model crossed(const std::string& attention) {
+  return model_of("{channels: 24, tokens: 20}",
+                  "  - fully_connected: 24\n    name: other\n  - input: {channels: 24, tokens: 12}\n    name: queries\n"
+                  "  - " +
+                      attention + "\n    from: [queries, other]\n");
+}
+
+constexpr std::array passes{Pass::forward, Pass::backward_data, Pass::backward_weight};
+
+}  // namespace
+
+TEST_CASE("attention reads queries of one sequence, keys and values of another") {
+  const Layer layer = crossed("attention: {heads: 4, kv_heads: 2}").layers.back();
+  CHECK(to_string(layer.output_shape) == "24 over 12 tokens");
+  CHECK(macs_of(layer) == 2.0 * 12 * 20 * 24);
+  const double scores = 4.0 * 12 * 20;
+  CHECK(work_of(layer, Pass::forward).flops == 2 * macs_of(layer) + 5 * scores);
+  CHECK(work_of(layer, Pass::forward).activation_items == 24 * 12 + 24 * 20 + 24 * 12 + 4 * scores);
+  CHECK(kept_of(layer).extra_items == scores);
+  CHECK(layer.operation->divisible().channel_units == 2);
+
+  const auto error = [](const std::string& attention) { return error_of([&] { static_cast<void>(crossed(attention)); }); };
+  CHECK(error("attention: 4").find("24 channels are not 2 × 4 key and value heads of 6, the size of the 4 query heads") !=
+        std::string::npos);
+  CHECK(error("attention: 5").find("the 24 channels of the queries do not divide into 5 heads") != std::string::npos);
+  CHECK(error("attention: {heads: 4, kv_heads: 2, causal: yes}").find("cannot be causal") != std::string::npos);
+}
+
+TEST_CASE("fused attention keeps its output and a number for each head and token, and leaves out what a mask hides") {
+  const Layer layer = layer_of(sequence, "  - attention: {heads: 4, fused: yes, dropout: 0.1}\n");
+  const double scores = 4.0 * 16 * 16;
+  CHECK(macs_of(layer) == 2.0 * 16 * 16 * 8);
+  CHECK(work_of(layer, Pass::forward).flops == 2 * macs_of(layer) + 5 * scores);
+  // Five products in backward for two in forward: the scores are computed again.
+  CHECK(work_of(layer, Pass::backward_data).flops == 5 * macs_of(layer) + 15 * scores);
+  CHECK(work_of(layer, Pass::forward).activation_items == (24 + 8) * 16);
+  CHECK(work_of(layer, Pass::backward_data).activation_items == 2 * (24 + 8) * 16);
+  CHECK(kept_of(layer).input);
+  CHECK(kept_of(layer).output);
+  CHECK(kept_of(layer).extra_items == 0);
+  CHECK(kept_of(layer).mask_items == 4 * 4 * 16);
+  // 1 + 2 + … + 16 pairs.
+  const Layer causal = layer_of(sequence, "  - attention: {heads: 4, causal: yes, fused: yes}\n");
+  CHECK(macs_of(causal) == 2.0 * 136 * 8);
+  CHECK(work_of(causal, Pass::forward).flops == 2 * macs_of(causal) + 5 * 4 * 136);
+}
+
+TEST_CASE("a window limits what each token sees, where the kernel leaves it out") {
+  // 1 + 2 + 3 + 4 pairs for the first four tokens, 4 for each of the other twelve.
+  const Layer fused = layer_of(sequence, "  - attention: {heads: 4, causal: yes, window: 4, fused: yes}\n");
+  CHECK(macs_of(fused) == 2.0 * (10 + 12 * 4) * 8);
+  // One that all fit into changes nothing, and scores that are written are all written.
+  CHECK(macs_of(layer_of(sequence, "  - attention: {heads: 4, causal: yes, window: 99, fused: yes}\n")) == 2.0 * 136 * 8);
+  CHECK(macs_of(layer_of(sequence, "  - attention: {heads: 4, causal: yes, window: 4}\n")) == 2.0 * 256 * 8);
+  CHECK(error_in(sequence, "  - attention: {heads: 4, window: 4}\n") ==
+        "a window looks back from each token: it needs 'causal: yes'");
+}
+
+TEST_CASE("biases of positions are a table of the layer that owns it") {
+  const Model model = model_of(sequence,
+                               "  - attention: {heads: 4, buckets: 32}\n    name: first\n  - fully_connected: 24\n"
+                               "  - attention: {heads: 4, buckets: 32, tied: first}\n    name: second\n");
+  const Layer& first = model.layers.front();
+  const Layer& second = model.layers.back();
+  const double scores = 4.0 * 16 * 16;
+  CHECK(first.parameters() == 32 * 4);
+  CHECK(second.parameters() == 0);
+  CHECK(second.tied_to == 0);
+  for (const Layer* layer : {&first, &second}) {
+    CHECK(work_of(*layer, Pass::forward).flops == 2 * macs_of(*layer) + 6 * scores);
+    CHECK(work_of(*layer, Pass::forward).weight_items == scores);  // one for all samples
+    CHECK(work_of(*layer, Pass::backward_weight).activation_items == scores);
+  }
+  const auto tied = [](const std::string& attributes, const std::string& name) {
+    return error_in(sequence,
+                    "  - attention: {heads: 4, buckets: 32}\n    name: first\n  - fully_connected: 24\n    name: fc\n"
+                    "  - attention: {" +
+                        attributes + ", tied: " + name + "}\n");
+  };
+  CHECK(tied("heads: 4, buckets: 16", "first") ==
+        "layer 'attention1' cannot share the weights of 'first': they are 32 × 4, not 16 × 4");
+  CHECK(tied("heads: 4, buckets: 32", "fc") ==
+        "layer 'attention1' cannot share the weights of 'fc': it is no attention but fully_connected");
+  CHECK(tied("heads: 4", "first") == "attention shares biases of distances, and this one has none");
+  CHECK(error_in(sequence, "  - attention: {heads: 4, buckets: 32, fused: yes}\n") ==
+        "fused attention has no biases that are trained");
+}
+
+TEST_CASE("ALiBi adds to each score and trains nothing") {
+  const Layer layer = layer_of(sequence, "  - attention: {heads: 4, alibi: yes}\n");
+  CHECK(layer.parameters() == 0);
+  CHECK(work_of(layer, Pass::forward).flops == 2 * macs_of(layer) + 6 * 4.0 * 16 * 16);
+  CHECK(work_of(layer, Pass::backward_weight).activation_items == 0);
+}
+
+TEST_CASE("rotary positions turn queries and keys, not values") {
+  // Four query heads, two of keys and values of 3 channels; or heads of 2 of which all is turned.
+  const Layer layer = layer_of(sequence, "  - rotary_embedding: 4\n");
+  CHECK(layer.output_shape == layer.input_shapes.front());
+  CHECK(layer.parameters() == 0);
+  CHECK(work_of(layer, Pass::forward).activation_items == 2 * 16 * 16);
+  CHECK(work_of(layer, Pass::backward_data).flops == 3 * 16 * 16);
+  CHECK(work_of(layer, Pass::backward_weight).activation_items == 0);
+  CHECK_FALSE(kept_of(layer).input);
+  CHECK_FALSE(kept_of(layer).output);
+  const Layer part = layer_of("{channels: 48, tokens: 16}", "  - rotary_embedding: {heads: 4, kv_heads: 2, turned: 4}\n");
+  CHECK(work_of(part, Pass::forward).activation_items == 2 * (4 + 2) * 4 * 16);
+  CHECK(part.operation->divisible().channel_units == 2);
+  CHECK(error_in(sequence, "  - rotary_embedding: {heads: 4, turned: 4}\n") ==
+        "of the 2 channels of a head 4 cannot be turned in pairs");
+  CHECK(error_in(sequence, "  - rotary_embedding: {heads: 2, turned: 3}\n") ==
+        "of the 4 channels of a head 3 cannot be turned in pairs");
+  CHECK(error_in(sequence, "  - rotary_embedding: 5\n") ==
+        "the 24 channels of the input do not divide into 5 query and 2 × 5 key and value heads");
+}
+
+TEST_CASE("experts see the tokens that the router sends them") {
+  const Model model = model_of(sequence,
+                               "  - identity:\n    name: tokens\n"
+                               "  - router: {experts: 8, active: 2}\n    name: router\n"
+                               "  - dispatch: 2\n    from: [tokens, router]\n"
+                               "  - fully_connected: {features: 10, experts: 8}\n    name: up\n"
+                               "  - fully_connected: {features: 24, experts: 8, bias: no}\n    name: down\n"
+                               "  - combine:\n    from: [down, router]\n");
+  const Layer& router = model.layers[1];
+  const Layer& dispatch = model.layers[2];
+  const Layer& up = model.layers[3];
+  const Layer& combine = model.layers.back();
+  CHECK(router.parameters() == 24 * 8);
+  CHECK(macs_of(router) == 16 * 24 * 8);
+  CHECK(to_string(dispatch.output_shape) == "24 over 32 tokens");
+  CHECK(kept_of(dispatch).mask_items == 8 * 32);
+  CHECK_FALSE(kept_of(dispatch).input);
+  // Weights of all experts, work for each token and expert of it.
+  CHECK(up.weights == 8 * 24 * 10);
+  CHECK(up.biases == 8 * 10);
+  CHECK(macs_of(up) == 32 * 24 * 10);
+  for (const Pass pass : passes) {
+    const Work work = work_of(up, pass);
+    CHECK(work.flops == 2 * macs_of(up));
+    CHECK(work.weight_items == 8.0 * (24 * 10 + 10));
+    CHECK(8 * 2 * work.m * work.n * work.k == work.flops);  // a product of each expert
+  }
+  CHECK(to_string(combine.output_shape) == "24 over 16 tokens");
+  CHECK(kept_of(combine).input);
+  // Every copy is read and written once, and added up on the way back.
+  CHECK(work_of(dispatch, Pass::forward).activation_items == 2 * 24 * 32);
+  CHECK(work_of(combine, Pass::forward).flops == 2 * 24 * 32);
+}
+
+TEST_CASE("parts of experts that do not belong together are refused") {
+  const std::string router = "  - identity:\n    name: tokens\n  - router: {experts: 8, active: 2}\n    name: router\n";
+  CHECK(error_in(sequence, "  - router: {experts: 2, active: 3}\n") == "of 2 experts 3 cannot be active");
+  CHECK(error_in(sequence, router + "  - dispatch: 9\n    from: [tokens, router]\n")
+            .starts_with("layer 'dispatch1': of 8 experts 9 cannot be active"));
+  CHECK(error_in(sequence, router + "  - dispatch: 2\n").starts_with("layer 'dispatch1': dispatch takes tokens"));
+  CHECK(error_in(sequence, router + "  - combine\n").starts_with("layer 'combine1': combine takes what experts made"));
+  CHECK(error_in(sequence, router + "  - select: first\n    name: one\n  - dispatch: 1\n    from: [one, router]\n")
+            .starts_with("layer 'dispatch1': dispatch needs a sequence"));
+  CHECK(error_in(sequence,
+                 router + "  - input: {channels: 24, tokens: 17}\n    name: odd\n  - combine:\n    from: [odd, router]\n")
+            .starts_with("layer 'combine1': 17 tokens are not so many for each of the 16"));
+  CHECK(error_in("{features: 24}", "  - router: {experts: 2, active: 1}\n")
+            .starts_with("layer 'router1': router needs a sequence"));
+  CHECK(error_in("{features: 24}", "  - fully_connected: {features: 2, experts: 2}\n")
+            .starts_with("experts share the tokens of a sequence"));
+  CHECK(error_in(sequence, router + "  - dispatch: 2147483648\n    from: [tokens, router]\n").find("cannot be active") !=
+        std::string::npos);
+}
+
+TEST_CASE("an embedding may be that of another layer") {
+  const Model model =
+      model_of(words,
+               "  - embedding: {vocabulary: 100, features: 24}\n    name: first\n"
+               "  - input: {tokens: 4}\n  - embedding: {vocabulary: 100, features: 24, tied: first}\n    name: second\n");
+  CHECK(model.parameters() == 2400);
+  CHECK(model.layers.back().tied_to == 0);
+  // Its gradient is of the whole table all the same.
+  CHECK(work_of(model.layers.back(), Pass::backward_weight).weight_items == 2400);
+  const std::string two =
+      "  - embedding: {vocabulary: 100, features: 24}\n    name: first\n"
+      "  - embedding: {vocabulary: 100, features: 24, tied: first}\n    name: second\n    from: input\n";
+  CHECK(error_in(words, two + "  - fully_connected: {features: 100, tied: second}\n") ==
+        "layer 'fc1' cannot share the weights of 'second': they are those of another layer already");
+  CHECK(error_in(words, two + "  - embedding: {vocabulary: 99, features: 24, tied: first}\n    from: input\n") ==
+        "layer 'embedding1' cannot share the weights of 'first': they are 100 × 24, not 99 × 24");
+}
+
+TEST_CASE("attributes of a transformer's operations read back as the file would say them") {
+  CHECK(attributes(sequence, "attention: {heads: 4, causal: yes, window: 4, fused: yes, alibi: yes}") ==
+        "heads=4 causal=yes window=4 fused=yes alibi=yes");
+  CHECK(attributes(sequence, "attention: {heads: 4, buckets: 8, dropout: 0.5}") == "heads=4 buckets=8 dropout=0.5");
+  CHECK(attributes(sequence, "rotary_embedding: {heads: 2, turned: 2}") == "heads=2 turned=2");
+  CHECK(attributes(sequence, "router: {experts: 4, active: 1}") == "experts=4 active=1");
+  CHECK(attributes(sequence, "fully_connected: {features: 3, experts: 4}") == "features=3 experts=4");
+}
+
+TEST_CASE("heads dealt to ranks have all of the work, the biases and what is kept") {
+  for (const auto& [channels, item] : {std::pair<int, std::string>{24, "rotary_embedding: 4"},
+                                       {48, "rotary_embedding: {heads: 8, kv_heads: 4, turned: 2}"},
+                                       {24, "attention: {heads: 4, fused: yes, causal: yes}"},
+                                       {24, "attention: {heads: 4, buckets: 8}"},
+                                       {48, "attention: {heads: 8, kv_heads: 4, alibi: yes, dropout: 0.1}"}}) {
+    const Layer layer = layer_of("{channels: " + std::to_string(channels) + ", tokens: 16}", "  - " + item + "\n");
+    INFO(item);
+    for (const Pass pass : passes) {
+      // Three of four parts on one rank, one on another.
+      double flops = 0, moved = 0, kept = 0;
+      std::int64_t parameters = 0;
+      for (const std::int64_t part : {3, 1}) {
+        std::vector<TensorShape> in = layer.input_shapes;
+        TensorShape out = layer.output_shape;
+        in.front().channels = in.front().channels * part / 4;
+        out.channels = out.channels * part / 4;
+        const Work work = layer.operation->work(pass, in, out);
+        const Kept own = layer.operation->kept(in, out);
+        flops += work.flops;
+        moved += work.activation_items;
+        kept += own.mask_items + own.extra_items;
+        parameters += layer.operation->biases(in, out);
+      }
+      CHECK(flops == Approx(work_of(layer, pass).flops).epsilon(1e-12));
+      CHECK(moved == Approx(work_of(layer, pass).activation_items).epsilon(1e-12));
+      CHECK(kept == Approx(kept_of(layer).mask_items + kept_of(layer).extra_items).epsilon(1e-12));
+      CHECK(parameters == layer.biases);
+    }
+  }
+}

@@ -1,0 +1,194 @@
+#include <string>
+#include <vector>
+
+#include "model_zoo/model.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+#include "tests/unit/model_zoo/kept_bytes.hpp"
+#include "tests/unit/model_zoo/one_layer.hpp"
+
+using namespace ddl;
+
+namespace {
+
+const std::string image = "{channels: 12, size: 6x8}";
+const std::string sequence = "{channels: 24, tokens: 16}";
+
+std::string error_in(const std::string& input, const std::string& items) {
+  return error_of([&] { (void)model_of(input, items); });
+}
+
+void check_refused(const std::string& input, const std::string& items, const std::string& why) {
+  INFO(error_in(input, items));
+  CHECK(error_in(input, items).find(why) != std::string::npos);
+}
+
+/// Work and weights of `parts` slices of the channels, over those of the whole layer.
+void check_slices_add_up(const Layer& layer, std::int64_t units) {
+  for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
+    double flops = 0, traffic = 0, kept = 0;
+    std::int64_t parameters = 0;
+    for (std::int64_t unit = 0; unit < units; ++unit) {
+      std::vector<TensorShape> inputs = layer.input_shapes;
+      TensorShape output = layer.output_shape;
+      inputs.front().channels /= units;
+      output.channels /= units;
+      const Work work = layer.operation->work(pass, inputs, output);
+      flops += work.flops;
+      traffic += work.activation_items;
+      kept += layer.operation->kept(inputs, output).extra_items;
+      parameters += layer.operation->weights(inputs, output) + layer.operation->biases(inputs, output);
+    }
+    CHECK(flops == Approx(work_of(layer, pass).flops));
+    CHECK(traffic == Approx(work_of(layer, pass).activation_items));
+    CHECK(kept == Approx(kept_of(layer).extra_items));
+    CHECK(parameters == layer.parameters());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("vision transformers have the parameters and multiply-adds of torchvision") {
+  struct Case {
+    std::string name;
+    std::int64_t parameters, macs, buffer_bytes;
+  };
+  // torchvision 0.14.1 on PyTorch 1.13.1, one image of 224 × 224: parameters and buffers as the module has them,
+  // multiply-adds counted in aten's convolution, addmm, mm and bmm during one forward pass.
+  for (const Case& c : {Case{"vit_b_16", 86'567'656, 17'563'828'224, 0}, Case{"vit_b_32", 88'224'232, 4'409'186'304, 0},
+                        Case{"vit_l_16", 304'326'632, 61'554'712'576, 0}, Case{"swin_t", 28'288'354, 4'490'566'656, 230'496},
+                        Case{"swin_b", 87'768'224, 15'430'946'816, 460'992}}) {
+    const Model model = load_model(c.name);
+    INFO(c.name);
+    CHECK(model.parameters() == c.parameters);
+    CHECK(static_cast<std::int64_t>(model.macs()) == c.macs);
+    CHECK(4 * model.buffers() == c.buffer_bytes);
+  }
+}
+
+TEST_CASE("a vision transformer's layers keep what those of a language model keep, without dropout") {
+  // [Kort22]'s sbh(34 + 5as/h) bytes in fp16, less the two masks of a byte after the matrices and, of the scores, the
+  // dropout's mask and output: sbh(32 + 2as/h).
+  const Model model = load_model("vit_b_16");
+  const double h = 768, a = 12, s = 14 * 14 + 1;
+  CHECK(model.blocks == 12);
+  std::vector<int> layers;
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    if (model.layers[i].block == 5) layers.push_back(static_cast<int>(i));
+  }
+  CHECK(kept_bytes(model, layers, 2).sum() == Approx(s * h * (32 + 2 * a * s / h)).epsilon(1e-14));
+}
+
+TEST_CASE("Swin halves the positions and doubles the channels from stage to stage") {
+  const Model model = load_model("swin_t");
+  std::vector<std::string> attention;
+  for (const Layer& layer : model.layers) {
+    if (layer.operation->type() != "window_attention") continue;
+    attention.push_back(to_string(layer.output_shape) + " " + layer.operation->attributes());
+  }
+  // Depths 2, 2, 6, 2 and heads 3, 6, 12, 24 [Liu et al., section 3.3]; every other block is shifted by half a window.
+  REQUIRE(attention.size() == 12);
+  CHECK(attention[0] == "96×56×56 heads=3 window=7x7");
+  CHECK(attention[1] == "96×56×56 heads=3 window=7x7 shift=3");
+  CHECK(attention[3] == "192×28×28 heads=6 window=7x7 shift=3");
+  for (const std::size_t block : {4U, 6U, 8U}) CHECK(attention[block] == "384×14×14 heads=12 window=7x7");
+  CHECK(attention[11] == "768×7×7 heads=24 window=7x7 shift=3");
+  CHECK(model.blocks == 12);
+}
+
+TEST_CASE("a Swin block keeps what PyTorch saves") {
+  // torchvision's first two blocks, written out and run on PyTorch 1.13: tensors saved for backward, each storage once, of
+  // one image: 21,161,736 bytes, shifted or not. Of these, 4 · 12,544 are means and deviations of the norms and 8 a
+  // constant.
+  const Model model = load_model("swin_t");
+  for (const int block : {0, 1}) {
+    std::vector<int> layers;
+    for (std::size_t i = 0; i < model.layers.size(); ++i) {
+      if (model.layers[i].block == block) layers.push_back(static_cast<int>(i));
+    }
+    CHECK(kept_bytes(model, layers, 4).sum() == 21'161'736 - 4 * 12'544 - 8);
+  }
+}
+
+TEST_CASE("a name with a slash is a model's where it is spelled so, else a path") {
+  CHECK(load_model("ViT-B/16").name == "vit_b_16");
+  CHECK(load_model("ViT-L/16").name == "vit_l_16");
+  CHECK(canonical_model_name("Swin-Tiny") == "swin_t");
+  CHECK(error_of([] { (void)load_model("./ViT-B/16"); }).find("./ViT-B/16") != std::string::npos);
+}
+
+TEST_CASE("a class token is put before the others") {
+  const Layer layer = layer_of(sequence, "  - class_token\n");
+  CHECK(to_string(layer.output_shape) == "24 over 17 tokens");
+  CHECK(layer.weights == 0);
+  CHECK(layer.biases == 24);
+  CHECK(work_of(layer, Pass::forward).activation_items == 24 * 16 + 24 * 17);
+  // The gradient of the tokens is a part of the output's, and nothing is kept for it.
+  CHECK(work_of(layer, Pass::backward_data).activation_items == 0);
+  CHECK(work_of(layer, Pass::backward_weight).activation_items == 24);
+  CHECK_FALSE(kept_of(layer).input);
+  check_slices_add_up(layer, 4);
+  check_refused(image, "  - class_token\n", "class_token needs a sequence, and 12×6×8 is none");
+}
+
+TEST_CASE("blocks of positions become channels") {
+  const Layer layer = layer_of(image, "  - space_to_depth: 2\n");
+  CHECK(to_string(layer.output_shape) == "48×3×4");
+  CHECK(layer.parameters() == 0);
+  CHECK(work_of(layer, Pass::forward).activation_items == 2 * 12 * 48);
+  CHECK(work_of(layer, Pass::backward_data).activation_items == 2 * 12 * 48);
+  CHECK(layer.operation->attributes() == "block=2x2");
+  CHECK(to_string(layer_of(image, "  - space_to_depth: {block: 1x4}\n").output_shape) == "48×6×2");
+  // Windows that lie side by side: a tile needs nothing of its neighbours.
+  CHECK(layer.operation->divisible().spatial);
+  CHECK(layer.operation->window().size == layer.operation->window().stride);
+  check_slices_add_up(layer, 4);
+  check_refused(image, "  - space_to_depth: 4\n", "12×6×8 does not divide into blocks of 4x4");
+  check_refused(image, "  - space_to_depth\n", "space_to_depth needs 'block'");
+  check_refused(sequence, "  - space_to_depth: 2\n", "space_to_depth needs an image, and 24 over 16 tokens is none");
+}
+
+TEST_CASE("window attention multiplies each pair of positions of a window twice") {
+  // Queries, keys and values of 4 channels each: two heads of 2. Windows of 3 × 4: 4 of them, of 12 positions.
+  const Layer layer = layer_of(image, "  - window_attention: {heads: 2, window: 3x4}\n");
+  CHECK(to_string(layer.output_shape) == "4×6×8");
+  const double macs = 2.0 * 4 * 12 * 12 * 4;
+  const double scores = 2.0 * 4 * 12 * 12;
+  CHECK(layer.operation->macs(layer.input_shapes, layer.output_shape) == macs);
+  // A bias for each head and each of the (2·3 − 1)·(2·4 − 1) relative positions, and the index that finds it, of two items.
+  CHECK(layer.weights == 0);
+  CHECK(layer.biases == 2 * 5 * 7);
+  CHECK(layer.buffers == 2 * 12 * 12);
+  // One operation for the bias, five for the softmax; the image is copied into windows and back.
+  CHECK(work_of(layer, Pass::forward).flops == 2 * macs + 6 * scores);
+  CHECK(work_of(layer, Pass::forward).activation_items == 12 * 48 + 4 * 48 + 6 * scores + 4 * 4 * 48);
+  CHECK(work_of(layer, Pass::backward_data).flops == 2 * (2 * macs + 5 * scores));
+  CHECK(work_of(layer, Pass::backward_weight).flops == scores);
+  CHECK(kept_of(layer).input);
+  CHECK(kept_of(layer).extra_items == scores);
+  CHECK(layer.operation->divisible().channelwise);
+  CHECK(layer.operation->divisible().channel_units == 2);
+  CHECK_FALSE(layer.operation->divisible().spatial);
+  check_slices_add_up(layer, 2);
+
+  // Shifted, there is a mask to add, and the image is rolled before and after.
+  const Layer shifted = layer_of(image, "  - window_attention: {heads: 2, window: 3x4, shift: 1}\n");
+  CHECK(work_of(shifted, Pass::forward).flops == 2 * macs + 7 * scores);
+  CHECK(work_of(shifted, Pass::forward).activation_items ==
+        work_of(layer, Pass::forward).activation_items + 2 * scores + 4 * 4 * 48);
+  CHECK(shifted.parameters() == layer.parameters());
+  // One window has nowhere to go.
+  const Layer one = layer_of(image, "  - window_attention: {heads: 2, window: 6x8}\n");
+  const Layer rolled = layer_of(image, "  - window_attention: {heads: 2, window: 6x8, shift: 3}\n");
+  CHECK(work_of(one, Pass::forward).activation_items == work_of(rolled, Pass::forward).activation_items);
+}
+
+TEST_CASE("window attention refuses what it cannot divide") {
+  check_refused(image, "  - window_attention: {heads: 2, window: 4}\n", "12×6×8 does not divide into windows of 4x4");
+  check_refused(image, "  - window_attention: {heads: 3, window: 2}\n",
+                "the 12 channels of the input do not divide into queries, keys and values of 3 heads");
+  check_refused(image, "  - window_attention: {heads: 2}\n", "window_attention needs 'window'");
+  check_refused(image, "  - window_attention: {heads: 2, window: 300}\n", "a window of more than 65536 positions");
+  check_refused(sequence, "  - window_attention: {heads: 2, window: 2}\n",
+                "window_attention needs an image, and 24 over 16 tokens is none");
+}

@@ -1,0 +1,182 @@
+#include "model_zoo/work_depth.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "model_zoo/operations/registry.hpp"
+#include "tests/catch.hpp"
+#include "tests/unit/model_zoo/one_layer.hpp"
+
+using namespace ddl;
+
+namespace {
+
+constexpr double samples = 4;
+
+struct Depths {
+  std::string operation;  ///< key of the model file
+  std::string input, items;
+  double forward, backward_data, backward_weight;  ///< 0: there is no such pass
+};
+
+const std::string image = "{channels: 6, size: 8x10}";  // 80 positions: ⌈log2 80⌉ = 7, ⌈log2 6⌉ = 3
+const std::string vector = "{features: 12}";            // ⌈log2 12⌉ = 4
+const std::string sequence = "{channels: 24, tokens: 16}";
+const std::string words = "{tokens: 16}";
+
+/// Experts for the tokens that are read.
+constexpr const char* mixture =
+    "  - identity:\n    name: tokens\n"
+    "  - router: {experts: 8, active: 2}\n    name: router\n"
+    "  - dispatch: 2\n    from: [tokens, router]\n    name: copies\n"
+    "  - combine:\n    from: [copies, router]\n";
+
+/// For 4 samples, log2 4 = 2, by [BH18, Table 4]; what is not there as a reduction of n items in ⌈log2 n⌉ steps.
+const std::vector<Depths> golden{
+    {"activation", image, "  - activation: gelu\n", 1, 1, 0},
+    // Three tensors: ⌈log2 3⌉.
+    {"add", image, "  - add:\n    from: [input, input, input]\n", 2, 2, 0},
+    // A projection of ⌈log2 24⌉, the product with v of log2 8, softmax and mean over 16 keys; weights over 4 · 16 queries.
+    {"additive_attention", sequence, "  - additive_attention: 8\n    from: [input, input]\n", 16, 16, 6},
+    // Heads of 24 / (2 + 2·2) = 4: log2 4 for a score, log2 16 for its softmax, log2 16 for the values.
+    {"attention", sequence, "  - attention: 2\n", 10, 10, 0},
+    // A bias for each distance and head: its gradient sums over the samples and 16 · 16 pairs.
+    {"attention", sequence, "  - attention: {heads: 2, buckets: 8}\n", 10, 10, 10},
+    {"channel_shuffle", image, "  - channel_shuffle: 3\n", 1, 1, 0},
+    {"class_token", sequence, "  - class_token\n", 1, 1, 2},
+    // Two copies of each token; their weight's gradient sums over 24 channels.
+    {"combine", sequence, mixture, 1, 5, 0},
+    {"concat", image, "  - concat:\n    from: [input, input]\n", 1, 1, 0},
+    // ⌈log2 3⌉ + log2 1 + ⌈log2 6⌉, in all three passes.
+    {"convolution", image, "  - convolution: {filters: 5, kernel: 3x1}\n", 5, 5, 5},
+    // Groups of two channels: 2 + 2 + 1.
+    {"convolution", image, "  - convolution: {filters: 6, kernel: 3, groups: 3}\n", 5, 5, 5},
+    // One channel, one position: a depth is at least 1.
+    {"convolution", "{channels: 1, size: 8x8}", "  - convolution: {filters: 5, kernel: 1}\n", 1, 1, 1},
+    {"crop", image, "  - crop: 4x6\n", 1, 1, 0},
+    {"dispatch", sequence, std::string(mixture).substr(0, std::string(mixture).find("  - combine")), 1, 1, 0},
+    {"dropout", image, "  - dropout: 0.1\n", 1, 1, 0},
+    {"elementwise", image, "  - elementwise\n", 1, 1, 0},
+    // A word that is every token of the batch: log2 16 + log2 4.
+    {"embedding", words, "  - embedding: {vocabulary: 100, features: 8}\n", 1, 0, 6},
+    {"flatten", image, "  - flatten\n", 1, 1, 0},
+    // log Cin, log Cout, log N: ⌈log2 12⌉, ⌈log2 5⌉, log2 4.
+    {"fully_connected", vector, "  - fully_connected: 5\n", 4, 3, 2},
+    // Each token is one of N: log2 16 + log2 4.
+    {"fully_connected", sequence, "  - fully_connected: 5\n", 5, 3, 6},
+    {"identity", image, "  - identity\n", 1, 1, 0},
+    {"input", image, "  - input: {tokens: 5}\n", 1, 1, 0},
+    {"interaction", vector, "  - interaction:\n    from: [input, input, input]\n", 4, 4, 0},
+    // All outputs of all samples are one number: ⌈log2 12⌉ + log2 4.
+    {"loss", vector, "  - loss: mse\n", 6, 1, 0},
+    // 16 steps, each the product with a state of 8 and the gates, log2 8 + 1; before them the input's product, ⌈log2 24⌉.
+    // Back through the steps in backward-weight, then the sum over 4 · 16 tokens; the input's gradient sums over 4 · 8
+    // gates.
+    {"lstm", sequence, "  - lstm: 8\n", 69, 5, 70},
+    {"multiply", image, "  - multiply:\n    from: [input, input]\n", 1, 1, 0},
+    // The gradient of a channel's one value sums over 80 positions: log2 2 + 7.
+    {"multiply", image, "  - multiply: {branches: [[], [{pool: {kind: average, global: yes}}]]}\n", 1, 8, 0},
+    // A channel's statistics: its positions in all samples.
+    {"norm", image, "  - norm: batch\n", 9, 9, 0},
+    {"norm", image, "  - norm: {kind: group, groups: 3}\n", 8, 8, 0},
+    {"norm", image, "  - norm: layer\n", 3, 3, 9},
+    // ⌈log2 3⌉ along both sides; an item is seen by up to ⌈3/2⌉ = 2 windows along each.
+    {"pool", image, "  - pool: {kind: max, kernel: 3, stride: 2}\n", 4, 2, 0},
+    {"pool", image, "  - pool: {kind: average, global: yes}\n", 7, 1, 0},
+    {"position_embedding", words, "  - position_embedding: 32\n", 1, 0, 2},
+    {"reshape", image, "  - reshape: {channels: 480}\n", 1, 1, 0},
+    {"resize", image, "  - resize: {kind: nearest, factor: 2}\n", 1, 1, 0},
+    {"rotary_embedding", sequence, "  - rotary_embedding: 2\n", 1, 1, 0},
+    // ⌈log2 24⌉ for the product, log2 8 each for softmax and choice; its gradient, and 4 · 16 tokens for the weights.
+    {"router", sequence, "  - router: {experts: 8, active: 2}\n", 11, 6, 6},
+    // 80 positions of 4 samples.
+    {"scale", image, "  - scale: trained\n", 1, 1, 9},
+    {"select", sequence, "  - select: first\n", 1, 1, 0},
+    {"slice", image, "  - slice: {channels: 2}\n", 1, 1, 0},
+    {"softmax", vector, "  - softmax\n", 4, 4, 0},
+    {"space_to_depth", image, "  - space_to_depth: 2\n", 1, 1, 0},
+    // 2 + 2 + ⌈log2 6⌉; 2 + 2 + ⌈log2 5⌉; the input's positions and the samples, 7 + 2.
+    {"transposed_convolution", image, "  - transposed_convolution: {filters: 5, kernel: 3, stride: 2}\n", 7, 7, 9},
+    // Heads of 1 in windows of 4 positions: 1 by no steps, log2 4 for the softmax, log2 4 for the values. The table's
+    // gradient sums over 20 windows of 4 samples.
+    {"window_attention", image, "  - window_attention: {heads: 2, window: 2}\n", 4, 4, 7},
+};
+
+}  // namespace
+
+TEST_CASE("every operation has the depth of its longest reduction") {
+  for (const Depths& expected : golden) {
+    INFO(expected.items);
+    const Layer layer = layer_of(expected.input, expected.items);
+    const auto depth = [&](Pass pass) {
+      return layer.operation->depth(pass, layer.input_shapes, layer.output_shape, samples);
+    };
+    CHECK(layer.operation->type() == expected.operation);
+    CHECK(depth(Pass::forward) == expected.forward);
+    if (expected.backward_data > 0) CHECK(depth(Pass::backward_data) == expected.backward_data);
+    CHECK((work_of(layer, Pass::backward_weight).flops > 0) == (expected.backward_weight > 0));
+    if (expected.backward_weight > 0) CHECK(depth(Pass::backward_weight) == expected.backward_weight);
+  }
+}
+
+TEST_CASE("no operation is left out of the table of depths") {
+  for (const OperationKind& kind : operation_kinds()) {
+    INFO(kind.key);
+    CHECK(std::any_of(golden.begin(), golden.end(), [&](const Depths& each) { return each.operation == kind.key; }));
+  }
+}
+
+TEST_CASE("the depth of a chain is the sum of its layers', forward and back to the first weights") {
+  const Model model = model_of(vector,
+                               "  - fully_connected: 5\n"
+                               "  - activation: relu\n"
+                               "  - fully_connected: 3\n"
+                               "  - loss: cross_entropy\n");
+  // Forward: ⌈log2 12⌉ + 1 + ⌈log2 5⌉ + (⌈log2 3⌉ + log2 4) = 4 + 1 + 3 + 4. FLOPs of a sample: 2·12·5 + 5 + 2·5·3 + 5·3.
+  const WorkDepth forward = forward_work_depth(model, samples);
+  CHECK(forward.depth == 12);
+  CHECK(forward.work == samples * 170);
+  CHECK(forward.parallelism() == Approx(680.0 / 12));
+  // Back: the loss 1, the second matrix' input ⌈log2 3⌉, relu 1, and the first matrix' weights log2 4. FLOPs: the loss 2·3,
+  // the second matrix 30 twice, relu 2·5, the first matrix 120 once, since nobody asks for the gradient of the input.
+  const WorkDepth training = training_work_depth(model, samples);
+  CHECK(training.depth == 12 + 1 + 2 + 1 + 2);
+  CHECK(training.work == samples * (170 + 6 + 60 + 10 + 120));
+  // The loss has 15 FLOPs, relu 5; the first matrix and relu make the largest tensors, of 5 items.
+  const GraphGrain grain = graph_grain(model);
+  CHECK(grain.smallest_node == 1);
+  CHECK(grain.largest_edge == 0);
+}
+
+TEST_CASE("of branches the longest counts") {
+  // ⌈log2 12⌉ = 4, then 4 + 1 + 4 beside 4, then log2 2 = 1.
+  const Model model = model_of(vector,
+                               "  - fully_connected: 12\n"
+                               "  - residual:\n"
+                               "      body: [{fully_connected: 12}, {activation: relu}, {fully_connected: 12}]\n"
+                               "      shortcut: [{fully_connected: 12}]\n");
+  CHECK(forward_work_depth(model, 1).depth == 4 + 9 + 1);
+}
+
+TEST_CASE("depth grows with the logarithm of the samples, work in proportion") {
+  for (const std::string& name : model_names()) {
+    INFO(name);
+    const Model model = load_model(name);
+    const WorkDepth one = training_work_depth(model, 1);
+    const WorkDepth many = training_work_depth(model, 1024);
+    CHECK(many.work == Approx(1024 * one.work));
+    CHECK(many.depth >= one.depth);
+    // No layer's depth grows by more than the ten steps that 1,024 samples are, in its two passes.
+    CHECK(many.depth <= one.depth + 20 * static_cast<double>(model.layers.size()));
+    CHECK(one.work == Approx(model.flops_forward() + model.flops(Pass::backward_weight) + model.flops(Pass::backward_data) -
+                             work_of(model.layers.front(), Pass::backward_data).flops));
+  }
+}
+
+TEST_CASE("a model without a tensor between two layers has no edge") {
+  const GraphGrain grain = graph_grain(model_of(vector, "  - softmax\n"));
+  CHECK(grain.smallest_node == 0);
+  CHECK(grain.largest_edge == -1);
+  CHECK(graph_grain(model_of(image, "  - flatten\n")).smallest_node == -1);
+}
