@@ -118,6 +118,15 @@ class Attention final : public Operation {
     const bool drops = s_.dropout > 0;
     return {.input = true, .mask_items = drops ? scores : 0, .extra_items = (drops ? 2 : 1) * scores};
   }
+  /// With the heads that the slice has, and biases of its own.
+  Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    Settings settings = s_;
+    settings.heads = output.channels / s_.head_size;
+    const std::int64_t both = inputs.back().channels - (inputs.size() == 1 ? output.channels : 0);
+    settings.kv_heads = both / (2 * s_.head_size);
+    settings.tied = {};
+    return {.operation = std::make_shared<Attention>(settings), .inputs = {inputs.begin(), inputs.end()}};
+  }
   double macs(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     return 2 * pairs(inputs, output) * real(output.channels);
   }

@@ -25,7 +25,7 @@ class Convolution final : public Operation {
   std::string_view short_name() const override { return "conv"; }
   std::string attributes() const override {
     std::string text = filters_ == 0 ? "filters=same " : fmt::format("filters={} ", filters_);
-    text += window_.attributes();
+    text += window_.attributes(1);
     if (groups_ > 1) text += fmt::format(" groups={}", groups_);
     if (!bias_) text += " bias=no";
     return text;

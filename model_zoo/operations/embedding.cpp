@@ -49,6 +49,11 @@ class Embedding final : public Operation {
     return pass == Pass::backward_weight ? reduction_depth({real(output.positions()), samples}) : 1;
   }
   Divisible divisible() const override { return {.matrix = true}; }
+  /// By itself it has a table of its own, all of it.
+  Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    return {.operation = std::make_shared<Embedding>(vocabulary_, output.channels, ""),
+            .inputs = {inputs.begin(), inputs.end()}};
+  }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {.input = true};
   }

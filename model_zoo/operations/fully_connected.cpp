@@ -81,7 +81,7 @@ class FullyConnected final : public Operation {
   }
   /// By itself it has weights of its own.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    return {.operation = std::make_shared<FullyConnected>(output.channels, bias_, ""),
+    return {.operation = std::make_shared<FullyConnected>(output.channels, experts_, bias_, ""),
             .inputs = {inputs.begin(), inputs.end()}};
   }
   double macs(std::span<const TensorShape> inputs, const TensorShape& output) const override {

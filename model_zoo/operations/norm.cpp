@@ -74,6 +74,11 @@ class Norm final : public Operation {
             .position_sums = of_samples ? 2.0 / real(group_channels_) : 0.0,
             .channel_units = kind_ == NormKind::group ? groups_ : 0};
   }
+  Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    const std::int64_t groups = kind_ == NormKind::group ? output.channels / group_channels_ : groups_;
+    return {.operation = std::make_shared<Norm>(kind_, groups, group_channels_, scale_, bias_, sequence_),
+            .inputs = {inputs.begin(), inputs.end()}};
+  }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {.input = true};
   }

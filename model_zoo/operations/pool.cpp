@@ -45,7 +45,7 @@ class WindowPool final : public Pool {
  public:
   WindowPool(PoolKind kind, const SlidingWindow& window, bool sequence) : Pool(kind), window_(window), sequence_(sequence) {}
 
-  std::string attributes() const override { return fmt::format("{} {}", kind(), window_.attributes()); }
+  std::string attributes() const override { return fmt::format("{} {}", kind(), window_.attributes(0)); }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     return checked(window_.slide(only_input(inputs, type())));
   }

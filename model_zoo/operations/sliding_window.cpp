@@ -90,12 +90,12 @@ Operation::Window SlidingWindow::window() const {
   return {.size = {reach(0), reach(1), reach(2)}, .stride = stride, .padding = padding};
 }
 
-std::string SlidingWindow::attributes() const {
+std::string SlidingWindow::attributes(std::int64_t default_stride) const {
   std::string text = fmt::format("kernel={}", print_extents(kernel, rank));
   const auto is = [](const std::array<std::int64_t, 3>& sizes, std::int64_t value) {
     return std::all_of(sizes.begin(), sizes.end(), [value](std::int64_t size) { return size == value; });
   };
-  if (!is(stride, 1)) text += fmt::format(" stride={}", print_extents(stride, rank, true));
+  if (default_stride != 1 || !is(stride, 1)) text += fmt::format(" stride={}", print_extents(stride, rank, true));
   if (same) {
     text += " padding=same";
   } else if (!is(padding, 0)) {

@@ -30,7 +30,7 @@ class TransposedConvolution final : public Operation {
   std::string_view type() const override { return "transposed_convolution"; }
   std::string_view short_name() const override { return "deconv"; }
   std::string attributes() const override {
-    std::string text = fmt::format("filters={} {}", filters_, window_.attributes());
+    std::string text = fmt::format("filters={} {}", filters_, window_.attributes(1));
     if (output_padding_ != std::array<std::int64_t, 3>{0, 0, 0}) {
       text += fmt::format(" output_padding={}", print_extents(output_padding_, window_.rank, true));
     }
@@ -118,11 +118,11 @@ class TransposedConvolution final : public Operation {
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {.input = true};
   }
-  /// Never tiled; `same` is kept as it was read.
+  /// A tile makes as many positions of each as the whole does.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const std::int64_t groups = groups_ > 1 ? output.channels / group_filters_ : 1;
     return {.operation = std::make_shared<TransposedConvolution>(output.channels, window_, output_padding_, groups,
-                                                                 output.channels / groups, bias_),
+                                                                 output.channels / groups, bias_, sequence_),
             .inputs = {inputs.begin(), inputs.end()}};
   }
   double macs(std::span<const TensorShape> inputs, const TensorShape& output) const override {

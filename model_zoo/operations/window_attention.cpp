@@ -82,6 +82,10 @@ class WindowAttention final : public Operation {
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     return {.input = true, .extra_items = score_items(output)};
   }
+  Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    return {.operation = std::make_shared<WindowAttention>(output.channels / head_size_, head_size_, window_, shift_),
+            .inputs = {inputs.begin(), inputs.end()}};
+  }
   double macs(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     return 2 * real(area()) * items(output);
   }

@@ -19,7 +19,7 @@ std::string refusal(const Problem& problem) {
   if (attributes.integer("kv_heads", heads) != heads) return "shared key and value heads are not in this back end";
   if (problem.inputs.front().channels != 3 * problem.output.channels)
     return "heads of another size are not in this back end";
-  for (const std::string_view key : {"window", "relative_positions", "alibi"}) {
+  for (const std::string_view key : {"window", "fused", "buckets", "alibi"}) {
     if (attributes.has(key)) return "attention with '" + std::string(key) + "' is not in this back end";
   }
   return only_fp32(problem);

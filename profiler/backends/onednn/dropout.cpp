@@ -6,6 +6,11 @@
 namespace ddl::onednn {
 namespace {
 
+std::string refusal(const Problem& problem) {
+  if (AttributeText(*problem.operation).text("of") == "samples") return "dropout of whole samples is not in this back end";
+  return only_fp32(problem);
+}
+
 // The mask is drawn anew each time, with the generator that frameworks use on processors: that is most of the time.
 std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem& problem) {
   const double rate = AttributeText(*problem.operation).number("rate", 0);
@@ -37,6 +42,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem&
 
 }  // namespace
 
-const Kind dropout{"dropout", only_fp32, prepare};
+const Kind dropout{"dropout", refusal, prepare};
 
 }  // namespace ddl::onednn
