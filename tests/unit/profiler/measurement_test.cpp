@@ -1,0 +1,94 @@
+#include "profiler/measurement.hpp"
+
+#include "core/error.hpp"
+#include "profiler/backends/simulated/backend.hpp"
+#include "tests/catch.hpp"
+
+using namespace ddl;
+using Catch::Matchers::Contains;
+
+namespace {
+
+const SimulatedDevice quiet{FlopRate(1e12), Bandwidth(100e9), Seconds(1e-6), 0, 1};
+
+/// A back end that has no room for anything larger than a thousand items.
+class SmallBackend final : public KernelBackend {
+ public:
+  DeviceInfo info() const override { return inner_->info(); }
+  std::string refusal(const Problem& problem) const override {
+    return problem.operation->type() == "lstm" ? "no lstm here" : std::string();
+  }
+  std::string refusal(const UpdateProblem& /*problem*/) const override { return {}; }
+  std::unique_ptr<PreparedKernel> prepare(const Problem& problem) override { return inner_->prepare(problem); }
+  std::unique_ptr<PreparedKernel> prepare(const UpdateProblem& problem) override { return inner_->prepare(problem); }
+  std::unique_ptr<DeviceBuffer> allocate(std::int64_t items, Precision precision) override {
+    if (items > 1000) throw Error("out of memory");
+    return inner_->allocate(items, precision);
+  }
+  Seconds time(const std::function<void()>& work) override { return inner_->time(work); }
+  void evict_caches() override { ++evictions; }
+  void touch(DeviceBuffer& buffer) override { touched.push_back(buffer.items()); }
+
+  int evictions = 0;
+  std::vector<std::int64_t> touched;
+
+ private:
+  std::unique_ptr<KernelBackend> inner_ = make_simulated_backend(quiet);
+};
+
+}  // namespace
+
+TEST_CASE("a measurement has the time that the device takes") {
+  const auto backend = make_simulated_backend(quiet);
+  const Measurement measured = measure(*backend, "activation kind=relu in=1000000", {}, CacheState::warm);
+  CHECK(measured.problem == "activation kind=relu in=1000000 samples=1 precision=fp32 pass=forward");
+  CHECK(measured.reason.empty());
+  CHECK(measured.samples.settled);
+  CHECK(measured.samples.median.value() == Approx(81e-6));
+  const Measurement update = measure(*backend, "update optimizer=momentum parameters=1000000", {}, CacheState::warm);
+  // Weight, gradient and momentum read, weight and momentum written.
+  CHECK(update.samples.median.value() == Approx(1e-6 + 5 * 4e6 / 100e9));
+}
+
+TEST_CASE("what has nothing to do is not sampled") {
+  const auto backend = make_simulated_backend(quiet);
+  const Measurement measured = measure(*backend, "flatten in=4x4x4", {}, CacheState::warm);
+  CHECK(measured.reason.empty());
+  CHECK(measured.algorithm.empty());
+  CHECK(measured.samples.seconds.empty());
+}
+
+TEST_CASE("a refusal and a device that runs out of memory are reasons, a bad line is an error") {
+  SmallBackend backend;
+  CHECK(measure(backend, "lstm features=4 in=8x5t", {}, CacheState::warm).reason == "no lstm here");
+  const Measurement full = measure(backend, "activation kind=relu in=1001", {}, CacheState::warm);
+  CHECK(full.reason == "out of memory");
+  CHECK(full.samples.seconds.empty());
+  CHECK_THROWS_WITH(measure(backend, "activation kind=rleu in=10", {}, CacheState::warm), Contains("unknown kind 'rleu'"));
+}
+
+TEST_CASE("caches are what was asked for before each sample") {
+  SmallBackend backend;
+  const SamplingRule rule{.warm_up = 1, .least = 6};
+  SECTION("warm") {
+    static_cast<void>(measure(backend, "activation kind=relu in=10", rule, CacheState::warm));
+    CHECK(backend.evictions == 0);
+  }
+  SECTION("cold") {
+    static_cast<void>(measure(backend, "activation kind=relu in=10", rule, CacheState::cold));
+    CHECK(backend.evictions == 7);
+    CHECK(backend.touched.empty());
+  }
+  SECTION("as in a step: what the layer before has made is there") {
+    static_cast<void>(measure(backend, "add in=10,10 samples=3", rule, CacheState::step));
+    CHECK(backend.evictions == 7);
+    CHECK(backend.touched == std::vector<std::int64_t>(14, 30));
+  }
+}
+
+TEST_CASE("states of caches are known by name") {
+  for (const CacheState state : {CacheState::warm, CacheState::cold, CacheState::step}) {
+    CHECK(parse_cache_state(to_string(state)) == state);
+  }
+  CHECK_FALSE(parse_cache_state("hot").has_value());
+}

@@ -1,0 +1,56 @@
+#include "profiler/problems.hpp"
+
+#include <algorithm>
+
+#include "tests/catch.hpp"
+#include "tests/unit/model_zoo/one_layer.hpp"
+
+using namespace ddl;
+
+namespace {
+
+std::vector<std::string> lines_of(const std::vector<CountedProblem>& problems) {
+  std::vector<std::string> lines;
+  for (const CountedProblem& problem : problems) lines.push_back(std::to_string(problem.layers) + " " + problem.line);
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("the problems of a model are those of its layers, each once") {
+  const Model model = model_of("{channels: 4, size: 8x8}",
+                               "  - convolution: {filters: 4, kernel: 3, padding: 1, bias: no}\n"
+                               "  - activation: relu\n"
+                               "  - convolution: {filters: 4, kernel: 3, padding: 1, bias: no}\n"
+                               "  - activation: relu\n"
+                               "  - flatten\n");
+  const std::string convolution =
+      " convolution filters=4 kernel=3x3 padding=1 bias=no in=4x8x8 samples=2 precision=fp32 pass=";
+  const std::string relu = "2 activation kind=relu in=4x8x8 samples=2 precision=fp32 pass=";
+  // The first layer's input needs no gradient; the flatten does nothing.
+  CHECK(lines_of(problems_of(model, 2, Precision::fp32, Optimizer::adam)) ==
+        std::vector<std::string>{"2" + convolution + "forward", "2" + convolution + "backward-weight",
+                                 "2 update optimizer=adam parameters=144 precision=fp32", relu + "forward",
+                                 relu + "backward-data", "1" + convolution + "backward-data"});
+}
+
+TEST_CASE("every problem of a bundled model can be read, and together they do all of its work") {
+  for (const std::string& name : model_names()) {
+    INFO(name);
+    const Model model = load_model(name);
+    double forward = 0;
+    std::int64_t parameters = 0;
+    for (const CountedProblem& each : problems_of(model, 3, Precision::fp32, Optimizer::sgd)) {
+      if (is_update_problem(each.line)) {
+        parameters += each.layers * parse_update_problem(each.line, "test").parameters;
+        continue;
+      }
+      const Problem problem = parse_problem(each.line, "test");
+      CHECK(print_problem(problem) == each.line);
+      if (problem.pass != Pass::forward) continue;
+      forward += each.layers * problem.operation->work(problem.pass, problem.inputs, problem.output).flops;
+    }
+    CHECK(forward == Approx(model.flops(Pass::forward)));
+    CHECK(parameters == model.parameters());
+  }
+}
