@@ -1,7 +1,7 @@
 # Says at the end of the configuration what will be built, how, and from what.
 
 set(libraries "")
-foreach(package IN ITEMS CLI11 yaml-cpp Eigen3 fmt nlohmann_json Catch2 benchmark ONNX)
+foreach(package IN ITEMS CLI11 yaml-cpp Eigen3 fmt nlohmann_json Catch2 benchmark ONNX dnnl)
   if(DEFINED ${package}_VERSION)
     list(APPEND libraries "${package} ${${package}_VERSION}")
   endif()
@@ -21,6 +21,9 @@ message(STATUS "  tests         ${BUILD_TESTING}")
 message(STATUS "  benchmarks    ${DDL_BUILD_BENCHMARKS}")
 message(STATUS "  fuzzers       ${DDL_BUILD_FUZZERS}")
 message(STATUS "  libraries     ${libraries}")
+if(NOT dnnl_FOUND)
+  message(STATUS "  oneDNN        no: apt-get install libdnnl-dev ocl-icd-opencl-dev")
+endif()
 if(NOT TARGET ddl::onnx)
   message(STATUS "  ONNX import   no: apt-get install libonnx-dev libprotobuf-dev protobuf-compiler")
 endif()
