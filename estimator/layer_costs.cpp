@@ -43,14 +43,16 @@ void each_kernel(const Job& job, const ShardContext& context, const LayerShard& 
     inputs = &whole_inputs;
     factor *= *kernels.channel_undivided() + (1.0 - *kernels.channel_undivided()) / shard.channel_parts;
   }
-  // A table that is cut along its vocabulary has all of the output, but a part of the rows.
-  const double table = static_cast<double>(operation.weights(shard.inputs, shard.output));
-  const bool has_part = context.facts.tensor_role[context.index()] == TensorRole::lookup && table > shard.weights;
+  // A table that is cut along its vocabulary has all of the output, but a part of the rows, whoever owns them.
+  const std::int64_t rows = context.facts.tensor_units[context.index()];
+  const bool is_cut = context.facts.tensor_role[context.index()] == TensorRole::lookup && rows >= context.plan.tensor;
+  const double part =
+      is_cut ? static_cast<double>(largest_part(rows, context.plan.tensor)) / static_cast<double>(rows) : 1.0;
   const PriceSource source =
       filters_measured || channels_measured ? farther(kernels.source(), PriceSource::curve) : kernels.source();
   const auto price = [&](Pass pass) {
     Work work = operation.work(pass, *inputs, output);
-    if (has_part) work.weight_items *= shard.weights / table;
+    work.weight_items *= part;
     const Phase phase = pass == Pass::forward ? Phase::forward : Phase::backward;
     take(PricedKernel{to_string(pass), phase, work, kernels.kernel_time(work, shard.samples) * factor, source});
   };

@@ -94,7 +94,10 @@ void assign_tensor_roles(const Model& model, ModelFacts& facts, const std::vecto
     const auto index = static_cast<std::size_t>(layer);
     const bool lookup = model.layers[index].operation->type() == "embedding";
     facts.tensor_role[index] = lookup ? TensorRole::lookup : TensorRole::lone;
-    facts.tensor_units[index] = filter_units(model.layers[index]);
+    // A table is cut between its rows.
+    const Layer& at = model.layers[index];
+    facts.tensor_units[index] =
+        lookup ? at.operation->shared_table(at.input_shapes, at.output_shape).rows : filter_units(at);
   }
   // A head that feeds the loss alone stays sharded up to it.
   if (facts.last_matrix >= 0) {

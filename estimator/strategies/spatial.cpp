@@ -120,8 +120,8 @@ void shard(const ShardContext& context, LayerShard& shard) {
   }
   if (context.facts.of_sample[context.index()] && !read_in_tiles(context.facts, context.index())) return;
   const Layer& layer = context.at();
-  const bool starts_pooled = !layer.inputs.empty() && !is_pooled(context.facts, layer.inputs.front());
-  if (context.facts.pooled_branch[context.index()] && !starts_pooled) {
+  const bool reads_tiles = !layer.inputs.empty() && !is_pooled(context.facts, layer.inputs.front());
+  if (context.facts.pooled_branch[context.index()] && !reads_tiles) {
     if (context.assumptions.linear_kernels) shard.share /= parts;
     return;
   }
@@ -158,6 +158,8 @@ void shard(const ShardContext& context, LayerShard& shard) {
       add_up(static_cast<double>(layer.input_shapes[input].items()), Phase::backward);
   }
 
+  // One position is nobody's neighbour.
+  if (!reads_tiles) return;
   const Operation::Window& window = context.facts.window[context.index()];
   const double forward = halo_items(shard.inputs.front(), input_halo(window), plan.spatial);
   if (forward > 0) {

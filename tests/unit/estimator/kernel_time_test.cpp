@@ -285,6 +285,21 @@ TEST_CASE("a rank that has a part of a table sets a part of its gradient to zero
   // Three times 2 · 8 items, and the table: 4 bytes each at 100 GB/s.
   CHECK(costs_of(owned, Plan{}, 0).backward.value() == Approx((48 + 8e6) * 4 / 1e11));
   CHECK(costs_of(owned, Plan{.tensor = 4}, 0).backward.value() == Approx((48 + 2e6) * 4 / 1e11));
+  // So does one that shares the table with another layer.
+  const OwnedJob shared(parse_model("format: 1\nmodel: m\ninput: {tokens: 2}\nlayers:\n  - embedding: {vocabulary: 1000000, "
+                                    "features: 8}\n    name: words\n  - select: last\n  - input: {tokens: 2}\n"
+                                    "    name: others\n  - embedding: {vocabulary: 1000000, features: 8, tied: words}\n"
+                                    "  - fully_connected: 8\n",
+                                    "m.yaml"),
+                        half_as_fast_as_its_sheet(), Assumptions{}, 1000);
+  CHECK(costs_of(shared, Plan{.tensor = 4}, 3).backward.value() == Approx((48 + 2e6) * 4 / 1e11));
+  // Rows are dealt whole: of 6 the fullest of four ranks has 2.
+  const OwnedJob few(parse_model("format: 1\nmodel: m\ninput: {tokens: 2}\nlayers:\n  - embedding: {vocabulary: 6, "
+                                 "features: 1000000}\n  - fully_connected: 8\n",
+                                 "m.yaml"),
+                     half_as_fast_as_its_sheet(), Assumptions{}, 1000);
+  CHECK(costs_of(few, Plan{.tensor = 4}, 0).backward.value() == Approx((6e6 + 2e6) * 4 / 1e11));
+  CHECK(costs_of(few, Plan{.tensor = 8}, 0).backward.value() == Approx((6e6 + 6e6) * 4 / 1e11));
   // Its features cut instead, both are a quarter.
   CHECK(costs_of(owned, Plan{.filter = 4}, 0).backward.value() == Approx((12 + 2e6) * 4 / 1e11));
 }

@@ -192,15 +192,16 @@ TEST_CASE("each limit that a plan breaks is named") {
 }
 
 TEST_CASE("a tensor split of a model without other matrices is one of its tables and its last layer") {
-  OwnedJob recurrent(parse_model("format: 1\nmodel: m\ninput: {tokens: 8}\nlayers:\n  - embedding: {vocabulary: 100, "
-                                 "features: 24}\n    name: words\n  - lstm: 24\n  - fully_connected: 100\n"
+  OwnedJob recurrent(parse_model("format: 1\nmodel: m\ninput: {tokens: 8}\nlayers:\n  - embedding: {vocabulary: 20, "
+                                 "features: 24}\n    name: words\n  - lstm: 24\n  - fully_connected: 20\n"
                                  "  - loss: cross_entropy\n",
                                  "m.yaml"),
                      nodes_of_four(), Assumptions{}, 1000);
-  Plan plan{.tensor = 8, .global_batch = 16};
+  // The table is cut between its 20 rows, the last layer between its filters.
+  Plan plan{.tensor = 16, .global_batch = 16};
   CHECK(limits_of(recurrent, plan).empty());
   plan.tensor = 32;
-  CHECK(limits_of(recurrent, plan) == Texts{"tensor degree 32 is above the 24 parts its layers can be cut into (words)"});
+  CHECK(limits_of(recurrent, plan) == Texts{"tensor degree 32 is above the 20 parts its layers can be cut into (words)"});
 }
 
 TEST_CASE("a plan that breaks a limit of its shape is not priced") {

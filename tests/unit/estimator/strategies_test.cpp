@@ -318,6 +318,23 @@ layers:
   CHECK(exchanges_of(Divided(model, plan_of(&Plan::tensor, 2)).shard("excite.reduce")).empty());
 }
 
+TEST_CASE("spatial: a mean that is spread over all positions again has no neighbours") {
+  for (const std::string kind : {"nearest", "linear"}) {
+    INFO(kind);
+    const Model model = parse_model(
+        "format: 1\nmodel: pyramid\ninput: {channels: 4, size: 16x16}\nlayers:\n"
+        "  - convolution: {filters: 8, kernel: 1}\n  - concat:\n      branches:\n        - []\n"
+        "        - - pool: {kind: average, global: yes}\n            name: mean\n"
+        "          - resize: {kind: " +
+            kind + ", size: 16x16}\n            name: spread\n",
+        "pyramid.yaml");
+    const LayerShard spread = Divided(model, spatial_plan({4, 2, 1})).shard("spread");
+    CHECK(spread.output == TensorShape{.channels = 8, .extent = {4, 8, 1}, .rank = 2});
+    // Its gradient is a sum over all tiles.
+    CHECK(exchanges_of(spread) == Texts{"backward allreduce of 8 among spatial (halo)"});
+  }
+}
+
 TEST_CASE("spatial: auxiliary layers gather what they read, the layers beside them stay divided") {
   const Divided divided(parse_model(R"(format: 1
 model: helped
