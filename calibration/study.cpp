@@ -91,10 +91,9 @@ std::string default_dataset(const Model& model) {
   double distance = 0;
   for (const std::string& name : dataset_names()) {
     const TensorShape sample = load_dataset(name).sample;
-    if (sample.sequence || sample.rank != model.input.rank) continue;
-    // A flat vector has no other size than its channels.
-    if (sample.rank > 0 && sample.channels != model.input.channels) continue;
-    const double ratio = static_cast<double>(model.input.items()) / static_cast<double>(sample.items());
+    if (model.input.rank == 0 || sample.sequence || sample.rank != model.input.rank) continue;
+    if (sample.channels != model.input.channels) continue;
+    const double ratio = static_cast<double>(model.input.positions()) / static_cast<double>(sample.positions());
     if (nearest.empty() || std::abs(std::log(ratio)) < distance) {
       nearest = name;
       distance = std::abs(std::log(ratio));

@@ -62,8 +62,8 @@ class Study {
 /// of another machine.
 [[nodiscard]] Coefficients coefficients_of(const StudySpec& spec, const Machine& machine);
 
-/// The data set that goes with a model's input: of those with as many channels, or of flat ones, the one nearest in size,
-/// else any of as many dimensions.
+/// The data set that goes with a model's input: the one of such samples; else of those with as many channels the one nearest
+/// in size; else, as for any flat vector, a common one of about its size.
 [[nodiscard]] std::string default_dataset(const Model& model);
 
 /// Measured over roofline time, the geometric mean over all models the coefficients measured at this precision: how far this

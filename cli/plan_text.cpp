@@ -339,6 +339,10 @@ std::string choices_text(const Plan& plan) {
   if (plan.layer > 1) text += fmt::format("{}{}", text.empty() ? "" : " ", to_string(plan.schedule));
   if (plan.zero_stage > 0) add(fmt::format("ZeRO-{}", plan.zero_stage));
   if (plan.recompute == Recompute::full) add("recompute");
+  Plan usual = plan;
+  usual.placement = Plan{}.placement;
+  const std::string placement = placement_text(plan);
+  if (placement != placement_text(usual)) add(fmt::format("placement {}", placement));
   return text;
 }
 

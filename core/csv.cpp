@@ -169,7 +169,11 @@ void CsvTable::fail_at(std::size_t offset, const std::string& message, const std
 }
 
 std::string csv_cell(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  // A cell of blanks alone on its line would be a blank line; at either end some readers drop them.
+  constexpr std::string_view blanks = " \t";
+  const bool padded = !text.empty() && (blanks.find(text.front()) != std::string_view::npos ||
+                                        blanks.find(text.back()) != std::string_view::npos);
+  if (!padded && text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"') quoted += '"';

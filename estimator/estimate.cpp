@@ -281,13 +281,16 @@ void Estimator::price(Estimate& result) const {
     result.hidden_input = reading - time.input;
   }
 
-  result.epoch = time.iteration() * (job_.samples_per_epoch / static_cast<double>(plan.global_batch));
   const double batch = static_cast<double>(plan.global_batch);
+  // A batch larger than the data set is an epoch all the same; the closed forms count fractions of an iteration.
+  const double iterations = job_.samples_per_epoch / batch;
+  result.epoch = time.iteration() * (assumptions.linear_kernels ? iterations : std::max(1.0, iterations));
   // One device may take the batch in parts of the reference size, or of this plan's, whichever is faster.
   const double reference = std::min(job_.kernels.reference_batch(), batch);
   const double samples = samples_per_micro_batch(plan);
   const Seconds per_sample = min(whole_time(reference, 1).all / reference, whole_time(samples, 1).all / samples);
-  const Seconds alone = per_sample * batch + serial_update_;
+  // The same for all plans of one batch: in parts of any other size a device is no faster.
+  const Seconds alone = whole_time(batch, 1).all + serial_update_;
   const double ranks = static_cast<double>(devices(plan));
   result.efficiency = time.iteration().value() > 0 ? alone / time.iteration() / ranks : 0.0;
   const Seconds fair = per_sample * (recomputes ? 4.0 / 3.0 : 1.0) * (batch / ranks);

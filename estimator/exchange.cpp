@@ -148,11 +148,16 @@ Link ExchangePrices::neighbour_link(Family axes, Purpose purpose) const {
   return link;
 }
 
-Seconds ExchangePrices::allreduce_time(AllreduceAlgorithm algorithm, Bytes message, const Way& at, Route route) const {
+bool ExchangePrices::is_staged(const Way& at, Purpose purpose) const {
+  // Collectives take the direct links inside a node: it is the NIC that cannot reach the device's memory. A halo's library
+  // that knows only main memory has no direct links at all.
+  return route(purpose) == Route::host && (at.group.outermost > 0 || purpose == Purpose::halo);
+}
+
+Seconds ExchangePrices::allreduce_time(AllreduceAlgorithm algorithm, Bytes message, const Way& at, bool staged) const {
   const double ranks = at.group.ranks;
-  const bool staged = route == Route::host;
-  const Link& flat = staged ? at.host_flat : at.flat;
   const bool crosses = at.group.outermost > 0;
+  const Link& flat = staged ? at.host_flat : at.flat;
   // Recursive algorithms have every rank of a node talk to another node at once, as slices do.
   const Link& pairwise = crosses ? (staged ? at.host_slices : at.slices) : flat;
   switch (algorithm) {
@@ -186,9 +191,10 @@ Seconds ExchangePrices::allreduce_time(AllreduceAlgorithm algorithm, Bytes messa
 
 ExchangePrices::Choice ExchangePrices::allreduce(Bytes message, Family axes, Purpose purpose) const {
   const Way& at = way(axes);
-  const Route by = route(purpose);
+  const bool staged = is_staged(at, purpose);
   if (at.group.ranks <= 1) return {};
-  if (assumptions_.ring_only) return {AllreduceAlgorithm::ring, allreduce_time(AllreduceAlgorithm::ring, message, at, by)};
+  if (assumptions_.ring_only)
+    return {AllreduceAlgorithm::ring, allreduce_time(AllreduceAlgorithm::ring, message, at, staged)};
   if (purpose == Purpose::gradient) {
     std::optional<AllreduceAlgorithm> fixed = assumptions_.allreduce;
     if (!fixed) {
@@ -196,14 +202,14 @@ ExchangePrices::Choice ExchangePrices::allreduce(Bytes message, Family axes, Pur
       const bool hybrid = (family_of(plan_) & splits_the_layer) != 0;
       fixed = hybrid ? software_.hybrid_gradient_algorithm : software_.gradient_algorithm;
     }
-    if (fixed) return {*fixed, allreduce_time(*fixed, message, at, by)};
+    if (fixed) return {*fixed, allreduce_time(*fixed, message, at, staged)};
   } else if (software_.layer_algorithm) {
-    return {*software_.layer_algorithm, allreduce_time(*software_.layer_algorithm, message, at, by)};
+    return {*software_.layer_algorithm, allreduce_time(*software_.layer_algorithm, message, at, staged)};
   }
-  Choice best{AllreduceAlgorithm::ring, allreduce_time(AllreduceAlgorithm::ring, message, at, by)};
+  Choice best{AllreduceAlgorithm::ring, allreduce_time(AllreduceAlgorithm::ring, message, at, staged)};
   for (const AllreduceAlgorithm algorithm : {AllreduceAlgorithm::hierarchical, AllreduceAlgorithm::rabenseifner,
                                              AllreduceAlgorithm::butterfly, AllreduceAlgorithm::tree}) {
-    const Seconds time = allreduce_time(algorithm, message, at, by);
+    const Seconds time = allreduce_time(algorithm, message, at, staged);
     if (time < best.time) best = {algorithm, time};
   }
   return best;
@@ -215,7 +221,7 @@ Seconds ExchangePrices::least_time(Bytes message, Family axes) const {
   // Whatever else is fixed has a bound of its own, or as a sparse one none at all.
   const std::optional<AllreduceAlgorithm>& fixed = software_.layer_algorithm;
   if (!assumptions_.ring_only && fixed && fixed != AllreduceAlgorithm::ring) return {};
-  const bool staged = route(Purpose::layer) == Route::host;
+  const bool staged = is_staged(at, Purpose::layer);
   const Bytes moved = message * (1.0 - 1.0 / at.group.ranks);
   const Seconds one_ring = moved * (staged ? at.host_flat : at.flat).beta;
   if (at.group.outermost == 0 || assumptions_.ring_only || fixed) return one_ring;
@@ -230,7 +236,7 @@ ExchangePrices::Priced ExchangePrices::way_of(Collective operation, Bytes messag
   const Way& at = way(axes);
   const double ranks = at.group.ranks;
   if (ranks <= 1) return {};
-  const bool staged = route(purpose) == Route::host;
+  const bool staged = is_staged(at, purpose);
   const Link& flat = staged ? at.host_flat : at.flat;
   const auto gathered = [&](auto ring) -> Priced {
     const Seconds one_ring = ring(message, ranks, flat);

@@ -68,7 +68,9 @@ class ExchangePrices {
   [[nodiscard]] const Way& way(Family axes) const;
   /// Ranks of one group that send to another node at once, when every rank sends to its neighbour in one direction.
   [[nodiscard]] double edge_ranks(const Group& group, Purpose purpose) const;
-  [[nodiscard]] Seconds allreduce_time(AllreduceAlgorithm algorithm, Bytes message, const Way& way, Route route) const;
+  [[nodiscard]] Seconds allreduce_time(AllreduceAlgorithm algorithm, Bytes message, const Way& way, bool staged) const;
+  /// Whether an exchange goes through the host.
+  [[nodiscard]] bool is_staged(const Way& way, Purpose purpose) const;
 
   const Plan& plan_;
   const Machine& machine_;

@@ -257,7 +257,10 @@ class FamilySearch {
       if (cannot_fit && nearest_ && !options_.all) continue;
       try_variants(*candidate.plan);
     }
-    if (!best_ && !outdone && nearest_ && nearest_->limits.begin()->kind == Limit::Kind::memory) save_most(nearest_->plan);
+    if (!best_ && !outdone && nearest_ && nearest_->limits.begin()->kind == Limit::Kind::memory) {
+      save_most(nearest_->plan);
+      if (const Plan* plan = smallest(candidates.plans)) save_most(*plan);
+    }
     if (best_) {
       result_.best.push_back(*best_);
       leaders_.push_back(best_->time.iteration().value());
@@ -297,6 +300,28 @@ class FamilySearch {
     estimate.plan = plan;
     estimate.limits = limits;
     note(estimate);
+  }
+
+  /// The plan that needs the least memory with everything saved; of very many a sample, evenly spread.
+  [[nodiscard]] const Plan* smallest(const std::vector<Candidates::Candidate>& candidates) const {
+    constexpr std::size_t tried = 500;
+    const Plan* found = nullptr;
+    Bytes least{};
+    const std::size_t step = candidates.size() / tried + 1;
+    for (std::size_t i = 0; i < candidates.size(); i += step) {
+      Plan plan = *candidates[i].plan;
+      plan.micro_batches = space_.micro_batches(plan).back();
+      for (const auto& [recompute, zero_stage] : space_.of(plan).savings) {
+        plan.recompute = std::max(plan.recompute, recompute);
+        plan.zero_stage = std::max(plan.zero_stage, zero_stage);
+      }
+      const Bytes needed = estimator_.estimate(plan).memory.total();
+      if (found == nullptr || needed < least) {
+        found = candidates[i].plan;
+        least = needed;
+      }
+    }
+    return found;
   }
 
   /// How near a plan without enough memory comes at best: everything saved, micro-batches as small as they can be.

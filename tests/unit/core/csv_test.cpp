@@ -173,6 +173,9 @@ TEST_CASE("a cell is quoted when it must be") {
   CHECK(csv_cell("a\"b") == "\"a\"\"b\"");
   CHECK(csv_cell("a\nb") == "\"a\nb\"");
   CHECK(csv_cell("a\rb") == "\"a\rb\"");
+  CHECK(csv_cell(" ") == "\" \"");
+  CHECK(csv_cell("a ") == "\"a \"");
+  CHECK(csv_cell("a b") == "a b");
 }
 
 TEST_CASE("a written table reads back as it was") {

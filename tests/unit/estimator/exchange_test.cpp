@@ -147,8 +147,11 @@ TEST_CASE("exchanges of the software go through the host where it does not know 
   Setting setting = with_plan(8, 4);
   setting.machine.host = slow_host();
   setting.software.layer_route = Route::host;
-  // Down and up the same PCIe link, which two devices share: 2 · 2 · 20 ms/B. 3 · (1 + 200 · 0.08)
-  CHECK(setting.price(Collective::allgather, 800, filter, Purpose::layer) == Approx(51.0));
+  setting.software.halo_route = Route::host;
+  // Collectives have direct links inside a node: 3 · (1 + 200 · 0.001). What goes with halos has none: down and up the same
+  // PCIe link, which two devices share, 2 · 2 · 20 ms/B. 3 · (1 + 200 · 0.08)
+  CHECK(setting.price(Collective::allgather, 800, filter, Purpose::layer) == Approx(3.6));
+  CHECK(setting.price(Collective::allgather, 800, filter, Purpose::halo) == Approx(51.0));
   // The gradients' route is another.
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.02)));
   setting.software.gradient_route = Route::host;
@@ -161,12 +164,28 @@ TEST_CASE("exchanges of the software go through the host where it does not know 
 
 TEST_CASE("the host's way is taken only where the machine has one and the assumptions allow it") {
   Setting setting = with_plan(1, 4);
-  setting.software.layer_route = Route::host;
-  CHECK(setting.price(Collective::allgather, 800, filter, Purpose::layer) == Approx(3.6));
+  setting.software.halo_route = Route::host;
+  CHECK(setting.price(Collective::allgather, 800, filter, Purpose::halo) == Approx(3.6));
   setting.machine.host = slow_host();
-  CHECK(setting.price(Collective::allgather, 800, filter, Purpose::layer) == Approx(51.0));
+  CHECK(setting.price(Collective::allgather, 800, filter, Purpose::halo) == Approx(51.0));
   setting.assumptions.host_staging = false;
-  CHECK(setting.price(Collective::allgather, 800, filter, Purpose::layer) == Approx(3.6));
+  CHECK(setting.price(Collective::allgather, 800, filter, Purpose::halo) == Approx(3.6));
+}
+
+TEST_CASE("gradients do not take longer inside a node than across two") {
+  Setting one = with_plan(4);
+  one.machine.host = slow_host();
+  one.software.gradient_route = Route::host;
+  Setting two = one;
+  two.plan.data = 8;
+  for (const AllreduceAlgorithm algorithm :
+       {AllreduceAlgorithm::ring, AllreduceAlgorithm::hierarchical, AllreduceAlgorithm::leader, AllreduceAlgorithm::tree,
+        AllreduceAlgorithm::butterfly, AllreduceAlgorithm::rabenseifner}) {
+    for (const double bytes : {1.0, 800.0, 1e6}) {
+      INFO(to_string(algorithm) << " " << bytes);
+      CHECK(one.allreduce(algorithm, bytes) <= two.allreduce(algorithm, bytes));
+    }
+  }
 }
 
 TEST_CASE("a halo through the host waits for the host to start it") {
