@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "model_zoo/model.hpp"
@@ -94,6 +96,14 @@ TEST_CASE("Swin halves the positions and doubles the channels from stage to stag
   for (const std::size_t block : {4U, 6U, 8U}) CHECK(attention[block] == "384×14×14 heads=12 window=7x7");
   CHECK(attention[11] == "768×7×7 heads=24 window=7x7 shift=3");
   CHECK(model.blocks == 12);
+  // torchvision 0.14.1: stochastic depth behind both halves of each block, up to 0.2 and 0.5.
+  for (const auto& [name, rate, halves] :
+       {std::tuple{"swin_t", "rate=0.2 of=samples", 24}, {"swin_b", "rate=0.5 of=samples", 48}}) {
+    const Model deep = load_model(name);
+    CHECK(std::count_if(deep.layers.begin(), deep.layers.end(), [&, rate = rate](const Layer& layer) {
+            return layer.operation->type() == "dropout" && layer.operation->attributes() == rate;
+          }) == halves);
+  }
 }
 
 TEST_CASE("a Swin block keeps what PyTorch saves") {
