@@ -37,8 +37,13 @@ std::string among(Family axes) {
 
 std::string_view route_name(Route route) { return route == Route::host ? "host" : "direct"; }
 
-/// What runs on the rank: `64×56×56 → 64×56×56`.
-std::string shapes_text(const LayerShard& shard) {
+bool is_of_sample(const Study& study, const LayerExplanation& layer) {
+  return study.job().facts.of_sample[static_cast<std::size_t>(layer.layer)];
+}
+
+/// What runs on the rank: `64×56×56 → 64×56×56`; of a layer of the sample, which reads nothing, what it is.
+std::string shapes_text(const LayerShard& shard, bool of_sample) {
+  if (of_sample) return to_string(shard.output);
   std::string text;
   for (const TensorShape& input : shard.inputs) text += (text.empty() ? "" : ", ") + to_string(input);
   return text + " → " + to_string(shard.output);
@@ -135,7 +140,8 @@ std::string layers_table(const Explanation& explanation, const Study& study, con
     const Layer& layer = study.model().layers[static_cast<std::size_t>(first.layer)];
     std::vector<std::string> row{layer.name, fmt::format("{}", group.count)};
     if (stages) row.push_back(fmt::format("{}", first.stage + 1));
-    row.push_back(fmt::format("{} {}", layer.operation->type(), shapes_text(first.prices.shard)));
+    row.push_back(
+        fmt::format("{} {}", layer.operation->type(), shapes_text(first.prices.shard, is_of_sample(study, first))));
     row.emplace_back(letter(kernel_source(first)));
     add_times(row, group.time);
     if (exchanges) row.push_back(exchanges_text(first));
@@ -301,7 +307,9 @@ Json layers_to_json(const Explanation& explanation, const Study& study) {
     one["stage"] = own.stage + 1;
     one["samples"] = own.prices.shard.samples;
     one["input_shapes"] = Json::array();
-    for (const TensorShape& input : own.prices.shard.inputs) one["input_shapes"].push_back(shape_to_json(input));
+    if (!is_of_sample(study, own)) {
+      for (const TensorShape& input : own.prices.shard.inputs) one["input_shapes"].push_back(shape_to_json(input));
+    }
     one["output_shape"] = shape_to_json(own.prices.shard.output);
     one["parameters"] = own.costs.parameters;
     one["problems"] = Json::array();
@@ -339,7 +347,7 @@ std::string layers_csv(const Explanation& explanation, const Study& study) {
     const Json& layer = layers[i];
     Json row;
     for (const char* key : {"name", "operation", "attributes", "stage", "samples"}) row[key] = layer.at(key);
-    row["shapes"] = shapes_text(own.prices.shard);
+    row["shapes"] = shapes_text(own.prices.shard, is_of_sample(study, own));
     row["parameters"] = layer.at("parameters");
     row["source"] = to_string(kernel_source(own));
     row["kernel_forward_s"] = own.costs.forward.value();

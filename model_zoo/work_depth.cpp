@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model_zoo/input_gradient.hpp"
+
 namespace ddl {
 namespace {
 
@@ -27,10 +29,6 @@ std::vector<double> forward_ends(const Model& model, double samples) {
 
 }  // namespace
 
-bool needs_input_gradient(const Layer& layer) {
-  return std::any_of(layer.inputs.begin(), layer.inputs.end(), [](int input) { return input >= 0; });
-}
-
 WorkDepth forward_work_depth(const Model& model, double samples) {
   WorkDepth result{.work = model.flops_forward() * samples};
   for (const double end : forward_ends(model, samples)) result.depth = std::max(result.depth, end);
@@ -39,6 +37,7 @@ WorkDepth forward_work_depth(const Model& model, double samples) {
 
 WorkDepth training_work_depth(const Model& model, double samples) {
   WorkDepth result = forward_work_depth(model, samples);
+  const std::vector<bool> needs_gradient = needs_input_gradient(model);
   // The gradient of a layer's output is there when the backward passes of all who read it are done.
   std::vector<double> gradient_there = forward_ends(model, samples);
   for (std::size_t i = model.layers.size(); i-- > 0;) {
@@ -49,7 +48,7 @@ WorkDepth training_work_depth(const Model& model, double samples) {
       result.work += weights.flops * samples;
       result.depth = std::max(result.depth, start + depth_of(layer, Pass::backward_weight, samples));
     }
-    if (!needs_input_gradient(layer)) continue;
+    if (!needs_gradient[i]) continue;
     result.work += work_of(layer, Pass::backward_data).flops * samples;
     const double end = start + depth_of(layer, Pass::backward_data, samples);
     result.depth = std::max(result.depth, end);

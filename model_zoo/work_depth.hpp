@@ -14,11 +14,8 @@ struct WorkDepth {
 
 /// Forward alone, over `samples` samples.
 [[nodiscard]] WorkDepth forward_work_depth(const Model& model, double samples);
-/// Forward and backward. The update is left out, and so is the gradient of the model's input, which nobody reads.
+/// Forward and backward. The update is left out, and so are the gradients that nobody reads (`needs_input_gradient`).
 [[nodiscard]] WorkDepth training_work_depth(const Model& model, double samples);
-
-/// Whether training computes the gradient of what a layer reads: not where that is the model's input alone.
-[[nodiscard]] bool needs_input_gradient(const Layer& layer);
 
 /// What the granularity of a graph is made of: min W(node) / max C(edge).
 struct GraphGrain {

@@ -1,7 +1,9 @@
 #include "profiler/problems.hpp"
 
-#include <algorithm>
 #include <unordered_map>
+#include <vector>
+
+#include "model_zoo/input_gradient.hpp"
 
 namespace ddl {
 namespace {
@@ -18,15 +20,9 @@ std::vector<CountedProblem> problems_of(const Model& model, std::int64_t samples
     if (is_new) problems.push_back({place->first, 0});
     ++problems[place->second].layers;
   };
-  // Backward reaches a tensor only if something before it is trained.
-  std::vector<bool> trained_before(model.layers.size());
+  const std::vector<bool> needs_gradient = needs_input_gradient(model);
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
     const Layer& layer = model.layers[i];
-    bool reaches_input = false;
-    for (const int producer : layer.inputs) {
-      if (producer >= 0) reaches_input = reaches_input || trained_before[static_cast<std::size_t>(producer)];
-    }
-    trained_before[i] = reaches_input || layer.parameters() > 0 || layer.tied_to >= 0;
     const Operation::Local local = layer.operation->local(layer.input_shapes, layer.output_shape);
     Problem problem{local.operation ? local.operation : layer.operation,
                     local.inputs,
@@ -35,7 +31,7 @@ std::vector<CountedProblem> problems_of(const Model& model, std::int64_t samples
                     precision,
                     Pass::forward};
     for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
-      if (pass == Pass::backward_data && !reaches_input) continue;
+      if (pass == Pass::backward_data && !needs_gradient[i]) continue;
       problem.pass = pass;
       if (is_any(problem.operation->work(pass, problem.inputs, problem.output))) count(print_problem(problem));
     }

@@ -17,6 +17,7 @@
 #include "cli/table.hpp"
 #include "core/units.hpp"
 #include "estimator/granularity.hpp"
+#include "model_zoo/input_gradient.hpp"
 #include "model_zoo/model.hpp"
 #include "model_zoo/work_depth.hpp"
 
@@ -61,7 +62,9 @@ struct Shown {
   Model model;
   Precision precision = Precision::fp32;
   double samples = 1;
-  std::vector<double> kept_bytes;  ///< by layer
+  std::vector<double> kept_bytes;          ///< by layer
+  std::vector<bool> needs_input_gradient;  ///< by layer
+  std::vector<bool> of_sample;             ///< by layer: reads no other, nor the model's input
   WorkDepth forward, training;
   GraphGrain grain;
   std::string machine;  ///< empty: none was asked for
@@ -75,8 +78,8 @@ struct Shown {
   /// FLOPs of a pass that training runs.
   [[nodiscard]] double flops_run(Pass pass) const {
     double sum = 0;
-    for (const Layer& layer : model.layers) {
-      if (pass != Pass::backward_data || needs_input_gradient(layer)) sum += flops(layer, pass);
+    for (std::size_t i = 0; i < model.layers.size(); ++i) {
+      if (pass != Pass::backward_data || needs_input_gradient[i]) sum += flops(model.layers[i], pass);
     }
     return sum;
   }
@@ -104,7 +107,9 @@ Table layer_table(const Shown& shown) {
     const Layer& layer = shown.model.layers[i];
     const std::string attributes = layer.operation->attributes();
     std::vector<std::string> inputs;
-    for (const TensorShape& shape : layer.input_shapes) inputs.push_back(shape_text(shape));
+    if (!shown.of_sample[i]) {
+      for (const TensorShape& shape : layer.input_shapes) inputs.push_back(shape_text(shape));
+    }
     // Equal inputs, as those of a sum, are said once.
     const bool alike = std::adjacent_find(inputs.begin(), inputs.end(), std::not_equal_to<>()) == inputs.end();
     const std::string in = inputs.size() > 1 && alike ? fmt::format("{} of {}", inputs.size(), inputs.front())
@@ -112,7 +117,7 @@ Table layer_table(const Shown& shown) {
     table.add({layer.name, std::string(layer.operation->type()) + (attributes.empty() ? "" : " " + attributes), in,
                shape_text(layer.output_shape), layer.parameters() > 0 ? with_thousands(layer.parameters()) : "-",
                flops_text(shown.flops(layer, Pass::forward)),
-               needs_input_gradient(layer) ? flops_text(shown.flops(layer, Pass::backward_data)) : "-",
+               shown.needs_input_gradient[i] ? flops_text(shown.flops(layer, Pass::backward_data)) : "-",
                flops_text(shown.flops(layer, Pass::backward_weight)), bytes_text(shown.kept_bytes[i])});
   }
   table.add({"total", "", "", "", with_thousands(shown.model.parameters()), flops_text(shown.flops_run(Pass::forward)),
@@ -198,8 +203,10 @@ Json layer_json(const Shown& shown, std::size_t index) {
   entry["operation"] = layer.operation->type();
   entry["attributes"] = layer.operation->attributes();
   entry["inputs"] = Json::array();
-  for (const int input : layer.inputs)
-    entry["inputs"].push_back(input < 0 ? "input" : model.layers[static_cast<std::size_t>(input)].name);
+  const bool of_sample = shown.of_sample[index];
+  for (const int input : layer.inputs) {
+    if (!of_sample) entry["inputs"].push_back(input < 0 ? "input" : model.layers[static_cast<std::size_t>(input)].name);
+  }
   entry["output"] = shape_json(layer.output_shape);
   entry["parameters"] = layer.parameters();
   for (const auto& [key, pass] : {std::pair{"forward", Pass::forward}, std::pair{"backward_data", Pass::backward_data},
@@ -211,8 +218,10 @@ Json layer_json(const Shown& shown, std::size_t index) {
         (done.activation_items * shown.samples + done.weight_items) * item_bytes(shown.precision);
   }
   entry["input_shapes"] = Json::array();
-  for (const TensorShape& shape : layer.input_shapes) entry["input_shapes"].push_back(shape_json(shape));
-  entry["needs_input_gradient"] = needs_input_gradient(layer);
+  for (const TensorShape& shape : layer.input_shapes) {
+    if (!of_sample) entry["input_shapes"].push_back(shape_json(shape));
+  }
+  entry["needs_input_gradient"] = static_cast<bool>(shown.needs_input_gradient[index]);
   for (const auto& [key, pass] : {std::pair{"forward", Pass::forward}, std::pair{"backward_data", Pass::backward_data},
                                   std::pair{"backward_weight", Pass::backward_weight}}) {
     entry[fmt::format("depth_{}", key)] =
@@ -234,8 +243,8 @@ Json model_json(const Shown& shown) {
   json["buffers"] = model.buffers();
   json["macs_forward"] = model.macs() * shown.samples;
   json["flops_forward"] = model.flops_forward() * shown.samples;
-  json["flops_backward_data"] = model.flops(Pass::backward_data) * shown.samples;
-  json["flops_backward_weight"] = model.flops(Pass::backward_weight) * shown.samples;
+  json["flops_backward_data"] = shown.flops_run(Pass::backward_data);
+  json["flops_backward_weight"] = shown.flops_run(Pass::backward_weight);
   json["samples"] = shown.samples;
   json["precision"] = to_string(shown.precision);
   json["kept_bytes"] = shown.all_kept();
@@ -309,7 +318,10 @@ Report show(const ShowOptions& options) {
     shown->machine = study.machine().name;
     shown->levels = level_grains(study.job(), shown->precision, study.optimizer(), options.batch.value_or(1));
   }
-  shown->kept_bytes = kept_bytes_of(facts_of(shown->model), shown->precision, shown->samples);
+  const ModelFacts facts = facts_of(shown->model);
+  shown->kept_bytes = kept_bytes_of(facts, shown->precision, shown->samples);
+  shown->of_sample = facts.of_sample;
+  shown->needs_input_gradient = needs_input_gradient(shown->model);
   shown->forward = forward_work_depth(shown->model, shown->samples);
   shown->training = training_work_depth(shown->model, shown->samples);
   shown->grain = graph_grain(shown->model);

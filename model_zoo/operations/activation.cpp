@@ -3,28 +3,36 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "model_zoo/operations/function_flops.hpp"
 #include "model_zoo/operations/registry.hpp"
 
 namespace ddl {
 namespace {
 
+/// What the derivative is computed from, and so what is kept (as PyTorch 1.13.1 does it).
+enum class From {
+  input,
+  output,
+  output_in_place,  ///< the output in place, else the input
+};
+
 struct ActivationKind {
   std::string_view name;
-  bool from_output;  ///< the derivative is known from the output: it is kept, the input is not (as PyTorch 1.13.1 does it)
-  double flops;      ///< per item; transcendental functions count as ten
+  From from;
+  double flops;  ///< per item
 };
 constexpr std::array<ActivationKind, 11> activation_kinds{{
-    {"relu", true, 1},
-    {"relu6", false, 2},
-    {"leaky_relu", true, 2},
-    {"tanh", true, 10},
-    {"sigmoid", true, 12},
-    {"gelu", false, 20},
-    {"silu", false, 13},
-    {"hardswish", false, 5},
-    {"hardsigmoid", false, 4},
-    {"softplus", false, 20},
-    {"elu", true, 11},
+    {"relu", From::output, 1},
+    {"relu6", From::input, 2},
+    {"leaky_relu", From::output_in_place, 2},
+    {"tanh", From::output, tanh_flops},
+    {"sigmoid", From::output, sigmoid_flops},
+    {"gelu", From::input, 2 * transcendental_flops},
+    {"silu", From::input, sigmoid_flops + 1},
+    {"hardswish", From::input, 5},
+    {"hardsigmoid", From::input, 4},
+    {"softplus", From::input, 2 * transcendental_flops},
+    {"elu", From::output_in_place, transcendental_flops + 1},
 }};
 constexpr std::array<std::string_view, activation_kinds.size()> activation_names = [] {
   std::array<std::string_view, activation_kinds.size()> names;
@@ -55,7 +63,8 @@ class Activation final : public Operation {
   }
   Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
-    return {.input = !kind_.from_output, .output = kind_.from_output};
+    const bool output = kind_.from == From::output || (kind_.from == From::output_in_place && in_place_);
+    return {.input = !output, .output = output};
   }
 
  private:
@@ -68,7 +77,7 @@ class Activation final : public Operation {
 std::shared_ptr<const Operation> read_activation(const Attributes& attributes) {
   const ActivationKind& kind = activation_kinds[attributes.choice("kind", activation_names)];
   const bool in_place = attributes.find_boolean("in_place").value_or(false);
-  if (in_place && !kind.from_output) {
+  if (in_place && kind.from == From::input) {
     attributes.fail("in_place", fmt::format("{} cannot work in place: its gradient needs the input", kind.name));
   }
   return std::make_shared<Activation>(kind, in_place, attributes.input().sequence);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "model_zoo/operations/function_flops.hpp"
 #include "model_zoo/operations/registry.hpp"
 
 namespace ddl {
@@ -53,9 +54,9 @@ class AdditiveAttention final : public Operation {
     Work work{.weight_items = parameters};
     switch (pass) {
       case Pass::forward:
-        // Sums and their tanh (5), products with v, softmax (5), means. Sums are written; the bias, the tanh and v read
+        // Sums and their tanh, products with v, softmax (5), means. Sums are written; the bias, the tanh and v read
         // them.
-        work.flops = projections + (added + 5 + 2) * sums + 5 * pairs + means;
+        work.flops = projections + (added + tanh_flops + 2) * sums + 5 * pairs + means;
         work.activation_items =
             items(inputs) + 2 * projected + (2 * added + 2) * sums + 5 * pairs + items(inputs[1]) + items(output);
         work.m = real(inputs[0].extent[0]);

@@ -84,9 +84,10 @@ class Attention final : public Operation {
               .k = real(s_.head_size),
               .batched = Work::Batched::count};
     if (pass == Pass::forward) {
-      // QKᵀ and AV, and about 5 for each score's softmax. Scores are written, read and written by the softmax, and read.
+      // QKᵀ and AV, and about 5 for each score's softmax. Scores are written, read and written by the softmax, and read; a
+      // trained bias is a kernel of its own, which reads and writes them once more.
       work.flops = 2 * macs(inputs, output) + 5 * scores + added;
-      work.activation_items = items(inputs) + items(output) + (s_.fused ? 0 : 4 + dropped) * scores;
+      work.activation_items = items(inputs) + items(output) + (s_.fused ? 0 : 4 + dropped) * scores + 2 * biases;
       work.weight_items = biases;
     } else {
       // Two products for each of the two; the softmax reads its output and a gradient and writes one. Fused attention

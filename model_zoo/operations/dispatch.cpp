@@ -42,6 +42,10 @@ class Dispatch final : public Operation {
     }
     return {};
   }
+  double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/,
+               double /*samples*/) const override {
+    return reduction_depth({pass == Pass::backward_data ? real(active_) : 1});
+  }
   Divisible divisible() const override { return {}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     return {.mask_items = 8 * real(output.extent[0])};  // where each copy comes from

@@ -69,10 +69,10 @@ class FullyConnected final : public Operation {
     return work;
   }
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
-    // [BH18, Table 4]: log Cin, log Cout, log N, where each token of a sequence is one of N.
+    // [BH18, Table 4]: log Cin, log Cout, log N, where each token of a sequence is one of N, each that an expert has.
     if (pass == Pass::forward) return reduction_depth({real(inputs.front().channels)});
     if (pass == Pass::backward_data) return reduction_depth({real(output.channels)});
-    return reduction_depth({real(output.positions()), samples});
+    return reduction_depth({real(output.positions()) / real(experts_), samples});
   }
 
   Divisible divisible() const override { return {.matrix = true}; }

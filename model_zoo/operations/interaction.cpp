@@ -37,7 +37,9 @@ class Interaction final : public Operation {
     }
     if (pass == Pass::backward_data) {
       // The products' gradient is set to zero and filled; each of the two factors has a product for its gradient, which
-      // reads that and T; both are added, and the first vector's own is added to its part.
+      // reads that and T, a sum over the vectors; both are added, and the first vector's own is added to its part.
+      work.n = real(inputs.front().channels);
+      work.k = vectors;
       work.flops = 2 * 2 * macs(inputs, output) + all + real(inputs.front().channels);
       work.activation_items = 2 * items(output) + products + 2 * (products + 2 * all) + 3 * all;
       return work;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "model_zoo/operations/function_flops.hpp"
 #include "model_zoo/operations/registry.hpp"
 
 namespace ddl {
@@ -48,9 +49,9 @@ class Lstm final : public Operation {
     Work work{.m = 1, .n = rows / real(directions_), .k = from + state};
     switch (pass) {
       case Pass::forward:
-        // For each unit four gates of three additions and a sigmoid or tanh (5), and the cell: three products, an addition
-        // and a tanh. Gates are written and read, as are the cell and the state for the next step.
-        work.flops = of_input + of_state + 41 * units;
+        // For each unit four gates of three additions, three of them with a sigmoid and one with a tanh, and the cell: three
+        // products, an addition and a tanh. Gates are written and read, as are the cell and the state for the next step.
+        work.flops = of_input + of_state + (gates * 3 + 3 * sigmoid_flops + 4 + 2 * tanh_flops) * units;
         work.activation_items = items(inputs.front()) + (2 * gates + 4) * units;
         work.weight_items = rows * from + steps * rows * state + 2 * rows;
         return work;
@@ -65,8 +66,10 @@ class Lstm final : public Operation {
         return work;
       case Pass::backward_weight:
         // Back through the steps, which no LSTM can leave out, even the first: the gates' gradients, and by them the state's
-        // before. Then both matrices' gradients, of all steps at once.
-        work.flops = of_state + of_input + of_state + 41 * units;
+        // before. For each unit the state's two gradients added, the tanh of the cell again, the cell's gradient through it
+        // added to that of the next step (5), four to go through each gate's product and function, and one product for the
+        // cell before. Then both matrices' gradients, of all steps at once, and the sums of the biases'.
+        work.flops = of_state + of_input + of_state + (1 + tanh_flops + 5 + gates * 4 + 1 + gates) * units;
         work.activation_items = (3 * gates + 6) * units + items(inputs.front());
         work.weight_items = steps * rows * state + rows * (from + state) + 2 * rows;
         return work;
@@ -78,11 +81,13 @@ class Lstm final : public Operation {
 
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
     // A step waits for the one before: the state's matrix product, then the gates and the cell. The input's product is done
-    // before, or for its gradient after, all steps at once.
+    // before, all steps at once. Back, the gates' gradients, then the state's, which sums over them; what the input's
+    // gradient and the matrices' are made of is all there when the first step is reached.
     const double steps = real(output.positions());
-    if (pass == Pass::backward_data) return reduction_depth({gates * real(output.channels)});
-    const double through = steps * (reduction_depth({real(features_)}) + 1);
-    return through + reduction_depth({pass == Pass::forward ? real(inputs.front().channels) : steps * samples});
+    if (pass == Pass::forward)
+      return steps * (reduction_depth({real(features_)}) + 1) + reduction_depth({real(inputs.front().channels)});
+    const double back = steps * (reduction_depth({real(gates * features_)}) + 1);
+    return back + reduction_depth({pass == Pass::backward_data ? real(gates * output.channels) : steps * samples});
   }
 
   // Whole, to be on the safe side: split units would have to exchange the state at every step.

@@ -48,7 +48,8 @@ class Norm final : public Operation {
       case Pass::backward_data:
         return {.flops = 11 * count, .activation_items = (two_passes ? 5 : 3) * count, .weight_items = parameters};
       case Pass::backward_weight:
-        if (two_passes) return {};
+        // Without scale and shift there is nothing to sum.
+        if (two_passes || parameters == 0) return {};
         return {.flops = 3 * count, .activation_items = 2 * count, .weight_items = parameters};
       case Pass::update:
         break;

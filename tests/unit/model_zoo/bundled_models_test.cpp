@@ -114,6 +114,10 @@ TEST_CASE("U-Nets and DeepCAM have the parameters of their definitions") {
           pairs({1, 32, 64, 128, 256, 320, 320}, two) + pairs({320, 320, 256, 128, 64, 32}, up) + 32 * 3 + 3);
     CHECK(unet3d.parameters() == 31'190'243);
     CHECK(to_string(unet3d.layers.back().input_shapes.front()) == "3×128×128×128");
+    // The reference's default, and not in place.
+    for (const Layer& layer : unet3d.layers) {
+      if (layer.operation->type() == "activation") CHECK(layer.operation->attributes() == "kind=relu");
+    }
   }
   {
     const auto conv = [](std::int64_t k, std::int64_t i, std::int64_t o) { return k * i * o + 2 * o; };  // and its norm

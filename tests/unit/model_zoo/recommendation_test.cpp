@@ -54,7 +54,10 @@ TEST_CASE("interaction multiplies each vector with each") {
   // T is read and written, read again; 9 products; 7 items picked out.
   CHECK(forward.activation_items == 3 * 12 + 9 + 2 * 7);
   // Twice the products, two gradients added, and the first vector's own.
-  CHECK(work_of(layer, Pass::backward_data).flops == 2 * 2 * 36 + 12 + 4);
+  const Work backward = work_of(layer, Pass::backward_data);
+  CHECK(backward.flops == 2 * 2 * 36 + 12 + 4);
+  // The gradient of the 3 × 3 products times the three vectors of 4.
+  CHECK((backward.m == 3 && backward.n == 4 && backward.k == 3 && backward.batched == Work::Batched::count));
   CHECK(work_of(layer, Pass::backward_weight).flops == 0);
   // T, not the vectors it was made of.
   CHECK_FALSE(kept_of(layer).input);

@@ -97,6 +97,9 @@ TEST_CASE("biases of positions are a table of the layer that owns it") {
   CHECK(second.tied_to == 0);
   for (const Layer* layer : {&first, &second}) {
     CHECK(work_of(*layer, Pass::forward).flops == 2 * macs_of(*layer) + 6 * scores);
+    // Queries, keys and values of 24 channels and the heads' 8; scores are written, read and written for the bias, read and
+    // written for the softmax, and read.
+    CHECK(work_of(*layer, Pass::forward).activation_items == 16 * (24 + 8) + 6 * scores);
     CHECK(work_of(*layer, Pass::forward).weight_items == scores);  // one for all samples
     CHECK(work_of(*layer, Pass::backward_weight).activation_items == scores);
   }

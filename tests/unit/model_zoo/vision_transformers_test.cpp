@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "model_zoo/model.hpp"
@@ -94,19 +96,27 @@ TEST_CASE("Swin halves the positions and doubles the channels from stage to stag
   for (const std::size_t block : {4U, 6U, 8U}) CHECK(attention[block] == "384×14×14 heads=12 window=7x7");
   CHECK(attention[11] == "768×7×7 heads=24 window=7x7 shift=3");
   CHECK(model.blocks == 12);
+  // torchvision 0.14.1: stochastic depth behind both halves of each block, up to 0.2 and 0.5.
+  for (const auto& [name, rate, halves] :
+       {std::tuple{"swin_t", "rate=0.2 of=samples", 24}, {"swin_b", "rate=0.5 of=samples", 48}}) {
+    const Model deep = load_model(name);
+    CHECK(std::count_if(deep.layers.begin(), deep.layers.end(), [&, rate = rate](const Layer& layer) {
+            return layer.operation->type() == "dropout" && layer.operation->attributes() == rate;
+          }) == halves);
+  }
 }
 
 TEST_CASE("a Swin block keeps what PyTorch saves") {
   // torchvision's first two blocks, written out and run on PyTorch 1.13: tensors saved for backward, each storage once, of
   // one image: 21,161,736 bytes, shifted or not. Of these, 4 · 12,544 are means and deviations of the norms and 8 a
-  // constant.
+  // constant. Stochastic depth adds, for each half of a block, the factor of a sample.
   const Model model = load_model("swin_t");
   for (const int block : {0, 1}) {
     std::vector<int> layers;
     for (std::size_t i = 0; i < model.layers.size(); ++i) {
       if (model.layers[i].block == block) layers.push_back(static_cast<int>(i));
     }
-    CHECK(kept_bytes(model, layers, 4).sum() == 21'161'736 - 4 * 12'544 - 8);
+    CHECK(kept_bytes(model, layers, 4).sum() == 21'161'736 - 4 * 12'544 - 8 + 2 * 4);
   }
 }
 

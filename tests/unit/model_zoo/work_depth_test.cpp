@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "model_zoo/input_gradient.hpp"
 #include "model_zoo/operations/registry.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
@@ -25,12 +26,15 @@ const std::string vector = "{features: 12}";            // ⌈log2 12⌉ = 4
 const std::string sequence = "{channels: 24, tokens: 16}";
 const std::string words = "{tokens: 16}";
 
-/// Experts for the tokens that are read.
-constexpr const char* mixture =
-    "  - identity:\n    name: tokens\n"
-    "  - router: {experts: 8, active: 2}\n    name: router\n"
-    "  - dispatch: 2\n    from: [tokens, router]\n    name: copies\n"
-    "  - combine:\n    from: [copies, router]\n";
+/// Copies of the tokens that are read, for so many of eight experts.
+std::string copies(int active) {
+  const std::string number = std::to_string(active);
+  return "  - identity:\n    name: tokens\n"
+         "  - router: {experts: 8, active: " +
+         number + "}\n    name: router\n  - dispatch: " + number + "\n    from: [tokens, router]\n    name: copies\n";
+}
+/// And back to their tokens.
+std::string mixture(int active) { return copies(active) + "  - combine:\n    from: [copies, router]\n"; }
 
 /// For 4 samples, log2 4 = 2, by [BH18, Table 4]; what is not there as a reduction of n items in ⌈log2 n⌉ steps.
 const std::vector<Depths> golden{
@@ -45,8 +49,9 @@ const std::vector<Depths> golden{
     {"attention", sequence, "  - attention: {heads: 2, buckets: 8}\n", 10, 10, 10},
     {"channel_shuffle", image, "  - channel_shuffle: 3\n", 1, 1, 0},
     {"class_token", sequence, "  - class_token\n", 1, 1, 2},
-    // Two copies of each token; their weight's gradient sums over 24 channels.
-    {"combine", sequence, mixture, 1, 5, 0},
+    // Two copies of each token, or five; their weight's gradient sums over 24 channels.
+    {"combine", sequence, mixture(2), 1, 5, 0},
+    {"combine", sequence, mixture(5), 3, 5, 0},
     {"concat", image, "  - concat:\n    from: [input, input]\n", 1, 1, 0},
     // ⌈log2 3⌉ + log2 1 + ⌈log2 6⌉, in all three passes.
     {"convolution", image, "  - convolution: {filters: 5, kernel: 3x1}\n", 5, 5, 5},
@@ -55,7 +60,9 @@ const std::vector<Depths> golden{
     // One channel, one position: a depth is at least 1.
     {"convolution", "{channels: 1, size: 8x8}", "  - convolution: {filters: 5, kernel: 1}\n", 1, 1, 1},
     {"crop", image, "  - crop: 4x6\n", 1, 1, 0},
-    {"dispatch", sequence, std::string(mixture).substr(0, std::string(mixture).find("  - combine")), 1, 1, 0},
+    // A token's gradient is the sum of its copies': log2 2, ⌈log2 5⌉.
+    {"dispatch", sequence, copies(2), 1, 1, 0},
+    {"dispatch", sequence, copies(5), 1, 3, 0},
     {"dropout", image, "  - dropout: 0.1\n", 1, 1, 0},
     {"elementwise", image, "  - elementwise\n", 1, 1, 0},
     // A word that is every token of the batch: log2 16 + log2 4.
@@ -65,15 +72,20 @@ const std::vector<Depths> golden{
     {"fully_connected", vector, "  - fully_connected: 5\n", 4, 3, 2},
     // Each token is one of N: log2 16 + log2 4.
     {"fully_connected", sequence, "  - fully_connected: 5\n", 5, 3, 6},
+    // Four experts have four of the 16 tokens each: log2 4 + log2 4.
+    {"fully_connected", sequence, "  - fully_connected: {features: 5, experts: 4}\n", 5, 3, 4},
     {"identity", image, "  - identity\n", 1, 1, 0},
     {"input", image, "  - input: {tokens: 5}\n", 1, 1, 0},
-    {"interaction", vector, "  - interaction:\n    from: [input, input, input]\n", 4, 4, 0},
+    // A product of two vectors sums over ⌈log2 12⌉; the gradient of one of three is a sum over the three.
+    {"interaction", vector, "  - interaction:\n    from: [input, input, input]\n", 4, 2, 0},
     // All outputs of all samples are one number: ⌈log2 12⌉ + log2 4.
     {"loss", vector, "  - loss: mse\n", 6, 1, 0},
     // 16 steps, each the product with a state of 8 and the gates, log2 8 + 1; before them the input's product, ⌈log2 24⌉.
-    // Back through the steps in backward-weight, then the sum over 4 · 16 tokens; the input's gradient sums over 4 · 8
-    // gates.
-    {"lstm", sequence, "  - lstm: 8\n", 69, 5, 70},
+    // Back, each step's state has a gradient that sums over 4 · 8 gates: 16·(log2 32 + 1) = 96 steps, behind which the
+    // input's gradient sums over 4 · 8 gates, and the matrices' over 4 · 16 tokens.
+    {"lstm", sequence, "  - lstm: 8\n", 69, 101, 102},
+    // Both directions run beside each other; the input's gradient sums over 2 · 4 · 8 gates.
+    {"lstm", sequence, "  - lstm: {features: 8, bidirectional: yes}\n", 69, 102, 102},
     {"multiply", image, "  - multiply:\n    from: [input, input]\n", 1, 1, 0},
     // The gradient of a channel's one value sums over 80 positions: log2 2 + 7.
     {"multiply", image, "  - multiply: {branches: [[], [{pool: {kind: average, global: yes}}]]}\n", 1, 8, 0},
@@ -149,6 +161,33 @@ TEST_CASE("the depth of a chain is the sum of its layers', forward and back to t
   CHECK(grain.largest_edge == 0);
 }
 
+TEST_CASE("the input's gradient waits for an LSTM to go back through time") {
+  const Model model = model_of(sequence, "  - lstm: 8\n  - lstm: 4\n");
+  // Forward: 16·(log2 8 + 1) behind ⌈log2 24⌉, then 16·(log2 4 + 1) behind log2 8. Back: 16·(log2 16 + 1) and log2 16 for
+  // what the second reads, then 16·(log2 32 + 1) and log2 (4 · 16) for the first's matrices.
+  const double forward = 64 + 5 + 48 + 3;
+  CHECK(forward_work_depth(model, samples).depth == forward);
+  CHECK(training_work_depth(model, samples).depth == forward + (80 + 4) + (96 + 6));
+}
+
+TEST_CASE("of what is made of the sample alone nobody asks for a gradient") {
+  // The first matrix reads a rectified sample: neither it nor the activation has a backward-data pass.
+  const std::string head = "  - activation: relu\n  - fully_connected: 5\n  - fully_connected: 3\n";
+  const Model model = model_of(vector, head);
+  CHECK(needs_input_gradient(model) == std::vector<bool>{false, false, true});
+  // Forward 12 + 2·12·5 + 2·5·3; weights 120 and 30; the input of the second matrix 30.
+  const WorkDepth training = training_work_depth(model, 1);
+  CHECK(training.work == 162 + 150 + 30);
+  // Forward 1 + 4 + 3; back ⌈log2 3⌉ and, for one sample, a step for the first matrix.
+  CHECK(training.depth == 8 + 2 + 1);
+  // Shared weights are trained as well.
+  const Model tied = model_of(words,
+                              "  - embedding: {vocabulary: 9, features: 24}\n    name: words\n"
+                              "  - embedding: {vocabulary: 9, features: 24, tied: words}\n    from: input\n"
+                              "  - activation: relu\n");
+  CHECK(needs_input_gradient(tied) == std::vector<bool>{false, false, true});
+}
+
 TEST_CASE("of branches the longest counts") {
   // ⌈log2 12⌉ = 4, then 4 + 1 + 4 beside 4, then log2 2 = 1.
   const Model model = model_of(vector,
@@ -169,8 +208,17 @@ TEST_CASE("depth grows with the logarithm of the samples, work in proportion") {
     CHECK(many.depth >= one.depth);
     // No layer's depth grows by more than the ten steps that 1,024 samples are, in its two passes.
     CHECK(many.depth <= one.depth + 20 * static_cast<double>(model.layers.size()));
-    CHECK(one.work == Approx(model.flops_forward() + model.flops(Pass::backward_weight) + model.flops(Pass::backward_data) -
-                             work_of(model.layers.front(), Pass::backward_data).flops));
+    // Back takes the reductions of forward in the other order, and sums over samples besides. What is shorter are means,
+    // sums and losses, whose gradients only spread.
+    const double forward = forward_work_depth(model, 1024).depth;
+    CHECK(many.depth >= 1.75 * forward);
+    CHECK(many.depth <= 2.25 * forward);
+    double work = model.flops_forward() + model.flops(Pass::backward_weight);
+    const std::vector<bool> needs_gradient = needs_input_gradient(model);
+    for (std::size_t i = 0; i < model.layers.size(); ++i) {
+      if (needs_gradient[i]) work += work_of(model.layers[i], Pass::backward_data).flops;
+    }
+    CHECK(one.work == Approx(work));
   }
 }
 

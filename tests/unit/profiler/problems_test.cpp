@@ -34,6 +34,14 @@ TEST_CASE("the problems of a model are those of its layers, each once") {
                                  relu + "backward-data", "1" + convolution + "backward-data"});
 }
 
+TEST_CASE("what is made of the sample alone has no backward-data problem") {
+  const Model model = model_of("{features: 4}", "  - activation: relu\n  - fully_connected: {features: 4, bias: no}\n");
+  for (const std::string& line : lines_of(problems_of(model, 2, Precision::fp32, Optimizer::sgd))) {
+    INFO(line);
+    CHECK(line.find("backward-data") == std::string::npos);
+  }
+}
+
 TEST_CASE("every problem of a bundled model can be read, and together they do all of its work") {
   for (const std::string& name : model_names()) {
     INFO(name);
