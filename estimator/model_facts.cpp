@@ -5,6 +5,8 @@
 #include <limits>
 #include <map>
 
+#include "model_zoo/input_gradient.hpp"
+
 namespace ddl {
 namespace {
 
@@ -144,11 +146,10 @@ ModelFacts facts_of(const Model& model) {
 
   facts.pooled_branch = pooled_branches(model, consumers);
   facts.output_kept.assign(count, false);
-  facts.needs_input_gradient.assign(count, false);
+  facts.needs_input_gradient = needs_input_gradient(model);
   std::map<int, int> readers;  // the last one so far, of an owner's weights
   facts.of_sample.assign(count, false);
   facts.sample_items = static_cast<double>(model.input.items());
-  std::vector<bool> trained(count, false);  // the layer's output depends on weights
   for (std::size_t i = 0; i < count; ++i) {
     const Layer& layer = model.layers[i];
     facts.of_sample[i] = layer.operation->type() == "input";
@@ -161,10 +162,8 @@ ModelFacts facts_of(const Model& model) {
     if (kept.output) facts.output_kept[i] = true;
     for (const int input : layer.inputs) {
       if (input < 0) continue;
-      if (trained[static_cast<std::size_t>(input)]) facts.needs_input_gradient[i] = true;
       if (kept.input) facts.output_kept[static_cast<std::size_t>(input)] = true;
     }
-    trained[i] = facts.needs_input_gradient[i] || layer.parameters() > 0 || layer.tied_to >= 0;
     const Work backward = layer.operation->work(Pass::backward_data, layer.input_shapes, layer.output_shape);
     facts.makes_input_gradient.push_back(facts.needs_input_gradient[i] && backward.activation_items > 0);
     facts.parameters += static_cast<double>(layer.parameters());
