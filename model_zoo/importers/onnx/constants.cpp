@@ -185,14 +185,16 @@ std::optional<Value> slice(const Translation& translation, const onnx::NodeProto
 }
 
 std::optional<Value> concatenated(const Translation& translation, const onnx::NodeProto& node) {
-  Numbers all{.shape = {0}};
+  const Value& first = translation.input(node, 0);
+  Numbers all{.shape = {0}, .integral = !first.numbers || first.numbers->integral};
   for (int i = 0; i < node.input_size(); ++i) {
     const Value& part = translation.input(node, i);
-    if (!part.numbers || !part.numbers->integral || part.numbers->shape.size() != 1) return std::nullopt;
+    if (!part.numbers || part.numbers->integral != all.integral || part.numbers->shape.size() != 1) return std::nullopt;
     all.integers.insert(all.integers.end(), part.numbers->integers.begin(), part.numbers->integers.end());
-    if (all.integers.size() > most_numbers) return std::nullopt;
+    all.reals.insert(all.reals.end(), part.numbers->reals.begin(), part.numbers->reals.end());
+    if (all.count() > most_numbers) return std::nullopt;
   }
-  all.shape = {static_cast<std::int64_t>(all.integers.size())};
+  all.shape = {static_cast<std::int64_t>(all.count())};
   return of_numbers(std::move(all));
 }
 

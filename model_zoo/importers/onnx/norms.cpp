@@ -32,8 +32,8 @@ std::int64_t item_count(const Value& value) {
 std::optional<double> constant_in(const Value& value) { return value.numbers ? uniform(*value.numbers) : std::nullopt; }
 
 /// A scale of ones that the exporter adds where the network has none: no stored tensor with a name of its own.
-bool is_made_up(const Translation& translation, const Value& scale) {
-  const bool has_name = translation.graph().stored().contains(scale.source) && !scale.source.starts_with("onnx::");
+bool is_made_up(const Value& scale) {
+  const bool has_name = scale.named && !scale.source.starts_with("onnx::");
   return !has_name && constant_in(scale) == 1.0;
 }
 
@@ -212,7 +212,7 @@ void translate_instance_norm(Translation& translation, const onnx::NodeProto& no
   if (!over_channels || item_count(scale) != groups) {
     translation.graph().fail(node, "its second dimension is not that of the channels it has a scale for");
   }
-  if (groups == shape.channels && !is_made_up(translation, scale)) {
+  if (groups == shape.channels && !is_made_up(scale)) {
     NetworkLayer layer{.attributes = {{"kind", "instance"}}, .weight = scale.source};
     translation.set_view(node, add_norm(translation, node, view, std::move(layer)));
     return;

@@ -17,7 +17,7 @@ constexpr std::size_t most_layers = 100'000;  // that a model file may have
 constexpr int most_positions = 3;
 
 Value stored_value(const std::string& name, const StoredTensor& tensor) {
-  Value value{.kind = Value::Kind::stored, .shape = tensor.shape, .source = name, .source_shape = tensor.shape};
+  Value value{.kind = Value::Kind::stored, .shape = tensor.shape, .source = name, .source_shape = tensor.shape, .named = true};
   if (tensor.numbers) value.numbers = std::make_shared<const Numbers>(*tensor.numbers);
   return value;
 }
@@ -94,6 +94,14 @@ void Translation::start() {
 }
 
 void Translation::visit(const onnx::NodeProto& node) {
+  translate(node);
+  // What a translator makes nothing of, such as the indices of a pooling.
+  for (const std::string& output : node.output()) {
+    if (!output.empty()) values_.try_emplace(output, Value{.kind = Value::Kind::side});
+  }
+}
+
+void Translation::translate(const onnx::NodeProto& node) {
   bool reads_network = false;
   for (int i = 0; i < node.input_size(); ++i) {
     const Value* const value = find_input(node, i);
@@ -136,6 +144,7 @@ void Translation::finish() {
     graph_.fail("no output of the graph comes of a layer that is understood",
                 "is it a network? its outputs are computed from its input by layers");
   }
+  for (std::string& warning : network_.warnings_of_shared()) network_.warnings.push_back(std::move(warning));
   for (const NetworkLayer& layer : network_.layers) {
     if (layer.operation == "loss") return;
   }

@@ -65,6 +65,7 @@ class Translation {
   [[nodiscard]] View cropped(const onnx::NodeProto& node, const View& view);
   void start();
   void visit(const onnx::NodeProto& node);
+  void translate(const onnx::NodeProto& node);
   void finish();
 
   const Graph& graph_;
