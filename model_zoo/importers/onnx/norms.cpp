@@ -37,6 +37,12 @@ bool is_made_up(const Value& scale) {
   return !has_name && constant_in(scale) == 1.0;
 }
 
+void without_weights(NetworkLayer& layer) {
+  layer.weight.clear();
+  layer.set("scale", "no");
+  layer.set("bias", "no");
+}
+
 bool is_part(const Value& value, Part part) { return value.is_network() && value.moment && value.moment->part == part; }
 
 bool is_small_number(const Value& value) { return item_count(value) == 1; }
@@ -181,6 +187,7 @@ void translate_batch_norm(Translation& translation, const onnx::NodeProto& node)
     translation.graph().fail(node, "its second dimension is not that of the channels it has a scale for");
   }
   NetworkLayer layer{.attributes = {{"kind", "batch"}}, .weight = scale.source};
+  if (is_made_up(scale)) without_weights(layer);
   translation.set_view(node, add_norm(translation, node, view, std::move(layer)));
   for (int i = 1; i < node.output_size(); ++i) translation.set_output(node, {.kind = Value::Kind::side}, i);
 }
@@ -195,7 +202,12 @@ void translate_layer_norm(Translation& translation, const onnx::NodeProto& node)
                              "a layer norm is over all channels of a position");
   }
   NetworkLayer layer{.attributes = {{"kind", "layer"}}, .weight = scale.source};
-  if (translation.find_input(node, 2) == nullptr) layer.set("bias", "no");
+  const Value* const bias = translation.find_input(node, 2);
+  if (is_made_up(scale) && (bias == nullptr || !bias->named)) {
+    without_weights(layer);
+  } else if (bias == nullptr) {
+    layer.set("bias", "no");
+  }
   translation.set_view(node, add_norm(translation, node, view, std::move(layer)));
 }
 

@@ -59,6 +59,7 @@ struct Value {
   bool named = false;    ///< the source is a tensor of the file, not a constant that the graph computes
   bool integral = false;
   bool tokens = false;  ///< the model's input itself, of the view below, to be looked up in a table
+  bool of_tokens = false;  ///< computed of the model's input, and no longer it
   bool causal = false;  ///< a mask that hides what comes later, or is likely to
 
   // Of the network: `function` of each item of the view; none is the item itself.
