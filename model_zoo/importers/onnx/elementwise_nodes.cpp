@@ -109,16 +109,14 @@ void join_tensors(Translation& translation, const onnx::NodeProto& node, const V
 void add_types(Translation& translation, const onnx::NodeProto& node, const View& view, const Value& table,
                std::int64_t rows) {
   const TensorShape shape = translation.network().shape(view.tensor);
-  NetworkLayer layer{
-      .operation = "embedding",
-      .attributes = {{"vocabulary", fmt::to_string(rows)}, {"features", fmt::to_string(shape.channels)}},
-      .inputs = {-1},
-      .shape = shape};
+  NetworkLayer layer{.operation = "embedding",
+                     .attributes = {{"vocabulary", fmt::to_string(rows)}, {"features", fmt::to_string(shape.channels)}},
+                     .inputs = {-1},
+                     .shape = shape};
   layer.weight = table.source;
   const int types = translation.add_layer(node, std::move(layer), "types");
   View result = view;
-  result.tensor =
-      translation.add_layer(node, {.operation = "add", .inputs = {view.tensor, types}, .shape = shape}, "add");
+  result.tensor = translation.add_layer(node, {.operation = "add", .inputs = {view.tensor, types}, .shape = shape}, "add");
   translation.set_view(node, std::move(result));
 }
 

@@ -1,9 +1,9 @@
 // The importer as a loadable module: the ONNX library takes longer to start than most commands take in all, so the program
 // loads it only for an import.
 
-#include <exception>
-
 #include "model_zoo/importers/module.hpp"
+
+#include <exception>
 
 #include "core/error.hpp"
 #include "core/source_text.hpp"

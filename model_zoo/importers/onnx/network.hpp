@@ -57,8 +57,8 @@ struct Network {
   std::unordered_set<std::string> names_{"input"};
   std::map<std::string, int> counters_;
   std::map<std::pair<int, std::string>, int> once_;
-  std::unordered_map<std::string, int> embeddings_;                     // by table
-  std::unordered_map<std::string, std::vector<int>> owners_;            // by weight
+  std::unordered_map<std::string, int> embeddings_;           // by table
+  std::unordered_map<std::string, std::vector<int>> owners_;  // by weight
 };
 
 /// Letters, digits, '_' and '-' of a text; other letters between them become one '_'.

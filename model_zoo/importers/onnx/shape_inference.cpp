@@ -38,7 +38,8 @@ using TensorsByName = std::unordered_map<std::string, const onnx::TensorProto*>;
 template <class Context>
 Context context_of(onnx::NodeProto& node, const TypesByName& types, const TensorsByName& tensors) {
   using Sparse = std::unordered_map<std::string, const onnx::SparseTensorProto*>;
-  if constexpr (std::is_constructible_v<Context, onnx::NodeProto&, const TypesByName&, const TensorsByName&, const Sparse&>) {
+  if constexpr (std::is_constructible_v<Context, onnx::NodeProto&, const TypesByName&, const TensorsByName&,
+                                        const Sparse&>) {
     return Context(node, types, tensors, {});
   } else {
     return Context(node, types, tensors, {}, {});

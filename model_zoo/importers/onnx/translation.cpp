@@ -17,7 +17,8 @@ constexpr std::size_t most_layers = 100'000;  // that a model file may have
 constexpr int most_positions = 3;
 
 Value stored_value(const std::string& name, const StoredTensor& tensor) {
-  Value value{.kind = Value::Kind::stored, .shape = tensor.shape, .source = name, .source_shape = tensor.shape, .named = true};
+  Value value{
+      .kind = Value::Kind::stored, .shape = tensor.shape, .source = name, .source_shape = tensor.shape, .named = true};
   if (tensor.numbers) value.numbers = std::make_shared<const Numbers>(*tensor.numbers);
   return value;
 }
@@ -141,8 +142,9 @@ void Translation::finish() {
     if (tensor >= 0 && std::find(outputs.begin(), outputs.end(), tensor) == outputs.end()) outputs.push_back(tensor);
   }
   if (outputs.empty() && lost_lookup_ != nullptr) {
-    graph_.fail(*lost_lookup_, "it looks up what the graph computes of the model's tokens, and only tokens that are cast, "
-                               "reshaped, transposed or sliced are followed",
+    graph_.fail(*lost_lookup_,
+                "it looks up what the graph computes of the model's tokens, and only tokens that are cast, "
+                "reshaped, transposed or sliced are followed",
                 "export the part of the network behind what is done to the tokens");
   }
   if (outputs.empty()) {

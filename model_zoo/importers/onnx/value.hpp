@@ -56,11 +56,11 @@ struct Value {
   std::shared_ptr<const Numbers> numbers{};  ///< what is in it, where that is known
   std::string source{};                      ///< the stored tensor it comes from; of a norm under way, its scale
   std::vector<std::int64_t> source_shape{};  ///< before it was rearranged
-  bool named = false;    ///< the source is a tensor of the file, not a constant that the graph computes
+  bool named = false;                        ///< the source is a tensor of the file, not a constant that the graph computes
   bool integral = false;
-  bool tokens = false;  ///< the model's input itself, of the view below, to be looked up in a table
+  bool tokens = false;     ///< the model's input itself, of the view below, to be looked up in a table
   bool of_tokens = false;  ///< computed of the model's input, and no longer it
-  bool causal = false;  ///< a mask that hides what comes later, or is likely to
+  bool causal = false;     ///< a mask that hides what comes later, or is likely to
 
   // Of the network: `function` of each item of the view; none is the item itself.
   View view{};
