@@ -15,11 +15,12 @@
 namespace ddl {
 namespace {
 
+// Protocol buffers are shorter than 2^31 bytes.
+constexpr std::size_t max_onnx_bytes = std::size_t{2047} << 20U;
+
 Import import_onnx_file(const std::string& path, const ImportOptions& options) {
-  // Protocol buffers are no longer than this.
-  constexpr std::size_t longest = (std::size_t{1} << 31U) - 1;
   const ImportModule& module = load_import_module("import-onnx", "libonnx-dev, libprotobuf-dev and protobuf-compiler");
-  ImportOutcome outcome = module.run(read_file(path, longest), path, options);
+  ImportOutcome outcome = module.run(read_file(path, max_onnx_bytes), path, options);
   if (outcome.failed) throw Error(outcome.problem, outcome.hint);
   return std::move(outcome.import);
 }

@@ -1,6 +1,8 @@
 // An ONNX file: import it, with unknown operators refused or kept, and read the model file back.
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "core/yaml_node.hpp"
 #include "model_zoo/importers/onnx/import_onnx.hpp"
@@ -14,6 +16,13 @@ void import_and_read(const std::string& bytes, bool allow_unknown) {
   const auto imported =
       result_of([&] { return import_onnx(bytes, "net.onnx", {.allow_unknown = allow_unknown, .name = "net"}); });
   if (!imported) return;
+  for (const std::string& warning : imported->warnings) {
+    const bool one_line = std::none_of(warning.begin(), warning.end(), [](char c) {
+      const auto byte = static_cast<unsigned char>(c);
+      return byte < 0x20 || byte == 0x7f;
+    });
+    require(one_line, "a warning is not one line without control characters");
+  }
   // What an operation refuses is said when the file is read; the file itself must be well-formed.
   const std::string text = imported->model_file;
   static_cast<void>(YamlNode::parse(text, "net.yaml"));

@@ -83,13 +83,21 @@ Value rearranged(const Value& from, std::vector<std::int64_t> shape, std::option
   return value;
 }
 
+/// Tokens stay tokens where they are only seen otherwise.
+Value seen_as(Value value, const Value& from, std::optional<View> view) {
+  value.tokens = from.tokens && view;
+  if (value.tokens) value.view = std::move(*view);
+  return value;
+}
+
 Value with_shape(const Value& from, std::vector<std::int64_t> shape) {
   std::optional<Numbers> numbers;
   if (from.numbers) {
     numbers = *from.numbers;
     numbers->shape = shape;
   }
-  return rearranged(from, std::move(shape), std::move(numbers));
+  auto view = from.tokens ? reshaped(from.view, shape) : std::nullopt;
+  return seen_as(rearranged(from, std::move(shape), std::move(numbers)), from, std::move(view));
 }
 
 std::optional<Value> gather(const Translation& translation, const onnx::NodeProto& node, const Value& data,
@@ -139,7 +147,8 @@ Value turned(const Value& data, const std::vector<std::int64_t>& order) {
     };
     numbers = picked(*data.numbers, shape, *count, pick);
   }
-  return rearranged(data, std::move(shape), std::move(numbers));
+  auto view = data.tokens ? std::optional(transposed(data.view, order)) : std::nullopt;
+  return seen_as(rearranged(data, std::move(shape), std::move(numbers)), data, std::move(view));
 }
 
 /// A choice between the items of two tensors.
@@ -181,18 +190,29 @@ std::optional<Value> slice(const Translation& translation, const onnx::NodeProto
     };
     numbers = picked(*data.numbers, shape, *count, pick);
   }
-  return rearranged(data, std::move(shape), std::move(numbers));
+  std::optional<View> view;
+  if (data.tokens) view = data.view;
+  for (std::size_t d = 0; d < ranges->size() && view; ++d) {
+    const Range& range = (*ranges)[d];
+    if (range.count == size_of(view->dimensions[d])) continue;
+    view = range.count > 0 && range.step == 1 ? sliced(*view, d, range.start, range.count) : std::nullopt;
+  }
+  // Which of the tokens they are is all one to a table.
+  if (view) view->offset = {0, 0, 0, 0};
+  return seen_as(rearranged(data, std::move(shape), std::move(numbers)), data, std::move(view));
 }
 
 std::optional<Value> concatenated(const Translation& translation, const onnx::NodeProto& node) {
-  Numbers all{.shape = {0}};
+  const Value& first = translation.input(node, 0);
+  Numbers all{.shape = {0}, .integral = !first.numbers || first.numbers->integral};
   for (int i = 0; i < node.input_size(); ++i) {
     const Value& part = translation.input(node, i);
-    if (!part.numbers || !part.numbers->integral || part.numbers->shape.size() != 1) return std::nullopt;
+    if (!part.numbers || part.numbers->integral != all.integral || part.numbers->shape.size() != 1) return std::nullopt;
     all.integers.insert(all.integers.end(), part.numbers->integers.begin(), part.numbers->integers.end());
-    if (all.integers.size() > most_numbers) return std::nullopt;
+    all.reals.insert(all.reals.end(), part.numbers->reals.begin(), part.numbers->reals.end());
+    if (all.count() > most_numbers) return std::nullopt;
   }
-  all.shape = {static_cast<std::int64_t>(all.integers.size())};
+  all.shape = {static_cast<std::int64_t>(all.count())};
   return of_numbers(std::move(all));
 }
 
@@ -233,7 +253,7 @@ std::optional<Value> cast(const onnx::NodeProto& node, const Value& data) {
       type == onnx::TensorProto::INT64 || type == onnx::TensorProto::INT32 || type == onnx::TensorProto::BOOL;
   Value value = data;
   value.integral = integral;
-  value.tokens = false;
+  value.tokens = data.tokens && integral && type != onnx::TensorProto::BOOL;
   if (!data.numbers || data.numbers->integral == integral) return value;
   Numbers numbers{.shape = data.numbers->shape, .integral = integral};
   for (std::size_t i = 0; i < data.numbers->count(); ++i) {
@@ -273,9 +293,12 @@ std::optional<Value> folded(const Translation& translation, const onnx::NodeProt
   if (data == nullptr) return std::nullopt;
   if (kind == "Identity") {
     Value same = *data;
-    same.tokens = false;
+    // Exporters store equal contents once: scales of ones, before any training, are no shared weights.
+    if (same.named && same.numbers && uniform(*same.numbers)) same.source = node.output(0);
     return same;
   }
+  // Bounds on tokens, which are numbers of rows before and after.
+  if (data->tokens && (kind == "Clip" || kind == "Max" || kind == "Min")) return *data;
   if (kind == "Cast") return cast(node, *data);
   if (!data->shape) return std::nullopt;
   if (kind == "Shape" && node.attribute_size() == 0) {
@@ -336,7 +359,10 @@ void translate_constants(Translation& translation, const onnx::NodeProto& node) 
   // A mask stays one through whatever is done to it.
   for (int i = 0; i < node.input_size(); ++i) {
     const Value* const part = translation.find_input(node, i);
-    value.causal = value.causal || (part != nullptr && part->causal);
+    if (part == nullptr) continue;
+    value.causal = value.causal || part->causal;
+    value.of_tokens = value.of_tokens || ((part->tokens || part->of_tokens) && !value.tokens && !value.numbers);
+    if (node.op_type() == "Gather" && i == 1 && part->of_tokens) translation.lost_lookup(node);
   }
   value.causal = value.causal || node.op_type() == "Trilu" || (value.numbers && hides_what_comes_later(*value.numbers)) ||
                  (value.kind == Value::Kind::stored && !value.numbers && value.shape && may_hide(*value.shape));

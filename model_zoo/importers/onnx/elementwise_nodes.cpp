@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "core/source_text.hpp"
 #include "model_zoo/importers/onnx/elementwise.hpp"
 #include "model_zoo/importers/onnx/names.hpp"
 #include "model_zoo/importers/onnx/translation.hpp"
@@ -72,10 +73,20 @@ bool is_gate(const Network& network, const View& gate, const View& view) {
   return true;
 }
 
+/// What is repeated only to be as large as the tensor beside it is that without the repetition.
+Value unrepeated(Value value, const View& beside) {
+  std::vector<Dimension>& dimensions = value.view.dimensions;
+  for (std::size_t d = 0; d < dimensions.size() && dimensions.size() == beside.dimensions.size(); ++d) {
+    const bool fits = !has_axis(beside.dimensions[d], repeated) && size_of(beside.dimensions[d]) == size_of(dimensions[d]);
+    if (fits && has_axis(dimensions[d], repeated) && dimensions[d].size() == 1) dimensions[d].clear();
+  }
+  return value;
+}
+
 void join_tensors(Translation& translation, const onnx::NodeProto& node, const Value& first, const Value& second) {
   const std::string& kind = node.op_type();
-  View a = translation.gathered(node, translation.plain(node, first));
-  View b = translation.gathered(node, translation.plain(node, second));
+  View a = translation.gathered(node, translation.plain(node, unrepeated(first, second.view)));
+  View b = translation.gathered(node, translation.plain(node, unrepeated(second, first.view)));
   const bool adds = kind == "Add" || kind == "Sub";
   if (!adds && kind != "Mul") {
     translation.not_understood(node, "of two tensors, only sums and products are understood");
@@ -92,6 +103,21 @@ void join_tensors(Translation& translation, const onnx::NodeProto& node, const V
                      .shape = translation.network().shape(a.tensor)};
   a.tensor = translation.add_layer(node, std::move(layer), adds ? "add" : "multiply");
   translation.set_view(node, std::move(a));
+}
+
+/// Adds a row of a small table to each token, such as that of its type.
+void add_types(Translation& translation, const onnx::NodeProto& node, const View& view, const Value& table,
+               std::int64_t rows) {
+  const TensorShape shape = translation.network().shape(view.tensor);
+  NetworkLayer layer{.operation = "embedding",
+                     .attributes = {{"vocabulary", fmt::to_string(rows)}, {"features", fmt::to_string(shape.channels)}},
+                     .inputs = {-1},
+                     .shape = shape};
+  layer.weight = table.source;
+  const int types = translation.add_layer(node, std::move(layer), "types");
+  View result = view;
+  result.tensor = translation.add_layer(node, {.operation = "add", .inputs = {view.tensor, types}, .shape = shape}, "add");
+  translation.set_view(node, std::move(result));
 }
 
 /// Adds a stored tensor: a bias that the layer before lacks, or a vector for each position.
@@ -143,7 +169,14 @@ bool add_stored(Translation& translation, const onnx::NodeProto& node, int index
   if (!shape.sequence) return false;
   std::int64_t rows = shape.extent[0];
   if (stored.source_shape.size() >= 2 && stored.source_shape.back() == shape.channels) {
-    rows = std::max(rows, stored.source_shape[stored.source_shape.size() - 2]);
+    const std::int64_t table = stored.source_shape[stored.source_shape.size() - 2];
+    const bool of_tokens = network.input.sequence && network.input.channels == 1 && network.input.extent == shape.extent;
+    if (table > 1 && table < rows && of_tokens) {
+      // Fewer rows than tokens: not of their positions but of their types.
+      add_types(translation, node, view, stored, table);
+      return true;
+    }
+    rows = std::max(rows, table);
   }
   NetworkLayer layer{.operation = "position_embedding",
                      .attributes = {{"positions", fmt::to_string(rows)}},
@@ -189,6 +222,14 @@ void act_on_scores(Translation& translation, const onnx::NodeProto& node, const 
   }
   auto changed = std::make_shared<Scores>(*scores.scores);
   changed->causal = changed->causal || is_causal(other);
+  const auto is_one = [](std::int64_t size) { return size == 1; };
+  const bool one_number = other.shape && std::all_of(other.shape->begin(), other.shape->end(), is_one);
+  if (kind != "Where" && other.named && !one_number && !is_causal(other)) {
+    const std::string warning =
+        fmt::format("not counted: {}, which acts on the scores of an attention", quote(other.source));
+    std::vector<std::string>& warnings = translation.network().warnings;
+    if (warnings.empty() || warnings.back() != warning) warnings.push_back(warning);
+  }
   value.scores = std::move(changed);
   translation.set_output(node, std::move(value));
 }

@@ -3,7 +3,10 @@
 
 #include "model_zoo/importers/module.hpp"
 
+#include <exception>
+
 #include "core/error.hpp"
+#include "core/source_text.hpp"
 #include "model_zoo/importers/onnx/import_onnx.hpp"
 
 namespace ddl {
@@ -15,6 +18,8 @@ ImportOutcome run(std::string_view bytes, const std::string& origin, const Impor
     return {.import = import_onnx(bytes, origin, options)};
   } catch (const Error& error) {
     return {.problem = error.what(), .hint = error.hint(), .failed = true};
+  } catch (const std::exception& problem) {
+    return {.problem = origin + ": the import failed: " + quote(problem.what()), .failed = true};
   }
 }
 

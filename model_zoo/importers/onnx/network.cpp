@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "core/source_text.hpp"
+
 namespace ddl::onnx_import {
 
 bool NetworkLayer::has(std::string_view attribute, std::string_view value) const {
@@ -25,9 +27,38 @@ int Network::add(NetworkLayer layer) {
   for (const int tensor : layer.inputs) {
     if (tensor >= 0) ++readers_[static_cast<std::size_t>(tensor)];
   }
+  const int index = static_cast<int>(layers.size());
+  const bool is_tied = std::any_of(layer.attributes.begin(), layer.attributes.end(),
+                                   [](const auto& attribute) { return attribute.first == "tied"; });
+  if (!layer.weight.empty() && layer.has_whole_weight && !is_tied) {
+    owners_[layer.weight].push_back(index);
+    if (layer.operation == "embedding") embeddings_.emplace(layer.weight, index);
+  }
   layers.push_back(std::move(layer));
   readers_.push_back(0);
-  return static_cast<int>(layers.size()) - 1;
+  return index;
+}
+
+int Network::embedding_with(const std::string& table) const {
+  const auto found = embeddings_.find(table);
+  return found == embeddings_.end() ? -1 : found->second;
+}
+
+std::vector<std::string> Network::warnings_of_shared() const {
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const auto owners = owners_.find(layers[i].weight);
+    if (owners == owners_.end() || owners->second.size() < 2 || owners->second.front() != static_cast<int>(i)) continue;
+    const std::size_t others = owners->second.size() - 2;
+    const std::string& second = layers[static_cast<std::size_t>(owners->second[1])].name;
+    found.push_back(fmt::format("{}{} {}{} share the weights {}, which count for each of them", quote(layers[i].name),
+                                others == 0 ? " and" : ",", quote(second),
+                                others == 0   ? ""
+                                : others == 1 ? " and 1 other layer"
+                                              : fmt::format(" and {} other layers", others),
+                                quote(owners->first)));
+  }
+  return found;
 }
 
 int Network::add_once(NetworkLayer layer) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@ struct NetworkLayer {
   TensorShape shape{};                                            ///< of its output
   std::string name{};                                             ///< a wish; made unique when added
   std::string weight{};                                           ///< the stored tensor that its matrix is
+  bool has_whole_weight = true;                                   ///< not a part of it, as several layers may have one each
   bool removed = false;
 
   [[nodiscard]] bool has(std::string_view attribute, std::string_view value) const;
@@ -44,6 +46,10 @@ struct Network {
   [[nodiscard]] int readers(int layer) const { return readers_[static_cast<std::size_t>(layer)]; }
   /// Takes a layer out that nothing reads any more.
   void remove(int layer);
+  /// The first embedding with this table; -1 where there is none.
+  [[nodiscard]] int embedding_with(const std::string& table) const;
+  /// A warning for each stored tensor that several layers have, which counts for each of them. Tied ones do not count.
+  [[nodiscard]] std::vector<std::string> warnings_of_shared() const;
 
  private:
   [[nodiscard]] std::string unique(const std::string& wish);
@@ -51,6 +57,8 @@ struct Network {
   std::unordered_set<std::string> names_{"input"};
   std::map<std::string, int> counters_;
   std::map<std::pair<int, std::string>, int> once_;
+  std::unordered_map<std::string, int> embeddings_;           // by table
+  std::unordered_map<std::string, std::vector<int>> owners_;  // by weight
 };
 
 /// Letters, digits, '_' and '-' of a text; other letters between them become one '_'.

@@ -32,9 +32,15 @@ std::int64_t item_count(const Value& value) {
 std::optional<double> constant_in(const Value& value) { return value.numbers ? uniform(*value.numbers) : std::nullopt; }
 
 /// A scale of ones that the exporter adds where the network has none: no stored tensor with a name of its own.
-bool is_made_up(const Translation& translation, const Value& scale) {
-  const bool has_name = translation.graph().stored().contains(scale.source) && !scale.source.starts_with("onnx::");
+bool is_made_up(const Value& scale) {
+  const bool has_name = scale.named && !scale.source.starts_with("onnx::");
   return !has_name && constant_in(scale) == 1.0;
+}
+
+void without_weights(NetworkLayer& layer) {
+  layer.weight.clear();
+  layer.set("scale", "no");
+  layer.set("bias", "no");
 }
 
 bool is_part(const Value& value, Part part) { return value.is_network() && value.moment && value.moment->part == part; }
@@ -181,6 +187,7 @@ void translate_batch_norm(Translation& translation, const onnx::NodeProto& node)
     translation.graph().fail(node, "its second dimension is not that of the channels it has a scale for");
   }
   NetworkLayer layer{.attributes = {{"kind", "batch"}}, .weight = scale.source};
+  if (is_made_up(scale)) without_weights(layer);
   translation.set_view(node, add_norm(translation, node, view, std::move(layer)));
   for (int i = 1; i < node.output_size(); ++i) translation.set_output(node, {.kind = Value::Kind::side}, i);
 }
@@ -195,7 +202,12 @@ void translate_layer_norm(Translation& translation, const onnx::NodeProto& node)
                              "a layer norm is over all channels of a position");
   }
   NetworkLayer layer{.attributes = {{"kind", "layer"}}, .weight = scale.source};
-  if (translation.find_input(node, 2) == nullptr) layer.set("bias", "no");
+  const Value* const bias = translation.find_input(node, 2);
+  if (is_made_up(scale) && (bias == nullptr || !bias->named)) {
+    without_weights(layer);
+  } else if (bias == nullptr) {
+    layer.set("bias", "no");
+  }
   translation.set_view(node, add_norm(translation, node, view, std::move(layer)));
 }
 
@@ -212,7 +224,7 @@ void translate_instance_norm(Translation& translation, const onnx::NodeProto& no
   if (!over_channels || item_count(scale) != groups) {
     translation.graph().fail(node, "its second dimension is not that of the channels it has a scale for");
   }
-  if (groups == shape.channels && !is_made_up(translation, scale)) {
+  if (groups == shape.channels && !is_made_up(scale)) {
     NetworkLayer layer{.attributes = {{"kind", "instance"}}, .weight = scale.source};
     translation.set_view(node, add_norm(translation, node, view, std::move(layer)));
     return;

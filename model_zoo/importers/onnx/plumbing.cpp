@@ -75,7 +75,15 @@ void look_up(Translation& translation, const onnx::NodeProto& node, const Value&
       integer_attribute(node, "axis", 0) != 0 || table.shape->at(0) < 1 || table.shape->at(1) < 1) {
     translation.graph().fail(node, "tokens are looked up in something else than a stored table");
   }
-  TensorShape shape = translation.network().shape(tokens.view.tensor);
+  // Where all of the network reads part of the tokens alone, they are its input.
+  Network& network = translation.network();
+  const std::int64_t count = size_of(atoms_of(tokens.view, first_position));
+  if (network.layers.empty()) network.input.extent[0] = count;
+  if (network.input.extent[0] != count) {
+    translation.graph().fail(
+        node, fmt::format("it looks up {} tokens, and the network starts with {}", count, network.input.extent[0]));
+  }
+  TensorShape shape = network.shape(tokens.view.tensor);
   shape.channels = table.shape->at(1);
   NetworkLayer layer{
       .operation = "embedding",

@@ -1,7 +1,5 @@
 // Matrix products with weights: fully connected layers.
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "model_zoo/importers/onnx/translation.hpp"
@@ -11,15 +9,6 @@ namespace ddl::onnx_import {
 Translator translate_product, translate_gemm;
 
 namespace {
-
-/// An embedding with this table, to share the weights with; -1 where there is none.
-int embedding_with(const Network& network, const std::string& table) {
-  if (table.empty()) return -1;
-  for (std::size_t i = 0; i < network.layers.size(); ++i) {
-    if (network.layers[i].operation == "embedding" && network.layers[i].weight == table) return static_cast<int>(i);
-  }
-  return -1;
-}
 
 /// The layer that multiplies the last dimension of `rows` by `features` columns of `weight`.
 void add_fully_connected(Translation& translation, const onnx::NodeProto& node, const View& rows, const Value& weight,
@@ -36,17 +25,11 @@ void add_fully_connected(Translation& translation, const onnx::NodeProto& node, 
                      .shape = shape};
   if (!bias) layer.set("bias", "no");
   layer.weight = weight.source;
-  const int table = embedding_with(network, weight.source);
+  layer.has_whole_weight = weight.is_whole();
+  const int table = network.embedding_with(weight.source);
   if (table >= 0 && weight.source_shape == std::vector<std::int64_t>{features, summed}) {
     layer.set("tied", network.layers[static_cast<std::size_t>(table)].name);
     layer.name = "head";
-  } else if (!weight.source.empty()) {
-    for (const NetworkLayer& other : network.layers) {
-      if (other.removed || other.weight != weight.source) continue;
-      network.warnings.push_back(fmt::format("'{}' and '{}' share the weights '{}', which count for each of them",
-                                             other.name, layer.name.empty() ? node.name() : layer.name, weight.source));
-      break;
-    }
   }
   View view = rows;
   view.dimensions.back() = whole(channels, features);

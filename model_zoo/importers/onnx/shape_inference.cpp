@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 
 #include <onnx/defs/schema.h>
@@ -30,6 +31,21 @@ onnx::TensorProto tensor_of(const Numbers& numbers) {
   return tensor;
 }
 
+using TypesByName = std::unordered_map<std::string, onnx::TypeProto*>;
+using TensorsByName = std::unordered_map<std::string, const onnx::TensorProto*>;
+
+/// The library's context of one node. Newer versions ask for options, without a default; older ones have none.
+template <class Context>
+Context context_of(onnx::NodeProto& node, const TypesByName& types, const TensorsByName& tensors) {
+  using Sparse = std::unordered_map<std::string, const onnx::SparseTensorProto*>;
+  if constexpr (std::is_constructible_v<Context, onnx::NodeProto&, const TypesByName&, const TensorsByName&,
+                                        const Sparse&>) {
+    return Context(node, types, tensors, {});
+  } else {
+    return Context(node, types, tensors, {}, {});
+  }
+}
+
 }  // namespace
 
 std::optional<std::vector<std::int64_t>> inferred_sizes(const onnx::NodeProto& node, int opset,
@@ -40,8 +56,8 @@ std::optional<std::vector<std::int64_t>> inferred_sizes(const onnx::NodeProto& n
   onnx::NodeProto alone = node;
   std::vector<onnx::TypeProto> types(inputs.size());
   std::vector<onnx::TensorProto> tensors(inputs.size());
-  std::unordered_map<std::string, onnx::TypeProto*> type_by_name;
-  std::unordered_map<std::string, const onnx::TensorProto*> tensor_by_name;
+  TypesByName type_by_name;
+  TensorsByName tensor_by_name;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (alone.input(static_cast<int>(i)).empty()) continue;
     const std::string name = std::to_string(i);
@@ -53,7 +69,7 @@ std::optional<std::vector<std::int64_t>> inferred_sizes(const onnx::NodeProto& n
     tensor_by_name.emplace(name, &tensors[i]);
   }
   try {
-    onnx::shape_inference::InferenceContextImpl context(alone, type_by_name, tensor_by_name, {});
+    auto context = context_of<onnx::shape_inference::InferenceContextImpl>(alone, type_by_name, tensor_by_name);
     schema->GetTypeAndShapeInferenceFunction()(context);
     const onnx::TypeProto* const output = context.getOutputType(0);
     if (!output->has_tensor_type() || !output->tensor_type().has_shape()) return std::nullopt;

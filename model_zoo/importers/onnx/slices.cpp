@@ -6,6 +6,11 @@
 #include <fmt/format.h>
 
 namespace ddl::onnx_import {
+namespace {
+
+constexpr std::size_t most_result_dimensions = 32;  // of what a graph computes
+
+}  // namespace
 
 std::optional<std::vector<Range>> ranges_of(const Translation& translation, const onnx::NodeProto& node,
                                             const std::vector<std::int64_t>& shape) {
@@ -73,11 +78,10 @@ std::optional<std::vector<std::int64_t>> reshaped_sizes(const onnx::NodeProto& n
 
 std::vector<std::int64_t> squeezed_sizes(const Translation& translation, const onnx::NodeProto& node,
                                          const std::vector<std::int64_t>& shape) {
-  constexpr std::size_t most_dimensions = 32;
   const bool adds = node.op_type() == "Unsqueeze";
   const auto axes = integers_of(translation, node, translation.graph().opset() >= 13 ? 1 : -1, "axes");
   const std::size_t rank = adds && axes ? shape.size() + axes->size() : shape.size();
-  if (rank > most_dimensions) translation.graph().fail(node, fmt::format("its output has {} dimensions", rank));
+  if (rank > most_result_dimensions) translation.graph().fail(node, fmt::format("its output has {} dimensions", rank));
   std::vector<bool> chosen(rank, false);
   if (axes) {
     for (const std::int64_t axis : *axes) chosen[dimension_of(translation, node, axis, rank)] = true;

@@ -17,7 +17,8 @@ constexpr std::size_t most_layers = 100'000;  // that a model file may have
 constexpr int most_positions = 3;
 
 Value stored_value(const std::string& name, const StoredTensor& tensor) {
-  Value value{.kind = Value::Kind::stored, .shape = tensor.shape, .source = name, .source_shape = tensor.shape};
+  Value value{
+      .kind = Value::Kind::stored, .shape = tensor.shape, .source = name, .source_shape = tensor.shape, .named = true};
   if (tensor.numbers) value.numbers = std::make_shared<const Numbers>(*tensor.numbers);
   return value;
 }
@@ -94,6 +95,14 @@ void Translation::start() {
 }
 
 void Translation::visit(const onnx::NodeProto& node) {
+  translate(node);
+  // What a translator makes nothing of, such as the indices of a pooling.
+  for (const std::string& output : node.output()) {
+    if (!output.empty()) values_.try_emplace(output, Value{.kind = Value::Kind::side});
+  }
+}
+
+void Translation::translate(const onnx::NodeProto& node) {
   bool reads_network = false;
   for (int i = 0; i < node.input_size(); ++i) {
     const Value* const value = find_input(node, i);
@@ -132,10 +141,17 @@ void Translation::finish() {
     const int tensor = plain(end, value).tensor;
     if (tensor >= 0 && std::find(outputs.begin(), outputs.end(), tensor) == outputs.end()) outputs.push_back(tensor);
   }
+  if (outputs.empty() && lost_lookup_ != nullptr) {
+    graph_.fail(*lost_lookup_,
+                "it looks up what the graph computes of the model's tokens, and only tokens that are cast, "
+                "reshaped, transposed or sliced are followed",
+                "export the part of the network behind what is done to the tokens");
+  }
   if (outputs.empty()) {
     graph_.fail("no output of the graph comes of a layer that is understood",
                 "is it a network? its outputs are computed from its input by layers");
   }
+  for (std::string& warning : network_.warnings_of_shared()) network_.warnings.push_back(std::move(warning));
   for (const NetworkLayer& layer : network_.layers) {
     if (layer.operation == "loss") return;
   }
@@ -192,22 +208,45 @@ View Translation::plain(const onnx::NodeProto& node, const Value& asked) {
     view.tensor = network_.add_once(std::move(layer));
     return view;
   }
-  // Several functions one after the other, or of several tensors: one at a time, from the last operator on.
-  const onnx::NodeProto& maker = *value.maker;
-  bool nothing_to_do = true;
-  for (int i = 0; i < maker.input_size(); ++i) {
-    const Value* const part = find_input(maker, i);
-    if (part == nullptr || !part->is_network() || part->is_plain()) continue;
-    nothing_to_do = false;
-    View view = plain(maker, *part);
-    values_.insert_or_assign(maker.input(i), Value{.kind = Value::Kind::network, .view = std::move(view)});
+  return composite(*value.maker, value.view);
+}
+
+/// Several functions one after the other, or of several tensors: one at a time, from the last operator on. `asked` is the
+/// operator's output as somebody sees it, reshaped or transposed since.
+View Translation::composite(const onnx::NodeProto& maker, const View& asked) {
+  auto found = composites_.find(&maker);
+  if (found == composites_.end()) {
+    const View before = values_.at(maker.output(0)).view;
+    bool nothing_to_do = true;
+    for (int i = 0; i < maker.input_size(); ++i) {
+      const Value* const part = find_input(maker, i);
+      if (part == nullptr || !part->is_network() || part->is_plain()) continue;
+      nothing_to_do = false;
+      View view = plain(maker, *part);
+      values_.insert_or_assign(maker.input(i), Value{.kind = Value::Kind::network, .view = std::move(view)});
+    }
+    if (nothing_to_do) {
+      not_understood(maker, "it is none of the known activations");
+    } else {
+      find_translator(maker.op_type())(*this, maker);
+    }
+    const View after = plain(maker, values_.at(maker.output(0)));
+    found = composites_.emplace(&maker, Composite{.before = before, .after = after}).first;
   }
-  if (nothing_to_do) {
-    not_understood(maker, "it is none of the known activations");
-  } else {
-    find_translator(maker.op_type())(*this, maker);
+  const auto [before, after] = found->second;
+  if (asked.dimensions == before.dimensions && asked.offset == before.offset) return after;
+  // The same tensor on both sides, in the layout that the layers took: what was done to the view is done to theirs.
+  View from = gathered(maker, before);
+  View to = gathered(maker, asked);
+  if (from.dimensions != after.dimensions) {
+    from = with_tokens(from);
+    to = with_tokens(to);
   }
-  return plain(node, values_.at(maker.output(0)));
+  const bool fits = from.tensor == to.tensor && from.dimensions == after.dimensions && from.offset == after.offset &&
+                    network_.shape(from.tensor) == network_.shape(after.tensor);
+  if (!fits) graph_.fail(maker, "its output is rearranged before it is read, in a way that is not understood");
+  to.tensor = after.tensor;
+  return to;
 }
 
 View Translation::gathered(const onnx::NodeProto& node, const View& view) {

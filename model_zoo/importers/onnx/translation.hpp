@@ -58,19 +58,32 @@ class Translation {
   /// The layer that made a value as it is, if its result is read here alone.
   [[nodiscard]] NetworkLayer* sole_maker(const onnx::NodeProto& node, int index);
 
+  /// A node that looks something up by what the graph computes of the tokens: said where no network comes of the rest.
+  void lost_lookup(const onnx::NodeProto& node) {
+    if (lost_lookup_ == nullptr) lost_lookup_ = &node;
+  }
+
   /// A node that is not understood: an opaque layer where the user allows it and the shape stays, an Error otherwise.
   void not_understood(const onnx::NodeProto& node, std::string_view why);
 
  private:
+  [[nodiscard]] View composite(const onnx::NodeProto& maker, const View& asked);
   [[nodiscard]] View cropped(const onnx::NodeProto& node, const View& view);
   void start();
   void visit(const onnx::NodeProto& node);
+  void translate(const onnx::NodeProto& node);
   void finish();
 
   const Graph& graph_;
   const ImportOptions& options_;
   Network network_;
   std::unordered_map<std::string, Value> values_;
+  const onnx::NodeProto* lost_lookup_ = nullptr;
+  /// What an operator's output was as a function of one item, and what the layers that stand for it make.
+  struct Composite {
+    View before, after;
+  };
+  std::unordered_map<const onnx::NodeProto*, Composite> composites_;
 };
 
 /// Translates nodes of one kind of operator.

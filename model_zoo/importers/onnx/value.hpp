@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,9 +56,11 @@ struct Value {
   std::shared_ptr<const Numbers> numbers{};  ///< what is in it, where that is known
   std::string source{};                      ///< the stored tensor it comes from; of a norm under way, its scale
   std::vector<std::int64_t> source_shape{};  ///< before it was rearranged
+  bool named = false;                        ///< the source is a tensor of the file, not a constant that the graph computes
   bool integral = false;
-  bool tokens = false;  ///< the model's input itself, of the view below, to be looked up in a table
-  bool causal = false;  ///< a mask that hides what comes later, or is likely to
+  bool tokens = false;     ///< the model's input itself, of the view below, to be looked up in a table
+  bool of_tokens = false;  ///< computed of the model's input, and no longer it
+  bool causal = false;     ///< a mask that hides what comes later, or is likely to
 
   // Of the network: `function` of each item of the view; none is the item itself.
   View view{};
@@ -67,6 +71,13 @@ struct Value {
   std::shared_ptr<const Scores> scores{};
   std::vector<std::int64_t> pads{};  ///< of the positions, all before and all after, still to be taken in by a window
 
+  /// Of stored ones: whether it is all of the tensor that it comes from.
+  [[nodiscard]] bool is_whole() const {
+    const auto items = [](const std::vector<std::int64_t>& sizes) {
+      return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+    };
+    return shape && items(*shape) == items(source_shape);
+  }
   [[nodiscard]] bool is_network() const { return kind == Kind::network; }
   /// Nothing but a view.
   [[nodiscard]] bool is_plain() const { return is_network() && !function && !moment && !scores && pads.empty(); }

@@ -45,7 +45,8 @@ Window window_of(const Translation& translation, const onnx::NodeProto& node, co
   Window window{.kernel = kernel};
   window.stride = attribute_of(translation, node, "strides", rank, 1, 1);
   window.dilation = attribute_of(translation, node, "dilations", rank, 1, 1);
-  const Sizes pads = attribute_of(translation, node, "pads", 2 * rank, 0, 0);
+  Sizes pads = attribute_of(translation, node, "pads", 2 * rank, 0, 0);
+  if (text_attribute(node, "auto_pad", "NOTSET") == "VALID") std::fill(pads.begin(), pads.end(), 0);
   window.before.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(rank));
   window.after.assign(pads.begin() + static_cast<std::ptrdiff_t>(rank), pads.end());
   const std::string automatic = text_attribute(node, "auto_pad", "NOTSET");
@@ -201,6 +202,7 @@ void translate_convolution(Translation& translation, const onnx::NodeProto& node
   if (translation.find_input(node, 2) == nullptr) layer.set("bias", "no");
   layer.shape = slid_shape(translation.network().shape(image.tensor), after, shape[0]);
   layer.weight = weight.source;
+  layer.has_whole_weight = weight.is_whole();
   const TensorShape output = layer.shape;
   translation.set_view(node, slid_view(image, translation.add_layer(node, std::move(layer), "conv"), output));
 }
@@ -245,6 +247,7 @@ void translate_transposed_convolution(Translation& translation, const onnx::Node
   if (translation.find_input(node, 2) == nullptr) layer.set("bias", "no");
   layer.shape = slid_shape(translation.network().shape(image.tensor), after, filters);
   layer.weight = weight.source;
+  layer.has_whole_weight = weight.is_whole();
   const TensorShape output = layer.shape;
   translation.set_view(node, slid_view(image, translation.add_layer(node, std::move(layer), "deconv"), output));
 }

@@ -10,11 +10,14 @@ namespace {
 
 /// A text as YAML reads it back: in quotes unless it is a plain word that means nothing else.
 std::string scalar(const std::string& text) {
-  constexpr std::array<std::string_view, 8> meanings{"null", "true", "false", "yes", "no", "on", "off", "y"};
+  constexpr std::array<std::string_view, 9> meanings{"null", "true", "false", "yes", "no", "on", "off", "y", "n"};
+  std::string small = text;  // a meaning may have capitals
+  std::transform(small.begin(), small.end(), small.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const auto is_plain = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.'; };
   const bool plain = !text.empty() && is_letter(text.front()) && std::all_of(text.begin(), text.end(), is_plain) &&
-                     std::find(meanings.begin(), meanings.end(), text) == meanings.end() && text != "n";
+                     std::find(meanings.begin(), meanings.end(), small) == meanings.end();
   if (plain) return text;
   std::string quoted = "\"";
   for (const char c : text) {

@@ -305,3 +305,160 @@ TEST_CASE("names of layers are those of modules, and are unique") {
       "MatMul(d, b) }");
   CHECK(odd.layers.size() == 4);
 }
+
+TEST_CASE("what a file calls its tensors gets into no warning as it is") {
+  onnx::ModelProto model;
+  REQUIRE(model.ParseFromString(
+      bytes_of("g (float[N,4] x, float[4,4] w) => (float[N,4] y) { c = MatMul(x, w) y = MatMul(c, w) }")));
+  const std::string odd = "w\n- evil: \x1b[31m1";
+  model.mutable_graph()->mutable_input(1)->set_name(odd);
+  for (int i = 0; i < 2; ++i) {
+    model.mutable_graph()->mutable_node(i)->set_input(1, odd);
+    model.mutable_graph()->mutable_node(i)->set_name(odd);
+  }
+  const Import imported = import_onnx(model.SerializeAsString(), "net.onnx", {});
+  REQUIRE(imported.warnings.size() == 2);
+  CHECK(imported.warnings.front().find("share the weights") != std::string::npos);
+  for (const std::string& warning : imported.warnings) {
+    CHECK(std::none_of(warning.begin(), warning.end(), [](char c) { return c >= '\0' && c < ' '; }));
+  }
+}
+
+TEST_CASE("outputs that nobody makes anything of are none of the network") {
+  CHECK(operations_of(import_text("g (float[N,3,8,8] x, float[2,3,1,1] w) => (float[N,2,4,4] y, int64[N,2,4,4] i) { c = "
+                                  "Conv(x, w) y, i = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(c) }")) ==
+        "conv pool");
+  CHECK(operations_of(import_text("g (float[N,5,8] x, float[8] s, float[8] b) => (float[N,5,8] y, float[N,5,1] m, "
+                                  "float[N,5,1] d) { y, m, d = LayerNormalization(x, s, b) }")) == "norm");
+  CHECK(error_in("g (float[N,3,8,8] x) => (int64[N,3,4,4] i) { y, i = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(x) }")
+            .find("no output of the graph") != std::string::npos);
+}
+
+TEST_CASE("a long chain of products is imported, whatever its weights are") {
+  constexpr int products = 20'000;
+  onnx::ModelProto model;
+  REQUIRE(model.ParseFromString(bytes_of("g (float[N,4] x, float[4,4] w) => (float[N,4] y) { y = Gemm(x, w) }")));
+  onnx::GraphProto& graph = *model.mutable_graph();
+  graph.mutable_node(0)->set_output(0, "0");
+  for (int i = 1; i < products; ++i) {
+    onnx::NodeProto& node = *graph.add_node();
+    node.set_op_type("Gemm");
+    const std::string weight = "w" + std::to_string(i);
+    node.add_input(std::to_string(i - 1));
+    node.add_input(weight);
+    node.add_output(i + 1 < products ? std::to_string(i) : "y");
+    *graph.add_input() = graph.input(1);
+    graph.mutable_input(graph.input_size() - 1)->set_name(weight);
+  }
+  CHECK(read_back(import_onnx(model.SerializeAsString(), "net.onnx", {})).layers.size() == products + 1);
+}
+
+TEST_CASE("what is done to the view of an activation of several layers stays done") {
+  // mish: x · tanh(softplus(x))
+  const std::string head =
+      "g (float[N,3,4,4] x, float[2,3,1,1] w, float[7,32] v) => (float[N,7] y) { c = Conv(x, w) "
+      "d = Softplus(c) e = Tanh(d) m = Mul(c, e) ";
+  CHECK(operations_of(import_text(head + "f = Flatten(m) y = Gemm<transB = 1>(f, v) }")) ==
+        "conv softplus tanh multiply flatten fc loss");
+  const Model turned = import_text(
+      "g (float[N,3,4,4] x, float[2,3,1,1] w, float[2,7] v) => (float[N,4,4,7] y) { c = Conv(x, w) d = Softplus(c) e = "
+      "Tanh(d) "
+      "m = Mul(c, e) t = Transpose<perm = [0, 2, 3, 1]>(m) y = MatMul(t, v) }");
+  CHECK(turned.parameters() == 2 * 3 + 2 * 7);
+  CHECK(static_cast<std::int64_t>(turned.macs()) == 16 * (2 * 3 + 2 * 7));
+}
+
+TEST_CASE("tokens are looked up however they are seen") {
+  const auto model_of = [&](const std::string& nodes) {
+    return import_text("g (int64[N,6] x, float[9,8] t, float[8,5] w) => (float[N,6,5] y) { " + nodes +
+                       " y = MatMul(e, w) }");
+  };
+  const Model straight = model_of("e = Gather(t, x)");
+  CHECK(operations_of(straight) == "embedding fc loss");
+  for (const char* const nodes :
+       {"i = Identity(x) e = Gather(t, i)", "i = Cast<to = 6>(x) e = Gather(t, i)",
+        "s = Constant<value = int64[2] {-1, 6}>() i = Reshape(x, s) e = Gather(t, i)",
+        "i = Transpose(x) g = Gather(t, i) e = Transpose<perm = [1, 0, 2]>(g)",
+        "a = Constant<value = int64[1] {2}>() u = Unsqueeze(x, a) i = Squeeze(u, a) e = Gather(t, i)"}) {
+    CAPTURE(nodes);
+    const Model model = model_of(nodes);
+    CHECK(operations_of(model) == operations_of(straight));
+    CHECK(model.macs() == straight.macs());
+  }
+  const Model shorter = import_text(
+      "g (int64[N,6] x, float[9,8] t, float[8,5] w) => (float[N,5,5] y) { a = Constant<value = int64[1] {1}>() b = "
+      "Constant<value = int64[1] {0}>() z = Constant<value = int64[1] {-1}>() i = Slice(x, b, z, a) e = Gather(t, i) y = "
+      "MatMul(e, w) }");
+  CHECK(shorter.input.extent[0] == 5);
+  CHECK(error_in("g (int64[N,6] x, float[9,8] t, float[8,5] w) => (float[N,6,5] y) { i = Mul(x, x) e = Gather(t, i) y = "
+                 "MatMul(e, w) }")
+            .starts_with("net.onnx: node 'e' (Gather of 't', 'i'): it looks up what the graph computes"));
+}
+
+TEST_CASE("factors of a resize may be put together") {
+  CHECK(operations_of(import_text(
+            "g (float[N,3,4,4] x, float[2,3,1,1] w) => (float[N,2,8,8] y) { c = Conv(x, w) a = Constant<value = float[2] "
+            "{1.0, "
+            "1.0}>() b = Constant<value = float[2] {2.0, 2.0}>() f = Concat<axis = 0>(a, b) y = Resize(c, , f) }")) ==
+        "conv resize");
+}
+
+TEST_CASE("one number for each channel may be repeated to all positions") {
+  CHECK(operations_of(import_text(
+            "g (float[N,3,4,4] x, float[2,3,1,1] w) => (float[N,2,4,4] y) { c = Conv(x, w) p = GlobalAveragePool(c) s = "
+            "Sigmoid(p) z = Shape(c) e = Expand(s, z) y = Mul(c, e) }")) == "conv pool sigmoid multiply");
+}
+
+TEST_CASE("weights that several layers have are said, and so is what is not counted") {
+  const auto warnings_of = [](const std::string& graph) { return import_onnx(bytes_of(graph), "net.onnx", {}).warnings; };
+  CHECK(warnings_of(
+            "g (float[N,3,4,4] x, float[3,3,1,1] w) => (float[N,3,4,4] y) { c = Conv(x, w) d = Relu(c) e = Conv(d, w) y "
+            "= Conv(e, w) }")
+            .front() == "'conv', 'conv_2' and 1 other layer share the weights 'w', which count for each of them");
+  CHECK(warnings_of("g (float[N,5,8] x, float[8] s, float[8] b) => (float[N,5,8] y) { a = LayerNormalization(x, s, b) y = "
+                    "LayerNormalization(a, s, b) }")
+            .front() == "'norm' and 'norm_2' share the weights 's', which count for each of them");
+  const std::string scores =
+      "g (float[N,6,8] x, float[2,6,6] rel, float[8,8] w) => (float[N,6,8] y) { q = MatMul(x, w) s = Constant<value = "
+      "int64[4] "
+      "{-1, 6, 2, 4}>() r = Reshape(q, s) h = Transpose<perm = [0, 2, 1, 3]>(r) k = Transpose<perm = [0, 2, 3, 1]>(r) a = "
+      "MatMul(h, k) b = Add(a, rel) p = Softmax(b) o = MatMul(p, h) t = Transpose<perm = [0, 2, 1, 3]>(o) z = "
+      "Constant<value = "
+      "int64[3] {-1, 6, 8}>() y = Reshape(t, z) }";
+  CHECK(warnings_of(scores).front() == "not counted: 'rel', which acts on the scores of an attention");
+}
+
+TEST_CASE("a table with fewer rows than tokens is one of their types") {
+  onnx::ModelProto model;
+  REQUIRE(
+      model.ParseFromString(bytes_of("g (int64[N,3] x, float[9,8] t, float[2,8] k) => (float[N,3,8] y) { z = Constant<value "
+                                     "= int64[1,3] {0, 0, 0}>() e = Gather(t, x) f = Gather(k, z) y = Add(e, f) }")));
+  const Model imported = read_back(import_onnx(model.SerializeAsString(), "net.onnx", {}));
+  CHECK(operations_of(imported) == "embedding embedding add");
+  CHECK(imported.parameters() == (9 + 2) * 8);
+}
+
+TEST_CASE("a batch norm without weights has none") {
+  const std::string graph =
+      "g (float[N,2,4,4] x, float[2] m, float[2] v) => (float[N,2,4,4] y) { s = Constant<value = float[2] {1.0, 1.0}>() b = "
+      "Constant<value = float[2] {0.0, 0.0}>() y = BatchNormalization(x, s, b, m, v) }";
+  CHECK(import_onnx(bytes_of(graph), "net.onnx", {}).model_file.find("norm: {kind: batch, scale: no, bias: no}") !=
+        std::string::npos);
+}
+
+TEST_CASE("names that mean something else to YAML are names") {
+  for (const char* const name : {"NULL", "Null", "True", "No", "oFF", "Y", "null"}) {
+    CAPTURE(name);
+    const Import imported =
+        import_onnx(bytes_of("g (float[N,3,4,4] x, float[2,3,1,1] w) => (float[N,2,4,4] y) { y = Conv(x, w) }"), "net.onnx",
+                    {.allow_unknown = false, .name = name});
+    CHECK(read_back(imported).name == name);
+  }
+}
+
+TEST_CASE("padding that is given beside 'VALID' is none") {
+  const std::string head = "g (float[N,3,8,8] x, float[2,3,3,3] w) => (float[N,2,6,6] y) ";
+  CHECK(import_text(head + "{ y = Conv<auto_pad = \"VALID\", pads = [1, 1, 1, 1]>(x, w) }")
+            .layers.front()
+            .output_shape.extent[0] == 6);
+}
