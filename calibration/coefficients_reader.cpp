@@ -14,6 +14,7 @@
 #include "calibration/file_names.hpp"
 #include "calibration/split_fit.hpp"
 #include "core/error.hpp"
+#include "core/file_format.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "core/yaml_node.hpp"

@@ -27,10 +27,4 @@ const EmbeddedFile& find_bundled(std::span<const EmbeddedFile> files, const std:
               fmt::format("{}{} file of your own ends in '.{}'", hint, hint.ends_with('?') ? " A" : "; a", extension));
 }
 
-void check_format(const YamlNode& root) {
-  const YamlNode format = root.at("format");
-  const std::int64_t number = format.integer();
-  if (number != 1) format.fail(fmt::format("format {} is not known", number), "this version reads format 1");
-}
-
 }  // namespace ddl

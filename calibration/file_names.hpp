@@ -14,7 +14,5 @@ namespace ddl {
 /// The bundled file of that name (spelled as name_key allows); an Error with "did you mean" that calls it a `kind`.
 [[nodiscard]] const EmbeddedFile& find_bundled(std::span<const EmbeddedFile> files, const std::string& name,
                                                std::string_view kind, std::string_view extension);
-/// The key `format` of a data file is 1; an Error placed there otherwise.
-void check_format(const YamlNode& root);
 
 }  // namespace ddl

@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Align = Table::Align;
 
-std::string signed_text(double value, const std::string& text) { return value > 0 ? "+" + text : text; }
+std::string signed_text(double value, const std::string& text) { return value > 0 && text != "0.000" ? "+" + text : text; }
 
 /// One exchange of a plan: `12 x 3.06 MiB, 4.2`.
 std::string exchange_text(const ExchangeTotal& total, const TimeUnit& unit) {

@@ -93,7 +93,7 @@ const Estimate* nearest_miss(const std::vector<Estimate>& rejected) {
   return nearest;
 }
 
-Table ranked_table(const std::vector<Estimate>& estimates, const Study& study) {
+Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, bool with_ranks) {
   using Align = Table::Align;
   Seconds longest{};
   for (const Estimate& estimate : estimates) longest = max(longest, estimate.time.iteration());
@@ -126,6 +126,7 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study) {
   columns.push_back({"iteration " + unit.name, Align::right});
   for (const Part& part : parts) columns.push_back({(&part == parts.data() ? "= " : "+ ") + part.heading, Align::right});
   columns.push_back({"with", Align::left});
+  if (!with_ranks) columns.erase(columns.begin());
   Table table(std::move(columns));
   int rank = 0;
   for (const Estimate& e : estimates) {
@@ -137,6 +138,7 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study) {
     row.push_back(figure(e.time.iteration().value() * unit.factor));
     for (const Part& part : parts) row.push_back(figure((e.time.*part.member).value() * unit.factor));
     row.push_back(choices_text(e.plan));
+    if (!with_ranks) row.erase(row.begin());
     table.add(std::move(row));
   }
   return table;

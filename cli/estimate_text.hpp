@@ -43,7 +43,7 @@ struct TimeUnit {
 [[nodiscard]] const Estimate* nearest_miss(const std::vector<Estimate>& rejected);
 
 /// Ranked plans with their time split into its parts; one unit for all times.
-[[nodiscard]] Table ranked_table(const std::vector<Estimate>& estimates, const Study& study);
+[[nodiscard]] Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, bool with_ranks = true);
 /// The ranked plans, and those that are not possible without a rank, in base units: for programs.
 [[nodiscard]] std::string plans_csv(const std::vector<Estimate>& ranked, const std::vector<Estimate>& rejected,
                                     const Study& study);

@@ -249,7 +249,8 @@ std::string fine_figure(double value) {
   if (value == 0) return "-";
   const double size = std::abs(value);
   const int decimals = size >= 99.95 ? 0 : (size >= 9.995 ? 1 : (size >= 0.9995 ? 2 : 3));
-  return fmt::format("{:.{}f}", value, decimals);
+  std::string text = fmt::format("{:.{}f}", value, decimals);
+  return text == "-0.000" ? "0.000" : text;  // zero has no sign
 }
 
 std::string exchange_name(const ExchangeTotal& exchange) {
@@ -340,7 +341,22 @@ Json exchange_to_json(const ExchangeTotal& exchange) {
 
 std::string layers_csv(const Explanation& explanation, const Study& study) {
   const Json layers = layers_to_json(explanation, study);
-  if (layers.empty()) return {};
+  std::string reasons;
+  for (const Limit& limit : explanation.estimate.limits)
+    reasons += (reasons.empty() ? "" : "; ") + describe(limit, study.model());
+  if (layers.empty()) {
+    // The columns, and why there is nothing in them.
+    Json row;
+    for (const char* key : {"name", "operation", "attributes", "stage", "samples", "shapes", "parameters", "source",
+                            "kernel_forward_s", "kernel_backward_s", "exchanges"}) {
+      row[key] = nullptr;
+    }
+    const Json times = times_to_json({});
+    for (const auto& [key, value] : times.items()) row[key] = nullptr;
+    row["kept_bytes"] = nullptr;
+    row["reasons"] = reasons;
+    return csv_of(Json::array({row}));
+  }
   Json rows = Json::array();
   for (std::size_t i = 0; i < explanation.layers.size(); ++i) {
     const LayerExplanation& own = explanation.layers[i];
@@ -355,6 +371,7 @@ std::string layers_csv(const Explanation& explanation, const Study& study) {
     row["exchanges"] = exchanges_text(own);
     for (const auto& [key, value] : layer.at("time").items()) row[key] = value;
     row["kept_bytes"] = layer.at("kept_bytes");
+    row["reasons"] = reasons;
     rows.push_back(std::move(row));
   }
   return csv_of(rows);

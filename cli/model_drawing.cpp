@@ -49,6 +49,10 @@ std::string words_of(const Layer& layer) {
     const std::string_view value = word.substr(std::min(key.size() + 1, word.size()));
     if (std::find(left_out.begin(), left_out.end(), key) != left_out.end() || value == text) continue;
     const bool is_plain = std::find(plain.begin(), plain.end(), key) != plain.end();
+    if (key == "filters" && value == "same") {
+      text += fmt::format(" {}", layer.output_shape.channels);
+      continue;
+    }
     text += fmt::format(" {}", is_plain ? value : word);
   }
   return shortened(std::move(text), longest_word);

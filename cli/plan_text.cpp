@@ -262,13 +262,13 @@ class PlanReader {
 
 }  // namespace
 
-void parse_degrees(std::string_view text, Plan& plan) {
+void parse_degrees(std::string_view text, Plan& plan, std::string_view option) {
   Family seen = 0;
   for (const std::string_view part : split(text, ',')) {
     const std::size_t equals = part.find('=');
     if (equals == std::string_view::npos) {
       throw Error(fmt::format("{} in {} is not of the form strategy=degree", quote(part), quote(text)),
-                  "write for example --degrees data=64,spatial=2x2");
+                  fmt::format("write for example {} data=64,spatial=2x2", option));
     }
     const Axis axis = axis_named(part.substr(0, equals));
     if ((seen & family_bit(axis)) != 0)

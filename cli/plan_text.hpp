@@ -12,8 +12,9 @@
 
 namespace ddl {
 
-/// `data=64,spatial=2x2` into the degrees of `plan`. An Error says which part is not a degree.
-void parse_degrees(std::string_view text, Plan& plan);
+/// `data=64,spatial=2x2` into the degrees of `plan`. An Error says which part is not a degree; `option` is what the user
+/// wrote it behind.
+void parse_degrees(std::string_view text, Plan& plan, std::string_view option = "--degrees");
 /// `filter,data` (innermost first); axes not named follow in their default order.
 [[nodiscard]] std::array<Axis, axis_count> parse_placement(std::string_view text);
 

@@ -3,9 +3,11 @@
 #include <cstdlib>
 #include <iostream>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "core/input_files.hpp"
 #include "core/source_text.hpp"
 
 namespace ddl {
@@ -13,7 +15,7 @@ namespace {
 
 bool wants_color(const ReportOptions& options) {
   if (options.color == "always") return true;
-  if (options.color == "never" || !options.output.empty()) return false;
+  if (options.color == "never" || is_file(options.output)) return false;
   const char* no_color = std::getenv("NO_COLOR");
   return (no_color == nullptr || *no_color == '\0') && isatty(STDOUT_FILENO) == 1;
 }
@@ -33,10 +35,18 @@ std::string render(const Report& report, const ReportOptions& options) {
 
 }  // namespace
 
+void write_output(const std::string& path, std::string_view content) {
+  if (is_input_file(path)) {
+    throw Error(fmt::format("--output {} would overwrite a file that was read", quote(path)), "give it another name");
+  }
+  write_file(path, content);
+}
+
 void write_report(const Report& report, const ReportOptions& options) {
   const std::string content = render(report, options);
-  if (!options.output.empty()) {
-    write_file(options.output, content);
+  for (const std::string& warning : report.warnings) std::cerr << "warning: " << warning << '\n';
+  if (is_file(options.output)) {
+    write_output(options.output, content);
     return;
   }
   std::cout << content << std::flush;

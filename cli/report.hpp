@@ -2,6 +2,8 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -15,6 +17,7 @@ struct Report {
   std::function<std::string(const Style&)> text;
   std::function<nlohmann::ordered_json()> json;
   std::function<std::string()> csv;
+  std::vector<std::string> warnings{};  ///< beside it, each one line or several
   ExitStatus status = ExitStatus::ok;
 };
 
@@ -23,11 +26,17 @@ enum class Format { text, json, csv };
 /// How and where to write a report; the same for all commands.
 struct ReportOptions {
   Format format = Format::text;
-  std::string output;          ///< file; empty: stdout
+  std::string output;          ///< file; empty or `-`: stdout
   std::string color = "auto";  ///< auto, always, never
 };
 
-/// Writes the report to stdout, or whole or not at all to the file.
+/// Whether `--output` names a file: `-` is the standard output.
+[[nodiscard]] inline bool is_file(const std::string& output) { return !output.empty() && output != "-"; }
+
+/// Writes whole or not at all to the file of `--output`. Throws Error where that is a file that was read.
+void write_output(const std::string& path, std::string_view content);
+
+/// Writes the report to stdout, or whole or not at all to the file; what it warns of to stderr.
 void write_report(const Report& report, const ReportOptions& options);
 
 }  // namespace ddl

@@ -42,6 +42,7 @@ std::vector<std::string> names_in(const std::string& option, const std::string& 
   }
 }
 
+bool answered(const StudyOutcome& outcome) { return outcome.study != nullptr; }
 bool fits(const StudyOutcome& outcome) { return outcome.best && outcome.best->feasible(); }
 
 double samples_per_second(const Estimate& estimate) {
@@ -136,7 +137,10 @@ std::string first_line(const Outcomes& outcomes, const Labels& labels, const Sty
   const StudyOutcome& best = *order.front();
   if (!comparable(outcomes)) return style.bold("Prices are in different currencies") + ": nothing is cheapest\n";
   if (order.size() == 1)
-    return style.bold(labels.of(best) + " alone has a plan that fits") + ": " + figure_text(best) + "\n";
+    return style.bold(labels.of(best) + (std::all_of(outcomes.begin(), outcomes.end(), answered)
+                                             ? " alone has a plan that fits"
+                                             : " alone has an answer")) +
+           ": " + figure_text(best) + "\n";
   const StudyOutcome& next = *order[1];
   const double ratio = figure_of(next) / figure_of(best);
   const std::string against = ratio < 1.005 ? fmt::format("as is {} within 0.5 %", labels.of(next))
@@ -248,12 +252,15 @@ std::string text_of(const Outcomes& outcomes, const Style& style) {
   const std::vector<const StudyOutcome*> order = ranked(outcomes);
   if (order.size() > 1 && order.front()->objective == Objective::time) {
     const StudyOutcome& best = *order.front();
-    out += "\n" + style.bold("Why not the others") + "\n";
+    std::string others;
     for (std::size_t i = 1; i < order.size(); ++i) {
+      // An epoch of other samples is longer for no reason of the plan's.
+      if (order[i]->study->dataset().name != best.study->dataset().name) continue;
       const Comparison comparison = compare({labels.of(best), *best.best, best.study->model()},
                                             {labels.of(*order[i]), *order[i]->best, order[i]->study->model()}, Basis::epoch);
-      out += "  " + wrap_text(comparison.sentence, 116, "    ") + "\n";
+      others += "  " + wrap_text(comparison.sentence, 116, "    ") + "\n";
     }
+    if (!others.empty()) out += "\n" + style.bold("Why not the others") + "\n" + others;
   }
   if (const std::string problems = problems_text(outcomes, labels); !problems.empty())
     out += "\n" + style.bold("Without an answer") + "\n" + problems;
@@ -341,14 +348,16 @@ std::vector<std::pair<std::string, std::string>> studies_named(const StudyOption
 }
 
 Report compare_studies(std::vector<StudyOutcome> outcomes) {
-  const auto answered = [](const StudyOutcome& each) { return each.study != nullptr; };
   if (std::none_of(outcomes.begin(), outcomes.end(), answered)) throw Error(outcomes.front().problem, outcomes.front().hint);
   const auto shared = std::make_shared<Outcomes>(std::move(outcomes));
   Report report;
   report.text = [shared](const Style& style) { return text_of(*shared, style); };
   report.json = [shared] { return json_of(*shared); };
   report.csv = [shared] { return csv_text(*shared); };
-  report.status = std::any_of(shared->begin(), shared->end(), fits) ? ExitStatus::ok : ExitStatus::nothing_fits;
+  const auto understood = [](const StudyOutcome& each) { return each.understood; };
+  report.status = !std::all_of(shared->begin(), shared->end(), understood) ? ExitStatus::could_not_answer
+                  : std::any_of(shared->begin(), shared->end(), fits)      ? ExitStatus::ok
+                                                                           : ExitStatus::nothing_fits;
   return report;
 }
 

@@ -1,6 +1,7 @@
 #include "core/json_source.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -70,78 +71,97 @@ std::size_t number_start(std::string_view text, std::size_t bytes_read) {
 
 }  // namespace
 
-/// Parses the text, and notes where the keys of the outer objects stand.
-class JsonSource::Reader {
+/// Builds the values from what the parser says one after the other, and notes where the keys of the outer objects stand. The
+/// library's own builder looks each key up among those before it, which takes quadratic time.
+class JsonSource::Reader final : public nlohmann::json_sax<Json> {
  public:
-  Reader(const SourceText& source, std::map<std::string, Place, std::less<>>& places) : source_(source), places_(places) {}
+  Reader(const SourceText& source, std::map<std::string, Place, std::less<>>& places, const std::string& hint)
+      : source_(source), places_(places), hint_(hint) {}
 
-  Json read(const std::string& hint) {
+  Json read() {
     const std::string& text = source_.text();
-    try {
-      return Json::parse(Cursor(text.data(), &bytes_read_), Cursor(text.data() + text.size(), &bytes_read_),
-                         [this](int, Json::parse_event_t event, const Json& parsed) {
-                           note(event, parsed);
-                           return true;
-                         });
-    } catch (const Json::parse_error& error) {
-      throw source_.error(error.byte == 0 ? 0 : error.byte - 1, "not valid JSON", hint);
-    } catch (const Json::out_of_range&) {
-      const std::size_t start = number_start(text, bytes_read_);
-      const std::size_t length = text.find_first_of(" \t\r\n,]}", start) - start;
-      throw source_.error(start, fmt::format("{} is too large", quote(std::string_view(text).substr(start, length))));
-    }
+    Json::sax_parse(Cursor(text.data(), &bytes_read_), Cursor(text.data() + text.size(), &bytes_read_), this);
+    return std::move(root_);
   }
 
- private:
-  struct Level {
-    bool is_object = false;
-    std::set<std::string> keys;
-    std::string key;  ///< the one whose value is being read
-  };
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(std::int64_t value) override { return add(value); }
+  bool number_unsigned(std::uint64_t value) override { return add(value); }
+  bool number_float(double value, const std::string& /*text*/) override { return add(value); }
+  bool string(std::string& value) override { return add(std::move(value)); }
+  bool binary(Json::binary_t& /*value*/) override { return false; }  // never in a text
 
-  void note(Json::parse_event_t event, const Json& parsed) {
-    const bool opens = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
-    if (opens && open_.size() == max_depth) {
-      throw source_.error(bytes_read_ - 1, fmt::format("nested deeper than {} levels", max_depth));
-    }
-    switch (event) {
-      case Json::parse_event_t::object_start:
-        open_.push_back({.is_object = true, .keys = {}, .key = {}});
-        break;
-      case Json::parse_event_t::array_start:
-        open_.emplace_back();
-        break;
-      case Json::parse_event_t::object_end:
-      case Json::parse_event_t::array_end:
-        open_.pop_back();
-        break;
-      case Json::parse_event_t::key:
-        note_key(parsed.get<std::string>());
-        break;
-      case Json::parse_event_t::value:
-        break;
-    }
-  }
+  bool start_object(std::size_t /*size*/) override { return open(Json::object()); }
+  bool start_array(std::size_t /*size*/) override { return open(Json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
 
-  void note_key(const std::string& key) {
+  bool key(std::string& key) override {
     Level& level = open_.back();
     const std::size_t end = std::min(bytes_read_, source_.text().size());
     const std::size_t start = opening_quote(source_.text(), end);
     if (!level.keys.insert(key).second) {
       throw source_.error(start, fmt::format("duplicate key {}", quote(key)), "remove one of them");
     }
+    if (level.keys.size() > max_keys) throw source_.error(start, fmt::format("an object of more than {} keys", max_keys));
     level.key = key;
-    const auto is_object = [](const Level& each) { return each.is_object; };
-    if (open_.size() > deepest_place || !std::all_of(open_.begin(), open_.end(), is_object)) return;
+    const auto is_object = [](const Level& each) { return each.value->is_object(); };
+    if (open_.size() > deepest_place || !std::all_of(open_.begin(), open_.end(), is_object)) return true;
     std::string path;
     for (const Level& each : open_) path += (path.empty() ? "" : "/") + each.key;
     const std::size_t colon = skip_blanks(source_.text(), end);
     places_[path] = {.key = start, .value = skip_blanks(source_.text(), colon + 1)};
+    return true;
+  }
+
+  bool parse_error(std::size_t byte, const std::string& /*token*/, const Json::exception& error) override {
+    if (dynamic_cast<const Json::out_of_range*>(&error) == nullptr) {
+      throw source_.error(byte == 0 ? 0 : byte - 1, "not valid JSON", hint_);
+    }
+    const std::string& text = source_.text();
+    const std::size_t start = number_start(text, bytes_read_);
+    const std::size_t length = text.find_first_of(" \t\r\n,]}", start) - start;
+    throw source_.error(start, fmt::format("{} is too large", quote(std::string_view(text).substr(start, length))));
+  }
+
+ private:
+  /// An object or list that is being read.
+  struct Level {
+    Json* value;
+    std::set<std::string> keys{};
+    std::string key{};  ///< the one whose value is being read
+  };
+
+  /// Puts a value where it belongs; of the open ones only the innermost grows, so the others stay where they are.
+  Json& put(Json value) {
+    if (open_.empty()) return root_ = std::move(value);
+    Level& level = open_.back();
+    if (level.value->is_array()) return level.value->get_ref<Json::array_t&>().emplace_back(std::move(value));
+    return level.value->get_ref<Json::object_t&>().Container::emplace_back(level.key, std::move(value)).second;
+  }
+  bool add(Json value) {
+    put(std::move(value));
+    return true;
+  }
+  bool open(Json value) {
+    if (open_.size() == max_depth) {
+      throw source_.error(bytes_read_ - 1, fmt::format("nested deeper than {} levels", max_depth));
+    }
+    Json& placed = put(std::move(value));
+    open_.push_back({.value = &placed});
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
   }
 
   const SourceText& source_;
   std::map<std::string, Place, std::less<>>& places_;
+  const std::string& hint_;
   std::size_t bytes_read_ = 0;
+  Json root_;
   std::vector<Level> open_;
 };
 
@@ -149,7 +169,7 @@ JsonSource::JsonSource(std::string text, std::string origin, const std::string& 
     : source_(std::move(text), std::move(origin)) {
   if (skip_blanks(source_.text(), 0) == source_.text().size()) throw source_.error(0, "the file is empty", hint);
   places_[""] = {.key = skip_blanks(source_.text(), 0), .value = skip_blanks(source_.text(), 0)};
-  root_ = Reader(source_, places_).read(hint);
+  root_ = Reader(source_, places_, hint).read();
 }
 
 JsonSource::Place JsonSource::place_of(std::string_view path) const {

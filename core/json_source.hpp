@@ -18,9 +18,11 @@ class JsonSource {
  public:
   /// Deepest nesting of objects and lists.
   static constexpr std::size_t max_depth = 64;
+  /// Most keys of one object.
+  static constexpr std::size_t max_keys = 100'000;
 
   /// Refuses, placed: what is no text, no JSON, a number that no double holds, a key that one object has twice, nesting
-  /// deeper than `max_depth`. `hint` goes with what is no JSON.
+  /// deeper than `max_depth`, an object of more than `max_keys` keys. `hint` goes with what is no JSON.
   JsonSource(std::string text, std::string origin, const std::string& hint);
 
   [[nodiscard]] const nlohmann::ordered_json& root() const { return root_; }

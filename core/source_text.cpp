@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/input_files.hpp"
+
 namespace ddl {
 namespace {
 
@@ -199,9 +201,10 @@ std::string read_file(const std::string& path, std::size_t max_bytes) {
   if (!file.is_open()) fail_to("read", path, errno);
   struct stat status {};
   if (::fstat(file.number(), &status) != 0) fail_to("read", path, errno);
+  note_input_file(status);
   const auto refuse_longer = [&] {
     throw Error(
-        fmt::format("cannot read {}: it is longer than {} MiB", quote(path), static_cast<double>(max_bytes) / 0x1p20));
+        fmt::format("cannot read {}: it is longer than {:.4g} MiB", quote(path), static_cast<double>(max_bytes) / 0x1p20));
   };
   if (S_ISREG(status.st_mode) && static_cast<std::uintmax_t>(status.st_size) > max_bytes) refuse_longer();
 

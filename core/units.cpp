@@ -307,26 +307,27 @@ std::string print_quantity(FlopRate value) { return print(value.value(), dimensi
 std::string humanize(Bytes value) {
   return humanized(value.value(), [](double bytes) {
     if (bytes < 1024.0 && bytes == std::floor(bytes)) return fmt::format("{} B", bytes);
-    constexpr std::array<std::string_view, 6> units{"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    constexpr std::array<std::string_view, 8> units{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB"};
     return scaled(bytes, 1024.0, units);
   });
 }
 std::string humanize(Seconds value) { return humanized(value.value(), human_duration); }
 std::string humanize(Bandwidth value) {
   return humanized(value.value(), [](double rate) {
-    constexpr std::array<std::string_view, 6> units{"B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"};
+    constexpr std::array<std::string_view, 8> units{"B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s", "EB/s", "ZB/s"};
     return scaled(rate, 1e3, units);
   });
 }
 std::string humanize(FlopRate value) {
   return humanized(value.value(), [](double rate) {
-    constexpr std::array<std::string_view, 6> units{"FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s"};
+    constexpr std::array<std::string_view, 8> units{"FLOP/s",  "kFLOP/s", "MFLOP/s", "GFLOP/s",
+                                                    "TFLOP/s", "PFLOP/s", "EFLOP/s", "ZFLOP/s"};
     return scaled(rate, 1e3, units);
   });
 }
 std::string humanize(Flops value) {
   return humanized(value.value(), [](double count) {
-    constexpr std::array<std::string_view, 6> units{"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"};
+    constexpr std::array<std::string_view, 8> units{"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP", "ZFLOP"};
     return scaled(count, 1e3, units);
   });
 }

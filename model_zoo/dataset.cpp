@@ -6,6 +6,7 @@
 
 #include "core/embedded.hpp"
 #include "core/error.hpp"
+#include "core/file_format.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "core/yaml_node.hpp"
@@ -22,7 +23,7 @@ namespace {
 
 Dataset read_dataset(const YamlNode& root) {
   root.only_keys({"format", "dataset", "description", "source", "samples", "sample", "size_on_disk"});
-  static_cast<void>(root.at("format").integer(1, 1));
+  check_format(root);
   Dataset dataset;
   dataset.name = root.at("dataset").name();
   if (const auto description = root.find("description")) dataset.description = description->text();

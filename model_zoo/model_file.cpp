@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/file_format.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 
@@ -295,7 +296,7 @@ void check_block_names(const ModelFile& file, const std::vector<ModelItem>& item
 ModelFile ModelFile::read(const YamlNode& root) {
   root.only_keys(
       {"format", "model", "family", "aliases", "description", "source", "input", "parameters", "blocks", "layers"});
-  static_cast<void>(root.at("format").integer(1, 1));
+  check_format(root);
   ModelFile file{.root = root, .model = root.find("model"), .family = root.find("family")};
   if (!file.model && !file.family) static_cast<void>(root.at("model"));
   const auto text_of = [&root](std::string_view key) {

@@ -43,11 +43,11 @@ bool is_plan_file(const std::string& text) { return text.ends_with(".json") || t
 
 /// A plan of other degrees that is like the explained one in everything else; its replicas have at least a sample in each
 /// micro-batch where they can.
-Plan with_degrees(const std::string& degrees, const Plan& explained) {
+Plan with_degrees(const std::string& degrees, const std::string& option, const Plan& explained) {
   Plan plan = explained;
   plan.data = plan.layer = plan.filter = plan.channel = plan.tensor = 1;
   plan.spatial = {1, 1, 1};
-  parse_degrees(degrees, plan);
+  parse_degrees(degrees, plan, option);
   plan.micro_batches = std::clamp<std::int64_t>(plan.global_batch / plan.data, 1, plan.micro_batches);
   return plan;
 }
@@ -101,7 +101,7 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
   if (is_plan_file(text)) {
     plan = plan_of_file(text, option, explained);
   } else if (text.find('=') != std::string::npos) {
-    plan = with_degrees(text, explained);
+    plan = with_degrees(text, option, explained);
   } else {
     if (text != "best") {
       family = parse_family(text);
@@ -141,7 +141,7 @@ std::string text_of(const Answer& answer, const Style& style) {
   std::string out = plan_line(estimate, study, "", style) + "\n";
   out += study_lines(study, devices(estimate.plan), estimate.plan.global_batch);
   if (answer.explanation.priced()) {
-    out += "\n" + ranked_table({estimate}, study).text();
+    out += "\n" + ranked_table({estimate}, study, false).text();
     out += explanation_text(answer.explanation, study, style);
     out += "\n" + style.bold("Why") + fmt::format(" ({})\n", family_name(family_of(estimate.plan)));
     for (const Finding& finding : findings_of(study.job(), estimate))
@@ -160,7 +160,7 @@ Json json_of(const Answer& answer) {
   json["schema"] = 1;
   json["version"] = version();
   json["commit"] = commit();
-  json["plan"] = estimate_to_json(estimate, 1, study);
+  json["plan"] = estimate_to_json(estimate, 0, study);  // nothing was ranked
   json["phases"] = phases_to_json(answer.explanation);
   json["layers"] = layers_to_json(answer.explanation, study);
   json["exchanges"] = Json::array();
@@ -176,7 +176,12 @@ Json json_of(const Answer& answer) {
   return json;
 }
 
-Report explain(const Options& options, const CLI::App& command) {
+Report explain(const Options& options, const CLI::App& command, Format format) {
+  if (format == Format::csv && !(options.why_not.empty() && options.against.empty())) {
+    throw Error(fmt::format("--format csv has the layers of one plan, and no place for {}",
+                            options.why_not.empty() ? "--against" : "--why-not"),
+                "write --format json, or leave one of them out");
+  }
   if (!options.plan.name_plan()) {
     throw Error("no plan is named",
                 "write for example --strategy data+spatial --degrees data=64,spatial=2x2, or --plan FILE");
@@ -212,8 +217,9 @@ void add_explain(CLI::App& program, Request& request) {
   command.add_option("--against", options->against,
                      "compare with these degrees (data=64,spatial=1x2x2) or a plan's JSON file");
   add_report_options(command, request.report);
-  command.callback(
-      [options, &command, &request] { request.run = [options, &command] { return explain(*options, command); }; });
+  command.callback([options, &command, &request] {
+    request.run = [options, &command, &request] { return explain(*options, command, request.report.format); };
+  });
 }
 
 }  // namespace ddl

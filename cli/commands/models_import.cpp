@@ -7,6 +7,7 @@
 #include "cli/table.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
+#include "core/version.hpp"
 #include "model_zoo/importers/import_model.hpp"
 #include "model_zoo/model.hpp"
 
@@ -32,13 +33,19 @@ std::string summary(const Model& model, const Import& imported, const std::strin
 /// The model file itself, what is to be known about it in comments.
 std::string commented(const Import& imported) {
   std::string text;
-  for (const std::string& warning : imported.warnings) text += fmt::format("# warning: {}\n", warning);
+  for (const std::string& warning : imported.warnings) {
+    std::string lines = "warning: " + warning;
+    for (std::size_t at = 0; (at = lines.find('\n', at)) != std::string::npos; at += 3) lines.replace(at, 1, "\n# ");
+    text += fmt::format("# {}\n", lines);
+  }
   return text + imported.model_file;
 }
 
 Json summary_json(const Model& model, const Import& imported, const std::string& output) {
   Json json;
   json["schema"] = 1;
+  json["version"] = version();
+  json["commit"] = commit();
   json["name"] = model.name;
   json["layers"] = model.layers.size();
   json["parameters"] = model.parameters();
@@ -52,16 +59,18 @@ Json summary_json(const Model& model, const Import& imported, const std::string&
   return json;
 }
 
-Report import_file(const ImportRequest& asked) {
+Report import_file(const ImportRequest& asked, Format format) {
   const auto imported = std::make_shared<Import>(import_model(asked.path, asked.options));
   // What cannot be read back is not written.
   const auto model = std::make_shared<Model>(parse_model(imported->model_file, "the import of " + asked.path));
-  if (!asked.output.empty()) write_file(asked.output, imported->model_file);
+  const std::string output = is_file(asked.output) ? asked.output : "";
+  if (!output.empty()) write_output(output, commented(*imported));
   Report report;
-  report.text = [imported, model, output = asked.output](const Style& style) {
+  if (output.empty() && format == Format::text) report.warnings = imported->warnings;
+  report.text = [imported, model, output](const Style& style) {
     return output.empty() ? commented(*imported) : summary(*model, *imported, output, style);
   };
-  report.json = [imported, model, output = asked.output] { return summary_json(*model, *imported, output); };
+  report.json = [imported, model, output] { return summary_json(*model, *imported, output); };
   return report;
 }
 
@@ -84,7 +93,8 @@ void add_models_import(CLI::App& models, Request& request) {
           },
           "text or json: of the report")
       ->default_str("text");
-  command.callback([asked, &request] { request.run = [asked] { return import_file(*asked); }; });
+  command.callback(
+      [asked, &request] { request.run = [asked, &request] { return import_file(*asked, request.report.format); }; });
 }
 
 }  // namespace ddl

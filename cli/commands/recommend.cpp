@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "calibration/machine_reader.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/divisions.hpp"
 #include "cli/estimate_text.hpp"
@@ -16,6 +17,7 @@
 #include "core/version.hpp"
 #include "estimator/findings.hpp"
 #include "estimator/search.hpp"
+#include "model_zoo/model.hpp"
 
 namespace ddl {
 namespace {
@@ -176,10 +178,12 @@ Json json_of(const Answer& answer) {
   json["schema"] = 1;
   json["version"] = version();
   json["commit"] = commit();
-  json["best"] = answer.shown.empty() ? Json(nullptr) : estimate_to_json(answer.shown.front(), 1, study);
+  json["best"] = answer.shown.empty() ? Json(nullptr) : estimate_to_json(answer.shown.front(), answer.single ? 0 : 1, study);
   json["plans"] = Json::array();
   int rank = 0;
-  for (const Estimate& estimate : answer.shown) json["plans"].push_back(estimate_to_json(estimate, ++rank, study));
+  for (const Estimate& estimate : answer.shown) {
+    json["plans"].push_back(estimate_to_json(estimate, answer.single ? 0 : ++rank, study));
+  }
   for (const Estimate& estimate : answer.result.rejected) json["plans"].push_back(estimate_to_json(estimate, 0, study));
   json["inputs"] = inputs_to_json(study);
   json["inputs"]["gpus"] = answer.gpus;
@@ -199,7 +203,11 @@ Report answer_report(const std::shared_ptr<Answer>& answer) {
   Report report;
   report.text = [answer](const Style& style) { return text_of(*answer, style); };
   report.json = [answer] { return json_of(*answer); };
-  report.csv = [answer] { return plans_csv(answer->shown, answer->result.rejected, *answer->study); };
+  report.csv = [answer] {
+    // A plan that was asked for has no rank.
+    return answer->single ? plans_csv({}, answer->shown, *answer->study)
+                          : plans_csv(answer->shown, answer->result.rejected, *answer->study);
+  };
   const bool fits = !answer->shown.empty() && answer->shown.front().feasible();
   report.status = fits ? ExitStatus::ok : ExitStatus::nothing_fits;
   return report;
@@ -234,6 +242,17 @@ std::shared_ptr<Answer> answer_of(const Options& options, const CLI::App& comman
   return answer;
 }
 
+/// Whether there are such a model and such a machine.
+bool is_known(const Options& options) {
+  try {
+    static_cast<void>(load_model(options.study.model));
+    static_cast<void>(load_machine(options.study.machine));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 /// The answer for one of several studies, in short; what keeps it from being answered is part of it.
 StudyOutcome outcome_of(const Options& options, const CLI::App& command) {
   StudyOutcome outcome;
@@ -255,6 +274,7 @@ StudyOutcome outcome_of(const Options& options, const CLI::App& command) {
   } catch (const Error& error) {
     outcome.problem = error.what();
     outcome.hint = error.hint();
+    outcome.understood = is_known(options);
   }
   return outcome;
 }

@@ -17,6 +17,7 @@ namespace {
 
 // Protocol buffers are shorter than 2^31 bytes.
 constexpr std::size_t max_onnx_bytes = std::size_t{2047} << 20U;
+constexpr std::size_t max_name_length = 100;
 
 Import import_onnx_file(const std::string& path, const ImportOptions& options) {
   const ImportModule& module = load_import_module("import-onnx", "libonnx-dev, libprotobuf-dev and protobuf-compiler");
@@ -26,7 +27,7 @@ Import import_onnx_file(const std::string& path, const ImportOptions& options) {
 }
 
 Import import_configuration(const std::string& path, const ImportOptions& options) {
-  return import_hugging_face(read_file(path), path, options);
+  return import_hugging_face(read_file(path, max_configuration_bytes), path, options);
 }
 
 struct Importer {
@@ -43,9 +44,21 @@ std::string lower_case(std::string text) {
   return text;
 }
 
+/// Names that mean something else in YAML are none.
+void check_name(const std::string& name) {
+  const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 && c > 0; };
+  const bool fits =
+      name.size() <= max_name_length && is_letter(name.front()) &&
+      std::all_of(name.begin(), name.end(), [&](char c) { return is_letter(c) || c == '-' || c == '_' || c == '.'; });
+  if (fits && lower_case(name) != "null") return;
+  throw Error(fmt::format("no model can be called {}", quote(name)),
+              fmt::format("at most {} of the letters A-Z a-z 0-9 - _ . with a letter or digit first", max_name_length));
+}
+
 }  // namespace
 
 Import import_model(const std::string& path, const ImportOptions& options) {
+  if (!options.name.empty()) check_name(options.name);
   const std::string name = lower_case(path);
   std::string endings;
   for (const Importer& importer : importers) {

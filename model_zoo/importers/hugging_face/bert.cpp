@@ -6,12 +6,12 @@ namespace ddl {
 // Defaults of BertConfig.
 FamilyModel read_bert(HuggingFaceConfig& config) {
   FamilyModel model{.family = "bert"};
-  const std::int64_t hidden = config.integer({"hidden_size"}, 768);
-  model.set("layers", config.integer({"num_hidden_layers"}, 12));
+  const std::int64_t hidden = config.size({"hidden_size"}, 768);
+  model.set("layers", config.layers({"num_hidden_layers"}, 12));
   model.set("hidden", hidden);
   model.set("heads", config.heads({"num_attention_heads"}, 12, hidden));
-  model.set("feed_forward", config.integer({"intermediate_size"}, 3072));
-  model.set("vocabulary", config.integer({"vocab_size"}, 30522));
+  model.set("feed_forward", config.size({"intermediate_size"}, 3072));
+  model.set("vocabulary", config.size({"vocab_size"}, 30522));
   model.set("tokens", config.tokens({"max_position_embeddings"}, 512));
   model.set("types", config.integer({"type_vocab_size"}, 2));
   model.set("activation", config.activation({"hidden_act"}, "gelu"));

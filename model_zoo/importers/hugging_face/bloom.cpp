@@ -2,15 +2,15 @@
 
 namespace ddl {
 
-// Defaults of BloomConfig. ALiBi has no longest sequence: published models keep what they were trained with as `seq_length`,
-// 2048 for all of BLOOM.
+// Defaults of BloomConfig, where `n_embed` beside `hidden_size` wins. ALiBi has no longest sequence: published models keep
+// what they were trained with as `seq_length`, 2048 for all of BLOOM.
 FamilyModel read_bloom(HuggingFaceConfig& config) {
   FamilyModel model{.family = "bloom"};
-  const std::int64_t hidden = config.integer({"hidden_size", "n_embed"}, 64);
-  model.set("layers", config.integer({"n_layer", "num_hidden_layers"}, 2));
+  const std::int64_t hidden = config.size({"n_embed", "hidden_size"}, 64);
+  model.set("layers", config.layers({"n_layer", "num_hidden_layers"}, 2));
   model.set("hidden", hidden);
   model.set("heads", config.heads({"n_head", "num_attention_heads"}, 8, hidden));
-  model.set("vocabulary", config.integer({"vocab_size"}, 250880));
+  model.set("vocabulary", config.size({"vocab_size"}, 250880));
   model.set("tokens", config.tokens({"seq_length"}, 2048));
   model.set_flag("fused", false);  // the library's BLOOM has no other attention than the one that writes its scores
   model.set_number("dropout", config.fraction({"hidden_dropout"}, 0));

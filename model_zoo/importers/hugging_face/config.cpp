@@ -2,19 +2,19 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "core/suggest.hpp"
+#include "model_zoo/importers/hugging_face/hugging_face.hpp"
 
 namespace ddl {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A configuration is a page; ten thousand labels are some hundred pages.
-constexpr std::size_t max_bytes = std::size_t{4} << 20U;
 constexpr std::size_t keys_named = 12;
 constexpr std::int64_t long_sample = 16384;
 
@@ -105,8 +105,8 @@ std::string_view name_of(const Json& value) {
 }
 
 std::string checked_text(std::string text, const std::string& origin) {
-  if (text.size() > max_bytes) {
-    throw Error(fmt::format("{}: longer than {} MiB", origin, max_bytes >> 20U), std::string(config_hint));
+  if (text.size() > max_configuration_bytes) {
+    throw Error(fmt::format("{}: longer than {} MiB", origin, max_configuration_bytes >> 20U), std::string(config_hint));
   }
   return text;
 }
@@ -143,6 +143,14 @@ const Json* HuggingFaceConfig::find(Names names, std::string_view& found) {
 std::int64_t HuggingFaceConfig::whole_number(const Json& value, std::string_view path, std::int64_t low,
                                              std::int64_t high) const {
   const std::string_view key = path.substr(path.find('/') + 1);
+  // Some programs write whole numbers with a point.
+  const bool pointed = value.is_number_float() && value.get<double>() == std::trunc(value.get<double>());
+  if (pointed) {
+    const auto real = value.get<double>();
+    if (real < static_cast<double>(low)) fail(path, fmt::format("'{}' is too small: at least {}", key, low));
+    if (real > static_cast<double>(high)) fail(path, fmt::format("'{}' is too large: at most {}", key, high));
+    return static_cast<std::int64_t>(real);
+  }
   if (!value.is_number_integer()) {
     fail(path, fmt::format("'{}' is {}, not a whole number", key,
                            value.is_number() ? fmt::to_string(value.get<double>()) : std::string(name_of(value))));
@@ -160,6 +168,19 @@ std::int64_t HuggingFaceConfig::integer(Names names, std::int64_t fallback, std:
   std::string_view key;
   const Json* const value = find(names, key);
   return value == nullptr ? fallback : whole_number(*value, key, low, high);
+}
+
+void HuggingFaceConfig::note_default(std::string_view key, std::int64_t value) {
+  std::string text = fmt::format("{} {}", key, value);
+  if (std::find(defaults_.begin(), defaults_.end(), text) == defaults_.end()) defaults_.push_back(std::move(text));
+}
+
+std::int64_t HuggingFaceConfig::size(Names names, std::int64_t fallback, std::int64_t high) {
+  std::string_view key;
+  const Json* const value = find(names, key);
+  if (value != nullptr) return whole_number(*value, key, 1, high);
+  note_default(*names.begin(), fallback);
+  return fallback;
 }
 
 double HuggingFaceConfig::fraction(Names names, double fallback) {
@@ -199,7 +220,7 @@ std::int64_t HuggingFaceConfig::inner_integer(std::string_view outer, std::strin
 }
 
 std::int64_t HuggingFaceConfig::heads(Names names, std::int64_t fallback, std::int64_t whole) {
-  const std::int64_t count = integer(names, fallback);
+  const std::int64_t count = size(names, fallback);
   if (whole % count == 0) return count;
   std::string_view key = *names.begin();
   static_cast<void>(find(names, key));
@@ -257,13 +278,49 @@ std::string_view HuggingFaceConfig::fused() {
   return text({"_attn_implementation", "attn_implementation"}, "sdpa") == "eager" ? "no" : "yes";
 }
 
-std::int64_t HuggingFaceConfig::tokens(Names names, std::int64_t fallback) {
-  std::int64_t count = integer(names, fallback);
-  for (const std::string_view outer : {"rope_scaling", "rope_parameters"}) {
-    if (const std::int64_t original = inner_integer(outer, "original_max_position_embeddings"); original > 0) {
-      count = std::min(count, original);
+// Kinds and keys of `rope_scaling`: modeling_rope_utils.py of transformers 4.46, ROPE_VALIDATION_FUNCTIONS. `su` is an older
+// name of `longrope`; `mrope` turns channels by several positions and stretches nothing.
+std::int64_t HuggingFaceConfig::unstretched(std::string_view outer, std::int64_t count) {
+  const std::int64_t original = inner_integer(outer, "original_max_position_embeddings");
+  std::string_view found;
+  const Json* const object = find({outer}, found);
+  if (object == nullptr) return count;
+  const auto path_to = [&](std::string_view key) { return fmt::format("{}/{}", outer, key); };
+  std::string kind = "default";
+  for (const std::string_view key : {"type", "rope_type"}) {
+    const auto said = object->find(key);
+    if (said == object->end() || said->is_null()) continue;
+    if (!said->is_string()) fail(path_to(key), fmt::format("'{}' is {}, not text", key, name_of(*said)));
+    kind = said->get<std::string>();
+    static constexpr auto known =
+        std::to_array<std::string_view>({"default", "dynamic", "linear", "llama3", "longrope", "mrope", "su", "yarn"});
+    if (std::find(known.begin(), known.end(), kind) == known.end()) {
+      unknown(path_to(key), fmt::format("unknown kind of stretched positions {}", quote(kind)),
+              suggest(kind, std::span<const std::string_view>(known)));
+      warn(fmt::format("read as if positions were not stretched: the kind {}", quote(kind)));
+      return count;
     }
   }
+  double factor = 1;
+  if (const auto said = object->find("factor"); said != object->end() && !said->is_null()) {
+    if (!said->is_number()) fail(path_to("factor"), fmt::format("'factor' is {}, not a number", name_of(*said)));
+    factor = said->get<double>();
+    if (!(factor >= 1)) fail(path_to("factor"), "'factor' is too small: at least 1");
+  }
+  for (const auto& [key, value] : object->items()) {
+    if (!value.is_object()) continue;
+    unknown(path_to(key), fmt::format("'{}' is an object: layers whose positions differ are not known", key));
+    warn(fmt::format("not read: {} of {}", quote(key), quote(outer)));
+  }
+  if (original > 0) return std::min(count, original);
+  // What is stretched linearly is trained at its full length only after it was trained at the shorter one.
+  if (kind != "linear") return count;
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(count) / factor));
+}
+
+std::int64_t HuggingFaceConfig::tokens(Names names, std::int64_t fallback) {
+  std::int64_t count = size(names, fallback);
+  for (const std::string_view outer : {"rope_scaling", "rope_parameters"}) count = unstretched(outer, count);
   if (count > long_sample) {
     warn(fmt::format("a sample has {} tokens, the most that the model takes: set 'tokens' to what it is trained with",
                      count));
@@ -284,6 +341,10 @@ void HuggingFaceConfig::unknown(std::string_view key, const std::string& message
 
 void HuggingFaceConfig::fail(std::string_view key, const std::string& message, const std::string& hint) const {
   throw source_.error(key, message, hint);
+}
+
+void HuggingFaceConfig::warn_of_defaults() {
+  if (!defaults_.empty()) warn(fmt::format("from the library's defaults: {}", fmt::join(defaults_, ", ")));
 }
 
 void HuggingFaceConfig::warn_of_rest() {

@@ -12,6 +12,7 @@
 
 #include "core/json_source.hpp"
 #include "model_zoo/importers/import.hpp"
+#include "model_zoo/model_reader.hpp"
 #include "model_zoo/operations/shape_rules.hpp"
 
 namespace ddl {
@@ -29,6 +30,10 @@ class HuggingFaceConfig {
   [[nodiscard]] bool is_null(std::string_view key) const;
   [[nodiscard]] std::int64_t integer(Names names, std::int64_t fallback, std::int64_t low = 1,
                                      std::int64_t high = max_attribute);
+  /// The same for what every file should say; `warn_of_defaults` names those that this one does not.
+  [[nodiscard]] std::int64_t size(Names names, std::int64_t fallback, std::int64_t high = max_attribute);
+  /// A size that a model file repeats layers by.
+  [[nodiscard]] std::int64_t layers(Names names, std::int64_t fallback) { return size(names, fallback, max_repeat); }
   [[nodiscard]] double fraction(Names names, double fallback);  ///< in [0, 1]
   [[nodiscard]] bool boolean(std::string_view key, bool fallback);
   [[nodiscard]] std::string text(Names names, std::string_view fallback);
@@ -47,7 +52,8 @@ class HuggingFaceConfig {
   [[nodiscard]] std::int64_t labels();
   /// `yes` where the library runs attention that does not write its scores.
   [[nodiscard]] std::string_view fused();
-  /// Tokens of a sample: as many as the model was trained with before its positions were stretched.
+  /// Tokens of a sample: as many as the model was trained with before its positions were stretched. Refuses stretching of a
+  /// kind or by a factor that there is not.
   [[nodiscard]] std::int64_t tokens(Names names, std::int64_t fallback);
 
   /// Refuses `key` unless its value is `expected`, for the reason given.
@@ -57,6 +63,8 @@ class HuggingFaceConfig {
   [[noreturn]] void fail(std::string_view key, const std::string& message, const std::string& hint = {}) const;
   void warn(std::string message) { warnings_.push_back(std::move(message)); }
 
+  /// Warns of the sizes that the file leaves to the library.
+  void warn_of_defaults();
   /// Warns of the keys that nobody asked for and that might matter.
   void warn_of_rest();
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
@@ -66,9 +74,15 @@ class HuggingFaceConfig {
   [[nodiscard]] std::int64_t whole_number(const nlohmann::ordered_json& value, std::string_view path, std::int64_t low,
                                           std::int64_t high) const;
 
+  /// `count` before it was stretched as the object `outer` says.
+  [[nodiscard]] std::int64_t unstretched(std::string_view outer, std::int64_t count);
+  /// A size of the library's own choice.
+  void note_default(std::string_view key, std::int64_t value);
+
   JsonSource source_;
   bool allow_unknown_;
   std::set<std::string, std::less<>> asked_;
+  std::vector<std::string> defaults_;  ///< `num_hidden_layers 32`
   std::vector<std::string> warnings_;
 };
 

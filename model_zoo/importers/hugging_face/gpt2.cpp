@@ -5,12 +5,12 @@ namespace ddl {
 // Defaults of GPT2Config. Its dropouts may differ from one another.
 FamilyModel read_gpt2(HuggingFaceConfig& config) {
   FamilyModel model{.family = "gpt"};
-  const std::int64_t hidden = config.integer({"n_embd", "hidden_size"}, 768);
+  const std::int64_t hidden = config.size({"n_embd", "hidden_size"}, 768);
   const std::int64_t tokens = config.tokens({"n_positions", "max_position_embeddings", "n_ctx"}, 1024);
-  model.set("layers", config.integer({"n_layer", "num_hidden_layers"}, 12));
+  model.set("layers", config.layers({"n_layer", "num_hidden_layers"}, 12));
   model.set("hidden", hidden);
   model.set("heads", config.heads({"n_head", "num_attention_heads"}, 12, hidden));
-  model.set("vocabulary", config.integer({"vocab_size"}, 50257));
+  model.set("vocabulary", config.size({"vocab_size"}, 50257));
   model.set("tokens", tokens);
   model.set("feed_forward", config.integer({"n_inner"}, 4 * hidden));
   model.set("activation", config.activation({"activation_function"}, "gelu_new"));

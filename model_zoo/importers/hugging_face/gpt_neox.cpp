@@ -5,13 +5,13 @@ namespace ddl {
 // Defaults of GPTNeoXConfig.
 FamilyModel read_gpt_neox(HuggingFaceConfig& config) {
   FamilyModel model{.family = "gpt-neox"};
-  const std::int64_t hidden = config.integer({"hidden_size"}, 6144);
+  const std::int64_t hidden = config.size({"hidden_size"}, 6144);
   const std::int64_t heads = config.heads({"num_attention_heads"}, 64, hidden);
-  model.set("layers", config.integer({"num_hidden_layers"}, 44));
+  model.set("layers", config.layers({"num_hidden_layers"}, 44));
   model.set("hidden", hidden);
   model.set("heads", heads);
-  model.set("feed_forward", config.integer({"intermediate_size"}, 24576));
-  model.set("vocabulary", config.integer({"vocab_size"}, 50432));
+  model.set("feed_forward", config.size({"intermediate_size"}, 24576));
+  model.set("vocabulary", config.size({"vocab_size"}, 50432));
   model.set("tokens", config.tokens({"max_position_embeddings"}, 2048));
   // The library drops the fraction; channels turn in pairs.
   const double share = config.fraction({"rotary_pct", "partial_rotary_factor"}, 0.25);

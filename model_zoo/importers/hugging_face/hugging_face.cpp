@@ -69,6 +69,14 @@ std::string plain_name(std::string_view text) {
   return name == "null" ? std::string() : name;
 }
 
+/// By the folder of a `config.json`, which all are called; else by the file itself.
+std::string name_of_path(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string_view file = path.substr(slash + 1);
+  if (file == "config.json") return slash == std::string_view::npos ? std::string() : plain_name(path.substr(0, slash));
+  return plain_name(file.substr(0, file.rfind('.')));
+}
+
 std::string model_text(const std::string& name, std::string_view type, const FamilyModel& model) {
   std::string text = fmt::format(
       "format: 1\nmodel: {}\ndescription: Imported from a configuration of the type {}\n"
@@ -102,11 +110,14 @@ std::vector<std::string_view> hugging_face_model_types() {
 }
 
 Import import_hugging_face(std::string text, std::string origin, const ImportOptions& options) {
+  const std::string path = origin;
   HuggingFaceConfig config(std::move(text), std::move(origin), options);
   const HuggingFaceFamily& family = family_of(config);
-  std::string name = plain_name(options.name.empty() ? config.text({"_name_or_path"}, "") : options.name);
+  std::string name = options.name.empty() ? plain_name(config.text({"_name_or_path"}, "")) : options.name;
+  if (name.empty()) name = name_of_path(path);
   if (name.empty()) name = family.model_type;
   const FamilyModel model = family.read(config);
+  config.warn_of_defaults();
   config.warn_of_rest();
   Import result{.model_file = model_text(name, family.model_type, model), .warnings = config.warnings()};
   check(result.model_file, name, config);

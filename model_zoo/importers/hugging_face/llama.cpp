@@ -25,22 +25,22 @@ std::int64_t kv_heads_of(HuggingFaceConfig& config, std::int64_t heads, std::int
 FamilyModel read_common(HuggingFaceConfig& config, const Defaults& defaults,
                         HuggingFaceConfig::Architectures architectures) {
   FamilyModel model{.family = "llama"};
-  const std::int64_t hidden = config.integer({"hidden_size"}, 4096);
+  const std::int64_t hidden = config.size({"hidden_size"}, 4096);
   const bool own_head_size = config.has("head_dim") && !config.is_null("head_dim");
   const std::int64_t heads =
-      own_head_size ? config.integer({"num_attention_heads"}, 32) : config.heads({"num_attention_heads"}, 32, hidden);
+      own_head_size ? config.size({"num_attention_heads"}, 32) : config.heads({"num_attention_heads"}, 32, hidden);
   const std::int64_t head_size = config.integer({"head_dim"}, own_head_size ? 1 : hidden / heads);
   if (head_size % 2 != 0) {
     config.fail(own_head_size ? "head_dim" : "num_attention_heads",
                 fmt::format("heads of {} channels cannot be turned in pairs", head_size));
   }
-  model.set("layers", config.integer({"num_hidden_layers"}, 32));
+  model.set("layers", config.layers({"num_hidden_layers"}, 32));
   model.set("hidden", hidden);
   model.set("heads", heads);
   model.set("kv_heads", kv_heads_of(config, heads, defaults.kv_heads));
   model.set("head_size", head_size);
-  model.set("feed_forward", config.integer({"intermediate_size"}, defaults.feed_forward));
-  model.set("vocabulary", config.integer({"vocab_size"}, defaults.vocabulary));
+  model.set("feed_forward", config.size({"intermediate_size"}, defaults.feed_forward));
+  model.set("vocabulary", config.size({"vocab_size"}, defaults.vocabulary));
   model.set("tokens", config.tokens({"max_position_embeddings"}, defaults.tokens));
   model.set("activation", config.activation({"hidden_act"}, "silu"));
   model.set("fused", config.fused());
@@ -98,10 +98,11 @@ FamilyModel read_qwen2(HuggingFaceConfig& config) {
       config, {.vocabulary = 151936, .feed_forward = 22016, .kv_heads = 32, .tokens = 32768},
       {{"Qwen2ForCausalLM", "language_model"}, {"Qwen2Model", "none"}, {"Qwen2ForSequenceClassification", "classifier"}});
   model.set_flag("qkv_bias", true);
-  const std::int64_t layers = config.integer({"num_hidden_layers"}, 32);
+  const std::int64_t layers = config.layers({"num_hidden_layers"}, 32);
   const std::int64_t whole = config.integer({"max_window_layers"}, 28, 0);
+  const bool has_window = !config.is_null("sliding_window");
   const std::int64_t window = config.integer({"sliding_window"}, 4096);
-  if (config.boolean("use_sliding_window", false) && whole < layers) {
+  if (config.boolean("use_sliding_window", false) && has_window && whole < layers) {
     if (whole > 0) {
       config.unknown("max_window_layers",
                      fmt::format("only {} of {} layers have a window: here all have one, or none", layers - whole, layers));

@@ -5,14 +5,14 @@ namespace ddl {
 // Defaults of OPTConfig.
 FamilyModel read_opt(HuggingFaceConfig& config) {
   FamilyModel model{.family = "opt"};
-  const std::int64_t hidden = config.integer({"hidden_size"}, 768);
+  const std::int64_t hidden = config.size({"hidden_size"}, 768);
   const std::int64_t positions = config.tokens({"max_position_embeddings"}, 2048);
   const bool norm_first = config.boolean("do_layer_norm_before", true);
-  model.set("layers", config.integer({"num_hidden_layers"}, 12));
+  model.set("layers", config.layers({"num_hidden_layers"}, 12));
   model.set("hidden", hidden);
   model.set("heads", config.heads({"num_attention_heads"}, 12, hidden));
-  model.set("feed_forward", config.integer({"ffn_dim"}, 3072));
-  model.set("vocabulary", config.integer({"vocab_size"}, 50272));
+  model.set("feed_forward", config.size({"ffn_dim"}, 3072));
+  model.set("vocabulary", config.size({"vocab_size"}, 50272));
   model.set("tokens", positions);
   model.set("positions", positions + 2);  // OPTLearnedPositionalEmbedding has an offset of 2
   model.set("embedding", config.integer({"word_embed_proj_dim"}, hidden));

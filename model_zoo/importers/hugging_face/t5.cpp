@@ -6,19 +6,19 @@ namespace ddl {
 // says otherwise. Attention writes its scores, since biases are added to them.
 FamilyModel read_t5(HuggingFaceConfig& config) {
   FamilyModel model{.family = "t5"};
-  const std::int64_t layers = config.integer({"num_layers", "num_hidden_layers"}, 6);
-  const std::int64_t decoder_layers = config.integer({"num_decoder_layers"}, layers);
+  const std::int64_t layers = config.layers({"num_layers", "num_hidden_layers"}, 6);
+  const std::int64_t decoder_layers = config.integer({"num_decoder_layers"}, layers, 1, max_repeat);
   const std::string head = config.head({{"T5ForConditionalGeneration", "language_model"},
                                         {"T5WithLMHeadModel", "language_model"},
                                         {"T5Model", "none"},
                                         {"T5EncoderModel", "encoder"}});
   model.set("layers", layers);
   model.set("decoder_layers", head == "encoder" ? 0 : decoder_layers);
-  model.set("hidden", config.integer({"d_model", "hidden_size"}, 512));
-  model.set("heads", config.integer({"num_heads", "num_attention_heads"}, 8));
-  model.set("head_size", config.integer({"d_kv"}, 64));
-  model.set("feed_forward", config.integer({"d_ff"}, 2048));
-  model.set("vocabulary", config.integer({"vocab_size"}, 32128));
+  model.set("hidden", config.size({"d_model", "hidden_size"}, 512));
+  model.set("heads", config.size({"num_heads", "num_attention_heads"}, 8));
+  model.set("head_size", config.size({"d_kv"}, 64));
+  model.set("feed_forward", config.size({"d_ff"}, 2048));
+  model.set("vocabulary", config.size({"vocab_size"}, 32128));
   model.set("tokens", config.tokens({"n_positions"}, 512));
   model.set("buckets", config.integer({"relative_attention_num_buckets"}, 32));
   // `gated-gelu`: the function, behind what says that a second branch is multiplied.

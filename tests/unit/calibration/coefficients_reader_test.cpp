@@ -201,7 +201,8 @@ TEST_CASE("fails with an unknown or missing key, or another format") {
   CHECK(first_line(error_with("overlaps_gradients", "overlap")) == "c.yaml:16:3: unknown key 'overlap'");
   CHECK(error_with("generator: a person\n", "").find("the key 'generator' is missing") != std::string::npos);
   CHECK(error_with("  name: {value: Toy 1.0, source: log}\n", "").find("the key 'name' is missing") != std::string::npos);
-  CHECK(first_line(error_with("format: 1", "format: 3")) == "c.yaml:1:9: format 3 is not known");
+  CHECK(first_line(error_with("format: 1", "format: 3")) ==
+        "c.yaml:1:9: format 3 is written for a newer version: this one reads format 1");
   CHECK(error_with("    - {model: mine, layers", "    - {model: mine, layers: 1, source: log}\n    - {model: mine, layers")
             .find("a second limit for 'mine'") != std::string::npos);
 }

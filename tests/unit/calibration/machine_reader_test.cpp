@@ -245,7 +245,7 @@ TEST_CASE("fails with a missing key") {
 
 TEST_CASE("fails with a file of another format") {
   CHECK(error_with("format: 1", "format: 2") ==
-        "m.yaml:1:9: format 2 is not known\n  format: 2\n          ^\nhint: this version reads format 1");
+        "m.yaml:1:9: format 2 is written for a newer version: this one reads format 1\n  format: 2\n          ^");
 }
 
 TEST_CASE("fails with a device that computes nothing") {

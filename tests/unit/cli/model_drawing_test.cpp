@@ -78,6 +78,10 @@ TEST_CASE("blocks are folded by their names, and those that differ drawn each") 
   CHECK(draw_model(load_model("bert-large")).find("layer ×24") != std::string::npos);
 }
 
+TEST_CASE("as many filters as the input has channels are counted") {
+  CHECK(drawing_of("{channels: 8, size: 4x4}", "  - convolution: {filters: same, kernel: 1x1}\n") == "conv 8 1x1\n");
+}
+
 TEST_CASE("branches within branches keep to their lines") {
   CHECK(drawing_of(vector,
                    "  - concat:\n"

@@ -90,6 +90,21 @@ TEST_CASE("a key that one object has twice is refused, wherever the object stand
   CHECK(refusal_of(R"({"a": {"a": 1}, "b": [{"a": 1}, {"a": 1}]})") == "no error");
 }
 
+TEST_CASE("an object of as many keys as are allowed is read in order, one of more refused") {
+  std::string object = "{";
+  for (std::size_t i = 0; i < JsonSource::max_keys; ++i) object += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":1";
+  const JsonSource source(object + "}", "p.json", "");
+  CHECK(source.root().size() == JsonSource::max_keys);
+  CHECK(source.root().begin().key() == "0");
+  CHECK(std::prev(source.root().end()).key() == std::to_string(JsonSource::max_keys - 1));
+  CHECK(refusal_of(object + ",\n \"more\": 1}").starts_with("p.json:2:2: an object of more than 100000 keys"));
+}
+
+TEST_CASE("values of every kind stand where they were") {
+  const std::string text = R"({"z":[1,-2,0.5,null,true,"x",{"b":{},"a":[]}],"a":{"c":18446744073709551615,"b":[[]]}})";
+  CHECK(JsonSource(text, "p.json", "").root().dump() == text);
+}
+
 TEST_CASE("what is no text is refused as such") {
   CHECK(refusal_of(std::string("[1]\0", 4)).starts_with("p.json:1:4: not a text file"));
   CHECK(refusal_of("[\"\xFF\"]").starts_with("p.json:1:3: not a text file"));

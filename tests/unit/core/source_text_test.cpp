@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/input_files.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
@@ -178,6 +179,18 @@ TEST_CASE("a file that is too long is refused, one of just that length is not") 
   CHECK(error_of([&] { (void)read_file(folder.file("in"), 4095); }).find("it is longer than") != std::string::npos);
   CHECK(error_of([&] { (void)read_file("/dev/zero", std::size_t{1} << 20U); }) ==
         "cannot read '/dev/zero': it is longer than 1 MiB");
+}
+
+TEST_CASE("a file that was read is known by any name") {
+  const Folder folder;
+  write_file(folder.file("in"), "a");
+  write_file(folder.file("other"), "b");
+  CHECK_FALSE(is_input_file(folder.file("in")));
+  (void)read_file(folder.file("in"));
+  fs::create_symlink(folder.file("in"), folder.file("link"));
+  fs::create_hard_link(folder.file("in"), folder.file("hard"));
+  for (const char* name : {"in", "./in", "link", "hard"}) CHECK(is_input_file(folder.file(name)));
+  for (const char* name : {"other", "none"}) CHECK_FALSE(is_input_file(folder.file(name)));
 }
 
 TEST_CASE("a written file reads back, and nothing else is left in the folder") {

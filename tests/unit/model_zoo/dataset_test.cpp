@@ -73,7 +73,8 @@ TEST_CASE("what is wrong in a data set file is refused with its place") {
     return text.replace(text.find(from), from.size(), to);
   };
   const auto first_line = [](const std::string& error) { return error.substr(0, error.find('\n')); };
-  CHECK(first_line(error_in(with("format: 1", "format: 2"))) == "d.yaml:1:9: '2' is too large: at most 1");
+  CHECK(first_line(error_in(with("format: 1", "format: 2"))) ==
+        "d.yaml:1:9: format 2 is written for a newer version: this one reads format 1");
   CHECK(first_line(error_in(with("dataset: mine\n", ""))) == "d.yaml:1:1: the key 'dataset' is missing");
   CHECK(first_line(error_in(with("samples: 1000", "samples: 0"))) == "d.yaml:5:10: '0' is too small: at least 1");
   CHECK(first_line(error_in(with("samples:", "sampels:"))) == "d.yaml:5:1: unknown key 'sampels'");

@@ -106,7 +106,7 @@ TEST_CASE("an imported model is a short file of a bundled family, and of the bun
   CHECK(import.warnings.empty());
   CHECK(import.model_file ==
         "format: 1\n"
-        "model: llama\n"
+        "model: llama-2-70b\n"
         "description: Imported from a configuration of the type llama\n"
         "source: the configuration, read as Hugging Face's transformers 4.46 read it\n"
         "family: llama\n"
@@ -151,10 +151,18 @@ TEST_CASE("a model has the name it is given, else the file's, else that of its t
   };
   const std::string gpt2 = R"({"model_type": "gpt2", "architectures": ["GPT2Model"])";
   CHECK(name(gpt2 + "}", "mine") == "mine");
-  CHECK(name(gpt2 + "}", "") == "gpt2");
+  CHECK(name(gpt2 + "}", "My.Net_1") == "My.Net_1");
+  CHECK(name(gpt2 + "}", "") == "c");
   CHECK(name(gpt2 + R"(, "_name_or_path": "open: [ai]/GPT 2-XL_v1.0/"})", "") == "gpt2-xl_v1.0");
-  CHECK(name(gpt2 + R"(, "_name_or_path": "a/..."})", "") == "gpt2");
-  CHECK(name(gpt2 + R"(, "_name_or_path": "NULL"})", "") == "gpt2");
+  CHECK(name(gpt2 + R"(, "_name_or_path": "a/..."})", "") == "c");
+  CHECK(name(gpt2 + R"(, "_name_or_path": "NULL"})", "") == "c");
+  const auto name_in = [&](const std::string& path) {
+    return parse_model(import_hugging_face(gpt2 + "}", path).model_file, "m.yaml").name;
+  };
+  CHECK(name_in("nets/Small-1/config.json") == "small-1");
+  CHECK(name_in("nets/tiny.v2.json") == "tiny.v2");
+  CHECK(name_in("config.json") == "gpt2");
+  CHECK(name_in("../config.json") == "gpt2");
 }
 
 TEST_CASE("keys that are missing have the library's defaults") {
@@ -226,6 +234,48 @@ TEST_CASE("positions that were stretched after training do not lengthen a sample
             "a sample has 131072 tokens, the most that the model takes: set 'tokens' to what it is trained with"});
 }
 
+TEST_CASE("positions that are stretched linearly were trained at their own length") {
+  const auto tokens = [](const std::string& scaling) {
+    return model_of_text(R"({"model_type": "llama", "max_position_embeddings": 16384, "rope_scaling": )" + scaling + "}")
+        .sequence_length;
+  };
+  CHECK(tokens("null") == 16384);
+  CHECK(tokens(R"({"type": "linear", "factor": 8.0})") == 2048);
+  CHECK(tokens(R"({"type": "dynamic", "factor": 2})") == 16384);
+  CHECK(tokens(R"({"rope_type": "llama3", "factor": 8, "original_max_position_embeddings": 8192})") == 8192);
+  const auto refused = [](const std::string& scaling) {
+    const std::string message = refusal_of(R"({"model_type": "llama", "rope_scaling": )" + scaling + "}");
+    return message.substr(0, message.find('\n'));
+  };
+  CHECK(refused(R"({"type": "linear", "factor": 0})") == "config.json:1:70: 'factor' is too small: at least 1");
+  CHECK(refused(R"({"type": "linear", "factor": "2"})") == "config.json:1:70: 'factor' is text, not a number");
+  CHECK(refused(R"({"type": {"a": 1}})") == "config.json:1:50: 'type' is an object, not text");
+  CHECK(refused(R"({"type": "liner"})") == "config.json:1:50: unknown kind of stretched positions 'liner'");
+  CHECK(refused(R"({"full_attention": {"factor": 2}})") ==
+        "config.json:1:60: 'full_attention' is an object: layers whose positions differ are not known");
+}
+
+TEST_CASE("sizes that the file leaves to the library are named, each once") {
+  const auto warnings = [](const std::string& keys) {
+    return import_hugging_face(R"({"model_type": "qwen2", "architectures": ["Qwen2Model"])" + keys + "}", "c.json").warnings;
+  };
+  CHECK(warnings(R"(, "max_position_embeddings": 512)") ==
+        std::vector<std::string>{"from the library's defaults: hidden_size 4096, num_attention_heads 32, "
+                                 "num_hidden_layers 32, intermediate_size 22016, vocab_size 151936"});
+  CHECK(imported("qwen2-7b").warnings.size() == 1);  // its long sample
+}
+
+TEST_CASE("of two names the one counts that the library takes") {
+  // BloomConfig takes n_embed where both are given.
+  const Model bloom = model_of_text(R"({"model_type": "bloom", "hidden_size": 64, "n_embed": 128})");
+  CHECK(layer_of(bloom, "embedding").output_shape.channels == 128);
+  // Qwen2Config has no window where sliding_window is null.
+  const std::string qwen = R"({"model_type": "qwen2", "max_window_layers": 0, "use_sliding_window": true, )";
+  CHECK(import_hugging_face(qwen + R"("sliding_window": null})", "c.json").model_file.find("window") == std::string::npos);
+  CHECK(import_hugging_face(qwen + R"("sliding_window": 128})", "c.json").model_file.find("window: 128") !=
+        std::string::npos);
+}
+
 TEST_CASE("images are as large as the configuration says") {
   const Model model = model_of_text(R"({"model_type": "vit", "image_size": 384, "num_channels": 1, "num_labels": 10})");
   CHECK(to_string(model.input) == "1×384×384");
@@ -235,6 +285,10 @@ TEST_CASE("images are as large as the configuration says") {
   CHECK(refusal_of(R"({"model_type": "vit", "image_size": [224, 112]})")
             .starts_with("config.json:1:37: 'image_size' is a list, not a whole number\n"));
 }
+
+/// Of a GPT-2 that says no size.
+const std::string gpt2_defaults =
+    "from the library's defaults: n_embd 768, n_positions 1024, n_layer 12, n_head 12, vocab_size 50257";
 
 TEST_CASE("an architecture says what is behind the layers") {
   const auto last = [](const std::string& architecture, const std::string& type) {
@@ -249,7 +303,7 @@ TEST_CASE("an architecture says what is behind the layers") {
   CHECK(last("T5EncoderModel", "t5") == "512 over 512 tokens, kind=mse");
   CHECK(imported("bert-base").warnings.empty());
   CHECK(import_hugging_face(R"({"model_type": "gpt2"})", "c.json").warnings ==
-        std::vector<std::string>{"the file names no architecture: read as GPT2LMHeadModel"});
+        std::vector<std::string>{"the file names no architecture: read as GPT2LMHeadModel", gpt2_defaults});
 }
 
 TEST_CASE("keys that nobody reads are named") {
@@ -257,11 +311,12 @@ TEST_CASE("keys that nobody reads are named") {
   const auto warnings = [](const std::string& keys) {
     return import_hugging_face(R"({"model_type": "gpt2", "architectures": ["GPT2Model"])" + keys + "}", "c.json").warnings;
   };
-  CHECK(warnings(R"(, "use_cache": true, "torch_dtype": "float32")").empty());
-  CHECK(warnings(R"(, "n_experts": 4, "rotary": {"a": 1})") == std::vector<std::string>{"not read: 'n_experts', 'rotary'"});
+  CHECK(warnings(R"(, "use_cache": true, "torch_dtype": "float32")") == std::vector<std::string>{gpt2_defaults});
+  CHECK(warnings(R"(, "n_experts": 4, "rotary": {"a": 1})") ==
+        std::vector<std::string>{gpt2_defaults, "not read: 'n_experts', 'rotary'"});
   std::string many;
   for (int i = 0; i < 15; ++i) many += ", \"k" + std::to_string(i) + "\": 0";
-  CHECK(warnings(many).front().ends_with("'k11' and 3 more"));
+  CHECK(warnings(many).back().ends_with("'k11' and 3 more"));
 }
 
 TEST_CASE("an unknown type is refused by name, with the known ones") {
@@ -286,6 +341,9 @@ TEST_CASE("a value that cannot be is refused at its place") {
     return message.substr(0, message.find('\n'));
   };
   CHECK(llama(R"("hidden_size": 4096.5)") == "config.json:1:40: 'hidden_size' is 4096.5, not a whole number");
+  CHECK(model_of_text(R"({"model_type": "llama", "hidden_size": 4096.0})").parameters() == 6'738'415'616);
+  CHECK(llama(R"("hidden_size": 1e12)") == "config.json:1:40: 'hidden_size' is too large: at most 2147483648");
+  CHECK(llama(R"("num_hidden_layers": 1000000000)") == "config.json:1:46: 'num_hidden_layers' is too large: at most 10000");
   CHECK(llama(R"("hidden_size": 0)") == "config.json:1:40: 'hidden_size' is too small: at least 1");
   CHECK(llama(R"("hidden_size": -4)") == "config.json:1:40: 'hidden_size' is too small: at least 1");
   CHECK(llama(R"("hidden_size": 18446744073709551615)") ==
@@ -339,10 +397,11 @@ TEST_CASE("what no family can say is refused, or read as the nearest with a warn
   CHECK(refusal_of(odd).starts_with("config.json:1:90: unknown activation 'xielu'\n"));
   const Import import = import_hugging_face(odd, "c.json", {.allow_unknown = true});
   CHECK(import.warnings == std::vector<std::string>{"counted as gelu: the activation 'xielu'",
-                                                    "read as GPT2LMHeadModel: the architecture 'GPT2DoubleHeadsModel'"});
+                                                    "read as GPT2LMHeadModel: the architecture 'GPT2DoubleHeadsModel'",
+                                                    gpt2_defaults});
   CHECK(parse_model(import.model_file, "m.yaml").parameters() == 124'439'808);
   CHECK(import_hugging_face(cross, "c.json", {.allow_unknown = true}).warnings ==
-        std::vector<std::string>{"read as if 'add_cross_attention' were false"});
+        std::vector<std::string>{"read as if 'add_cross_attention' were false", gpt2_defaults});
   CHECK(refusal_of(R"({"model_type": "gpt2", "architectures": ["GPT2LMHeadMode"]})")
             .ends_with("did you mean 'GPT2LMHeadModel'?"));
   CHECK(refusal_of(R"({"model_type": "bert", "position_embedding_type": "relative_key"})").find("relative_key") !=

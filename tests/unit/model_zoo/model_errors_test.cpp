@@ -49,7 +49,7 @@ TEST_CASE("the head of a file is strict") {
   CHECK(error_in("model: m\ninput: {features: 2}\nlayers: [softmax]\n") ==
         "m.yaml:1:1: the key 'format' is missing | add 'format: ...'");
   CHECK(error_in("format: 2\nmodel: m\ninput: {features: 2}\nlayers: [softmax]\n") ==
-        "m.yaml:1:9: '2' is too large: at most 1");
+        "m.yaml:1:9: format 2 is written for a newer version: this one reads format 1");
   CHECK(error_in("format: 1\ninput: {features: 2}\nlayers: [softmax]\n") ==
         "m.yaml:1:1: the key 'model' is missing | add 'model: ...'");
   CHECK(error_in("format: 1\nmodel: m\nlayers: [softmax]\n") == "m.yaml:1:1: the key 'input' is missing | add 'input: ...'");

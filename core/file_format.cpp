@@ -1,0 +1,18 @@
+#include "core/file_format.hpp"
+
+#include <fmt/format.h>
+
+namespace ddl {
+
+void check_format(const YamlNode& root) {
+  constexpr std::int64_t known = 1;
+  const YamlNode format = root.at("format");
+  const std::int64_t number = format.integer();
+  if (number == known) return;
+  if (number > known) {
+    format.fail(fmt::format("format {} is written for a newer version: this one reads format {}", number, known));
+  }
+  format.fail(fmt::format("format {} is not known", number), fmt::format("this version reads format {}", known));
+}
+
+}  // namespace ddl

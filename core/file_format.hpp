@@ -1,0 +1,10 @@
+#pragma once
+
+#include "core/yaml_node.hpp"
+
+namespace ddl {
+
+/// The key `format` of a file is 1; an Error placed there otherwise.
+void check_format(const YamlNode& root);
+
+}  // namespace ddl

@@ -1,0 +1,33 @@
+#include "core/input_files.hpp"
+
+#include <ctime>
+#include <set>
+#include <tuple>
+
+namespace ddl {
+namespace {
+
+/// The number of a file that is gone may be another's: the time of its last change tells them apart.
+using Identity = std::tuple<dev_t, ino_t, std::time_t, decltype(timespec::tv_nsec)>;
+
+Identity identity_of(const struct stat& status) {
+  return {status.st_dev, status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+}
+
+std::set<Identity>& input_files() {
+  static std::set<Identity> files;
+  return files;
+}
+
+}  // namespace
+
+void note_input_file(const struct stat& status) {
+  if (S_ISREG(status.st_mode)) input_files().insert(identity_of(status));
+}
+
+bool is_input_file(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && input_files().contains(identity_of(status));
+}
+
+}  // namespace ddl
