@@ -169,11 +169,13 @@ void CsvTable::fail_at(std::size_t offset, const std::string& message, const std
 }
 
 std::string csv_cell(std::string_view text) {
-  // A cell of blanks alone on its line would be a blank line; at either end some readers drop them.
+  // A cell of blanks alone on its line would be a blank line; at either end some readers drop them. A byte-order mark at the
+  // start of a file would be dropped.
   constexpr std::string_view blanks = " \t";
   const bool padded = !text.empty() && (blanks.find(text.front()) != std::string_view::npos ||
                                         blanks.find(text.back()) != std::string_view::npos);
-  if (!padded && text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  const bool marked = text.starts_with("\xef\xbb\xbf");
+  if (!padded && !marked && text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"') quoted += '"';

@@ -176,6 +176,7 @@ TEST_CASE("a cell is quoted when it must be") {
   CHECK(csv_cell(" ") == "\" \"");
   CHECK(csv_cell("a ") == "\"a \"");
   CHECK(csv_cell("a b") == "a b");
+  CHECK(csv_cell("\xef\xbb\xbfx") == "\"\xef\xbb\xbfx\"");
 }
 
 TEST_CASE("a written table reads back as it was") {
