@@ -7,7 +7,8 @@
 
 namespace ddl {
 
-/// How samples reach the ranks of one split group: one leader reads and sends them to the others, or every rank reads for itself.
+/// How samples reach the ranks of one split group: one leader reads and sends them to the others, or every rank reads for
+/// itself.
 enum class InputMode { leader, every_rank };
 
 /// Which effects the estimate takes into account. The defaults are the physical model; ideal_assumptions() is the projection

@@ -27,8 +27,8 @@ struct SlidingWindow {
   /// `input` with its extents replaced by the number of places the window has there; an Error when it has none.
   [[nodiscard]] TensorShape slide(const TensorShape& input) const;
   [[nodiscard]] Operation::Window window() const;
-  /// The window over a tile that makes `output` of it. Where `input` alone does not, the rim is gone and `input` grows to what
-  /// the window reads of the neighbours' tiles.
+  /// The window over a tile that makes `output` of it. Where `input` alone does not, the rim is gone and `input` grows to
+  /// what the window reads of the neighbours' tiles.
   [[nodiscard]] SlidingWindow over_tile(TensorShape& input, const TensorShape& output) const;
   /// `kernel=3x3 stride=2 padding=1`; a stride of 1 is left out where it is what `read` takes for granted.
   [[nodiscard]] std::string attributes(std::int64_t default_stride) const;
