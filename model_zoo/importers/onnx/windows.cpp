@@ -176,6 +176,24 @@ void check_kernel(const Translation& translation, const onnx::NodeProto& node, c
   }
 }
 
+/// What a convolution makes, transposed or not.
+struct Made {
+  std::int64_t groups = 1, filters = 1;
+  Sizes sizes;  ///< of samples, channels and extents
+};
+
+/// Adds a layer with filters, and what both kinds of convolution say of them alike.
+void add_filters(Translation& translation, const onnx::NodeProto& node, NetworkLayer layer, const View& image,
+                 const Value& weight, const Made& made, std::string_view stem) {
+  if (made.groups > 1) layer.set("groups", fmt::to_string(made.groups));
+  if (translation.find_input(node, 2) == nullptr) layer.set("bias", "no");
+  layer.shape = slid_shape(translation.network().shape(image.tensor), made.sizes, made.filters);
+  layer.weight = weight.source;
+  layer.has_whole_weight = weight.is_whole();
+  const TensorShape output = layer.shape;
+  translation.set_view(node, slid_view(image, translation.add_layer(node, std::move(layer), stem), output));
+}
+
 }  // namespace
 
 void translate_convolution(Translation& translation, const onnx::NodeProto& node) {
@@ -198,13 +216,7 @@ void translate_convolution(Translation& translation, const onnx::NodeProto& node
   NetworkLayer layer{
       .operation = "convolution", .attributes = {{"filters", fmt::to_string(shape[0])}}, .inputs = {image.tensor}};
   describe(translation, node, layer, window, extents, 1);
-  if (groups > 1) layer.set("groups", fmt::to_string(groups));
-  if (translation.find_input(node, 2) == nullptr) layer.set("bias", "no");
-  layer.shape = slid_shape(translation.network().shape(image.tensor), after, shape[0]);
-  layer.weight = weight.source;
-  layer.has_whole_weight = weight.is_whole();
-  const TensorShape output = layer.shape;
-  translation.set_view(node, slid_view(image, translation.add_layer(node, std::move(layer), "conv"), output));
+  add_filters(translation, node, std::move(layer), image, weight, {groups, shape[0], after}, "conv");
 }
 
 void translate_transposed_convolution(Translation& translation, const onnx::NodeProto& node) {
@@ -243,13 +255,7 @@ void translate_transposed_convolution(Translation& translation, const onnx::Node
   if (std::any_of(extra.begin(), extra.end(), [](std::int64_t size) { return size > 0; })) {
     layer.set("output_padding", extents_text(extra));
   }
-  if (groups > 1) layer.set("groups", fmt::to_string(groups));
-  if (translation.find_input(node, 2) == nullptr) layer.set("bias", "no");
-  layer.shape = slid_shape(translation.network().shape(image.tensor), after, filters);
-  layer.weight = weight.source;
-  layer.has_whole_weight = weight.is_whole();
-  const TensorShape output = layer.shape;
-  translation.set_view(node, slid_view(image, translation.add_layer(node, std::move(layer), "deconv"), output));
+  add_filters(translation, node, std::move(layer), image, weight, {groups, filters, after}, "deconv");
 }
 
 void translate_pool(Translation& translation, const onnx::NodeProto& node) {
