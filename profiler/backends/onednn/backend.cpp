@@ -89,7 +89,8 @@ bool evict_lines(std::span<DeviceBuffer* const> /*buffers*/) { return false; }
 
 class Backend final : public KernelBackend {
  public:
-  explicit Backend(int threads) : threads_(threads), device_{dnnl::engine(dnnl::engine::kind::cpu, 0), {}} {
+  explicit Backend(int threads)
+      : threads_(threads), device_{dnnl::engine(dnnl::engine::kind::cpu, 0), {}, std::make_shared<onednn::Workspace>()} {
     omp_set_num_threads(threads);  // of loops that this thread starts
     device_.stream = dnnl::stream(device_.engine);
   }
