@@ -146,7 +146,10 @@ class Backend final : public KernelBackend {
   }
 
   void evict(std::span<DeviceBuffer* const> buffers) override {
-    if (evict_lines(buffers)) return;
+    if (evict_lines(buffers)) {
+      forget_pages();
+      return;
+    }
     // Writing twice the last level leaves nothing else in it, whatever its replacement.
     if (flushed_.empty()) flushed_.resize(2 * last_level_cache() / sizeof(float));
     for (std::size_t i = 0; i < flushed_.size(); i += line / sizeof(float)) flushed_[i] += 1.0F;
@@ -160,6 +163,18 @@ class Backend final : public KernelBackend {
   }
 
  private:
+  /// Evicting a line leaves the address of its page known, and in a step it is not: with it, kernels that stream took 10 %
+  /// less than in a step. One line of more pages than any second level of address caches holds (2,048 entries: Intel,
+  /// "Optimization Reference Manual", Golden Cove).
+  void forget_pages() {
+    constexpr std::size_t pages = 8192, page = 4096;
+    if (pages_.empty()) pages_.resize(pages * page);
+    std::size_t sum = 0;
+    for (std::size_t i = 0; i < pages; ++i) sum += static_cast<unsigned char>(pages_[i * page + i * line % page]);
+    volatile std::size_t used = sum;
+    static_cast<void>(used);
+  }
+
   static bool has_bf16() {
     const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
     return isa == dnnl::cpu_isa::avx512_core || isa == dnnl::cpu_isa::avx512_core_vnni ||
@@ -168,6 +183,7 @@ class Backend final : public KernelBackend {
 
   int threads_;
   onednn::Device device_;
+  std::vector<char> pages_{};
   std::vector<float> flushed_{};  ///< where buffers cannot be evicted one by one
 };
 
