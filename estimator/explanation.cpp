@@ -72,6 +72,7 @@ class Explainer {
       PriceSource& farthest = kernel.phase == Phase::forward ? forward_source_ : backward_source_;
       farthest = farther(farthest, kernel.source);
     }
+    if (own.costs.parameters > 0) update_source_ = farther(update_source_, own.prices.update_source);
     out_.layers.push_back(std::move(own));
   }
 
@@ -236,7 +237,7 @@ class Explainer {
       phase.source = backward_source_;
       phase.how = kernels_of(Phase::backward);
     } else if (part.part == &Breakdown::weight_update) {
-      phase.source = job_.kernels.source();
+      phase.source = update_source_;
       phase.how = update_in_words();
     } else if (part.part == &Breakdown::gradient_exchange) {
       phase.hidden = max(Seconds{}, estimate().hidden_exchange);
@@ -265,7 +266,8 @@ class Explainer {
   const DecidingStages& deciding_;
   double micro_batches_;
   bool recomputes_, slots_;
-  PriceSource forward_source_ = PriceSource::measured, backward_source_ = PriceSource::measured;
+  PriceSource forward_source_ = PriceSource::measured, backward_source_ = PriceSource::measured,
+              update_source_ = PriceSource::measured;
   Bytes gradient_message_{};
   GradientExchange gradients_;
 };

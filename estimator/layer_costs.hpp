@@ -12,6 +12,7 @@
 #include "estimator/machine.hpp"
 #include "estimator/model_facts.hpp"
 #include "estimator/plan.hpp"
+#include "estimator/priced_kernel.hpp"
 #include "estimator/strategy.hpp"
 
 namespace ddl {
@@ -47,15 +48,6 @@ struct LayerCosts {
   [[nodiscard]] Seconds time() const {
     return forward + backward + exchange_forward + exchange_backward + halo_forward + halo_backward;
   }
-};
-
-/// One problem of a layer: a kernel with one rank's shapes and one micro-batch's samples, and its price.
-struct PricedKernel {
-  std::string_view pass;  ///< as to_string(Pass) has it; `backward` where both halves are priced as one
-  Phase phase = Phase::forward;
-  std::optional<Work> work;  ///< per sample; nothing where whole layers are priced
-  Seconds time{};
-  PriceSource source = PriceSource::roofline;
 };
 
 /// An exchange of a layer, one micro-batch, with its price.
