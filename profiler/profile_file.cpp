@@ -14,6 +14,7 @@
 #include "core/file_format.hpp"
 #include "core/source_text.hpp"
 #include "core/yaml_node.hpp"
+#include "profiler/sequence.hpp"
 
 namespace ddl {
 namespace {
@@ -91,8 +92,8 @@ class RowReader {
 
 /// The line as print_problem has it, however its attributes were ordered.
 std::string canonical(const RowReader& cells, const std::string& line) {
-  if (is_sequence(line)) return line;
   try {
+    if (is_sequence_problem(line)) return print_problem(parse_sequence_problem(line, "the problem"));
     return is_update_problem(line) ? print_problem(parse_update_problem(line, "the problem"))
                                    : print_problem(parse_problem(line, "the problem"));
   } catch (const Error& error) {
@@ -169,8 +170,6 @@ std::string print_profile(const Profile& profile) {
   for (const ProfileRow& row : profile.rows) text += print_profile_row(row);
   return text;
 }
-
-bool is_sequence(std::string_view line) { return line.starts_with("sequence "); }
 
 std::string_view whole_lines(std::string_view text) {
   const std::size_t last = text.rfind('\n');

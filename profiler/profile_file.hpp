@@ -22,7 +22,7 @@ struct ProfileHead {
 };
 
 /// One measurement, and how many layers of the model run it in an iteration. The line of a problem is that of a kernel
-/// (print_problem) or, for the model run as a whole, that of a sequence (print_sequence).
+/// (print_problem) or, for the model run as a whole, that of a sequence (profiler/sequence.hpp).
 struct ProfileRow {
   Measurement measurement{};
   int layers = 0;  ///< 0: of no model in particular
@@ -45,9 +45,6 @@ struct Profile {
 /// interval that does not hold its median.
 [[nodiscard]] Profile parse_profile(const std::string& text, const std::string& origin);
 [[nodiscard]] Profile load_profile(const std::string& path);
-
-/// Whether a row is of the model run as a whole: `sequence model=resnet50 samples=4 precision=fp32 pass=forward`.
-[[nodiscard]] bool is_sequence(std::string_view line);
 
 /// The part of a profile's text that is whole: up to its last line break.
 [[nodiscard]] std::string_view whole_lines(std::string_view text);
