@@ -57,13 +57,13 @@ Estimator::Estimator(const Job& job) : job_(job) {
       channel_outputs_ += output;
     }
     switch (job.facts.tensor_role[index]) {
-      case TensorRole::column:
+      case TensorSplitRole::column:
         tensor_items_ += job.facts.sends_input_gradient[index] ? 2.0 * input : 0.0;
         break;
-      case TensorRole::row:
+      case TensorSplitRole::row:
         tensor_items_ += 2.0 * output;
         break;
-      case TensorRole::lone:
+      case TensorSplitRole::lone:
         tensor_items_ += output;
         break;
       default:

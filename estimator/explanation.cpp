@@ -305,6 +305,27 @@ double runs_per_iteration(const Plan& plan, Phase phase) {
   return static_cast<double>(plan.micro_batches) * again;
 }
 
+std::array<double, price_sources.size()> kernel_time_shares(const Explanation& explanation) {
+  const Plan& plan = explanation.estimate.plan;
+  std::array<double, price_sources.size()> shares{};
+  double all = 0;
+  const auto add = [&](PriceSource source, Seconds time) {
+    shares[static_cast<std::size_t>(source)] += time.value();
+    all += time.value();
+  };
+  for (const LayerExplanation& layer : explanation.layers) {
+    for (const PricedKernel& kernel : layer.prices.kernels) {
+      // An overhead is no kernel, and may be less than nothing.
+      if (kernel.pass != "overhead") add(kernel.source, kernel.time * runs_per_iteration(plan, kernel.phase));
+    }
+    const double ranks = plan.zero_stage >= 1 ? static_cast<double>(plan.data) * degree(plan, Axis::spatial) : 1.0;
+    add(layer.prices.update_source, layer.costs.update / ranks);
+  }
+  if (all <= 0) return {};
+  for (double& share : shares) share /= all;
+  return shares;
+}
+
 Explanation Estimator::explain(const Plan& plan) const {
   Explanation explanation;
   explanation.estimate = estimate(plan);

@@ -77,6 +77,22 @@ void price_kernels(const Job& job, const ShardContext& context, const LayerShard
   }
 }
 
+/// The lines of a shard's problems, with the prices of its kernels.
+void add_problems(const Job& job, const ShardContext& context, LayerPrices& prices) {
+  for (const ShardProblem& each : shard_problems(context, prices.shard)) {
+    const std::string_view pass = kernel_name(each);
+    const auto priced = std::find_if(prices.kernels.begin(), prices.kernels.end(),
+                                     [&](const PricedKernel& kernel) { return kernel.pass == pass; });
+    const bool any = priced != prices.kernels.end();
+    prices.problems.push_back({print_problem(each.problem), phase_of(each), false, any ? priced->time : Seconds{},
+                               any ? priced->source : job.kernels.source()});
+  }
+  if (const auto update = shard_update(context, prices.shard)) {
+    const KernelPrice price = job.kernels.update_price(prices.shard.weights + prices.shard.biases);
+    prices.problems.push_back({print_problem(*update), Phase::backward, true, price.time, price.source});
+  }
+}
+
 void price_memory(const Job& job, const ShardContext& context, const LayerShard& shard, LayerCosts& costs) {
   const double item = item_bytes(context.plan.precision);
   const auto bytes = [&](const TensorShape& shape) {
@@ -102,7 +118,7 @@ void price_memory(const Job& job, const ShardContext& context, const LayerShard&
 struct Variant {
   bool spatial, boundary, pooled, reads_pooled, auxiliary, reads_auxiliary, input_gradient, sends_gradient, first,
       keeps_batch, last, output_kept, after_head;
-  TensorRole role;
+  TensorSplitRole role;
   std::int64_t units;
   double live_items;                  ///< behind the layer
   Seconds forward, backward, update;  ///< of the whole layer: measured layers of one shape need not agree
@@ -158,7 +174,7 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
                           index == facts.batch_keeper,
                           index == facts.last_matrix,
                           facts.output_kept[i],
-                          producer >= 0 && facts.tensor_role[static_cast<std::size_t>(producer)] == TensorRole::head,
+                          producer >= 0 && facts.tensor_role[static_cast<std::size_t>(producer)] == TensorSplitRole::head,
                           facts.tensor_role[i],
                           facts.tensor_units[i],
                           facts.live_items[i + 1],
@@ -222,6 +238,7 @@ LayerPrices LayerCostTable::prices(int layer) const {
   prices.update_source = prices_whole_layers(job_)
                              ? job_.kernels.source()
                              : job_.kernels.update_price(prices.shard.weights + prices.shard.biases).source;
+  if (!prices_whole_layers(job_)) add_problems(job_, context, prices);
   const auto own = static_cast<std::size_t>(kind(layer));
   for (const Asked& asked : asked_) {
     if (asked.kind != own) continue;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string_view>
 
 namespace ddl {
@@ -11,6 +12,9 @@ enum class PriceSource {
   curve,         ///< a fit of other measurements: what other problems, models or splits reach on this device
   roofline       ///< the data sheet alone: of a kernel its roofline, of an exchange α and β
 };
+
+inline constexpr std::array<PriceSource, 4> price_sources{PriceSource::measured, PriceSource::interpolated,
+                                                          PriceSource::curve, PriceSource::roofline};
 
 [[nodiscard]] constexpr std::string_view to_string(PriceSource source) {
   switch (source) {

@@ -54,12 +54,12 @@ std::vector<PricedKernel> ShardPrices::price(const ShardContext& context, const 
   for (const ShardProblem& each : shard_problems(context, shard)) {
     const Problem& problem = each.problem;
     const KernelPrice price = prices_.price(problem);
-    const Phase phase = problem.pass == Pass::forward && !each.adds_gradients ? Phase::forward : Phase::backward;
+    const Phase phase = phase_of(each);
     Work work = problem.operation->work(problem.pass, problem.inputs, problem.output);
     work.flops *= each.times;
     work.activation_items *= each.times;
     const Seconds time = price.time * static_cast<double>(each.times);
-    kernels.push_back({each.adds_gradients ? "gradient-sum" : to_string(problem.pass), phase, work, time, price.source});
+    kernels.push_back({kernel_name(each), phase, work, time, price.source});
     Sum& sum = sums[phase == Phase::forward ? 0 : 1];
     sum.time += time;
     sum.count += each.times;
@@ -86,9 +86,8 @@ KernelPrice ShardPrices::update(double parameters, Optimizer optimizer, Precisio
 Seconds ShardPrices::least(const ShardContext& context, const LayerShard& whole) const {
   Seconds sum{};
   for (const ShardProblem& each : shard_problems(context, whole)) {
-    const bool forward = each.problem.pass == Pass::forward && !each.adds_gradients;
-    sum += prices_.roofline(each.problem) *
-           (prices_.least_ratio(each.problem) * each.times * overhead(forward ? Phase::forward : Phase::backward).factor);
+    sum +=
+        prices_.roofline(each.problem) * (prices_.least_ratio(each.problem) * each.times * overhead(phase_of(each)).factor);
   }
   return sum;
 }

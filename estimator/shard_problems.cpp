@@ -12,9 +12,17 @@
 
 namespace ddl {
 
+std::string_view kernel_name(const ShardProblem& problem) {
+  return problem.adds_gradients ? "gradient-sum" : to_string(problem.problem.pass);
+}
+
+Phase phase_of(const ShardProblem& problem) {
+  return problem.problem.pass == Pass::forward && !problem.adds_gradients ? Phase::forward : Phase::backward;
+}
+
 TableRows table_rows(const ShardContext& context) {
   const std::int64_t rows = context.facts.tensor_units[context.index()];
-  const bool is_cut = context.facts.tensor_role[context.index()] == TensorRole::lookup && rows >= context.plan.tensor;
+  const bool is_cut = context.facts.tensor_role[context.index()] == TensorSplitRole::lookup && rows >= context.plan.tensor;
   return {is_cut ? largest_part(rows, context.plan.tensor) : rows, rows};
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "estimator/coefficients.hpp"
@@ -17,6 +18,10 @@ struct ShardProblem {
   int times = 1;
   bool adds_gradients = false;  ///< sums what the layer's readers send back: part of backward
 };
+
+/// As PricedKernel::pass has it.
+[[nodiscard]] std::string_view kernel_name(const ShardProblem& problem);
+[[nodiscard]] Phase phase_of(const ShardProblem& problem);
 
 /// The problems of one rank's part of one layer, with its shapes, samples and the plan's precision: forward,
 /// backward-weight, backward-data where something before the layer is trained, the additions that make one gradient of its
