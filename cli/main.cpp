@@ -10,13 +10,16 @@
 #include "cli/usage_error.hpp"
 #include "core/error.hpp"
 #include "core/version.hpp"
+#include "profiler/backends.hpp"
 
 namespace ddl {
 namespace {
 
 std::string version_text() {
-  return fmt::format("ddl-oracle {}\ncommit {}\nback ends: none (kernel times come from coefficients and datasheets)",
-                     version(), commit());
+  std::string backends;
+  for (const BackendKind& kind : backend_kinds()) backends += fmt::format("{}{}", backends.empty() ? "" : ", ", kind.name);
+  return fmt::format("ddl-oracle {}\ncommit {}\nback ends: {} ('ddl-oracle backends' says which run here)", version(),
+                     commit(), backends);
 }
 
 void print_error(const std::string& message, const std::string& hint) {
@@ -36,6 +39,7 @@ int run(int argc, char** argv) {
   add_models(program, request);
   add_machines(program, request);
   add_datasets(program, request);
+  add_backends(program, request);
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& asked_for_help) {

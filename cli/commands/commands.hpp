@@ -23,5 +23,6 @@ void add_models(CLI::App& program, Request& request);
 void add_models_import(CLI::App& models, Request& request);  // a command of `models`
 void add_machines(CLI::App& program, Request& request);
 void add_datasets(CLI::App& program, Request& request);
+void add_backends(CLI::App& program, Request& request);
 
 }  // namespace ddl
