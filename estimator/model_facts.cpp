@@ -147,6 +147,7 @@ ModelFacts facts_of(const Model& model) {
   facts.pooled_branch = pooled_branches(model, consumers);
   facts.output_kept.assign(count, false);
   facts.needs_input_gradient = needs_input_gradient(model);
+  facts.gradient_additions = gradient_additions(model);
   std::map<int, int> readers;  // the last one so far, of an owner's weights
   facts.of_sample.assign(count, false);
   facts.sample_items = static_cast<double>(model.input.items());

@@ -37,6 +37,7 @@ struct ModelFacts {
   /// Backward writes a gradient of the layer's input: it has one, and does not just pass its output's on, as add and reshape
   /// do.
   std::vector<bool> makes_input_gradient;
+  std::vector<int> gradient_additions;  ///< that make one gradient of the layer's output, of those its readers send
   /// On a branch that starts with the mean of all positions and joins larger tensors again, as squeeze and excitation does:
   /// its tensors have one position, which every rank needs, and so little work that every rank does all of it.
   std::vector<bool> pooled_branch;

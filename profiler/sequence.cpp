@@ -21,8 +21,6 @@ namespace {
 constexpr std::array<StepPart, 3> parts{StepPart::forward, StepPart::backward, StepPart::update};
 constexpr std::string_view start = "sequence ";
 
-bool is_any(const Work& work) { return work.flops > 0 || work.activation_items > 0 || work.weight_items > 0; }
-
 }  // namespace
 
 std::string_view to_string(StepPart part) {
@@ -99,8 +97,11 @@ struct Sequence::Builder {
   Precision precision;
   Optimizer optimizer;
   std::vector<bool> needs_gradient = needs_input_gradient(model);
+  std::vector<int> additions = gradient_additions(model);
   std::vector<DeviceBuffer*> outputs = std::vector<DeviceBuffer*>(model.layers.size());
   std::vector<DeviceBuffer*> gradients = std::vector<DeviceBuffer*>(model.layers.size());
+  /// What the readers of a layer's output have sent back.
+  std::vector<std::vector<DeviceBuffer*>> sent = std::vector<std::vector<DeviceBuffer*>>(model.layers.size());
   /// Tensors that are a layer's own: weights, what is kept, gradients of weights.
   std::map<std::tuple<std::size_t, TensorRole, int>, DeviceBuffer*> own{};
   /// Gradients that nobody reads any more, by size.
@@ -136,9 +137,8 @@ struct Sequence::Builder {
         break;
       case TensorRole::input_gradient:
         if (const auto to = producer()) {
-          // Another reader's gradient, if there is one already, is added by the kernel of the layer that joins them.
-          if (!fits(gradients[*to], tensor)) gradients[*to] = gradient(tensor);
-          return gradients[*to];
+          sent[*to].push_back(gradient(tensor));
+          return sent[*to].back();
         }
         break;
       default:
@@ -175,13 +175,53 @@ struct Sequence::Builder {
             Pass::forward};
   }
 
-  void run_layer(std::size_t index, Pass pass) {
+  /// Gradients that nobody will read again can be written over.
+  void release(DeviceBuffer* buffer) {
+    const auto holds = [buffer](const std::vector<DeviceBuffer*>& some) {
+      return std::find(some.begin(), some.end(), buffer) != some.end();
+    };
+    if (buffer != nullptr && !holds(gradients) && std::none_of(sent.begin(), sent.end(), holds))
+      free.emplace(buffer->items(), buffer);
+  }
+
+  /// Adds up what the readers of a layer's output have sent back.
+  void sum_gradients(std::size_t index) {
+    std::vector<DeviceBuffer*> parts = std::exchange(sent[index], {});
+    if (parts.empty()) return;
+    gradients[index] = parts.front();
+    for (std::size_t i = 0; i < static_cast<std::size_t>(additions[index]); ++i) {
+      const Problem problem = gradient_addition(model.layers[index].output_shape, samples, precision);
+      if (const std::string why = backend.refusal(problem); !why.empty()) throw Error(why);
+      std::unique_ptr<PreparedKernel> kernel = backend.prepare(problem);
+      Step step{StepPart::backward, kernel.get(), {}};
+      DeviceBuffer* const first = gradients[index];
+      DeviceBuffer* const second = i + 1 < parts.size() ? parts[i + 1] : first;
+      DeviceBuffer* sum = nullptr;
+      for (const KernelTensor& tensor : kernel->tensors()) {
+        DeviceBuffer* const part = tensor.index == 0 ? first : second;
+        if (tensor.written) {
+          sum = gradient(tensor);
+          step.buffers.push_back(sum);
+        } else {
+          step.buffers.push_back(fits(part, tensor) ? part : gradient(tensor));
+        }
+      }
+      sequence.kernels_.push_back(std::move(kernel));
+      if (!step.kernel->algorithm().empty()) sequence.steps_.push_back(std::move(step));
+      gradients[index] = sum != nullptr ? sum : first;
+      release(first);
+      if (second != first) release(second);
+    }
+  }
+
+  bool run_layer(std::size_t index, Pass pass) {
     Problem problem = problem_of(index);
     problem.pass = pass;
-    if (!is_any(problem.operation->work(pass, problem.inputs, problem.output))) return;
+    if (!problem.operation->work(pass, problem.inputs, problem.output).is_any()) return false;
     if (const std::string why = backend.refusal(problem); !why.empty()) throw Error(why);
     add(pass == Pass::forward ? StepPart::forward : StepPart::backward, index, backend.prepare(problem),
         AttributeText(*problem.operation).integer("vocabulary", 0));
+    return true;
   }
 
   /// A view passes its only input on.
@@ -200,15 +240,17 @@ struct Sequence::Builder {
       }
     }
     for (std::size_t i = layers; i-- > 0;) {
-      if (needs_gradient[i]) run_layer(i, Pass::backward_data);
+      sum_gradients(i);
+      const bool passes = model.layers[i].operation->passes_gradient();
+      const bool has_sent = needs_gradient[i] && !passes && run_layer(i, Pass::backward_data);
       run_layer(i, Pass::backward_weight);
-      DeviceBuffer* const done = gradients[i];
+      DeviceBuffer* const done = std::exchange(gradients[i], nullptr);
       if (done == nullptr) continue;
       for (const int input : model.layers[i].inputs) {
-        if (input >= 0) pass_on(gradients, i, static_cast<std::size_t>(input));
+        // Views, and sums, pass it on as it is.
+        if (input >= 0 && needs_gradient[i] && !has_sent) sent[static_cast<std::size_t>(input)].push_back(done);
       }
-      gradients[i] = nullptr;
-      if (std::find(gradients.begin(), gradients.end(), done) == gradients.end()) free.emplace(done->items(), done);
+      release(done);
     }
     for (std::size_t i = 0; i < layers; ++i) {
       const std::int64_t parameters = model.layers[i].parameters();
