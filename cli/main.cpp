@@ -1,7 +1,9 @@
 #include <exception>
 #include <iostream>
 #include <new>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -33,6 +35,11 @@ int run(int argc, char** argv) {
   program.require_subcommand(1);
   program.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   Request request;
+  request.command = "ddl-oracle";
+  for (const std::string_view word : std::span(argv, static_cast<std::size_t>(argc)).subspan(1)) {
+    request.command += fmt::format(" {}", word);
+  }
+  add_profile(program, request);
   add_recommend(program, request);
   add_explain(program, request);
   add_validate(program, request);

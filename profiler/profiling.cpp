@@ -1,0 +1,88 @@
+#include "profiler/profiling.hpp"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <utility>
+
+#include "profiler/problems.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::array<StepPart, 3> parts{StepPart::forward, StepPart::backward, StepPart::update};
+
+}  // namespace
+
+std::size_t ProfilePlan::items() const { return problems.size() + sequences.size() * parts.size(); }
+
+std::string ProfilePlan::line(std::size_t item) const {
+  if (item < problems.size()) return problems[item].line;
+  const std::size_t sequence = item - problems.size();
+  return print_problem(SequenceProblem{model->name, sequences[sequence / parts.size()], precision, optimizer,
+                                       parts[sequence % parts.size()]});
+}
+
+std::optional<ProfileRow> Profiling::measure_item(std::size_t item, const std::function<bool()>& stop) {
+  ProfileRow row;
+  if (item < plan_.problems.size()) {
+    const CountedProblem& problem = plan_.problems[item];
+    row = {measure(backend_, problem.line, plan_.rule, plan_.caches, stop), problem.layers};
+  } else {
+    const std::string line = plan_.line(item);
+    if (!parts_.contains(line)) {
+      const std::int64_t samples = plan_.sequences[(item - plan_.problems.size()) / parts.size()];
+      for (Measurement& part :
+           measure_sequence(backend_, *plan_.model, samples, plan_.precision, plan_.optimizer, plan_.sequence_rule, stop)) {
+        std::string name = part.problem;
+        parts_.insert_or_assign(std::move(name), std::move(part));
+      }
+    }
+    row = {parts_.at(line), 1};
+  }
+  // A kernel with nothing to do has no samples, and needs none.
+  const bool nothing_to_do = row.measurement.reason.empty() && row.measurement.algorithm.empty();
+  const bool sampled = row.measurement.samples.count > 0 || nothing_to_do || !row.measurement.reason.empty();
+  if (!sampled) parts_.erase(row.measurement.problem);
+  return sampled ? std::optional(std::move(row)) : std::nullopt;
+}
+
+std::vector<Closure> closures(const Profile& profile, const Model& model) {
+  std::unordered_map<std::string, const Measurement*> measured;
+  std::vector<Closure> found;
+  std::vector<int> parts_seen;
+  for (const ProfileRow& row : profile.rows) {
+    const Measurement& measurement = row.measurement;
+    if (!measurement.reason.empty()) continue;
+    measured.emplace(measurement.problem, &measurement);
+    if (!is_sequence_problem(measurement.problem)) continue;
+    const SequenceProblem problem = parse_sequence_problem(measurement.problem, "the profile");
+    const auto same = [&problem](const Closure& closure) {
+      return closure.samples == problem.samples && closure.precision == problem.precision &&
+             closure.optimizer == problem.optimizer;
+    };
+    auto closure = std::find_if(found.begin(), found.end(), same);
+    if (closure == found.end()) {
+      closure = found.insert(found.end(), {problem.samples, problem.precision, problem.optimizer, {}, {}, 0});
+      parts_seen.push_back(0);
+    }
+    closure->whole += measurement.samples.median;
+    ++parts_seen[static_cast<std::size_t>(closure - found.begin())];
+  }
+  std::vector<Closure> complete;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    Closure closure = found[i];
+    bool known = parts_seen[i] == static_cast<int>(parts.size()) && closure.whole.value() > 0;
+    for (const CountedProblem& problem : problems_of(model, closure.samples, closure.precision, closure.optimizer)) {
+      const auto place = measured.find(problem.line);
+      known = known && place != measured.end();
+      if (!known) break;
+      closure.parts += place->second->samples.median * static_cast<double>(problem.layers);
+      if (place->second->samples.count > 0) closure.kernels += problem.layers;
+    }
+    if (known) complete.push_back(closure);
+  }
+  return complete;
+}
+
+}  // namespace ddl

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model_zoo/model.hpp"
+#include "profiler/kernel_backend.hpp"
+#include "profiler/measurement.hpp"
+#include "profiler/profile_file.hpp"
+#include "profiler/sequence.hpp"
+
+namespace ddl {
+
+/// What is to be measured: problems one by one, and a model as a whole at several numbers of samples.
+struct ProfilePlan {
+  std::vector<CountedProblem> problems{};
+  std::optional<Model> model{};           ///< run as a whole; nothing: never
+  std::vector<std::int64_t> sequences{};  ///< samples of each run as a whole
+  Precision precision = Precision::fp32;  ///< of those
+  Optimizer optimizer = Optimizer::sgd;   ///< of those
+  SamplingRule rule{}, sequence_rule{};
+  CacheState caches = CacheState::step;
+
+  /// A problem each, then the parts of each run as a whole.
+  [[nodiscard]] std::size_t items() const;
+  /// The line of the row that an item gives.
+  [[nodiscard]] std::string line(std::size_t item) const;
+};
+
+/// Measures the items of a plan, in any order.
+class Profiling {
+ public:
+  Profiling(KernelBackend& backend, const ProfilePlan& plan) : backend_(backend), plan_(plan) {}
+
+  /// The row of one item; nothing where it was stopped before there was a sample.
+  [[nodiscard]] std::optional<ProfileRow> measure_item(std::size_t item, const std::function<bool()>& stop = {});
+
+ private:
+  KernelBackend& backend_;
+  const ProfilePlan& plan_;
+  /// A run as a whole gives the rows of all its parts, by line.
+  std::map<std::string, Measurement> parts_;
+};
+
+/// What one step of a model takes as a whole beside what its problems take, measured one by one.
+struct Closure {
+  std::int64_t samples = 1;
+  Precision precision = Precision::fp32;
+  Optimizer optimizer = Optimizer::sgd;
+  Seconds whole{}, parts{};
+  int kernels = 0;  ///< that do anything
+  /// Σ parts / whole − 1.
+  [[nodiscard]] double error() const { return parts / whole - 1; }
+};
+/// For every step of the model that was run as a whole. Steps whose problems are not all in the profile are left out.
+[[nodiscard]] std::vector<Closure> closures(const Profile& profile, const Model& model);
+
+}  // namespace ddl

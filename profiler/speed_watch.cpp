@@ -1,0 +1,50 @@
+#include "profiler/speed_watch.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "core/statistics.hpp"
+#include "profiler/tensor_values.hpp"
+
+namespace ddl {
+
+SpeedWatch::SpeedWatch(KernelBackend& backend) : backend_(backend) {
+  const Problem problem = parse_problem("fully_connected features=512 bias=no in=512 samples=64", "the speed watch");
+  if (const std::string why = backend.refusal(problem); !why.empty()) throw Error(why);
+  kernel_ = backend.prepare(problem);
+  for (const KernelTensor& tensor : kernel_->tensors()) {
+    buffers_.push_back(backend.allocate(tensor.items, tensor.precision));
+    fill(*buffers_.back(), tensor.role, 0);
+    bound_.push_back(buffers_.back().get());
+  }
+}
+
+SpeedWatch::~SpeedWatch() = default;
+
+double SpeedWatch::look() {
+  constexpr int samples = 5;
+  std::vector<double> seconds;
+  // The first brings the tensors into the caches.
+  for (int i = 0; i <= samples; ++i) {
+    const double time = backend_.time([this] { kernel_->run(bound_); }).value();
+    if (i > 0) seconds.push_back(time);
+  }
+  moments_.push_back(median(seconds));
+  const double shortest = *std::min_element(moments_.begin(), moments_.end());
+  return shortest > 0 ? moments_.back() / shortest : 1;
+}
+
+double SpeedWatch::spread() const {
+  if (moments_.size() < 2) return 1;
+  const auto [shortest, longest] = std::minmax_element(moments_.begin(), moments_.end());
+  return *shortest > 0 ? *longest / *shortest : 1;
+}
+
+double SpeedWatch::slow_share(double tolerance) const {
+  if (moments_.empty()) return 0;
+  const double limit = *std::min_element(moments_.begin(), moments_.end()) * (1 + tolerance);
+  const auto slow = std::count_if(moments_.begin(), moments_.end(), [limit](double moment) { return moment > limit; });
+  return static_cast<double>(slow) / static_cast<double>(moments_.size());
+}
+
+}  // namespace ddl

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/quantity.hpp"
+#include "profiler/kernel_backend.hpp"
+
+namespace ddl {
+
+/// Looks again and again at how fast the device runs one and the same kernel, a matrix product whose tensors stay in the
+/// caches: clocks that throttle and other work on the machine make it slower, nothing else does.
+class SpeedWatch {
+ public:
+  /// An Error where the back end cannot run the product.
+  explicit SpeedWatch(KernelBackend& backend);
+  SpeedWatch(const SpeedWatch&) = delete;
+  SpeedWatch& operator=(const SpeedWatch&) = delete;
+  ~SpeedWatch();
+
+  /// Takes a few samples, and returns this moment's time over the shortest of all moments so far: 1 at full speed.
+  double look();
+  /// Longest moment over the shortest; 1 before two looks.
+  [[nodiscard]] double spread() const;
+  /// Share of the moments that were slower than the shortest by more than `tolerance`.
+  [[nodiscard]] double slow_share(double tolerance) const;
+
+ private:
+  KernelBackend& backend_;
+  std::unique_ptr<PreparedKernel> kernel_;
+  std::vector<std::unique_ptr<DeviceBuffer>> buffers_;
+  std::vector<DeviceBuffer*> bound_;
+  std::vector<double> moments_;  ///< seconds
+};
+
+}  // namespace ddl
