@@ -1,12 +1,15 @@
 #include "profiler/backend_options.hpp"
 
+#include <initializer_list>
+
 namespace ddl {
 namespace {
 
 template <class Choice>
-std::optional<Choice> parse_choice(std::string_view text, Choice first, Choice second) {
-  if (text == to_string(first)) return first;
-  if (text == to_string(second)) return second;
+std::optional<Choice> parse_choice(std::string_view text, std::initializer_list<Choice> choices) {
+  for (const Choice choice : choices) {
+    if (text == to_string(choice)) return choice;
+  }
   return std::nullopt;
 }
 
@@ -23,7 +26,7 @@ std::string_view to_string(ImageLayout layout) {
 }
 
 std::optional<ImageLayout> parse_image_layout(std::string_view text) {
-  return parse_choice(text, ImageLayout::channels_last, ImageLayout::channels_first);
+  return parse_choice(text, {ImageLayout::channels_last, ImageLayout::channels_first});
 }
 
 std::string_view to_string(AlgorithmPreference preference) {
@@ -32,12 +35,14 @@ std::string_view to_string(AlgorithmPreference preference) {
       return "fastest";
     case AlgorithmPreference::smallest:
       return "smallest";
+    case AlgorithmPreference::first:
+      return "first";
   }
   return "";
 }
 
 std::optional<AlgorithmPreference> parse_algorithm_preference(std::string_view text) {
-  return parse_choice(text, AlgorithmPreference::fastest, AlgorithmPreference::smallest);
+  return parse_choice(text, {AlgorithmPreference::fastest, AlgorithmPreference::smallest, AlgorithmPreference::first});
 }
 
 }  // namespace ddl

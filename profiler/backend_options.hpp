@@ -11,8 +11,12 @@ enum class ImageLayout { channels_last, channels_first };
 [[nodiscard]] std::string_view to_string(ImageLayout layout);
 [[nodiscard]] std::optional<ImageLayout> parse_image_layout(std::string_view text);
 
-/// Which of a library's algorithms for one problem is measured.
-enum class AlgorithmPreference { fastest, smallest };  ///< smallest: of workspace
+/// Which of the algorithms that a library offers for a problem is measured.
+enum class AlgorithmPreference {
+  fastest,   ///< of those tried
+  smallest,  ///< the one that needs least workspace
+  first,     ///< what the library itself would choose, untried
+};
 [[nodiscard]] std::string_view to_string(AlgorithmPreference preference);
 [[nodiscard]] std::optional<AlgorithmPreference> parse_algorithm_preference(std::string_view text);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 
 #include <fmt/format.h>
 
@@ -31,15 +32,6 @@ std::unique_ptr<KernelBackend> open_simulated(const BackendOptions& options) {
 }
 constexpr BackendModule simulated{.devices = count_simulated, .open = open_simulated};
 
-const BackendKind& kind_of(std::string_view name) {
-  const auto* found =
-      std::find_if(kinds.begin(), kinds.end(), [name](const BackendKind& kind) { return kind.name == name; });
-  if (found != kinds.end()) return *found;
-  std::vector<std::string_view> names;
-  for (const BackendKind& kind : kinds) names.push_back(kind.name);
-  throw Error(fmt::format("no back end is called {}", quote(name)), suggest(name, names));
-}
-
 const BackendModule& module_of(const BackendKind& kind) {
   if (kind.name == "simulated") return simulated;
   for (const LinkedBackend& linked : linked_backends()) {
@@ -53,8 +45,18 @@ const BackendModule& module_of(const BackendKind& kind) {
 
 std::span<const BackendKind> backend_kinds() { return kinds; }
 
+const BackendKind& backend_kind(std::string_view name) {
+  const auto* found =
+      std::find_if(kinds.begin(), kinds.end(), [name](const BackendKind& kind) { return kind.name == name; });
+  if (found != kinds.end()) return *found;
+  std::vector<std::string_view> names;
+  for (const BackendKind& kind : kinds) names.push_back(kind.name);
+  throw Error(fmt::format("no back end is called {}", quote(name)), suggest(name, names));
+}
+
 std::unique_ptr<KernelBackend> open_backend(std::string_view name, const BackendOptions& options) {
-  const BackendKind& kind = kind_of(name);
+  const BackendKind& kind = backend_kind(name);
+  if (options.threads < 1) throw Error(fmt::format("{} threads run nothing", options.threads));
   const BackendModule& module = module_of(kind);
   const int devices = kind.one_device ? 1 : module.devices();
   if (options.device < 0 || options.device >= devices) {
@@ -64,10 +66,10 @@ std::unique_ptr<KernelBackend> open_backend(std::string_view name, const Backend
   return module.open(options);
 }
 
-int count_devices(std::string_view name) { return module_of(kind_of(name)).devices(); }
+int count_devices(std::string_view name) { return module_of(backend_kind(name)).devices(); }
 
 BackendStatus backend_status(std::string_view name) {
-  const BackendKind& kind = kind_of(name);
+  const BackendKind& kind = backend_kind(name);
   BackendStatus status;
   try {
     const BackendModule& module = module_of(kind);
@@ -75,7 +77,11 @@ BackendStatus backend_status(std::string_view name) {
       status.devices.push_back(module.open({.device = device})->info());
     }
   } catch (const Error& error) {
-    status = {.devices = {}, .problem = error.what(), .hint = error.hint()};
+    status.problem = error.what();
+    status.hint = error.hint();
+  } catch (const std::exception& error) {
+    status.problem = fmt::format("{} does not start: {}", kind.name, error.what());
+    status.hint = "look at how its libraries are installed";
   }
   return status;
 }

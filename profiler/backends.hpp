@@ -20,17 +20,19 @@ struct BackendKind {
   bool one_device;
 };
 [[nodiscard]] std::span<const BackendKind> backend_kinds();
+/// The one of that name. An Error where there is none, with "did you mean".
+[[nodiscard]] const BackendKind& backend_kind(std::string_view name);
 
-/// The back end of that name. An Error where there is none, with "did you mean"; where its module or a library is missing,
-/// with what to install; and where its device cannot be used, with the library's word for why.
+/// Makes it ready. An Error where its module or a library is missing, with what to install, and where its device cannot be
+/// used, with the library's word for why.
 [[nodiscard]] std::unique_ptr<KernelBackend> open_backend(std::string_view name, const BackendOptions& options);
 /// How many devices of this node it can choose from. Errors as those of open_backend.
 [[nodiscard]] int count_devices(std::string_view name);
 
 /// Whether a back end can run here.
 struct BackendStatus {
-  std::vector<DeviceInfo> devices;  ///< empty where it cannot
-  std::string problem, hint;        ///< why, and what to do about it; empty where it can
+  std::vector<DeviceInfo> devices;  ///< those that run
+  std::string problem, hint;        ///< why there are none, or no more, and what to do about it; empty where all run
   [[nodiscard]] bool available() const { return !devices.empty(); }
 };
 /// Opens each of its devices.

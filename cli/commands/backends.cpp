@@ -47,8 +47,8 @@ std::string text_of(const Backends& backends, const Style& style) {
   Table table({{"back end", Align::left}, {"runs", Align::left}, {"device", Align::left}, {"with", Align::left}});
   std::string problems;
   for (const auto& [kind, status] : backends.rows) {
-    if (!status.available()) {
-      table.add({std::string(kind.name), "no", "-", "-"});
+    if (!status.available()) table.add({std::string(kind.name), "no", "-", "-"});
+    if (!status.problem.empty()) {
       problems += fmt::format("\n{}: {}\n", kind.name, wrap_text(status.problem, 118, "  "));
       if (!status.hint.empty()) problems += fmt::format("  to have it: {}\n", status.hint);
     }
@@ -56,9 +56,10 @@ std::string text_of(const Backends& backends, const Style& style) {
       table.add({std::string(kind.name), "yes", device.device, details_of(device)});
     }
   }
-  const std::string chosen = backends.chosen ? fmt::format("kernels are measured with {}", style.bold(*backends.chosen))
-                                             : "nothing can be measured here but a simulated device";
-  return table.text("") + problems + "\n" + chosen + ", unless --backend names another\n";
+  const std::string chosen = backends.chosen ? fmt::format("kernels are measured with {}, unless --backend names another",
+                                                           style.bold(*backends.chosen))
+                                             : "nothing can be measured here, and --backend simulated only be tried";
+  return fmt::format("{}{}\n{}\n", table.text(""), problems, chosen);
 }
 
 Json json_of(const Backends& backends) {
@@ -71,8 +72,8 @@ Json json_of(const Backends& backends) {
              {"summary", kind.summary},
              {"available", status.available()},
              {"devices", Json::array()},
-             {"problem", status.available() ? Json(nullptr) : Json(status.problem)},
-             {"hint", status.available() ? Json(nullptr) : Json(status.hint)}};
+             {"problem", status.problem.empty() ? Json(nullptr) : Json(status.problem)},
+             {"hint", status.hint.empty() ? Json(nullptr) : Json(status.hint)}};
     for (const DeviceInfo& device : status.devices) {
       Json details = Json::object();
       for (const auto& [key, value] : device.details) details[key] = value;
