@@ -187,8 +187,8 @@ struct Sequence::Builder {
   /// Adds up what the readers of a layer's output have sent back.
   void sum_gradients(std::size_t index) {
     std::vector<DeviceBuffer*> parts = std::exchange(sent[index], {});
-    if (parts.empty()) return;
-    gradients[index] = parts.front();
+    // A device that computes nothing writes none.
+    gradients[index] = parts.empty() ? nullptr : parts.front();
     for (std::size_t i = 0; i < static_cast<std::size_t>(additions[index]); ++i) {
       const Problem problem = gradient_addition(model.layers[index].output_shape, samples, precision);
       if (const std::string why = backend.refusal(problem); !why.empty()) throw Error(why);

@@ -255,8 +255,11 @@ void measure_alone(ProfileResult& result, const ProfileJob& job, ProfileOutput& 
 /// One of several processes, each with its own device.
 void measure_together(ProfileResult& result, const ProfileJob& job, const Rank& rank, Measuring& measuring, bool resume,
                       const std::unordered_map<std::string, ProfileRow>& known) {
-  SharedWork work{
-      .output = job.output, .head = print_profile_head(result.profile.head), .items = job.plan.items(), .resume = resume};
+  SharedWork work;
+  work.output = job.output;
+  work.head = print_profile_head(result.profile.head);
+  work.items = job.plan.items();
+  work.resume = resume;
   for (std::size_t item = 0; item < job.plan.items(); ++item) {
     const std::string line = job.plan.line(item);
     work.identity += line + "\n";
