@@ -26,12 +26,18 @@ struct ProfileHead {
 struct ProfileRow {
   Measurement measurement{};
   int layers = 0;  ///< 0: of no model in particular
+  Seconds look{};  ///< of the speed watch around it (profiler/speed_watch.hpp); 0 where nobody looked
 };
 
 struct Profile {
   ProfileHead head{};
   std::vector<ProfileRow> rows{};
 };
+
+/// The rows as they would have been had the device run at full speed all the time: each time is multiplied by what the speed
+/// watch saw at full speed over what it saw around the row, where that is less than one. Full speed is the fastest tenth of
+/// all looks.
+[[nodiscard]] Profile at_full_speed(Profile profile);
 
 /// A profile is text: a YAML head, a line `---`, and a CSV table with one row a problem, which grows as problems are
 /// measured. The head with the name of the columns:

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/error.hpp"
 #include "profiler/problems.hpp"
 
 namespace ddl {
@@ -23,22 +24,39 @@ std::string ProfilePlan::line(std::size_t item) const {
                                        parts[sequence % parts.size()]});
 }
 
+Profiling::Profiling(KernelBackend& backend, const ProfilePlan& plan) : backend_(backend), plan_(plan) {
+  try {
+    watch_.emplace(backend);
+    last_look_ = watch_->look();
+  } catch (const Error&) {
+    watch_.reset();
+  }
+}
+
 std::optional<ProfileRow> Profiling::measure_item(std::size_t item, const std::function<bool()>& stop) {
+  const auto look = [this] {
+    if (!watch_) return Seconds{};
+    const Seconds before = std::exchange(last_look_, watch_->look());
+    return (before + last_look_) / 2.0;
+  };
   ProfileRow row;
   if (item < plan_.problems.size()) {
     const CountedProblem& problem = plan_.problems[item];
-    row = {measure(backend_, problem.line, plan_.rule, plan_.caches, stop), problem.layers};
+    row = {measure(backend_, problem.line, plan_.rule, plan_.caches, stop), problem.layers, {}};
+    row.look = look();
   } else {
     const std::string line = plan_.line(item);
     if (!parts_.contains(line)) {
       const std::int64_t samples = plan_.sequences[(item - plan_.problems.size()) / parts.size()];
-      for (Measurement& part :
-           measure_sequence(backend_, *plan_.model, samples, plan_.precision, plan_.optimizer, plan_.sequence_rule, stop)) {
+      std::vector<Measurement> measured =
+          measure_sequence(backend_, *plan_.model, samples, plan_.precision, plan_.optimizer, plan_.sequence_rule, stop);
+      const Seconds around = look();
+      for (Measurement& part : measured) {
         std::string name = part.problem;
-        parts_.insert_or_assign(std::move(name), std::move(part));
+        parts_.insert_or_assign(std::move(name), ProfileRow{std::move(part), 1, around});
       }
     }
-    row = {parts_.at(line), 1};
+    row = parts_.at(line);
   }
   // A kernel with nothing to do has no samples, and needs none.
   const bool nothing_to_do = row.measurement.reason.empty() && row.measurement.algorithm.empty();
@@ -47,7 +65,21 @@ std::optional<ProfileRow> Profiling::measure_item(std::size_t item, const std::f
   return sampled ? std::optional(std::move(row)) : std::nullopt;
 }
 
-std::vector<Closure> closures(const Profile& profile, const Model& model) {
+Steadiness steadiness_of(const Profile& profile) {
+  std::vector<double> looks;
+  for (const ProfileRow& row : profile.rows) {
+    if (row.look.value() > 0) looks.push_back(row.look.value());
+  }
+  if (looks.empty()) return {};
+  std::sort(looks.begin(), looks.end());
+  const double full = looks[looks.size() / 10];
+  constexpr double tenth = 1.1;
+  const auto slow = looks.end() - std::upper_bound(looks.begin(), looks.end(), full * tenth);
+  return {looks.back() / full, static_cast<double>(slow) / static_cast<double>(looks.size())};
+}
+
+std::vector<Closure> closures(const Profile& measured_profile, const Model& model) {
+  const Profile profile = at_full_speed(measured_profile);
   std::unordered_map<std::string, const Measurement*> measured;
   std::vector<Closure> found;
   std::vector<int> parts_seen;

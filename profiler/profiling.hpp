@@ -13,6 +13,7 @@
 #include "profiler/measurement.hpp"
 #include "profiler/profile_file.hpp"
 #include "profiler/sequence.hpp"
+#include "profiler/speed_watch.hpp"
 
 namespace ddl {
 
@@ -35,7 +36,7 @@ struct ProfilePlan {
 /// Measures the items of a plan, in any order.
 class Profiling {
  public:
-  Profiling(KernelBackend& backend, const ProfilePlan& plan) : backend_(backend), plan_(plan) {}
+  Profiling(KernelBackend& backend, const ProfilePlan& plan);
 
   /// The row of one item; nothing where it was stopped before there was a sample.
   [[nodiscard]] std::optional<ProfileRow> measure_item(std::size_t item, const std::function<bool()>& stop = {});
@@ -44,8 +45,17 @@ class Profiling {
   KernelBackend& backend_;
   const ProfilePlan& plan_;
   /// A run as a whole gives the rows of all its parts, by line.
-  std::map<std::string, Measurement> parts_;
+  std::map<std::string, ProfileRow> parts_;
+  std::optional<SpeedWatch> watch_{};  ///< nothing where the back end cannot run its kernel
+  Seconds last_look_{};
 };
+
+/// How much the speed of a device varied while a profile was measured.
+struct Steadiness {
+  double slowest = 1;     ///< longest look over that of full speed
+  double slow_share = 0;  ///< of the rows around which it was slower than full speed by more than a tenth
+};
+[[nodiscard]] Steadiness steadiness_of(const Profile& profile);
 
 /// What one step of a model takes as a whole beside what its problems take, measured one by one.
 struct Closure {
@@ -57,7 +67,8 @@ struct Closure {
   /// Σ parts / whole − 1.
   [[nodiscard]] double error() const { return parts / whole - 1; }
 };
-/// For every step of the model that was run as a whole. Steps whose problems are not all in the profile are left out.
+/// For every step of the model that was run as a whole, at full speed. Steps whose problems are not all in the profile are
+/// left out.
 [[nodiscard]] std::vector<Closure> closures(const Profile& profile, const Model& model);
 
 }  // namespace ddl

@@ -1,7 +1,5 @@
 #include "profiler/speed_watch.hpp"
 
-#include <algorithm>
-
 #include "core/error.hpp"
 #include "core/statistics.hpp"
 #include "profiler/tensor_values.hpp"
@@ -21,7 +19,7 @@ SpeedWatch::SpeedWatch(KernelBackend& backend) : backend_(backend) {
 
 SpeedWatch::~SpeedWatch() = default;
 
-double SpeedWatch::look() {
+Seconds SpeedWatch::look() {
   constexpr int samples = 5;
   std::vector<double> seconds;
   // The first brings the tensors into the caches.
@@ -29,22 +27,7 @@ double SpeedWatch::look() {
     const double time = backend_.time([this] { kernel_->run(bound_); }).value();
     if (i > 0) seconds.push_back(time);
   }
-  moments_.push_back(median(seconds));
-  const double shortest = *std::min_element(moments_.begin(), moments_.end());
-  return shortest > 0 ? moments_.back() / shortest : 1;
-}
-
-double SpeedWatch::spread() const {
-  if (moments_.size() < 2) return 1;
-  const auto [shortest, longest] = std::minmax_element(moments_.begin(), moments_.end());
-  return *shortest > 0 ? *longest / *shortest : 1;
-}
-
-double SpeedWatch::slow_share(double tolerance) const {
-  if (moments_.empty()) return 0;
-  const double limit = *std::min_element(moments_.begin(), moments_.end()) * (1 + tolerance);
-  const auto slow = std::count_if(moments_.begin(), moments_.end(), [limit](double moment) { return moment > limit; });
-  return static_cast<double>(slow) / static_cast<double>(moments_.size());
+  return Seconds(median(seconds));
 }
 
 }  // namespace ddl

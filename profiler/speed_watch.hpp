@@ -18,19 +18,14 @@ class SpeedWatch {
   SpeedWatch& operator=(const SpeedWatch&) = delete;
   ~SpeedWatch();
 
-  /// Takes a few samples, and returns this moment's time over the shortest of all moments so far: 1 at full speed.
-  double look();
-  /// Longest moment over the shortest; 1 before two looks.
-  [[nodiscard]] double spread() const;
-  /// Share of the moments that were slower than the shortest by more than `tolerance`.
-  [[nodiscard]] double slow_share(double tolerance) const;
+  /// The kernel's time at this moment: the median of a few samples.
+  [[nodiscard]] Seconds look();
 
  private:
   KernelBackend& backend_;
   std::unique_ptr<PreparedKernel> kernel_;
   std::vector<std::unique_ptr<DeviceBuffer>> buffers_;
   std::vector<DeviceBuffer*> bound_;
-  std::vector<double> moments_;  ///< seconds
 };
 
 }  // namespace ddl

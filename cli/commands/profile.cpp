@@ -31,7 +31,6 @@
 #include "profiler/profiling.hpp"
 #include "profiler/rank.hpp"
 #include "profiler/shared_work.hpp"
-#include "profiler/speed_watch.hpp"
 
 namespace ddl {
 namespace {
@@ -65,14 +64,11 @@ struct ProfileResult {
   std::vector<int> dead;
   bool stopped = false, elsewhere = false;
   double seconds = 0;
-  double spread = 1, slow_share = 0;
+  Steadiness steadiness;
   std::vector<Closure> closures;
 };
 
-/// A machine whose speed varies by more is reported as busy, and rows measured at such a time are marked.
-constexpr double steady = 0.10;
-
-/// Text is marked up by the reader, so a line of options is given back as it was typed where that is possible.
+/// The value that a word stands for.
 template <class Parsed, class Known>
 Parsed choice(const std::string& option, const std::string& text, std::optional<Parsed> parsed, const Known& known) {
   if (!parsed) unknown_choice(option, text, known);
@@ -186,34 +182,20 @@ ProfileHead head_of(const ProfileJob& job, const DeviceInfo& device, const std::
 class Measuring {
  public:
   Measuring(KernelBackend& backend, const ProfileJob& job, std::size_t known)
-      : job_(job), profiling_(backend, job.plan), progress_(job.plan.items()), skipped_(known), done_(known) {
-    try {
-      watch_.emplace(backend);
-    } catch (const Error&) {
-      // A back end without matrix products has nothing to compare its speed by.
-    }
-  }
+      : job_(job), profiling_(backend, job.plan), progress_(job.plan.items()), skipped_(known), done_(known) {}
 
   std::optional<ProfileRow> operator()(std::size_t item) {
     progress_.show(done_, skipped_, job_.plan.line(item));
-    constexpr std::size_t between_looks = 16;
-    if (watch_ && (done_ - skipped_) % between_looks == 0) slow_ = watch_->look() > 1 + steady;
     std::optional<ProfileRow> row = profiling_.measure_item(item, Interrupt::asked);
-    if (row && slow_) row->measurement.samples.drifted = true;
     ++done_;
     return row;
   }
-
-  [[nodiscard]] double spread() const { return watch_ ? watch_->spread() : 1; }
-  [[nodiscard]] double slow_share() const { return watch_ ? watch_->slow_share(steady) : 0; }
 
  private:
   const ProfileJob& job_;
   Profiling profiling_;
   Progress progress_;
-  std::optional<SpeedWatch> watch_;
   std::size_t skipped_, done_;
-  bool slow_ = false;
 };
 
 /// Rows that need not be measured again, by line.
@@ -311,8 +293,6 @@ ProfileResult run(const ProfileJob& asked, const ProfileOptions& o, const std::s
       const Interrupt interrupt;
       Measuring measuring(*backend, job, known.size());
       measure_together(result, job, rank, measuring, o.resume, known);
-      result.spread = measuring.spread();
-      result.slow_share = measuring.slow_share();
       result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     } else {
       output.emplace(job.output, result.profile);
@@ -325,12 +305,11 @@ ProfileResult run(const ProfileJob& asked, const ProfileOptions& o, const std::s
     const Interrupt interrupt;
     Measuring measuring(*backend, job, known.size());
     measure_alone(result, job, *output, measuring, known);
-    result.spread = measuring.spread();
-    result.slow_share = measuring.slow_share();
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
   result.known = known.size();
   result.stopped = Interrupt::asked();
+  result.steadiness = steadiness_of(result.profile);
   std::unordered_map<std::string, bool> there;
   for (const ProfileRow& row : result.profile.rows) there[row.measurement.problem] = true;
   for (std::size_t item = 0; item < job.plan.items(); ++item) result.left += there.contains(job.plan.line(item)) ? 0U : 1U;
@@ -412,12 +391,13 @@ std::string text_of(const ProfileResult& result, const Style& style) {
 std::vector<std::string> warnings_of(const ProfileResult& result) {
   std::vector<std::string> warnings;
   const Counts counts = counts_of(result.profile);
-  if (result.slow_share > 0) {
+  const Steadiness& steadiness = result.steadiness;
+  if (steadiness.slow_share > 0) {
     warnings.push_back(
-        fmt::format("the device was not steady: one and the same kernel took up to {:.0f} % longer, and more than "
-                    "{:.0f} % in {:.0f} % of all looks; {} are marked",
-                    100 * (result.spread - 1), 100 * steady, 100 * result.slow_share,
-                    count_text(static_cast<std::int64_t>(counts.drifted), "row")));
+        fmt::format("the device was not steady: one and the same kernel took up to {:.0f} % longer than at full speed, and "
+                    "more than 10 % "
+                    "longer around {:.0f} % of the rows; predictions take the times at full speed",
+                    100 * (steadiness.slowest - 1), 100 * steadiness.slow_share));
   }
   for (const int rank : result.dead) {
     warnings.push_back(fmt::format("rank {} died; what it had not measured was taken over by others, or is missing", rank));
@@ -446,7 +426,8 @@ Json json_of(const ProfileResult& result) {
   json["drifted"] = counts.drifted;
   json["left"] = result.left;
   json["seconds"] = result.seconds;
-  json["speed_spread"] = result.spread;
+  json["slowest_over_full_speed"] = result.steadiness.slowest;
+  json["slow_share"] = result.steadiness.slow_share;
   json["refused"] = Json::array();
   for (const Measurement* measured : counts.refused) {
     json["refused"].push_back({{"problem", measured->problem}, {"reason", measured->reason}});
