@@ -3,13 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/statistics.hpp"
 #include "profiler/problems.hpp"
 
 namespace ddl {
 namespace {
+
+/// Fewer have no interval of 95 % (median_interval).
+constexpr std::size_t steps_of_a_model = 8;
 
 constexpr std::array<StepPart, 3> parts{StepPart::forward, StepPart::backward, StepPart::update};
 
@@ -31,29 +36,79 @@ Profiling::Profiling(KernelBackend& backend, const ProfilePlan& plan) : backend_
   } catch (const Error&) {
     watch_.reset();
   }
+  if (!plan.model) return;
+  std::unordered_set<std::string> asked;
+  for (const CountedProblem& problem : plan.problems) asked.insert(problem.line);
+  for (const std::int64_t samples : plan.sequences) {
+    for (const CountedProblem& problem : problems_of(*plan.model, samples, plan.precision, plan.optimizer)) {
+      // An update is the same whatever the number of samples.
+      if (is_update_problem(problem.line) || !asked.contains(problem.line)) continue;
+      samples_of_.emplace(problem.line, samples);
+      ++steps_[samples].problems;
+    }
+  }
+}
+
+Seconds Profiling::look() {
+  if (!watch_) return Seconds{};
+  const Seconds before = std::exchange(last_look_, watch_->look());
+  return (before + last_look_) / 2.0;
+}
+
+void Profiling::take_step(std::int64_t samples, WholeSteps& steps) {
+  if (!steps.sampling) {
+    steps.sampling = std::make_unique<SequenceSampling>(backend_, *plan_.model, samples, plan_.precision, plan_.optimizer);
+  }
+  if (steps.sampling->failed()) return;
+  static_cast<void>(look());
+  steps.sampling->step();
+  steps.looks.push_back(look().value());
+}
+
+void Profiling::step_between(const std::string& line) {
+  const auto of_model = samples_of_.find(line);
+  if (of_model == samples_of_.end()) return;
+  WholeSteps& steps = steps_.at(of_model->second);
+  // Evenly over the problems.
+  const std::size_t due = (++steps.passed * steps_of_a_model + steps.problems - 1) / steps.problems;
+  const std::size_t taken = steps.sampling ? static_cast<std::size_t>(steps.sampling->steps()) : 0;
+  if (taken < due && (!steps.sampling || !steps.sampling->failed())) take_step(of_model->second, steps);
+  if (steps.passed < steps.problems) return;
+  for (ProfileRow& row : rows_of(steps)) {
+    std::string name = row.measurement.problem;
+    parts_.insert_or_assign(std::move(name), std::move(row));
+  }
+  steps.sampling.reset();  // frees the tensors of the whole model
+}
+
+std::vector<ProfileRow> Profiling::rows_of(const WholeSteps& steps) const {
+  std::vector<ProfileRow> rows;
+  for (Measurement& part : steps.sampling->measurements(plan_.rule)) {
+    rows.push_back({std::move(part), 1, Seconds(median(steps.looks))});
+  }
+  return rows;
 }
 
 std::optional<ProfileRow> Profiling::measure_item(std::size_t item, const std::function<bool()>& stop) {
-  const auto look = [this] {
-    if (!watch_) return Seconds{};
-    const Seconds before = std::exchange(last_look_, watch_->look());
-    return (before + last_look_) / 2.0;
-  };
   ProfileRow row;
   if (item < plan_.problems.size()) {
     const CountedProblem& problem = plan_.problems[item];
+    step_between(problem.line);
+    if (stop && stop()) return std::nullopt;
+    static_cast<void>(look());
     row = {measure(backend_, problem.line, plan_.rule, plan_.caches, stop), problem.layers, {}};
     row.look = look();
   } else {
     const std::string line = plan_.line(item);
     if (!parts_.contains(line)) {
+      // Its problems were measured before, or elsewhere.
       const std::int64_t samples = plan_.sequences[(item - plan_.problems.size()) / parts.size()];
-      std::vector<Measurement> measured =
-          measure_sequence(backend_, *plan_.model, samples, plan_.precision, plan_.optimizer, plan_.sequence_rule, stop);
-      const Seconds around = look();
-      for (Measurement& part : measured) {
-        std::string name = part.problem;
-        parts_.insert_or_assign(std::move(name), ProfileRow{std::move(part), 1, around});
+      WholeSteps steps;
+      for (std::size_t step = 0; step < steps_of_a_model && !(stop && stop()); ++step) take_step(samples, steps);
+      if (!steps.sampling) return std::nullopt;
+      for (ProfileRow& part : rows_of(steps)) {
+        std::string name = part.measurement.problem;
+        parts_.insert_or_assign(std::move(name), std::move(part));
       }
     }
     row = parts_.at(line);

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "model_zoo/model.hpp"
@@ -24,7 +26,7 @@ struct ProfilePlan {
   std::vector<std::int64_t> sequences{};  ///< samples of each run as a whole
   Precision precision = Precision::fp32;  ///< of those
   Optimizer optimizer = Optimizer::sgd;   ///< of those
-  SamplingRule rule{}, sequence_rule{};
+  SamplingRule rule{};
   CacheState caches = CacheState::step;
 
   /// A problem each, then the parts of each run as a whole.
@@ -33,7 +35,8 @@ struct ProfilePlan {
   [[nodiscard]] std::string line(std::size_t item) const;
 };
 
-/// Measures the items of a plan, in any order.
+/// Measures the items of a plan, in any order; fastest to finish in theirs. Steps of the whole model are taken between
+/// problems on as many samples, so that a machine that is slow for a while is slow for both.
 class Profiling {
  public:
   Profiling(KernelBackend& backend, const ProfilePlan& plan);
@@ -44,9 +47,21 @@ class Profiling {
  private:
   KernelBackend& backend_;
   const ProfilePlan& plan_;
-  /// A run as a whole gives the rows of all its parts, by line.
-  std::map<std::string, ProfileRow> parts_;
-  std::optional<SpeedWatch> watch_{};  ///< nothing where the back end cannot run its kernel
+  /// The steps of the whole model on so many samples, taken between its problems on as many.
+  struct WholeSteps {
+    std::unique_ptr<SequenceSampling> sampling{};
+    std::vector<double> looks{};
+    std::size_t problems = 0, passed = 0;  ///< of so many samples
+  };
+  [[nodiscard]] Seconds look();
+  void take_step(std::int64_t samples, WholeSteps& steps);
+  void step_between(const std::string& line);
+  [[nodiscard]] std::vector<ProfileRow> rows_of(const WholeSteps& steps) const;
+
+  std::map<std::int64_t, WholeSteps> steps_{};
+  std::unordered_map<std::string, std::int64_t> samples_of_{};  ///< of the problems of the whole model
+  std::map<std::string, ProfileRow> parts_{};                   ///< of runs as a whole that are done, by line
+  std::optional<SpeedWatch> watch_{};                           ///< nothing where the back end cannot run its kernel
   Seconds last_look_{};
 };
 

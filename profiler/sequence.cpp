@@ -280,40 +280,35 @@ int Sequence::kernels(StepPart part) const {
       std::count_if(steps_.begin(), steps_.end(), [part](const Step& step) { return step.part == part; }));
 }
 
-std::vector<Measurement> measure_sequence(KernelBackend& backend, const Model& model, std::int64_t samples,
-                                          Precision precision, Optimizer optimizer, const SamplingRule& rule,
-                                          const std::function<bool()>& stop) {
-  std::vector<Measurement> measured;
+SequenceSampling::SequenceSampling(KernelBackend& backend, const Model& model, std::int64_t samples, Precision precision,
+                                   Optimizer optimizer)
+    : backend_(backend) {
   for (const StepPart part : parts) {
-    measured.push_back({.problem = print_problem(SequenceProblem{model.name, samples, precision, optimizer, part})});
+    parts_.push_back({.problem = print_problem(SequenceProblem{model.name, samples, precision, optimizer, part})});
   }
   try {
-    Sequence sequence(backend, model, samples, precision, optimizer);
-    std::array<std::vector<double>, parts.size()> seconds;
-    const auto count = [&](std::size_t i) { return sequence.kernels(parts[i]); };
-    // One step after the other; the rule holds for the whole of it.
-    const int warm_up = rule.warm_up;
-    int step = 0;
-    static_cast<void>(take_samples(
-        rule,
-        [&] {
-          Seconds total{};
-          for (std::size_t i = 0; i < parts.size(); ++i) {
-            const Seconds time = backend.time([&] { sequence.run(parts[i]); });
-            if (step >= warm_up) seconds[i].push_back(time.value());
-            total += time;
-          }
-          ++step;
-          return total;
-        },
-        stop));
+    sequence_ = std::make_unique<Sequence>(backend, model, samples, precision, optimizer);
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      measured[i].samples = summarize(seconds[i], rule);
-      measured[i].algorithm = fmt::format("{} kernels", count(i));
+      parts_[i].algorithm = fmt::format("{} kernels", sequence_->kernels(parts[i]));
+      // The first step brings code and memory to where later ones find them.
+      static_cast<void>(backend_.time([&] { sequence_->run(parts[i]); }));
     }
   } catch (const Error& error) {
-    for (Measurement& part : measured) part.reason = error.what();
+    sequence_.reset();
+    for (Measurement& part : parts_) part.reason = error.what();
   }
+}
+
+void SequenceSampling::step() {
+  if (failed()) return;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    seconds_[i].push_back(backend_.time([&] { sequence_->run(parts[i]); }).value());
+  }
+}
+
+std::vector<Measurement> SequenceSampling::measurements(const SamplingRule& rule) const {
+  std::vector<Measurement> measured = parts_;
+  for (std::size_t i = 0; i < parts.size(); ++i) measured[i].samples = summarize(seconds_[i], rule);
   return measured;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -54,10 +54,26 @@ class Sequence {
   std::vector<std::unique_ptr<PreparedKernel>> kernels_;
 };
 
-/// Times whole steps part by part, until the median of every part is known; one measurement a part, in their order. A
-/// refusal or an error of the device is the reason of all of them.
-[[nodiscard]] std::vector<Measurement> measure_sequence(KernelBackend& backend, const Model& model, std::int64_t samples,
-                                                        Precision precision, Optimizer optimizer, const SamplingRule& rule,
-                                                        const std::function<bool()>& stop = {});
+/// Times whole steps part by part, one step whenever it is asked to: between problems of the same model, so that both see
+/// the same moods of the machine.
+class SequenceSampling {
+ public:
+  /// A refusal or an error of the device is the reason of all parts.
+  SequenceSampling(KernelBackend& backend, const Model& model, std::int64_t samples, Precision precision,
+                   Optimizer optimizer);
+
+  /// One more sample of every part.
+  void step();
+  [[nodiscard]] int steps() const { return static_cast<int>(seconds_.front().size()); }
+  [[nodiscard]] bool failed() const { return sequence_ == nullptr; }
+  /// One measurement a part, in their order.
+  [[nodiscard]] std::vector<Measurement> measurements(const SamplingRule& rule) const;
+
+ private:
+  KernelBackend& backend_;
+  std::unique_ptr<Sequence> sequence_;
+  std::vector<Measurement> parts_;
+  std::array<std::vector<double>, 3> seconds_;
+};
 
 }  // namespace ddl

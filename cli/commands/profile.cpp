@@ -129,8 +129,6 @@ ProfileJob job_of(const ProfileOptions& o) {
   plan.rule.tolerance = o.tolerance.value_or(plan.rule.tolerance);
   constexpr double usual_limit = 0.1;
   plan.rule.limit = Seconds(o.limit.value_or(usual_limit));
-  plan.sequence_rule = plan.rule;
-  plan.sequence_rule.limit = max(plan.rule.limit, Seconds(2));
   job.backend = o.backend.empty() ? default_backend() : std::string(backend_kind(o.backend).name);
   job.output = is_file(o.output) ? o.output : "";
   for (const std::string& line : o.lines) plan.problems.push_back({checked_problem(line, "--problem", 1), 0});
