@@ -28,7 +28,7 @@ class Tensors {
     for (const KernelTensor& tensor : kernel.tensors()) {
       auto& buffer = buffers_[{tensor.role, tensor.index}];
       if (!buffer) {
-        buffer = backend_.allocate(tensor.items, tensor.precision);
+        buffer = backend_.allocate_for(tensor);
         if (tensor.role != TensorRole::kept) fill(*buffer, tensor.role);
       }
       bound.push_back(buffer.get());
