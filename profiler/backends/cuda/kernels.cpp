@@ -143,7 +143,8 @@ GraphRunner::GraphRunner(const Device& device, Graph graph, Precision precision,
           },
   };
   const std::size_t chosen = choose(device, candidates);
-  plan_ = std::make_unique<Plan>(device.target, configurations[chosen]);
+  configuration_ = std::make_unique<Descriptor>(std::move(configurations[chosen]));
+  plan_ = std::make_unique<Plan>(device.target, *configuration_);
   workspace_ = DeviceMemory(plan_->workspace());
 }
 

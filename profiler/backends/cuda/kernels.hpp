@@ -55,6 +55,7 @@ class GraphRunner {
 
  private:
   Graph graph_;
+  std::unique_ptr<Descriptor> configuration_;  ///< outlives its plan
   std::unique_ptr<Plan> plan_;
   DeviceMemory workspace_;
 };

@@ -36,8 +36,8 @@ __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float value) {
 
 /// Items that are read and written at once.
 template <class T, int width>
-struct alignas(sizeof(T) * width) Pack {
-  T at[width];
+struct alignas(sizeof(T) * static_cast<std::size_t>(width)) Pack {
+  T at[static_cast<std::size_t>(width)];
 };
 /// As many as 16 bytes hold.
 template <class T>

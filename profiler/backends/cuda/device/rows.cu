@@ -242,13 +242,13 @@ struct AddTableBackward {
   std::int64_t samples, each;
   template <int width>
   __device__ void run(std::int64_t item) const {
-    float sums[width] = {};
+    Pack<float, width> sums{};
     for (std::int64_t sample = 0; sample < samples; ++sample) {
       const Pack<T, width> pack = load<width>(gradient, sample * each + item);
-      for (int i = 0; i < width; ++i) sums[i] += to_float(pack.at[i]);
+      for (int i = 0; i < width; ++i) sums.at[i] += to_float(pack.at[i]);
     }
     Pack<T, width> pack;
-    for (int i = 0; i < width; ++i) pack.at[i] = from_float<T>(sums[i]);
+    for (int i = 0; i < width; ++i) pack.at[i] = from_float<T>(sums.at[i]);
     store<width>(table, item, pack);
   }
 };
