@@ -26,7 +26,7 @@ class Tensors {
     for (const KernelTensor& tensor : kernel.tensors()) {
       auto& buffer = buffers_[{tensor.role, tensor.index}];
       if (!buffer) {
-        buffer = backend_.allocate(tensor.items, tensor.precision);
+        buffer = backend_.allocate_for(tensor);
         fill(*buffer, tensor.role, token_rows_);
       }
       bound.push_back(buffer.get());

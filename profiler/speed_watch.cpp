@@ -11,7 +11,7 @@ SpeedWatch::SpeedWatch(KernelBackend& backend) : backend_(backend) {
   if (const std::string why = backend.refusal(problem); !why.empty()) throw Error(why);
   kernel_ = backend.prepare(problem);
   for (const KernelTensor& tensor : kernel_->tensors()) {
-    buffers_.push_back(backend.allocate(tensor.items, tensor.precision));
+    buffers_.push_back(backend.allocate_for(tensor));
     fill(*buffers_.back(), tensor.role, 0);
     bound_.push_back(buffers_.back().get());
   }
