@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "calibration/machine_reader.hpp"
+#include "calibration/split_scaling.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/number_option.hpp"
@@ -66,6 +67,7 @@ struct ProfileResult {
   double seconds = 0;
   Steadiness steadiness;
   std::vector<Closure> closures;
+  std::vector<SplitScaling> splits;
 };
 
 /// The value that a word stands for.
@@ -311,7 +313,10 @@ ProfileResult run(const ProfileJob& asked, const ProfileOptions& o, const std::s
   std::unordered_map<std::string, bool> there;
   for (const ProfileRow& row : result.profile.rows) there[row.measurement.problem] = true;
   for (std::size_t item = 0; item < job.plan.items(); ++item) result.left += there.contains(job.plan.line(item)) ? 0U : 1U;
-  if (job.plan.model) result.closures = closures(result.profile, *job.plan.model);
+  if (job.plan.model) {
+    result.closures = closures(result.profile, *job.plan.model);
+    result.splits = split_scalings(result.profile, *job.plan.model);
+  }
   return result;
 }
 
@@ -382,6 +387,16 @@ std::string text_of(const ProfileResult& result, const Style& style) {
     }
     text += "\n" + table.text("");
   }
+  if (!result.splits.empty()) {
+    Table table(
+        {{"split", Align::left}, {"samples"}, {"split layers"}, {"whole"}, {"a part"}, {"measured"}, {"over linear"}});
+    for (const SplitScaling& split : result.splits) {
+      table.add({fmt::format("{} {}", split.axis, split.degree), std::to_string(split.samples), std::to_string(split.layers),
+                 humanize(split.whole), humanize(split.whole / static_cast<double>(split.parts)), humanize(split.split),
+                 fmt::format("{:.2f}", split.over_linear())});
+    }
+    text += "\n" + table.text("");
+  }
   if (!result.output.empty()) text += fmt::format("\nwritten to {}\n", result.output);
   return text;
 }
@@ -437,6 +452,17 @@ Json json_of(const ProfileResult& result) {
                                {"whole_s", closure.whole.value()},
                                {"error", closure.error()},
                                {"kernels", closure.kernels}});
+  }
+  json["splits"] = Json::array();
+  for (const SplitScaling& split : result.splits) {
+    json["splits"].push_back({{"axis", split.axis},
+                              {"degree", split.degree},
+                              {"parts", split.parts},
+                              {"samples", split.samples},
+                              {"layers", split.layers},
+                              {"whole_s", split.whole.value()},
+                              {"split_s", split.split.value()},
+                              {"over_linear", split.over_linear()}});
   }
   if (head.model.empty()) {
     json["rows"] = Json::array();
