@@ -35,7 +35,7 @@ struct ProfilePlan {
   [[nodiscard]] std::string line(std::size_t item) const;
 };
 
-/// Measures the items of a plan, in any order; fastest to finish in theirs. Steps of the whole model are taken between
+/// Measures the items of a plan. Steps of the whole model are taken between
 /// problems on as many samples, so that a machine that is slow for a while is slow for both.
 class Profiling {
  public:
@@ -82,8 +82,8 @@ struct Closure {
   /// Σ parts / whole − 1.
   [[nodiscard]] double error() const { return parts / whole - 1; }
 };
-/// For every step of the model that was run as a whole, at full speed. Steps whose problems are not all in the profile are
-/// left out.
+/// For every step of the model that was run as a whole, the means of all samples: they add up. Steps whose problems are not
+/// all in the profile are left out.
 [[nodiscard]] std::vector<Closure> closures(const Profile& profile, const Model& model);
 
 }  // namespace ddl
