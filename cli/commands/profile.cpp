@@ -129,7 +129,7 @@ ProfileJob job_of(const ProfileOptions& o) {
   plan.caches =
       choice("--caches", o.caches, parse_cache_state(o.caches), std::vector<std::string_view>{"warm", "cold", "step"});
   plan.rule.tolerance = o.tolerance.value_or(plan.rule.tolerance);
-  constexpr double usual_limit = 0.1;
+  constexpr double usual_limit = 0.05;
   plan.rule.limit = Seconds(o.limit.value_or(usual_limit));
   job.backend = o.backend.empty() ? default_backend() : std::string(backend_kind(o.backend).name);
   job.output = is_file(o.output) ? o.output : "";
@@ -525,7 +525,7 @@ void add_profile(CLI::App& program, Request& request) {
              "half of the median's interval over the median, at which a problem is settled")
       ->default_str("0.02");
   add_number(command, "--time-limit", o.limit, 1e-3, 3600, "seconds of samples of one problem, settled or not")
-      ->default_str("0.1");
+      ->default_str("0.05");
   add_whole_number(command, "--threads", o.threads, 1, 1024, "of a processor")->default_str("1");
   add_whole_number(command, "--device", o.device, 0, 1023, "which GPU of this node")->default_str("0");
   command.add_option("--layout", o.layout, "of images on a GPU: channels-last or channels-first")
