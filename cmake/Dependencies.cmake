@@ -33,6 +33,9 @@ endif()
 
 # Optional: a back end whose library is missing is left out, and says so when it is asked for.
 find_package(dnnl QUIET CONFIG)
+if(dnnl_FOUND)
+  find_package(OpenMP REQUIRED)  # its threads
+endif()
 
 # Optional, for GPUs: CUDA with its compiler, and cuDNN, which has no package files of its own.
 find_package(CUDAToolkit 12 QUIET)

@@ -135,6 +135,20 @@ std::string print_problem(const Problem& problem) {
                      to_string(problem.pass));
 }
 
+void ProblemCounts::add(std::string line, int layers) {
+  const auto [place, is_new] = places_.emplace(std::move(line), problems_.size());
+  if (is_new) problems_.push_back({place->first, 0});
+  problems_[place->second].layers += layers;
+}
+
+Problem gradient_addition(const TensorShape& shape, std::int64_t samples, Precision precision) {
+  const std::string input = print_shape(shape);
+  Problem problem = parse_problem(fmt::format("add in={},{}", input, input), "a sum of gradients");
+  problem.samples = samples;
+  problem.precision = precision;
+  return problem;
+}
+
 Problem parse_problem(const std::string& text, const std::string& origin) {
   const Line line(text, origin);
   const OperationKind* kind = find_operation_kind(line.operation().key);

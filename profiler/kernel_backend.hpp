@@ -54,6 +54,8 @@ class DeviceBuffer {
   virtual ~DeviceBuffer() = default;
 
   [[nodiscard]] virtual std::int64_t items() const = 0;
+  /// Whether a kernel can use it as that tensor, whatever kernel it was made for.
+  [[nodiscard]] virtual bool holds(const KernelTensor& tensor) const { return items() == tensor.items; }
   virtual void write(std::span<const float> values) = 0;
   virtual void read(std::span<float> values) const = 0;
 };
@@ -102,8 +104,8 @@ class KernelBackend {
   }
   /// Time until everything that `work` started is done.
   [[nodiscard]] virtual Seconds time(const std::function<void()>& work) = 0;
-  /// Leaves nothing of earlier work in the caches of the device.
-  virtual void evict_caches() = 0;
+  /// Leaves nothing of these buffers in the caches of the device.
+  virtual void evict(std::span<DeviceBuffer* const> buffers) = 0;
   /// Brings a buffer, or what fits of it, into the caches.
   virtual void touch(DeviceBuffer& buffer) = 0;
 };

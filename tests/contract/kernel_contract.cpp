@@ -113,6 +113,8 @@ std::vector<std::string> contract_problems() {
       "attention heads=2 in=12x5t",
       "attention heads=3 causal=yes in=18x4t",
       "attention heads=2 dropout=0.4 in=12x4t",
+      "attention heads=2 fused=yes in=48x6t",
+      "attention heads=2 causal=yes fused=yes in=96x8t",
       "select token=first in=4x5t",
       "select token=last in=4x5t",
       "loss kind=cross_entropy in=6",
@@ -241,8 +243,10 @@ void check_behaves(KernelBackend& backend) {
   buffer->write(std::array{1.0F, -2.0F, 0.5F, 1e30F, 0.0F});
   CHECK(read(*buffer) == std::vector<double>{1.0, -2.0, 0.5, 1e30F, 0.0});
   CHECK(backend.time([] {}).value() >= 0);
-  backend.evict_caches();
+  DeviceBuffer* const touched = buffer.get();
+  backend.evict({&touched, 1});
   backend.touch(*buffer);
+  CHECK(read(*buffer) == std::vector<double>{1.0, -2.0, 0.5, 1e30F, 0.0});
 
   // Every kind of operation of every model, each attribute text once.
   std::set<std::string> seen;
