@@ -54,6 +54,8 @@ class DeviceBuffer {
   virtual ~DeviceBuffer() = default;
 
   [[nodiscard]] virtual std::int64_t items() const = 0;
+  /// Whether a kernel can use it as that tensor, whatever kernel it was made for.
+  [[nodiscard]] virtual bool holds(const KernelTensor& tensor) const { return items() == tensor.items; }
   virtual void write(std::span<const float> values) = 0;
   virtual void read(std::span<float> values) const = 0;
 };

@@ -104,23 +104,18 @@ struct Sequence::Builder {
   std::vector<std::vector<DeviceBuffer*>> sent = std::vector<std::vector<DeviceBuffer*>>(model.layers.size());
   /// Tensors that are a layer's own: weights, what is kept, gradients of weights.
   std::map<std::tuple<std::size_t, TensorRole, int>, DeviceBuffer*> own{};
-  /// What a buffer holds: items, of which precision, or bytes.
-  using Kind = std::tuple<std::int64_t, Precision, bool>;
-  static Kind kind(const KernelTensor& tensor) { return {tensor.items, tensor.precision, tensor.bytes}; }
-  std::map<const DeviceBuffer*, Kind> kind_of{};
   /// Gradients that nobody reads any more.
-  std::multimap<Kind, DeviceBuffer*> free{};
+  std::multimap<std::int64_t, DeviceBuffer*> free{};
 
   DeviceBuffer* allocate(const KernelTensor& tensor, std::int64_t token_rows) {
     sequence.buffers_.push_back(backend.allocate_for(tensor));
     fill(*sequence.buffers_.back(), tensor.role, token_rows);
-    kind_of.emplace(sequence.buffers_.back().get(), kind(tensor));
     return sequence.buffers_.back().get();
   }
 
   /// A kernel keeps its shape whatever reads or writes it, so a tensor of another size is not the one that is meant.
-  bool fits(const DeviceBuffer* buffer, const KernelTensor& tensor) const {
-    return buffer != nullptr && kind_of.at(buffer) == kind(tensor);
+  static bool fits(const DeviceBuffer* buffer, const KernelTensor& tensor) {
+    return buffer != nullptr && buffer->holds(tensor);
   }
 
   DeviceBuffer* bind(std::size_t layer, const KernelTensor& tensor, std::int64_t token_rows) {
@@ -155,8 +150,9 @@ struct Sequence::Builder {
   }
 
   DeviceBuffer* gradient(const KernelTensor& tensor) {
-    const auto found = free.find(kind(tensor));
-    if (found == free.end()) return allocate(tensor, 0);
+    const auto [begin, end] = free.equal_range(tensor.items);
+    const auto found = std::find_if(begin, end, [&](const auto& one) { return fits(one.second, tensor); });
+    if (found == end) return allocate(tensor, 0);
     DeviceBuffer* const buffer = found->second;
     free.erase(found);
     return buffer;
@@ -186,7 +182,7 @@ struct Sequence::Builder {
       return std::find(some.begin(), some.end(), buffer) != some.end();
     };
     if (buffer != nullptr && !holds(gradients) && std::none_of(sent.begin(), sent.end(), holds))
-      free.emplace(kind_of.at(buffer), buffer);
+      free.emplace(buffer->items(), buffer);
   }
 
   /// Adds up what the readers of a layer's output have sent back.

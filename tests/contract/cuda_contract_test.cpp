@@ -12,8 +12,8 @@ using namespace ddl;
 
 namespace {
 
-using Layout = CudaOptions::Layout;
-using Algorithm = CudaOptions::Algorithm;
+using Layout = ImageLayout;
+using Algorithm = AlgorithmPreference;
 
 /// The back end, or nothing on a machine without a GPU, which must say so with CUDA's name for it.
 std::unique_ptr<KernelBackend> backend_of(const CudaOptions& options) {
@@ -41,12 +41,12 @@ int check_all(KernelBackend& backend, Precision precision, double tolerance) {
 }  // namespace
 
 TEST_CASE("the cuda back end behaves as every back end does") {
-  if (const auto backend = backend_of(quick(Layout::nhwc))) check_behaves(*backend);
+  if (const auto backend = backend_of(quick(Layout::channels_last))) check_behaves(*backend);
 }
 
 TEST_CASE("the cuda back end computes what the definitions say, gradients too, in both layouts") {
-  for (const Layout layout : {Layout::nhwc, Layout::nchw}) {
-    INFO((layout == Layout::nhwc ? "nhwc" : "nchw"));
+  for (const Layout layout : {Layout::channels_last, Layout::channels_first}) {
+    INFO((layout == Layout::channels_last ? "nhwc" : "nchw"));
     const auto backend = backend_of(quick(layout));
     if (!backend) return;
     CHECK(check_all(*backend, Precision::fp32, 2e-4) >= 55);
@@ -54,7 +54,7 @@ TEST_CASE("the cuda back end computes what the definitions say, gradients too, i
 }
 
 TEST_CASE("the cuda back end computes in tf32, fp16 and bf16") {
-  const auto backend = backend_of(quick(Layout::nhwc));
+  const auto backend = backend_of(quick(Layout::channels_last));
   if (!backend) return;
   // Products of numbers with 10, 10 and 7 bits behind the point; what is stored has as many in the last two.
   CHECK(check_all(*backend, Precision::tf32, 5e-3) >= 55);
@@ -64,7 +64,7 @@ TEST_CASE("the cuda back end computes in tf32, fp16 and bf16") {
 
 TEST_CASE("the fastest and the smallest algorithm compute the same") {
   for (const Algorithm algorithm : {Algorithm::fastest, Algorithm::smallest}) {
-    const auto backend = backend_of({.device = 0, .layout = Layout::nhwc, .algorithm = algorithm});
+    const auto backend = backend_of({.device = 0, .layout = Layout::channels_last, .algorithm = algorithm});
     if (!backend) return;
     for (const char* line : {"convolution filters=4 kernel=3x3 padding=1 in=3x6x5", "fully_connected features=5 in=7"}) {
       CHECK(check_computes(*backend, line, Precision::fp32, 2e-4) == 1);
@@ -73,20 +73,20 @@ TEST_CASE("the fastest and the smallest algorithm compute the same") {
 }
 
 TEST_CASE("the smallest algorithm needs no more workspace than the fastest") {
-  const auto fastest = backend_of({.device = 0, .layout = Layout::nhwc, .algorithm = Algorithm::fastest});
+  const auto fastest = backend_of({.device = 0, .layout = Layout::channels_last, .algorithm = Algorithm::fastest});
   if (!fastest) return;
-  const auto smallest = backend_of({.device = 0, .layout = Layout::nhwc, .algorithm = Algorithm::smallest});
+  const auto smallest = backend_of({.device = 0, .layout = Layout::channels_last, .algorithm = Algorithm::smallest});
   const Problem problem = parse_problem(
       "convolution filters=64 kernel=3x3 padding=1 bias=no in=64x56x56 samples=8 precision=fp32 pass=forward", "test");
   CHECK(smallest->prepare(problem)->workspace() <= fastest->prepare(problem)->workspace());
 }
 
 TEST_CASE("the cuda back end steps optimizers") {
-  if (const auto backend = backend_of(quick(Layout::nhwc))) check_updates(*backend);
+  if (const auto backend = backend_of(quick(Layout::channels_last))) check_updates(*backend);
 }
 
 TEST_CASE("a problem that does not fit is a reason, and the device goes on") {
-  const auto backend = backend_of(quick(Layout::nhwc));
+  const auto backend = backend_of(quick(Layout::channels_last));
   if (!backend) return;
   // 2^31 samples of 4096 items: 32 TiB.
   const Measurement large = measure(*backend, "activation kind=relu in=4096 samples=2147483648", {}, CacheState::warm);

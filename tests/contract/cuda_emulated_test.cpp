@@ -1,4 +1,7 @@
+#include <array>
+
 #include "profiler/backends/cuda/backend.hpp"
+#include "profiler/measurement.hpp"
 #include "tests/catch.hpp"
 #include "tests/contract/kernel_contract.hpp"
 
@@ -10,8 +13,8 @@ using namespace ddl;
 
 namespace {
 
-using Layout = CudaOptions::Layout;
-using Algorithm = CudaOptions::Algorithm;
+using Layout = ImageLayout;
+using Algorithm = AlgorithmPreference;
 
 int check_all(const CudaOptions& options, Precision precision, double tolerance) {
   const auto backend = make_cuda_backend(options);
@@ -24,15 +27,59 @@ int check_all(const CudaOptions& options, Precision precision, double tolerance)
 
 TEST_CASE("over an emulated device the cuda back end computes what the definitions say, in both layouts") {
   const auto problems = static_cast<int>(contract_problems().size());
-  CHECK(check_all({.layout = Layout::nhwc, .algorithm = Algorithm::fastest}, Precision::fp32, 2e-4) == problems);
-  CHECK(check_all({.layout = Layout::nchw, .algorithm = Algorithm::smallest}, Precision::fp32, 2e-4) == problems);
+  CHECK(check_all({.layout = Layout::channels_last, .algorithm = Algorithm::fastest}, Precision::fp32, 2e-4) == problems);
+  CHECK(check_all({.layout = Layout::channels_first, .algorithm = Algorithm::smallest}, Precision::fp32, 2e-4) == problems);
 }
 
 TEST_CASE("over an emulated device the cuda back end computes in tf32, fp16 and bf16") {
   const auto problems = static_cast<int>(contract_problems().size());
-  CHECK(check_all({.layout = Layout::nhwc, .algorithm = Algorithm::first}, Precision::tf32, 2e-4) == problems);
-  CHECK(check_all({.layout = Layout::nhwc, .algorithm = Algorithm::first}, Precision::fp16, 1e-2) == problems);
-  CHECK(check_all({.layout = Layout::nchw, .algorithm = Algorithm::first}, Precision::bf16, 4e-2) == problems);
+  CHECK(check_all({.layout = Layout::channels_last, .algorithm = Algorithm::first}, Precision::tf32, 2e-4) == problems);
+  CHECK(check_all({.layout = Layout::channels_last, .algorithm = Algorithm::first}, Precision::fp16, 1e-2) == problems);
+  CHECK(check_all({.layout = Layout::channels_first, .algorithm = Algorithm::first}, Precision::bf16, 4e-2) == problems);
 }
 
 TEST_CASE("over an emulated device the cuda back end steps optimizers") { check_updates(*make_cuda_backend({})); }
+
+TEST_CASE("over an emulated device the library runs what it offers, and kernels of our own the rest") {
+  const auto backend = make_cuda_backend({.algorithm = AlgorithmPreference::first});
+  const auto algorithm = [&](const std::string& line) { return backend->prepare(parse_problem(line, "test"))->algorithm(); };
+  CHECK(algorithm("norm kind=batch in=4x3x3 samples=2 precision=bf16 pass=forward") == "cudnn:engine0");
+  CHECK(algorithm("norm kind=batch in=3x3x3 samples=2 precision=bf16 pass=forward") == "own:batch_norm");
+  CHECK(algorithm("activation kind=relu in=4 samples=2 precision=bf16 pass=forward") == "cudnn:engine0");
+  CHECK(algorithm("activation kind=hardswish in=4 samples=2 precision=bf16 pass=forward") == "own:activation");
+  CHECK(algorithm("pool kind=average adaptive=3x3 in=2x7x7 samples=2 precision=bf16 pass=forward") == "own:pool");
+  const std::string attention = "attention heads=2 fused=yes in=48x6t samples=2 pass=forward precision=";
+  CHECK(algorithm(attention + "bf16") == "cudnn:engine0");
+  CHECK(algorithm(attention + "fp32").starts_with("cublaslt"));
+  // Engine 0 has tensor cores: strict fp32 takes the next.
+  const std::string convolution = "convolution filters=4 kernel=3x3 in=3x6x5 samples=2 bias=no pass=forward precision=";
+  CHECK(algorithm(convolution + "tf32") == "cudnn:engine0");
+  CHECK(algorithm(convolution + "fp32") == "cudnn:engine1");
+}
+
+TEST_CASE("over an emulated device the smallest workspace is taken where it is asked for") {
+  const Problem problem =
+      parse_problem("convolution filters=4 kernel=3x3 in=3x6x5 samples=2 bias=no pass=forward precision=bf16", "test");
+  const auto workspace = [&](AlgorithmPreference algorithm) {
+    return make_cuda_backend({.algorithm = algorithm})->prepare(problem)->workspace().value();
+  };
+  CHECK(workspace(AlgorithmPreference::first) == 512);
+  CHECK(workspace(AlgorithmPreference::smallest) == 0);
+}
+
+TEST_CASE("over an emulated device memory that runs out is a reason, and the device goes on") {
+  const auto backend = make_cuda_backend({});
+  const Measurement large = measure(*backend, "activation kind=relu in=4096 samples=2147483648", {}, CacheState::warm);
+  CHECK(large.reason.find("cudaErrorMemoryAllocation") != std::string::npos);
+  const Measurement small = measure(*backend, "activation kind=relu in=4096 samples=2", {.most = 10}, CacheState::step);
+  CHECK(small.reason.empty());
+  CHECK(small.samples.seconds.size() >= 6);
+}
+
+TEST_CASE("a kernel does not run on memory that is too small for it") {
+  const auto backend = make_cuda_backend({});
+  const auto kernel = backend->prepare(parse_problem("activation kind=relu in=40 samples=2", "test"));
+  const auto small = backend->allocate(80, Precision::bf16);
+  const std::array<DeviceBuffer*, 2> buffers{small.get(), small.get()};
+  CHECK_THROWS_WITH(kernel->run(buffers), "a tensor was given memory of another size");
+}

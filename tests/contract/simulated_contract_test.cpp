@@ -15,7 +15,7 @@ Seconds time_of(KernelBackend& backend, const std::string& line) {
   std::vector<std::unique_ptr<DeviceBuffer>> buffers;
   std::vector<DeviceBuffer*> bound;
   for (const KernelTensor& tensor : kernel->tensors()) {
-    buffers.push_back(backend.allocate(tensor.items, tensor.precision));
+    buffers.push_back(backend.allocate_for(tensor));
     bound.push_back(buffers.back().get());
   }
   return backend.time([&] { kernel->run(bound); });

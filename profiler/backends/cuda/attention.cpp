@@ -1,9 +1,12 @@
+#include "profiler/backends/cuda/graphs/attention.hpp"
+
 #include <array>
 #include <cmath>
 #include <optional>
 
 #include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/matrix_product.hpp"
+#include "profiler/backends/cuda/status.hpp"
 
 namespace ddl::cuda {
 namespace {
@@ -122,8 +125,77 @@ struct Products {
   std::uint64_t seed = 0;
 };
 
+/// By one kernel that keeps the scores to itself.
+std::unique_ptr<PreparedKernel> prepare_fused(const Device& device, const Problem& problem) {
+  AttentionGraph made = attention_graph(problem);
+  const auto runner =
+      std::make_shared<GraphRunner>(device, std::move(made.graph), problem.precision, print_problem(problem));
+  const bool forward = problem.pass == Pass::forward;
+  const Precision precision = problem.precision;
+  const std::int64_t width = problem.output.channels;
+  const std::int64_t items = problem.samples * problem.output.items();
+  const std::int64_t rows =
+      problem.samples * problem.output.positions() * AttributeText(*problem.operation).integer("heads", 1);
+  std::vector<KernelTensor> tensors{flat(TensorRole::input, 0, 3 * items, false, precision),
+                                    flat(TensorRole::kept, 0, rows, forward, Precision::fp32),
+                                    flat(TensorRole::output, 0, items, forward, precision)};
+  if (!forward) {
+    tensors.push_back(flat(TensorRole::output_gradient, 0, items, false, precision));
+    tensors.push_back(flat(TensorRole::input_gradient, 0, 3 * items, true, precision));
+  }
+  // Both directions draw the same mask: seed and offset are zeros. Sums of the queries, and their gradients in fp32.
+  struct Scratch {
+    DeviceMemory zeros, sums, accumulated;
+  };
+  const auto scratch = std::make_shared<Scratch>();
+  scratch->zeros = DeviceMemory(buffer_bytes(4, Precision::fp32, false));
+  check(cudaMemset(scratch->zeros.data(), 0, scratch->zeros.bytes()), "clearing a seed");
+  if (!forward) {
+    scratch->sums = DeviceMemory(buffer_bytes(rows, Precision::fp32, false));
+    scratch->accumulated = DeviceMemory(buffer_bytes(items, Precision::fp32, false));
+  }
+  struct Names {
+    Graph::Tensor queries, keys, values, output, statistics, seed, offset, output_gradient, query_gradient, key_gradient,
+        value_gradient, sums, accumulated;
+  };
+  const Names names{made.queries,        made.keys,   made.values,          made.output,         made.statistics,
+                    made.seed,           made.offset, made.output_gradient, made.query_gradient, made.key_gradient,
+                    made.value_gradient, made.sums,   made.accumulated};
+  // Behind one another in each token, in 16 bits.
+  const auto part = [width](void* packed, std::int64_t number) -> void* {
+    return static_cast<std::uint16_t*>(packed) + number * width;
+  };
+  return make_kernel(
+      runner->name(), std::move(tensors),
+      [=, &device](std::span<void* const> at) {
+        std::vector<std::pair<Graph::Tensor, void*>> addresses{{names.queries, part(at[0], 0)},
+                                                               {names.keys, part(at[0], 1)},
+                                                               {names.values, part(at[0], 2)},
+                                                               {names.statistics, at[1]},
+                                                               {names.output, at[2]}};
+        if (names.seed != 0) {
+          addresses.emplace_back(names.seed, scratch->zeros.data());
+          addresses.emplace_back(names.offset, scratch->zeros.data());
+        }
+        if (!forward) {
+          addresses.insert(addresses.end(), {{names.output_gradient, at[3]},
+                                             {names.query_gradient, part(at[4], 0)},
+                                             {names.key_gradient, part(at[4], 1)},
+                                             {names.value_gradient, part(at[4], 2)},
+                                             {names.sums, scratch->sums.data()},
+                                             {names.accumulated, scratch->accumulated.data()}});
+        }
+        runner->run(device, std::move(addresses));
+      },
+      runner->workspace() + scratch->sums.bytes() + scratch->accumulated.bytes());
+}
+
 std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
+  if (is_mixed(problem.precision) && AttributeText(*problem.operation).flag("fused", false) &&
+      library_runs(device, problem, [](const Problem& pass) { return attention_graph(pass).graph; })) {
+    return prepare_fused(device, problem);
+  }
   const bool forward = problem.pass == Pass::forward;
   const auto products = std::make_shared<Products>(device, problem);
   const Precision precision = problem.precision;

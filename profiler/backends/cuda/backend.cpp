@@ -81,22 +81,9 @@ struct Events {
   cudaEvent_t start = nullptr, end = nullptr;
 };
 
-int count_devices() {
-  constexpr const char* hint = "it needs an NVIDIA GPU that CUDA sees, and its driver: look at nvidia-smi";
-  int count = 0;
-  cudaError_t status = cudaGetDeviceCount(&count);
-  if (status == cudaSuccess && count == 0) status = cudaErrorNoDevice;
-  if (status != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());
-    throw Error(fmt::format("no GPU for the cuda back end: {} ({})", cudaGetErrorName(status), cudaGetErrorString(status)),
-                hint);
-  }
-  return count;
-}
-
 /// Makes it the device of this thread.
 cudaDeviceProp use_device(int device) {
-  const int count = count_devices();
+  const int count = count_cuda_devices();
   if (device < 0 || device >= count) {
     throw Error(fmt::format("there is no GPU {}: {}", device, cudaGetErrorName(cudaErrorInvalidDevice)),
                 fmt::format("CUDA sees {}, counted from 0", count));
@@ -138,10 +125,8 @@ class Backend final : public KernelBackend {
     if (cudaRuntimeGetVersion(&version) == cudaSuccess) add("CUDA runtime", cuda_version(version));
     add("cuDNN", library_version(cudnnGetVersion()));
     add("cuBLASLt", library_version(cublasLtGetVersion()));
-    add("layout", device_.options.layout == CudaOptions::Layout::nhwc ? "nhwc" : "nchw");
-    add("algorithms", device_.options.algorithm == CudaOptions::Algorithm::fastest    ? "fastest"
-                      : device_.options.algorithm == CudaOptions::Algorithm::smallest ? "smallest workspace"
-                                                                                      : "first of the heuristics");
+    add("layout", std::string(to_string(device_.options.layout)));
+    add("algorithms", std::string(to_string(device_.options.algorithm)));
     constexpr int room = 32;
     std::array<char, room> bus{};
     if (cudaDeviceGetPCIBusId(bus.data(), room, device_.options.device) == cudaSuccess) {
@@ -191,10 +176,12 @@ class Backend final : public KernelBackend {
     return Seconds(static_cast<double>(milliseconds) / 1e3);
   }
 
+  // Writing twice the cache leaves nothing else in it, whatever its replacement: what is asked for goes with all the rest.
   void evict(std::span<DeviceBuffer* const> /*buffers*/) override {
-    // Writing twice the cache leaves nothing else in it, whatever its replacement.
-    if (flushed_.bytes() == 0)
-      flushed_ = DeviceMemory(2 * static_cast<std::size_t>(std::max(properties_.l2CacheSize, 1 << 20)));
+    if (flushed_.bytes() == 0) {
+      constexpr int least = 1 << 20;
+      flushed_ = DeviceMemory(2 * static_cast<std::size_t>(std::max(properties_.l2CacheSize, least)));
+    }
     check(cudaMemsetAsync(flushed_.data(), 0, flushed_.bytes(), stream_.stream), "clearing the cache");
   }
   void touch(DeviceBuffer& buffer) override {
@@ -236,7 +223,17 @@ class Backend final : public KernelBackend {
 }  // namespace
 }  // namespace cuda
 
-int count_cuda_devices() { return cuda::count_devices(); }
+int count_cuda_devices() {
+  int count = 0;
+  cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaSuccess && count == 0) status = cudaErrorNoDevice;
+  if (status != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    throw Error(fmt::format("no GPU that CUDA can use: {} ({})", cudaGetErrorName(status), cudaGetErrorString(status)),
+                "it needs an NVIDIA GPU and its driver: look at nvidia-smi");
+  }
+  return count;
+}
 
 std::unique_ptr<KernelBackend> make_cuda_backend(const CudaOptions& options) {
   return std::make_unique<cuda::Backend>(options);

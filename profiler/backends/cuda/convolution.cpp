@@ -32,7 +32,7 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
   const std::int64_t channels = (transposed ? problem.output.channels : input.channels) / groups;
   const auto weight = [&](TensorRole role, bool written) {
     KernelTensor tensor = flat(role, 0, filters * channels * volume(window), written, precision);
-    if (device.options.layout == CudaOptions::Layout::nhwc) {
+    if (device.options.layout == ImageLayout::channels_last) {
       tensor.channels = channels;
       tensor.positions = volume(window);
     }

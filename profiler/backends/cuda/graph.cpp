@@ -94,7 +94,9 @@ Graph::Tensor Graph::add(const Extents& extents, cudnnDataType_t type, bool is_v
   tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, alignment);
   if (is_virtual) tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
   tensor.finish();
-  if (!is_virtual) stored_.push_back({number, static_cast<std::size_t>(extents.items() * item_bytes_of(type))});
+  if (!is_virtual) {
+    stored_.push_back({number, type, extents.items(), static_cast<std::size_t>(extents.items() * item_bytes_of(type))});
+  }
   return number;
 }
 

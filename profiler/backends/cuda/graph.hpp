@@ -86,6 +86,8 @@ class Graph {
 
   struct Stored {
     Tensor tensor = 0;
+    cudnnDataType_t type = CUDNN_DATA_FLOAT;
+    std::int64_t items = 0;
     std::size_t bytes = 0;
   };
   [[nodiscard]] const std::vector<Stored>& stored() const { return stored_; }

@@ -22,7 +22,11 @@ class Kernel final : public PreparedKernel {
   std::span<const KernelTensor> tensors() const override { return tensors_; }
   void run(std::span<DeviceBuffer* const> buffers) override {
     addresses_.clear();
-    for (DeviceBuffer* buffer : buffers) addresses_.push_back(static_cast<CudaBuffer*>(buffer)->data());
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      // A kernel writes where it is told to: memory that is too small would be another tensor's.
+      if (!buffers[i]->holds(tensors_[i])) throw Error("a tensor was given memory of another size");
+      addresses_.push_back(static_cast<CudaBuffer*>(buffers[i])->data());
+    }
     if (work_) work_(addresses_);
   }
   Bytes workspace() const override { return Bytes(static_cast<double>(workspace_)); }
@@ -43,6 +47,18 @@ struct Event {
   ~Event() { static_cast<void>(cudaEventDestroy(event)); }
   cudaEvent_t event = nullptr;
 };
+
+/// Memory for a tensor that a candidate is tried on, with values in (-1, 1); zeros where they are no such numbers but places
+/// or bits, of which others may be wrong.
+DeviceMemory values_for(const Device& device, const Graph::Stored& stored) {
+  DeviceMemory memory(buffer_bytes(static_cast<std::int64_t>(stored.bytes), Precision::fp32, true));
+  check(cudaMemsetAsync(memory.data(), 0, memory.bytes(), device.stream), "clearing a tensor");
+  for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16}) {
+    if (data_type(precision) != stored.type) continue;
+    started(device::fill(device.launch(precision), memory.data(), stored.items));
+  }
+  return memory;
+}
 
 }  // namespace
 
@@ -88,14 +104,14 @@ std::size_t choose(const Device& device, const Candidates& candidates) {
     try {
       const std::size_t workspace = candidates.workspace(i);
       double cost = 0;
-      if (device.options.algorithm == CudaOptions::Algorithm::fastest) cost = candidates.time(i);
-      if (device.options.algorithm == CudaOptions::Algorithm::smallest) cost = static_cast<double>(workspace);
+      if (device.options.algorithm == AlgorithmPreference::fastest) cost = candidates.time(i);
+      if (device.options.algorithm == AlgorithmPreference::smallest) cost = static_cast<double>(workspace);
       ++ran;
       if (cost < least) {
         least = cost;
         best = i;
       }
-      if (device.options.algorithm == CudaOptions::Algorithm::first) break;
+      if (device.options.algorithm == AlgorithmPreference::first) break;
     } catch (const Error& error) {
       reason = error;
     }
@@ -129,11 +145,7 @@ GraphRunner::GraphRunner(const Device& device, Graph graph, Precision precision,
             std::vector<std::pair<Graph::Tensor, void*>> addresses;
             for (std::size_t t = 0; t < graph_.stored().size(); ++t) {
               const Graph::Stored& stored = graph_.stored()[t];
-              if (tensors.size() == t) {
-                tensors.emplace_back(buffer_bytes(static_cast<std::int64_t>(stored.bytes), Precision::fp32, true));
-                started(device::fill(device.launch(precision), tensors[t].data(),
-                                     static_cast<std::int64_t>(stored.bytes / (is_mixed(precision) ? 2 : 4))));
-              }
+              if (tensors.size() == t) tensors.push_back(values_for(device, stored));
               addresses.emplace_back(stored.tensor, tensors[t].data());
             }
             for (auto& [tensor, value] : graph_.scalars()) addresses.emplace_back(tensor, const_cast<float*>(&value));
@@ -163,6 +175,19 @@ std::shared_ptr<GraphRunner> run_graph(const Device& device, Graph graph, Precis
   }
 }
 
+bool library_runs(const Device& device, Problem problem, const std::function<Graph(const Problem&)>& graph) {
+  problem.pass = Pass::forward;
+  const std::string key = print_problem(problem) + " in both directions";
+  if (const auto known = device.choices.find(key); known != device.choices.end()) return known->second != 0;
+  bool runs = true;
+  for (const Pass pass : {Pass::forward, Pass::backward_data}) {
+    problem.pass = pass;
+    runs = runs && run_graph(device, graph(problem), problem.precision, print_problem(problem)) != nullptr;
+  }
+  device.choices[key] = runs ? 1 : 0;
+  return runs;
+}
+
 std::unique_ptr<PreparedKernel> make_kernel(std::string algorithm, std::vector<KernelTensor> tensors, Work work,
                                             std::size_t workspace) {
   return std::make_unique<Kernel>(std::move(algorithm), std::move(tensors), std::move(work), workspace);
@@ -177,13 +202,13 @@ KernelTensor flat(TensorRole role, int index, std::int64_t items, bool written, 
 }
 
 device::Image image_of(const Device& device, const TensorShape& shape, std::int64_t samples) {
-  return {samples, shape.channels, shape.positions(), shape.sequence || device.options.layout == CudaOptions::Layout::nhwc};
+  return {samples, shape.channels, shape.positions(), shape.sequence || device.options.layout == ImageLayout::channels_last};
 }
 
 KernelTensor image_tensor(const Device& device, TensorRole role, int index, const TensorShape& shape, const Problem& problem,
                           bool written) {
   KernelTensor tensor = flat(role, index, problem.samples * shape.items(), written, problem.precision);
-  if (!shape.sequence && device.options.layout == CudaOptions::Layout::nhwc) {
+  if (!shape.sequence && device.options.layout == ImageLayout::channels_last) {
     tensor.channels = shape.channels;
     tensor.positions = shape.positions();
   }

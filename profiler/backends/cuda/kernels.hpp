@@ -64,6 +64,9 @@ class GraphRunner {
 [[nodiscard]] std::shared_ptr<GraphRunner> run_graph(const Device& device, Graph graph, Precision precision,
                                                      const std::string& key, std::string* reason = nullptr);
 
+/// Whether the library runs both directions of the problem: what forward keeps, backward must be able to read.
+[[nodiscard]] bool library_runs(const Device& device, Problem problem, const std::function<Graph(const Problem&)>& graph);
+
 /// What a kernel does when it is run, with the addresses of its tensors in their order.
 using Work = std::function<void(std::span<void* const>)>;
 [[nodiscard]] std::unique_ptr<PreparedKernel> make_kernel(std::string algorithm, std::vector<KernelTensor> tensors,

@@ -29,9 +29,9 @@ std::int64_t Extents::items() const {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-Extents dense(std::vector<std::int64_t> sizes, CudaOptions::Layout layout) {
+Extents dense(std::vector<std::int64_t> sizes, ImageLayout layout) {
   std::vector<std::int64_t> strides(sizes.size(), 1);
-  if (layout == CudaOptions::Layout::nchw) {
+  if (layout == ImageLayout::channels_first) {
     for (std::size_t d = sizes.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * sizes[d + 1];
   } else {
     std::int64_t stride = sizes[1];
@@ -50,7 +50,7 @@ std::vector<std::int64_t> window_sizes(const std::array<std::int64_t, 3>& sizes,
   return result;
 }
 
-Extents image(const TensorShape& shape, std::int64_t samples, CudaOptions::Layout layout) {
+Extents image(const TensorShape& shape, std::int64_t samples, ImageLayout layout) {
   std::vector<std::int64_t> sizes{samples, shape.channels};
   const std::vector<std::int64_t> extents = window_sizes(shape.extent, shape.rank, 1);
   sizes.insert(sizes.end(), extents.begin(), extents.end());
@@ -58,7 +58,7 @@ Extents image(const TensorShape& shape, std::int64_t samples, CudaOptions::Layou
 }
 
 Extents filters(std::int64_t count, std::int64_t channels, const std::array<std::int64_t, 3>& kernel, int rank,
-                CudaOptions::Layout layout) {
+                ImageLayout layout) {
   std::vector<std::int64_t> sizes{count, channels};
   const std::vector<std::int64_t> extents = window_sizes(kernel, rank, 1);
   sizes.insert(sizes.end(), extents.begin(), extents.end());

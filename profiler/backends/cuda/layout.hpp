@@ -20,12 +20,12 @@ struct Extents {
   friend bool operator==(const Extents&, const Extents&) = default;
 };
 /// `sizes` lying dense in memory, in the order in which they are given or with the second innermost.
-[[nodiscard]] Extents dense(std::vector<std::int64_t> sizes, CudaOptions::Layout layout = CudaOptions::Layout::nchw);
+[[nodiscard]] Extents dense(std::vector<std::int64_t> sizes, ImageLayout layout = ImageLayout::channels_first);
 /// An image, its extents filled up with ones in front to two: 3 × 9 is 3 × 1 × 9.
-[[nodiscard]] Extents image(const TensorShape& shape, std::int64_t samples, CudaOptions::Layout layout);
+[[nodiscard]] Extents image(const TensorShape& shape, std::int64_t samples, ImageLayout layout);
 /// Filters of a convolution over `rank` extents.
 [[nodiscard]] Extents filters(std::int64_t count, std::int64_t channels, const std::array<std::int64_t, 3>& kernel, int rank,
-                              CudaOptions::Layout layout);
+                              ImageLayout layout);
 /// Of a window's three sizes those of `rank` dimensions, filled up in front to two with `otherwise`.
 [[nodiscard]] std::vector<std::int64_t> window_sizes(const std::array<std::int64_t, 3>& sizes, int rank,
                                                      std::int64_t otherwise);

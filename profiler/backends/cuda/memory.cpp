@@ -26,6 +26,10 @@ CudaBuffer::CudaBuffer(const KernelTensor& tensor)
   check(cudaMemset(memory_.data(), 0, memory_.bytes()), "filling a buffer");
 }
 
+bool CudaBuffer::holds(const KernelTensor& tensor) const {
+  return tensor_.items == tensor.items && buffer_bytes(tensor.items, tensor.precision, tensor.bytes) <= memory_.bytes();
+}
+
 void CudaBuffer::write(std::span<const float> values) {
   std::vector<float> turned;
   if (tensor_.channels > 1 && tensor_.positions > 1) {

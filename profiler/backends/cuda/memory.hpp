@@ -34,6 +34,7 @@ class CudaBuffer final : public DeviceBuffer {
  public:
   explicit CudaBuffer(const KernelTensor& tensor);
   [[nodiscard]] std::int64_t items() const override { return tensor_.items; }
+  [[nodiscard]] bool holds(const KernelTensor& tensor) const override;
   void write(std::span<const float> values) override;
   void read(std::span<float> values) const override;
 

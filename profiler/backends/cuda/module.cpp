@@ -1,5 +1,3 @@
-// An NVIDIA GPU as a back end of the profiler: what it is loaded for.
-
 #include "profiler/backend_module.hpp"
 #include "profiler/backends/cuda/backend.hpp"
 
@@ -7,12 +5,7 @@ namespace ddl {
 namespace {
 
 std::unique_ptr<KernelBackend> open(const BackendOptions& options) {
-  return make_cuda_backend({.device = options.device,
-                            .layout = options.layout == ImageLayout::channels_last ? CudaOptions::Layout::nhwc
-                                                                                   : CudaOptions::Layout::nchw,
-                            .algorithm = options.algorithm == AlgorithmPreference::fastest
-                                             ? CudaOptions::Algorithm::fastest
-                                             : CudaOptions::Algorithm::smallest});
+  return make_cuda_backend({.device = options.device, .layout = options.layout, .algorithm = options.algorithm});
 }
 
 }  // namespace

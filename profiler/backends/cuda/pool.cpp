@@ -29,20 +29,10 @@ device::Windows windows_of(const Device& device, const Problem& problem) {
   return windows;
 }
 
-/// Whether the library runs both directions: backward reads what forward kept, which must be of the same kind.
-bool pools_by_library(const Device& device, Problem problem) {
-  if (!has_window(problem)) return false;
-  problem.pass = Pass::forward;
-  const std::string key = print_problem(problem) + " in both directions";
-  if (const auto known = device.choices.find(key); known != device.choices.end()) return known->second != 0;
-  bool runs = true;
-  for (const Pass pass : {Pass::forward, Pass::backward_data}) {
-    problem.pass = pass;
-    PoolGraph made = pool_graph(problem, pool_window(problem), device.options.layout);
-    runs = runs && run_graph(device, std::move(made.graph), problem.precision, print_problem(problem)) != nullptr;
-  }
-  device.choices[key] = runs ? 1 : 0;
-  return runs;
+bool pools_by_library(const Device& device, const Problem& problem) {
+  return has_window(problem) && library_runs(device, problem, [&](const Problem& pass) {
+           return pool_graph(pass, pool_window(pass), device.options.layout).graph;
+         });
 }
 
 std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {

@@ -1,5 +1,5 @@
-// cuDNN's graph interface by its definitions: descriptors keep what is set, and a plan runs the one operation of its graph
-// in plain loops. Like the library, it declines batch norms of odd channels and what it has no kernels for.
+// cuDNN's graph interface by its definitions: descriptors keep what is set, and a plan runs the operations of its graph one
+// after the other in plain loops. Like the library, it declines batch norms of odd channels and what it has no kernels for.
 
 #include <array>
 #include <cmath>
@@ -8,6 +8,8 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include <cudnn.h>
@@ -58,14 +60,42 @@ std::size_t size_of(cudnnBackendAttributeType_t type) {
   }
 }
 
+Index number_of(const Parts& tensor) { return tensor.one<Index>(CUDNN_ATTR_TENSOR_UNIQUE_ID); }
+
+/// Where the tensors of a graph lie. Those between operations have fp32 of their own, whatever they are said to have.
+struct Addresses {
+  struct Place {
+    void* address;
+    cudnnDataType_t type;
+  };
+  std::map<Index, Place> places;
+  std::map<Index, std::vector<float>> between;
+
+  Place of(const Parts& tensor) {
+    const Index number = number_of(tensor);
+    const auto known = places.find(number);
+    const auto type = tensor.one<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE);
+    if (known != places.end()) {
+      // A tensor's own format, unless it stands for another's memory.
+      if (known->second.type == CUDNN_DATA_DOUBLE) known->second.type = type;
+      return known->second;
+    }
+    Index items = 1;
+    for (const Index size : tensor.all<Index>(CUDNN_ATTR_TENSOR_DIMENSIONS)) items *= size;
+    auto& memory = between[number];
+    memory.resize(static_cast<std::size_t>(items));
+    return places[number] = {memory.data(), CUDNN_DATA_FLOAT};
+  }
+};
+
 /// A tensor of a graph with its address.
 class Tensor {
  public:
-  Tensor(const Parts& tensor, const std::map<Index, void*>& addresses)
+  Tensor(const Parts& tensor, Addresses& addresses)
       : sizes(tensor.all<Index>(CUDNN_ATTR_TENSOR_DIMENSIONS)),
         strides(tensor.all<Index>(CUDNN_ATTR_TENSOR_STRIDES)),
-        type(tensor.one<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE)),
-        address(addresses.at(tensor.one<Index>(CUDNN_ATTR_TENSOR_UNIQUE_ID))),
+        type(addresses.of(tensor).type),
+        address(addresses.of(tensor).address),
         numbers_(address, type == CUDNN_DATA_HALF       ? ddl::Precision::fp16
                           : type == CUDNN_DATA_BFLOAT16 ? ddl::Precision::bf16
                                                         : ddl::Precision::fp32) {}
@@ -117,11 +147,9 @@ void Tensor::write_sums() const {
   });
 }
 
-using Addresses = std::map<Index, void*>;
-
 enum class Direction { forward, data, weights };
 
-void convolve(const Parts& operation, const Addresses& addresses, Direction direction,
+void convolve(const Parts& operation, Addresses& addresses, Direction direction,
               const std::array<cudnnBackendAttributeName_t, 4>& names) {
   const Tensor large(operation.part(names[0]), addresses);
   const Tensor weights(operation.part(names[1]), addresses);
@@ -158,7 +186,7 @@ std::vector<Index> matching(const std::vector<Index>& index, const std::vector<I
   return result;
 }
 
-void norm_forward(const Parts& operation, const Addresses& addresses) {
+void norm_forward(const Parts& operation, Addresses& addresses) {
   const auto tensor = [&](cudnnBackendAttributeName_t name) { return Tensor(operation.part(name), addresses); };
   const Tensor x = tensor(CUDNN_ATTR_OPERATION_NORM_FWD_XDESC), y = tensor(CUDNN_ATTR_OPERATION_NORM_FWD_YDESC);
   const Tensor mean = tensor(CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC);
@@ -186,7 +214,7 @@ void norm_forward(const Parts& operation, const Addresses& addresses) {
   });
 }
 
-void norm_backward(const Parts& operation, const Addresses& addresses) {
+void norm_backward(const Parts& operation, Addresses& addresses) {
   const auto tensor = [&](cudnnBackendAttributeName_t name) { return Tensor(operation.part(name), addresses); };
   const Tensor x = tensor(CUDNN_ATTR_OPERATION_NORM_BWD_XDESC), dy = tensor(CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC);
   const Tensor dx = tensor(CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC);
@@ -220,7 +248,7 @@ void norm_backward(const Parts& operation, const Addresses& addresses) {
   dshift.write_sums();
 }
 
-void resample(const Parts& operation, const Addresses& addresses, bool forward) {
+void resample(const Parts& operation, Addresses& addresses, bool forward) {
   const Tensor large(
       operation.part(forward ? CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC : CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC),
       addresses);
@@ -280,9 +308,86 @@ void resample(const Parts& operation, const Addresses& addresses, bool forward) 
   if (!forward) large.write_sums();
 }
 
-void point(const Parts& operation, const Addresses& addresses) {
+/// Functions of one to three items, those of smaller tensors repeated.
+void combine(const Parts& operation, Addresses& addresses, cudnnPointwiseMode_t mode) {
+  const Tensor x(operation.part(CUDNN_ATTR_OPERATION_POINTWISE_XDESC), addresses);
+  const Tensor y(operation.part(CUDNN_ATTR_OPERATION_POINTWISE_YDESC), addresses);
+  const auto other = [&](cudnnBackendAttributeName_t name) {
+    return operation.has(name) ? std::optional<Tensor>(std::in_place, operation.part(name), addresses) : std::nullopt;
+  };
+  const std::optional<Tensor> b = other(CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
+  const std::optional<Tensor> t = other(CUDNN_ATTR_OPERATION_POINTWISE_TDESC);
+  const Parts& function = operation.part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
+  each(y.sizes, [&](const std::vector<Index>& i) {
+    const double first = x.at(matching(i, x.sizes));
+    const double second = b ? b->at(matching(i, b->sizes)) : 0;
+    switch (mode) {
+      case CUDNN_POINTWISE_MUL:
+        return y.set(i, first * second);
+      case CUDNN_POINTWISE_ADD:
+        return y.set(i, first + second);
+      case CUDNN_POINTWISE_SUB:
+        return y.set(i, first - second);
+      case CUDNN_POINTWISE_DIV:
+        return y.set(i, first / second);
+      case CUDNN_POINTWISE_EXP:
+        return y.set(i, std::exp(first));
+      case CUDNN_POINTWISE_LOG:
+        return y.set(i, std::log(first));
+      case CUDNN_POINTWISE_IDENTITY:
+        return y.set(i, first);
+      case CUDNN_POINTWISE_CMP_GE:
+        return y.set(i, first >= second ? 1 : 0);
+      case CUDNN_POINTWISE_GEN_INDEX:
+        return y.set(i, static_cast<double>(i[static_cast<std::size_t>(function.one<Index>(CUDNN_ATTR_POINTWISE_AXIS))]));
+      case CUDNN_POINTWISE_BINARY_SELECT:
+        return y.set(i, t->at(matching(i, t->sizes)) != 0 ? first : second);
+      default:
+        throw std::logic_error("a function that the emulation does not know");
+    }
+  });
+}
+
+void multiply(const Parts& operation, Addresses& addresses) {
+  const Tensor a(operation.part(CUDNN_ATTR_OPERATION_MATMUL_ADESC), addresses);
+  const Tensor b(operation.part(CUDNN_ATTR_OPERATION_MATMUL_BDESC), addresses);
+  const Tensor c(operation.part(CUDNN_ATTR_OPERATION_MATMUL_CDESC), addresses);
+  each(c.sizes, [&](const std::vector<Index>& i) {
+    double sum = 0;
+    for (Index k = 0; k < a.sizes[3]; ++k) sum += a.at({i[0], i[1], i[2], k}) * b.at({i[0], i[1], k, i[3]});
+    c.set(i, sum);
+  });
+}
+
+void reduce(const Parts& operation, Addresses& addresses) {
+  const Tensor x(operation.part(CUDNN_ATTR_OPERATION_REDUCTION_XDESC), addresses);
+  const Tensor y(operation.part(CUDNN_ATTR_OPERATION_REDUCTION_YDESC), addresses);
+  const bool adds =
+      operation.part(CUDNN_ATTR_OPERATION_REDUCTION_DESC).one<cudnnReduceTensorOp_t>(CUDNN_ATTR_REDUCTION_OPERATOR) ==
+      CUDNN_REDUCE_TENSOR_ADD;
+  each(y.sizes, [&](const std::vector<Index>& i) {
+    double value = adds ? 0 : -std::numeric_limits<double>::infinity();
+    for (Index k = 0; k < x.sizes[3]; ++k) {
+      const double item = x.at({i[0], i[1], i[2], k});
+      value = adds ? value + item : std::max(value, item);
+    }
+    y.set(i, value);
+  });
+}
+
+/// The same memory with other sizes and strides.
+void reshape(const Parts& operation, Addresses& addresses) {
+  const Parts& to = operation.part(CUDNN_ATTR_OPERATION_RESHAPE_YDESC);
+  addresses.places[number_of(to)] = addresses.of(operation.part(CUDNN_ATTR_OPERATION_RESHAPE_XDESC));
+}
+
+void point(const Parts& operation, Addresses& addresses) {
   const Parts& function = operation.part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
   const auto mode = function.one<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE);
+  if (mode < CUDNN_POINTWISE_RELU_FWD || mode >= CUDNN_POINTWISE_CMP_EQ) {
+    combine(operation, addresses, mode);
+    return;
+  }
   const double ceiling = function.has(CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP)
                              ? function.one<double>(CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP)
                              : std::numeric_limits<double>::infinity();
@@ -337,8 +442,6 @@ bool is_offered(const Parts& operation) {
       const Parts& x = operation.part(forward ? CUDNN_ATTR_OPERATION_NORM_FWD_XDESC : CUDNN_ATTR_OPERATION_NORM_BWD_XDESC);
       return mode != CUDNN_BATCH_NORM || x.all<Index>(CUDNN_ATTR_TENSOR_DIMENSIONS)[1] % 2 == 0;
     }
-    case CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR:
-      return true;
     case CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR: {
       // Backward of a maximum only with channels innermost.
       const Parts& dx = operation.part(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC);
@@ -349,8 +452,17 @@ bool is_offered(const Parts& operation) {
   }
 }
 
-cudnnStatus_t run(const Parts& operation, const Addresses& addresses) {
+cudnnStatus_t run(const Parts& operation, Addresses& addresses) {
   switch (operation.type) {
+    case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:
+      multiply(operation, addresses);
+      return CUDNN_STATUS_SUCCESS;
+    case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
+      reduce(operation, addresses);
+      return CUDNN_STATUS_SUCCESS;
+    case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR:
+      reshape(operation, addresses);
+      return CUDNN_STATUS_SUCCESS;
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
       convolve(operation, addresses, Direction::forward,
                {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
@@ -394,7 +506,9 @@ void keep(Parts& to, cudnnBackendAttributeName_t name, const Value& value) {
   to.values[name].assign(bytes, bytes + sizeof value);
 }
 
-const Parts& operation_of(const Parts& graph) { return graph.part(CUDNN_ATTR_OPERATIONGRAPH_OPS); }
+std::vector<const Parts*> operations_of(const Parts& graph) {
+  return graph.all<const Parts*>(CUDNN_ATTR_OPERATIONGRAPH_OPS);
+}
 
 /// Engine 0 multiplies on tensor cores in less than fp32, engine 1 does not.
 constexpr Index engines = 2;
@@ -437,7 +551,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor, cudn
   if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS) {
     const Parts& graph = its.part(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
     const bool first = its.one<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_A;
-    *count = first && is_offered(operation_of(graph)) ? engines : 0;
+    *count = first && is_offered(*operations_of(graph).front()) ? engines : 0;
     for (Index i = 0; i < std::min(asked, *count); ++i) {
       Parts& configuration = parts(static_cast<cudnnBackendDescriptor_t*>(values)[i]);
       keep(configuration, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, &graph);
@@ -469,8 +583,11 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t plan, 
   const auto numbers = parts(pack).all<Index>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
   const auto pointers = parts(pack).all<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
   Addresses addresses;
-  for (std::size_t i = 0; i < numbers.size(); ++i) addresses[numbers[i]] = pointers[i];
-  return run(operation_of(graph), addresses);
+  for (std::size_t i = 0; i < numbers.size(); ++i) addresses.places[numbers[i]] = {pointers[i], CUDNN_DATA_DOUBLE};
+  for (const Parts* operation : operations_of(graph)) {
+    if (const cudnnStatus_t status = run(*operation, addresses); status != CUDNN_STATUS_SUCCESS) return status;
+  }
+  return CUDNN_STATUS_SUCCESS;
 }
 
 struct cudnnTensorStruct {

@@ -14,8 +14,8 @@ using namespace ddl::cuda;
 
 namespace {
 
-constexpr auto nhwc = CudaOptions::Layout::nhwc;
-constexpr auto nchw = CudaOptions::Layout::nchw;
+constexpr auto nhwc = ImageLayout::channels_last;
+constexpr auto nchw = ImageLayout::channels_first;
 using Sizes = std::vector<std::int64_t>;
 
 }  // namespace

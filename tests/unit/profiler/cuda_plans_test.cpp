@@ -36,7 +36,7 @@ std::optional<Target> target() {
 }
 
 /// How many plans the library makes of the first few configurations that are as exact as asked; throws where there is none.
-int plans(const Target& device, const Problem& problem, CudaOptions::Layout layout) {
+int plans(const Target& device, const Problem& problem, ImageLayout layout) {
   ConvolutionGraph made = convolution_graph(problem, layout);
   std::vector<Descriptor> configurations = made.graph.configurations(device);
   std::erase_if(configurations, [&](const Descriptor& one) { return !is_exact_enough(one, problem.precision); });
@@ -53,13 +53,13 @@ int plans(const Target& device, const Problem& problem, CudaOptions::Layout layo
 
 int check(const Target& device, const std::string& line) {
   int checked = 0;
-  for (const auto layout : {CudaOptions::Layout::nhwc, CudaOptions::Layout::nchw}) {
+  for (const auto layout : {ImageLayout::channels_last, ImageLayout::channels_first}) {
     for (const Precision precision : all_precisions) {
       for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
         Problem problem = parse_problem(line, "test");
         problem.precision = precision;
         problem.pass = pass;
-        INFO(print_problem(problem) << (layout == CudaOptions::Layout::nhwc ? " nhwc" : " nchw"));
+        INFO(print_problem(problem) << (layout == ImageLayout::channels_last ? " nhwc" : " nchw"));
         CHECK(plans(device, problem, layout) == 1);
         ++checked;
       }
@@ -97,7 +97,7 @@ TEST_CASE("cuDNN plans every convolution of resnet50 and mobilenet_v2 for an H10
     for (const CountedProblem& counted : problems_of(load_model(name), 16, Precision::bf16, Optimizer::sgd)) {
       if (!counted.line.starts_with("convolution")) continue;
       INFO(counted.line);
-      CHECK(plans(*device, parse_problem(counted.line, name), CudaOptions::Layout::nhwc) == 1);
+      CHECK(plans(*device, parse_problem(counted.line, name), ImageLayout::channels_last) == 1);
       ++checked;
     }
     CHECK(checked > 50);
@@ -111,5 +111,5 @@ TEST_CASE("a convolution whose tensors do not fit together is refused with the l
   Problem problem = parse_problem("convolution filters=4 kernel=3x3 in=4x6x6", "test");
   problem.inputs.front().channels = 5;
   problem.inputs.front().extent[0] = 9;
-  CHECK_THROWS_AS(plans(*device, problem, CudaOptions::Layout::nhwc), Error);
+  CHECK_THROWS_AS(plans(*device, problem, ImageLayout::channels_last), Error);
 }

@@ -49,7 +49,7 @@ Names names_of(Direction direction) {
 
 }  // namespace
 
-ConvolutionGraph convolution_graph(const Problem& problem, CudaOptions::Layout layout) {
+ConvolutionGraph convolution_graph(const Problem& problem, ImageLayout layout) {
   const TensorShape& input = problem.inputs.front();
   ConvolutionGraph result;
   const bool transposed = problem.operation->type() == "transposed_convolution";

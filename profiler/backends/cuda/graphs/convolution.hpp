@@ -12,6 +12,6 @@ struct ConvolutionGraph {
   bool transposed = false;
   WindowGeometry window;
 };
-[[nodiscard]] ConvolutionGraph convolution_graph(const Problem& problem, CudaOptions::Layout layout);
+[[nodiscard]] ConvolutionGraph convolution_graph(const Problem& problem, ImageLayout layout);
 
 }  // namespace ddl::cuda

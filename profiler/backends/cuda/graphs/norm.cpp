@@ -2,11 +2,11 @@
 
 namespace ddl::cuda {
 
-NormGraph norm_graph(const Problem& problem, CudaOptions::Layout layout) {
+NormGraph norm_graph(const Problem& problem, ImageLayout layout) {
   const TensorShape& shape = problem.output;
   const bool batch = AttributeText(*problem.operation).text("kind") == "batch";
   // To a layer norm each position is a sample with channels alone.
-  constexpr auto innermost = CudaOptions::Layout::nhwc;
+  constexpr auto innermost = ImageLayout::channels_last;
   const Extents data = batch ? image(shape, problem.samples, layout)
                              : dense({problem.samples * shape.positions(), shape.channels, 1, 1}, innermost);
   std::vector<std::int64_t> ones(data.sizes.size(), 1);

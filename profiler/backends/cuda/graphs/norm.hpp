@@ -14,6 +14,6 @@ struct NormGraph {
 };
 /// What is added to the variance, as frameworks have it unless told otherwise.
 inline constexpr float norm_epsilon = 1e-5F;
-[[nodiscard]] NormGraph norm_graph(const Problem& problem, CudaOptions::Layout layout);
+[[nodiscard]] NormGraph norm_graph(const Problem& problem, ImageLayout layout);
 
 }  // namespace ddl::cuda

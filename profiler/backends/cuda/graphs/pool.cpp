@@ -32,7 +32,7 @@ WindowGeometry pool_window(const Problem& problem) {
   return window;
 }
 
-PoolGraph pool_graph(const Problem& problem, const WindowGeometry& window, CudaOptions::Layout layout) {
+PoolGraph pool_graph(const Problem& problem, const WindowGeometry& window, ImageLayout layout) {
   const TensorShape& input = problem.inputs.front();
   const AttributeText attributes(*problem.operation);
   const bool is_max = attributes.text("kind") == "max";

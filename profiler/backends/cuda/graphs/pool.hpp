@@ -11,7 +11,7 @@ struct PoolGraph {
   Graph::Tensor winners = 0;           ///< 0 for averages
 };
 /// `window` as pool_window says.
-[[nodiscard]] PoolGraph pool_graph(const Problem& problem, const WindowGeometry& window, CudaOptions::Layout layout);
+[[nodiscard]] PoolGraph pool_graph(const Problem& problem, const WindowGeometry& window, ImageLayout layout);
 
 /// Whether all windows are alike: one that pools to a given size has such where the sizes divide.
 [[nodiscard]] bool has_window(const Problem& problem);

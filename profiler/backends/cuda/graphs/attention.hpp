@@ -1,0 +1,21 @@
+#pragma once
+
+#include "profiler/backends/cuda/graph.hpp"
+
+namespace ddl::cuda {
+
+/// Attention that never writes its scores, in one direction. Queries, keys and values lie packed in one tensor, behind one
+/// another in each token; so do their gradients.
+struct AttentionGraph {
+  Graph graph;
+  Graph::Tensor queries = 0, keys = 0, values = 0, output = 0;
+  Graph::Tensor statistics = 0;        ///< fp32, one of each query: what backward needs to work the scores out again
+  Graph::Tensor seed = 0, offset = 0;  ///< of dropout: 64-bit integers in the device's memory; 0 without dropout
+  // Backward.
+  Graph::Tensor output_gradient = 0, query_gradient = 0, key_gradient = 0, value_gradient = 0;
+  Graph::Tensor sums = 0, accumulated = 0;  ///< scratch
+};
+/// For 16-bit precisions: the library has no engines for others.
+[[nodiscard]] AttentionGraph attention_graph(const Problem& problem);
+
+}  // namespace ddl::cuda
