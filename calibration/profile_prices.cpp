@@ -183,6 +183,9 @@ FoundProfiles find_profiles(const ProfileChoice& choice, const Machine& machine)
   if (choice.files.empty()) {
     found = look_up(machine);
   } else if (choice.files != std::vector<std::string>{"none"}) {
+    if (std::find(choice.files.begin(), choice.files.end(), "none") != choice.files.end()) {
+      throw Error("a profile is named beside 'none'", "leave one of them out; a file of that name is ./none");
+    }
     for (const std::string& path : choice.files) found.profiles.push_back(load_named(path, choice.any_device, machine));
   }
   return found;

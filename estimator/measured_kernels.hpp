@@ -30,7 +30,7 @@ struct StepOverhead {
   double factor = 1;
 };
 
-/// A measured whole: one phase of a step, the kernels in it and the sum of their times one by one.
+/// A measured whole: one phase of a step, the kernels in it that take time, and the sum of their times one by one.
 struct MeasuredPhase {
   Seconds whole{}, kernels{};
   double count = 0;

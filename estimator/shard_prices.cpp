@@ -62,7 +62,7 @@ std::vector<PricedKernel> ShardPrices::price(const ShardContext& context, const 
     kernels.push_back({kernel_name(each), phase, work, time, price.source});
     Sum& sum = sums[phase == Phase::forward ? 0 : 1];
     sum.time += time;
-    sum.count += each.times;
+    if (time.value() > 0) sum.count += each.times;
   }
   for (const Phase phase : {Phase::forward, Phase::backward}) {
     const Sum& sum = sums[phase == Phase::forward ? 0 : 1];
