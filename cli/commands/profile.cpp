@@ -409,7 +409,7 @@ std::vector<std::string> warnings_of(const ProfileResult& result) {
     warnings.push_back(
         fmt::format("the device was not steady: one and the same kernel took up to {:.0f} % longer than at full speed, and "
                     "more than 10 % "
-                    "longer around {:.0f} % of the rows; predictions take the times at full speed",
+                    "longer around {:.0f} % of the rows; end what else runs, and measure again",
                     100 * (steadiness.slowest - 1), 100 * steadiness.slow_share));
   }
   for (const int rank : result.dead) {
