@@ -119,6 +119,8 @@ std::vector<std::string> contract_problems() {
       "select token=last in=4x5t",
       "loss kind=cross_entropy in=6",
       "loss kind=cross_entropy in=6x3t",
+      "loss kind=cross_entropy in=6x3t,5",
+      "loss kind=mse in=5,4x2t",
       "loss kind=mse in=5",
   };
 }

@@ -270,18 +270,22 @@ Values attention(const Call& c) {
 }
 
 Values loss(const Call& c) {
-  const Values& input = c.get(TensorRole::input);
-  if (c.attributes.text("kind") != "cross_entropy") {
+  double total = 0;
+  for (std::size_t part = 0; part < c.problem.inputs.size(); ++part) {
+    const Values& input = c.get(TensorRole::input, static_cast<int>(part));
     double sum = 0;
-    for (const double value : input) sum += value * value;
-    return {sum / static_cast<double>(input.size())};
+    if (c.attributes.text("kind") != "cross_entropy") {
+      for (const double value : input) sum += value * value;
+      total += sum / static_cast<double>(input.size());
+      continue;
+    }
+    const std::int64_t classes = c.problem.inputs[part].channels;
+    const Values shares = softmax_rows(input, classes);
+    const std::int64_t rows = static_cast<std::int64_t>(input.size()) / classes;
+    for (std::int64_t row = 0; row < rows; ++row) sum -= std::log(shares[index(row * classes + row % classes)]);
+    total += sum / static_cast<double>(rows);
   }
-  const std::int64_t classes = c.in.channels;
-  const Values shares = softmax_rows(input, classes);
-  double sum = 0;
-  const std::int64_t rows = static_cast<std::int64_t>(input.size()) / classes;
-  for (std::int64_t row = 0; row < rows; ++row) sum -= std::log(shares[index(row * classes + row % classes)]);
-  return {sum / static_cast<double>(rows)};
+  return {total};
 }
 
 Values concat(const Call& c) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
@@ -8,63 +9,99 @@ namespace ddl::onednn {
 namespace {
 
 std::string refusal(const Problem& problem) {
-  if (problem.inputs.size() > 1) return "the sum of several losses is not in this back end";
-  const TensorShape& input = problem.inputs.front();
-  if (AttributeText(*problem.operation).text("kind") == "cross_entropy" && !input.sequence && input.rank > 0) {
+  const bool images = std::any_of(problem.inputs.begin(), problem.inputs.end(),
+                                  [](const TensorShape& input) { return !input.sequence && input.rank > 0; });
+  if (images && AttributeText(*problem.operation).text("kind") == "cross_entropy") {
     return "the cross entropy of an image's positions is not in this back end";
   }
   return only_fp32(problem);
 }
 
-// The mean over rows of samples or tokens. What should come out is made up: class `row modulo classes`, and zero for the
-// mean square; time does not depend on it.
+/// One of the tensors whose losses are added up: rows of samples or tokens.
+struct Part {
+  std::int64_t items = 0, classes = 1, rows = 1;
+};
+
+// The mean over rows of samples or tokens, of each input, added up. What should come out is made up: class `row modulo
+// classes`, and zero for the mean square; time does not depend on it.
 std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
-  const std::int64_t classes = problem.inputs.front().channels;
-  const std::int64_t items = problem.samples * problem.inputs.front().items();
-  const std::int64_t rows = items / classes;
-  const KernelTensor input{TensorRole::input, 0, items, false};
+  std::vector<Part> parts;
+  std::vector<KernelTensor> inputs, kept, to_inputs;
+  for (const TensorShape& shape : problem.inputs) {
+    const auto index = static_cast<int>(parts.size());
+    const std::int64_t items = problem.samples * shape.items();
+    parts.push_back({items, shape.channels, items / shape.channels});
+    inputs.push_back({TensorRole::input, index, items, false});
+    kept.push_back({TensorRole::kept, index, items, problem.pass == Pass::forward});
+    to_inputs.push_back({TensorRole::input_gradient, index, items, true});
+  }
+  const std::size_t count = parts.size();
+  const KernelTensor output{TensorRole::output, 0, 1, true};
   const KernelTensor gradient{TensorRole::output_gradient, 0, 1, false};
-  const KernelTensor to_input{TensorRole::input_gradient, 0, items, true};
+  const auto joined = [](std::vector<KernelTensor> first, const KernelTensor& middle,
+                         const std::vector<KernelTensor>& last) {
+    first.push_back(middle);
+    first.insert(first.end(), last.begin(), last.end());
+    return first;
+  };
   if (AttributeText(*problem.operation).text("kind") != "cross_entropy") {
     if (problem.pass == Pass::forward) {
-      return loop_kernel({input, {TensorRole::output, 0, 1, true}}, [=](std::span<DeviceBuffer* const> buffers) {
-        const float* from = floats(buffers[0]);
-        float sum = 0;
-        for (std::int64_t i = 0; i < items; ++i) sum += from[i] * from[i];
-        *floats(buffers[1]) = sum / static_cast<float>(items);
+      return loop_kernel(joined(inputs, output, {}), [=](std::span<DeviceBuffer* const> buffers) {
+        float total = 0;
+        for (std::size_t part = 0; part < count; ++part) {
+          const float* from = floats(buffers[part]);
+          float sum = 0;
+          for (std::int64_t i = 0; i < parts[part].items; ++i) sum += from[i] * from[i];
+          total += sum / static_cast<float>(parts[part].items);
+        }
+        *floats(buffers[count]) = total;
       });
     }
-    return loop_kernel({input, gradient, to_input}, [=](std::span<DeviceBuffer* const> buffers) {
-      const float* from = floats(buffers[0]);
-      float* to = floats(buffers[2]);
-      const float factor = *floats(buffers[1]) * 2 / static_cast<float>(items);
-      for (std::int64_t i = 0; i < items; ++i) to[i] = from[i] * factor;
+    return loop_kernel(joined(inputs, gradient, to_inputs), [=](std::span<DeviceBuffer* const> buffers) {
+      for (std::size_t part = 0; part < count; ++part) {
+        const float* from = floats(buffers[part]);
+        float* to = floats(buffers[count + 1 + part]);
+        const float factor = *floats(buffers[count]) * 2 / static_cast<float>(parts[part].items);
+        for (std::int64_t i = 0; i < parts[part].items; ++i) to[i] = from[i] * factor;
+      }
     });
   }
   if (problem.pass == Pass::forward) {
-    const dnnl::memory::desc data = dense({rows, classes}, dnnl::memory::data_type::f32);
-    const dnnl::logsoftmax_forward::primitive_desc description({dnnl::prop_kind::forward_training, data, 1}, device.engine);
-    return loop_kernel({input, {TensorRole::kept, 0, items, true}, {TensorRole::output, 0, 1, true}},
-                       [=, primitive = dnnl::logsoftmax_forward(description)](std::span<DeviceBuffer* const> buffers) {
-                         dnnl::memory from(data, device.engine, floats(buffers[0]));
-                         dnnl::memory to(data, device.engine, floats(buffers[1]));
-                         dnnl::stream stream = device.stream;
-                         primitive.execute(stream, {{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}});
-                         float sum = 0;
-                         for (std::int64_t row = 0; row < rows; ++row) {
-                           sum -= floats(buffers[1])[row * classes + row % classes];
-                         }
-                         *floats(buffers[2]) = sum / static_cast<float>(rows);
-                       });
+    std::vector<dnnl::memory::desc> data;
+    std::vector<dnnl::logsoftmax_forward> softmax;
+    for (const Part& part : parts) {
+      data.push_back(dense({part.rows, part.classes}, dnnl::memory::data_type::f32));
+      softmax.emplace_back(
+          dnnl::logsoftmax_forward::primitive_desc({dnnl::prop_kind::forward_training, data.back(), 1}, device.engine));
+    }
+    return loop_kernel(joined(inputs, output, kept), [=](std::span<DeviceBuffer* const> buffers) {
+      float total = 0;
+      for (std::size_t part = 0; part < count; ++part) {
+        float* const logarithms = floats(buffers[count + 1 + part]);
+        dnnl::memory from(data[part], device.engine, floats(buffers[part]));
+        dnnl::memory to(data[part], device.engine, logarithms);
+        dnnl::stream stream = device.stream;
+        softmax[part].execute(stream, {{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}});
+        float sum = 0;
+        for (std::int64_t row = 0; row < parts[part].rows; ++row) {
+          sum -= logarithms[row * parts[part].classes + row % parts[part].classes];
+        }
+        total += sum / static_cast<float>(parts[part].rows);
+      }
+      *floats(buffers[count]) = total;
+    });
   }
-  return loop_kernel({{TensorRole::kept, 0, items, false}, gradient, to_input}, [=](std::span<DeviceBuffer* const> buffers) {
-    const float* logarithms = floats(buffers[0]);
-    const float factor = *floats(buffers[1]) / static_cast<float>(rows);
-    float* to = floats(buffers[2]);
-    for (std::int64_t row = 0; row < rows; ++row) {
-      for (std::int64_t i = row * classes; i < (row + 1) * classes; ++i) to[i] = std::exp(logarithms[i]) * factor;
-      to[row * classes + row % classes] -= factor;
+  return loop_kernel(joined(kept, gradient, to_inputs), [=](std::span<DeviceBuffer* const> buffers) {
+    for (std::size_t part = 0; part < count; ++part) {
+      const float* logarithms = floats(buffers[part]);
+      const float factor = *floats(buffers[count]) / static_cast<float>(parts[part].rows);
+      float* to = floats(buffers[count + 1 + part]);
+      const std::int64_t classes = parts[part].classes;
+      for (std::int64_t row = 0; row < parts[part].rows; ++row) {
+        for (std::int64_t i = row * classes; i < (row + 1) * classes; ++i) to[i] = std::exp(logarithms[i]) * factor;
+        to[row * classes + row % classes] -= factor;
+      }
     }
   });
 }
