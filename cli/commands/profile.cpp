@@ -242,6 +242,9 @@ void measure_together(ProfileResult& result, const ProfileJob& job, const Rank& 
   work.head = print_profile_head(result.profile.head);
   work.items = job.plan.items();
   work.resume = resume;
+  // Rows of another device are none of this profile's.
+  const ProfileHead& head = result.profile.head;
+  work.identity = fmt::format("{}\n{}\n{}\n", head.backend, head.device, head.caches);
   for (std::size_t item = 0; item < job.plan.items(); ++item) {
     const std::string line = job.plan.line(item);
     work.identity += line + "\n";
