@@ -33,6 +33,9 @@ endif()
 
 # Optional: a back end whose library is missing is left out, and says so when it is asked for.
 find_package(dnnl QUIET CONFIG)
+if(dnnl_FOUND)
+  find_package(OpenMP REQUIRED)  # its threads
+endif()
 
 # Optional: without it, ddl-oracle says that it cannot import ONNX files, and how to change that.
 # ONNX's own package names protobuf's target without looking for it.

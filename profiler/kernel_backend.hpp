@@ -94,8 +94,8 @@ class KernelBackend {
   [[nodiscard]] virtual std::unique_ptr<DeviceBuffer> allocate(std::int64_t items, Precision precision) = 0;
   /// Time until everything that `work` started is done.
   [[nodiscard]] virtual Seconds time(const std::function<void()>& work) = 0;
-  /// Leaves nothing of earlier work in the caches of the device.
-  virtual void evict_caches() = 0;
+  /// Leaves nothing of these buffers in the caches of the device.
+  virtual void evict(std::span<DeviceBuffer* const> buffers) = 0;
   /// Brings a buffer, or what fits of it, into the caches.
   virtual void touch(DeviceBuffer& buffer) = 0;
 };

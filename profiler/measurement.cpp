@@ -43,9 +43,14 @@ class Tensors {
     // The second moments of an optimizer are squares.
     const bool positive = role == TensorRole::optimizer_state;
     std::minstd_rand random(static_cast<unsigned>(role) + 1U);
-    for (float& value : values) {
+    // Drawing every item of a large tensor would take longer than most kernels: a block is repeated.
+    constexpr std::size_t block = std::size_t{1} << 16U;
+    for (std::size_t i = 0; i < std::min(block, values.size()); ++i) {
       const auto drawn = static_cast<float>(random()) / static_cast<float>(std::minstd_rand::max());  // in (0, 1]
-      value = tokens ? std::floor(drawn * 0.999F * static_cast<float>(token_rows_)) : (positive ? drawn : 2 * drawn - 1);
+      values[i] = tokens ? std::floor(drawn * 0.999F * static_cast<float>(token_rows_)) : (positive ? drawn : 2 * drawn - 1);
+    }
+    for (std::size_t i = block; i < values.size(); i += block) {
+      std::copy_n(values.begin(), std::min(block, values.size() - i), values.begin() + static_cast<std::ptrdiff_t>(i));
     }
     buffer.write(values);
   }
@@ -68,7 +73,7 @@ void run_samples(KernelBackend& backend, PreparedKernel& kernel, std::span<Devic
   measurement.samples = take_samples(
       rule,
       [&] {
-        if (caches != CacheState::warm) backend.evict_caches();
+        if (caches != CacheState::warm) backend.evict(buffers);
         if (caches == CacheState::step) {
           for (std::size_t i = 0; i < buffers.size(); ++i) {
             if (is_fresh(kernel.tensors()[i].role, pass)) backend.touch(*buffers[i]);

@@ -22,11 +22,11 @@ enum class CacheState {
 
 /// What came of measuring one problem.
 struct Measurement {
-  std::string problem;    ///< its line
-  Samples samples;        ///< empty where nothing ran
-  Bytes workspace{};      ///< scratch memory of the kernel
-  std::string algorithm;  ///< in the library's words; empty for a kernel with nothing to do, which takes no time
-  std::string reason;     ///< why it was not measured, else empty
+  std::string problem{};    ///< its line
+  Samples samples{};        ///< empty where nothing ran
+  Bytes workspace{};        ///< scratch memory of the kernel
+  std::string algorithm{};  ///< in the library's words; empty for a kernel with nothing to do, which takes no time
+  std::string reason{};     ///< why it was not measured, else empty
 };
 
 /// Prepares and times one problem (or update). A refusal, or an error of the device, is a Measurement with a reason; a line

@@ -29,6 +29,7 @@ double half_against_half(const std::vector<double>& seconds) {
 Samples summarize(std::vector<double> seconds, const SamplingRule& rule) {
   Samples samples;
   samples.seconds = std::move(seconds);
+  samples.count = static_cast<int>(samples.seconds.size());
   if (samples.seconds.empty()) return samples;
   samples.median = Seconds(median(samples.seconds));
   samples.deviation = Seconds(median_deviation(samples.seconds));

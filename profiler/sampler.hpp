@@ -21,6 +21,7 @@ struct SamplingRule {
 /// Repeated times of one thing, and what they say of it.
 struct Samples {
   std::vector<double> seconds;    ///< in the order taken, warm-up left out
+  int count = 0;                  ///< how many there were, where they are no longer kept
   Seconds median{}, deviation{};  ///< deviation: median distance from the median
   Seconds low{}, high{};          ///< interval of the median; smallest and largest sample where there are too few for one
   bool settled = false;           ///< the interval met the tolerance

@@ -240,8 +240,10 @@ void check_behaves(KernelBackend& backend) {
   buffer->write(std::array{1.0F, -2.0F, 0.5F, 1e30F, 0.0F});
   CHECK(read(*buffer) == std::vector<double>{1.0, -2.0, 0.5, 1e30F, 0.0});
   CHECK(backend.time([] {}).value() >= 0);
-  backend.evict_caches();
+  DeviceBuffer* const touched = buffer.get();
+  backend.evict({&touched, 1});
   backend.touch(*buffer);
+  CHECK(read(*buffer) == std::vector<double>{1.0, -2.0, 0.5, 1e30F, 0.0});
 
   // Every kind of operation of every model, each attribute text once.
   std::set<std::string> seen;

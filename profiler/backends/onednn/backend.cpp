@@ -7,7 +7,11 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <omp.h>
 #include <unistd.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
 
 #include "core/error.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
@@ -49,7 +53,7 @@ std::string processor_name() {
   return "processor";
 }
 
-std::size_t last_level_cache() {
+[[maybe_unused]] std::size_t last_level_cache() {
   const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);  // NOLINT(google-runtime-int): the system's type
   constexpr std::size_t otherwise = 32U << 20U;
   return bytes > 0 ? static_cast<std::size_t>(bytes) : otherwise;
@@ -58,6 +62,7 @@ std::size_t last_level_cache() {
 class Backend final : public KernelBackend {
  public:
   explicit Backend(int threads) : threads_(threads), device_{dnnl::engine(dnnl::engine::kind::cpu, 0), {}} {
+    omp_set_num_threads(threads);  // of loops that this thread starts
     device_.stream = dnnl::stream(device_.engine);
   }
 
@@ -111,10 +116,20 @@ class Backend final : public KernelBackend {
     return Seconds(std::chrono::duration<double>(Clock::now() - start).count());
   }
 
-  void evict_caches() override {
+  void evict(std::span<DeviceBuffer* const> buffers) override {
+#ifdef __x86_64__
+    for (const DeviceBuffer* buffer : buffers) {
+      const auto& host = static_cast<const HostBuffer&>(*buffer);
+      const auto* bytes = static_cast<const char*>(host.data());
+      for (std::size_t i = 0; i < host.bytes(); i += line) _mm_clflush(bytes + i);
+    }
+    _mm_mfence();
+#else
     // Writing twice the last level leaves nothing else in it, whatever its replacement.
+    static_cast<void>(buffers);
     if (flushed_.empty()) flushed_.resize(2 * last_level_cache() / sizeof(float));
     for (std::size_t i = 0; i < flushed_.size(); i += line / sizeof(float)) flushed_[i] += 1.0F;
+#endif
   }
   void touch(DeviceBuffer& buffer) override {
     const auto& host = static_cast<const HostBuffer&>(buffer);
@@ -135,7 +150,7 @@ class Backend final : public KernelBackend {
 
   int threads_;
   onednn::Device device_;
-  std::vector<float> flushed_;
+  std::vector<float> flushed_{};  ///< where buffers cannot be evicted one by one
 };
 
 }  // namespace

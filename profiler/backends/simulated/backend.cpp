@@ -100,7 +100,7 @@ class SimulatedBackend final : public KernelBackend {
     work();
     return clock_.now() - start;
   }
-  void evict_caches() override {}
+  void evict(std::span<DeviceBuffer* const> /*buffers*/) override {}
   void touch(DeviceBuffer& /*buffer*/) override {}
 
  private:

@@ -26,7 +26,7 @@ class SmallBackend final : public KernelBackend {
     return inner_->allocate(items, precision);
   }
   Seconds time(const std::function<void()>& work) override { return inner_->time(work); }
-  void evict_caches() override { ++evictions; }
+  void evict(std::span<DeviceBuffer* const> /*buffers*/) override { ++evictions; }
   void touch(DeviceBuffer& buffer) override { touched.push_back(buffer.items()); }
 
   int evictions = 0;

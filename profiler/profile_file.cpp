@@ -1,0 +1,233 @@
+#include "profiler/profile_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "core/csv.hpp"
+#include "core/error.hpp"
+#include "core/file_format.hpp"
+#include "core/source_text.hpp"
+#include "core/yaml_node.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::array<std::string_view, 13> columns{"problem",   "layers", "samples",  "median_s", "deviation_s",
+                                                   "low_s",     "high_s", "settled",  "drifted",  "workspace_bytes",
+                                                   "algorithm", "reason", "samples_s"};
+constexpr std::string_view separator = "---\n";
+
+/// A YAML text on one line, whatever it holds.
+std::string yaml_text(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    // The reader refuses control characters, and nobody needs them in a name.
+    quoted += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return quoted + '"';
+}
+
+std::string one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+  if (text.size() > CsvTable::max_cell) text.resize(CsvTable::max_cell);
+  return text;
+}
+
+/// Cells of one row.
+class RowReader {
+ public:
+  RowReader(const CsvTable& table, std::size_t row) : table_(table), row_(row) {}
+
+  [[nodiscard]] const std::string& text(std::string_view name) const { return table_.cell(row_, table_.column(name)); }
+  [[nodiscard]] double number(std::string_view name) const {
+    const std::size_t column = table_.column(name);
+    const double value = table_.number(row_, column).value_or(0);
+    if (value < 0) fail(name, fmt::format("{} is negative", quote(text(name))));
+    return value;
+  }
+  [[nodiscard]] int count(std::string_view name) const {
+    constexpr double most = 1e9;
+    const double value = number(name);
+    if (value != std::floor(value) || value > most) fail(name, fmt::format("{} is no count", quote(text(name))));
+    return static_cast<int>(value);
+  }
+  [[nodiscard]] bool flag(std::string_view name) const {
+    const std::string& value = text(name);
+    if (value != "yes" && value != "no" && !value.empty()) fail(name, "not yes or no");
+    return value == "yes";
+  }
+  /// Numbers with blanks between them.
+  [[nodiscard]] std::vector<double> numbers(std::string_view name) const {
+    const std::string& value = text(name);
+    std::vector<double> found;
+    for (std::size_t at = 0; at < value.size();) {
+      const std::size_t end = std::min(value.find(' ', at), value.size());
+      double number = 0;
+      const auto [stop, problem] = std::from_chars(value.data() + at, value.data() + end, number);
+      if (problem != std::errc() || stop != value.data() + end || !std::isfinite(number) || number < 0) {
+        fail(name, fmt::format("{} is no time", quote(value.substr(at, end - at))), "seconds, with blanks between them");
+      }
+      found.push_back(number);
+      at = end + 1;
+    }
+    return found;
+  }
+  [[noreturn]] void fail(std::string_view name, const std::string& message, const std::string& hint = {}) const {
+    table_.fail(row_, table_.column(name), message, hint);
+  }
+
+ private:
+  const CsvTable& table_;
+  std::size_t row_;
+};
+
+/// The line as print_problem has it, however its attributes were ordered.
+std::string canonical(const RowReader& cells, const std::string& line) {
+  if (is_sequence(line)) return line;
+  try {
+    return is_update_problem(line) ? print_problem(parse_update_problem(line, "the problem"))
+                                   : print_problem(parse_problem(line, "the problem"));
+  } catch (const Error& error) {
+    const std::string_view message = error.what();
+    cells.fail("problem", std::string(message.substr(0, message.find('\n'))));
+  }
+}
+
+ProfileRow read_row(const RowReader& cells) {
+  ProfileRow row;
+  row.layers = cells.count("layers");
+  Measurement& measured = row.measurement;
+  measured.problem = cells.text("problem");
+  if (measured.problem.empty()) cells.fail("problem", "a row needs its problem");
+  measured.problem = canonical(cells, measured.problem);
+  measured.workspace = Bytes(cells.number("workspace_bytes"));
+  measured.algorithm = cells.text("algorithm");
+  measured.reason = cells.text("reason");
+  Samples& samples = measured.samples;
+  samples.count = cells.count("samples");
+  samples.median = Seconds(cells.number("median_s"));
+  samples.deviation = Seconds(cells.number("deviation_s"));
+  samples.low = Seconds(cells.number("low_s"));
+  samples.high = Seconds(cells.number("high_s"));
+  samples.settled = cells.flag("settled");
+  samples.drifted = cells.flag("drifted");
+  samples.seconds = cells.numbers("samples_s");
+  if (samples.low > samples.median) cells.fail("low_s", "the interval does not hold the median");
+  if (samples.high < samples.median) cells.fail("high_s", "the interval does not hold the median");
+  if (!samples.seconds.empty() && static_cast<int>(samples.seconds.size()) != samples.count) {
+    cells.fail("samples", fmt::format("{} samples, and {} times of them", samples.count, samples.seconds.size()));
+  }
+  return row;
+}
+
+}  // namespace
+
+std::string print_profile_head(const ProfileHead& head) {
+  std::string text = "format: 1\n";
+  const auto say = [&text](std::string_view key, const std::string& value) {
+    if (!value.empty()) text += fmt::format("{}: {}\n", key, yaml_text(value));
+  };
+  say("model", head.model);
+  say("backend", head.backend);
+  say("device", head.device);
+  say("caches", head.caches);
+  say("date", head.date);
+  say("host", head.host);
+  say("command", head.command);
+  say("source", head.source);
+  if (!head.details.empty()) text += "details:\n";
+  for (const auto& [key, value] : head.details) {
+    if (!value.empty()) text += fmt::format("  {}: {}\n", yaml_text(key), yaml_text(value));
+  }
+  text += separator;
+  for (const std::string_view column : columns) text += fmt::format("{}{}", column, column == columns.back() ? "\n" : ",");
+  return text;
+}
+
+std::string print_profile_row(const ProfileRow& row) {
+  const Measurement& measured = row.measurement;
+  const Samples& samples = measured.samples;
+  std::string times;
+  for (const double time : samples.seconds) times += fmt::format("{}{}", times.empty() ? "" : " ", time);
+  const auto flag = [](bool value) { return value ? "yes" : "no"; };
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(measured.problem), row.layers, samples.count,
+                     samples.median.value(), samples.deviation.value(), samples.low.value(), samples.high.value(),
+                     flag(samples.settled), flag(samples.drifted), measured.workspace.value(),
+                     csv_cell(one_line(measured.algorithm)), csv_cell(one_line(measured.reason)), times);
+}
+
+std::string print_profile(const Profile& profile) {
+  std::string text = print_profile_head(profile.head);
+  for (const ProfileRow& row : profile.rows) text += print_profile_row(row);
+  return text;
+}
+
+bool is_sequence(std::string_view line) { return line.starts_with("sequence "); }
+
+std::string_view whole_lines(std::string_view text) {
+  const std::size_t last = text.rfind('\n');
+  return last == std::string_view::npos ? std::string_view() : text.substr(0, last + 1);
+}
+
+Profile parse_profile(const std::string& given, const std::string& origin) {
+  const std::string text(whole_lines(given));
+  const std::size_t cut = text.starts_with(separator) ? 0 : text.find("\n---\n");
+  if (cut == std::string::npos) {
+    throw SourceText(given, origin)
+        .error(given.size(), "a profile has a line '---' between its head and its rows",
+               "profiles are written by: ddl-oracle profile MODEL");
+  }
+  Profile profile;
+  const YamlNode root = YamlNode::parse(text.substr(0, cut + 1), origin);
+  check_format(root);
+  root.only_keys({"format", "model", "backend", "device", "caches", "date", "host", "command", "source", "details"});
+  const auto say = [&root](std::string_view key) {
+    const std::optional<YamlNode> node = root.find(key);
+    return node ? node->text() : std::string();
+  };
+  profile.head = {.model = say("model"),
+                  .backend = root.at("backend").text(),
+                  .device = root.at("device").text(),
+                  .caches = say("caches"),
+                  .date = say("date"),
+                  .host = say("host"),
+                  .command = say("command"),
+                  .source = say("source")};
+  if (const std::optional<YamlNode> caches = root.find("caches")) {
+    if (!parse_cache_state(profile.head.caches)) caches->fail("caches are warm, cold or step");
+  }
+  if (const std::optional<YamlNode> details = root.find("details")) {
+    for (const auto& [key, value] : details->entries()) profile.head.details.emplace_back(key.text(), value.text());
+  }
+  // Blank lines are skipped, and keep the places of errors true.
+  const std::size_t table_start = cut == 0 ? separator.size() : cut + 1 + separator.size();
+  std::string table_text(
+      static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(table_start), '\n')),
+      '\n');
+  const CsvTable table = CsvTable::parse(table_text.append(text, table_start), origin);
+  table.only_columns(columns);
+  for (const std::string_view column : columns) static_cast<void>(table.column(column));
+  std::unordered_map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    ProfileRow row = read_row(RowReader(table, i));
+    const auto [place, is_new] = places.emplace(row.measurement.problem, profile.rows.size());
+    if (is_new) {
+      profile.rows.push_back(std::move(row));
+    } else {
+      profile.rows[place->second] = std::move(row);
+    }
+  }
+  return profile;
+}
+
+Profile load_profile(const std::string& path) { return parse_profile(read_file(path, CsvTable::max_bytes), path); }
+
+}  // namespace ddl

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "profiler/measurement.hpp"
+
+namespace ddl {
+
+/// What holds for every row of a profile: what was measured, on what, and how.
+struct ProfileHead {
+  std::string model{};    ///< name of the model whose problems these are; empty where they are of none in particular
+  std::string backend{};  ///< `onednn`
+  std::string device{};   ///< the vendor's name
+  std::string caches{};   ///< `warm`, `cold` or `step`; empty where nobody knows
+  std::string date{};     ///< `2026-11-21T20:26:49Z`
+  std::string host{}, command{};
+  std::string source{};                                        ///< of an imported profile: what it was made of
+  std::vector<std::pair<std::string, std::string>> details{};  ///< libraries, driver, clocks, threads
+};
+
+/// One measurement, and how many layers of the model run it in an iteration. The line of a problem is that of a kernel
+/// (print_problem) or, for the model run as a whole, that of a sequence (print_sequence).
+struct ProfileRow {
+  Measurement measurement{};
+  int layers = 0;  ///< 0: of no model in particular
+};
+
+struct Profile {
+  ProfileHead head{};
+  std::vector<ProfileRow> rows{};
+};
+
+/// A profile is text: a YAML head, a line `---`, and a CSV table with one row a problem, which grows as problems are
+/// measured. The head with the name of the columns:
+[[nodiscard]] std::string print_profile_head(const ProfileHead& head);
+/// One line of the table, with its line break.
+[[nodiscard]] std::string print_profile_row(const ProfileRow& row);
+[[nodiscard]] std::string print_profile(const Profile& profile);
+
+/// Reads one. A last line without its line break is what a crash left: it is not read. Where a problem has several rows the
+/// last one stands. Errors are placed: another version, unknown keys and columns, malformed numbers, negative times, an
+/// interval that does not hold its median.
+[[nodiscard]] Profile parse_profile(const std::string& text, const std::string& origin);
+[[nodiscard]] Profile load_profile(const std::string& path);
+
+/// Whether a row is of the model run as a whole: `sequence model=resnet50 samples=4 precision=fp32 pass=forward`.
+[[nodiscard]] bool is_sequence(std::string_view line);
+
+/// The part of a profile's text that is whole: up to its last line break.
+[[nodiscard]] std::string_view whole_lines(std::string_view text);
+
+}  // namespace ddl

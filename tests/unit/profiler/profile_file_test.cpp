@@ -1,0 +1,99 @@
+#include "profiler/profile_file.hpp"
+
+#include "core/error.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+
+using namespace ddl;
+using Catch::Matchers::Contains;
+
+namespace {
+
+Profile example() {
+  Profile profile;
+  profile.head = {.model = "tiny \"net\"",
+                  .backend = "simulated",
+                  .device = "a device: with, everything # in its name",
+                  .caches = "step",
+                  .date = "2026-11-21T20:26:49Z",
+                  .host = "node1",
+                  .command = "ddl-oracle profile tiny",
+                  .details = {{"library", "none 1.2"}, {"clock: now", "1 GHz"}}};
+  Measurement settled{.problem = "add in=3x4x4,3x4x4 samples=2 precision=fp32 pass=forward",
+                      .samples = summarize({1.25e-6, 1.5e-6, 1.4e-6, 1.1e-6, 1.3e-6, 1.2e-6}, {}),
+                      .workspace = Bytes(4096),
+                      .algorithm = "loop, plain"};
+  Measurement refused{.problem = "update optimizer=sgd parameters=10 precision=fp16", .reason = "has no \"fp16\",\nhere"};
+  profile.rows = {{settled, 3}, {refused, 0}};
+  return profile;
+}
+
+const std::string head = "format: 1\nbackend: simulated\ndevice: d\n---\n";
+const std::string columns =
+    "problem,layers,samples,median_s,deviation_s,low_s,high_s,settled,drifted,workspace_bytes,algorithm,reason,samples_s\n";
+const std::string relu = "activation kind=relu in=10 samples=1 precision=fp32 pass=forward";
+
+}  // namespace
+
+TEST_CASE("a profile that is written is read back as it was") {
+  const Profile profile = example();
+  const std::string text = print_profile(profile);
+  const Profile back = parse_profile(text, "p");
+  CHECK(back.head.model == profile.head.model);
+  CHECK(back.head.device == profile.head.device);
+  CHECK(back.head.details == profile.head.details);
+  REQUIRE(back.rows.size() == 2);
+  CHECK(back.rows[0].layers == 3);
+  const Samples& samples = back.rows[0].measurement.samples;
+  CHECK(samples.seconds == profile.rows[0].measurement.samples.seconds);
+  CHECK(samples.median == profile.rows[0].measurement.samples.median);
+  CHECK(samples.high == profile.rows[0].measurement.samples.high);
+  CHECK(back.rows[0].measurement.workspace == Bytes(4096));
+  CHECK(back.rows[0].measurement.algorithm == "loop, plain");
+  CHECK(back.rows[1].measurement.reason == "has no \"fp16\", here");
+  CHECK(print_profile(back) == print_profile(parse_profile(print_profile(back), "p")));
+  const std::string again = print_profile(back);
+  CHECK(again.substr(0, again.find("has no")) == text.substr(0, text.find("has no")));
+}
+
+TEST_CASE("what a crash leaves of the last line is not read") {
+  const std::string text = print_profile(example());
+  // Cut anywhere behind the first row, there is at least that row; nothing is half read.
+  const std::size_t first = text.find('\n', text.find("add in=")) + 1;
+  for (std::size_t end = first; end < text.size(); ++end) {
+    REQUIRE(parse_profile(text.substr(0, end), "p").rows.size() == 1);
+  }
+  CHECK(whole_lines("a\nb") == "a\n");
+  CHECK(whole_lines("a").empty());
+}
+
+TEST_CASE("the last of several rows of a problem stands") {
+  const Profile twice =
+      parse_profile(head + columns + relu + ",1,1,2,0,2,2,no,no,0,loop,,2\n" + relu + ",1,1,3,0,3,3,no,no,0,loop,,3\n", "p");
+  REQUIRE(twice.rows.size() == 1);
+  CHECK(twice.rows.front().measurement.samples.median.value() == 3);
+}
+
+TEST_CASE("a problem is known however its attributes are ordered") {
+  const Profile other =
+      parse_profile(head + columns + "activation samples=1 in=10 kind=relu,1,1,2,0,2,2,no,no,0,loop,,2\n", "p");
+  CHECK(other.rows.front().measurement.problem == relu);
+}
+
+TEST_CASE("what is wrong with a profile is said where it is") {
+  const auto error = [](const std::string& text) { return error_of([&] { static_cast<void>(parse_profile(text, "p")); }); };
+  CHECK_THAT(error(""), Contains("p:1:1: a profile has a line '---'"));
+  CHECK_THAT(error("format: 1\nbackend: b\ndevice: d\n"), Contains("a profile has a line '---'"));
+  CHECK_THAT(error("format: 2\nbackend: b\ndevice: d\n---\n" + columns), Contains("p:1:9"));
+  CHECK_THAT(error("format: 1\nbackend: b\ndevice: d\ndevise: d\n---\n" + columns), Contains("p:4:1"));
+  CHECK_THAT(error("format: 1\nbackend: b\ndevice: d\ncaches: hot\n---\n" + columns), Contains("p:4:9"));
+  CHECK_THAT(error(head + "problem,layers\n"), Contains("settled") || Contains("samples"));
+  CHECK_THAT(error(head + columns + relu + ",1,1,-2,0,2,2,no,no,0,loop,,2\n"), Contains("p:6:") && Contains("negative"));
+  CHECK_THAT(error(head + columns + relu + ",1,1,nan,0,2,2,no,no,0,loop,,2\n"), Contains("p:6:"));
+  CHECK_THAT(error(head + columns + relu + ",1,1,2,0,3,4,no,no,0,loop,,2\n"), Contains("does not hold the median"));
+  CHECK_THAT(error(head + columns + relu + ",1,2,2,0,2,2,no,no,0,loop,,2\n"), Contains("2 samples, and 1 times"));
+  CHECK_THAT(error(head + columns + relu + ",1,1,2,0,2,2,maybe,no,0,loop,,2\n"), Contains("yes or no"));
+  CHECK_THAT(error(head + columns + relu + ",1,1,2,0,2,2,no,no,0,loop,,2 x\n"), Contains("'x' is no time"));
+  CHECK_THAT(error(head + columns + "activation kind=rleu in=10,1,1,2,0,2,2,no,no,0,loop,,2\n"),
+             Contains("p:6:1") && Contains("rleu"));
+}
