@@ -9,6 +9,14 @@
 
 namespace ddl {
 
+/// The lines of one layer's problems in a training step; empty where training runs none or the pass has no work.
+struct LayerProblems {
+  std::string forward, backward_data, backward_weight, update;
+};
+/// By layer.
+[[nodiscard]] std::vector<LayerProblems> layer_problems(const Model& model, std::int64_t samples, Precision precision,
+                                                        Optimizer optimizer);
+
 /// A problem's line and how many layers of the model have it.
 struct CountedProblem {
   std::string line;
