@@ -55,13 +55,13 @@ Estimator::Estimator(const Job& job) : job_(job) {
       channel_outputs_ += output;
     }
     switch (job.facts.tensor_role[index]) {
-      case TensorRole::column:
+      case SplitRole::column:
         tensor_items_ += job.facts.sends_input_gradient[index] ? 2.0 * input : 0.0;
         break;
-      case TensorRole::row:
+      case SplitRole::row:
         tensor_items_ += 2.0 * output;
         break;
-      case TensorRole::lone:
+      case SplitRole::lone:
         tensor_items_ += output;
         break;
       default:

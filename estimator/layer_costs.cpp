@@ -45,7 +45,7 @@ void each_kernel(const Job& job, const ShardContext& context, const LayerShard& 
   }
   // A table that is cut along its vocabulary has all of the output, but a part of the rows, whoever owns them.
   const std::int64_t rows = context.facts.tensor_units[context.index()];
-  const bool is_cut = context.facts.tensor_role[context.index()] == TensorRole::lookup && rows >= context.plan.tensor;
+  const bool is_cut = context.facts.tensor_role[context.index()] == SplitRole::lookup && rows >= context.plan.tensor;
   const double part =
       is_cut ? static_cast<double>(largest_part(rows, context.plan.tensor)) / static_cast<double>(rows) : 1.0;
   const PriceSource source =
@@ -98,7 +98,7 @@ void price_memory(const Job& job, const ShardContext& context, const LayerShard&
 struct Variant {
   bool spatial, boundary, pooled, reads_pooled, auxiliary, reads_auxiliary, input_gradient, sends_gradient, first,
       keeps_batch, last, output_kept, after_head;
-  TensorRole role;
+  SplitRole role;
   std::int64_t units;
   double live_items;                  ///< behind the layer
   Seconds forward, backward, update;  ///< of the whole layer: measured layers of one shape need not agree
@@ -154,7 +154,7 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
                           index == facts.batch_keeper,
                           index == facts.last_matrix,
                           facts.output_kept[i],
-                          producer >= 0 && facts.tensor_role[static_cast<std::size_t>(producer)] == TensorRole::head,
+                          producer >= 0 && facts.tensor_role[static_cast<std::size_t>(producer)] == SplitRole::head,
                           facts.tensor_role[i],
                           facts.tensor_units[i],
                           facts.live_items[i + 1],
