@@ -33,6 +33,7 @@ int run(int argc, char** argv) {
   add_recommend(program, request);
   add_explain(program, request);
   add_validate(program, request);
+  add_profile(program, request);
   add_models(program, request);
   add_machines(program, request);
   add_datasets(program, request);

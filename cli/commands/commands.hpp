@@ -21,6 +21,8 @@ void add_explain(CLI::App& program, Request& request);
 void add_validate(CLI::App& program, Request& request);
 void add_models(CLI::App& program, Request& request);
 void add_models_import(CLI::App& models, Request& request);  // a command of `models`
+void add_profile(CLI::App& program, Request& request);
+void add_profile_import(CLI::App& profile, Request& request);  // a command of `profile`
 void add_machines(CLI::App& program, Request& request);
 void add_datasets(CLI::App& program, Request& request);
 
