@@ -91,9 +91,13 @@ class SheetReader {
   }
 
   void read_device(const YamlNode& node) {
-    node.only_keys({"name", "peak", "memory", "memory_bandwidth", "tile", "attainable_peak", "attainable_bandwidth"});
+    node.only_keys(
+        {"name", "profile_names", "peak", "memory", "memory_bandwidth", "tile", "attainable_peak", "attainable_bandwidth"});
     Device& device = sheet_.machine.device;
     device.name = node.at("name").name();
+    if (const auto names = node.find("profile_names")) {
+      for (const YamlNode& name : names->items()) device.profile_names.push_back(name.name());
+    }
     read_peaks(node.at("peak"));
     device.memory = number(node, "memory", "device").bytes();
     device.memory_bandwidth = number(node, "memory_bandwidth", "device").bandwidth();

@@ -127,7 +127,10 @@ Study::Study(const StudySpec& spec)
       machine_(load_machine(spec.machine)),
       coefficients_(coefficients_of(spec, machine_)),
       precision_(spec.precision.value_or(default_precision(model_, machine_.device))),
-      optimizer_(spec.optimizer.value_or(model_.input.sequence ? Optimizer::adam : Optimizer::momentum)) {
+      optimizer_(spec.optimizer.value_or(model_.input.sequence ? Optimizer::adam : Optimizer::momentum)),
+      profiles_(spec.found_profiles ? spec.found_profiles
+                                    : std::make_shared<const FoundProfiles>(find_profiles(spec.profiles, machine_))),
+      warnings_(profiles_->warnings) {
   require_fitting(dataset_, model_, !spec.dataset.empty());
   require_precision(precision_, machine_.device);
   // Other models are looked at only where this one was never measured.
@@ -135,7 +138,14 @@ Study::Study(const StudySpec& spec)
   if (!measured_scale(facts_, machine_.device, coefficients_, precision_)) {
     scale = pooled_scale(machine_, coefficients_, precision_);
   }
-  kernels_ = std::make_unique<KernelPrices>(facts_, machine_.device, coefficients_, precision_, optimizer_, scale);
+  const MeasuredKernels measured = measured_kernels(profiles_->profiles, model_, precision_);
+  const bool any = !profiles_->profiles.empty();
+  kernels_ = std::make_unique<KernelPrices>(facts_, machine_.device, coefficients_, precision_, optimizer_, scale,
+                                            any ? &measured : nullptr);
+  if (any && kernels_->measured() == nullptr) {
+    warnings_.push_back(
+        fmt::format("no kernel in {} was measured for {}: the profile is not used", to_string(precision_), measured.name));
+  }
   job_ = std::make_unique<Job>(Job{facts_, machine_, coefficients_, *kernels_, spec_.assumptions,
                                    samples_of(dataset_, model_), bytes_per_sample(dataset_, model_),
                                    bytes_per_sample(dataset_, model_) * samples_of(dataset_, model_)});

@@ -3,7 +3,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "calibration/profile_prices.hpp"
 #include "estimator/estimate.hpp"
 #include "model_zoo/dataset.hpp"
 #include "model_zoo/model.hpp"
@@ -21,6 +23,9 @@ struct StudySpec {
   std::optional<Precision> precision;  ///< unset: mixed precision for sequences, fp32 for everything else
   std::optional<Optimizer> optimizer;  ///< unset: adam for sequences, SGD with momentum for everything else
   Assumptions assumptions;
+  ProfileChoice profiles;
+  /// What find_profiles has made of that choice, where somebody asks for many studies.
+  std::shared_ptr<const FoundProfiles> found_profiles{};
 };
 
 /// A job with everything it refers to: model, data set, machine and coefficients read, kernels priced. Not movable, since
@@ -43,6 +48,10 @@ class Study {
   [[nodiscard]] Precision precision() const { return precision_; }
   [[nodiscard]] Optimizer optimizer() const { return optimizer_; }
   [[nodiscard]] const StudySpec& spec() const { return spec_; }
+  /// Measured kernels that prices rest on; none where kernels().measured() says so.
+  [[nodiscard]] const FoundProfiles& profiles() const { return *profiles_; }
+  /// Of what was measured and is not used, each one line.
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   StudySpec spec_;
@@ -53,6 +62,8 @@ class Study {
   Coefficients coefficients_;
   Precision precision_ = Precision::fp32;
   Optimizer optimizer_ = Optimizer::momentum;
+  std::shared_ptr<const FoundProfiles> profiles_;
+  std::vector<std::string> warnings_;
   // Made once the rest is known.
   std::unique_ptr<const KernelPrices> kernels_;
   std::unique_ptr<const Job> job_;

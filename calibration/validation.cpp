@@ -20,8 +20,8 @@ namespace {
 /// Studies of one model are alike for all its runs: built once, with and without input, ideal and not.
 class Studies {
  public:
-  Studies(std::string machine, std::string coefficients)
-      : machine_(std::move(machine)), coefficients_(std::move(coefficients)) {}
+  Studies(std::string machine, std::string coefficients, std::shared_ptr<const FoundProfiles> profiles)
+      : machine_(std::move(machine)), coefficients_(std::move(coefficients)), profiles_(std::move(profiles)) {}
 
   struct Entry {
     std::unique_ptr<Study> study;
@@ -48,6 +48,7 @@ class Studies {
       spec.model = model;
       spec.machine = machine_;
       spec.coefficients = coefficients_;
+      spec.found_profiles = profiles_;
       spec.precision = Precision::fp32;
       if (ideal) spec.assumptions = ideal_assumptions();
       spec.assumptions.include_input = input;
@@ -59,6 +60,7 @@ class Studies {
 
  private:
   std::string machine_, coefficients_;
+  std::shared_ptr<const FoundProfiles> profiles_;
   std::map<std::tuple<std::string, bool, bool>, Entry> entries_;
   std::map<std::string, std::optional<std::string>> problems_;
 };
@@ -242,14 +244,18 @@ ValidationSummary summarize(std::span<const ValidationCase> cases) {
   return summary;
 }
 
-Validation validate(std::span<const MeasuredRun> runs, const std::string& machine, const std::string& coefficients) {
+Validation validate(std::span<const MeasuredRun> runs, const std::string& machine, const std::string& coefficients,
+                    const ProfileChoice& profiles) {
   Validation validation;
   // What all runs share ends the command when it is wrong; an unknown model ends only the runs that are about it.
   StudySpec shared;
   shared.machine = machine;
   shared.coefficients = coefficients;
-  static_cast<void>(coefficients_of(shared, load_machine(machine)));
-  Studies studies(machine, coefficients);
+  const Machine sheet = load_machine(machine);
+  static_cast<void>(coefficients_of(shared, sheet));
+  const auto found = std::make_shared<const FoundProfiles>(find_profiles(profiles, sheet));
+  validation.warnings = found->warnings;
+  Studies studies(machine, coefficients, found);
   for (const MeasuredRun& measured : runs) {
     const MeasuredRun run = in_seconds(measured);
     ValidationCase one;

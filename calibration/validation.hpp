@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "calibration/profile_prices.hpp"
 #include "calibration/runs.hpp"
 #include "core/quantity.hpp"
 
@@ -37,13 +38,15 @@ struct ValidationSummary {
 struct Validation {
   std::vector<ValidationCase> cases;
   ValidationSummary summary;
+  std::vector<std::string> warnings;  ///< of profiles that are not used
 };
 
 /// Predicts every run on the machine, with the closed forms and with everything known. Runs are taken to be in fp32, with
 /// adam for models of sequences and SGD with momentum for all others; input counts where the run includes it. A model that
-/// cannot be read is the reason of its own cases; an Error of the machine or the coefficients ends the validation.
+/// cannot be read is the reason of its own cases; an Error of the machine, the coefficients or a profile ends the
+/// validation.
 [[nodiscard]] Validation validate(std::span<const MeasuredRun> runs, const std::string& machine,
-                                  const std::string& coefficients);
+                                  const std::string& coefficients, const ProfileChoice& profiles = {});
 
 /// The summary alone, of cases whose predictions are given.
 [[nodiscard]] ValidationSummary summarize(std::span<const ValidationCase> cases);

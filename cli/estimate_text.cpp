@@ -13,6 +13,7 @@
 #include "core/suggest.hpp"
 #include "core/units.hpp"
 #include "estimator/findings.hpp"
+#include "estimator/shard_prices.hpp"
 
 namespace ddl {
 namespace {
@@ -68,11 +69,36 @@ std::string plan_line(const Estimate& estimate, const Study& study, const std::s
                             humanize(estimate.memory.total()), humanize(study.machine().device.memory));
 }
 
+std::string kernel_times_text(const Study& study) {
+  const ShardPrices* measured = study.kernels().measured();
+  return measured == nullptr ? std::string(to_string(study.kernels().origin())) : "profile of " + measured->name();
+}
+
+std::string kernel_shares_text(const Explanation& explanation) {
+  const auto shares = kernel_time_shares(explanation);
+  std::string text;
+  for (const PriceSource source : price_sources) {
+    const double share = shares[static_cast<std::size_t>(source)];
+    if (share <= 0) continue;
+    const std::string percent = share < 0.005 ? "under 1" : fmt::format("{:.0f}", share * 100);
+    text += fmt::format("{}{} % {}", text.empty() ? "" : ", ", percent, to_string(source));
+  }
+  return text;
+}
+
+Json kernel_shares_to_json(const Explanation& explanation) {
+  const auto shares = kernel_time_shares(explanation);
+  Json json;
+  for (const PriceSource source : price_sources)
+    json[std::string(to_string(source))] = shares[static_cast<std::size_t>(source)];
+  return json;
+}
+
 std::string study_lines(const Study& study, std::int64_t gpus, std::int64_t global_batch) {
   return fmt::format("{} on {}, {} of {}, global batch {}, {} with {}{}\nkernel times: {}\n", study.model().name,
                      study.dataset().name, count_text(gpus, "GPU"), study.machine().name, with_thousands(global_batch),
                      to_string(study.precision()), to_string(study.optimizer()),
-                     study.spec().assumptions.linear_kernels ? ", ideal" : "", to_string(study.kernels().origin()));
+                     study.spec().assumptions.linear_kernels ? ", ideal" : "", kernel_times_text(study));
 }
 
 std::string defaults_text(const std::vector<Default>& defaults, const Style& style) {
@@ -259,7 +285,11 @@ Json inputs_to_json(const Study& study) {
   json["device_memory_bytes"] = study.machine().device.memory.value();
   json["coefficients"] = study.coefficients().name.empty() ? Json(nullptr) : Json(study.coefficients().name);
   json["software"] = study.coefficients().software.name.empty() ? Json(nullptr) : Json(study.coefficients().software.name);
-  json["kernel_times"] = to_string(study.kernels().origin());
+  json["kernel_times"] = kernel_times_text(study);
+  if (study.kernels().measured() != nullptr) {
+    json["profiles"] = Json::array();
+    for (const FoundProfile& each : study.profiles().profiles) json["profiles"].push_back(each.path);
+  }
   json["precision"] = to_string(study.precision());
   json["optimizer"] = to_string(study.optimizer());
   return json;

@@ -12,6 +12,7 @@
 #include "cli/style.hpp"
 #include "cli/table.hpp"
 #include "estimator/estimate.hpp"
+#include "estimator/explanation.hpp"
 
 namespace ddl {
 
@@ -31,6 +32,11 @@ struct TimeUnit {
 /// The first line of an answer: strategy, degrees, epoch and memory, or why it cannot be. `besides` goes behind the epoch.
 [[nodiscard]] std::string plan_line(const Estimate& estimate, const Study& study, const std::string& besides,
                                     const Style& style);
+/// Where kernel times come from.
+[[nodiscard]] std::string kernel_times_text(const Study& study);
+/// `93 % measured, 5 % interpolated, 2 % curve`, and the same as an object.
+[[nodiscard]] std::string kernel_shares_text(const Explanation& explanation);
+[[nodiscard]] nlohmann::ordered_json kernel_shares_to_json(const Explanation& explanation);
 /// What is trained on what, and where kernel times come from.
 [[nodiscard]] std::string study_lines(const Study& study, std::int64_t gpus, std::int64_t global_batch);
 /// The section of what is in force unasked; empty where everything was asked for.

@@ -171,7 +171,7 @@ std::string memory_table(const MemoryBreakdown& memory, Bytes capacity) {
 }
 
 /// What the letters of the prices that occur stand for.
-std::string legend(const Explanation& explanation) {
+std::string legend(const Explanation& explanation, bool profile) {
   std::set<PriceSource> used;
   for (const PhaseShare& phase : explanation.phases) {
     if (phase.time.value() > 0 || phase.hidden.value() > 0) used.insert(phase.source);
@@ -185,10 +185,11 @@ std::string legend(const Explanation& explanation) {
         meaning = "measured";
         break;
       case PriceSource::interpolated:
-        meaning = "interpolated: the model's measured total, shared out by work";
+        meaning = profile ? "interpolated between measured neighbours"
+                          : "interpolated: the model's measured total, shared out by work";
         break;
       case PriceSource::curve:
-        meaning = "curve fitted to other measurements";
+        meaning = profile ? "curve fitted to other problems measured on this device" : "curve fitted to other measurements";
         break;
       case PriceSource::roofline:
         meaning = "roofline, α and β of the data sheet";
@@ -223,6 +224,14 @@ Json problem_to_json(const PricedKernel& kernel, const LayerExplanation& layer, 
   json["time_s"] = kernel.time.value();
   json["runs"] = runs_per_iteration(plan, kernel.phase);
   json["source"] = to_string(kernel.source);
+  return json;
+}
+
+Json lines_to_json(const LayerPrices& prices) {
+  Json json = Json::array();
+  for (const PricedProblem& each : prices.problems) {
+    json.push_back({{"problem", each.line}, {"time_s", each.time.value()}, {"source", to_string(each.source)}});
+  }
   return json;
 }
 
@@ -274,7 +283,7 @@ std::string explanation_text(const Explanation& explanation, const Study& study,
   const Plan& plan = explanation.estimate.plan;
   const TimeUnit unit = time_unit(explanation.estimate.time.iteration());
   std::string out = "\n" + style.bold("Phases") + " of an iteration\n" + phases_table(explanation, unit);
-  out += style.faint("  from: " + legend(explanation)) + "\n";
+  out += style.faint("  from: " + legend(explanation, study.kernels().measured() != nullptr)) + "\n";
   out += "\n" + style.bold("Layers") + " and what each adds to the iteration\n" + layers_table(explanation, study, unit);
   out += "\n" + style.bold("Memory") + " per device" +
          (plan.layer > 1 ? fmt::format(", of stage {}", explanation.estimate.deciding.memory + 1) : std::string()) + "\n";
@@ -315,6 +324,7 @@ Json layers_to_json(const Explanation& explanation, const Study& study) {
     one["parameters"] = own.costs.parameters;
     one["problems"] = Json::array();
     for (const PricedKernel& kernel : own.prices.kernels) one["problems"].push_back(problem_to_json(kernel, own, plan));
+    if (study.kernels().measured() != nullptr) one["measurable"] = lines_to_json(own.prices);
     one["update"] = {{"time_s", own.costs.update.value()}, {"source", to_string(own.prices.update_source)}};
     one["exchanges"] = Json::array();
     for (const PricedExchange& exchange : own.prices.exchanges) {

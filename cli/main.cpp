@@ -1,7 +1,9 @@
 #include <exception>
 #include <iostream>
 #include <new>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -10,13 +12,16 @@
 #include "cli/usage_error.hpp"
 #include "core/error.hpp"
 #include "core/version.hpp"
+#include "profiler/backends.hpp"
 
 namespace ddl {
 namespace {
 
 std::string version_text() {
-  return fmt::format("ddl-oracle {}\ncommit {}\nback ends: none (kernel times come from coefficients and datasheets)",
-                     version(), commit());
+  std::string backends;
+  for (const BackendKind& kind : backend_kinds()) backends += fmt::format("{}{}", backends.empty() ? "" : ", ", kind.name);
+  return fmt::format("ddl-oracle {}\ncommit {}\nback ends: {} ('ddl-oracle backends' says which run here)", version(),
+                     commit(), backends);
 }
 
 void print_error(const std::string& message, const std::string& hint) {
@@ -30,13 +35,18 @@ int run(int argc, char** argv) {
   program.require_subcommand(1);
   program.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   Request request;
+  request.command = "ddl-oracle";
+  for (const std::string_view word : std::span(argv, static_cast<std::size_t>(argc)).subspan(1)) {
+    request.command += fmt::format(" {}", word);
+  }
+  add_profile(program, request);
   add_recommend(program, request);
   add_explain(program, request);
   add_validate(program, request);
-  add_profile(program, request);
   add_models(program, request);
   add_machines(program, request);
   add_datasets(program, request);
+  add_backends(program, request);
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& asked_for_help) {

@@ -35,9 +35,9 @@ std::string render(const Report& report, const ReportOptions& options) {
 
 }  // namespace
 
-void write_output(const std::string& path, std::string_view content) {
+void write_output(const std::string& path, std::string_view content, std::string_view option) {
   if (is_input_file(path)) {
-    throw Error(fmt::format("--output {} would overwrite a file that was read", quote(path)), "give it another name");
+    throw Error(fmt::format("{} {} would overwrite a file that was read", option, quote(path)), "give it another name");
   }
   write_file(path, content);
 }

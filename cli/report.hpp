@@ -33,8 +33,8 @@ struct ReportOptions {
 /// Whether `--output` names a file: `-` is the standard output.
 [[nodiscard]] inline bool is_file(const std::string& output) { return !output.empty() && output != "-"; }
 
-/// Writes whole or not at all to the file of `--output`. Throws Error where that is a file that was read.
-void write_output(const std::string& path, std::string_view content);
+/// Writes whole or not at all to the file of `option`. Throws Error where that is a file that was read.
+void write_output(const std::string& path, std::string_view content, std::string_view option = "--output");
 
 /// Writes the report to stdout, or whole or not at all to the file; what it warns of to stderr.
 void write_report(const Report& report, const ReportOptions& options);

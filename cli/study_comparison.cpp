@@ -246,8 +246,7 @@ std::string text_of(const Outcomes& outcomes, const Style& style) {
   const Table plans = plans_table(outcomes, labels);
   if (!plans.empty()) out += "\n" + style.bold("Best plan of each") + "\n" + plans.text();
   for (const StudyOutcome& each : outcomes) {
-    if (each.study)
-      out += fmt::format("  {}: kernel times: {}\n", labels.of(each), to_string(each.study->kernels().origin()));
+    if (each.study) out += fmt::format("  {}: kernel times: {}\n", labels.of(each), kernel_times_text(*each.study));
   }
   const std::vector<const StudyOutcome*> order = ranked(outcomes);
   if (order.size() > 1 && order.front()->objective == Objective::time) {

@@ -21,6 +21,16 @@ CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& into, 
   return command.add_flag(name, into, description)->disable_flag_override();
 }
 
+void add_profile_options(CLI::App& command, std::vector<std::string>& profiles, bool& any_device) {
+  auto* profile = command
+                      .add_option("--profile", profiles,
+                                  "kernels measured on the machine's device: a file, several if given again, or none; "
+                                  "default: those of that device in the data directory")
+                      ->take_all()
+                      ->allow_extra_args(false);
+  add_switch(command, "--any-device", any_device, "use a profile of another device")->needs(profile);
+}
+
 void add_study_options(CLI::App& command, StudyOptions& o) {
   command.add_option("--model", o.model, "bundled model (see 'models list') or a model file")->capture_default_str();
   command.add_option("--dataset", o.dataset,
@@ -30,6 +40,7 @@ void add_study_options(CLI::App& command, StudyOptions& o) {
   command.add_option("--coefficients", o.coefficients,
                      "measured coefficients of that machine: a file, a bundled name or none; default: those bundled with a "
                      "bundled machine");
+  add_profile_options(command, o.profiles, o.any_device);
   command.add_option("--precision", o.precision, "fp32, tf32, fp16 or bf16; default: mixed for sequences, else fp32");
   command.add_option("--optimizer", o.optimizer, "sgd, momentum or adam; default: adam for sequences, else momentum");
   auto* ideal = add_switch(command, "--ideal", o.ideal,
@@ -61,6 +72,7 @@ StudySpec spec_of(const StudyOptions& o) {
   spec.dataset = o.dataset;
   spec.machine = o.machine;
   spec.coefficients = o.coefficients;
+  spec.profiles = {o.profiles, o.any_device};
   if (o.ideal) spec.assumptions = ideal_assumptions();
   if (!o.precision.empty()) {
     spec.precision = parse_precision(o.precision);
@@ -183,6 +195,11 @@ std::vector<Default> defaults_of(const CLI::App& command, const StudyOptions& op
                       : is_path(study.spec().machine) ? "a machine file has those that are named"
                                                       : "nothing measured is bundled for this machine";
     defaults.push_back({"--coefficients", name.empty() ? "none" : name, why});
+  }
+  if (study.profiles().looked_up && study.kernels().measured() != nullptr) {
+    std::string paths;
+    for (const FoundProfile& each : study.profiles().profiles) paths += (paths.empty() ? "" : ", ") + each.path;
+    defaults.push_back({"--profile", paths, "measured on this device"});
   }
   if (unset("--precision")) {
     defaults.push_back(

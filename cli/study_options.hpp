@@ -16,10 +16,14 @@ namespace ddl {
 struct StudyOptions {
   std::string model = "resnet50", dataset, machine = "dgx-a100", coefficients;
   std::string precision, optimizer, allreduce, input = "every-rank";
+  std::vector<std::string> profiles;
+  bool any_device = false;
   bool ideal = false, no_overlap = false, no_input = false, input_exposed = false;
   std::optional<double> parameter_servers, sparse_density;
 };
 void add_study_options(CLI::App& command, StudyOptions& options);
+/// Adds --profile and --any-device.
+void add_profile_options(CLI::App& command, std::vector<std::string>& profiles, bool& any_device);
 /// Throws Error, with "did you mean", on a name that is none.
 [[nodiscard]] StudySpec spec_of(const StudyOptions& options);
 

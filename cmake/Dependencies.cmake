@@ -37,6 +37,30 @@ if(dnnl_FOUND)
   find_package(OpenMP REQUIRED)  # its threads
 endif()
 
+# Optional, for GPUs: CUDA with its compiler, and cuDNN, which has no package files of its own.
+find_package(CUDAToolkit 12 QUIET)
+if(CUDAToolkit_FOUND AND TARGET CUDA::cublasLt AND TARGET CUDA::cudart_static)
+  find_path(DDL_CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ${CUDNN_ROOT}/include)
+  find_library(DDL_CUDNN_LIBRARY cudnn HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDNN_ROOT}/lib)
+  mark_as_advanced(DDL_CUDNN_INCLUDE DDL_CUDNN_LIBRARY)
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(DDL_CUDNN_INCLUDE AND DDL_CUDNN_LIBRARY AND CMAKE_CUDA_COMPILER)
+    # Machine code of what trains most, and what drivers make code for the rest of.
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      set(CMAKE_CUDA_ARCHITECTURES 75-virtual 80-real 90-real)
+    endif()
+    if(NOT DEFINED CMAKE_CUDA_COMPILER_LAUNCHER AND DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+      set(CMAKE_CUDA_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
+    endif()
+    enable_language(CUDA)
+    add_library(ddl_cudnn INTERFACE)
+    target_include_directories(ddl_cudnn SYSTEM INTERFACE "${DDL_CUDNN_INCLUDE}")
+    target_link_libraries(ddl_cudnn INTERFACE "${DDL_CUDNN_LIBRARY}")
+    add_library(ddl::cudnn ALIAS ddl_cudnn)
+  endif()
+endif()
+
 # Optional: without it, ddl-oracle says that it cannot import ONNX files, and how to change that.
 # ONNX's own package names protobuf's target without looking for it.
 find_package(Protobuf QUIET)

@@ -6,10 +6,6 @@ endif()
 set(CMAKE_CXX_EXTENSIONS OFF)
 # The program lies at the top of the build folder; tests/ sets its own place.
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
-# Importers that need a large library are modules: beside the program in the build tree, in a folder of their own once
-# installed, and found from the program either way.
-set(DDL_MODULE_BUILD_FOLDER "${PROJECT_BINARY_DIR}/modules")
-set(DDL_MODULE_INSTALL_FOLDER "${CMAKE_INSTALL_LIBDIR}/ddl-oracle")
 
 add_library(ddl_settings INTERFACE)
 target_compile_features(ddl_settings INTERFACE cxx_std_20)

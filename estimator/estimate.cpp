@@ -5,6 +5,8 @@
 
 #include "estimator/gradient_exchange.hpp"
 #include "estimator/pipeline.hpp"
+#include "estimator/shard_prices.hpp"
+#include "estimator/shard_problems.hpp"
 #include "estimator/strategies/spatial.hpp"
 #include "estimator/strategy.hpp"
 
@@ -55,13 +57,13 @@ Estimator::Estimator(const Job& job) : job_(job) {
       channel_outputs_ += output;
     }
     switch (job.facts.tensor_role[index]) {
-      case SplitRole::column:
+      case TensorSplitRole::column:
         tensor_items_ += job.facts.sends_input_gradient[index] ? 2.0 * input : 0.0;
         break;
-      case SplitRole::row:
+      case TensorSplitRole::row:
         tensor_items_ += 2.0 * output;
         break;
-      case SplitRole::lone:
+      case TensorSplitRole::lone:
         tensor_items_ += output;
         break;
       default:
@@ -71,43 +73,68 @@ Estimator::Estimator(const Job& job) : job_(job) {
   }
 }
 
-Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) const {
-  const auto key = std::pair(samples, stage_count);
-  const auto known = whole_times_.find(key);
-  if (known != whole_times_.end()) return known->second;
+template <class Time>
+const std::vector<Seconds>& Estimator::running_sums(Sums& known, double samples, const Time& time) const {
+  std::vector<Seconds>& sums = known[samples];
+  if (!sums.empty()) return sums;
+  const std::size_t count = job_.facts.model->layers.size();
+  sums.resize(count + 1);
+  for (std::size_t i = 0; i < count; ++i) sums[i + 1] = sums[i] + time(i);
+  return sums;
+}
 
-  const Model& model = *job_.facts.model;
-  std::vector<Seconds>& sums = whole_[samples];
-  if (sums.empty()) {
-    const bool given = job_.assumptions.linear_kernels || job_.kernels.origin() == PriceOrigin::given;
-    struct Times {
-      Seconds weights{}, data{};
-    };
-    std::vector<std::optional<Times>> classes(static_cast<std::size_t>(model.shape_classes));
-    sums.resize(model.layers.size() + 1);
-    for (std::size_t i = 0; i < model.layers.size(); ++i) {
-      const Layer& layer = model.layers[i];
-      const LayerTimes& serial = job_.kernels.serial()[i];
-      const auto time = [&](Pass pass) {
-        return job_.kernels.kernel_time(layer.operation->work(pass, layer.input_shapes, layer.output_shape), samples);
-      };
-      Seconds own = (serial.forward + serial.backward) * samples;
-      if (!given) {
-        std::optional<Times>& times = classes[static_cast<std::size_t>(layer.shape_class)];
-        if (!times) times = Times{time(Pass::forward) + time(Pass::backward_weight), time(Pass::backward_data)};
-        own = times->weights;
-        if (job_.facts.needs_input_gradient[i]) own += times->data;
-      }
-      sums[i + 1] = sums[i] + own;
-    }
-  }
+Estimator::WholeTime Estimator::by_stage(const std::vector<Seconds>& sums, int stage_count) const {
   WholeTime times{sums.back(), Seconds{}};
   const std::vector<int>& firsts = stages(stage_count);
   for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
     times.longest = max(times.longest,
                         sums[static_cast<std::size_t>(firsts[stage + 1])] - sums[static_cast<std::size_t>(firsts[stage])]);
   }
-  return whole_times_.emplace(key, times).first->second;
+  return times;
+}
+
+Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) const {
+  const auto key = std::pair(samples, stage_count);
+  const auto known = whole_times_.find(key);
+  if (known != whole_times_.end()) return known->second;
+
+  const Model& model = *job_.facts.model;
+  const bool given = job_.assumptions.linear_kernels || job_.kernels.origin() == PriceOrigin::given;
+  const ShardPrices* measured = job_.kernels.measured();
+  struct Times {
+    Seconds weights{}, data{};
+  };
+  std::vector<std::optional<Times>> classes(static_cast<std::size_t>(model.shape_classes));
+  WholeLayers whole(job_.facts, samples, job_.kernels.precision(), job_.kernels.optimizer());
+  const auto& sums = running_sums(whole_, samples, [&](std::size_t i) {
+    const Layer& layer = model.layers[i];
+    const LayerTimes& serial = job_.kernels.serial()[i];
+    if (given) return (serial.forward + serial.backward) * samples;
+    if (measured != nullptr) {
+      Seconds sum{};
+      for (const PricedKernel& kernel : measured->kernels(whole.at(i), whole.shard())) sum += kernel.time;
+      return sum;
+    }
+    const auto time = [&](Pass pass) {
+      return job_.kernels.kernel_time(layer.operation->work(pass, layer.input_shapes, layer.output_shape), samples);
+    };
+    std::optional<Times>& times = classes[static_cast<std::size_t>(layer.shape_class)];
+    if (!times) times = Times{time(Pass::forward) + time(Pass::backward_weight), time(Pass::backward_data)};
+    return job_.facts.needs_input_gradient[i] ? times->weights + times->data : times->weights;
+  });
+  return whole_times_.emplace(key, by_stage(sums, stage_count)).first->second;
+}
+
+Estimator::WholeTime Estimator::least_time(double samples, int stage_count) const {
+  const ShardPrices* measured = job_.kernels.measured();
+  if (measured == nullptr || job_.assumptions.linear_kernels) return whole_time(samples, stage_count);
+  const auto key = std::pair(samples, stage_count);
+  const auto known = least_times_.find(key);
+  if (known != least_times_.end()) return known->second;
+  WholeLayers whole(job_.facts, samples, job_.kernels.precision(), job_.kernels.optimizer());
+  const auto& sums =
+      running_sums(least_, samples, [&](std::size_t i) { return measured->least(whole.at(i), whole.shard()); });
+  return least_times_.emplace(key, by_stage(sums, stage_count)).first->second;
 }
 
 Estimator::SpatialTraffic Estimator::spatial_traffic(const Plan& plan) const {
@@ -310,7 +337,7 @@ Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* pl
   const bool given = job_.assumptions.linear_kernels || job_.kernels.origin() == PriceOrigin::given;
   // The first micro-batch passes all stages, the others follow at the pace of the longest, which is no faster than their
   // mean; the slots of the closed form are no shorter.
-  const WholeTime whole = whole_time(samples_per_micro_batch(plan), plan.layer);
+  const WholeTime whole = least_time(samples_per_micro_batch(plan), plan.layer);
   const auto passing = [&](Seconds kernels, Seconds exchanges) {
     const Seconds one = kernels + exchanges;
     return one + max(whole.longest / (splits * spatial), one / plan.layer) * (micro_batches - 1.0);

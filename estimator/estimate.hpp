@@ -90,12 +90,18 @@ class Estimator {
   [[nodiscard]] const std::vector<int>& stages(int count) const;
   [[nodiscard]] const LayerCostTable& table(const Plan& plan) const;
   /// Forward and backward of the whole model and of the longest of its stages on one device, for that many samples at once.
-  /// However the layers are split, their ranks together take no less: each reads what it shares, and none fills its tiles
-  /// better.
   struct WholeTime {
     Seconds all{}, longest{};
   };
   [[nodiscard]] WholeTime whole_time(double samples, int stages) const;
+  /// What the ranks together take at least, however the layers are split. By roofline that is the time of the whole: each
+  /// rank reads what it shares, and none fills its tiles better. Measured parts may do better than the whole.
+  [[nodiscard]] WholeTime least_time(double samples, int stages) const;
+  /// Sums up what `time` says of each layer at so many samples, once.
+  using Sums = std::map<double, std::vector<Seconds>>;
+  template <class Time>
+  const std::vector<Seconds>& running_sums(Sums& known, double samples, const Time& time) const;
+  [[nodiscard]] WholeTime by_stage(const std::vector<Seconds>& sums, int stages) const;
   /// Kernels, layer-wise exchanges and halos: everything but the gradient exchange; with the exchanges of one placement, or
   /// those of none in particular.
   [[nodiscard]] Seconds layers_lower_bound(const Plan& plan, const ExchangePrices* placed) const;
@@ -114,8 +120,8 @@ class Estimator {
   double split_starts_ = 0, split_inputs_ = 0, split_outputs_ = 0, channel_inputs_ = 0, channel_outputs_ = 0;
   double tensor_items_ = 0;  ///< exchanged per sample by a tensor split of a degree that divides every layer
   std::int64_t smallest_tensor_units_ = std::numeric_limits<std::int64_t>::max();
-  mutable std::map<double, std::vector<Seconds>> whole_;  ///< running sums of the layers' kernels, by samples
-  mutable std::map<std::pair<double, int>, WholeTime> whole_times_;
+  mutable Sums whole_, least_;  ///< running sums of the layers' kernels, by samples
+  mutable std::map<std::pair<double, int>, WholeTime> whole_times_, least_times_;
   mutable std::map<std::array<int, 3>, SpatialTraffic> spatial_;
   mutable std::map<int, std::vector<int>> stages_;
   mutable std::map<std::array<int, 3>, int> spatial_ends_;

@@ -72,6 +72,7 @@ class Explainer {
       PriceSource& farthest = kernel.phase == Phase::forward ? forward_source_ : backward_source_;
       farthest = farther(farthest, kernel.source);
     }
+    if (own.costs.parameters > 0) update_source_ = farther(update_source_, own.prices.update_source);
     out_.layers.push_back(std::move(own));
   }
 
@@ -236,7 +237,7 @@ class Explainer {
       phase.source = backward_source_;
       phase.how = kernels_of(Phase::backward);
     } else if (part.part == &Breakdown::weight_update) {
-      phase.source = job_.kernels.source();
+      phase.source = update_source_;
       phase.how = update_in_words();
     } else if (part.part == &Breakdown::gradient_exchange) {
       phase.hidden = max(Seconds{}, estimate().hidden_exchange);
@@ -265,7 +266,8 @@ class Explainer {
   const DecidingStages& deciding_;
   double micro_batches_;
   bool recomputes_, slots_;
-  PriceSource forward_source_ = PriceSource::measured, backward_source_ = PriceSource::measured;
+  PriceSource forward_source_ = PriceSource::measured, backward_source_ = PriceSource::measured,
+              update_source_ = PriceSource::measured;
   Bytes gradient_message_{};
   GradientExchange gradients_;
 };
@@ -301,6 +303,27 @@ std::string_view to_string(Purpose purpose) {
 double runs_per_iteration(const Plan& plan, Phase phase) {
   const double again = phase == Phase::forward && plan.recompute == Recompute::full ? 2.0 : 1.0;
   return static_cast<double>(plan.micro_batches) * again;
+}
+
+std::array<double, price_sources.size()> kernel_time_shares(const Explanation& explanation) {
+  const Plan& plan = explanation.estimate.plan;
+  std::array<double, price_sources.size()> shares{};
+  double all = 0;
+  const auto add = [&](PriceSource source, Seconds time) {
+    shares[static_cast<std::size_t>(source)] += time.value();
+    all += time.value();
+  };
+  for (const LayerExplanation& layer : explanation.layers) {
+    for (const PricedKernel& kernel : layer.prices.kernels) {
+      // An overhead is no kernel, and may be less than nothing.
+      if (kernel.pass != "overhead") add(kernel.source, kernel.time * runs_per_iteration(plan, kernel.phase));
+    }
+    const double ranks = plan.zero_stage >= 1 ? static_cast<double>(plan.data) * degree(plan, Axis::spatial) : 1.0;
+    add(layer.prices.update_source, layer.costs.update / ranks);
+  }
+  if (all <= 0) return {};
+  for (double& share : shares) share /= all;
+  return shares;
 }
 
 Explanation Estimator::explain(const Plan& plan) const {

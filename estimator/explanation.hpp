@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -73,5 +74,9 @@ struct Explanation {
 
 /// How often one kernel of the layer runs in an iteration.
 [[nodiscard]] double runs_per_iteration(const Plan& plan, Phase phase);
+
+/// How much of the time of all kernels and updates of the plan has a price of each source, in the order of price_sources;
+/// all zero where nothing is priced.
+[[nodiscard]] std::array<double, price_sources.size()> kernel_time_shares(const Explanation& explanation);
 
 }  // namespace ddl

@@ -2,6 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <utility>
+
+#include "estimator/shard_prices.hpp"
+#include "estimator/shard_problems.hpp"
 
 namespace ddl {
 namespace {
@@ -15,12 +20,12 @@ const MeasuredModel* find_measured(const Coefficients& coefficients, std::string
   return nullptr;
 }
 
-double rounded_up(double value, double tile) { return tile > 1 ? std::ceil(value / tile - 1e-9) * tile : value; }
-
 }  // namespace
 
 std::string_view to_string(PriceOrigin origin) {
   switch (origin) {
+    case PriceOrigin::profile:
+      return "kernels measured on this device";
     case PriceOrigin::measured_total:
       return "measured total, spread over the layers by work";
     case PriceOrigin::device_scale:
@@ -40,61 +45,40 @@ double update_bytes_per_parameter(Optimizer optimizer, Precision precision) {
   return is_mixed(precision) ? 4.0 * (words - 1.0) + 2.0 + 2.0 : 4.0 * words;
 }
 
-Seconds KernelPrices::roofline(const Work& work, double samples, double tile) const {
-  const double bytes = (work.activation_items * samples + work.weight_items) * item_bytes_;
-  double arithmetic = 0;
-  if (work.m > 0) {
-    // Rounding concerns the output's sides; the summed side is walked through in small steps.
-    const double m = work.batched == Work::Batched::m ? work.m * samples : work.m;
-    const double n = work.batched == Work::Batched::n ? work.n * samples : work.n;
-    const double padding = (rounded_up(m, tile) / m) * (rounded_up(n, tile) / n);
-    arithmetic = work.flops * samples * padding / flop_rate_;
-  } else {
-    arithmetic = work.flops * samples / vector_flop_rate_;
-  }
-  return Seconds(std::max(arithmetic, bytes / bandwidth_));
-}
-
 KernelPrices::KernelPrices(std::vector<LayerTimes> times) : serial_(std::move(times)) { origin_ = PriceOrigin::given; }
 
 KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const Coefficients& coefficients,
-                           Precision precision, Optimizer optimizer, std::optional<double> scale)
-    : bandwidth_(device.memory_bandwidth.value() * device.attainable_bandwidth),
-      item_bytes_(ddl::item_bytes(precision)),
-      tile_(device.tile),
+                           Precision precision, Optimizer optimizer, std::optional<double> scale,
+                           const MeasuredKernels* measured_kernels)
+    : roofline_(device, precision),
+      precision_(precision),
+      optimizer_(optimizer),
       update_bytes_per_parameter_(ddl::update_bytes_per_parameter(optimizer, precision)),
       filter_undivided_(coefficients.filter_undivided),
       channel_undivided_(coefficients.channel_undivided) {
-  FlopRate any(1.0);
-  for (const std::optional<FlopRate>& peak : device.peak) any = max(any, peak.value_or(FlopRate{}));
-  const FlopRate vector = device.peak_at(Precision::fp32).value_or(any);
-  flop_rate_ = device.peak_at(precision).value_or(vector).value() * device.attainable_peak;
-  vector_flop_rate_ = vector.value() * device.attainable_peak;
-
   const Model& model = *facts.model;
   const MeasuredModel* measured = find_measured(coefficients, model.name, precision);
   reference_batch_ = measured != nullptr ? measured->batch : default_reference_batch;
 
-  const auto spread = [&](double tile, double batch, double update_bytes, std::vector<LayerTimes>& times) {
+  const auto spread = [&](double batch, double update_bytes, std::vector<LayerTimes>& times) {
     times.resize(model.layers.size());
     Seconds total{};
     for (std::size_t i = 0; i < model.layers.size(); ++i) {
       const Layer& layer = model.layers[i];
       const auto time = [&](Pass pass) {
-        return roofline(layer.operation->work(pass, layer.input_shapes, layer.output_shape), batch, tile);
+        return roofline_.time(layer.operation->work(pass, layer.input_shapes, layer.output_shape), batch);
       };
       LayerTimes& at = times[i];
       at.forward = time(Pass::forward) / batch;
       at.backward = time(Pass::backward_weight) / batch;
       if (facts.needs_input_gradient[i]) at.backward += time(Pass::backward_data) / batch;
-      at.update = Seconds(static_cast<double>(layer.parameters()) * update_bytes / bandwidth_);
+      at.update = roofline_.traffic_time(static_cast<double>(layer.parameters()) * update_bytes);
       total += (at.forward + at.backward) * batch + at.update;
     }
     return total;
   };
   // A measured total holds the update of the run it comes from: stochastic gradient descent with momentum.
-  const Seconds total =
-      spread(tile_, reference_batch_, ddl::update_bytes_per_parameter(Optimizer::momentum, precision), serial_);
+  const Seconds total = spread(reference_batch_, ddl::update_bytes_per_parameter(Optimizer::momentum, precision), serial_);
   if (measured != nullptr && total.value() > 0) {
     scale_ = measured->per_sample.value() * measured->batch / total.value();
     origin_ = PriceOrigin::measured_total;
@@ -102,16 +86,49 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
     scale_ = *scale;
     origin_ = PriceOrigin::device_scale;
   }
-  spread(tile_, reference_batch_, update_bytes_per_parameter_, serial_);
+  spread(reference_batch_, update_bytes_per_parameter_, serial_);
   for (LayerTimes& layer : serial_) {
     layer.forward *= scale_;
     layer.backward *= scale_;
     layer.update *= scale_;
   }
+  if (measured_kernels != nullptr) measure_layers(facts, *measured_kernels);
+}
+
+void KernelPrices::measure_layers(const ModelFacts& facts, const MeasuredKernels& measured) {
+  auto prices = std::make_shared<const ShardPrices>(measured, roofline_, precision_);
+  if (prices->problems().empty()) return;
+  origin_ = PriceOrigin::profile;
+  measured_ = std::move(prices);
+
+  const std::size_t layers = facts.model->layers.size();
+  // The largest batch at which each of the model's kernels was measured.
+  std::set<std::int64_t> batches;
+  for (const MeasuredKernel& each : measured.kernels) batches.insert(each.problem.samples);
+  const auto is_measured = [](const std::vector<PricedKernel>& kernels) {
+    return std::all_of(kernels.begin(), kernels.end(),
+                       [](const PricedKernel& kernel) { return !kernel.work || kernel.source == PriceSource::measured; });
+  };
+  for (const std::int64_t batch : batches) {
+    const auto size = static_cast<double>(batch);
+    WholeLayers whole(facts, size, precision_, optimizer_);
+    std::size_t known = 0;
+    while (known < layers && is_measured(measured_->kernels(whole.at(known), whole.shard()))) ++known;
+    if (known == layers) reference_batch_ = size;
+  }
+  WholeLayers whole(facts, reference_batch_, precision_, optimizer_);
+  for (std::size_t i = 0; i < layers; ++i) {
+    LayerTimes& at = serial_[i];
+    at = {};
+    for (const PricedKernel& kernel : measured_->kernels(whole.at(i), whole.shard()))
+      (kernel.phase == Phase::forward ? at.forward : at.backward) += kernel.time / reference_batch_;
+    at.update = update_price(static_cast<double>(facts.model->layers[i].parameters())).time;
+  }
 }
 
 PriceSource KernelPrices::source() const {
   switch (origin_) {
+    case PriceOrigin::profile:
     case PriceOrigin::given:
       return PriceSource::measured;
     case PriceOrigin::measured_total:
@@ -124,10 +141,11 @@ PriceSource KernelPrices::source() const {
   return PriceSource::roofline;
 }
 
-Seconds KernelPrices::kernel_time(const Work& work, double samples) const { return roofline(work, samples, tile_) * scale_; }
+Seconds KernelPrices::kernel_time(const Work& work, double samples) const { return roofline_.time(work, samples) * scale_; }
 
-Seconds KernelPrices::update_time(double parameters) const {
-  return Seconds(parameters * update_bytes_per_parameter_ / bandwidth_ * scale_);
+KernelPrice KernelPrices::update_price(double parameters) const {
+  if (measured_) return measured_->update(parameters, optimizer_, precision_);
+  return {roofline_.traffic_time(parameters * update_bytes_per_parameter_) * scale_, source()};
 }
 
 std::optional<double> measured_scale(const ModelFacts& facts, const Device& device, const Coefficients& coefficients,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -7,11 +8,15 @@
 #include "core/quantity.hpp"
 #include "estimator/coefficients.hpp"
 #include "estimator/machine.hpp"
+#include "estimator/measured_prices.hpp"
 #include "estimator/model_facts.hpp"
 #include "estimator/plan.hpp"
 #include "estimator/price_source.hpp"
+#include "estimator/roofline.hpp"
 
 namespace ddl {
+
+class ShardPrices;
 
 /// Times of one whole layer on one device: FW_l and BW_l per sample, WU_l per iteration.
 struct LayerTimes {
@@ -22,6 +27,7 @@ struct LayerTimes {
 
 /// Where kernel times come from.
 enum class PriceOrigin {
+  profile,         ///< kernels of this device, measured one by one
   measured_total,  ///< one measured total of this model, spread over its layers by their roofline time
   device_scale,    ///< roofline, scaled as other models measured on this device ask for
   roofline,        ///< the datasheet alone
@@ -31,15 +37,14 @@ enum class PriceOrigin {
 
 /// Time of kernels of one model on one device.
 ///
-/// A kernel's roofline time is the larger of its arithmetic at the attainable peak, with the sides of a matrix product
-/// rounded up to the device's tile, and its memory traffic at the attainable bandwidth [Williams et al., "Roofline", CACM
-/// 2009]. All of them are multiplied by one scale so that the model's total agrees with what was measured, where something
-/// was.
+/// Where kernels were measured, by these (MeasuredPrices). Else by their rooflines, multiplied by one scale so that the
+/// model's total agrees with what was measured, where something was.
 class KernelPrices {
  public:
   /// `scale`: measured over roofline time of other models on this device, used where this one was never measured.
+  /// `measured`: kernels of this device; those of another precision are left out.
   KernelPrices(const ModelFacts& facts, const Device& device, const Coefficients& coefficients, Precision precision,
-               Optimizer optimizer, std::optional<double> scale);
+               Optimizer optimizer, std::optional<double> scale, const MeasuredKernels* measured = nullptr);
   /// Times given layer by layer; split layers scale linearly.
   explicit KernelPrices(std::vector<LayerTimes> times);
 
@@ -48,8 +53,12 @@ class KernelPrices {
   /// Time of a kernel that does `work` per sample on `samples` samples.
   [[nodiscard]] Seconds kernel_time(const Work& work, double samples) const;
   /// Time to update `parameters` parameters.
-  [[nodiscard]] Seconds update_time(double parameters) const;
+  [[nodiscard]] KernelPrice update_price(double parameters) const;
+  /// Prices by measured kernels; none where nothing was measured.
+  [[nodiscard]] const ShardPrices* measured() const { return measured_.get(); }
   [[nodiscard]] PriceOrigin origin() const { return origin_; }
+  [[nodiscard]] Precision precision() const { return precision_; }
+  [[nodiscard]] Optimizer optimizer() const { return optimizer_; }
   /// The same of a single kernel of a layer that is not split.
   [[nodiscard]] PriceSource source() const;
   [[nodiscard]] double scale() const { return scale_; }
@@ -58,19 +67,19 @@ class KernelPrices {
   [[nodiscard]] std::optional<double> channel_undivided() const { return channel_undivided_; }
 
  private:
-  [[nodiscard]] Seconds roofline(const Work& work, double samples, double tile) const;
+  /// What the layers' kernels take at the batch of reference, from the prices of whole layers.
+  void measure_layers(const ModelFacts& facts, const MeasuredKernels& measured);
 
-  double flop_rate_ = 1;         ///< matrix operations
-  double vector_flop_rate_ = 1;  ///< everything else, in fp32
-  double bandwidth_ = 1;
-  double item_bytes_ = 4;
-  double tile_ = 1;
+  Roofline roofline_;
+  Precision precision_ = Precision::fp32;
+  Optimizer optimizer_ = Optimizer::sgd;
   double update_bytes_per_parameter_ = 0;
   double scale_ = 1;
   double reference_batch_ = 1;
   std::optional<double> filter_undivided_, channel_undivided_;
   std::vector<LayerTimes> serial_;
   PriceOrigin origin_ = PriceOrigin::roofline;
+  std::shared_ptr<const ShardPrices> measured_;
 };
 
 /// Measured total over roofline total of the model the coefficients measured; nothing when they did not.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "estimator/shard_prices.hpp"
+#include "estimator/shard_problems.hpp"
 #include "estimator/strategies/spatial.hpp"
 
 namespace ddl {
@@ -24,6 +26,10 @@ void each_kernel(const Job& job, const ShardContext& context, const LayerShard& 
     take(PricedKernel{"backward", Phase::backward, std::nullopt, whole.backward * samples, kernels.source()});
     return;
   }
+  if (const ShardPrices* measured = kernels.measured()) {
+    for (const PricedKernel& kernel : measured->kernels(context, shard)) take(kernel);
+    return;
+  }
   const Layer& layer = context.at();
   const Operation& operation = *layer.operation;
   // A measured fraction s of a split layer's time does not divide: T(p) = T(1)·(s + (1−s)/p).
@@ -44,10 +50,8 @@ void each_kernel(const Job& job, const ShardContext& context, const LayerShard& 
     factor *= *kernels.channel_undivided() + (1.0 - *kernels.channel_undivided()) / shard.channel_parts;
   }
   // A table that is cut along its vocabulary has all of the output, but a part of the rows, whoever owns them.
-  const std::int64_t rows = context.facts.tensor_units[context.index()];
-  const bool is_cut = context.facts.tensor_role[context.index()] == SplitRole::lookup && rows >= context.plan.tensor;
-  const double part =
-      is_cut ? static_cast<double>(largest_part(rows, context.plan.tensor)) / static_cast<double>(rows) : 1.0;
+  const TableRows rows = table_rows(context);
+  const double part = rows.is_cut() ? static_cast<double>(rows.own) / static_cast<double>(rows.all) : 1.0;
   const PriceSource source =
       filters_measured || channels_measured ? farther(kernels.source(), PriceSource::curve) : kernels.source();
   const auto price = [&](Pass pass) {
@@ -69,7 +73,23 @@ void price_kernels(const Job& job, const ShardContext& context, const LayerShard
     const double splits = static_cast<double>(context.plan.filter) * context.plan.channel * context.plan.tensor;
     costs.update = job.kernels.serial()[context.index()].update / splits;
   } else {
-    costs.update = job.kernels.update_time(shard.weights + shard.biases);
+    costs.update = job.kernels.update_price(shard.weights + shard.biases).time;
+  }
+}
+
+/// The lines of a shard's problems, with the prices of its kernels.
+void add_problems(const Job& job, const ShardContext& context, LayerPrices& prices) {
+  for (const ShardProblem& each : shard_problems(context, prices.shard)) {
+    const std::string_view pass = kernel_name(each);
+    const auto priced = std::find_if(prices.kernels.begin(), prices.kernels.end(),
+                                     [&](const PricedKernel& kernel) { return kernel.pass == pass; });
+    const bool any = priced != prices.kernels.end();
+    prices.problems.push_back({print_problem(each.problem), phase_of(each), false, any ? priced->time : Seconds{},
+                               any ? priced->source : job.kernels.source()});
+  }
+  if (const auto update = shard_update(context, prices.shard)) {
+    const KernelPrice price = job.kernels.update_price(prices.shard.weights + prices.shard.biases);
+    prices.problems.push_back({print_problem(*update), Phase::backward, true, price.time, price.source});
   }
 }
 
@@ -98,7 +118,7 @@ void price_memory(const Job& job, const ShardContext& context, const LayerShard&
 struct Variant {
   bool spatial, boundary, pooled, reads_pooled, auxiliary, reads_auxiliary, input_gradient, sends_gradient, first,
       keeps_batch, last, output_kept, after_head;
-  SplitRole role;
+  TensorSplitRole role;
   std::int64_t units;
   double live_items;                  ///< behind the layer
   Seconds forward, backward, update;  ///< of the whole layer: measured layers of one shape need not agree
@@ -154,7 +174,7 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
                           index == facts.batch_keeper,
                           index == facts.last_matrix,
                           facts.output_kept[i],
-                          producer >= 0 && facts.tensor_role[static_cast<std::size_t>(producer)] == SplitRole::head,
+                          producer >= 0 && facts.tensor_role[static_cast<std::size_t>(producer)] == TensorSplitRole::head,
                           facts.tensor_role[i],
                           facts.tensor_units[i],
                           facts.live_items[i + 1],
@@ -215,7 +235,10 @@ LayerPrices LayerCostTable::prices(int layer) const {
   const ShardContext context{job_.facts, plan_, job_.assumptions, layer, std::max(0, kinds_.spatial_end)};
   shard_layer(context, prices.shard);
   each_kernel(job_, context, prices.shard, [&](const PricedKernel& kernel) { prices.kernels.push_back(kernel); });
-  prices.update_source = job_.kernels.source();
+  prices.update_source = prices_whole_layers(job_)
+                             ? job_.kernels.source()
+                             : job_.kernels.update_price(prices.shard.weights + prices.shard.biases).source;
+  if (!prices_whole_layers(job_)) add_problems(job_, context, prices);
   const auto own = static_cast<std::size_t>(kind(layer));
   for (const Asked& asked : asked_) {
     if (asked.kind != own) continue;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "estimator/machine.hpp"
 #include "estimator/model_facts.hpp"
 #include "estimator/plan.hpp"
+#include "estimator/priced_kernel.hpp"
 #include "estimator/strategy.hpp"
 
 namespace ddl {
@@ -49,15 +51,6 @@ struct LayerCosts {
   }
 };
 
-/// One problem of a layer: a kernel with one rank's shapes and one micro-batch's samples, and its price.
-struct PricedKernel {
-  std::string_view pass;  ///< as to_string(Pass) has it; `backward` where both halves are priced as one
-  Phase phase = Phase::forward;
-  std::optional<Work> work;  ///< per sample; nothing where whole layers are priced
-  Seconds time{};
-  PriceSource source = PriceSource::roofline;
-};
-
 /// An exchange of a layer, one micro-batch, with its price.
 struct PricedExchange {
   Exchange exchange;
@@ -68,12 +61,22 @@ struct PricedExchange {
   Seconds time{};  ///< of all its messages
 };
 
+/// A problem as it is measured and looked up, with its price.
+struct PricedProblem {
+  std::string line;
+  Phase phase = Phase::forward;
+  bool is_update = false;
+  Seconds time{};  ///< of all its runs in a micro-batch
+  PriceSource source = PriceSource::roofline;
+};
+
 /// What the costs of one layer are made of: kernels and exchanges add up to its LayerCosts.
 struct LayerPrices {
   LayerShard shard;
   std::vector<PricedKernel> kernels;
   std::vector<PricedExchange> exchanges;
   PriceSource update_source = PriceSource::roofline;
+  std::vector<PricedProblem> problems;  ///< the same by their lines, update included; none where whole layers are priced
 };
 
 /// Layers that cost the same under every split that ends its tiles at the same layer: each kind is priced once.

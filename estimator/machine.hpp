@@ -14,6 +14,7 @@ namespace ddl {
 /// What one device can do according to its datasheet.
 struct Device {
   std::string name;
+  std::vector<std::string> profile_names{};  ///< as drivers call it, and so profiles of it
   /// Peak per precision, matrix units where the precision has them; nothing where the device lacks it.
   std::array<std::optional<FlopRate>, all_precisions.size()> peak;
   Bytes memory{};

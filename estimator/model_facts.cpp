@@ -55,9 +55,9 @@ class Pairing {
       const std::int64_t own = model_.layers[static_cast<std::size_t>(between)].operation->divisible().channel_units;
       if (own > 0) units = std::min(units, own);
     }
-    for (const int column : columns_) assign(column, SplitRole::column, units);
-    for (const int between : inside_) assign(between, SplitRole::inside, units);
-    assign(row, SplitRole::row, units);
+    for (const int column : columns_) assign(column, TensorSplitRole::column, units);
+    for (const int between : inside_) assign(between, TensorSplitRole::inside, units);
+    assign(row, TensorSplitRole::row, units);
   }
 
  private:
@@ -67,7 +67,7 @@ class Pairing {
     if (facts_.pooled_branch[index]) return false;
     const Divisible divisible = model_.layers[index].operation->divisible();
     if (divisible.matrix) {
-      if (facts_.tensor_role[index] != SplitRole::lone) return false;
+      if (facts_.tensor_role[index] != TensorSplitRole::lone) return false;
       if (std::find(columns_.begin(), columns_.end(), layer) == columns_.end()) columns_.push_back(layer);
       return true;
     }
@@ -78,7 +78,7 @@ class Pairing {
                        [this](int input) { return collect(input); });
   }
 
-  void assign(int layer, SplitRole role, std::int64_t units) {
+  void assign(int layer, TensorSplitRole role, std::int64_t units) {
     facts_.tensor_role[static_cast<std::size_t>(layer)] = role;
     facts_.tensor_units[static_cast<std::size_t>(layer)] = units;
   }
@@ -90,12 +90,12 @@ class Pairing {
 };
 
 void assign_tensor_roles(const Model& model, ModelFacts& facts, const std::vector<std::vector<int>>& consumers) {
-  facts.tensor_role.assign(model.layers.size(), SplitRole::whole);
+  facts.tensor_role.assign(model.layers.size(), TensorSplitRole::whole);
   facts.tensor_units.assign(model.layers.size(), 0);
   for (const int layer : facts.matrix) {
     const auto index = static_cast<std::size_t>(layer);
     const bool lookup = model.layers[index].operation->type() == "embedding";
-    facts.tensor_role[index] = lookup ? SplitRole::lookup : SplitRole::lone;
+    facts.tensor_role[index] = lookup ? TensorSplitRole::lookup : TensorSplitRole::lone;
     // A table is cut between its rows.
     const Layer& at = model.layers[index];
     facts.tensor_units[index] =
@@ -105,14 +105,14 @@ void assign_tensor_roles(const Model& model, ModelFacts& facts, const std::vecto
   if (facts.last_matrix >= 0) {
     const auto head = static_cast<std::size_t>(facts.last_matrix);
     const auto feeds_loss = [&] {
-      return facts.tensor_role[head] == SplitRole::lone && consumers[head].size() == 1 &&
+      return facts.tensor_role[head] == TensorSplitRole::lone && consumers[head].size() == 1 &&
              model.layers[static_cast<std::size_t>(consumers[head].front())].operation->type() == "loss";
     };
-    if (feeds_loss() && model.layers[head].output_shape.sequence) facts.tensor_role[head] = SplitRole::head;
+    if (feeds_loss() && model.layers[head].output_shape.sequence) facts.tensor_role[head] = TensorSplitRole::head;
   }
   Pairing pairing(model, facts, consumers);
   for (const int layer : facts.matrix) {
-    if (facts.tensor_role[static_cast<std::size_t>(layer)] == SplitRole::lone) pairing.try_row(layer);
+    if (facts.tensor_role[static_cast<std::size_t>(layer)] == TensorSplitRole::lone) pairing.try_row(layer);
   }
 }
 
@@ -147,6 +147,7 @@ ModelFacts facts_of(const Model& model) {
   facts.pooled_branch = pooled_branches(model, consumers);
   facts.output_kept.assign(count, false);
   facts.needs_input_gradient = needs_input_gradient(model);
+  facts.gradient_additions = gradient_additions(model);
   std::map<int, int> readers;  // the last one so far, of an owner's weights
   facts.of_sample.assign(count, false);
   facts.sample_items = static_cast<double>(model.input.items());
@@ -238,8 +239,9 @@ ModelFacts facts_of(const Model& model) {
   for (std::size_t i = 0; i < count; ++i) {
     const bool shared = std::any_of(facts.matrix.begin(), facts.matrix.end(), [&](int other) {
       const auto index = static_cast<std::size_t>(other);
-      return index < i && facts.tensor_role[index] == SplitRole::column && facts.tensor_role[i] == SplitRole::column &&
-             model.layers[index].inputs == model.layers[i].inputs && model.layers[index].block == model.layers[i].block;
+      return index < i && facts.tensor_role[index] == TensorSplitRole::column &&
+             facts.tensor_role[i] == TensorSplitRole::column && model.layers[index].inputs == model.layers[i].inputs &&
+             model.layers[index].block == model.layers[i].block;
     });
     facts.sends_input_gradient[i] = facts.needs_input_gradient[i] && !shared;
   }

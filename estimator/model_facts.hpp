@@ -9,7 +9,7 @@
 namespace ddl {
 
 /// How a layer takes part in a tensor split (the alternation of filter and channel splits of [Nar21]'s tensor parallelism).
-enum class SplitRole {
+enum class TensorSplitRole {
   whole,   ///< every rank computes all of it
   column,  ///< filters are split and the output stays sharded for the partner
   inside,  ///< works on its slice of the channels, between column and row
@@ -37,11 +37,12 @@ struct ModelFacts {
   /// Backward writes a gradient of the layer's input: it has one, and does not just pass its output's on, as add and reshape
   /// do.
   std::vector<bool> makes_input_gradient;
+  std::vector<int> gradient_additions;  ///< that make one gradient of the layer's output, of those its readers send
   /// On a branch that starts with the mean of all positions and joins larger tensors again, as squeeze and excitation does:
   /// its tensors have one position, which every rank needs, and so little work that every rank does all of it.
   std::vector<bool> pooled_branch;
-  std::vector<SplitRole> tensor_role;
-  /// Whole units a tensor split of this layer can be cut into (channels, heads); 0 for SplitRole::whole.
+  std::vector<TensorSplitRole> tensor_role;
+  /// Whole units a tensor split of this layer can be cut into (channels, heads); 0 for TensorSplitRole::whole.
   std::vector<std::int64_t> tensor_units;
   /// live_items[i]: items per sample that cross a cut between layers i−1 and i; live_items[0] is the model's input. Other
   /// tensors of the sample cross none: who reads one has it of the data set.

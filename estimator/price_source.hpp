@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string_view>
 
 namespace ddl {
@@ -7,10 +8,13 @@ namespace ddl {
 /// Where a single price comes from, the nearest to a measurement first.
 enum class PriceSource {
   measured,      ///< this very problem was timed
-  interpolated,  ///< the model's measured total, shared out among its layers by their roofline time
-  curve,         ///< a fit of other measurements: what other models or other splits reach on this device
+  interpolated,  ///< between two measured neighbours, or the model's measured total shared out by roofline time
+  curve,         ///< a fit of other measurements: what other problems, models or splits reach on this device
   roofline       ///< the data sheet alone: of a kernel its roofline, of an exchange α and β
 };
+
+inline constexpr std::array<PriceSource, 4> price_sources{PriceSource::measured, PriceSource::interpolated,
+                                                          PriceSource::curve, PriceSource::roofline};
 
 [[nodiscard]] constexpr std::string_view to_string(PriceSource source) {
   switch (source) {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "estimator/strategies/spatial.hpp"
+
 namespace ddl {
 namespace {
 
@@ -36,7 +38,7 @@ class Degrees {
   Degrees(const SearchOptions& options, const ModelFacts& facts)
       : options_(options),
         spatial_rank_(facts.model->input.sequence ? 0 : facts.model->input.rank),
-        square_(is_square(facts, spatial_rank_)) {
+        square_(mirrors_alike(facts)) {
     Plan plan;
     plan.global_batch = options.global_batch;
     plan.precision = options.precision;
@@ -48,17 +50,6 @@ class Degrees {
   [[nodiscard]] const std::map<Family, std::vector<Plan>>& by_family() const { return by_family_; }
 
  private:
-  /// Whether the extents of samples and windows can change places.
-  static bool is_square(const ModelFacts& facts, int rank) {
-    const auto equal = [&](const std::array<std::int64_t, 3>& extents) {
-      return std::all_of(extents.begin(), extents.begin() + rank, [&](std::int64_t extent) { return extent == extents[0]; });
-    };
-    return equal(facts.model->input.extent) &&
-           std::all_of(facts.window.begin(), facts.window.end(), [&](const Operation::Window& window) {
-             return equal(window.size) && equal(window.stride) && equal(window.padding) && equal(window.spread);
-           });
-  }
-
   static constexpr std::size_t slots = 8;  // data, three extents, layer, filter, channel, tensor
 
   static int& slot_of(Plan& plan, std::size_t slot) {

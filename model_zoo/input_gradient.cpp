@@ -15,4 +15,21 @@ std::vector<bool> needs_input_gradient(const Model& model) {
   return needs;
 }
 
+std::vector<int> gradient_additions(const Model& model) {
+  const std::vector<bool> needs = needs_input_gradient(model);
+  std::vector<int> additions(model.layers.size(), -1);
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    for (const int input : model.layers[i].inputs) {
+      if (needs[i] && input >= 0) ++additions[static_cast<std::size_t>(input)];
+    }
+  }
+  for (std::size_t i = 0; i < additions.size(); ++i) {
+    // What depends on no weights gets no gradient, whoever else reads something trained beside it.
+    const Layer& layer = model.layers[i];
+    const bool trained = needs[i] || layer.parameters() > 0 || layer.tied_to >= 0;
+    additions[i] = trained ? std::max(0, additions[i]) : 0;
+  }
+  return additions;
+}
+
 }  // namespace ddl

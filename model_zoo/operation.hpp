@@ -24,6 +24,8 @@ struct Work {
   /// (m and n span the output, k is summed; sizes are per sample for the batched one). All zero when there is none.
   double m = 0, n = 0, k = 0;
   enum class Batched { m, n, k, count } batched = Batched::m;  ///< count: one small product per sample (attention)
+
+  [[nodiscard]] bool is_any() const { return flops > 0 || activation_items > 0 || weight_items > 0; }
 };
 
 /// Which of an operation's dimensions a strategy may divide. A "matrix" operation has weights that mix channels; a
@@ -69,6 +71,9 @@ class Operation {
   [[nodiscard]] virtual std::string_view short_name() const { return type(); }
   /// Attributes as the model file would say them, on one line: `filters=64 kernel=3x3 stride=2`.
   [[nodiscard]] virtual std::string attributes() const = 0;
+  /// Those of them that no split changes. Problems that agree in them differ in sizes alone: between the times of two of
+  /// them that of a third can be interpolated.
+  [[nodiscard]] virtual std::string lasting_attributes() const { return attributes(); }
   [[nodiscard]] virtual TensorShape infer(std::span<const TensorShape> inputs) const = 0;
   /// Trainable items: kernels and matrices.
   [[nodiscard]] virtual std::int64_t weights(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
@@ -113,6 +118,11 @@ class Operation {
   [[nodiscard]] virtual Local local(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const {
     return {.operation = nullptr, .inputs = {inputs.begin(), inputs.end()}};
   }
+  /// Backward hands the output's gradient to every input as it is. What is added where a tensor has several readers is no
+  /// work of theirs: gradient_additions counts it.
+  [[nodiscard]] virtual bool passes_gradient() const { return false; }
+  /// The same with a table of so many rows, as a rank has it that owns a part of them; none where there is no table.
+  [[nodiscard]] virtual std::shared_ptr<const Operation> with_rows(std::int64_t /*rows*/) const { return nullptr; }
   /// Multiply-adds of one sample's forward pass in convolutions and matrix products, as published MAC counts count them.
   [[nodiscard]] virtual double macs(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
     return 0;

@@ -118,6 +118,20 @@ YamlNode attributes_of(const Line& line, std::span<const Word* const> words) {
   return YamlNode::parse(text, "the problem");
 }
 
+/// The word and the bare message of an error in attributes_of, each of whose lines but the first is a word; of another
+/// error, the operation and all of it.
+std::pair<Word, std::string> placed_in(const Line& line, std::span<const Word* const> words, std::string_view message) {
+  constexpr std::string_view origin = "the problem:";
+  if (!message.starts_with(origin)) return {line.operation(), std::string(message)};
+  message.remove_prefix(origin.size());
+  std::size_t place = 0;
+  std::from_chars(message.data(), message.data() + message.size(), place);
+  message = message.substr(0, message.find('\n'));
+  message = message.substr(std::min(message.find(": ") + 2, message.size()));
+  const bool is_word = place >= 2 && place - 2 < words.size();
+  return {is_word ? *words[place - 2] : line.operation(), std::string(message)};
+}
+
 }  // namespace
 
 std::string print_shape(const TensorShape& shape) {
@@ -133,6 +147,20 @@ std::string print_problem(const Problem& problem) {
   return fmt::format("{}{}{} in={} samples={} precision={} pass={}", problem.operation->type(),
                      attributes.empty() ? "" : " ", attributes, inputs, problem.samples, to_string(problem.precision),
                      to_string(problem.pass));
+}
+
+void ProblemCounts::add(std::string line, int layers) {
+  const auto [place, is_new] = places_.emplace(std::move(line), problems_.size());
+  if (is_new) problems_.push_back({place->first, 0});
+  problems_[place->second].layers += layers;
+}
+
+Problem gradient_addition(const TensorShape& shape, std::int64_t samples, Precision precision) {
+  const std::string input = print_shape(shape);
+  Problem problem = parse_problem(fmt::format("add in={},{}", input, input), "a sum of gradients");
+  problem.samples = samples;
+  problem.precision = precision;
+  return problem;
 }
 
 Problem parse_problem(const std::string& text, const std::string& origin) {
@@ -203,7 +231,8 @@ Problem parse_problem(const std::string& text, const std::string& origin) {
     static_cast<void>(item_count("the input", {problem.inputs.front().items(), problem.samples}));
     static_cast<void>(item_count("the output", {problem.output.items(), problem.samples}));
   } catch (const Error& error) {
-    line.fail(line.operation(), error.what(), error.hint());
+    const auto [word, message] = placed_in(line, attributes, error.what());
+    line.fail(word, message, error.hint());
   }
   return problem;
 }

@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "model_zoo/operation.hpp"
@@ -48,6 +50,26 @@ struct UpdateProblem {
 /// Whether a line is to be read by parse_update_problem.
 [[nodiscard]] bool is_update_problem(std::string_view line);
 [[nodiscard]] UpdateProblem parse_update_problem(const std::string& line, const std::string& origin);
+
+/// A problem's line and how many layers of a model have it.
+struct CountedProblem {
+  std::string line;
+  int layers = 0;
+};
+
+/// Counts lines, each kept where it came first.
+class ProblemCounts {
+ public:
+  void add(std::string line, int layers = 1);
+  [[nodiscard]] std::vector<CountedProblem> take() { return std::move(problems_); }
+
+ private:
+  std::vector<CountedProblem> problems_;
+  std::unordered_map<std::string, std::size_t> places_;
+};
+
+/// One addition of two gradients of this shape.
+[[nodiscard]] Problem gradient_addition(const TensorShape& shape, std::int64_t samples, Precision precision);
 
 /// `768x128t`, as in a problem's line.
 [[nodiscard]] std::string print_shape(const TensorShape& shape);

@@ -39,6 +39,10 @@ struct KernelTensor {
   std::int64_t items = 0;
   bool written = false;
   Precision precision = Precision::fp32;  ///< of the buffer it wants; what is kept may be words of any kind
+  bool bytes = false;                     ///< one byte per item instead: a mask of zeros and ones
+  /// Where a back end keeps channels innermost: in each sample or filter, so many channels and positions change places in
+  /// memory. What is written to the buffer and read from it lies as said above.
+  std::int64_t channels = 1, positions = 1;
 };
 
 /// Memory of a device.
@@ -92,6 +96,10 @@ class KernelBackend {
   [[nodiscard]] virtual std::unique_ptr<PreparedKernel> prepare(const Problem& problem) = 0;
   [[nodiscard]] virtual std::unique_ptr<PreparedKernel> prepare(const UpdateProblem& problem) = 0;
   [[nodiscard]] virtual std::unique_ptr<DeviceBuffer> allocate(std::int64_t items, Precision precision) = 0;
+  /// A buffer as a kernel wants it.
+  [[nodiscard]] virtual std::unique_ptr<DeviceBuffer> allocate_for(const KernelTensor& tensor) {
+    return allocate(tensor.items, tensor.precision);
+  }
   /// Time until everything that `work` started is done.
   [[nodiscard]] virtual Seconds time(const std::function<void()>& work) = 0;
   /// Leaves nothing of these buffers in the caches of the device.

@@ -2,23 +2,21 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 #include <memory>
-#include <random>
 #include <utility>
 #include <vector>
 
 #include "core/error.hpp"
 #include "profiler/attribute_text.hpp"
+#include "profiler/tensor_values.hpp"
 
 namespace ddl {
 namespace {
 
 constexpr std::array<CacheState, 3> cache_states{CacheState::warm, CacheState::cold, CacheState::step};
 
-/// Tensors of a problem's passes, each made when it is first asked for and filled with values that keep kernels at their
-/// usual pace: no denormals, no overflow.
+/// Tensors of a problem's passes, each made when it is first asked for.
 class Tensors {
  public:
   Tensors(KernelBackend& backend, std::int64_t token_rows) : backend_(backend), token_rows_(token_rows) {}
@@ -28,8 +26,8 @@ class Tensors {
     for (const KernelTensor& tensor : kernel.tensors()) {
       auto& buffer = buffers_[{tensor.role, tensor.index}];
       if (!buffer) {
-        buffer = backend_.allocate(tensor.items, tensor.precision);
-        if (tensor.role != TensorRole::kept) fill(*buffer, tensor.role);
+        buffer = backend_.allocate_for(tensor);
+        fill(*buffer, tensor.role, token_rows_);
       }
       bound.push_back(buffer.get());
     }
@@ -37,24 +35,6 @@ class Tensors {
   }
 
  private:
-  void fill(DeviceBuffer& buffer, TensorRole role) {
-    std::vector<float> values(static_cast<std::size_t>(buffer.items()));
-    const bool tokens = token_rows_ > 0 && role == TensorRole::input;
-    // The second moments of an optimizer are squares.
-    const bool positive = role == TensorRole::optimizer_state;
-    std::minstd_rand random(static_cast<unsigned>(role) + 1U);
-    // Drawing every item of a large tensor would take longer than most kernels: a block is repeated.
-    constexpr std::size_t block = std::size_t{1} << 16U;
-    for (std::size_t i = 0; i < std::min(block, values.size()); ++i) {
-      const auto drawn = static_cast<float>(random()) / static_cast<float>(std::minstd_rand::max());  // in (0, 1]
-      values[i] = tokens ? std::floor(drawn * 0.999F * static_cast<float>(token_rows_)) : (positive ? drawn : 2 * drawn - 1);
-    }
-    for (std::size_t i = block; i < values.size(); i += block) {
-      std::copy_n(values.begin(), std::min(block, values.size() - i), values.begin() + static_cast<std::ptrdiff_t>(i));
-    }
-    buffer.write(values);
-  }
-
   KernelBackend& backend_;
   std::int64_t token_rows_;
   std::map<std::pair<TensorRole, int>, std::unique_ptr<DeviceBuffer>> buffers_;

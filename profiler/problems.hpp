@@ -12,20 +12,17 @@ namespace ddl {
 /// The lines of one layer's problems in a training step; empty where training runs none or the pass has no work.
 struct LayerProblems {
   std::string forward, backward_data, backward_weight, update;
+  std::string addition;  ///< of two gradients of its output
+  int additions = 0;     ///< how many of these make one gradient
 };
 /// By layer.
 [[nodiscard]] std::vector<LayerProblems> layer_problems(const Model& model, std::int64_t samples, Precision precision,
                                                         Optimizer optimizer);
 
-/// A problem's line and how many layers of the model have it.
-struct CountedProblem {
-  std::string line;
-  int layers = 0;
-};
-
 /// Every distinct problem of one training step of the whole model on `samples` samples, in the order in which the layers
-/// first need them: forward, backward-data where a layer before has parameters, backward-weight where the layer has any,
-/// update. Passes without work (views, the backward-weight of a pooling) are left out.
+/// first need them: forward, backward-data where a layer before has parameters, backward-weight where the layer has any, the
+/// additions that make one gradient of what its readers send back, update. Passes without work (views, the backward-weight
+/// of a pooling, gradients passed on as they are) are left out.
 [[nodiscard]] std::vector<CountedProblem> problems_of(const Model& model, std::int64_t samples, Precision precision,
                                                       Optimizer optimizer);
 

@@ -14,13 +14,14 @@
 #include "core/file_format.hpp"
 #include "core/source_text.hpp"
 #include "core/yaml_node.hpp"
+#include "profiler/sequence.hpp"
 
 namespace ddl {
 namespace {
 
-constexpr std::array<std::string_view, 13> columns{"problem",   "layers", "samples",  "median_s", "deviation_s",
-                                                   "low_s",     "high_s", "settled",  "drifted",  "workspace_bytes",
-                                                   "algorithm", "reason", "samples_s"};
+constexpr std::array<std::string_view, 14> columns{"problem",         "layers",    "samples", "median_s", "deviation_s",
+                                                   "low_s",           "high_s",    "settled", "drifted",  "look_s",
+                                                   "workspace_bytes", "algorithm", "reason",  "samples_s"};
 constexpr std::string_view separator = "---\n";
 
 /// A YAML text on one line, whatever it holds.
@@ -91,8 +92,8 @@ class RowReader {
 
 /// The line as print_problem has it, however its attributes were ordered.
 std::string canonical(const RowReader& cells, const std::string& line) {
-  if (is_sequence(line)) return line;
   try {
+    if (is_sequence_problem(line)) return print_problem(parse_sequence_problem(line, "the problem"));
     return is_update_problem(line) ? print_problem(parse_update_problem(line, "the problem"))
                                    : print_problem(parse_problem(line, "the problem"));
   } catch (const Error& error) {
@@ -120,6 +121,7 @@ ProfileRow read_row(const RowReader& cells) {
   samples.settled = cells.flag("settled");
   samples.drifted = cells.flag("drifted");
   samples.seconds = cells.numbers("samples_s");
+  row.look = Seconds(cells.number("look_s"));
   if (samples.low > samples.median) cells.fail("low_s", "the interval does not hold the median");
   if (samples.high < samples.median) cells.fail("high_s", "the interval does not hold the median");
   if (!samples.seconds.empty() && static_cast<int>(samples.seconds.size()) != samples.count) {
@@ -129,6 +131,28 @@ ProfileRow read_row(const RowReader& cells) {
 }
 
 }  // namespace
+
+Profile at_full_speed(Profile profile) {
+  std::vector<double> looks;
+  for (const ProfileRow& row : profile.rows) {
+    if (row.look.value() > 0) looks.push_back(row.look.value());
+  }
+  if (looks.empty()) return profile;
+  const auto tenth = looks.begin() + static_cast<std::ptrdiff_t>(looks.size() / 10);
+  std::nth_element(looks.begin(), tenth, looks.end());
+  const double full = *tenth;
+  for (ProfileRow& row : profile.rows) {
+    if (row.look.value() <= full) continue;
+    const double factor = full / row.look.value();
+    Samples& samples = row.measurement.samples;
+    samples.median *= factor;
+    samples.deviation *= factor;
+    samples.low *= factor;
+    samples.high *= factor;
+    for (double& second : samples.seconds) second *= factor;
+  }
+  return profile;
+}
 
 std::string print_profile_head(const ProfileHead& head) {
   std::string text = "format: 1\n";
@@ -158,9 +182,9 @@ std::string print_profile_row(const ProfileRow& row) {
   std::string times;
   for (const double time : samples.seconds) times += fmt::format("{}{}", times.empty() ? "" : " ", time);
   const auto flag = [](bool value) { return value ? "yes" : "no"; };
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(measured.problem), row.layers, samples.count,
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(measured.problem), row.layers, samples.count,
                      samples.median.value(), samples.deviation.value(), samples.low.value(), samples.high.value(),
-                     flag(samples.settled), flag(samples.drifted), measured.workspace.value(),
+                     flag(samples.settled), flag(samples.drifted), row.look.value(), measured.workspace.value(),
                      csv_cell(one_line(measured.algorithm)), csv_cell(one_line(measured.reason)), times);
 }
 
@@ -169,8 +193,6 @@ std::string print_profile(const Profile& profile) {
   for (const ProfileRow& row : profile.rows) text += print_profile_row(row);
   return text;
 }
-
-bool is_sequence(std::string_view line) { return line.starts_with("sequence "); }
 
 std::string_view whole_lines(std::string_view text) {
   const std::size_t last = text.rfind('\n');

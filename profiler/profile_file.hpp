@@ -22,16 +22,22 @@ struct ProfileHead {
 };
 
 /// One measurement, and how many layers of the model run it in an iteration. The line of a problem is that of a kernel
-/// (print_problem) or, for the model run as a whole, that of a sequence (print_sequence).
+/// (print_problem) or, for the model run as a whole, that of a sequence (profiler/sequence.hpp).
 struct ProfileRow {
   Measurement measurement{};
   int layers = 0;  ///< 0: of no model in particular
+  Seconds look{};  ///< of the speed watch around it (profiler/speed_watch.hpp); 0 where nobody looked
 };
 
 struct Profile {
   ProfileHead head{};
   std::vector<ProfileRow> rows{};
 };
+
+/// The rows as they would have been had the device run at full speed all the time: each time is multiplied by what the speed
+/// watch saw at full speed over what it saw around the row, where that is less than one. Full speed is the fastest tenth of
+/// all looks.
+[[nodiscard]] Profile at_full_speed(Profile profile);
 
 /// A profile is text: a YAML head, a line `---`, and a CSV table with one row a problem, which grows as problems are
 /// measured. The head with the name of the columns:
@@ -45,9 +51,6 @@ struct Profile {
 /// interval that does not hold its median.
 [[nodiscard]] Profile parse_profile(const std::string& text, const std::string& origin);
 [[nodiscard]] Profile load_profile(const std::string& path);
-
-/// Whether a row is of the model run as a whole: `sequence model=resnet50 samples=4 precision=fp32 pass=forward`.
-[[nodiscard]] bool is_sequence(std::string_view line);
 
 /// The part of a profile's text that is whole: up to its last line break.
 [[nodiscard]] std::string_view whole_lines(std::string_view text);

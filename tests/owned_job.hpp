@@ -16,13 +16,14 @@ struct OwnedJob {
   /// Kernels by roofline, or `times` where they are given.
   OwnedJob(Model a_model, Machine a_machine, const Assumptions& some_assumptions, double samples,
            std::optional<std::vector<LayerTimes>> times = std::nullopt, Precision precision = Precision::fp32,
-           Optimizer optimizer = Optimizer::momentum, Coefficients some_coefficients = {})
+           Optimizer optimizer = Optimizer::momentum, Coefficients some_coefficients = {},
+           const MeasuredKernels* measured = nullptr)
       : model(std::move(a_model)),
         facts(facts_of(model)),
         machine(std::move(a_machine)),
         coefficients(std::move(some_coefficients)),
         kernels(times ? KernelPrices(*std::move(times))
-                      : KernelPrices(facts, machine.device, coefficients, precision, optimizer, std::nullopt)),
+                      : KernelPrices(facts, machine.device, coefficients, precision, optimizer, std::nullopt, measured)),
         assumptions(some_assumptions),
         job{facts, machine, coefficients, kernels, assumptions, samples, {}, {}} {}
   OwnedJob(const OwnedJob&) = delete;

@@ -13,17 +13,19 @@ namespace ddl {
 struct Request {
   std::function<Report()> run;
   ReportOptions report;
+  std::string command;  ///< the whole command line, for the record
 };
 
 // One file per command: it adds its options to the program and, when chosen, fills in the request.
+void add_profile(CLI::App& program, Request& request);
+void add_profile_import(CLI::App& profile, Request& request);  // a command of `profile`
 void add_recommend(CLI::App& program, Request& request);
 void add_explain(CLI::App& program, Request& request);
 void add_validate(CLI::App& program, Request& request);
 void add_models(CLI::App& program, Request& request);
 void add_models_import(CLI::App& models, Request& request);  // a command of `models`
-void add_profile(CLI::App& program, Request& request);
-void add_profile_import(CLI::App& profile, Request& request);  // a command of `profile`
 void add_machines(CLI::App& program, Request& request);
 void add_datasets(CLI::App& program, Request& request);
+void add_backends(CLI::App& program, Request& request);
 
 }  // namespace ddl

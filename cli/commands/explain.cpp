@@ -140,6 +140,8 @@ std::string text_of(const Answer& answer, const Style& style) {
   const Estimate& estimate = answer.explanation.estimate;
   std::string out = plan_line(estimate, study, "", style) + "\n";
   out += study_lines(study, devices(estimate.plan), estimate.plan.global_batch);
+  const bool measured = study.kernels().measured() != nullptr && answer.explanation.priced();
+  if (measured) out += "  of the kernel time: " + kernel_shares_text(answer.explanation) + "\n";
   if (answer.explanation.priced()) {
     out += "\n" + ranked_table({estimate}, study, false).text();
     out += explanation_text(answer.explanation, study, style);
@@ -161,6 +163,9 @@ Json json_of(const Answer& answer) {
   json["version"] = version();
   json["commit"] = commit();
   json["plan"] = estimate_to_json(estimate, 0, study);  // nothing was ranked
+  if (study.kernels().measured() != nullptr) {
+    json["plan"]["kernel_time_share"] = kernel_shares_to_json(answer.explanation);
+  }
   json["phases"] = phases_to_json(answer.explanation);
   json["layers"] = layers_to_json(answer.explanation, study);
   json["exchanges"] = Json::array();
@@ -196,6 +201,7 @@ Report explain(const Options& options, const CLI::App& command, Format format) {
   if (!options.against.empty()) answer->against = compared_with("--against", options.against, *answer, estimator);
   answer->defaults = plan_defaults(command, options.study, options.plan, asked, asked.plan->global_batch);
   Report report;
+  report.warnings = answer->study->warnings();
   report.text = [answer](const Style& style) { return text_of(*answer, style); };
   report.json = [answer] { return json_of(*answer); };
   report.csv = [answer] { return layers_csv(answer->explanation, *answer->study); };

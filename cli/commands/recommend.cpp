@@ -13,10 +13,12 @@
 #include "cli/study_comparison.hpp"
 #include "cli/table.hpp"
 #include "core/error.hpp"
+#include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "core/version.hpp"
 #include "estimator/findings.hpp"
 #include "estimator/search.hpp"
+#include "estimator/unmeasured.hpp"
 #include "model_zoo/model.hpp"
 
 namespace ddl {
@@ -30,7 +32,7 @@ struct Options {
   StudyOptions study;
   PlanOptions plan;
   std::optional<std::int64_t> top = 10;
-  std::string strategies, objective = "time";
+  std::string strategies, objective = "time", missing;
   bool all = false;
 };
 
@@ -44,6 +46,8 @@ struct Answer {
   SearchResult result;
   std::vector<Estimate> shown;  ///< ranked, as many as are printed
   std::vector<Default> defaults;
+  /// Of the shown plans, taken apart; only where kernels were measured.
+  std::vector<Explanation> shares;
   double seconds = 0;
   bool single = false;  ///< one plan was asked for, nothing was searched
   /// Strategies that were asked for and that no plan of so many devices belongs to.
@@ -138,6 +142,8 @@ std::string text_of(const Answer& answer, const Style& style) {
     out += plan_line(answer.shown.front(), study, compared_with_data(answer), style) + "\n";
   }
   out += study_lines(study, answer.gpus, answer.global_batch);
+  if (!answer.shares.empty())
+    out += "  of the first plan's kernel time: " + kernel_shares_text(answer.shares.front()) + "\n";
   if (!answer.shown.empty()) {
     out += "\n" + ranked_table(answer.shown, *answer.study).text();
     if (const std::size_t more = slower_plans(answer); more > 0) {
@@ -178,12 +184,14 @@ Json json_of(const Answer& answer) {
   json["schema"] = 1;
   json["version"] = version();
   json["commit"] = commit();
-  json["best"] = answer.shown.empty() ? Json(nullptr) : estimate_to_json(answer.shown.front(), answer.single ? 0 : 1, study);
+  const auto shown = [&](std::size_t place) {
+    Json plan = estimate_to_json(answer.shown[place], answer.single ? 0 : static_cast<int>(place) + 1, study);
+    if (!answer.shares.empty()) plan["kernel_time_share"] = kernel_shares_to_json(answer.shares[place]);
+    return plan;
+  };
+  json["best"] = answer.shown.empty() ? Json(nullptr) : shown(0);
   json["plans"] = Json::array();
-  int rank = 0;
-  for (const Estimate& estimate : answer.shown) {
-    json["plans"].push_back(estimate_to_json(estimate, answer.single ? 0 : ++rank, study));
-  }
+  for (std::size_t i = 0; i < answer.shown.size(); ++i) json["plans"].push_back(shown(i));
   for (const Estimate& estimate : answer.result.rejected) json["plans"].push_back(estimate_to_json(estimate, 0, study));
   json["inputs"] = inputs_to_json(study);
   json["inputs"]["gpus"] = answer.gpus;
@@ -210,6 +218,7 @@ Report answer_report(const std::shared_ptr<Answer>& answer) {
   };
   const bool fits = !answer->shown.empty() && answer->shown.front().feasible();
   report.status = fits ? ExitStatus::ok : ExitStatus::nothing_fits;
+  report.warnings = answer->study->warnings();
   return report;
 }
 
@@ -236,6 +245,9 @@ std::shared_ptr<Answer> answer_of(const Options& options, const CLI::App& comman
     answer->gpus = *options.plan.gpus;
     answer->global_batch = global_batch_of(options.plan, answer->gpus);
     search_into(*answer);
+  }
+  if (answer->study->kernels().measured() != nullptr) {
+    for (const Estimate& estimate : answer->shown) answer->shares.push_back(answer->estimator->explain(estimate.plan));
   }
   answer->defaults = plan_defaults(command, options.study, options.plan, asked, answer->global_batch);
   if (!answer->single && command.count("--objective") == 0) answer->defaults.push_back({"--objective", "time", ""});
@@ -280,9 +292,10 @@ StudyOutcome outcome_of(const Options& options, const CLI::App& command) {
 }
 
 Report recommend_each(const Options& options, const CLI::App& command) {
-  for (const char* option : {"--top", "--all"}) {
+  for (const char* option : {"--top", "--all", "--missing"}) {
     if (command.count(option) > 0)
-      throw Error(fmt::format("{} ranks the plans of one study, but there are several", option),
+      throw Error(fmt::format("{} {} the plans of one study, but there are several", option,
+                              option == std::string_view("--missing") ? "is about" : "ranks"),
                   "leave it out, or name one model and one machine");
   }
   std::vector<StudyOutcome> outcomes;
@@ -296,10 +309,26 @@ Report recommend_each(const Options& options, const CLI::App& command) {
   return compare_studies(std::move(outcomes));
 }
 
-Report recommend(const Options& options, const CLI::App& command) {
+/// The problems that the shown plans rest on and that nobody has measured, as `profile --problems` reads them.
+void write_missing(const Answer& answer, const std::string& output) {
+  const std::string& path = answer.options.missing;
+  if (is_file(output) && path == output) {
+    throw Error(fmt::format("--missing and --output both name {}", quote(path)), "give one of them another name");
+  }
+  const std::vector<UnmeasuredProblem> problems = unmeasured_problems(*answer.estimator, answer.shown);
+  std::string text = fmt::format("# {} of {} on {} that nobody has measured, the longest first\n",
+                                 count_text(static_cast<std::int64_t>(problems.size()), "problem"),
+                                 answer.study->model().name, answer.study->machine().name);
+  for (const UnmeasuredProblem& each : problems) text += each.line + "\n";
+  write_output(path, text, "--missing");
+}
+
+Report recommend(const Options& options, const CLI::App& command, const std::string& output) {
   if (!options.plan.gpus && !options.plan.name_plan()) throw Error("--gpus is missing", "say how many: --gpus 1024");
   if (studies_named(options.study).size() > 1) return recommend_each(options, command);
-  return answer_report(answer_of(options, command));
+  const std::shared_ptr<Answer> answer = answer_of(options, command);
+  if (!options.missing.empty()) write_missing(*answer, output);
+  return answer_report(answer);
 }
 
 }  // namespace
@@ -319,14 +348,19 @@ void add_recommend(CLI::App& program, Request& request) {
   auto* objective = command.add_option("--objective", options->objective, "time, cost or memory")->capture_default_str();
   add_whole_number(command, "--top", options->top, 1, most_rows, "rows to show");
   auto* all = add_switch(command, "--all", options->all, "rank every plan, not only the best of each strategy");
+  command
+      .add_option("--missing", options->missing,
+                  "write the problems that these plans rest on and that nobody has measured to this file")
+      ->excludes(command.get_option("--ideal"));
   // What only a search asks for would be ignored.
   for (auto* sought : {strategies, objective, all}) {
     handles.plan->excludes(sought);
     handles.strategy->excludes(sought);
   }
   add_report_options(command, request.report);
-  command.callback(
-      [options, &command, &request] { request.run = [options, &command] { return recommend(*options, command); }; });
+  command.callback([options, &command, &request] {
+    request.run = [options, &command, &request] { return recommend(*options, command, request.report.output); };
+  });
 }
 
 }  // namespace ddl

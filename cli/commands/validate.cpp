@@ -20,7 +20,8 @@ using Json = nlohmann::ordered_json;
 
 struct Options {
   std::string runs, machine = "abci", coefficients;
-  std::vector<std::string> where;
+  std::vector<std::string> where, profiles;
+  bool any_device = false;
   std::optional<double> tolerance;
 };
 
@@ -132,8 +133,10 @@ Report run(const Options& options) {
     throw Error(fmt::format("{} has no runs", quote(options.runs)), "one measured figure a row follows the names");
   runs = select_runs(runs, filters);
   if (runs.empty()) throw Error(fmt::format("no run of {} is left", quote(options.runs)), "loosen --where");
-  const auto validation = std::make_shared<Validation>(validate(runs, options.machine, options.coefficients));
+  const auto validation = std::make_shared<Validation>(
+      validate(runs, options.machine, options.coefficients, {options.profiles, options.any_device}));
   Report report;
+  report.warnings = validation->warnings;
   report.text = [validation, options](const Style& style) { return text_of(*validation, options, style); };
   report.json = [validation, options] { return json_of(*validation, options); };
   report.csv = [validation, options] { return csv_of(json_of(*validation, options).at("cases")); };
@@ -150,6 +153,7 @@ void add_validate(CLI::App& program, Request& request) {
   command.add_option("--machine", options->machine, "the machine they ran on")->capture_default_str();
   command.add_option("--coefficients", options->coefficients,
                      "measured coefficients: a file, a bundled name or none; default: those bundled with a bundled machine");
+  add_profile_options(command, options->profiles, options->any_device);
   command.add_option("--where", options->where, "keep rows whose column has one of these values: quality=A,B")
       ->take_all()
       ->allow_extra_args(false);

@@ -189,6 +189,17 @@ double halo_items(const TensorShape& tile, const std::array<std::int64_t, 3>& ro
   return items;
 }
 
+bool mirrors_alike(const ModelFacts& facts) {
+  const int rank = spatial_rank(facts);
+  const auto equal = [&](const std::array<std::int64_t, 3>& extents) {
+    return std::all_of(extents.begin(), extents.begin() + rank, [&](std::int64_t extent) { return extent == extents[0]; });
+  };
+  return equal(facts.model->input.extent) &&
+         std::all_of(facts.window.begin(), facts.window.end(), [&](const Operation::Window& window) {
+           return equal(window.size) && equal(window.stride) && equal(window.padding) && equal(window.spread);
+         });
+}
+
 int spatial_end(const ModelFacts& facts, const Plan& plan, const Software& software) {
   if (degree(plan, Axis::spatial) == 1) return 0;
   const int stop = stops_after(software, facts.model->name);

@@ -18,7 +18,7 @@ void limits(const LimitContext& context, Limits& limits) {
     layer = candidate;
   };
   for (const int candidate : facts.matrix) {
-    const bool lookup = facts.tensor_role[static_cast<std::size_t>(candidate)] == SplitRole::lookup;
+    const bool lookup = facts.tensor_role[static_cast<std::size_t>(candidate)] == TensorSplitRole::lookup;
     if (!lookup && (candidate != facts.last_matrix || facts.matrix.size() == 1)) consider(candidate);
   }
   // Where tables and the last layer are all there is, they are what can be cut.
@@ -43,7 +43,7 @@ void shard(const ShardContext& context, LayerShard& shard) {
   const ModelFacts& facts = context.facts;
   const std::size_t index = context.index();
   const std::int64_t units = facts.tensor_units[index];
-  const SplitRole role = units >= parts ? facts.tensor_role[index] : SplitRole::whole;
+  const TensorSplitRole role = units >= parts ? facts.tensor_role[index] : TensorSplitRole::whole;
   const double part = units > 0 ? static_cast<double>(largest_part(units, parts)) / static_cast<double>(units) : 1.0;
   const Family axes = family_bit(Axis::tensor);
   // In the closed form every pair sums both ways; a real first layer has no input gradient to sum.
@@ -57,12 +57,12 @@ void shard(const ShardContext& context, LayerShard& shard) {
   };
 
   switch (role) {
-    case SplitRole::whole: {
+    case TensorSplitRole::whole: {
       const auto& inputs = context.at().inputs;
       const std::int64_t head_units =
           inputs.empty() || inputs.front() < 0 ? 0 : facts.tensor_units[static_cast<std::size_t>(inputs.front())];
       const bool after_head = !inputs.empty() && inputs.front() >= 0 && context.at().operation->type() == "loss" &&
-                              facts.tensor_role[static_cast<std::size_t>(inputs.front())] == SplitRole::head &&
+                              facts.tensor_role[static_cast<std::size_t>(inputs.front())] == TensorSplitRole::head &&
                               head_units >= parts;
       if (after_head) {
         // The loss needs the largest logit and the sum of exponentials of each position from everybody.
@@ -76,8 +76,8 @@ void shard(const ShardContext& context, LayerShard& shard) {
       }
       return;
     }
-    case SplitRole::column:
-    case SplitRole::head:
+    case TensorSplitRole::column:
+    case TensorSplitRole::head:
       scale_halos(shard, Phase::backward, part);
       backward(static_cast<double>(shard.inputs.front().items()));
       slice(shard.output, part);
@@ -86,7 +86,7 @@ void shard(const ShardContext& context, LayerShard& shard) {
       shard.biases *= part;
       shard.filter_parts *= parts;
       break;
-    case SplitRole::inside:
+    case TensorSplitRole::inside:
       scale_halos(shard, Phase::forward, part);
       scale_halos(shard, Phase::backward, part);
       for (TensorShape& input : shard.inputs) slice(input, part);
@@ -96,7 +96,7 @@ void shard(const ShardContext& context, LayerShard& shard) {
       shard.weights *= part;
       shard.biases *= part;
       break;
-    case SplitRole::row:
+    case TensorSplitRole::row:
       scale_halos(shard, Phase::forward, part);
       slice(shard.inputs.front(), part);
       shard.kept_input = shard.inputs.front();
@@ -104,11 +104,11 @@ void shard(const ShardContext& context, LayerShard& shard) {
       shard.channel_parts *= parts;
       forward(Collective::allreduce, static_cast<double>(shard.output.items()));
       break;
-    case SplitRole::lookup:
+    case TensorSplitRole::lookup:
       shard.weights *= part;
       forward(Collective::allreduce, static_cast<double>(shard.output.items()));
       break;
-    case SplitRole::lone: {
+    case TensorSplitRole::lone: {
       const auto gathered = static_cast<double>(shard.output.items());
       scale_halos(shard, Phase::backward, part);
       backward(static_cast<double>(shard.inputs.front().items()));

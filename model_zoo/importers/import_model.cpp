@@ -7,9 +7,10 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/module_loader.hpp"
 #include "core/source_text.hpp"
 #include "model_zoo/importers/hugging_face/hugging_face.hpp"
-#include "model_zoo/importers/module_loader.hpp"
+#include "model_zoo/importers/module.hpp"
 #include "model_zoo/model.hpp"
 
 namespace ddl {
@@ -20,10 +21,9 @@ constexpr std::size_t max_onnx_bytes = std::size_t{2047} << 20U;
 constexpr std::size_t max_name_length = 100;
 
 Import import_onnx_file(const std::string& path, const ImportOptions& options) {
-  const ImportModule& module = load_import_module("import-onnx", "libonnx-dev, libprotobuf-dev and protobuf-compiler");
-  ImportOutcome outcome = module.run(read_file(path, max_onnx_bytes), path, options);
-  if (outcome.failed) throw Error(outcome.problem, outcome.hint);
-  return std::move(outcome.import);
+  const auto& module =
+      load_module<ImportModule>("import-onnx", import_module_symbol, "libonnx-dev, libprotobuf-dev and protobuf-compiler");
+  return module.run(read_file(path, max_onnx_bytes), path, options);
 }
 
 Import import_configuration(const std::string& path, const ImportOptions& options) {

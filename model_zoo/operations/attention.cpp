@@ -38,6 +38,14 @@ class Attention final : public Operation {
     if (s_.dropout > 0) text += fmt::format(" dropout={}", s_.dropout);
     return text;
   }
+  std::string lasting_attributes() const override {
+    std::string text = fmt::format("head_size={} window={} dropout={}", s_.head_size, s_.window, s_.dropout);
+    if (s_.causal) text += " causal=yes";
+    if (s_.fused) text += " fused=yes";
+    if (s_.alibi) text += " alibi=yes";
+    if (s_.buckets > 0) text += fmt::format(" buckets={}", s_.buckets);
+    return text;
+  }
 
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     if (inputs.size() > 2) throw Error(fmt::format("attention takes one or two inputs, not {}", inputs.size()));

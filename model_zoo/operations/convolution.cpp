@@ -31,6 +31,13 @@ class Convolution final : public Operation {
     return text;
   }
 
+  std::string lasting_attributes() const override {
+    std::string text = window_.lasting_attributes();
+    if (groups_ > 1) text += fmt::format(" group_channels={}", group_channels_);
+    if (!bias_) text += " bias=no";
+    return text;
+  }
+
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     const TensorShape& input = only_input(inputs, type());
     if (groups_ > 1 && input.channels != groups_ * group_channels_) {

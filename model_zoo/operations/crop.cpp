@@ -13,6 +13,7 @@ class Crop final : public Operation {
 
   std::string_view type() const override { return "crop"; }
   std::string attributes() const override { return fmt::format("size={}", print_extents(size_.size, size_.rank)); }
+  std::string lasting_attributes() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());
     for (std::size_t d = 0; d < static_cast<std::size_t>(size_.rank); ++d) {
@@ -29,6 +30,11 @@ class Crop final : public Operation {
     return {};
   }
   Divisible divisible() const override { return {.channelwise = true, .spatial = true}; }
+  Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    const Extents from{.size = inputs.front().extent, .rank = size_.rank};
+    const Extents size{.size = output.extent, .rank = size_.rank};
+    return {.operation = std::make_shared<Crop>(from, size), .inputs = {inputs.begin(), inputs.end()}};
+  }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
   /// The borders between tiles of the middle lie where those of the whole do, or further in: by no more than the rim is
   /// wide. A window as large as both rims and a position asks neighbours for that much.

@@ -18,6 +18,7 @@ class Embedding final : public Operation {
     if (!tied_.empty()) text += fmt::format(" tied={}", tied_);
     return text;
   }
+  std::string lasting_attributes() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());
     if (!output.sequence || output.channels != 1) {
@@ -53,6 +54,9 @@ class Embedding final : public Operation {
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     return {.operation = std::make_shared<Embedding>(vocabulary_, output.channels, ""),
             .inputs = {inputs.begin(), inputs.end()}};
+  }
+  std::shared_ptr<const Operation> with_rows(std::int64_t rows) const override {
+    return std::make_shared<Embedding>(rows, features_, "");
   }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {.input = true};

@@ -22,6 +22,9 @@ class FullyConnected final : public Operation {
     if (!tied_.empty()) text += fmt::format(" tied={}", tied_);
     return text;
   }
+  std::string lasting_attributes() const override {
+    return fmt::format("experts={} bias={}", experts_, bias_ ? "yes" : "no");
+  }
 
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());

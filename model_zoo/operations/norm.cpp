@@ -27,6 +27,13 @@ class Norm final : public Operation {
     if (!bias_) text += " bias=no";
     return text;
   }
+  std::string lasting_attributes() const override {
+    std::string text = fmt::format("kind={}", norm_kinds[static_cast<std::size_t>(kind_)]);
+    if (kind_ == NormKind::group) text += fmt::format(" group_channels={}", group_channels_);
+    if (!scale_) text += " scale=no";
+    if (!bias_) text += " bias=no";
+    return text;
+  }
   TensorShape infer(std::span<const TensorShape> inputs) const override { return only_input(inputs, type()); }
   std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     return ((scale_ ? 1 : 0) + (bias_ ? 1 : 0)) * output.channels;

@@ -46,6 +46,7 @@ class WindowPool final : public Pool {
   WindowPool(PoolKind kind, const SlidingWindow& window, bool sequence) : Pool(kind), window_(window), sequence_(sequence) {}
 
   std::string attributes() const override { return fmt::format("{} {}", kind(), window_.attributes(0)); }
+  std::string lasting_attributes() const override { return fmt::format("{} {}", kind(), window_.lasting_attributes()); }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     return checked(window_.slide(only_input(inputs, type())));
   }

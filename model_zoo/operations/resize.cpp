@@ -22,6 +22,9 @@ class Resize final : public Operation {
     return fmt::format("kind={} size={}", resize_kinds[static_cast<std::size_t>(kind_)],
                        print_extents(size_.size, size_.rank));
   }
+  std::string lasting_attributes() const override {
+    return fmt::format("kind={}", resize_kinds[static_cast<std::size_t>(kind_)]);
+  }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());
     output.extent = size_.size;
@@ -37,6 +40,11 @@ class Resize final : public Operation {
   }
   /// Borders of tiles stay in place only where every position becomes the same number of positions.
   Divisible divisible() const override { return {.channelwise = true, .spatial = is_multiple()}; }
+  Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    const Extents from{.size = inputs.front().extent, .rank = size_.rank};
+    const Extents size{.size = output.extent, .rank = size_.rank};
+    return {.operation = std::make_shared<Resize>(kind_, from, size), .inputs = {inputs.begin(), inputs.end()}};
+  }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
   Window window() const override {
     Window window;

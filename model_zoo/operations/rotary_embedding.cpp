@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/error.hpp"
@@ -21,6 +23,7 @@ class RotaryEmbedding final : public Operation {
     if (turned_ != head_size_) text += fmt::format(" turned={}", turned_);
     return text;
   }
+  std::string lasting_attributes() const override { return fmt::format("head_size={} turned={}", head_size_, turned_); }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     const TensorShape& input = only_input(inputs, type());
     if (!input.sequence) throw Error(fmt::format("rotary_embedding needs a sequence, and {} is none", to_string(input)));
@@ -34,6 +37,13 @@ class RotaryEmbedding final : public Operation {
     return {.flops = 3 * turned, .activation_items = 2 * turned};
   }
   Divisible divisible() const override { return {.channelwise = true, .channel_units = kv_heads_}; }
+  /// A slice has its share of both kinds of heads.
+  Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    const std::int64_t whole = (heads_ + 2 * kv_heads_) * head_size_;
+    const auto part = [&](std::int64_t heads) { return std::max<std::int64_t>(1, heads * output.channels / whole); };
+    return {.operation = std::make_shared<RotaryEmbedding>(part(heads_), part(kv_heads_), head_size_, turned_),
+            .inputs = {inputs.begin(), inputs.end()}};
+  }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 
  private:

@@ -73,13 +73,24 @@ TensorShape SlidingWindow::slide(const TensorShape& input) const {
 
 SlidingWindow SlidingWindow::over_tile(TensorShape& input, const TensorShape& output) const {
   SlidingWindow tile = *this;
-  for (std::size_t d = 0; d < static_cast<std::size_t>(rank); ++d) {
+  const auto makes_output = [&](std::size_t d) {
     const std::int64_t padded = input.extent[d] + 2 * padding[d];
-    const std::int64_t places = same                ? (input.extent[d] + stride[d] - 1) / stride[d]
+    const std::int64_t places = tile.same           ? (input.extent[d] + stride[d] - 1) / stride[d]
                                 : padded < reach(d) ? 0
-                                                    : (padded - reach(d) + (ceil ? stride[d] - 1 : 0)) / stride[d] + 1;
-    if (places == output.extent[d]) continue;
-    tile.same = tile.ceil = false;
+                                                    : (padded - reach(d) + (tile.ceil ? stride[d] - 1 : 0)) / stride[d] + 1;
+    return places == output.extent[d];
+  };
+  const auto all = [&] {
+    for (std::size_t d = 0; d < static_cast<std::size_t>(rank); ++d) {
+      if (!makes_output(d)) return false;
+    }
+    return true;
+  };
+  if (all()) return tile;
+  // Both are said of all dimensions at once, and of one they are no longer true.
+  tile.same = tile.ceil = false;
+  for (std::size_t d = 0; d < static_cast<std::size_t>(rank); ++d) {
+    if (makes_output(d)) continue;
     tile.padding[d] = 0;
     input.extent[d] = (output.extent[d] - 1) * stride[d] + reach(d);
   }
@@ -104,6 +115,11 @@ std::string SlidingWindow::attributes(std::int64_t default_stride) const {
   if (!is(dilation, 1)) text += fmt::format(" dilation={}", print_extents(dilation, rank, true));
   if (ceil) text += " ceil=yes";
   return text;
+}
+
+std::string SlidingWindow::lasting_attributes() const {
+  return fmt::format("kernel={} stride={} dilation={}", print_extents(kernel, rank), print_extents(stride, rank),
+                     print_extents(dilation, rank));
 }
 
 }  // namespace ddl

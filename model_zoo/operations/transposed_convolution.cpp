@@ -39,6 +39,13 @@ class TransposedConvolution final : public Operation {
     return text;
   }
 
+  std::string lasting_attributes() const override {
+    std::string text = window_.lasting_attributes();
+    if (groups_ > 1) text += fmt::format(" group_filters={}", group_filters_);
+    if (!bias_) text += " bias=no";
+    return text;
+  }
+
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     const TensorShape& input = only_input(inputs, type());
     if (input.rank != window_.rank) {

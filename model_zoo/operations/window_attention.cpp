@@ -20,6 +20,10 @@ class WindowAttention final : public Operation {
     if (shift_ > 0) text += fmt::format(" shift={}", shift_);
     return text;
   }
+  std::string lasting_attributes() const override {
+    return fmt::format("head_size={} window={} shifts={}", head_size_, print_extents(window_.size, window_.rank),
+                       shift_ > 0 ? "yes" : "no");
+  }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());
     for (std::size_t d = 0; d < static_cast<std::size_t>(window_.rank); ++d) {

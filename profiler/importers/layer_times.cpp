@@ -18,14 +18,14 @@ namespace {
 /// Problems in the order of the layers, with what was measured of each.
 class Rows {
  public:
-  /// `times` is null where nobody timed the layer.
-  void add(const std::string& line, const PassTimes* times) {
+  /// A layer that runs the problem so often.
+  void add(const std::string& line, const PassTimes& times, int often = 1) {
     if (line.empty()) return;
     const auto [place, is_new] = places_.emplace(line, rows_.size());
     if (is_new) rows_.push_back({line, 0, {}});
     Row& row = rows_[place->second];
-    ++row.layers;
-    if (times != nullptr && !times->seconds.empty()) row.times.push_back(*times);
+    row.layers += often;
+    if (!times.seconds.empty()) row.times.insert(row.times.end(), static_cast<std::size_t>(often), times);
   }
 
   void write(ProfileImport& into) const {
@@ -101,19 +101,20 @@ void add_rows(ProfileImport& into, const Model& model, const std::vector<LayerTi
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
     const LayerTimes& timed = times[i];
     const LayerProblems& lines = problems[i];
-    rows.add(lines.forward, &timed.forward);
+    rows.add(lines.forward, timed.forward);
     const bool both = !lines.backward_data.empty() && !lines.backward_weight.empty();
     if (timed.backward.seconds.empty()) {
-      rows.add(lines.backward_data, &timed.backward_data);
-      rows.add(lines.backward_weight, &timed.backward_weight);
+      rows.add(lines.backward_data, timed.backward_data);
+      rows.add(lines.backward_weight, timed.backward_weight);
     } else {
       const DataShare data = share_of_data(model.layers[i]);
       const PassTimes first = both ? part_of(timed.backward, data.share, data.by) : timed.backward;
       const PassTimes second = both ? part_of(timed.backward, 1 - data.share, data.by) : timed.backward;
-      rows.add(lines.backward_data, &first);
-      rows.add(lines.backward_weight, &second);
+      rows.add(lines.backward_data, first);
+      rows.add(lines.backward_weight, second);
     }
-    rows.add(lines.update, &timed.update);
+    rows.add(lines.addition, timed.addition, lines.additions);
+    rows.add(lines.update, timed.update);
   }
   rows.write(into);
 }

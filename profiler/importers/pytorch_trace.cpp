@@ -13,6 +13,7 @@
 
 #include "core/error.hpp"
 #include "core/statistics.hpp"
+#include "model_zoo/input_gradient.hpp"
 #include "model_zoo/operations/shape_rules.hpp"
 #include "profiler/importers/layer_times.hpp"
 #include "profiler/importers/trace_events.hpp"
@@ -87,12 +88,11 @@ class Matcher {
   Matcher(const Model& model, std::int64_t samples, const TraceSteps& steps)
       : model_(model), steps_(steps), signatures_(model, samples), times_(steps.steps().size()), matched_(times_.size()) {
     for (const Layer& layer : model.layers) parameters_ += static_cast<double>(layer.parameters());
+    const std::vector<int> additions = gradient_additions(model);
     for (std::size_t i = 0; i < model.layers.size(); ++i) {
-      const Operation& operation = *model.layers[i].operation;
-      for (const std::string& signature : layer_signatures(model.layers[i], samples)) {
-        if (operation.type() == "add") sums_.insert(signature);
-      }
+      if (additions[i] > 0) sums_[sum_signature(model.layers[i].output_shape, samples)].layers.push_back(i);
     }
+    for (auto& [signature, sums] : sums_) sums.times.resize(times_.size());
     for (std::size_t step = 0; step < times_.size(); ++step) match(step);
   }
 
@@ -120,7 +120,12 @@ class Matcher {
   const TraceSteps& steps_;
   LayerSignatures signatures_;
   double parameters_ = 0;
-  std::set<std::string> sums_;                                     ///< signatures of sums of tensors
+  /// Sums of gradients of one shape: the layers whose outputs they are of; calls and time by step.
+  struct Sums {
+    Layers layers{};
+    std::vector<std::pair<int, double>> times{};
+  };
+  std::unordered_map<std::string, Sums> sums_;
   std::vector<std::unordered_map<std::size_t, StepTimes>> times_;  ///< by step and layer
   std::vector<double> update_;                                     ///< by step
   std::string optimizer_;
@@ -293,19 +298,18 @@ void Matcher::add_forward(std::size_t step, const std::vector<Claim>& claims) {
   }
 }
 
-/// The gradients of a tensor that several layers read are summed by the engine around one of their nodes. The model counts
-/// them with the sum at which the branches meet.
+/// The gradients of a tensor that several layers read are summed by the engine around one of their nodes.
 double Matcher::sums_of_gradients(std::size_t step, std::size_t node) {
   double summed = 0;
   const std::size_t end = steps_.node(node).end;
   for (std::size_t i = node + 1; i < end; i = steps_.node(i).end) {
     for (const std::string& signature : operator_signatures(steps_.name(i), steps_.shapes(i))) {
-      if (!sums_.contains(signature)) continue;
-      const Layers& layers = *signatures_.find(signature);
-      const double seconds = steps_.seconds(i);
-      for (const std::size_t layer : layers) times_[step][layer].data += seconds / static_cast<double>(layers.size());
-      for (const std::size_t layer : layers) name_algorithm(layer, false, i, seconds);
-      summed += seconds;
+      const auto found = sums_.find(signature);
+      if (found == sums_.end()) continue;
+      auto& [calls, seconds] = found->second.times[step];
+      ++calls;
+      seconds += steps_.seconds(i);
+      summed += steps_.seconds(i);
       break;
     }
   }
@@ -421,6 +425,11 @@ std::vector<LayerTimes> Matcher::layer_times() const {
       }
     }
     if (!layer.update.seconds.empty()) layer.update.algorithm = optimizer_ + " by parameters";
+  }
+  for (const auto& [signature, sums] : sums_) {
+    PassTimes addition{.seconds = {}, .algorithm = "aten::add of gradients"};
+    for (const auto& [calls, seconds] : sums.times) keep(addition, calls > 0 ? seconds / calls : 0);
+    for (const std::size_t layer : sums.layers) result[layer].addition = addition;
   }
   return result;
 }

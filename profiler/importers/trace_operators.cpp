@@ -312,6 +312,10 @@ std::vector<std::string> layer_signatures(const Layer& layer, std::int64_t sampl
   return {};
 }
 
+std::string sum_signature(const TensorShape& shape, std::int64_t samples) {
+  return fmt::format("add {}", form(shape, samples));
+}
+
 bool is_view(std::string_view name) { return std::binary_search(views.begin(), views.end(), name); }
 
 bool is_part_of(std::string_view name, const Operation& operation) {

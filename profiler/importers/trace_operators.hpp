@@ -20,6 +20,9 @@ namespace ddl {
 /// What the operator of a layer on `samples` samples may be, the likeliest first; empty where a layer is no single operator.
 [[nodiscard]] std::vector<std::string> layer_signatures(const Layer& layer, std::int64_t samples);
 
+/// Of the sum of two tensors of a shape.
+[[nodiscard]] std::string sum_signature(const TensorShape& shape, std::int64_t samples);
+
 /// Whether a layer of this operation may be made of several operators, this one among them.
 [[nodiscard]] bool is_part_of(std::string_view operator_name, const Operation& operation);
 

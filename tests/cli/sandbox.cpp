@@ -105,6 +105,7 @@ CommandOutcome Sandbox::run(const std::string& shell_command, bool one_output) c
       "PATH=" + program_.parent_path().string() + ":" + (path != nullptr ? path : "/usr/bin:/bin"),
       "PWD=" + work,
       "HOME=" + work,
+      "DDL_ORACLE_DATA=" + work + "/data",
       "LC_ALL=C",
       "TERM=dumb",
       "NO_COLOR=1",

@@ -22,7 +22,7 @@ std::vector<DeviceBuffer*> buffers_of(KernelBackend& backend, const PreparedKern
   std::vector<DeviceBuffer*> bound;
   for (const KernelTensor& tensor : kernel.tensors()) {
     auto& buffer = buffers[{tensor.role, tensor.index}];
-    if (!buffer) buffer = backend.allocate(tensor.items, tensor.precision);
+    if (!buffer) buffer = backend.allocate_for(tensor);
     REQUIRE(buffer->items() == tensor.items);
     bound.push_back(buffer.get());
   }
@@ -156,7 +156,8 @@ int check_computes(KernelBackend& backend, const std::string& line, Precision pr
   CHECK(backend.time([&] { forward->run(bound); }).value() >= 0);
   for (std::size_t i = 0; i < bound.size(); ++i) {
     const KernelTensor& tensor = forward->tensors()[i];
-    if (tensor.role == TensorRole::kept && precision == Precision::fp32) {
+    // A mask, which the reference needs to know; what else is kept may be anything.
+    if (tensor.role == TensorRole::kept && (tensor.bytes || precision == Precision::fp32)) {
       tensors[{tensor.role, tensor.index}] = read(*bound[i]);
     }
   }

@@ -231,12 +231,17 @@ Values softmax_rows(const Values& input, std::int64_t columns) {
   return output;
 }
 
+/// What dropout multiplies an item by. Masks say whether it stays; some have the factor in them.
+double scale_of(const Call& c, double rate, int mask, std::size_t item) {
+  return c.get(TensorRole::kept, mask)[item] != 0 ? 1 / (1 - rate) : 0.0;
+}
+
 Values attention(const Call& c) {
   const std::int64_t heads = c.attributes.integer("heads", 1);
   const std::int64_t size = c.out.channels / heads;
   const std::int64_t tokens = c.out.extent[0];
   const bool causal = c.attributes.flag("causal", false);
-  const bool drops = c.attributes.number("dropout", 0) > 0;
+  const double rate = c.attributes.number("dropout", 0);
   const Values& input = c.get(TensorRole::input);
   Values output(index(c.problem.samples * c.out.items()), 0.0);
   const auto item = [&](std::int64_t n, std::int64_t t, std::int64_t part, std::int64_t h, std::int64_t d) {
@@ -253,7 +258,7 @@ Values attention(const Call& c) {
         }
         scores = softmax_rows(scores, seen);
         for (std::int64_t u = 0; u < seen; ++u) {
-          const double kept = drops ? c.get(TensorRole::kept, 1)[index(((n * heads + h) * tokens + t) * tokens + u)] : 1.0;
+          const double kept = rate > 0 ? scale_of(c, rate, 1, index(((n * heads + h) * tokens + t) * tokens + u)) : 1.0;
           for (std::int64_t d = 0; d < size; ++d) {
             output[index((n * tokens + t) * heads * size + h * size + d)] += scores[index(u)] * kept * item(n, u, 2, h, d);
           }
@@ -340,7 +345,7 @@ Values multiply(const Call& c) {
 
 Values dropout(const Call& c) {
   Values output = c.get(TensorRole::input);
-  for (std::size_t i = 0; i < output.size(); ++i) output[i] *= c.get(TensorRole::kept)[i];
+  for (std::size_t i = 0; i < output.size(); ++i) output[i] *= scale_of(c, c.attributes.number("rate", 0), 0, i);
   return output;
 }
 

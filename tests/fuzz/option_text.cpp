@@ -1,7 +1,8 @@
-// The values of options that are small languages: --degrees, --placement, --strategy and --where.
+// The values of options that are small languages: --degrees, --placement, --strategy, --where, and --device of a simulation.
 
 #include "calibration/runs.hpp"
 #include "cli/plan_text.hpp"
+#include "profiler/backends/simulated/device_text.hpp"
 #include "tests/fuzz/fuzzer.hpp"
 
 namespace ddl {
@@ -35,6 +36,15 @@ void read_family(const std::string& text) {
   require(!family || parse_family(family_name(*family)) == family, "a family is read back as another one");
 }
 
+void read_device(const std::string& text) {
+  SimulatedDevice device;
+  if (!succeeds([&] { device = parse_simulated_device(text, "fuzzed"); })) return;
+  SimulatedDevice again;
+  require(succeeds([&] { again = parse_simulated_device(print_simulated_device(device), "printed"); }),
+          "a device is refused as it was printed");
+  require(again == device, "a device is read back as another one");
+}
+
 }  // namespace
 }  // namespace ddl
 
@@ -43,6 +53,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ddl::read_degrees(text);
   ddl::read_placement(text);
   ddl::read_family(text);
+  ddl::read_device(text);
   ddl::succeeds([&] { static_cast<void>(ddl::matches(ddl::MeasuredRun(), ddl::parse_where(text))); });
   return 0;
 }

@@ -15,6 +15,7 @@
 #include "calibration/machine_reader.hpp"
 #include "estimator/group.hpp"
 #include "estimator/search.hpp"
+#include "estimator/shard_problems.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 
@@ -585,6 +586,62 @@ TEST_CASE("no plan is faster, or needs less memory, than its lower bounds say") 
       if (setting.assumptions.memory_reuse) continue;
       if (estimator.memory_lower_bound(ranked.plan) > ranked.memory * rounding) FAIL("memory of " << text_of(ranked.plan));
     }
+  }
+}
+
+/// Some problems of the model and of its splits, in times that are no device's: parts may be far cheaper than the whole.
+MeasuredKernels erratic_kernels(const ModelFacts& facts, const Machine& machine, Precision precision, Optimizer optimizer,
+                                std::uint64_t seed) {
+  Random random(seed);
+  const Roofline roofline(machine.device, precision);
+  SplitDegrees splits{.filter = {2, 4}, .channel = {4}, .tensor = {2}};
+  if (!tilings(facts, 2).empty()) splits.spatial = tilings(facts, 2);
+  MeasuredKernels measured;
+  measured.name = "erratic";
+  for (const CountedProblem& each : split_problems(facts, splits, {1, 3, 8}, precision, optimizer)) {
+    const double factor = std::exp2(random.whole(-10, 20) / 10.0);
+    if (random.whole(0, 2) == 0) continue;
+    if (is_update_problem(each.line)) {
+      const UpdateProblem update = parse_update_problem(each.line, "test");
+      const Seconds time = roofline.traffic_time(12.0 * static_cast<double>(update.parameters)) * factor;
+      measured.updates.push_back({update, {time, time, time}});
+    } else {
+      const Problem problem = parse_problem(each.line, "test");
+      const Work work = problem.operation->work(problem.pass, problem.inputs, problem.output);
+      const Seconds time = roofline.time(work, static_cast<double>(problem.samples)) * factor;
+      measured.kernels.push_back({problem, {time, time, time}});
+    }
+  }
+  measured.forward = {.factor = 0.8};
+  measured.backward = {.per_kernel = Seconds(20e-6)};
+  return measured;
+}
+
+TEST_CASE("prices that rest on measurements are searched as surely, however erratic these are") {
+  std::uint64_t seed = 0;
+  for (const Setting& setting : settings()) {
+    if (++seed % 4 != 0 || setting.assumptions.memory_reuse) continue;
+    INFO(setting.name);
+    Machine machine = setting.machine;
+    machine.device.memory = Bytes(1e15);
+    const ModelFacts facts = facts_of(setting.model);
+    const MeasuredKernels measured = erratic_kernels(facts, machine, setting.precision, setting.optimizer, seed);
+    const OwnedJob owned(setting.model, machine, setting.assumptions, 1e4, std::nullopt, setting.precision,
+                         setting.optimizer, setting.coefficients, &measured);
+    REQUIRE(owned.kernels.origin() == PriceOrigin::profile);
+    const Estimator estimator(owned.job);
+    SearchOptions options = options_of(setting, Objective::time);
+    options.all = true;
+    const SearchResult exhaustive = search(estimator, options);
+    REQUIRE(!exhaustive.ranked.empty());
+    for (const RankedPlan& ranked : exhaustive.ranked) {
+      const Seconds bound = estimator.lower_bound(ranked.plan);
+      if (bound > ranked.iteration * rounding) {
+        FAIL(fmt::format("{}: {} s, but bound {} s", text_of(ranked.plan), ranked.iteration.value(), bound.value()));
+      }
+    }
+    options.all = false;
+    check_same_best(owned, options, exhaustive);
   }
 }
 

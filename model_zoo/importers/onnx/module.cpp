@@ -12,19 +12,17 @@
 namespace ddl {
 namespace {
 
-// An exception's type is not the same on both sides of a module: what went wrong goes out as a value.
-ImportOutcome run(std::string_view bytes, const std::string& origin, const ImportOptions& options) {
+Import run(std::string_view bytes, const std::string& origin, const ImportOptions& options) {
   try {
-    return {.import = import_onnx(bytes, origin, options)};
-  } catch (const Error& error) {
-    return {.problem = error.what(), .hint = error.hint(), .failed = true};
+    return import_onnx(bytes, origin, options);
+  } catch (const Error&) {
+    throw;
   } catch (const std::exception& problem) {
-    return {.problem = origin + ": the import failed: " + quote(problem.what()), .failed = true};
+    throw Error(origin + ": the import failed: " + quote(problem.what()));
   }
 }
 
 }  // namespace
 }  // namespace ddl
 
-extern "C" __attribute__((visibility("default")))
-const ddl::ImportModule ddl_import_module{.version = ddl::import_module_version, .run = ddl::run};
+extern "C" __attribute__((visibility("default"))) const ddl::ImportModule ddl_import_module{.run = ddl::run};

@@ -26,6 +26,8 @@ float from_bf16(std::uint16_t value) {
   return result;
 }
 
+constexpr std::size_t page = 4096;
+
 class PrimitiveKernel final : public PreparedKernel {
  public:
   PrimitiveKernel(const Device& device, dnnl::primitive primitive, const dnnl::memory::desc& scratchpad,
@@ -36,9 +38,8 @@ class PrimitiveKernel final : public PreparedKernel {
       slot.plain = dnnl::memory(argument.plain, device.engine, nullptr);
       slot.written = argument.tensor.written;
       if (argument.wanted != argument.plain) {
-        slot.own = dnnl::memory(argument.wanted, device.engine);
+        slot.own = in_workspace(argument.wanted);
         slot.reorder = slot.written ? dnnl::reorder(*slot.own, slot.plain) : dnnl::reorder(slot.plain, *slot.own);
-        workspace_ += static_cast<double>(argument.wanted.get_size());
         if (algorithm_.find('+') == std::string::npos) algorithm_ += "+reorder";
       }
       tensors_.push_back(argument.tensor);
@@ -48,14 +49,13 @@ class PrimitiveKernel final : public PreparedKernel {
       memory_.emplace(argument.name, slot.own ? *slot.own : slot.plain);
       slots_.push_back(std::move(slot));
     }
-    if (scratchpad.get_size() > 0) {
-      memory_.emplace(DNNL_ARG_SCRATCHPAD, dnnl::memory(scratchpad, device.engine));
-      workspace_ += static_cast<double>(scratchpad.get_size());
-    }
+    if (scratchpad.get_size() > 0) memory_.emplace(DNNL_ARG_SCRATCHPAD, in_workspace(scratchpad));
+    device_.workspace->reserve(workspace_);
   }
 
   std::span<const KernelTensor> tensors() const override { return tensors_; }
   void run(std::span<DeviceBuffer* const> buffers) override {
+    for (auto& [memory, offset] : scratch_) memory.set_data_handle(device_.workspace->data() + offset);
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       Slot& slot = slots_[i];
       slot.plain.set_data_handle(static_cast<HostBuffer*>(buffers[i])->data());
@@ -66,7 +66,7 @@ class PrimitiveKernel final : public PreparedKernel {
       if (slot.reorder && slot.written) slot.reorder->execute(device_.stream, *slot.own, slot.plain);
     }
   }
-  Bytes workspace() const override { return Bytes(workspace_); }
+  Bytes workspace() const override { return Bytes(static_cast<double>(workspace_)); }
   std::string algorithm() const override { return algorithm_; }
 
  private:
@@ -76,13 +76,21 @@ class PrimitiveKernel final : public PreparedKernel {
     std::optional<dnnl::reorder> reorder;
     bool written = false;
   };
+  dnnl::memory in_workspace(const dnnl::memory::desc& description) {
+    const dnnl::memory memory(description, device_.engine, nullptr);
+    scratch_.emplace_back(memory, workspace_);
+    workspace_ += (description.get_size() + page - 1) / page * page;
+    return memory;
+  }
+
   Device device_;
   dnnl::primitive primitive_;
   std::string algorithm_;
   std::vector<KernelTensor> tensors_;
   std::vector<Slot> slots_;
   std::unordered_map<int, dnnl::memory> memory_;
-  double workspace_ = 0;
+  std::vector<std::pair<dnnl::memory, std::size_t>> scratch_;  ///< copies share their handle; offsets in the workspace
+  std::size_t workspace_ = 0;
 };
 
 class LoopKernel final : public PreparedKernel {
@@ -102,6 +110,18 @@ class LoopKernel final : public PreparedKernel {
 };
 
 }  // namespace
+
+Workspace::~Workspace() { std::free(data_); }
+
+void Workspace::reserve(std::size_t bytes) {
+  if (bytes <= bytes_) return;
+  std::free(data_);
+  bytes_ = 0;
+  data_ = static_cast<char*>(std::aligned_alloc(page, (bytes + page - 1) / page * page));
+  if (data_ == nullptr) throw Error(fmt::format("no memory for {} bytes of scratch", bytes), "a smaller --batch");
+  bytes_ = bytes;
+  std::memset(data_, 0, bytes);
+}
 
 HostBuffer::HostBuffer(std::int64_t items, Precision precision)
     : items_(items),

@@ -35,9 +35,27 @@ class HostBuffer final : public DeviceBuffer {
 };
 [[nodiscard]] inline float* floats(DeviceBuffer* buffer) { return static_cast<HostBuffer*>(buffer)->floats(); }
 
+/// Scratch memory of one kernel at a time: all kernels of a device have the same, as a framework's allocator would give them
+/// what the kernel before has just freed.
+class Workspace {
+ public:
+  Workspace() = default;
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+  ~Workspace();
+  /// Makes it at least this large; what it held is lost.
+  void reserve(std::size_t bytes);
+  [[nodiscard]] char* data() const { return data_; }
+
+ private:
+  char* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
 struct Device {
   dnnl::engine engine;
   dnnl::stream stream;
+  std::shared_ptr<Workspace> workspace{};
 };
 
 /// A dense tensor of `dims`, the last dimension innermost.

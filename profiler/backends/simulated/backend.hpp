@@ -17,6 +17,7 @@ struct SimulatedDevice {
   Seconds latency = Seconds(5e-6);  ///< of each kernel
   double noise = 0.01;              ///< standard deviation of the factor's logarithm
   std::uint64_t seed = 1;
+  bool operator==(const SimulatedDevice&) const = default;
 };
 [[nodiscard]] std::unique_ptr<KernelBackend> make_simulated_backend(const SimulatedDevice& device);
 

@@ -19,6 +19,7 @@ inline Report run_command(std::vector<std::string> arguments) {
   add_explain(program, request);
   add_validate(program, request);
   add_models(program, request);
+  add_backends(program, request);
   std::reverse(arguments.begin(), arguments.end());  // as the parser takes them
   program.parse(arguments);
   return request.run();

@@ -190,7 +190,7 @@ TEST_CASE("the scale of other models is for those that were never measured") {
   const KernelPrices scaled(owned.facts, device, {}, Precision::fp32, Optimizer::momentum, 1.5);
   CHECK(scaled.origin() == PriceOrigin::device_scale);
   CHECK(iteration(scaled, 7) == Approx(1.5 * iteration(sheet, 7)));
-  CHECK(scaled.update_time(1e6).value() == Approx(1.5 * sheet.update_time(1e6).value()));
+  CHECK(scaled.update_price(1e6).time.value() == Approx(1.5 * sheet.update_price(1e6).time.value()));
 
   const KernelPrices own(owned.facts, device, measured(), Precision::fp32, Optimizer::momentum, 1.5);
   CHECK(own.origin() == PriceOrigin::measured_total);
@@ -214,7 +214,7 @@ TEST_CASE("an update takes its traffic at the attainable bandwidth") {
   const OwnedJob owned(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1);
   // Momentum: 36,864 weights · 20 B / 1e11
   CHECK(owned.kernels.serial()[0].update.value() == Approx(7.3728e-6));
-  CHECK(owned.kernels.update_time(36864).value() == Approx(7.3728e-6));
+  CHECK(owned.kernels.update_price(36864).time.value() == Approx(7.3728e-6));
 }
 
 TEST_CASE("filters split where nothing was measured save nothing once they are thinner than a tile") {

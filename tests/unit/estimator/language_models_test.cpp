@@ -20,7 +20,7 @@ struct Split {
     FAIL("no layer " << name);
     return 0;
   }
-  [[nodiscard]] TensorRole role(const std::string& name) const { return facts.tensor_role[find(name)]; }
+  [[nodiscard]] TensorSplitRole role(const std::string& name) const { return facts.tensor_role[find(name)]; }
   [[nodiscard]] std::int64_t units(const std::string& name) const { return facts.tensor_units[find(name)]; }
   [[nodiscard]] bool sends(const std::string& name) const { return facts.sends_input_gradient[find(name)]; }
 };
@@ -30,33 +30,33 @@ struct Split {
 TEST_CASE("Llama's heads are cut between those of keys and values, its perceptron between its features") {
   const Split llama("llama3-70b");
   for (const std::string name : {"qkv", "rotary1", "attention1", "projection"}) CHECK(llama.units("layer7." + name) == 8);
-  CHECK(llama.role("layer7.qkv") == TensorRole::column);
-  CHECK(llama.role("layer7.rotary1") == TensorRole::inside);
-  CHECK(llama.role("layer7.attention1") == TensorRole::inside);
-  CHECK(llama.role("layer7.projection") == TensorRole::row);
+  CHECK(llama.role("layer7.qkv") == TensorSplitRole::column);
+  CHECK(llama.role("layer7.rotary1") == TensorSplitRole::inside);
+  CHECK(llama.role("layer7.attention1") == TensorSplitRole::inside);
+  CHECK(llama.role("layer7.projection") == TensorSplitRole::row);
   for (const std::string name : {"gate", "up"}) {
-    CHECK(llama.role("layer7.perceptron." + name) == TensorRole::column);
+    CHECK(llama.role("layer7.perceptron." + name) == TensorSplitRole::column);
     CHECK(llama.units("layer7.perceptron." + name) == 28672);
   }
-  CHECK(llama.role("layer7.perceptron.silu1") == TensorRole::inside);
-  CHECK(llama.role("layer7.perceptron.multiply1") == TensorRole::inside);
-  CHECK(llama.role("layer7.perceptron.down") == TensorRole::row);
+  CHECK(llama.role("layer7.perceptron.silu1") == TensorSplitRole::inside);
+  CHECK(llama.role("layer7.perceptron.multiply1") == TensorSplitRole::inside);
+  CHECK(llama.role("layer7.perceptron.down") == TensorSplitRole::row);
   // One sum of the gradient for both.
   CHECK(llama.sends("layer7.perceptron.gate"));
   CHECK_FALSE(llama.sends("layer7.perceptron.up"));
-  CHECK(llama.role("head") == TensorRole::head);
-  CHECK(llama.role("embedding") == TensorRole::lookup);
+  CHECK(llama.role("head") == TensorSplitRole::head);
+  CHECK(llama.role("embedding") == TensorSplitRole::lookup);
 }
 
 TEST_CASE("each of Mixtral's experts is cut within, and every rank routes") {
   const Split mixtral("mixtral-8x7b");
   for (const std::string name : {"gate", "up"}) {
-    CHECK(mixtral.role("layer7.mixture.experts." + name) == TensorRole::column);
+    CHECK(mixtral.role("layer7.mixture.experts." + name) == TensorSplitRole::column);
     CHECK(mixtral.units("layer7.mixture.experts." + name) == 14336);
   }
-  CHECK(mixtral.role("layer7.mixture.experts.down") == TensorRole::row);
+  CHECK(mixtral.role("layer7.mixture.experts.down") == TensorSplitRole::row);
   for (const std::string name : {"router", "dispatch1", "combine1"}) {
-    CHECK(mixtral.role("layer7.mixture." + name) == TensorRole::whole);
+    CHECK(mixtral.role("layer7.mixture." + name) == TensorSplitRole::whole);
     CHECK_FALSE(mixtral.facts.divisible[mixtral.find("layer7.mixture." + name)].matrix);
   }
 }
@@ -64,10 +64,10 @@ TEST_CASE("each of Mixtral's experts is cut within, and every rank routes") {
 TEST_CASE("T5's attention to the encoder is cut by heads, and both of its columns send a gradient") {
   const Split t5("t5-large");
   const std::string part = "decoded.decoder_layer3.cross_attention.";
-  CHECK(t5.role(part + "queries") == TensorRole::column);
-  CHECK(t5.role(part + "keys_and_values") == TensorRole::column);
-  CHECK(t5.role(part + "heads") == TensorRole::inside);
-  CHECK(t5.role(part + "projection") == TensorRole::row);
+  CHECK(t5.role(part + "queries") == TensorSplitRole::column);
+  CHECK(t5.role(part + "keys_and_values") == TensorSplitRole::column);
+  CHECK(t5.role(part + "heads") == TensorSplitRole::inside);
+  CHECK(t5.role(part + "projection") == TensorSplitRole::row);
   for (const std::string name : {"queries", "keys_and_values", "heads", "projection"}) CHECK(t5.units(part + name) == 16);
   // They read different tensors.
   CHECK(t5.sends(part + "queries"));

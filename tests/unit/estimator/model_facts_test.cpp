@@ -213,20 +213,20 @@ TEST_CASE("a transformer's block pairs qkv with projection and the two layers of
   const ModelFacts facts = facts_of(model);
   const auto role = [&](const std::string& name) { return facts.tensor_role[find(model, name)]; };
   const auto units = [&](const std::string& name) { return facts.tensor_units[find(model, name)]; };
-  CHECK(role("embedding") == TensorRole::lookup);
-  CHECK(role("qkv") == TensorRole::column);
-  CHECK(role("attention1") == TensorRole::inside);
-  CHECK(role("projection") == TensorRole::row);
-  CHECK(role("fc1") == TensorRole::column);
-  CHECK(role("gelu1") == TensorRole::inside);
-  CHECK(role("fc2") == TensorRole::row);
-  CHECK(role("head") == TensorRole::head);
+  CHECK(role("embedding") == TensorSplitRole::lookup);
+  CHECK(role("qkv") == TensorSplitRole::column);
+  CHECK(role("attention1") == TensorSplitRole::inside);
+  CHECK(role("projection") == TensorSplitRole::row);
+  CHECK(role("fc1") == TensorSplitRole::column);
+  CHECK(role("gelu1") == TensorSplitRole::inside);
+  CHECK(role("fc2") == TensorSplitRole::row);
+  CHECK(role("head") == TensorSplitRole::head);
   // What lies between the pairs every rank computes whole.
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
     const std::string_view type = model.layers[i].operation->type();
     if (type == "norm" || type == "dropout" || type == "add" || type == "loss" || type == "position_embedding") {
       INFO(model.layers[i].name);
-      CHECK(facts.tensor_role[i] == TensorRole::whole);
+      CHECK(facts.tensor_role[i] == TensorSplitRole::whole);
       CHECK(facts.tensor_units[i] == 0);
     }
   }
@@ -284,11 +284,11 @@ layers:
                                   "gated.yaml");
   const ModelFacts facts = facts_of(model);
   const auto role = [&](const std::string& name) { return facts.tensor_role[find(model, name)]; };
-  CHECK(role("gate") == TensorRole::column);
-  CHECK(role("up") == TensorRole::column);
-  CHECK(role("silu") == TensorRole::inside);
-  CHECK(role("product") == TensorRole::inside);
-  CHECK(role("down") == TensorRole::row);
+  CHECK(role("gate") == TensorSplitRole::column);
+  CHECK(role("up") == TensorSplitRole::column);
+  CHECK(role("silu") == TensorSplitRole::inside);
+  CHECK(role("product") == TensorSplitRole::inside);
+  CHECK(role("down") == TensorSplitRole::row);
   CHECK(facts.sends_input_gradient[find(model, "gate")]);
   CHECK_FALSE(facts.sends_input_gradient[find(model, "up")]);
 }
@@ -313,9 +313,9 @@ layers:
   const ModelFacts facts = facts_of(model);
   for (const std::string name : {"a", "b", "c"}) {
     INFO(name);
-    CHECK(facts.tensor_role[find(model, name)] == TensorRole::lone);
+    CHECK(facts.tensor_role[find(model, name)] == TensorSplitRole::lone);
   }
-  CHECK(facts.tensor_role[find(model, "relu")] == TensorRole::whole);
+  CHECK(facts.tensor_role[find(model, "relu")] == TensorSplitRole::whole);
 }
 
 // p ≤ min F and p ≤ min C of [ParaDL, Table III], which hold filter and channel splits of both to 64 devices.

@@ -526,7 +526,7 @@ layers:
   const ModelFacts facts = facts_of(model);
   Plan plan;
   plan.tensor = 2;
-  REQUIRE(facts.tensor_role[1] == TensorRole::inside);
+  REQUIRE(facts.tensor_role[1] == TensorSplitRole::inside);
   LayerShard shard;
   shard_layer({facts, plan, Assumptions{}, 1, 0}, shard);
   CHECK(shard.weights == 16 * 9 / 2);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model_zoo/input_gradient.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 
@@ -34,6 +35,23 @@ TEST_CASE("the problems of a model are those of its layers, each once") {
                                  relu + "backward-data", "1" + convolution + "backward-data"});
 }
 
+TEST_CASE("where a tensor has two readers their gradients are added, and an addition passes its own on") {
+  const Model model = model_of("{channels: 4, size: 8x8}",
+                               "  - convolution: {filters: 4, kernel: 1, bias: no}\n"
+                               "  - residual:\n"
+                               "      body:\n"
+                               "        - activation: relu\n"
+                               "      shortcut: []\n");
+  const std::string shape = "in=4x8x8 samples=1 precision=fp32 pass=";
+  CHECK(lines_of(problems_of(model, 1, Precision::fp32, Optimizer::sgd)) ==
+        std::vector<std::string>{"1 convolution filters=4 kernel=1x1 bias=no " + shape + "forward",
+                                 "1 convolution filters=4 kernel=1x1 bias=no " + shape + "backward-weight",
+                                 "2 add in=4x8x8,4x8x8 samples=1 precision=fp32 pass=forward",
+                                 "1 update optimizer=sgd parameters=16 precision=fp32",
+                                 "1 activation kind=relu " + shape + "forward",
+                                 "1 activation kind=relu " + shape + "backward-data"});
+}
+
 TEST_CASE("what is made of the sample alone has no backward-data problem") {
   const Model model = model_of("{features: 4}", "  - activation: relu\n  - fully_connected: {features: 4, bias: no}\n");
   for (const std::string& line : lines_of(problems_of(model, 2, Precision::fp32, Optimizer::sgd))) {
@@ -47,6 +65,10 @@ TEST_CASE("every problem of a bundled model can be read, and together they do al
     INFO(name);
     const Model model = load_model(name);
     double forward = 0;
+    double sums = 0;  // of gradients, which are no layer's work
+    const std::vector<int> additions = gradient_additions(model);
+    for (std::size_t i = 0; i < additions.size(); ++i)
+      sums += additions[i] * static_cast<double>(model.layers[i].output_shape.items());
     std::int64_t parameters = 0;
     for (const CountedProblem& each : problems_of(model, 3, Precision::fp32, Optimizer::sgd)) {
       if (is_update_problem(each.line)) {
@@ -58,7 +80,7 @@ TEST_CASE("every problem of a bundled model can be read, and together they do al
       if (problem.pass != Pass::forward) continue;
       forward += each.layers * problem.operation->work(problem.pass, problem.inputs, problem.output).flops;
     }
-    CHECK(forward == Approx(model.flops(Pass::forward)));
+    CHECK(forward == Approx(model.flops(Pass::forward) + sums));
     CHECK(parameters == model.parameters());
   }
 }

@@ -1,5 +1,7 @@
-#include "model_zoo/importers/module_loader.hpp"
+#include "core/module_loader.hpp"
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -9,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/module_build.hpp"
 #include "core/source_text.hpp"
 
 namespace ddl {
@@ -23,14 +26,18 @@ std::vector<fs::path> module_folders() {
   const fs::path program = fs::read_symlink("/proc/self/exe", problem);
   if (problem || !program.is_absolute()) return {};
   std::vector<fs::path> folders{(program.parent_path() / DDL_MODULE_FOLDER_FROM_PROGRAM).lexically_normal()};
-  const bool in_build_tree = fs::equivalent(program.parent_path(), DDL_BUILD_FOLDER, problem);
-  if (!problem && in_build_tree) folders.insert(folders.begin(), DDL_MODULE_BUILD_FOLDER);
+  constexpr std::array<const char*, 2> built{DDL_BUILD_FOLDER, DDL_BUILD_FOLDER "/tests"};
+  const bool in_build_tree = std::any_of(built.begin(), built.end(), [&](const char* folder) {
+    std::error_code absent;
+    return fs::equivalent(program.parent_path(), folder, absent);
+  });
+  if (in_build_tree) folders.insert(folders.begin(), DDL_MODULE_BUILD_FOLDER);
   return folders;
 }
 
 }  // namespace
 
-const ImportModule& load_import_module(const std::string& name, const std::string& packages) {
+const void* load_module(const std::string& name, const std::string& symbol, const std::string& packages) {
   fs::path path;
   std::string places;
   for (const fs::path& folder : module_folders()) {
@@ -49,11 +56,13 @@ const ImportModule& load_import_module(const std::string& name, const std::strin
     throw Error(fmt::format("cannot load {}: {}", quote(path.string()), dlerror()),
                 fmt::format("install {}, and build again", packages));
   }
-  const auto* const module = static_cast<const ImportModule*>(dlsym(library, "ddl_import_module"));
-  if (module == nullptr || module->version != import_module_version) {
+  using Build = decltype(&ddl_module_build);
+  const auto build = reinterpret_cast<Build>(dlsym(library, module_build_symbol));
+  const void* const exported = dlsym(library, symbol.c_str());
+  if (build == nullptr || exported == nullptr || std::string_view(build()) != ddl_module_build()) {
     throw Error(fmt::format("{} is of another version of ddl-oracle", quote(path.string())), "install both from one build");
   }
-  return *module;
+  return exported;
 }
 
 }  // namespace ddl

@@ -1,0 +1,213 @@
+#include "calibration/profile_prices.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "calibration/bundled_files.hpp"
+#include "core/data_directory.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "estimator/model_facts.hpp"
+#include "estimator/shard_problems.hpp"
+#include "profiler/sequence.hpp"
+
+namespace ddl {
+namespace {
+
+bool equal_but_case(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+FoundProfile load_named(const std::string& path, bool any_device, const Machine& machine) {
+  FoundProfile found{path, load_profile(path)};
+  const std::string& device = found.profile.head.device;
+  if (!any_device && !is_device(machine.device, device)) {
+    throw Error(
+        fmt::format("the profile {} was measured on {}, and the device of {} is {}", quote(path), quote(device),
+                    machine.name, quote(machine.device.name)),
+        "--any-device uses it all the same; 'profile_names' of a machine file's device says how its drivers call it");
+  }
+  return found;
+}
+
+/// The device of a profile, from its head alone: rows may be many.
+std::string device_of(const std::string& text, const std::string& path) {
+  const std::size_t head = text.find("\n---\n");
+  const std::size_t columns = head == std::string::npos ? head : text.find('\n', head + 5);
+  return parse_profile(columns == std::string::npos ? text : text.substr(0, columns + 1), path).head.device;
+}
+
+/// Profiles in the user's data directory, by name.
+std::vector<std::string> files_at_hand() {
+  namespace fs = std::filesystem;
+  std::vector<std::string> files;
+  const std::optional<std::string> data = data_directory();
+  if (!data) return files;
+  std::error_code error;
+  for (fs::directory_iterator at(fs::path(*data) / "profiles", error), end; !error && at != end; at.increment(error)) {
+    const std::string extension = at->path().extension().string();
+    std::error_code unreadable;
+    if ((extension == ".profile" || extension == ".csv") && at->is_regular_file(unreadable)) {
+      files.push_back(at->path().string());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+FoundProfiles look_up(const Machine& machine) {
+  FoundProfiles found;
+  found.looked_up = true;
+  for (const std::string& path : files_at_hand()) {
+    try {
+      const std::string text = read_file(path);
+      if (is_device(machine.device, device_of(text, path))) found.profiles.push_back({path, parse_profile(text, path)});
+    } catch (const Error& error) {
+      const std::string_view message = error.what();
+      found.warnings.push_back(fmt::format("a profile at hand is not used: {}", message.substr(0, message.find('\n'))));
+    }
+  }
+  if (!found.profiles.empty()) return found;
+  for (const EmbeddedFile& file : profile_files()) {
+    const std::string path(file.path);
+    const std::string text(file.content);
+    if (is_device(machine.device, device_of(text, path))) found.profiles.push_back({path, parse_profile(text, path)});
+  }
+  return found;
+}
+
+/// `resnet50 on NVIDIA A100-SXM4-80GB (cuda)`; of several, their models.
+std::string name_of(std::span<const FoundProfile> profiles) {
+  std::string models;
+  for (const FoundProfile& each : profiles) {
+    const std::string& model = each.profile.head.model;
+    if (!model.empty()) models += (models.empty() ? "" : ", ") + model;
+  }
+  const ProfileHead& head = profiles.front().profile.head;
+  return fmt::format("{}{}{} ({})", models, models.empty() ? "" : " on ", head.device, head.backend);
+}
+
+using Medians = std::unordered_map<std::string, Seconds>;
+
+/// One part of a step, whole and kernel by kernel; nothing where a kernel of it was not measured.
+std::optional<MeasuredPhase> phase_of(const SequenceProblem& step, Seconds whole, const Model& model,
+                                      const Medians& medians) {
+  const ModelFacts facts = facts_of(model);
+  MeasuredPhase phase{.whole = whole};
+  WholeLayers layers(facts, static_cast<double>(step.samples), step.precision, step.optimizer);
+  const auto add = [&](const std::string& line, int times) {
+    const auto known = medians.find(line);
+    if (known == medians.end()) return false;
+    phase.kernels += known->second * static_cast<double>(times);
+    phase.count += known->second.value() > 0 ? times : 0;
+    return true;
+  };
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    const ShardContext& context = layers.at(i);
+    if (step.part == StepPart::update) {
+      const auto update = shard_update(context, layers.shard());
+      if (update && !add(print_problem(*update), 1)) return std::nullopt;
+      continue;
+    }
+    for (const ShardProblem& each : shard_problems(context, layers.shard())) {
+      if ((phase_of(each) == Phase::forward) == (step.part == StepPart::forward) &&
+          !add(print_problem(each.problem), each.times))
+        return std::nullopt;
+    }
+  }
+  return phase;
+}
+
+/// Steps that were timed as a whole: those of the model, else those of other bundled models.
+class Steps {
+ public:
+  Steps(const Model& model, Precision precision) : model_(model), precision_(precision) {}
+
+  void add(const Profile& profile) {
+    Medians medians;
+    for (const ProfileRow& row : profile.rows) {
+      if (row.measurement.reason.empty()) medians.emplace(row.measurement.problem, row.measurement.samples.median);
+    }
+    for (const ProfileRow& row : profile.rows) {
+      const Measurement& measured = row.measurement;
+      if (!is_sequence_problem(measured.problem) || !measured.reason.empty()) continue;
+      const SequenceProblem step = parse_sequence_problem(measured.problem, "the profile");
+      if (step.precision != precision_) continue;
+      const bool is_own = step.model == model_.name;
+      const std::optional<Model> other = is_own ? std::nullopt : bundled(step.model);
+      if (!is_own && !other) continue;
+      const auto phase = phase_of(step, measured.samples.median, is_own ? model_ : *other, medians);
+      if (phase) (is_own ? own_ : others_)[static_cast<std::size_t>(step.part)].push_back(*phase);
+    }
+  }
+
+  void into(MeasuredKernels& kernels) const {
+    kernels.same_model = std::any_of(own_.begin(), own_.end(), [](const auto& phases) { return !phases.empty(); });
+    const auto& known = kernels.same_model ? own_ : others_;
+    kernels.forward = overhead_of(known[static_cast<std::size_t>(StepPart::forward)]);
+    kernels.backward = overhead_of(known[static_cast<std::size_t>(StepPart::backward)]);
+    kernels.update = overhead_of(known[static_cast<std::size_t>(StepPart::update)]);
+  }
+
+ private:
+  static std::optional<Model> bundled(const std::string& name) {
+    const std::vector<std::string> known = model_names();
+    if (std::find(known.begin(), known.end(), name) == known.end()) return std::nullopt;
+    return load_model(name);
+  }
+
+  const Model& model_;
+  Precision precision_;
+  std::array<std::vector<MeasuredPhase>, 3> own_, others_;
+};
+
+}  // namespace
+
+bool is_device(const Device& device, std::string_view name) {
+  return equal_but_case(device.name, name) ||
+         std::any_of(device.profile_names.begin(), device.profile_names.end(),
+                     [&](const std::string& alias) { return equal_but_case(alias, name); });
+}
+
+FoundProfiles find_profiles(const ProfileChoice& choice, const Machine& machine) {
+  FoundProfiles found;
+  if (choice.files.empty()) {
+    found = look_up(machine);
+  } else if (choice.files != std::vector<std::string>{"none"}) {
+    for (const std::string& path : choice.files) found.profiles.push_back(load_named(path, choice.any_device, machine));
+  }
+  return found;
+}
+
+MeasuredKernels measured_kernels(std::span<const FoundProfile> profiles, const Model& model, Precision precision) {
+  MeasuredKernels kernels;
+  if (profiles.empty()) return kernels;
+  kernels.name = name_of(profiles);
+  Steps steps(model, precision);
+  for (const FoundProfile& each : profiles) {
+    for (const ProfileRow& row : each.profile.rows) {
+      const Measurement& measured = row.measurement;
+      if (!measured.reason.empty() || is_sequence_problem(measured.problem)) continue;
+      const MeasuredTime time{measured.samples.median, measured.samples.low, measured.samples.high};
+      if (is_update_problem(measured.problem)) {
+        kernels.updates.push_back({parse_update_problem(measured.problem, each.path), time});
+      } else {
+        kernels.kernels.push_back({parse_problem(measured.problem, each.path), time});
+      }
+    }
+    steps.add(each.profile);
+  }
+  steps.into(kernels);
+  return kernels;
+}
+
+}  // namespace ddl

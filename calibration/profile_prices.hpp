@@ -1,0 +1,46 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "estimator/machine.hpp"
+#include "estimator/measured_kernels.hpp"
+#include "model_zoo/model.hpp"
+#include "profiler/profile_file.hpp"
+
+namespace ddl {
+
+/// A profile and where it was read.
+struct FoundProfile {
+  std::string path;
+  Profile profile;
+};
+
+struct FoundProfiles {
+  std::vector<FoundProfile> profiles;
+  bool looked_up = false;             ///< nobody named them
+  std::vector<std::string> warnings;  ///< of files that were looked up and cannot be read
+};
+
+/// Which profiles a study uses.
+struct ProfileChoice {
+  std::vector<std::string> files;  ///< paths, or `none` alone; empty: those of the machine's device that are at hand
+  bool any_device = false;         ///< those of other devices, too
+};
+
+/// Those that are named. Else those of the machine's device in the folder `profiles` of the user's data directory
+/// (data_directory), files named `*.profile` or `*.csv`; without any the shipped ones. Throws Error on a named one that
+/// cannot be read or is of another device.
+[[nodiscard]] FoundProfiles find_profiles(const ProfileChoice& choice, const Machine& machine);
+
+/// Whether a profile of a device of this name is of the machine's.
+[[nodiscard]] bool is_device(const Device& device, std::string_view name);
+
+/// What the profiles know at this precision: kernels, updates, and what steps of the model take beside their kernels, or
+/// those of other bundled models where the model's own were not timed as a whole.
+[[nodiscard]] MeasuredKernels measured_kernels(std::span<const FoundProfile> profiles, const Model& model,
+                                               Precision precision);
+
+}  // namespace ddl

@@ -1,0 +1,122 @@
+#include "profiler/backends.hpp"
+
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "cli/commands/commands.hpp"
+#include "cli/study_options.hpp"
+#include "cli/table.hpp"
+#include "core/error.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Align = Table::Align;
+
+struct Row {
+  BackendKind kind;
+  BackendStatus status;
+};
+
+struct Backends {
+  std::vector<Row> rows;
+  std::optional<std::string> chosen;  ///< where none is asked for
+};
+
+Backends find_backends() {
+  Backends backends;
+  for (const BackendKind& kind : backend_kinds()) backends.rows.push_back({kind, backend_status(kind.name)});
+  try {
+    backends.chosen = default_backend();
+  } catch (const Error&) {
+    // Each row says why.
+  }
+  return backends;
+}
+
+std::string details_of(const DeviceInfo& device) {
+  std::string text;
+  for (const auto& [key, value] : device.details) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key, value);
+  return text;
+}
+
+std::string text_of(const Backends& backends, const Style& style) {
+  Table table({{"back end", Align::left}, {"runs", Align::left}, {"device", Align::left}, {"with", Align::left}});
+  std::string problems;
+  for (const auto& [kind, status] : backends.rows) {
+    if (!status.available()) table.add({std::string(kind.name), "no", "-", "-"});
+    if (!status.problem.empty()) {
+      problems += fmt::format("\n{}: {}\n", kind.name, wrap_text(status.problem, 118, "  "));
+      if (!status.hint.empty()) problems += fmt::format("  to have it: {}\n", status.hint);
+    }
+    for (const DeviceInfo& device : status.devices) {
+      table.add({std::string(kind.name), "yes", device.device, details_of(device)});
+    }
+  }
+  const std::string chosen = backends.chosen ? fmt::format("kernels are measured with {}, unless --backend names another",
+                                                           style.bold(*backends.chosen))
+                                             : "nothing can be measured here, and --backend simulated only be tried";
+  return fmt::format("{}{}\n{}\n", table.text(""), problems, chosen);
+}
+
+Json json_of(const Backends& backends) {
+  Json json;
+  json["schema"] = 1;
+  json["default"] = backends.chosen ? Json(*backends.chosen) : Json(nullptr);
+  json["backends"] = Json::array();
+  for (const auto& [kind, status] : backends.rows) {
+    Json row{{"name", kind.name},
+             {"summary", kind.summary},
+             {"available", status.available()},
+             {"devices", Json::array()},
+             {"problem", status.problem.empty() ? Json(nullptr) : Json(status.problem)},
+             {"hint", status.hint.empty() ? Json(nullptr) : Json(status.hint)}};
+    for (const DeviceInfo& device : status.devices) {
+      Json details = Json::object();
+      for (const auto& [key, value] : device.details) details[key] = value;
+      row["devices"].push_back({{"device", device.device}, {"details", details}});
+    }
+    json["backends"].push_back(std::move(row));
+  }
+  return json;
+}
+
+/// A row for each device, and for each back end without any.
+std::string csv_text(const Backends& backends) {
+  Json rows = Json::array();
+  const auto add = [&](const Row& row, const std::string& device, const std::string& details) {
+    rows.push_back({{"name", row.kind.name},
+                    {"available", row.status.available()},
+                    {"device", device},
+                    {"details", details},
+                    {"problem", row.status.problem},
+                    {"hint", row.status.hint}});
+  };
+  for (const Row& row : backends.rows) {
+    if (!row.status.available()) add(row, "", "");
+    for (const DeviceInfo& device : row.status.devices) add(row, device.device, details_of(device));
+  }
+  return csv_of(rows);
+}
+
+Report list() {
+  const auto backends = std::make_shared<Backends>(find_backends());
+  Report report;
+  report.text = [backends](const Style& style) { return text_of(*backends, style); };
+  report.json = [backends] { return json_of(*backends); };
+  report.csv = [backends] { return csv_text(*backends); };
+  return report;
+}
+
+}  // namespace
+
+void add_backends(CLI::App& program, Request& request) {
+  CLI::App& command = *program.add_subcommand("backends", "what kernels can be measured with here, and what is missing");
+  add_report_options(command, request.report);
+  command.callback([&request] { request.run = list; });
+}
+
+}  // namespace ddl

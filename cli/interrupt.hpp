@@ -1,0 +1,16 @@
+#pragma once
+
+namespace ddl {
+
+/// While one of these lives, Ctrl-C and SIGTERM ask the command to end with what it has; the second ends it at once.
+class Interrupt {
+ public:
+  Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+  ~Interrupt();
+
+  [[nodiscard]] static bool asked();
+};
+
+}  // namespace ddl

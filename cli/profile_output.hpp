@@ -1,0 +1,40 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "profiler/profile_file.hpp"
+
+namespace ddl {
+
+/// A profile that grows row by row: what is written survives whatever ends the program.
+class ProfileOutput {
+ public:
+  /// Nowhere.
+  ProfileOutput() = default;
+  /// Writes what is known so far, whole or not at all, and opens the file for more. An Error naming the path where that
+  /// cannot be done.
+  ProfileOutput(std::string path, const Profile& known);
+  ProfileOutput(const ProfileOutput&) = delete;
+  ProfileOutput& operator=(const ProfileOutput&) = delete;
+  ~ProfileOutput();
+
+  void add(const ProfileRow& row);
+
+ private:
+  std::string path_{};
+  int file_ = -1;
+};
+
+/// The profile at this path, to go on with; nothing where there is none. An Error where there is one, or where parts of one
+/// are left (`parts`), and nobody asked to `resume`.
+[[nodiscard]] std::optional<Profile> existing_profile(const std::string& path, bool resume, bool parts);
+
+/// Where a model's profile of this device lies among the user's own (data_directory), its folder made:
+/// `profiles/resnet50-fp32@Tesla-V100.profile`. An Error where no variable says where that is, or it cannot be made.
+[[nodiscard]] std::string usual_profile_path(const ProfileHead& head, Precision precision);
+
+/// The line of a problem as profiles have it, or an Error placed in it.
+[[nodiscard]] std::string checked_problem(const std::string& line, const std::string& origin, int line_number);
+
+}  // namespace ddl

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace ddl {
+
+/// A bar with the time that is left, on the standard error where that is a terminal, and nothing elsewhere.
+class Progress {
+ public:
+  explicit Progress(std::size_t items);
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  ~Progress();
+
+  /// Before the next item, `done` of them being done; `skipped` of those took no time.
+  void show(std::size_t done, std::size_t skipped, std::string_view what);
+
+ private:
+  std::size_t items_;
+  bool on_terminal_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+/// One line of it, no wider than `columns`: `[#####-----]  50 %  120/240  1 min 5 s left  convolution filters=…`.
+[[nodiscard]] std::string progress_line(std::size_t done, std::size_t skipped, std::size_t items, double elapsed_seconds,
+                                        std::string_view what, std::size_t columns);
+
+}  // namespace ddl

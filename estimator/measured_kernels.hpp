@@ -1,0 +1,51 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/quantity.hpp"
+#include "model_zoo/problem.hpp"
+
+namespace ddl {
+
+/// What came of measuring one thing: the median and the interval it lies in.
+struct MeasuredTime {
+  Seconds median{}, low{}, high{};
+};
+
+struct MeasuredKernel {
+  Problem problem;
+  MeasuredTime time;
+};
+
+struct MeasuredUpdate {
+  UpdateProblem problem;
+  MeasuredTime time;
+};
+
+/// What one phase of a whole step takes beside the kernels measured one by one: starting each of them where the whole takes
+/// longer than their sum; where it takes less, since what one kernel leaves in the caches is near for the next, a factor.
+struct StepOverhead {
+  Seconds per_kernel{};
+  double factor = 1;
+};
+
+/// A measured whole: one phase of a step, the kernels in it and the sum of their times one by one.
+struct MeasuredPhase {
+  Seconds whole{}, kernels{};
+  double count = 0;
+};
+/// Of one phase measured in several sizes: their mean per kernel, or the ratio of their sums. Nothing measured is no
+/// overhead.
+[[nodiscard]] StepOverhead overhead_of(const std::vector<MeasuredPhase>& phases);
+
+/// Kernels of one device that were timed, whoever timed them.
+struct MeasuredKernels {
+  std::string name;  ///< of the measurements, as reports print it
+  std::vector<MeasuredKernel> kernels;
+  std::vector<MeasuredUpdate> updates;
+  StepOverhead forward, backward, update;
+  bool same_model = true;  ///< the overheads are of the model that is priced
+};
+
+}  // namespace ddl

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "core/quantity.hpp"
+#include "estimator/exchange.hpp"
+#include "estimator/price_source.hpp"
+#include "model_zoo/operation.hpp"
+
+namespace ddl {
+
+/// One problem of a layer: a kernel with one rank's shapes and one micro-batch's samples, and its price.
+struct PricedKernel {
+  /// As to_string(Pass) has it; `backward` where both halves are priced as one, `gradient-sum` for the additions that make
+  /// one gradient of the layer's output, `overhead` for what a whole step takes beside its kernels.
+  std::string_view pass;
+  Phase phase = Phase::forward;
+  std::optional<Work> work;  ///< per sample; nothing where whole layers are priced
+  Seconds time{};
+  PriceSource source = PriceSource::roofline;
+};
+
+}  // namespace ddl

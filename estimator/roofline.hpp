@@ -1,0 +1,32 @@
+#pragma once
+
+#include "core/quantity.hpp"
+#include "estimator/machine.hpp"
+#include "model_zoo/operation.hpp"
+
+namespace ddl {
+
+/// The least time of a kernel on a device: the larger of its arithmetic at the attainable peak, with the sides of a matrix
+/// product rounded up to the device's tile, and its memory traffic at the attainable bandwidth [Williams et al., "Roofline",
+/// CACM 2009].
+class Roofline {
+ public:
+  Roofline() = default;
+  Roofline(const Device& device, Precision precision);
+
+  /// `work` is per sample.
+  [[nodiscard]] Seconds time(const Work& work, double samples) const;
+  [[nodiscard]] Seconds traffic_time(double bytes) const { return Seconds(bytes / bandwidth_); }
+  [[nodiscard]] double bytes(const Work& work, double samples) const {
+    return (work.activation_items * samples + work.weight_items) * item_bytes_;
+  }
+
+ private:
+  double flop_rate_ = 1;         ///< matrix operations
+  double vector_flop_rate_ = 1;  ///< everything else, in fp32
+  double bandwidth_ = 1;
+  double item_bytes_ = 4;
+  double tile_ = 1;
+};
+
+}  // namespace ddl

@@ -1,0 +1,95 @@
+#include "estimator/shard_prices.hpp"
+
+#include <array>
+#include <cmath>
+
+#include "estimator/shard_problems.hpp"
+
+namespace ddl {
+
+std::size_t ShardPrices::Hash::operator()(const Key& key) const {
+  // FNV-1a [Fowler, Noll and Vo], a number at a time, with its upper half folded down at the end.
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const std::int64_t number : key) hash = (hash ^ static_cast<std::uint64_t>(number)) * 1099511628211ULL;
+  return static_cast<std::size_t>(hash ^ (hash >> 32U));
+}
+
+ShardPrices::ShardPrices(const MeasuredKernels& measured, const Roofline& roofline, Precision precision)
+    : name_(measured.name),
+      prices_(measured, roofline, precision),
+      forward_(measured.forward),
+      backward_(measured.backward),
+      update_(measured.update),
+      overhead_source_(measured.same_model ? PriceSource::measured : PriceSource::curve) {}
+
+const std::vector<PricedKernel>& ShardPrices::kernels(const ShardContext& context, const LayerShard& shard) const {
+  const auto add_shape = [&](const TensorShape& shape) {
+    key_.push_back(shape.channels);
+    for (int d = 0; d < shape.rank; ++d) key_.push_back(shape.extent[static_cast<std::size_t>(d)]);
+  };
+  const std::size_t index = context.index();
+  const int additions = context.facts.gradient_additions[index];
+  const TableRows rows = table_rows(context);
+  key_.clear();
+  key_.push_back(context.at().shape_class);
+  key_.push_back(context.facts.needs_input_gradient[index] ? 1 : 0);
+  key_.push_back(additions);
+  key_.push_back(rows.is_cut() ? rows.own : 0);
+  key_.push_back(std::llround(shard.samples));
+  for (const TensorShape& input : shard.inputs) add_shape(input);
+  add_shape(shard.output);
+  if (additions > 0) add_shape(shard.kept_output);
+  const auto known = known_.find(key_);
+  if (known != known_.end()) return known->second;
+  return known_.emplace(key_, price(context, shard)).first->second;
+}
+
+std::vector<PricedKernel> ShardPrices::price(const ShardContext& context, const LayerShard& shard) const {
+  std::vector<PricedKernel> kernels;
+  struct Sum {
+    Seconds time{};
+    double count = 0;
+  };
+  std::array<Sum, 2> sums;
+  for (const ShardProblem& each : shard_problems(context, shard)) {
+    const Problem& problem = each.problem;
+    const KernelPrice price = prices_.price(problem);
+    const Phase phase = phase_of(each);
+    Work work = problem.operation->work(problem.pass, problem.inputs, problem.output);
+    work.flops *= each.times;
+    work.activation_items *= each.times;
+    const Seconds time = price.time * static_cast<double>(each.times);
+    kernels.push_back({kernel_name(each), phase, work, time, price.source});
+    Sum& sum = sums[phase == Phase::forward ? 0 : 1];
+    sum.time += time;
+    sum.count += each.times;
+  }
+  for (const Phase phase : {Phase::forward, Phase::backward}) {
+    const Sum& sum = sums[phase == Phase::forward ? 0 : 1];
+    const Seconds more = sum.time * (overhead(phase).factor - 1.0) + overhead(phase).per_kernel * sum.count;
+    if (more.value() != 0) kernels.push_back({"overhead", phase, std::nullopt, more, overhead_source_});
+  }
+  return kernels;
+}
+
+KernelPrice ShardPrices::update(double parameters, Optimizer optimizer, Precision precision) const {
+  const std::int64_t count = std::llround(parameters);
+  if (count < 1) return {Seconds{}, PriceSource::measured};
+  key_.assign({count, static_cast<std::int64_t>(optimizer)});
+  const auto known = known_updates_.find(key_);
+  if (known != known_updates_.end()) return known->second;
+  KernelPrice price = prices_.price(UpdateProblem{optimizer, count, precision});
+  price.time = price.time * update_.factor + update_.per_kernel;
+  return known_updates_.emplace(key_, price).first->second;
+}
+
+Seconds ShardPrices::least(const ShardContext& context, const LayerShard& whole) const {
+  Seconds sum{};
+  for (const ShardProblem& each : shard_problems(context, whole)) {
+    sum +=
+        prices_.roofline(each.problem) * (prices_.least_ratio(each.problem) * each.times * overhead(phase_of(each)).factor);
+  }
+  return sum;
+}
+
+}  // namespace ddl

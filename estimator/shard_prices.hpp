@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "estimator/measured_prices.hpp"
+#include "estimator/priced_kernel.hpp"
+#include "estimator/strategy.hpp"
+
+namespace ddl {
+
+/// Measured prices of the shards of one model: each is priced once, whichever plan asks for it. Not for use by several
+/// threads at once.
+class ShardPrices {
+ public:
+  ShardPrices(const MeasuredKernels& measured, const Roofline& roofline, Precision precision);
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const MeasuredPrices& problems() const { return prices_; }
+  /// The kernels of one rank's part of one layer, and what a whole step takes beside them.
+  [[nodiscard]] const std::vector<PricedKernel>& kernels(const ShardContext& context, const LayerShard& shard) const;
+  /// The optimizer's step on so many parameters; no time for none.
+  [[nodiscard]] KernelPrice update(double parameters, Optimizer optimizer, Precision precision) const;
+  /// The ranks of no split of this layer take less together, forward and backward.
+  [[nodiscard]] Seconds least(const ShardContext& context, const LayerShard& whole) const;
+
+ private:
+  using Key = std::vector<std::int64_t>;
+  struct Hash {
+    std::size_t operator()(const Key& key) const;
+  };
+  [[nodiscard]] const StepOverhead& overhead(Phase phase) const { return phase == Phase::forward ? forward_ : backward_; }
+  [[nodiscard]] std::vector<PricedKernel> price(const ShardContext& context, const LayerShard& shard) const;
+
+  std::string name_;
+  MeasuredPrices prices_;
+  StepOverhead forward_, backward_, update_;
+  PriceSource overhead_source_;
+  mutable std::unordered_map<Key, std::vector<PricedKernel>, Hash> known_;
+  mutable std::unordered_map<Key, KernelPrice, Hash> known_updates_;
+  mutable Key key_;
+};
+
+}  // namespace ddl

@@ -1,0 +1,136 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include "profiler/backends/cuda/device/kernels.hpp"
+
+// What kernels of our own have in common. They are started by DDL_LAUNCH, so that tests can run them without a device.
+#ifndef DDL_LAUNCH
+#define DDL_LAUNCH(kernel, grid, block, stream, ...) kernel<<<grid, block, 0, stream>>>(__VA_ARGS__)
+#endif
+
+namespace ddl::cuda::device {
+
+__device__ inline float to_float(float value) { return value; }
+__device__ inline float to_float(__half value) { return __half2float(value); }
+__device__ inline float to_float(__nv_bfloat16 value) { return __bfloat162float(value); }
+template <class T>
+__device__ inline T from_float(float value);
+template <>
+__device__ inline float from_float<float>(float value) {
+  return value;
+}
+template <>
+__device__ inline __half from_float<__half>(float value) {
+  return __float2half_rn(value);
+}
+template <>
+__device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float value) {
+  return __float2bfloat16_rn(value);
+}
+
+/// Items that are read and written at once.
+template <class T, int width>
+struct alignas(sizeof(T) * static_cast<std::size_t>(width)) Pack {
+  T at[static_cast<std::size_t>(width)];
+};
+/// As many as 16 bytes hold.
+template <class T>
+constexpr int whole_width() {
+  return static_cast<int>(16 / sizeof(T));
+}
+template <int width, class T>
+__device__ inline Pack<T, width> load(const T* from, std::int64_t item) {
+  return *reinterpret_cast<const Pack<T, width>*>(from + item);
+}
+template <int width, class T>
+__device__ inline void store(T* to, std::int64_t item, const Pack<T, width>& pack) {
+  *reinterpret_cast<Pack<T, width>*>(to + item) = pack;
+}
+
+constexpr int block = 256;  ///< threads
+constexpr unsigned warp = 32;
+
+/// `work.template run<width>(item)` for all items, `width` at once where they are whole.
+template <int width, class Work>
+__global__ void map_kernel(Work work, std::int64_t packs, std::int64_t items) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < packs) {
+    work.template run<width>(i * width);
+  } else if (const std::int64_t item = packs * width + (i - packs); item < items) {
+    work.template run<1>(item);
+  }
+}
+
+inline unsigned blocks(std::int64_t threads) { return static_cast<unsigned>((threads + block - 1) / block); }
+
+template <int width, class Work>
+cudaError_t map(cudaStream_t stream, Work work, std::int64_t items) {
+  if (items == 0) return cudaSuccess;
+  const std::int64_t packs = items / width;
+  const std::int64_t threads = packs + items % width;
+  DDL_LAUNCH((map_kernel<width, Work>), blocks(threads), block, stream, work, packs, items);
+  return cudaGetLastError();
+}
+
+/// The same for rows of `length` items, of which none may be torn: `width` at once only where they divide it.
+template <int width, class Work>
+cudaError_t map_rows(cudaStream_t stream, Work work, std::int64_t items, std::int64_t length) {
+  return length % width == 0 ? map<width>(stream, work, items) : map<1>(stream, work, items);
+}
+
+/// Calls `call` with a value of the number's type.
+template <class Call>
+cudaError_t dispatch(Number number, Call call) {
+  switch (number) {
+    case Number::fp16:
+      return call(__half{});
+    case Number::bf16:
+      return call(__nv_bfloat16{});
+    case Number::fp32:
+      break;
+  }
+  return call(float{});
+}
+
+template <class T>
+const T* in(const void* data) {
+  return static_cast<const T*>(data);
+}
+template <class T>
+T* out(void* data) {
+  return static_cast<T*>(data);
+}
+
+struct Sum {
+  static __device__ float start() { return 0; }
+  static __device__ float join(float a, float b) { return a + b; }
+};
+struct Largest {
+  static __device__ float start() { return -INFINITY; }
+  static __device__ float join(float a, float b) { return fmaxf(a, b); }
+};
+
+/// One value of all threads that share threadIdx.y, which are a warp or a whole block of `threads`; each gets it.
+template <class Reduction, int threads>
+__device__ inline float reduce(float value) {
+  for (unsigned distance = warp / 2; distance > 0; distance /= 2) {
+    value = Reduction::join(value, __shfl_xor_sync(0xffffffffU, value, static_cast<int>(distance)));
+  }
+  if constexpr (threads > static_cast<int>(warp)) {
+    __shared__ float parts[threads / warp];
+    __syncthreads();  // whoever read what was there before is done
+    if (threadIdx.x % warp == 0) parts[threadIdx.x / warp] = value;
+    __syncthreads();
+    value = Reduction::start();
+    for (unsigned part = 0; part < threads / warp; ++part) value = Reduction::join(value, parts[part]);
+  }
+  return value;
+}
+
+}  // namespace ddl::cuda::device

@@ -1,0 +1,72 @@
+#include "profiler/attribute_text.hpp"
+#include "profiler/backends/cuda/matrix_product.hpp"
+
+namespace ddl::cuda {
+namespace {
+
+std::string refusal(const Problem& problem) {
+  const AttributeText attributes(*problem.operation);
+  return attributes.has("experts") ? "layers with experts are not in this back end" : std::string();
+}
+
+// Rows are samples, or tokens.
+std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+  const std::int64_t rows = problem.samples * problem.inputs.front().positions();
+  const std::int64_t from = problem.inputs.front().channels;
+  const std::int64_t to = problem.output.channels;
+  const bool has_bias = AttributeText(*problem.operation).flag("bias", true);
+  const Precision precision = problem.precision;
+  const KernelTensor input = flat(TensorRole::input, 0, rows * from, false, precision);
+  const KernelTensor weight = flat(TensorRole::weight, 0, to * from, false, precision);
+  const KernelTensor gradient = flat(TensorRole::output_gradient, 0, rows * to, false, precision);
+  const std::string key = print_problem(problem);
+  switch (problem.pass) {
+    case Pass::forward: {
+      const auto product = std::make_shared<ProductRunner>(
+          device, Product{.m = rows, .n = to, .k = from, .b_transposed = true, .has_bias = has_bias}, precision, key);
+      std::vector<KernelTensor> tensors{input, weight, flat(TensorRole::output, 0, rows * to, true, precision)};
+      if (has_bias) tensors.push_back(flat(TensorRole::bias, 0, to, false, precision));
+      return make_kernel(
+          product->name(), std::move(tensors),
+          [&device, product, has_bias](std::span<void* const> at) {
+            product->run(device, at[0], at[1], at[2], has_bias ? at[3] : nullptr);
+          },
+          product->workspace());
+    }
+    case Pass::backward_data: {
+      const auto product = std::make_shared<ProductRunner>(device, Product{.m = rows, .n = from, .k = to}, precision, key);
+      return make_kernel(
+          product->name(), {gradient, weight, flat(TensorRole::input_gradient, 0, rows * from, true, precision)},
+          [&device, product](std::span<void* const> at) { product->run(device, at[0], at[1], at[2]); },
+          product->workspace());
+    }
+    default:
+      break;
+  }
+  const auto product =
+      std::make_shared<ProductRunner>(device, Product{.m = to, .n = from, .k = rows, .a_transposed = true}, precision, key);
+  std::vector<KernelTensor> tensors{gradient, input, flat(TensorRole::weight_gradient, 0, to * from, true, precision)};
+  if (!has_bias) {
+    return make_kernel(
+        product->name(), std::move(tensors),
+        [&device, product](std::span<void* const> at) { product->run(device, at[0], at[1], at[2]); }, product->workspace());
+  }
+  // As frameworks do it: the bias's gradient is a sum of its own.
+  tensors.push_back(flat(TensorRole::bias_gradient, 0, to, true, precision));
+  const device::Image matrix{rows, to, 1, true};
+  const auto partial =
+      std::make_shared<DeviceMemory>(buffer_bytes(device::channel_sum_parts(matrix) * to, Precision::fp32, false));
+  return make_kernel(
+      product->name() + "+sum", std::move(tensors),
+      [&device, product, partial, matrix, precision](std::span<void* const> at) {
+        product->run(device, at[0], at[1], at[2]);
+        started(device::channel_sums(device.launch(precision), matrix, at[0], static_cast<float*>(partial->data()), at[3]));
+      },
+      product->workspace() + partial->bytes());
+}
+
+}  // namespace
+
+const Kind fully_connected{"fully_connected", refusal, prepare};
+
+}  // namespace ddl::cuda

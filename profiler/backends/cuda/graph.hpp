@@ -1,0 +1,133 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <cudnn.h>
+
+#include "profiler/backends/cuda/layout.hpp"
+#include "profiler/backends/cuda/memory.hpp"
+
+// cuDNN's graph interface: operations on tensors are described, the library names engines that run them as one, and one of
+// those is planned and executed.
+namespace ddl::cuda {
+
+/// One of the library's descriptors, destroyed with its owner.
+class Descriptor {
+ public:
+  explicit Descriptor(cudnnBackendDescriptorType_t type);
+  void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count, const void* values);
+  void set(cudnnBackendAttributeName_t name, std::int64_t value) { set(name, CUDNN_TYPE_INT64, 1, &value); }
+  void set(cudnnBackendAttributeName_t name, const std::vector<std::int64_t>& values) {
+    set(name, CUDNN_TYPE_INT64, static_cast<std::int64_t>(values.size()), values.data());
+  }
+  void set(cudnnBackendAttributeName_t name, double value) { set(name, CUDNN_TYPE_DOUBLE, 1, &value); }
+  void set(cudnnBackendAttributeName_t name, float value) { set(name, CUDNN_TYPE_FLOAT, 1, &value); }
+  void set(cudnnBackendAttributeName_t name, bool value) { set(name, CUDNN_TYPE_BOOLEAN, 1, &value); }
+  void set(cudnnBackendAttributeName_t name, cudnnDataType_t value) { set(name, CUDNN_TYPE_DATA_TYPE, 1, &value); }
+  void set(cudnnBackendAttributeName_t name, const Descriptor& other);
+  void finish();
+  [[nodiscard]] cudnnBackendDescriptor_t get() const { return handle_.get(); }
+
+ private:
+  struct Destroy {
+    void operator()(void* descriptor) const { static_cast<void>(cudnnBackendDestroyDescriptor(descriptor)); }
+  };
+  std::unique_ptr<void, Destroy> handle_;
+};
+
+[[nodiscard]] cudnnDataType_t data_type(Precision precision);
+
+/// A GPU that is there, or one that is only described: plans can be made for it, not executed.
+class Target {
+ public:
+  explicit Target(cudnnHandle_t handle) : handle_(handle) {}
+  /// `properties`: JSON as cuDNN writes it (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, since 9.8).
+  explicit Target(const std::string& properties);
+  [[nodiscard]] cudnnHandle_t handle() const { return handle_; }
+  [[nodiscard]] const Descriptor* described() const { return described_.get(); }
+
+ private:
+  cudnnHandle_t handle_ = nullptr;
+  std::unique_ptr<Descriptor> described_;
+};
+
+/// Operations and their tensors, which are numbered.
+class Graph {
+ public:
+  using Tensor = std::int64_t;
+
+  /// `alignment` of its address, in bytes: CUDA's own allocations have more.
+  Tensor add_tensor(const Extents& extents, cudnnDataType_t type, std::int64_t alignment = 16) {
+    return add(extents, type, false, alignment);
+  }
+  /// A tensor between two operations, which never lies in memory.
+  Tensor add_virtual(const Extents& extents, cudnnDataType_t type) { return add(extents, type, true, 16); }
+  /// One number, read by the kernel as the host has it, in a tensor of `rank` ones.
+  Tensor add_scalar(float value, std::size_t rank);
+
+  /// An operation to which its tensors and descriptors are then attached. `finish` ends the last one added.
+  Descriptor& add_operation(cudnnBackendDescriptorType_t type);
+  void attach(cudnnBackendAttributeName_t name, Tensor tensor);
+  /// A descriptor that the graph keeps for its operations: of a convolution, say. Its owner finishes it.
+  Descriptor& add_part(cudnnBackendDescriptorType_t type);
+  Descriptor& operation() { return operations_.back(); }
+  /// Whether there are matrix products or convolutions among them: engines without have no inexact ones.
+  [[nodiscard]] bool multiplies() const { return multiplies_; }
+  void finish_operation() { operations_.back().finish(); }
+
+  struct Stored {
+    Tensor tensor = 0;
+    std::size_t bytes = 0;
+  };
+  [[nodiscard]] const std::vector<Stored>& stored() const { return stored_; }
+  [[nodiscard]] const std::list<std::pair<Tensor, float>>& scalars() const { return scalars_; }
+
+  /// Configurations of engines that the heuristics name for the whole graph, best first; ones that always work come behind.
+  /// Throws Error where the library knows none.
+  [[nodiscard]] std::vector<Descriptor> configurations(const Target& target);
+
+ private:
+  Tensor add(const Extents& extents, cudnnDataType_t type, bool is_virtual, std::int64_t alignment);
+  std::vector<Descriptor> ask(const Target& target, cudnnBackendHeurMode_t mode);
+
+  std::map<Tensor, Descriptor> tensors_;
+  std::list<Descriptor> parts_, operations_;
+  std::unique_ptr<Descriptor> whole_;
+  std::vector<Stored> stored_;
+  bool multiplies_ = false;
+  std::list<std::pair<Tensor, float>> scalars_;  ///< which stay where they are: kernels are given their address
+};
+
+/// An engine made ready.
+class Plan {
+ public:
+  /// Throws Error where the engine does not run the graph after all.
+  Plan(const Target& target, const Descriptor& configuration);
+  [[nodiscard]] std::size_t workspace() const { return workspace_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  /// Starts it in the handle's stream. Every stored tensor and scalar has an address.
+  void execute(const Target& target, std::span<const std::pair<Graph::Tensor, void*>> addresses, void* workspace);
+
+ private:
+  Descriptor plan_;
+  std::size_t workspace_ = 0;
+  std::string name_;
+  // The addresses of the last execution, as the library wants them.
+  std::unique_ptr<Descriptor> addresses_;
+  std::vector<std::pair<Graph::Tensor, void*>> last_;
+  void* last_workspace_ = nullptr;
+};
+
+/// Whether an engine computes as the precision says: fp32 without tensor cores, all others in fp32 sums.
+[[nodiscard]] bool is_exact_enough(const Descriptor& configuration, Precision precision);
+
+}  // namespace ddl::cuda

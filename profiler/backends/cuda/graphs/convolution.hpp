@@ -1,0 +1,17 @@
+#pragma once
+
+#include "profiler/backends/cuda/graph.hpp"
+
+namespace ddl::cuda {
+
+/// The convolution that one pass of a problem runs: of the large side (the input, or the output of a transposed one) to the
+/// small, or one of its gradients.
+struct ConvolutionGraph {
+  Graph graph;
+  Graph::Tensor large = 0, weights = 0, small = 0;
+  bool transposed = false;
+  WindowGeometry window;
+};
+[[nodiscard]] ConvolutionGraph convolution_graph(const Problem& problem, CudaOptions::Layout layout);
+
+}  // namespace ddl::cuda

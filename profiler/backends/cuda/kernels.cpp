@@ -1,0 +1,195 @@
+#include "profiler/backends/cuda/kernels.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "core/error.hpp"
+#include "profiler/backends/cuda/status.hpp"
+
+namespace ddl::cuda {
+namespace {
+
+/// How many of the candidates that a library names are tried, as in PyTorch (torch.backends.cudnn.benchmark_limit).
+constexpr std::size_t tried = 10;
+
+class Kernel final : public PreparedKernel {
+ public:
+  Kernel(std::string algorithm, std::vector<KernelTensor> tensors, Work work, std::size_t workspace)
+      : algorithm_(std::move(algorithm)), tensors_(std::move(tensors)), work_(std::move(work)), workspace_(workspace) {}
+
+  std::span<const KernelTensor> tensors() const override { return tensors_; }
+  void run(std::span<DeviceBuffer* const> buffers) override {
+    addresses_.clear();
+    for (DeviceBuffer* buffer : buffers) addresses_.push_back(static_cast<CudaBuffer*>(buffer)->data());
+    if (work_) work_(addresses_);
+  }
+  Bytes workspace() const override { return Bytes(static_cast<double>(workspace_)); }
+  std::string algorithm() const override { return algorithm_; }
+
+ private:
+  std::string algorithm_;
+  std::vector<KernelTensor> tensors_;
+  Work work_;
+  std::size_t workspace_;
+  std::vector<void*> addresses_;
+};
+
+struct Event {
+  Event() { check(cudaEventCreate(&event), "an event"); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  ~Event() { static_cast<void>(cudaEventDestroy(event)); }
+  cudaEvent_t event = nullptr;
+};
+
+}  // namespace
+
+device::Number number(Precision precision) {
+  switch (precision) {
+    case Precision::fp16:
+      return device::Number::fp16;
+    case Precision::bf16:
+      return device::Number::bf16;
+    case Precision::fp32:
+    case Precision::tf32:
+      break;
+  }
+  return device::Number::fp32;
+}
+
+device::Launch Device::launch(Precision precision) const { return {stream, number(precision)}; }
+
+double shortest_time(const Device& device, const std::function<void()>& work) {
+  constexpr int runs = 3;
+  const Event start;
+  const Event end;
+  double shortest = std::numeric_limits<double>::infinity();
+  for (int run = 0; run <= runs; ++run) {
+    check(cudaEventRecord(start.event, device.stream), "an event");
+    work();
+    check(cudaEventRecord(end.event, device.stream), "an event");
+    check(cudaEventSynchronize(end.event), "a candidate");
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, start.event, end.event), "an event");
+    if (run > 0) shortest = std::min(shortest, static_cast<double>(milliseconds) / 1e3);
+  }
+  return shortest;
+}
+
+std::size_t choose(const Device& device, const Candidates& candidates) {
+  if (const auto known = device.choices.find(candidates.key); known != device.choices.end()) return known->second;
+  std::optional<Error> reason;
+  std::optional<std::size_t> best;
+  double least = std::numeric_limits<double>::infinity();
+  std::size_t ran = 0;
+  for (std::size_t i = 0; i < candidates.count && ran < tried; ++i) {
+    try {
+      const std::size_t workspace = candidates.workspace(i);
+      double cost = 0;
+      if (device.options.algorithm == CudaOptions::Algorithm::fastest) cost = candidates.time(i);
+      if (device.options.algorithm == CudaOptions::Algorithm::smallest) cost = static_cast<double>(workspace);
+      ++ran;
+      if (cost < least) {
+        least = cost;
+        best = i;
+      }
+      if (device.options.algorithm == CudaOptions::Algorithm::first) break;
+    } catch (const Error& error) {
+      reason = error;
+    }
+  }
+  if (!best) throw reason ? *reason : Error("the library has no kernel for this problem");
+  device.choices[candidates.key] = *best;
+  return *best;
+}
+
+GraphRunner::GraphRunner(const Device& device, Graph graph, Precision precision, const std::string& key)
+    : graph_(std::move(graph)) {
+  std::vector<Descriptor> configurations = graph_.configurations(device.target);
+  if (graph_.multiplies()) {
+    std::erase_if(configurations, [&](const Descriptor& one) { return !is_exact_enough(one, precision); });
+  }
+  if (configurations.empty()) throw Error("cuDNN has no engine that computes this problem as exactly as asked");
+  std::vector<DeviceMemory> tensors;
+  std::unique_ptr<Plan> plan;  // of the candidate in hand
+  DeviceMemory workspace;
+  const Candidates candidates{
+      .key = key,
+      .count = configurations.size(),
+      .workspace =
+          [&](std::size_t i) {
+            plan.reset();
+            plan = std::make_unique<Plan>(device.target, configurations[i]);
+            return plan->workspace();
+          },
+      .time =
+          [&](std::size_t) {
+            std::vector<std::pair<Graph::Tensor, void*>> addresses;
+            for (std::size_t t = 0; t < graph_.stored().size(); ++t) {
+              const Graph::Stored& stored = graph_.stored()[t];
+              if (tensors.size() == t) {
+                tensors.emplace_back(buffer_bytes(static_cast<std::int64_t>(stored.bytes), Precision::fp32, true));
+                started(device::fill(device.launch(precision), tensors[t].data(),
+                                     static_cast<std::int64_t>(stored.bytes / (is_mixed(precision) ? 2 : 4))));
+              }
+              addresses.emplace_back(stored.tensor, tensors[t].data());
+            }
+            for (auto& [tensor, value] : graph_.scalars()) addresses.emplace_back(tensor, const_cast<float*>(&value));
+            workspace = DeviceMemory();
+            workspace = DeviceMemory(plan->workspace());
+            return shortest_time(device, [&] { plan->execute(device.target, addresses, workspace.data()); });
+          },
+  };
+  const std::size_t chosen = choose(device, candidates);
+  configuration_ = std::make_unique<Descriptor>(std::move(configurations[chosen]));
+  plan_ = std::make_unique<Plan>(device.target, *configuration_);
+  workspace_ = DeviceMemory(plan_->workspace());
+}
+
+void GraphRunner::run(const Device& device, std::vector<std::pair<Graph::Tensor, void*>> addresses) {
+  for (auto& [tensor, value] : graph_.scalars()) addresses.emplace_back(tensor, const_cast<float*>(&value));
+  plan_->execute(device.target, addresses, workspace_.data());
+}
+
+std::shared_ptr<GraphRunner> run_graph(const Device& device, Graph graph, Precision precision, const std::string& key,
+                                       std::string* reason) {
+  try {
+    return std::make_shared<GraphRunner>(device, std::move(graph), precision, key);
+  } catch (const Error& error) {
+    if (reason != nullptr) *reason = error.what();
+    return nullptr;
+  }
+}
+
+std::unique_ptr<PreparedKernel> make_kernel(std::string algorithm, std::vector<KernelTensor> tensors, Work work,
+                                            std::size_t workspace) {
+  return std::make_unique<Kernel>(std::move(algorithm), std::move(tensors), std::move(work), workspace);
+}
+
+std::unique_ptr<PreparedKernel> empty_kernel() { return make_kernel("", {}, {}); }
+
+void started(cudaError_t status) { check(status, "starting a kernel"); }
+
+KernelTensor flat(TensorRole role, int index, std::int64_t items, bool written, Precision precision) {
+  return {.role = role, .index = index, .items = items, .written = written, .precision = precision};
+}
+
+device::Image image_of(const Device& device, const TensorShape& shape, std::int64_t samples) {
+  return {samples, shape.channels, shape.positions(), shape.sequence || device.options.layout == CudaOptions::Layout::nhwc};
+}
+
+KernelTensor image_tensor(const Device& device, TensorRole role, int index, const TensorShape& shape, const Problem& problem,
+                          bool written) {
+  KernelTensor tensor = flat(role, index, problem.samples * shape.items(), written, problem.precision);
+  if (!shape.sequence && device.options.layout == CudaOptions::Layout::nhwc) {
+    tensor.channels = shape.channels;
+    tensor.positions = shape.positions();
+  }
+  return tensor;
+}
+
+std::string no_refusal(const Problem& /*problem*/) { return {}; }
+
+}  // namespace ddl::cuda

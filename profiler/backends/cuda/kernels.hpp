@@ -1,0 +1,98 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiler/backends/cuda/device/kernels.hpp"
+#include "profiler/backends/cuda/graph.hpp"
+#include "profiler/backends/cuda/memory.hpp"
+#include "profiler/kernel_backend.hpp"
+
+struct cublasLtContext;
+
+namespace ddl::cuda {
+
+/// What kernels are prepared for and run on.
+struct Device {
+  CudaOptions options;
+  cudaStream_t stream = nullptr;
+  cublasLtContext* products = nullptr;
+  Target target;
+  /// Candidates that were chosen, by what for: a kernel that is prepared again need not be tuned again.
+  mutable std::map<std::string, std::size_t> choices;
+
+  [[nodiscard]] device::Launch launch(Precision precision) const;
+};
+[[nodiscard]] device::Number number(Precision precision);
+
+/// Median-free time of `work` in the device's stream: the shortest of three runs after one that does not count. Seconds.
+[[nodiscard]] double shortest_time(const Device& device, const std::function<void()>& work);
+
+/// Chooses among `count` candidates as the options ask. `workspace` says how much one needs, `time` how long it takes; both
+/// throw where it does not run after all. Throws the last reason where none does.
+struct Candidates {
+  std::string key;  ///< what for, in words: the problem's line and the part of it
+  std::size_t count = 0;
+  std::function<std::size_t(std::size_t)> workspace;
+  std::function<double(std::size_t)> time;
+};
+[[nodiscard]] std::size_t choose(const Device& device, const Candidates& candidates);
+
+/// A graph with an engine chosen for it.
+class GraphRunner {
+ public:
+  /// `key` names what it is for. Throws Error where no engine runs it.
+  GraphRunner(const Device& device, Graph graph, Precision precision, const std::string& key);
+  /// Addresses of the stored tensors.
+  void run(const Device& device, std::vector<std::pair<Graph::Tensor, void*>> addresses);
+  [[nodiscard]] std::string name() const { return plan_->name(); }
+  [[nodiscard]] std::size_t workspace() const { return plan_->workspace(); }
+
+ private:
+  Graph graph_;
+  std::unique_ptr<Descriptor> configuration_;  ///< outlives its plan
+  std::unique_ptr<Plan> plan_;
+  DeviceMemory workspace_;
+};
+
+/// The same where the library runs the graph; nothing where it does not, and why in `reason`.
+[[nodiscard]] std::shared_ptr<GraphRunner> run_graph(const Device& device, Graph graph, Precision precision,
+                                                     const std::string& key, std::string* reason = nullptr);
+
+/// What a kernel does when it is run, with the addresses of its tensors in their order.
+using Work = std::function<void(std::span<void* const>)>;
+[[nodiscard]] std::unique_ptr<PreparedKernel> make_kernel(std::string algorithm, std::vector<KernelTensor> tensors,
+                                                          Work work, std::size_t workspace = 0);
+/// For passes that cost nothing: views, and gradients that another pass computes on the way.
+[[nodiscard]] std::unique_ptr<PreparedKernel> empty_kernel();
+/// Throws Error with the status of a kernel that did not start.
+void started(cudaError_t status);
+
+/// A tensor without order among its items, or one that lies in the device as in other memory.
+[[nodiscard]] KernelTensor flat(TensorRole role, int index, std::int64_t items, bool written, Precision precision);
+/// An image (or what it is cut to) in the layout asked for.
+[[nodiscard]] KernelTensor image_tensor(const Device& device, TensorRole role, int index, const TensorShape& shape,
+                                        const Problem& problem, bool written);
+/// Its channels innermost or not, as kernels of our own are told.
+[[nodiscard]] device::Image image_of(const Device& device, const TensorShape& shape, std::int64_t samples);
+
+/// One kind of operation that this back end can run.
+struct Kind {
+  std::string_view type;
+  /// Why not, or nothing.
+  std::string (*refusal)(const Problem& problem);
+  std::unique_ptr<PreparedKernel> (*prepare)(const Device& device, const Problem& problem);
+};
+// Each in the file of its name.
+extern const Kind activation, add, attention, concat, convolution, dropout, embedding, flatten, fully_connected, identity,
+    loss, multiply, norm, pool, position_embedding, reshape, select, softmax, transposed_convolution;
+[[nodiscard]] std::unique_ptr<PreparedKernel> prepare_update(const Device& device, const UpdateProblem& problem);
+
+[[nodiscard]] std::string no_refusal(const Problem& problem);
+
+}  // namespace ddl::cuda

@@ -1,0 +1,103 @@
+#include "profiler/backends/cuda/management.hpp"
+
+#include <array>
+#include <memory>
+#include <string_view>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+namespace ddl::cuda {
+namespace {
+
+// What is used of NVML, declared here: its header comes with toolkits only, the library with every driver [NVML API
+// Reference, "Device Queries"].
+using Status = int;  ///< 0 is success
+using Handle = void*;
+enum class Clock : int { sm = 1, memory = 2 };
+enum class Sensor : int { device = 0 };
+constexpr unsigned version_room = 80;  ///< NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE
+
+/// The library opened and initialized, and shut down again.
+class Library {
+ public:
+  Library() : opened_(dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL)) {
+    if (opened_) works_ = call<Status>("nvmlInit_v2");
+  }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  ~Library() {
+    if (works_) call<Status>("nvmlShutdown");
+  }
+  [[nodiscard]] bool works() const { return works_; }
+
+  /// Whether the function is there and succeeds.
+  template <class Result, class... Arguments>
+  bool call(const char* name, Arguments... arguments) const {
+    void* function = dlsym(opened_.get(), name);
+    return function != nullptr && reinterpret_cast<Result (*)(Arguments...)>(function)(arguments...) == 0;
+  }
+
+ private:
+  struct Close {
+    void operator()(void* library) const { dlclose(library); }
+  };
+  std::unique_ptr<void, Close> opened_;
+  bool works_ = false;
+};
+
+struct Reason {
+  unsigned long long bit;
+  std::string_view name;
+};
+constexpr std::array<Reason, 9> reasons{{
+    {0x1, "idle"},
+    {0x2, "clocks set by applications"},
+    {0x4, "power cap"},
+    {0x8, "hardware slowdown"},
+    {0x10, "sync boost"},
+    {0x20, "software thermal slowdown"},
+    {0x40, "hardware thermal slowdown"},
+    {0x80, "power brake"},
+    {0x100, "display clocks"},
+}};
+
+}  // namespace
+
+std::string slowdown_names(unsigned long long bits) {
+  std::string names;
+  for (const Reason& reason : reasons) {
+    if ((bits & reason.bit) != 0) names += fmt::format("{}{}", names.empty() ? "" : ", ", reason.name);
+  }
+  return names.empty() ? "none" : names;
+}
+
+std::vector<std::pair<std::string, std::string>> management_details(const std::string& bus) {
+  std::vector<std::pair<std::string, std::string>> details;
+  const Library library;
+  if (!library.works()) return details;
+  std::array<char, version_room> version{};
+  if (library.call<Status>("nvmlSystemGetDriverVersion", version.data(), version_room)) {
+    details.emplace_back("driver", version.data());
+  }
+  Handle device = nullptr;
+  if (!library.call<Status>("nvmlDeviceGetHandleByPciBusId_v2", bus.c_str(), &device)) return details;
+  const auto number = [&](const char* name, const char* function, std::string_view unit, auto... arguments) {
+    unsigned value = 0;
+    if (library.call<Status>(function, device, arguments..., &value)) {
+      details.emplace_back(name, fmt::format("{} {}", value, unit));
+    }
+  };
+  number("SM clock", "nvmlDeviceGetClockInfo", "MHz", Clock::sm);
+  number("highest SM clock", "nvmlDeviceGetMaxClockInfo", "MHz", Clock::sm);
+  number("memory clock", "nvmlDeviceGetClockInfo", "MHz", Clock::memory);
+  number("temperature", "nvmlDeviceGetTemperature", "degrees C", Sensor::device);
+  number("power limit", "nvmlDeviceGetEnforcedPowerLimit", "mW");
+  unsigned long long bits = 0;  // NOLINT(google-runtime-int): the library's type
+  if (library.call<Status>("nvmlDeviceGetCurrentClocksThrottleReasons", device, &bits)) {
+    details.emplace_back("slowed down by", slowdown_names(bits));
+  }
+  return details;
+}
+
+}  // namespace ddl::cuda

@@ -1,0 +1,184 @@
+#include "profiler/backends/cuda/matrix_product.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "profiler/backends/cuda/status.hpp"
+
+namespace ddl::cuda {
+namespace {
+
+constexpr std::string_view library = "cuBLASLt";
+constexpr int asked = 16;  // algorithms of the heuristics
+/// What algorithms may use: NVIDIA's recommendation for Hopper (cuBLAS documentation, cublasSetWorkspace), which PyTorch
+/// follows.
+constexpr std::size_t room = std::size_t{32} << 20U;
+
+cudaDataType_t data_type_of(Precision precision) {
+  switch (precision) {
+    case Precision::fp16:
+      return CUDA_R_16F;
+    case Precision::bf16:
+      return CUDA_R_16BF;
+    case Precision::fp32:
+    case Precision::tf32:
+      break;
+  }
+  return CUDA_R_32F;
+}
+
+std::size_t item_size(Precision precision) { return is_mixed(precision) ? 2 : 4; }
+
+template <class Value>
+void set(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t name, Value value) {
+  check(cublasLtMatmulDescSetAttribute(description, name, &value, sizeof value), library);
+}
+
+struct Preference {
+  Preference() { check(cublasLtMatmulPreferenceCreate(&handle), library); }
+  Preference(const Preference&) = delete;
+  Preference& operator=(const Preference&) = delete;
+  ~Preference() { static_cast<void>(cublasLtMatmulPreferenceDestroy(handle)); }
+  template <class Value>
+  void set(cublasLtMatmulPreferenceAttributes_t name, Value value) {
+    check(cublasLtMatmulPreferenceSetAttribute(handle, name, &value, sizeof value), library);
+  }
+  cublasLtMatmulPreference_t handle = nullptr;
+};
+
+template <class Value>
+Value configured(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t name) {
+  Value value{};
+  std::size_t written = 0;
+  check(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, name, &value, sizeof value, &written), library);
+  return value;
+}
+
+std::string name_of(const cublasLtMatmulAlgo_t& algorithm) {
+  return fmt::format("cublaslt:algo{}:tile{}:split{}", configured<std::int32_t>(algorithm, CUBLASLT_ALGO_CONFIG_ID),
+                     configured<std::uint32_t>(algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID),
+                     configured<std::int32_t>(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM));
+}
+
+}  // namespace
+
+ColumnProduct by_columns(const Product& product) {
+  // A matrix of r rows and c columns in row order is one of c rows and r columns in column order, c items apart.
+  const auto matrix = [](std::int64_t rows, std::int64_t columns, bool transposed) {
+    return transposed ? ColumnProduct::Matrix{rows, columns, rows, rows * columns, true}
+                      : ColumnProduct::Matrix{columns, rows, columns, rows * columns, false};
+  };
+  return {.first = matrix(product.k, product.n, product.b_transposed),
+          .second = matrix(product.m, product.k, product.a_transposed),
+          .result = matrix(product.m, product.n, false)};
+}
+
+ProductRunner::Layout ProductRunner::layout(const ColumnProduct::Matrix& matrix, cudaDataType_t type, std::int64_t count) {
+  cublasLtMatrixLayout_t raw = nullptr;
+  check(cublasLtMatrixLayoutCreate(&raw, type, static_cast<std::uint64_t>(matrix.rows),
+                                   static_cast<std::uint64_t>(matrix.columns), matrix.leading),
+        library);
+  Layout layout(raw);
+  if (count > 1) {
+    const auto matrices = static_cast<std::int32_t>(count);
+    check(cublasLtMatrixLayoutSetAttribute(raw, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &matrices, sizeof matrices), library);
+    check(cublasLtMatrixLayoutSetAttribute(raw, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &matrix.stride,
+                                           sizeof matrix.stride),
+          library);
+  }
+  return layout;
+}
+
+ProductRunner::ProductRunner(const Device& device, const Product& product, Precision precision, const std::string& key)
+    : has_bias_(product.has_bias) {
+  const cudaDataType_t type = data_type_of(precision);
+  const ColumnProduct columns = by_columns(product);
+  first_ = layout(columns.first, type, product.count);
+  second_ = layout(columns.second, type, product.count);
+  result_ = layout(columns.result, type, product.count);
+  cublasLtMatmulDesc_t raw = nullptr;
+  check(cublasLtMatmulDescCreate(&raw, precision == Precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+                                 CUDA_R_32F),
+        library);
+  description_.reset(raw);
+  const auto transposition = [](const ColumnProduct::Matrix& matrix) -> std::int32_t {
+    return matrix.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  };
+  set(raw, CUBLASLT_MATMUL_DESC_TRANSA, transposition(columns.first));
+  set(raw, CUBLASLT_MATMUL_DESC_TRANSB, transposition(columns.second));
+  const auto bytes = [&](std::int64_t items) {
+    return buffer_bytes(items, is_mixed(precision) ? precision : Precision::fp32, false);
+  };
+  DeviceMemory bias;  // whose address tells how it is aligned
+  if (has_bias_) {
+    bias = DeviceMemory(bytes(product.n));
+    set(raw, CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(CUBLASLT_EPILOGUE_BIAS));
+    set(raw, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(bias.data()));
+  }
+
+  Preference preference;
+  preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(room));
+  // Parts of a sum that are added up in place are added in the output's format.
+  const std::uint32_t schemes = is_mixed(precision)
+                                    ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
+                                    : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_INPLACE;
+  preference.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, schemes);
+  std::vector<cublasLtMatmulHeuristicResult_t> found(asked);
+  int count = 0;
+  check(cublasLtMatmulAlgoGetHeuristic(device.products, raw, first_.get(), second_.get(), result_.get(), result_.get(),
+                                       preference.handle, asked, found.data(), &count),
+        library);
+  found.resize(static_cast<std::size_t>(count));
+
+  DeviceMemory a, b, c, workspace;
+  const Candidates candidates{
+      .key = key,
+      .count = found.size(),
+      .workspace =
+          [&](std::size_t i) {
+            check(found[i].state, library);
+            return found[i].workspaceSize;
+          },
+      .time =
+          [&](std::size_t i) {
+            if (c.bytes() == 0) {
+              a = DeviceMemory(bytes(product.count * product.m * product.k));
+              b = DeviceMemory(bytes(product.count * product.k * product.n));
+              c = DeviceMemory(bytes(product.count * product.m * product.n));
+              const auto items = [&](const DeviceMemory& memory) {
+                return static_cast<std::int64_t>(memory.bytes() / item_size(precision));
+              };
+              started(device::fill(device.launch(precision), a.data(), items(a)));
+              started(device::fill(device.launch(precision), b.data(), items(b)));
+              if (has_bias_) started(device::fill(device.launch(precision), bias.data(), items(bias)));
+            }
+            workspace = DeviceMemory();
+            workspace = DeviceMemory(found[i].workspaceSize);
+            return shortest_time(device, [&] {
+              start(device, found[i].algo, workspace.data(), workspace.bytes(), a.data(), b.data(), c.data(), bias.data());
+            });
+          },
+  };
+  const std::size_t chosen = choose(device, candidates);
+  algorithm_ = found.at(chosen).algo;
+  name_ = name_of(algorithm_);
+  workspace_ = DeviceMemory(found[chosen].workspaceSize);
+}
+
+void ProductRunner::start(const Device& device, const cublasLtMatmulAlgo_t& algorithm, void* workspace,
+                          std::size_t workspace_bytes, const void* a, const void* b, void* c, const void* bias) {
+  if (has_bias_) set(description_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  constexpr float one = 1;
+  constexpr float zero = 0;
+  check(cublasLtMatmul(device.products, description_.get(), &one, b, first_.get(), a, second_.get(), &zero, c, result_.get(),
+                       c, result_.get(), &algorithm, workspace, workspace_bytes, device.stream),
+        library);
+}
+
+void ProductRunner::run(const Device& device, const void* a, const void* b, void* c, const void* bias) {
+  start(device, algorithm_, workspace_.data(), workspace_.bytes(), a, b, c, bias);
+}
+
+}  // namespace ddl::cuda

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <cublasLt.h>
+
+#include "profiler/backends/cuda/kernels.hpp"
+
+namespace ddl::cuda {
+
+/// C = A·B of dense matrices in row order, `count` of them behind one another: A is m × k, B k × n.
+struct Product {
+  std::int64_t m = 1, n = 1, k = 1;
+  bool a_transposed = false, b_transposed = false;  ///< lies as k × m, as n × k
+  bool has_bias = false;                            ///< an item of each column is added to all rows
+  std::int64_t count = 1;
+};
+
+/// The same in the library's terms, which are columns: Cᵀ = Bᵀ·Aᵀ, so that its first matrix is our second.
+struct ColumnProduct {
+  struct Matrix {
+    std::int64_t rows = 1, columns = 1, leading = 1, stride = 0;
+    bool transposed = false;
+    friend bool operator==(const Matrix&, const Matrix&) = default;
+  };
+  Matrix first, second, result;
+};
+[[nodiscard]] ColumnProduct by_columns(const Product& product);
+
+/// A matrix product of cuBLASLt with an algorithm chosen for it.
+class ProductRunner {
+ public:
+  /// `key` names what it is for. Throws Error where no algorithm runs it.
+  ProductRunner(const Device& device, const Product& product, Precision precision, const std::string& key);
+  /// `bias` only where there is one.
+  void run(const Device& device, const void* a, const void* b, void* c, const void* bias = nullptr);
+  [[nodiscard]] std::string name() const { return name_; }
+  [[nodiscard]] std::size_t workspace() const { return workspace_.bytes(); }
+
+ private:
+  void start(const Device& device, const cublasLtMatmulAlgo_t& algorithm, void* workspace, std::size_t workspace_bytes,
+             const void* a, const void* b, void* c, const void* bias);
+
+  template <class Handle, cublasStatus_t (*destroy)(Handle)>
+  struct Destroy {
+    using pointer = Handle;
+    void operator()(Handle handle) const { static_cast<void>(destroy(handle)); }
+  };
+  using Layout =
+      std::unique_ptr<void, Destroy<cublasLtMatrixLayout_t,
+                                    static_cast<cublasStatus_t (*)(cublasLtMatrixLayout_t)>(cublasLtMatrixLayoutDestroy)>>;
+  using Description = std::unique_ptr<
+      void, Destroy<cublasLtMatmulDesc_t, static_cast<cublasStatus_t (*)(cublasLtMatmulDesc_t)>(cublasLtMatmulDescDestroy)>>;
+  static Layout layout(const ColumnProduct::Matrix& matrix, cudaDataType_t type, std::int64_t count);
+
+  bool has_bias_ = false;
+  Layout first_, second_, result_;
+  Description description_;
+  cublasLtMatmulAlgo_t algorithm_{};
+  std::string name_;
+  DeviceMemory workspace_;
+};
+
+}  // namespace ddl::cuda

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include "profiler/kernel_backend.hpp"
+
+namespace ddl::cuda {
+
+/// Memory of the device, freed with its owner. Nothing for no bytes.
+class DeviceMemory {
+ public:
+  DeviceMemory() = default;
+  explicit DeviceMemory(std::size_t bytes);
+  DeviceMemory(DeviceMemory&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  DeviceMemory& operator=(DeviceMemory&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~DeviceMemory();
+  [[nodiscard]] void* data() const { return data_; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// A tensor in the device's memory, in the number format and order that its kernel wants.
+class CudaBuffer final : public DeviceBuffer {
+ public:
+  explicit CudaBuffer(const KernelTensor& tensor);
+  [[nodiscard]] std::int64_t items() const override { return tensor_.items; }
+  void write(std::span<const float> values) override;
+  void read(std::span<float> values) const override;
+
+  [[nodiscard]] void* data() const { return memory_.data(); }
+  [[nodiscard]] std::size_t bytes() const { return memory_.bytes(); }
+
+ private:
+  KernelTensor tensor_;
+  DeviceMemory memory_;
+};
+
+}  // namespace ddl::cuda

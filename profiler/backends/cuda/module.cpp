@@ -1,0 +1,22 @@
+// An NVIDIA GPU as a back end of the profiler: what it is loaded for.
+
+#include "profiler/backend_module.hpp"
+#include "profiler/backends/cuda/backend.hpp"
+
+namespace ddl {
+namespace {
+
+std::unique_ptr<KernelBackend> open(const BackendOptions& options) {
+  return make_cuda_backend({.device = options.device,
+                            .layout = options.layout == ImageLayout::channels_last ? CudaOptions::Layout::nhwc
+                                                                                   : CudaOptions::Layout::nchw,
+                            .algorithm = options.algorithm == AlgorithmPreference::fastest
+                                             ? CudaOptions::Algorithm::fastest
+                                             : CudaOptions::Algorithm::smallest});
+}
+
+}  // namespace
+}  // namespace ddl
+
+extern "C" __attribute__((visibility("default")))
+const ddl::BackendModule ddl_backend_cuda{.devices = ddl::count_cuda_devices, .open = ddl::open};

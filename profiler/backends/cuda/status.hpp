@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string_view>
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+#include <cudnn.h>
+
+namespace ddl::cuda {
+
+/// Throw Error with the name of the status, and the library's own words where it has some, unless it is success. `what` is
+/// what was tried: `the forward pass`. An error that CUDA remembers is forgotten, so that the device can be used on.
+void check(cudaError_t status, std::string_view what);
+void check(cudnnStatus_t status, std::string_view what);
+void check(cublasStatus_t status, std::string_view what);
+
+}  // namespace ddl::cuda

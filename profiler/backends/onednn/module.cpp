@@ -1,0 +1,16 @@
+// oneDNN as a back end of the profiler: what it is loaded for.
+
+#include "profiler/backend_module.hpp"
+#include "profiler/backends/onednn/backend.hpp"
+
+namespace ddl {
+namespace {
+
+int devices() { return 1; }
+std::unique_ptr<KernelBackend> open(const BackendOptions& options) { return make_onednn_backend(options.threads); }
+
+}  // namespace
+}  // namespace ddl
+
+extern "C" __attribute__((visibility("default")))
+const ddl::BackendModule ddl_backend_onednn{.devices = ddl::devices, .open = ddl::open};

@@ -1,0 +1,177 @@
+#include "profiler/profiling.hpp"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/statistics.hpp"
+#include "profiler/problems.hpp"
+
+namespace ddl {
+namespace {
+
+/// Fewer have no interval of 95 % (median_interval).
+constexpr std::size_t steps_of_a_model = 6;
+
+/// Means add up, as medians do not: what other work on the machine takes of a step, it takes of the parts.
+Seconds mean_of(const Samples& samples) { return samples.seconds.empty() ? samples.median : Seconds(mean(samples.seconds)); }
+
+constexpr std::array<StepPart, 3> parts{StepPart::forward, StepPart::backward, StepPart::update};
+
+}  // namespace
+
+std::size_t ProfilePlan::items() const { return problems.size() + sequences.size() * parts.size(); }
+
+std::string ProfilePlan::line(std::size_t item) const {
+  if (item < problems.size()) return problems[item].line;
+  const std::size_t sequence = item - problems.size();
+  return print_problem(SequenceProblem{model->name, sequences[sequence / parts.size()], precision, optimizer,
+                                       parts[sequence % parts.size()]});
+}
+
+Profiling::Profiling(KernelBackend& backend, const ProfilePlan& plan) : backend_(backend), plan_(plan) {
+  try {
+    watch_.emplace(backend);
+    last_look_ = watch_->look();
+  } catch (const Error&) {
+    watch_.reset();
+  }
+  if (!plan.model) return;
+  std::unordered_set<std::string> asked;
+  for (const CountedProblem& problem : plan.problems) asked.insert(problem.line);
+  for (const std::int64_t samples : plan.sequences) {
+    for (const CountedProblem& problem : problems_of(*plan.model, samples, plan.precision, plan.optimizer)) {
+      // An update is the same whatever the number of samples.
+      if (is_update_problem(problem.line) || !asked.contains(problem.line)) continue;
+      samples_of_.emplace(problem.line, samples);
+      ++steps_[samples].problems;
+    }
+  }
+}
+
+Seconds Profiling::look() {
+  if (!watch_) return Seconds{};
+  const Seconds before = std::exchange(last_look_, watch_->look());
+  return (before + last_look_) / 2.0;
+}
+
+void Profiling::take_step(std::int64_t samples, WholeSteps& steps) {
+  if (!steps.sampling) {
+    steps.sampling = std::make_unique<SequenceSampling>(backend_, *plan_.model, samples, plan_.precision, plan_.optimizer);
+  }
+  if (steps.sampling->failed()) return;
+  static_cast<void>(look());
+  steps.sampling->step();
+  steps.looks.push_back(look().value());
+}
+
+void Profiling::step_between(const std::string& line) {
+  const auto of_model = samples_of_.find(line);
+  if (of_model == samples_of_.end()) return;
+  WholeSteps& steps = steps_.at(of_model->second);
+  // Evenly over the problems.
+  const std::size_t due = (++steps.passed * steps_of_a_model + steps.problems - 1) / steps.problems;
+  const std::size_t taken = steps.sampling ? static_cast<std::size_t>(steps.sampling->steps()) : 0;
+  if (taken < due && (!steps.sampling || !steps.sampling->failed())) take_step(of_model->second, steps);
+  if (steps.passed < steps.problems) return;
+  for (ProfileRow& row : rows_of(steps)) {
+    std::string name = row.measurement.problem;
+    parts_.insert_or_assign(std::move(name), std::move(row));
+  }
+  steps.sampling.reset();  // frees the tensors of the whole model
+}
+
+std::vector<ProfileRow> Profiling::rows_of(const WholeSteps& steps) const {
+  std::vector<ProfileRow> rows;
+  for (Measurement& part : steps.sampling->measurements(plan_.rule)) {
+    rows.push_back({std::move(part), 1, Seconds(median(steps.looks))});
+  }
+  return rows;
+}
+
+std::optional<ProfileRow> Profiling::measure_item(std::size_t item, const std::function<bool()>& stop) {
+  ProfileRow row;
+  if (item < plan_.problems.size()) {
+    const CountedProblem& problem = plan_.problems[item];
+    step_between(problem.line);
+    if (stop && stop()) return std::nullopt;
+    static_cast<void>(look());
+    row = {measure(backend_, problem.line, plan_.rule, plan_.caches, stop), problem.layers, {}};
+    row.look = look();
+  } else {
+    const std::string line = plan_.line(item);
+    if (!parts_.contains(line)) {
+      // Its problems were measured before, or elsewhere.
+      const std::int64_t samples = plan_.sequences[(item - plan_.problems.size()) / parts.size()];
+      WholeSteps steps;
+      for (std::size_t step = 0; step < steps_of_a_model && !(stop && stop()); ++step) take_step(samples, steps);
+      if (!steps.sampling) return std::nullopt;
+      for (ProfileRow& part : rows_of(steps)) {
+        std::string name = part.measurement.problem;
+        parts_.insert_or_assign(std::move(name), std::move(part));
+      }
+    }
+    row = parts_.at(line);
+  }
+  // A kernel with nothing to do has no samples, and needs none.
+  const bool nothing_to_do = row.measurement.reason.empty() && row.measurement.algorithm.empty();
+  const bool sampled = row.measurement.samples.count > 0 || nothing_to_do || !row.measurement.reason.empty();
+  if (!sampled) parts_.erase(row.measurement.problem);
+  return sampled ? std::optional(std::move(row)) : std::nullopt;
+}
+
+Steadiness steadiness_of(const Profile& profile) {
+  std::vector<double> looks;
+  for (const ProfileRow& row : profile.rows) {
+    if (row.look.value() > 0) looks.push_back(row.look.value());
+  }
+  if (looks.empty()) return {};
+  std::sort(looks.begin(), looks.end());
+  const double full = looks[looks.size() / 10];
+  constexpr double tenth = 1.1;
+  const auto slow = looks.end() - std::upper_bound(looks.begin(), looks.end(), full * tenth);
+  return {looks.back() / full, static_cast<double>(slow) / static_cast<double>(looks.size())};
+}
+
+std::vector<Closure> closures(const Profile& profile, const Model& model) {
+  std::unordered_map<std::string, const Measurement*> measured;
+  std::vector<Closure> found;
+  std::vector<int> parts_seen;
+  for (const ProfileRow& row : profile.rows) {
+    const Measurement& measurement = row.measurement;
+    if (!measurement.reason.empty()) continue;
+    measured.emplace(measurement.problem, &measurement);
+    if (!is_sequence_problem(measurement.problem)) continue;
+    const SequenceProblem problem = parse_sequence_problem(measurement.problem, "the profile");
+    const auto same = [&problem](const Closure& closure) {
+      return closure.samples == problem.samples && closure.precision == problem.precision &&
+             closure.optimizer == problem.optimizer;
+    };
+    auto closure = std::find_if(found.begin(), found.end(), same);
+    if (closure == found.end()) {
+      closure = found.insert(found.end(), {problem.samples, problem.precision, problem.optimizer, {}, {}, 0});
+      parts_seen.push_back(0);
+    }
+    closure->whole += mean_of(measurement.samples);
+    ++parts_seen[static_cast<std::size_t>(closure - found.begin())];
+  }
+  std::vector<Closure> complete;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    Closure closure = found[i];
+    bool known = parts_seen[i] == static_cast<int>(parts.size()) && closure.whole.value() > 0;
+    for (const CountedProblem& problem : problems_of(model, closure.samples, closure.precision, closure.optimizer)) {
+      const auto place = measured.find(problem.line);
+      known = known && place != measured.end();
+      if (!known) break;
+      closure.parts += mean_of(place->second->samples) * static_cast<double>(problem.layers);
+      if (place->second->samples.count > 0) closure.kernels += problem.layers;
+    }
+    if (known) complete.push_back(closure);
+  }
+  return complete;
+}
+
+}  // namespace ddl

@@ -1,0 +1,320 @@
+#include "profiler/sequence.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "model_zoo/input_gradient.hpp"
+#include "profiler/attribute_text.hpp"
+#include "profiler/tensor_values.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::array<StepPart, 3> parts{StepPart::forward, StepPart::backward, StepPart::update};
+constexpr std::string_view start = "sequence ";
+
+}  // namespace
+
+std::string_view to_string(StepPart part) {
+  switch (part) {
+    case StepPart::forward:
+      return "forward";
+    case StepPart::backward:
+      return "backward";
+    case StepPart::update:
+      return "update";
+  }
+  return "";
+}
+
+std::string print_problem(const SequenceProblem& problem) {
+  std::string model = problem.model;
+  std::replace_if(
+      model.begin(), model.end(), [](char c) { return c == ' ' || c == '='; }, '-');
+  return fmt::format("{}model={} samples={} precision={} optimizer={} pass={}", start, model, problem.samples,
+                     to_string(problem.precision), to_string(problem.optimizer), to_string(problem.part));
+}
+
+bool is_sequence_problem(std::string_view line) { return line.starts_with(start); }
+
+SequenceProblem parse_sequence_problem(const std::string& line, const std::string& origin) {
+  const SourceText source(line, origin);
+  std::size_t at = std::min(start.size(), line.size());
+  // The words come in the order in which they are printed.
+  const auto word = [&](std::string_view key) {
+    const std::size_t equals = at + key.size();
+    if (line.compare(at, key.size(), key) != 0 || equals >= line.size() || line[equals] != '=') {
+      throw source.error(at, fmt::format("expected {}=", key), print_problem(SequenceProblem{.model = "resnet50"}));
+    }
+    const std::size_t begin = equals + 1;
+    const std::size_t end = std::min(line.find(' ', begin), line.size());
+    at = std::min(end + 1, line.size());
+    return std::pair(begin, line.substr(begin, end - begin));
+  };
+  const auto known = [&](const auto& place, auto parsed) {
+    if (!parsed) throw source.error(place.first, fmt::format("unknown {}", quote(place.second)));
+    return *parsed;
+  };
+  SequenceProblem problem;
+  problem.model = word("model").second;
+  const auto samples = word("samples");
+  const auto* const end = samples.second.data() + samples.second.size();
+  if (const auto [stop, wrong] = std::from_chars(samples.second.data(), end, problem.samples);
+      wrong != std::errc() || stop != end || problem.samples < 1) {
+    throw source.error(samples.first, fmt::format("{} is not a number of samples", quote(samples.second)));
+  }
+  const auto precision = word("precision");
+  problem.precision = known(precision, parse_precision(precision.second));
+  const auto optimizer = word("optimizer");
+  problem.optimizer = known(optimizer, parse_optimizer(optimizer.second));
+  const auto part = word("pass");
+  const auto* const found =
+      std::find_if(parts.begin(), parts.end(), [&](StepPart known_part) { return to_string(known_part) == part.second; });
+  problem.part = known(part, found == parts.end() ? std::nullopt : std::optional(*found));
+  return problem;
+}
+
+struct Sequence::Step {
+  StepPart part = StepPart::forward;
+  PreparedKernel* kernel = nullptr;
+  std::vector<DeviceBuffer*> buffers;
+};
+
+/// Lays the kernels of a model out in the order of a step, and binds their tensors to each other's.
+struct Sequence::Builder {
+  Sequence& sequence;
+  KernelBackend& backend;
+  const Model& model;
+  std::int64_t samples;
+  Precision precision;
+  Optimizer optimizer;
+  std::vector<bool> needs_gradient = needs_input_gradient(model);
+  std::vector<int> additions = gradient_additions(model);
+  std::vector<DeviceBuffer*> outputs = std::vector<DeviceBuffer*>(model.layers.size());
+  std::vector<DeviceBuffer*> gradients = std::vector<DeviceBuffer*>(model.layers.size());
+  /// What the readers of a layer's output have sent back.
+  std::vector<std::vector<DeviceBuffer*>> sent = std::vector<std::vector<DeviceBuffer*>>(model.layers.size());
+  /// Tensors that are a layer's own: weights, what is kept, gradients of weights.
+  std::map<std::tuple<std::size_t, TensorRole, int>, DeviceBuffer*> own{};
+  /// What a buffer holds: items, of which precision, or bytes.
+  using Kind = std::tuple<std::int64_t, Precision, bool>;
+  static Kind kind(const KernelTensor& tensor) { return {tensor.items, tensor.precision, tensor.bytes}; }
+  std::map<const DeviceBuffer*, Kind> kind_of{};
+  /// Gradients that nobody reads any more.
+  std::multimap<Kind, DeviceBuffer*> free{};
+
+  DeviceBuffer* allocate(const KernelTensor& tensor, std::int64_t token_rows) {
+    sequence.buffers_.push_back(backend.allocate_for(tensor));
+    fill(*sequence.buffers_.back(), tensor.role, token_rows);
+    kind_of.emplace(sequence.buffers_.back().get(), kind(tensor));
+    return sequence.buffers_.back().get();
+  }
+
+  /// A kernel keeps its shape whatever reads or writes it, so a tensor of another size is not the one that is meant.
+  bool fits(const DeviceBuffer* buffer, const KernelTensor& tensor) const {
+    return buffer != nullptr && kind_of.at(buffer) == kind(tensor);
+  }
+
+  DeviceBuffer* bind(std::size_t layer, const KernelTensor& tensor, std::int64_t token_rows) {
+    const std::vector<int>& inputs = model.layers[layer].inputs;
+    const auto producer = [&]() -> std::optional<std::size_t> {
+      const auto place = static_cast<std::size_t>(tensor.index);
+      if (place >= inputs.size() || inputs[place] < 0) return std::nullopt;
+      return static_cast<std::size_t>(inputs[place]);
+    };
+    switch (tensor.role) {
+      case TensorRole::input:
+        if (const auto from = producer(); from && token_rows == 0 && fits(outputs[*from], tensor)) return outputs[*from];
+        break;
+      case TensorRole::output:
+        if (!fits(outputs[layer], tensor)) outputs[layer] = allocate(tensor, 0);
+        return outputs[layer];
+      case TensorRole::output_gradient:
+        if (fits(gradients[layer], tensor)) return gradients[layer];
+        break;
+      case TensorRole::input_gradient:
+        if (const auto to = producer()) {
+          sent[*to].push_back(gradient(tensor));
+          return sent[*to].back();
+        }
+        break;
+      default:
+        break;
+    }
+    DeviceBuffer*& buffer = own[{layer, tensor.role, tensor.index}];
+    if (!fits(buffer, tensor)) buffer = allocate(tensor, token_rows);
+    return buffer;
+  }
+
+  DeviceBuffer* gradient(const KernelTensor& tensor) {
+    const auto found = free.find(kind(tensor));
+    if (found == free.end()) return allocate(tensor, 0);
+    DeviceBuffer* const buffer = found->second;
+    free.erase(found);
+    return buffer;
+  }
+
+  void add(StepPart part, std::size_t layer, std::unique_ptr<PreparedKernel> kernel, std::int64_t token_rows) {
+    Step step{part, kernel.get(), {}};
+    for (const KernelTensor& tensor : kernel->tensors()) step.buffers.push_back(bind(layer, tensor, token_rows));
+    sequence.kernels_.push_back(std::move(kernel));
+    if (!step.kernel->algorithm().empty()) sequence.steps_.push_back(std::move(step));
+  }
+
+  Problem problem_of(std::size_t index) const {
+    const Layer& layer = model.layers[index];
+    const Operation::Local local = layer.operation->local(layer.input_shapes, layer.output_shape);
+    return {local.operation ? local.operation : layer.operation,
+            local.inputs,
+            layer.output_shape,
+            samples,
+            precision,
+            Pass::forward};
+  }
+
+  /// Gradients that nobody will read again can be written over.
+  void release(DeviceBuffer* buffer) {
+    const auto holds = [buffer](const std::vector<DeviceBuffer*>& some) {
+      return std::find(some.begin(), some.end(), buffer) != some.end();
+    };
+    if (buffer != nullptr && !holds(gradients) && std::none_of(sent.begin(), sent.end(), holds))
+      free.emplace(kind_of.at(buffer), buffer);
+  }
+
+  /// Adds up what the readers of a layer's output have sent back.
+  void sum_gradients(std::size_t index) {
+    std::vector<DeviceBuffer*> parts = std::exchange(sent[index], {});
+    // A device that computes nothing writes none.
+    gradients[index] = parts.empty() ? nullptr : parts.front();
+    for (std::size_t i = 0; i < static_cast<std::size_t>(additions[index]); ++i) {
+      const Problem problem = gradient_addition(model.layers[index].output_shape, samples, precision);
+      if (const std::string why = backend.refusal(problem); !why.empty()) throw Error(why);
+      std::unique_ptr<PreparedKernel> kernel = backend.prepare(problem);
+      Step step{StepPart::backward, kernel.get(), {}};
+      DeviceBuffer* const first = gradients[index];
+      DeviceBuffer* const second = i + 1 < parts.size() ? parts[i + 1] : first;
+      DeviceBuffer* sum = nullptr;
+      for (const KernelTensor& tensor : kernel->tensors()) {
+        DeviceBuffer* const part = tensor.index == 0 ? first : second;
+        if (tensor.written) {
+          sum = gradient(tensor);
+          step.buffers.push_back(sum);
+        } else {
+          step.buffers.push_back(fits(part, tensor) ? part : gradient(tensor));
+        }
+      }
+      sequence.kernels_.push_back(std::move(kernel));
+      if (!step.kernel->algorithm().empty()) sequence.steps_.push_back(std::move(step));
+      gradients[index] = sum != nullptr ? sum : first;
+      release(first);
+      if (second != first) release(second);
+    }
+  }
+
+  bool run_layer(std::size_t index, Pass pass) {
+    Problem problem = problem_of(index);
+    problem.pass = pass;
+    if (!problem.operation->work(pass, problem.inputs, problem.output).is_any()) return false;
+    if (const std::string why = backend.refusal(problem); !why.empty()) throw Error(why);
+    add(pass == Pass::forward ? StepPart::forward : StepPart::backward, index, backend.prepare(problem),
+        AttributeText(*problem.operation).integer("vocabulary", 0));
+    return true;
+  }
+
+  /// A view passes its only input on.
+  void pass_on(std::vector<DeviceBuffer*>& tensors, std::size_t from, std::size_t to) const {
+    if (tensors[to] == nullptr && model.layers[to].output_shape.items() == model.layers[from].output_shape.items()) {
+      tensors[to] = tensors[from];
+    }
+  }
+
+  void build() {
+    const std::size_t layers = model.layers.size();
+    for (std::size_t i = 0; i < layers; ++i) {
+      run_layer(i, Pass::forward);
+      for (const int input : model.layers[i].inputs) {
+        if (input >= 0) pass_on(outputs, static_cast<std::size_t>(input), i);
+      }
+    }
+    for (std::size_t i = layers; i-- > 0;) {
+      sum_gradients(i);
+      const bool passes = model.layers[i].operation->passes_gradient();
+      const bool has_sent = needs_gradient[i] && !passes && run_layer(i, Pass::backward_data);
+      run_layer(i, Pass::backward_weight);
+      DeviceBuffer* const done = std::exchange(gradients[i], nullptr);
+      if (done == nullptr) continue;
+      for (const int input : model.layers[i].inputs) {
+        // Views, and sums, pass it on as it is.
+        if (input >= 0 && needs_gradient[i] && !has_sent) sent[static_cast<std::size_t>(input)].push_back(done);
+      }
+      release(done);
+    }
+    for (std::size_t i = 0; i < layers; ++i) {
+      const std::int64_t parameters = model.layers[i].parameters();
+      if (parameters == 0) continue;
+      const UpdateProblem problem{optimizer, parameters, precision};
+      if (const std::string why = backend.refusal(problem); !why.empty()) throw Error(why);
+      add(StepPart::update, i, backend.prepare(problem), 0);
+    }
+  }
+};
+
+Sequence::Sequence(KernelBackend& backend, const Model& model, std::int64_t samples, Precision precision,
+                   Optimizer optimizer) {
+  Builder{*this, backend, model, samples, precision, optimizer}.build();
+}
+
+Sequence::~Sequence() = default;
+
+void Sequence::run(StepPart part) {
+  for (Step& step : steps_) {
+    if (step.part == part) step.kernel->run(step.buffers);
+  }
+}
+
+int Sequence::kernels(StepPart part) const {
+  return static_cast<int>(
+      std::count_if(steps_.begin(), steps_.end(), [part](const Step& step) { return step.part == part; }));
+}
+
+SequenceSampling::SequenceSampling(KernelBackend& backend, const Model& model, std::int64_t samples, Precision precision,
+                                   Optimizer optimizer)
+    : backend_(backend) {
+  for (const StepPart part : parts) {
+    parts_.push_back({.problem = print_problem(SequenceProblem{model.name, samples, precision, optimizer, part})});
+  }
+  try {
+    sequence_ = std::make_unique<Sequence>(backend, model, samples, precision, optimizer);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      parts_[i].algorithm = fmt::format("{} kernels", sequence_->kernels(parts[i]));
+      // The first step brings code and memory to where later ones find them.
+      static_cast<void>(backend_.time([&] { sequence_->run(parts[i]); }));
+    }
+  } catch (const Error& error) {
+    sequence_.reset();
+    for (Measurement& part : parts_) part.reason = error.what();
+  }
+}
+
+void SequenceSampling::step() {
+  if (failed()) return;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    seconds_[i].push_back(backend_.time([&] { sequence_->run(parts[i]); }).value());
+  }
+}
+
+std::vector<Measurement> SequenceSampling::measurements(const SamplingRule& rule) const {
+  std::vector<Measurement> measured = parts_;
+  for (std::size_t i = 0; i < parts.size(); ++i) measured[i].samples = summarize(seconds_[i], rule);
+  return measured;
+}
+
+}  // namespace ddl

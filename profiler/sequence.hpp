@@ -1,0 +1,79 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model_zoo/model.hpp"
+#include "profiler/kernel_backend.hpp"
+#include "profiler/measurement.hpp"
+
+namespace ddl {
+
+/// A part of a training step.
+enum class StepPart { forward, backward, update };
+[[nodiscard]] std::string_view to_string(StepPart part);
+
+/// What one row of a profile says of a model run as a whole:
+/// `sequence model=resnet50 samples=4 precision=fp32 optimizer=sgd pass=forward`.
+struct SequenceProblem {
+  std::string model;
+  std::int64_t samples = 1;
+  Precision precision = Precision::fp32;
+  Optimizer optimizer = Optimizer::sgd;
+  StepPart part = StepPart::forward;
+};
+[[nodiscard]] std::string print_problem(const SequenceProblem& problem);
+/// Whether a line is to be read by parse_sequence_problem.
+[[nodiscard]] bool is_sequence_problem(std::string_view line);
+[[nodiscard]] SequenceProblem parse_sequence_problem(const std::string& line, const std::string& origin);
+
+/// One training step of a whole model: every kernel of problems_of, layer after layer as the graph says, on tensors that the
+/// layer before has written. What its parts take, measured one by one, is compared with it (closure).
+class Sequence {
+ public:
+  /// Prepares all kernels and allocates all tensors. An Error where the back end refuses a problem or memory runs out.
+  Sequence(KernelBackend& backend, const Model& model, std::int64_t samples, Precision precision, Optimizer optimizer);
+  Sequence(const Sequence&) = delete;
+  Sequence& operator=(const Sequence&) = delete;
+  ~Sequence();
+
+  /// Runs all kernels of one part; the parts of a step follow each other.
+  void run(StepPart part);
+  /// Kernels that do anything.
+  [[nodiscard]] int kernels(StepPart part) const;
+
+ private:
+  struct Step;
+  struct Builder;
+  std::vector<Step> steps_;
+  std::vector<std::unique_ptr<DeviceBuffer>> buffers_;
+  std::vector<std::unique_ptr<PreparedKernel>> kernels_;
+};
+
+/// Times whole steps part by part, one step whenever it is asked to: between problems of the same model, so that both see
+/// the same moods of the machine.
+class SequenceSampling {
+ public:
+  /// A refusal or an error of the device is the reason of all parts.
+  SequenceSampling(KernelBackend& backend, const Model& model, std::int64_t samples, Precision precision,
+                   Optimizer optimizer);
+
+  /// One more sample of every part.
+  void step();
+  [[nodiscard]] int steps() const { return static_cast<int>(seconds_.front().size()); }
+  [[nodiscard]] bool failed() const { return sequence_ == nullptr; }
+  /// One measurement a part, in their order.
+  [[nodiscard]] std::vector<Measurement> measurements(const SamplingRule& rule) const;
+
+ private:
+  KernelBackend& backend_;
+  std::unique_ptr<Sequence> sequence_;
+  std::vector<Measurement> parts_;
+  std::array<std::vector<double>, 3> seconds_;
+};
+
+}  // namespace ddl

@@ -1,0 +1,102 @@
+#include <iostream>
+#include <optional>
+
+#include "core/error.hpp"
+#include "profiler/backends/cuda/backend.hpp"
+#include "profiler/measurement.hpp"
+#include "tests/catch.hpp"
+#include "tests/contract/kernel_contract.hpp"
+#include "tests/error_of.hpp"
+
+using namespace ddl;
+
+namespace {
+
+using Layout = CudaOptions::Layout;
+using Algorithm = CudaOptions::Algorithm;
+
+/// The back end, or nothing on a machine without a GPU, which must say so with CUDA's name for it.
+std::unique_ptr<KernelBackend> backend_of(const CudaOptions& options) {
+  try {
+    return make_cuda_backend(options);
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    INFO(text);
+    REQUIRE(text.find("cudaError") != std::string::npos);
+    REQUIRE_FALSE(error.hint().empty());
+    std::cout << "not run, " << text << '\n';
+    return nullptr;
+  }
+}
+
+/// What the heuristics name first takes no time to choose.
+CudaOptions quick(Layout layout) { return {.device = 0, .layout = layout, .algorithm = Algorithm::first}; }
+
+int check_all(KernelBackend& backend, Precision precision, double tolerance) {
+  int ran = 0;
+  for (const std::string& line : contract_problems()) ran += check_computes(backend, line, precision, tolerance);
+  return ran;
+}
+
+}  // namespace
+
+TEST_CASE("the cuda back end behaves as every back end does") {
+  if (const auto backend = backend_of(quick(Layout::nhwc))) check_behaves(*backend);
+}
+
+TEST_CASE("the cuda back end computes what the definitions say, gradients too, in both layouts") {
+  for (const Layout layout : {Layout::nhwc, Layout::nchw}) {
+    INFO((layout == Layout::nhwc ? "nhwc" : "nchw"));
+    const auto backend = backend_of(quick(layout));
+    if (!backend) return;
+    CHECK(check_all(*backend, Precision::fp32, 2e-4) >= 55);
+  }
+}
+
+TEST_CASE("the cuda back end computes in tf32, fp16 and bf16") {
+  const auto backend = backend_of(quick(Layout::nhwc));
+  if (!backend) return;
+  // Products of numbers with 10, 10 and 7 bits behind the point; what is stored has as many in the last two.
+  CHECK(check_all(*backend, Precision::tf32, 5e-3) >= 55);
+  CHECK(check_all(*backend, Precision::fp16, 1e-2) >= 55);
+  CHECK(check_all(*backend, Precision::bf16, 4e-2) >= 55);
+}
+
+TEST_CASE("the fastest and the smallest algorithm compute the same") {
+  for (const Algorithm algorithm : {Algorithm::fastest, Algorithm::smallest}) {
+    const auto backend = backend_of({.device = 0, .layout = Layout::nhwc, .algorithm = algorithm});
+    if (!backend) return;
+    for (const char* line : {"convolution filters=4 kernel=3x3 padding=1 in=3x6x5", "fully_connected features=5 in=7"}) {
+      CHECK(check_computes(*backend, line, Precision::fp32, 2e-4) == 1);
+    }
+  }
+}
+
+TEST_CASE("the smallest algorithm needs no more workspace than the fastest") {
+  const auto fastest = backend_of({.device = 0, .layout = Layout::nhwc, .algorithm = Algorithm::fastest});
+  if (!fastest) return;
+  const auto smallest = backend_of({.device = 0, .layout = Layout::nhwc, .algorithm = Algorithm::smallest});
+  const Problem problem = parse_problem(
+      "convolution filters=64 kernel=3x3 padding=1 bias=no in=64x56x56 samples=8 precision=fp32 pass=forward", "test");
+  CHECK(smallest->prepare(problem)->workspace() <= fastest->prepare(problem)->workspace());
+}
+
+TEST_CASE("the cuda back end steps optimizers") {
+  if (const auto backend = backend_of(quick(Layout::nhwc))) check_updates(*backend);
+}
+
+TEST_CASE("a problem that does not fit is a reason, and the device goes on") {
+  const auto backend = backend_of(quick(Layout::nhwc));
+  if (!backend) return;
+  // 2^31 samples of 4096 items: 32 TiB.
+  const Measurement large = measure(*backend, "activation kind=relu in=4096 samples=2147483648", {}, CacheState::warm);
+  CHECK(large.reason.find("cudaErrorMemoryAllocation") != std::string::npos);
+  const Measurement small = measure(*backend, "activation kind=relu in=4096 samples=2", {}, CacheState::warm);
+  CHECK(small.reason.empty());
+  CHECK(small.samples.median.value() > 0);
+}
+
+TEST_CASE("a GPU that is not there is named") {
+  const std::string text = error_of([] { static_cast<void>(make_cuda_backend({.device = 12345})); });
+  CHECK(text.find("cudaError") != std::string::npos);
+}

@@ -1,0 +1,117 @@
+#include "tests/contract/cuda_emulation/grid.hpp"
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include <ucontext.h>
+
+uint3 threadIdx, blockIdx;
+dim3 blockDim, gridDim;
+
+namespace ddl::emulation {
+namespace {
+
+constexpr unsigned warp_size = 32;
+constexpr std::size_t stack_bytes = 128U << 10U;
+
+/// Threads that wait for one another. Those that have ended are waited for no more.
+struct Barrier {
+  unsigned alive = 0, arrived = 0, generation = 0;
+  void open_if_all() {
+    if (arrived < alive || alive == 0) return;
+    arrived = 0;
+    ++generation;
+  }
+};
+
+struct Thread {
+  ucontext_t context{};
+  std::unique_ptr<char[]> stack = std::make_unique<char[]>(stack_bytes);
+  uint3 index{};
+  bool ended = false;
+};
+
+struct Block {
+  std::vector<std::unique_ptr<Thread>> threads;
+  std::vector<Barrier> warps;
+  std::vector<std::array<float, warp_size>> words;
+  Barrier all;
+  ucontext_t scheduler{};
+  std::size_t current = 0;
+  const std::function<void()>* body = nullptr;
+};
+Block running;
+
+void take_turn() {
+  Thread& self = *running.threads[running.current];
+  swapcontext(&self.context, &running.scheduler);
+}
+
+void wait(Barrier& barrier) {
+  const unsigned generation = barrier.generation;
+  ++barrier.arrived;
+  barrier.open_if_all();
+  while (barrier.generation == generation) take_turn();
+}
+
+void enter() {
+  (*running.body)();
+  running.threads[running.current]->ended = true;
+  for (Barrier* barrier : {&running.all, &running.warps[running.current / warp_size]}) {
+    --barrier->alive;
+    barrier->open_if_all();
+  }
+  take_turn();
+}
+
+void run_block(unsigned count) {
+  running.warps.assign((count + warp_size - 1) / warp_size, {});
+  running.words.assign(running.warps.size(), {});
+  running.all = {.alive = count};
+  while (running.threads.size() < count) running.threads.push_back(std::make_unique<Thread>());
+  for (unsigned i = 0; i < count; ++i) {
+    ++running.warps[i / warp_size].alive;
+    Thread& thread = *running.threads[i];
+    thread.ended = false;
+    thread.index = {i % blockDim.x, i / blockDim.x % blockDim.y, i / (blockDim.x * blockDim.y)};
+    getcontext(&thread.context);
+    thread.context.uc_stack.ss_sp = thread.stack.get();
+    thread.context.uc_stack.ss_size = stack_bytes;
+    makecontext(&thread.context, enter, 0);
+  }
+  for (bool any = true; any;) {
+    any = false;
+    for (running.current = 0; running.current < count; ++running.current) {
+      Thread& thread = *running.threads[running.current];
+      if (thread.ended) continue;
+      any = true;
+      threadIdx = thread.index;
+      swapcontext(&running.scheduler, &thread.context);
+    }
+  }
+}
+
+}  // namespace
+
+void wait_for_block() { wait(running.all); }
+void wait_for_warp() { wait(running.warps[running.current / warp_size]); }
+float* warp_words() { return running.words[running.current / warp_size].data(); }
+unsigned lane() { return static_cast<unsigned>(running.current % warp_size); }
+
+void run_grid(dim3 grid, dim3 block, const std::function<void()>& thread) {
+  gridDim = grid;
+  blockDim = block;
+  running.body = &thread;
+  for (unsigned z = 0; z < grid.z; ++z) {
+    for (unsigned y = 0; y < grid.y; ++y) {
+      for (unsigned x = 0; x < grid.x; ++x) {
+        blockIdx = {x, y, z};
+        run_block(block.x * block.y * block.z);
+      }
+    }
+  }
+}
+
+}  // namespace ddl::emulation

@@ -1,0 +1,9 @@
+// The back end's own kernels, run by the emulation, whose words they are read with.
+
+// clang-format off
+#include "tests/contract/cuda_emulation/grid.hpp"
+#include "profiler/backends/cuda/device/elementwise.cu"
+#include "profiler/backends/cuda/device/images.cu"
+#include "profiler/backends/cuda/device/rows.cu"
+#include "profiler/backends/cuda/device/timing.cu"
+// clang-format on

@@ -1,0 +1,42 @@
+#include "core/module_loader.hpp"
+
+#include <string>
+
+#include "core/error.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+#include "tests/unit/core/thrower_module.hpp"
+
+using namespace ddl;
+using Catch::Matchers::Contains;
+using Catch::Matchers::EndsWith;
+
+TEST_CASE("an error thrown within a module is caught as what it is") {
+  const auto& module = load_module<ThrowerModule>("test-thrower", "ddl_thrower", "nothing");
+  CHECK(error_of([&] { module.run(); }) == "thrown within\nhint: and caught outside");
+}
+
+TEST_CASE("a module stays the same one when it is loaded again") {
+  CHECK(load_module("test-thrower", "ddl_thrower", "") == load_module("test-thrower", "ddl_thrower", ""));
+}
+
+TEST_CASE("a module that is not there is named, with where it was looked for and what to install") {
+  const std::string error = error_of([] { static_cast<void>(load_module("absent", "ddl_absent", "libabsent-dev")); });
+  CHECK_THAT(error, Contains("this ddl-oracle has no module 'absent' in '" MODULE_FOLDER "'"));
+  CHECK_THAT(error, Contains("hint: install libabsent-dev, build again"));
+}
+
+TEST_CASE("a file that is no module says why it does not load") {
+  const std::string error = error_of([] { static_cast<void>(load_module("test-broken", "ddl_broken", "libbroken-dev")); });
+  CHECK_THAT(error, Contains("cannot load '" MODULE_FOLDER "/test-broken.so': "));
+  CHECK_THAT(error, EndsWith("hint: install libbroken-dev, and build again"));
+}
+
+TEST_CASE("a module of another build is refused") {
+  const std::string foreign =
+      "'" MODULE_FOLDER "/test-foreign.so' is of another version of ddl-oracle\nhint: install both from one build";
+  // It says that it was built from something else.
+  CHECK(error_of([] { static_cast<void>(load_module("test-foreign", "ddl_thrower", "")); }) == foreign);
+  // It does not have what is asked for.
+  CHECK_THAT(error_of([] { static_cast<void>(load_module("test-thrower", "ddl_other", "")); }), Contains("another version"));
+}

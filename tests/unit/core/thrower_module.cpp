@@ -1,0 +1,15 @@
+// A module that throws, for module_loader_test.
+
+#include "tests/unit/core/thrower_module.hpp"
+
+#include <string>
+
+#include "core/error.hpp"
+
+namespace {
+
+void throw_error() { throw ddl::Error("thrown within", "and caught outside"); }
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const ddl::ThrowerModule ddl_thrower{.run = throw_error};

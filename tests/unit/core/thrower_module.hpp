@@ -1,0 +1,9 @@
+#pragma once
+
+namespace ddl {
+
+struct ThrowerModule {
+  void (*run)();
+};
+
+}  // namespace ddl

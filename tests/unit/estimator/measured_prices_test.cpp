@@ -1,0 +1,224 @@
+#include "estimator/measured_prices.hpp"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "estimator/machine.hpp"
+#include "tests/catch.hpp"
+
+namespace {
+
+using namespace ddl;
+
+/// 1 TFLOP/s and 100 GB/s.
+Roofline roofline() {
+  Device device;
+  device.peak = {FlopRate(1e12), std::nullopt, std::nullopt, std::nullopt};
+  device.memory_bandwidth = Bandwidth(100e9);
+  return {device, Precision::fp32};
+}
+
+struct Line {
+  std::string problem;
+  double seconds = 0;
+  double width = 0;  ///< of the interval
+};
+
+MeasuredKernels measured(const std::vector<Line>& lines) {
+  MeasuredKernels kernels;
+  for (const Line& line : lines) {
+    const MeasuredTime time{Seconds(line.seconds), Seconds(line.seconds - line.width / 2),
+                            Seconds(line.seconds + line.width / 2)};
+    if (is_update_problem(line.problem)) {
+      kernels.updates.push_back({parse_update_problem(line.problem, "test"), time});
+    } else {
+      kernels.kernels.push_back({parse_problem(line.problem, "test"), time});
+    }
+  }
+  return kernels;
+}
+
+MeasuredPrices prices(const std::vector<Line>& lines) { return {measured(lines), roofline(), Precision::fp32}; }
+
+std::string convolution(int filters, int channels, int extent, int samples, const std::string& pass = "forward") {
+  return "convolution filters=" + std::to_string(filters) + " kernel=3x3 padding=1 bias=no in=" + std::to_string(channels) +
+         "x" + std::to_string(extent) + "x" + std::to_string(extent) + " samples=" + std::to_string(samples) +
+         " precision=fp32 pass=" + pass;
+}
+
+KernelPrice price(const MeasuredPrices& prices, const std::string& line) {
+  return is_update_problem(line) ? prices.price(parse_update_problem(line, "test"))
+                                 : prices.price(parse_problem(line, "test"));
+}
+
+double ratio(const MeasuredPrices& prices, const std::string& line) {
+  const Problem problem = parse_problem(line, "test");
+  return prices.price(problem).time / prices.roofline(problem);
+}
+
+TEST_CASE("a measured problem costs what was measured") {
+  const std::vector<Line> lines{{convolution(64, 64, 56, 1), 1e-3},
+                                {convolution(64, 64, 56, 4), 3e-3},
+                                {convolution(32, 64, 56, 4), 2e-3},
+                                {"update optimizer=sgd parameters=36864 precision=fp32", 7e-6}};
+  const MeasuredPrices known = prices(lines);
+  for (const Line& line : lines) {
+    REQUIRE(price(known, line.problem).time.value() == line.seconds);
+    REQUIRE(price(known, line.problem).source == PriceSource::measured);
+  }
+}
+
+TEST_CASE("of two measurements of one problem the better known counts") {
+  const std::string line = convolution(64, 64, 56, 1);
+  REQUIRE(price(prices({{line, 1e-3, 1e-4}, {line, 2e-3, 1e-5}}), line).time.value() == 2e-3);
+  REQUIRE(price(prices({{line, 1e-3, 1e-4}, {line, 2e-3, 1e-3}}), line).time.value() == 1e-3);
+}
+
+// Efficiencies 1 and 4 at one and 16 samples: at four, the middle in logarithms, 2.
+TEST_CASE("between two batches log(time/roofline) is linear in log(samples)") {
+  const MeasuredPrices known = prices({{convolution(64, 64, 56, 1), 1}, {convolution(64, 64, 56, 16), 4}});
+  const double at_one = ratio(known, convolution(64, 64, 56, 1));
+  const double at_sixteen = ratio(known, convolution(64, 64, 56, 16));
+  const KernelPrice between = price(known, convolution(64, 64, 56, 4));
+  REQUIRE(between.source == PriceSource::interpolated);
+  REQUIRE(ratio(known, convolution(64, 64, 56, 4)) == Approx(std::sqrt(at_one * at_sixteen)));
+}
+
+TEST_CASE("between neighbours along filters, channels, extents, or several at once") {
+  const auto is_between = [](const std::string& small, const std::string& middle, const std::string& large) {
+    const MeasuredPrices known = prices({{small, 1e-3}, {large, 5e-3}});
+    INFO(middle);
+    const KernelPrice own = price(known, middle);
+    CHECK(own.source == PriceSource::interpolated);
+    CHECK(own.time.value() >= 1e-3);
+    CHECK(own.time.value() <= 5e-3);
+    const auto [least, most] = std::minmax({ratio(known, small), ratio(known, large)});
+    CHECK(ratio(known, middle) >= least * (1 - 1e-12));
+    CHECK(ratio(known, middle) <= most * (1 + 1e-12));
+  };
+  is_between(convolution(16, 64, 56, 1), convolution(24, 64, 56, 1), convolution(64, 64, 56, 1));
+  is_between(convolution(64, 16, 56, 1), convolution(64, 32, 56, 1), convolution(64, 64, 56, 1));
+  is_between(convolution(64, 64, 14, 1), convolution(64, 64, 28, 1), convolution(64, 64, 56, 1));
+  is_between(convolution(16, 16, 56, 1), convolution(32, 32, 56, 1), convolution(64, 64, 56, 1));
+  const auto heads = [](int count) {
+    return "attention heads=" + std::to_string(count) + " in=" + std::to_string(192 * count) +
+           "x128t samples=1 precision=fp32 pass=forward";
+  };
+  is_between(heads(2), heads(4), heads(16));
+  const auto groups = [](int count) {
+    const std::string text = std::to_string(count);
+    return "convolution filters=" + text + " kernel=3x3 padding=1 groups=" + text + " bias=no in=" + text +
+           "x28x28 samples=1 precision=fp32 pass=forward";
+  };
+  is_between(groups(32), groups(64), groups(256));
+  const auto update = [](int count) { return "update optimizer=adam parameters=" + std::to_string(count); };
+  const MeasuredPrices updates = prices({{update(1000), 1e-6}, {update(16000), 8e-6}});
+  const KernelPrice own = price(updates, update(4000));
+  CHECK(own.source == PriceSource::interpolated);
+  // The geometric mean of 1 and 1/2 of the traffic's time, of four times the bytes.
+  CHECK(own.time.value() == Approx(4e-6 * std::sqrt(0.5)));
+}
+
+TEST_CASE("a tile that reads its neighbours' rows costs what the same tile with its own rim does") {
+  const MeasuredPrices known = prices({{convolution(16, 8, 32, 1), 1e-3}});
+  const KernelPrice tile =
+      price(known, "convolution filters=16 kernel=3x3 padding=0 bias=no in=8x34x34 samples=1 precision=fp32 pass=forward");
+  CHECK(tile.source == PriceSource::interpolated);
+  CHECK(tile.time.value() == Approx(1e-3).epsilon(0.1));
+}
+
+TEST_CASE("another window, pass or kind is no neighbour") {
+  const MeasuredPrices known = prices({{convolution(64, 64, 56, 1), 1e-3}, {convolution(64, 64, 56, 16), 9e-3}});
+  CHECK(price(known, convolution(64, 64, 56, 4, "backward-data")).source == PriceSource::curve);
+  CHECK(price(known, "convolution filters=64 kernel=1x1 bias=no in=64x56x56 samples=4").source == PriceSource::curve);
+  CHECK(price(known, "activation kind=relu in=64x56x56 samples=4").source == PriceSource::curve);
+}
+
+TEST_CASE("a curve stays in the range of what was measured, and comes from the nearest kin") {
+  const std::string relu = "activation kind=relu in=64x56x56 samples=";
+  const MeasuredPrices known = prices({{convolution(64, 64, 56, 1), 2e-3},
+                                       {convolution(64, 64, 56, 2), 3e-3},
+                                       {convolution(64, 64, 56, 2, "backward-weight"), 9e-3},
+                                       {relu + "1", 5e-3}});
+  const double one = ratio(known, convolution(64, 64, 56, 1));
+  const double two = ratio(known, convolution(64, 64, 56, 2));
+  REQUIRE(two < one);
+  for (const int samples : {3, 64, 4096}) {
+    const double far = ratio(known, convolution(64, 64, 56, samples));
+    CHECK(far >= two);
+    CHECK(far <= one);
+    // The nearest counts most.
+    CHECK(std::log(far / two) < 0.5 * std::log(one / two));
+  }
+  // Another kernel of the same pass, and another pass of the same operation.
+  const double kin = ratio(known, "convolution filters=64 kernel=5x5 padding=2 bias=no in=64x56x56 samples=1");
+  CHECK(kin >= two);
+  CHECK(kin <= one);
+  CHECK(ratio(known, relu + "1 pass=backward-data") == Approx(ratio(known, relu + "1")));
+  // No optimizer was measured: all there is.
+  const KernelPrice update = price(known, "update optimizer=sgd parameters=100000");
+  CHECK(update.source == PriceSource::curve);
+  CHECK(update.time.value() > 0);
+}
+
+TEST_CASE("no price of a family is below its least ratio") {
+  std::vector<Line> lines;
+  for (const int filters : {8, 64}) {
+    for (const int samples : {1, 4, 16})
+      lines.push_back({convolution(filters, 64, 56, samples), 1e-4 * std::sqrt(filters * samples)});
+  }
+  const MeasuredPrices known = prices(lines);
+  const double least = known.least_ratio(parse_problem(convolution(64, 64, 56, 1), "test"));
+  for (const int filters : {1, 8, 20, 64, 512}) {
+    for (const int samples : {1, 2, 3, 16, 100})
+      CHECK(ratio(known, convolution(filters, 64, 56, samples)) >= least * (1 - 1e-12));
+  }
+}
+
+TEST_CASE("more samples, filters or channels never cost less, where the measurements say so") {
+  std::vector<Line> lines;
+  for (const int filters : {16, 32, 64}) {
+    for (const int samples : {1, 4, 16})
+      lines.push_back({convolution(filters, 64, 28, samples), 3e-6 * (9 + filters * samples)});
+  }
+  const MeasuredPrices known = prices(lines);
+  for (const int filters : {16, 20, 24, 32, 48, 64}) {
+    double before = 0;
+    for (const int samples : {1, 2, 3, 4, 6, 8, 12, 16}) {
+      const double own = price(known, convolution(filters, 64, 28, samples)).time.value();
+      INFO(filters << " filters, " << samples << " samples");
+      CHECK(own >= before);
+      before = own;
+    }
+  }
+}
+
+TEST_CASE("what took no time in any size takes none in others, and has no part in a curve") {
+  const std::string norm = "norm kind=batch in=64x56x56 samples=";
+  const std::string drop = "dropout rate=0.5 in=64x56x56 samples=";
+  const MeasuredPrices known = prices({{norm + "1", 1e-3}, {drop + "1", 0}});
+  CHECK(price(known, drop + "1").time.value() == 0);
+  CHECK(price(known, drop + "1").source == PriceSource::measured);
+  CHECK(price(known, drop + "8").time.value() == 0);
+  CHECK(price(known, "softmax in=1000 samples=4").time.value() > 0);
+}
+
+TEST_CASE("kernels of another precision are no prices") {
+  const MeasuredKernels kernels = measured({{convolution(64, 64, 56, 1), 1e-3}});
+  CHECK(MeasuredPrices(kernels, roofline(), Precision::fp16).empty());
+  CHECK_FALSE(MeasuredPrices(kernels, roofline(), Precision::fp32).empty());
+}
+
+TEST_CASE("a whole that takes longer than its kernels starts each of them, one that takes less a factor of all") {
+  // (110 − 100)/5 and (60 − 40)/5 us a kernel: 3 on average.
+  const StepOverhead slow = overhead_of({{Seconds(110e-6), Seconds(100e-6), 5}, {Seconds(60e-6), Seconds(40e-6), 5}});
+  CHECK(slow.per_kernel.value() == Approx(3e-6));
+  CHECK(slow.factor == 1);
+  const StepOverhead quick = overhead_of({{Seconds(90e-6), Seconds(100e-6), 5}, {Seconds(45e-6), Seconds(50e-6), 5}});
+  CHECK(quick.per_kernel.value() == 0);
+  CHECK(quick.factor == Approx(0.9));
+  CHECK(overhead_of({}).factor == 1);
+}
+
+}  // namespace

@@ -1,0 +1,126 @@
+#include "estimator/shard_problems.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "estimator/strategies/spatial.hpp"
+#include "tests/catch.hpp"
+
+namespace {
+
+using namespace ddl;
+
+std::vector<Plan> splits_of(const ModelFacts& facts) {
+  std::vector<Plan> plans(1);
+  const auto with = [&](const auto& change) {
+    Plan plan;
+    plan.global_batch = 2;
+    change(plan);
+    if (limits_of({facts, plan, Software{}}).empty()) plans.push_back(plan);
+  };
+  for (const int degree : {2, 3, 8}) {
+    with([&](Plan& plan) { plan.filter = degree; });
+    with([&](Plan& plan) { plan.channel = degree; });
+    with([&](Plan& plan) { plan.tensor = degree; });
+    with([&](Plan& plan) { plan.spatial = {degree, 1, 1}; });
+  }
+  with([](Plan& plan) { plan.spatial = {2, 4, 1}; });
+  with([](Plan& plan) { plan.spatial = {2, 2, 2}; });
+  with([](Plan& plan) { plan.filter = plan.channel = 2; });
+  with([](Plan& plan) {
+    plan.spatial = {1, 2, 1};
+    plan.tensor = 2;
+  });
+  return plans;
+}
+
+template <class Take>
+void each_shard(const ModelFacts& facts, const Plan& plan, const Take& take) {
+  const Assumptions assumptions;
+  LayerShard shard;
+  ShardContext context{facts, plan, assumptions, 0, spatial_end(facts, plan, Software{})};
+  for (; context.index() < facts.model->layers.size(); ++context.layer) {
+    shard_layer(context, shard);
+    take(context, shard);
+  }
+}
+
+TEST_CASE("every problem of every split of every bundled model can be read and is the rank's own") {
+  for (const std::string& name : model_names()) {
+    const Model model = load_model(name);
+    const ModelFacts facts = facts_of(model);
+    for (const Plan& plan : splits_of(facts)) {
+      std::map<std::string, bool> seen;
+      each_shard(facts, plan, [&](const ShardContext& context, const LayerShard& shard) {
+        for (const ShardProblem& each : shard_problems(context, shard)) {
+          const std::string line = print_problem(each.problem);
+          if (!seen.emplace(line, true).second) continue;
+          INFO(name << " " << context.at().name << ", " << degrees_text(plan) << ": " << line);
+          Problem read;
+          REQUIRE_NOTHROW(read = parse_problem(line, "line"));
+          REQUIRE(print_problem(read) == line);
+          REQUIRE(read.output == each.problem.output);
+          // Problems that differ in sizes alone are one family.
+          REQUIRE(read.operation->lasting_attributes() == each.problem.operation->lasting_attributes());
+          if (!each.adds_gradients)
+            REQUIRE(read.operation->lasting_attributes() == context.at().operation->lasting_attributes());
+          const Work own = each.problem.operation->work(each.problem.pass, each.problem.inputs, each.problem.output);
+          const Work alone = read.operation->work(read.pass, read.inputs, read.output);
+          REQUIRE(alone.flops == own.flops);
+          REQUIRE(alone.activation_items == own.activation_items);
+        }
+      });
+    }
+  }
+}
+
+TEST_CASE("a rank has its share of the table") {
+  const Model model = load_model("gpt2");
+  const ModelFacts facts = facts_of(model);
+  Plan plan;
+  plan.tensor = 4;
+  std::vector<std::string> lines;
+  each_shard(facts, plan, [&](const ShardContext& context, const LayerShard& shard) {
+    if (context.at().operation->type() != "embedding") return;
+    for (const ShardProblem& each : shard_problems(context, shard)) lines.push_back(print_problem(each.problem));
+    // 50,257 rows in four parts are 12,565 at most, of 768 items.
+    REQUIRE(shard_update(context, shard)->parameters == 12'565 * 768);
+  });
+  REQUIRE(lines.front() == "embedding vocabulary=12565 features=768 in=1x1024t samples=1 precision=fp32 pass=forward");
+}
+
+TEST_CASE("the problems of a split are there once, the whole model's first") {
+  const Model model = load_model("resnet50");
+  const ModelFacts facts = facts_of(model);
+  const auto count = [&](const SplitDegrees& splits, const std::vector<std::int64_t>& samples) {
+    return split_problems(facts, splits, samples, Precision::fp32, Optimizer::sgd);
+  };
+  const std::vector<CountedProblem> whole = count({}, {4});
+  const std::vector<CountedProblem> split = count({.filter = {2}, .spatial = {{2, 1, 1}}}, {4, 8});
+  REQUIRE(split.size() > 3 * whole.size());
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    REQUIRE(split[i].line == whole[i].line);
+    REQUIRE(split[i].layers == whole[i].layers);
+  }
+  std::vector<std::string> lines;
+  for (const CountedProblem& each : split) lines.push_back(each.line);
+  std::sort(lines.begin(), lines.end());
+  REQUIRE(std::adjacent_find(lines.begin(), lines.end()) == lines.end());
+  // No layer of 64 filters can be cut in 65.
+  REQUIRE(count({.filter = {65}}, {4}).size() == whole.size());
+}
+
+TEST_CASE("square samples are cut into tiles in rising order, others in every order") {
+  const Model images = load_model("resnet50");
+  REQUIRE(tilings(facts_of(images), 8) == std::vector<std::array<int, 3>>{{1, 8, 1}, {2, 4, 1}});
+  const Model volumes = load_model("cosmoflow-128");
+  REQUIRE(tilings(facts_of(volumes), 4) == std::vector<std::array<int, 3>>{{1, 1, 4}, {1, 2, 2}});
+  const Model tokens = load_model("gpt2");
+  REQUIRE(tilings(facts_of(tokens), 2).empty());
+  REQUIRE(tilings(facts_of(tokens), 1) == std::vector<std::array<int, 3>>{{1, 1, 1}});
+}
+
+}  // namespace

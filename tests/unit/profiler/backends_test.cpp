@@ -1,0 +1,88 @@
+#include "profiler/backends.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "core/error.hpp"
+#include "model_zoo/problem.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+
+using namespace ddl;
+using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
+
+TEST_CASE("an unknown back end is refused with the nearest known") {
+  CHECK(error_of([] { static_cast<void>(open_backend("onednm", {})); }) ==
+        "no back end is called 'onednm'\nhint: did you mean 'onednn'?");
+  CHECK(error_of([] { static_cast<void>(open_backend("", {})); }) ==
+        "no back end is called ''\nhint: known: cuda, onednn, simulated");
+  CHECK_THAT(error_of([] { static_cast<void>(count_devices("tpu")); }), StartsWith("no back end is called 'tpu'"));
+}
+
+TEST_CASE("the simulated back end is always there, with the figures it is given") {
+  const BackendStatus status = backend_status("simulated");
+  REQUIRE(status.available());
+  CHECK(status.problem.empty());
+  CHECK(status.devices.front().backend == "simulated");
+  const auto backend = open_backend("simulated", {.simulated = "peak=2 TFLOP/s seed=7"});
+  const auto details = backend->info().details;
+  const auto has = [&](const std::string& key, const std::string& value) {
+    return std::count(details.begin(), details.end(), std::pair(key, value)) == 1;
+  };
+  CHECK(has("peak", "2 TFLOP/s"));
+  CHECK(has("seed", "7"));
+  CHECK(error_of([] { static_cast<void>(open_backend("simulated", {.simulated = "peek=2 TFLOP/s"})); }) ==
+        "--device:1:1: a simulated device has no 'peek'\n  peek=2 TFLOP/s\n  ^\nhint: did you mean 'peak'?");
+}
+
+TEST_CASE("a device that is not there is refused") {
+  CHECK(error_of([] { static_cast<void>(open_backend("simulated", {.device = 1})); }) ==
+        "there is no device 1 for simulated\nhint: there is one, number 0");
+  CHECK(error_of([] { static_cast<void>(open_backend("simulated", {.device = -1})); }) ==
+        "there is no device -1 for simulated\nhint: there is one, number 0");
+}
+
+TEST_CASE("a back end runs, or says why not and how to get it") {
+  for (const BackendKind& kind : backend_kinds()) {
+    INFO(kind.name);
+    const BackendStatus status = backend_status(kind.name);
+    INFO(status.problem);
+    CHECK(status.available() == status.problem.empty());
+    CHECK(status.available() == status.hint.empty());
+    for (const DeviceInfo& device : status.devices) {
+      CHECK(device.backend == kind.name);
+      CHECK_FALSE(device.device.empty());
+    }
+    if (status.available()) {
+      CHECK(open_backend(kind.name, {})->info().device == status.devices.front().device);
+    } else {
+      CHECK(error_of([&] { static_cast<void>(open_backend(kind.name, {})); }) == status.problem + "\nhint: " + status.hint);
+    }
+  }
+}
+
+TEST_CASE("the back end that was built here runs from its module, and its errors are caught as such") {
+  const BackendStatus status = backend_status("onednn");
+  INFO(status.problem);
+  CHECK(status.available() == HAS_ONEDNN);
+  if (!status.available()) return;
+  const auto backend = open_backend("onednn", {});
+  const Problem refused = parse_problem("activation kind=relu in=8 precision=tf32", "test");
+  CHECK(backend->refusal(refused) == "processors have no tf32");
+  CHECK(error_of([&] { static_cast<void>(backend->prepare(refused)); }) == "processors have no tf32");
+  // An operation that the program made runs within the module.
+  const auto kernel = backend->prepare(parse_problem("activation kind=relu in=8", "test"));
+  CHECK(kernel->tensors().size() >= 1);
+}
+
+TEST_CASE("what is chosen where nobody chooses is no simulation") {
+  const auto runs = [](const char* name) { return backend_status(name).available(); };
+  if (runs("cuda") || runs("onednn")) {
+    CHECK(default_backend() == (runs("cuda") ? "cuda" : "onednn"));
+  } else {
+    const std::string error = error_of([] { static_cast<void>(default_backend()); });
+    CHECK_THAT(error, StartsWith("nothing can be measured here:\n  cuda: "));
+    CHECK_THAT(error, Contains("\n  onednn: "));
+  }
+}

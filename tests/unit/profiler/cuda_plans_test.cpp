@@ -1,0 +1,115 @@
+#include <iostream>
+#include <set>
+
+#include "core/error.hpp"
+#include "model_zoo/model.hpp"
+#include "profiler/backends/cuda/graphs/convolution.hpp"
+#include "profiler/problems.hpp"
+#include "tests/catch.hpp"
+
+using namespace ddl;
+using namespace ddl::cuda;
+
+// cuDNN makes plans for a device that is only described, so that what it is asked for is checked without one. Engines that
+// are compiled when they are planned need the driver: those alone are left to a GPU.
+
+namespace {
+
+/// An H100 SXM [NVIDIA H100 Tensor Core GPU Architecture, table 3; CUDA C++ Programming Guide, table of technical
+/// specifications per compute capability], under the names that cuDNN 9 reads.
+constexpr const char* h100 = R"({"deviceVer": 900, "multiProcessorCount": 132, "warpSize": 32,
+  "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "maxThreadsPerBlock": 1024,
+  "maxThreadsPerSM": 2048, "maxCtasPerSM": 32, "regsPerBlock": 65536, "maxRegistersPerSM": 65536,
+  "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 232448, "reservedSharedMemoryPerBlock": 1024,
+  "l2CacheSize": 52428800, "totalGlobalMem": 85899345920, "smClockRateKHz": 1980000, "memClockRateKHz": 2619000,
+  "pciDeviceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1, "cudaDeviceId": 0, "deviceId": 0, "driverVer": 13000,
+  "deviceName": "NVIDIA H100 80GB HBM3"})";
+
+/// Nothing where this version of the library wants to know something else of a device.
+std::optional<Target> target() {
+  try {
+    return Target(h100);
+  } catch (const Error& error) {
+    std::cout << "not run: " << error.what() << '\n';
+    return std::nullopt;
+  }
+}
+
+/// How many plans the library makes of the first few configurations that are as exact as asked; throws where there is none.
+int plans(const Target& device, const Problem& problem, CudaOptions::Layout layout) {
+  ConvolutionGraph made = convolution_graph(problem, layout);
+  std::vector<Descriptor> configurations = made.graph.configurations(device);
+  std::erase_if(configurations, [&](const Descriptor& one) { return !is_exact_enough(one, problem.precision); });
+  int ready = 0;
+  for (std::size_t i = 0; i < configurations.size() && ready == 0; ++i) {
+    try {
+      ready += Plan(device, configurations[i]).name().starts_with("cudnn:engine") ? 1 : 0;
+    } catch (const Error&) {
+      continue;
+    }
+  }
+  return ready;
+}
+
+int check(const Target& device, const std::string& line) {
+  int checked = 0;
+  for (const auto layout : {CudaOptions::Layout::nhwc, CudaOptions::Layout::nchw}) {
+    for (const Precision precision : all_precisions) {
+      for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
+        Problem problem = parse_problem(line, "test");
+        problem.precision = precision;
+        problem.pass = pass;
+        INFO(print_problem(problem) << (layout == CudaOptions::Layout::nhwc ? " nhwc" : " nchw"));
+        CHECK(plans(device, problem, layout) == 1);
+        ++checked;
+      }
+    }
+  }
+  return checked;
+}
+
+}  // namespace
+
+TEST_CASE("cuDNN plans every kind of convolution for an H100, in each direction, layout and precision") {
+  const std::optional<Target> device = target();
+  if (!device) return;
+  for (const char* line : {
+           "convolution filters=64 kernel=7x7 stride=2 padding=3 bias=no in=3x224x224 samples=8",
+           "convolution filters=64 kernel=3x3 padding=1 bias=no in=64x56x56 samples=8",
+           "convolution filters=256 kernel=1x1 bias=no in=64x56x56 samples=8",
+           "convolution filters=96 kernel=3x3 stride=2 padding=1 groups=96 bias=no in=96x112x112 samples=8",
+           "convolution filters=16 kernel=3x3x3 padding=1 in=4x32x32x32 samples=2",
+           "convolution filters=3 kernel=3 padding=1 in=2x9 samples=2",
+           "convolution filters=3 kernel=3x3 dilation=2 in=2x7x7 samples=2",
+           "convolution filters=3 kernel=3x3 stride=2 padding=same in=2x6x7 samples=2",
+           "transposed_convolution filters=2 kernel=3x3 stride=2 padding=1 output_padding=1 bias=no in=3x3x4 samples=2",
+           "transposed_convolution filters=64 kernel=2x2x2 stride=2 in=128x8x8x8 samples=2",
+       }) {
+    CHECK(check(*device, line) == 24);
+  }
+}
+
+TEST_CASE("cuDNN plans every convolution of resnet50 and mobilenet_v2 for an H100 in bf16") {
+  const std::optional<Target> device = target();
+  if (!device) return;
+  for (const char* name : {"resnet50", "mobilenet_v2"}) {
+    int checked = 0;
+    for (const CountedProblem& counted : problems_of(load_model(name), 16, Precision::bf16, Optimizer::sgd)) {
+      if (!counted.line.starts_with("convolution")) continue;
+      INFO(counted.line);
+      CHECK(plans(*device, parse_problem(counted.line, name), CudaOptions::Layout::nhwc) == 1);
+      ++checked;
+    }
+    CHECK(checked > 50);
+  }
+}
+
+TEST_CASE("a convolution whose tensors do not fit together is refused with the library's words") {
+  const std::optional<Target> device = target();
+  if (!device) return;
+  // Five channels cannot be read in groups of two.
+  Problem problem = parse_problem("convolution filters=4 kernel=3x3 in=4x6x6", "test");
+  problem.inputs.front().channels = 5;
+  problem.inputs.front().extent[0] = 9;
+  CHECK_THROWS_AS(plans(*device, problem, CudaOptions::Layout::nhwc), Error);
+}

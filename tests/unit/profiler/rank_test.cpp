@@ -1,0 +1,114 @@
+#include "profiler/rank.hpp"
+
+#include <map>
+#include <string>
+
+#include "core/error.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+
+using namespace ddl;
+
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+Rank rank_of(const Variables& variables) {
+  return this_rank([&](const char* name) -> const char* {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+}
+
+std::string problem_of(const Variables& variables) {
+  return error_of([&] { static_cast<void>(rank_of(variables)); });
+}
+
+constexpr const char* hint = "\nhint: a launcher such as mpirun or srun sets it; unset it where the program runs alone";
+
+}  // namespace
+
+TEST_CASE("without a launcher a process is alone") {
+  const Rank rank = rank_of({});
+  CHECK(rank.rank == 0);
+  CHECK(rank.ranks == 1);
+  CHECK_FALSE(rank.local);
+  CHECK(rank.launcher.empty());
+}
+
+TEST_CASE("each launcher is understood") {
+  const auto check = [](const Variables& variables, const std::string& launcher) {
+    const Rank rank = rank_of(variables);
+    INFO(launcher);
+    CHECK(rank.rank == 5);
+    CHECK(rank.ranks == 8);
+    CHECK(rank.local == 1);
+    CHECK(rank.launcher == launcher);
+  };
+  check({{"OMPI_COMM_WORLD_RANK", "5"}, {"OMPI_COMM_WORLD_SIZE", "8"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}}, "Open MPI");
+  check({{"PMI_RANK", "5"}, {"PMI_SIZE", "8"}, {"MPI_LOCALRANKID", "1"}}, "PMI");
+  check({{"PMI_RANK", "5"}, {"PMI_SIZE", "8"}, {"PMI_LOCAL_RANK", "1"}}, "PMI");
+  check({{"PMI_RANK", "5"}, {"PMI_SIZE", "8"}, {"SLURM_LOCALID", "1"}}, "PMI");
+  check({{"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_LOCALID", "1"}, {"SLURM_NTASKS", "16"}}, "Slurm");
+}
+
+TEST_CASE("a shell within an allocation of Slurm is one process") {
+  // As in the script of sbatch --ntasks=8.
+  CHECK(rank_of({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}, {"SLURM_LOCALID", "0"}, {"SLURM_JOB_ID", "12"}}).ranks == 1);
+  // As in the shell that salloc opens as a step of its own.
+  CHECK(
+      rank_of({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}, {"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_LOCALID", "0"}}).ranks ==
+      1);
+}
+
+TEST_CASE("mpirun within a step of Slurm counts, not the step") {
+  // One daemon of mpirun for each node is started by srun, and hands its variables on.
+  const Rank rank = rank_of({{"SLURM_PROCID", "1"},
+                             {"SLURM_STEP_NUM_TASKS", "2"},
+                             {"SLURM_LOCALID", "0"},
+                             {"OMPI_COMM_WORLD_RANK", "7"},
+                             {"OMPI_COMM_WORLD_SIZE", "8"},
+                             {"OMPI_COMM_WORLD_LOCAL_RANK", "3"}});
+  CHECK(rank.rank == 7);
+  CHECK(rank.local == 3);
+}
+
+TEST_CASE("variables that do not fit are refused") {
+  CHECK(problem_of({{"OMPI_COMM_WORLD_RANK", "0"}}) ==
+        std::string("the environment variable OMPI_COMM_WORLD_RANK is set, but OMPI_COMM_WORLD_SIZE is not") + hint);
+  CHECK(problem_of({{"PMI_SIZE", "4"}}) ==
+        std::string("the environment variable PMI_SIZE is set, but PMI_RANK is not") + hint);
+  CHECK(problem_of({{"SLURM_STEP_NUM_TASKS", "4"}}) ==
+        std::string("the environment variable SLURM_STEP_NUM_TASKS is set, but SLURM_PROCID is not") + hint);
+  CHECK(problem_of({{"PMI_RANK", "4"}, {"PMI_SIZE", "4"}}) ==
+        std::string("the environment variable PMI_RANK is '4', not a number from 0 to 3") + hint);
+  CHECK(problem_of({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "x"}}) ==
+        std::string("the environment variable OMPI_COMM_WORLD_LOCAL_RANK is 'x', not a number from 0 to 3") + hint);
+  for (const char* wrong : {"", " 1", "1 ", "-1", "+1", "1.0", "0x1", "99999999999", "4"}) {
+    INFO(wrong);
+    CHECK(problem_of({{"PMI_RANK", wrong}, {"PMI_SIZE", "4"}}).starts_with("the environment variable PMI_RANK is '"));
+  }
+  for (const char* wrong : {"", "0", "-4", "four", "1000001"}) {
+    INFO(wrong);
+    CHECK(problem_of({{"PMI_RANK", "0"}, {"PMI_SIZE", wrong}}).starts_with("the environment variable PMI_SIZE is '"));
+  }
+}
+
+TEST_CASE("a rank takes the device of its local number") {
+  const Rank third{.rank = 6, .ranks = 8, .local = 2, .launcher = "Open MPI"};
+  CHECK(device_of(third, 4, false) == 2);
+  CHECK(device_of(third, 1, true) == 0);
+  CHECK(device_of(Rank(), 4, false) == 0);
+  CHECK(error_of([&] { static_cast<void>(device_of(third, 2, false)); }) ==
+        "rank 6 is number 2 on its node, which has 2 devices\n"
+        "hint: start as many processes on a node as it has devices: two on one would measure each other");
+  Rank unplaced = third;
+  unplaced.local.reset();
+  CHECK(error_of([&] {
+          static_cast<void>(device_of(unplaced, 8, false));
+        }).starts_with("Open MPI does not say which rank of its node rank 6 is"));
+  Rank bound = third;
+  bound.own_device = true;
+  CHECK(device_of(bound, 1, false) == 0);
+  CHECK(device_of(bound, 4, false) == 2);
+}

@@ -1,0 +1,128 @@
+#include "profiler/sequence.hpp"
+
+#include "profiler/backends/simulated/backend.hpp"
+#include "profiler/problems.hpp"
+#include "profiler/profiling.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+#include "tests/unit/model_zoo/one_layer.hpp"
+
+using namespace ddl;
+using Catch::Matchers::Contains;
+
+namespace {
+
+const SimulatedDevice quiet{FlopRate(1e12), Bandwidth(100e9), Seconds(1e-6), 0, 1};
+
+ProfilePlan plan_of(const Model& model, const std::vector<std::int64_t>& samples) {
+  ProfilePlan plan{.model = model, .sequences = samples};
+  for (const std::int64_t each : samples) {
+    for (CountedProblem& problem : problems_of(model, each, plan.precision, plan.optimizer)) plan.problems.push_back(problem);
+  }
+  return plan;
+}
+
+Profile profile_of(KernelBackend& backend, const ProfilePlan& plan) {
+  Profiling profiling(backend, plan);
+  Profile profile;
+  for (std::size_t item = 0; item < plan.items(); ++item) {
+    const std::optional<ProfileRow> row = profiling.measure_item(item);
+    REQUIRE(row);
+    CHECK(row->measurement.problem == plan.line(item));
+    profile.rows.push_back(*row);
+  }
+  return profile;
+}
+
+}  // namespace
+
+TEST_CASE("a step of a whole model is the sum of its problems where nothing lies between them") {
+  const auto backend = make_simulated_backend(quiet);
+  // A chain, residual branches, dense concatenations, a tied embedding.
+  for (const std::string name : {"vgg16", "resnet50", "densenet121", "gpt2"}) {
+    INFO(name);
+    const Model model = load_model(name);
+    const std::vector<Closure> found = closures(profile_of(*backend, plan_of(model, {1, 3})), model);
+    REQUIRE(found.size() == 2);
+    CHECK(found[0].samples == 1);
+    CHECK(found[1].samples == 3);
+    for (const Closure& closure : found) CHECK(closure.error() == Approx(0).margin(1e-9));
+  }
+}
+
+TEST_CASE("a step that lacks a problem has no closure") {
+  const auto backend = make_simulated_backend(quiet);
+  const Model model = model_of("{features: 4}", "  - fully_connected: {features: 4, bias: no}\n  - activation: relu\n");
+  Profile profile = profile_of(*backend, plan_of(model, {2}));
+  CHECK(closures(profile, model).size() == 1);
+  profile.rows.erase(profile.rows.begin());
+  CHECK(closures(profile, model).empty());
+}
+
+TEST_CASE("the line of a step is read as it is printed") {
+  for (const StepPart part : {StepPart::forward, StepPart::backward, StepPart::update}) {
+    const SequenceProblem problem{"vgg16", 32, Precision::bf16, Optimizer::adam, part};
+    const std::string line = print_problem(problem);
+    CHECK(is_sequence_problem(line));
+    CHECK(print_problem(parse_sequence_problem(line, "x")) == line);
+  }
+  const auto error = [](const std::string& line) {
+    return error_of([&] { static_cast<void>(parse_sequence_problem(line, "x")); });
+  };
+  CHECK_THAT(error("sequence model=a samples=0 precision=fp32 optimizer=sgd pass=forward"), Contains("x:1:26"));
+  CHECK_THAT(error("sequence model=a samples=1 precision=fp31 optimizer=sgd pass=forward"), Contains("unknown 'fp31'"));
+  CHECK_THAT(error("sequence model=a samples=1 precision=fp32 optimizer=sgd pass=sideways"), Contains("sideways"));
+  CHECK_THAT(error("sequence samples=1"), Contains("expected model="));
+  CHECK_THAT(error("sequence "), Contains("expected model="));
+}
+
+TEST_CASE("times are those at full speed where the device was slower for a while") {
+  Profile profile;
+  for (int i = 0; i < 20; ++i) {
+    ProfileRow row{.measurement = {.samples = summarize({2, 2, 2, 2, 2, 2}, {})}};
+    row.look = Seconds(i < 10 ? 1e-3 : 2e-3);
+    if (i < 10) row.measurement.samples = summarize({1, 1, 1, 1, 1, 1}, {});
+    profile.rows.push_back(row);
+  }
+  for (const ProfileRow& row : at_full_speed(profile).rows) {
+    CHECK(row.measurement.samples.median.value() == Approx(1));
+    CHECK(row.measurement.samples.high.value() == Approx(1));
+  }
+  const Steadiness steadiness = steadiness_of(profile);
+  CHECK(steadiness.slowest == Approx(2));
+  CHECK(steadiness.slow_share == Approx(0.5));
+  // Nobody looked: nothing is known, and nothing changed.
+  for (ProfileRow& row : profile.rows) row.look = Seconds{};
+  CHECK(at_full_speed(profile).rows.back().measurement.samples.median.value() == 2);
+  CHECK(steadiness_of(profile).slow_share == 0);
+}
+
+TEST_CASE("a problem that the device refuses is a row with the reason") {
+  class Refusing final : public KernelBackend {
+   public:
+    DeviceInfo info() const override { return inner_->info(); }
+    std::string refusal(const Problem& problem) const override {
+      return problem.operation->type() == "activation" ? "no activations" : "";
+    }
+    std::string refusal(const UpdateProblem& /*problem*/) const override { return {}; }
+    std::unique_ptr<PreparedKernel> prepare(const Problem& problem) override { return inner_->prepare(problem); }
+    std::unique_ptr<PreparedKernel> prepare(const UpdateProblem& problem) override { return inner_->prepare(problem); }
+    std::unique_ptr<DeviceBuffer> allocate(std::int64_t items, Precision precision) override {
+      return inner_->allocate(items, precision);
+    }
+    Seconds time(const std::function<void()>& work) override { return inner_->time(work); }
+    void evict(std::span<DeviceBuffer* const> /*buffers*/) override {}
+    void touch(DeviceBuffer& /*buffer*/) override {}
+
+   private:
+    std::unique_ptr<KernelBackend> inner_ = make_simulated_backend(quiet);
+  };
+  Refusing backend;
+  const Model model = model_of("{features: 4}", "  - fully_connected: {features: 4, bias: no}\n  - activation: relu\n");
+  const Profile profile = profile_of(backend, plan_of(model, {1}));
+  int refused = 0;
+  for (const ProfileRow& row : profile.rows) refused += row.measurement.reason == "no activations" ? 1 : 0;
+  // Forward and backward of the activation, and the three parts of the step that cannot be run without it.
+  CHECK(refused == 5);
+  CHECK(closures(profile, model).empty());
+}
