@@ -160,6 +160,10 @@ std::optional<std::int64_t> CsvTable::positive_integer(std::size_t row, std::siz
   return value;
 }
 
+Error CsvTable::column_error(std::size_t column, const std::string& message, const std::string& hint) const {
+  return source_.error(column_offsets_[column], message, hint);
+}
+
 void CsvTable::fail(std::size_t row, std::size_t column, const std::string& message, const std::string& hint) const {
   fail_at(rows_[row][column].offset, message, hint);
 }

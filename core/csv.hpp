@@ -43,6 +43,8 @@ class CsvTable {
   [[nodiscard]] std::optional<double> number(std::size_t row, std::size_t column) const;
   /// A positive whole number; an Error at the cell otherwise. Empty cells are nullopt.
   [[nodiscard]] std::optional<std::int64_t> positive_integer(std::size_t row, std::size_t column) const;
+  /// An error placed at the name of a column, for the caller to throw.
+  [[nodiscard]] Error column_error(std::size_t column, const std::string& message, const std::string& hint = {}) const;
   [[noreturn]] void fail(std::size_t row, std::size_t column, const std::string& message,
                          const std::string& hint = {}) const;
 

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "core/json_cursor.hpp"
 
 namespace ddl {
 namespace {
@@ -16,34 +17,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view blanks = " \t\r\n";
 constexpr std::size_t deepest_place = 3;  // best/degrees/data
-
-/// Lets the parser read a text, and us see how far it is.
-class Cursor {
- public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = const char&;
-
-  Cursor(const char* at, std::size_t* bytes_read) : at_(at), bytes_read_(bytes_read) {}
-  reference operator*() const { return *at_; }
-  Cursor& operator++() {
-    ++at_;
-    ++*bytes_read_;
-    return *this;
-  }
-  Cursor operator++(int) {
-    const Cursor before = *this;
-    ++*this;
-    return before;
-  }
-  friend bool operator==(const Cursor& a, const Cursor& b) { return a.at_ == b.at_; }
-
- private:
-  const char* at_;
-  std::size_t* bytes_read_;
-};
 
 /// The opening quote of the text whose closing quote stands before `end`.
 std::size_t opening_quote(std::string_view text, std::size_t end) {
@@ -80,7 +53,7 @@ class JsonSource::Reader final : public nlohmann::json_sax<Json> {
 
   Json read() {
     const std::string& text = source_.text();
-    Json::sax_parse(Cursor(text.data(), &bytes_read_), Cursor(text.data() + text.size(), &bytes_read_), this);
+    Json::sax_parse(JsonCursor(text.data(), &bytes_read_), JsonCursor(text.data() + text.size(), &bytes_read_), this);
     return std::move(root_);
   }
 

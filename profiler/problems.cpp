@@ -1,13 +1,12 @@
 #include "profiler/problems.hpp"
 
-#include <string>
-
 #include "model_zoo/input_gradient.hpp"
 
 namespace ddl {
 
-std::vector<CountedProblem> problems_of(const Model& model, std::int64_t samples, Precision precision, Optimizer optimizer) {
-  ProblemCounts problems;
+std::vector<LayerProblems> layer_problems(const Model& model, std::int64_t samples, Precision precision,
+                                          Optimizer optimizer) {
+  std::vector<LayerProblems> problems(model.layers.size());
   const std::vector<bool> needs_gradient = needs_input_gradient(model);
   const std::vector<int> additions = gradient_additions(model);
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
@@ -19,14 +18,29 @@ std::vector<CountedProblem> problems_of(const Model& model, std::int64_t samples
                     samples,
                     precision,
                     Pass::forward};
-    for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
-      if (pass == Pass::backward_data && (!needs_gradient[i] || problem.operation->passes_gradient())) continue;
+    const auto line = [&problem](Pass pass) {
       problem.pass = pass;
-      if (problem.operation->work(pass, problem.inputs, problem.output).is_any()) problems.add(print_problem(problem));
+      return problem.operation->work(pass, problem.inputs, problem.output).is_any() ? print_problem(problem) : std::string();
+    };
+    LayerProblems& lines = problems[i];
+    lines.forward = line(Pass::forward);
+    if (needs_gradient[i] && !problem.operation->passes_gradient()) lines.backward_data = line(Pass::backward_data);
+    lines.backward_weight = line(Pass::backward_weight);
+    lines.additions = additions[i];
+    if (additions[i] > 0) lines.addition = print_problem(gradient_addition(layer.output_shape, samples, precision));
+    if (layer.parameters() > 0) lines.update = print_problem(UpdateProblem{optimizer, layer.parameters(), precision});
+  }
+  return problems;
+}
+
+std::vector<CountedProblem> problems_of(const Model& model, std::int64_t samples, Precision precision, Optimizer optimizer) {
+  ProblemCounts problems;
+  for (const LayerProblems& lines : layer_problems(model, samples, precision, optimizer)) {
+    for (const std::string& line : {lines.forward, lines.backward_data, lines.backward_weight}) {
+      if (!line.empty()) problems.add(line);
     }
-    if (additions[i] > 0)
-      problems.add(print_problem(gradient_addition(layer.output_shape, samples, precision)), additions[i]);
-    if (layer.parameters() > 0) problems.add(print_problem(UpdateProblem{optimizer, layer.parameters(), precision}));
+    if (lines.additions > 0) problems.add(lines.addition, lines.additions);
+    if (!lines.update.empty()) problems.add(lines.update);
   }
   return problems.take();
 }

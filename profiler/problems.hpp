@@ -1,12 +1,23 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "model_zoo/model.hpp"
 #include "model_zoo/problem.hpp"
 
 namespace ddl {
+
+/// The lines of one layer's problems in a training step; empty where training runs none or the pass has no work.
+struct LayerProblems {
+  std::string forward, backward_data, backward_weight, update;
+  std::string addition;  ///< of two gradients of its output
+  int additions = 0;     ///< how many of these make one gradient
+};
+/// By layer.
+[[nodiscard]] std::vector<LayerProblems> layer_problems(const Model& model, std::int64_t samples, Precision precision,
+                                                        Optimizer optimizer);
 
 /// Every distinct problem of one training step of the whole model on `samples` samples, in the order in which the layers
 /// first need them: forward, backward-data where a layer before has parameters, backward-weight where the layer has any, the

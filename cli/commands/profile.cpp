@@ -553,6 +553,7 @@ void add_profile(CLI::App& program, Request& request) {
           "text, json or csv: of the report")
       ->default_str("text");
   command.require_subcommand(0, 1);
+  add_profile_import(command, request);
   command.callback([asked, &command, &request] {
     if (!command.get_subcommands().empty()) return;
     request.run = [asked, &request] { return profile(*asked, request.command); };

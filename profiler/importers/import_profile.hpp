@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "profiler/importers/import.hpp"
+
+namespace ddl {
+
+/// Makes a profile of `model` of a file of another program: a trace of PyTorch's profiler (`.json`) or a table of layer
+/// times
+/// (`.csv`). An Error for any other file.
+[[nodiscard]] ProfileImport import_profile(const std::string& path, const Model& model, const ProfileImportOptions& options);
+
+}  // namespace ddl

@@ -1,0 +1,594 @@
+#include "profiler/importers/pytorch_trace.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/error.hpp"
+#include "core/statistics.hpp"
+#include "model_zoo/input_gradient.hpp"
+#include "model_zoo/operations/shape_rules.hpp"
+#include "profiler/importers/layer_times.hpp"
+#include "profiler/importers/trace_events.hpp"
+#include "profiler/importers/trace_operators.hpp"
+#include "profiler/importers/trace_steps.hpp"
+
+namespace ddl {
+namespace {
+
+using Layers = std::vector<std::size_t>;
+
+/// The layers of a model by the signatures of their operators.
+class LayerSignatures {
+ public:
+  LayerSignatures(const Model& model, std::int64_t samples) {
+    for (std::size_t i = 0; i < model.layers.size(); ++i) {
+      for (const std::string& signature : layer_signatures(model.layers[i], samples)) layers_[signature].push_back(i);
+    }
+  }
+  /// Null where no layer is of that signature.
+  [[nodiscard]] const Layers* find(const std::string& signature) const {
+    const auto found = layers_.find(signature);
+    return found == layers_.end() ? nullptr : &found->second;
+  }
+  /// The first of an operator's signatures that a layer has.
+  [[nodiscard]] std::optional<std::string> of_operator(std::string_view name, const OperatorShapes& shapes) const {
+    for (std::string& signature : operator_signatures(name, shapes)) {
+      if (layers_.contains(signature)) return std::move(signature);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::unordered_map<std::string, Layers> layers_;
+};
+
+constexpr std::size_t no_layer = static_cast<std::size_t>(-1);
+
+/// An operator of the forward pass and the layer it is of.
+struct Claim {
+  std::size_t node = 0;
+  std::size_t layer = no_layer;
+  std::string signature{};  ///< empty where it is no layer's operator by itself
+  bool again = false;       ///< one of several that together are what the signature says
+};
+
+/// Seconds of the passes of one layer in one step.
+struct StepTimes {
+  double forward = 0, data = 0, weight = 0, rest = 0;
+};
+
+std::string shapes_text(const OperatorShapes& shapes) {
+  std::vector<std::string> texts;
+  for (const auto& argument : shapes) {
+    std::vector<std::string> tensors;
+    for (const auto& tensor : argument) {
+      if (!tensor.empty()) tensors.push_back(fmt::format("{}", fmt::join(tensor, ",")));
+    }
+    if (!tensors.empty()) texts.push_back(fmt::format("{}", fmt::join(tensors, "+")));
+  }
+  return fmt::format("{}", fmt::join(texts, " "));
+}
+
+/// `AddmmBackward0` of `autograd::engine::evaluate_function: AddmmBackward0`.
+std::string short_name(std::string_view name) {
+  const std::size_t blank = is_backward_node(name) ? name.rfind(' ') : std::string_view::npos;
+  return std::string(blank == std::string_view::npos ? name : name.substr(blank + 1));
+}
+
+class Matcher {
+ public:
+  Matcher(const Model& model, std::int64_t samples, const TraceSteps& steps)
+      : model_(model), steps_(steps), signatures_(model, samples), times_(steps.steps().size()), matched_(times_.size()) {
+    for (const Layer& layer : model.layers) parameters_ += static_cast<double>(layer.parameters());
+    const std::vector<int> additions = gradient_additions(model);
+    for (std::size_t i = 0; i < model.layers.size(); ++i) {
+      if (additions[i] > 0) sums_[sum_signature(model.layers[i].output_shape, samples)].layers.push_back(i);
+    }
+    for (auto& [signature, sums] : sums_) sums.times.resize(times_.size());
+    for (std::size_t step = 0; step < times_.size(); ++step) match(step);
+  }
+
+  /// By layer, with one time a step.
+  [[nodiscard]] std::vector<LayerTimes> layer_times() const;
+  void report(ProfileImport& into) const;
+
+ private:
+  using Unmatched = std::map<std::pair<std::string, std::string>, std::pair<int, double>>;
+
+  void match(std::size_t step);
+  [[nodiscard]] std::vector<Claim> claims_of(const TraceSteps::Step& step) const;
+  void join_projections(std::vector<Claim>& claims) const;
+  void name_layers(std::vector<Claim>& claims, double& rounds) const;
+  void place_parts(std::vector<Claim>& claims) const;
+  void add_forward(std::size_t step, const std::vector<Claim>& claims);
+  void add_backward(std::size_t step, const std::vector<Claim>& claims);
+  void add_update(std::size_t step);
+  [[nodiscard]] double sums_of_gradients(std::size_t step, std::size_t node);
+  void split_backward(std::size_t node, const Layer& layer, StepTimes& into, double seconds) const;
+  void leave(std::size_t node, double seconds);
+  void name_algorithm(std::size_t layer, bool forward, std::size_t node, double seconds);
+
+  const Model& model_;
+  const TraceSteps& steps_;
+  LayerSignatures signatures_;
+  double parameters_ = 0;
+  /// Sums of gradients of one shape: the layers whose outputs they are of; calls and time by step.
+  struct Sums {
+    Layers layers{};
+    std::vector<std::pair<int, double>> times{};
+  };
+  std::unordered_map<std::string, Sums> sums_;
+  std::vector<std::unordered_map<std::size_t, StepTimes>> times_;  ///< by step and layer
+  std::vector<double> update_;                                     ///< by step
+  std::string optimizer_;
+  std::vector<double> matched_;
+  Unmatched unmatched_;
+  /// By layer and direction, the operator that takes longest, and how many there are.
+  struct Algorithm {
+    std::string name;
+    double seconds = 0;
+    std::set<std::string> all;
+  };
+  std::unordered_map<std::size_t, Algorithm> forward_algorithms_, backward_algorithms_;
+};
+
+/// The operators that may be a layer's by themselves, as they came.
+std::vector<Claim> Matcher::claims_of(const TraceSteps::Step& step) const {
+  std::vector<Claim> claims;
+  claims.reserve(step.forward.size());
+  for (const std::size_t node : step.forward) {
+    Claim claim{.node = node};
+    claim.signature = signatures_.of_operator(steps_.name(node), steps_.shapes(node)).value_or("");
+    claims.push_back(std::move(claim));
+  }
+  return claims;
+}
+
+/// Queries, keys and values may be three products where the model has one: three products of one input with nothing but
+/// views between them, which together have as many features as a layer that otherwise no operator is of.
+void Matcher::join_projections(std::vector<Claim>& claims) const {
+  std::set<std::string> present;
+  for (const Claim& claim : claims) present.insert(claim.signature);
+  std::vector<std::pair<std::size_t, LinearShape>> run;
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    const std::string_view name = steps_.name(claims[i].node);
+    const LinearShape linear = linear_shape(name, steps_.shapes(claims[i].node));
+    if (linear.in == 0) {
+      if (!is_view(name)) run.clear();
+      continue;
+    }
+    if (!run.empty() && (run.front().second.rows != linear.rows || run.front().second.in != linear.in)) run.clear();
+    run.emplace_back(i, linear);
+    if (run.size() < 3) continue;
+    LinearShape together = linear;
+    for (std::size_t k = 0; k < 2; ++k) together.out += run[run.size() - 3 + k].second.out;
+    const std::string signature = linear_signature(together);
+    if (signatures_.find(signature) != nullptr && !present.contains(signature)) {
+      for (std::size_t k = 0; k < 3; ++k) {
+        Claim& claim = claims[run[run.size() - 3 + k].first];
+        claim.signature = signature;
+        claim.again = k > 0;
+      }
+      run.clear();
+    } else {
+      run.erase(run.begin());
+    }
+  }
+}
+
+/// The first operator of a signature is the first layer's that has it, and so on, as often as the step runs through the
+/// model: `rounds`.
+void Matcher::name_layers(std::vector<Claim>& claims, double& rounds) const {
+  std::unordered_map<std::string, std::size_t> calls;
+  for (const Claim& claim : claims) calls[claim.signature] += claim.signature.empty() || claim.again ? 0U : 1U;
+  std::vector<double> ratios;
+  for (const auto& [signature, count] : calls) {
+    if (const Layers* layers = signatures_.find(signature)) {
+      ratios.insert(ratios.end(), layers->size(), static_cast<double>(count) / static_cast<double>(layers->size()));
+    }
+  }
+  rounds = std::max(1.0, std::round(median(ratios)));
+  std::unordered_map<std::string, std::size_t> seen;
+  for (Claim& claim : claims) {
+    const Layers* layers = signatures_.find(claim.signature);
+    if (layers == nullptr) continue;
+    std::size_t& number = seen[claim.signature];
+    if (claim.again) --number;
+    claim.layer = (*layers)[number % layers->size()];
+    ++number;
+  }
+}
+
+/// What is left is part of a layer that is made of several operators: of those that no operator stands for, between the
+/// layers before and behind; of these themselves otherwise.
+void Matcher::place_parts(std::vector<Claim>& claims) const {
+  constexpr int most_looked_at = 16;
+  std::vector<bool> named(model_.layers.size(), false);
+  for (const Claim& claim : claims) {
+    if (claim.layer != no_layer) named[claim.layer] = true;
+  }
+  Layers unnamed;
+  for (std::size_t i = 0; i < named.size(); ++i) {
+    if (!named[i]) unnamed.push_back(i);
+  }
+  std::vector<std::size_t> behind(claims.size());
+  for (std::size_t i = claims.size(), next = model_.layers.size(); i-- > 0;) {
+    behind[i] = next;
+    if (claims[i].layer != no_layer) next = claims[i].layer;
+  }
+  std::size_t before = no_layer;
+  // The parts of a layer follow each other: once one of a later layer came, those of an earlier one are over.
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    if (claims[i].layer != no_layer) {
+      before = claims[i].layer;
+      first = before + 1;
+      continue;
+    }
+    const std::string_view name = steps_.name(claims[i].node);
+    const bool view = is_view(name);
+    const auto fits = [&](std::size_t layer) {
+      return layer < model_.layers.size() && (view || is_part_of(name, *model_.layers[layer].operation));
+    };
+    auto between = std::lower_bound(unnamed.begin(), unnamed.end(), first);
+    for (int looked = 0; between != unnamed.end() && *between < behind[i] && !fits(*between); ++between) {
+      if (++looked == most_looked_at) break;
+    }
+    if (between != unnamed.end() && *between < behind[i] && fits(*between)) {
+      claims[i].layer = *between;
+      if (!view) first = *between;
+    } else if (fits(before)) {
+      claims[i].layer = before;
+    } else if (fits(behind[i])) {
+      claims[i].layer = behind[i];
+    }
+  }
+}
+
+void Matcher::match(std::size_t step) {
+  const TraceSteps::Step& events = steps_.steps()[step];
+  std::vector<Claim> claims = claims_of(events);
+  join_projections(claims);
+  double rounds = 1;
+  name_layers(claims, rounds);
+  place_parts(claims);
+  add_forward(step, claims);
+  add_backward(step, claims);
+  for (auto& [layer, times] : times_[step]) {
+    for (double* each : {&times.forward, &times.data, &times.weight, &times.rest}) *each /= rounds;
+  }
+  add_update(step);
+  for (const std::size_t node : events.others) leave(node, steps_.seconds(node));
+}
+
+void Matcher::leave(std::size_t node, double seconds) {
+  auto& [calls, sum] = unmatched_[{short_name(steps_.name(node)), shapes_text(steps_.shapes(node))}];
+  ++calls;
+  sum += seconds;
+}
+
+void Matcher::name_algorithm(std::size_t layer, bool forward, std::size_t node, double seconds) {
+  Algorithm& algorithm = (forward ? forward_algorithms_ : backward_algorithms_)[layer];
+  std::string name = short_name(steps_.name(node));
+  if (seconds > algorithm.seconds || algorithm.name.empty()) {
+    algorithm.name = name;
+    algorithm.seconds = seconds;
+  }
+  if (seconds > 0) algorithm.all.insert(std::move(name));
+}
+
+void Matcher::add_forward(std::size_t step, const std::vector<Claim>& claims) {
+  for (const Claim& claim : claims) {
+    const double seconds = steps_.seconds(claim.node);
+    if (claim.layer == no_layer) {
+      leave(claim.node, seconds);
+      continue;
+    }
+    times_[step][claim.layer].forward += seconds;
+    matched_[step] += seconds;
+    if (!is_view(steps_.name(claim.node))) name_algorithm(claim.layer, true, claim.node, seconds);
+  }
+}
+
+/// The gradients of a tensor that several layers read are summed by the engine around one of their nodes.
+double Matcher::sums_of_gradients(std::size_t step, std::size_t node) {
+  double summed = 0;
+  const std::size_t end = steps_.node(node).end;
+  for (std::size_t i = node + 1; i < end; i = steps_.node(i).end) {
+    for (const std::string& signature : operator_signatures(steps_.name(i), steps_.shapes(i))) {
+      const auto found = sums_.find(signature);
+      if (found == sums_.end()) continue;
+      auto& [calls, seconds] = found->second.times[step];
+      ++calls;
+      seconds += steps_.seconds(i);
+      summed += steps_.seconds(i);
+      break;
+    }
+  }
+  return summed;
+}
+
+/// Tells the products of a fully connected layer's node apart by their shapes, the kernels of a convolution's by their
+/// names.
+void Matcher::split_backward(std::size_t node, const Layer& layer, StepTimes& into, double seconds) const {
+  double data = 0, weight = 0;
+  if (layer.operation->type() == "fully_connected") {
+    const std::int64_t in = layer.input_shapes.front().channels;
+    const std::int64_t out = layer.output_shape.channels;
+    for (std::size_t i = node + 1; i < steps_.node(node).end; ++i) {
+      const std::string_view name = steps_.name(i);
+      const OperatorShapes& shapes = steps_.shapes(i);
+      if (name == "aten::sum") weight += steps_.seconds(i);
+      if (name != "aten::mm" || shapes.size() < 2 || shapes[0].size() != 1 || shapes[1].size() != 1) continue;
+      const auto& a = shapes[0].front();
+      const auto& b = shapes[1].front();
+      if (a.size() != 2 || b.size() != 2) continue;
+      const bool of_weight = (a[0] == out && b[1] == in) || (a[0] == in && b[1] == out);
+      // Where there are as many rows as features the shapes do not tell; PyTorch takes the input's first.
+      const bool of_data = a[1] == out && b[1] == in && (data == 0 || !of_weight);
+      (of_data ? data : weight) += of_data || of_weight ? steps_.seconds(i) : 0;
+    }
+  } else if (steps_.of_device()) {
+    for (const auto& [name, time] : steps_.kernels(node)) {
+      if (name.find("dgrad") != std::string_view::npos) data += time;
+      if (name.find("wgrad") != std::string_view::npos) weight += time;
+    }
+  }
+  into.data += data;
+  into.weight += weight;
+  into.rest += std::max(0.0, seconds - data - weight);
+}
+
+void Matcher::add_backward(std::size_t step, const std::vector<Claim>& claims) {
+  // A node belongs to the last forward operator that began before the node's number was given.
+  std::vector<std::pair<std::int64_t, std::size_t>> numbers;
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    const std::int64_t number = steps_.node(claims[i].node).event->sequence;
+    if (number >= 0) numbers.emplace_back(number, i);
+  }
+  std::stable_sort(numbers.begin(), numbers.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const std::size_t node : steps_.steps()[step].backward) {
+    const std::int64_t number = steps_.node(node).event->sequence;
+    const double summed = sums_of_gradients(step, node);
+    const double seconds = std::max(0.0, steps_.seconds(node) - summed);
+    matched_[step] += summed;
+    const auto behind = std::upper_bound(numbers.begin(), numbers.end(), number,
+                                         [](std::int64_t value, const auto& each) { return value < each.first; });
+    if (number < 0 || behind == numbers.begin() || claims[std::prev(behind)->second].layer == no_layer) {
+      leave(node, seconds);
+      continue;
+    }
+    const std::size_t layer = claims[std::prev(behind)->second].layer;
+    split_backward(node, model_.layers[layer], times_[step][layer], seconds);
+    matched_[step] += seconds;
+    name_algorithm(layer, false, node, seconds);
+  }
+}
+
+void Matcher::add_update(std::size_t step) {
+  double seconds = 0;
+  for (const std::size_t node : steps_.steps()[step].optimizer) {
+    seconds += steps_.seconds(node);
+    optimizer_ = std::string(steps_.name(node));
+  }
+  update_.push_back(seconds);
+  matched_[step] += seconds;
+}
+
+std::vector<LayerTimes> Matcher::layer_times() const {
+  const auto algorithm = [](const std::unordered_map<std::size_t, Algorithm>& all, std::size_t layer) {
+    const auto found = all.find(layer);
+    if (found == all.end()) return std::string();
+    const std::size_t others = found->second.all.empty() ? 0 : found->second.all.size() - 1;
+    return others == 0 ? found->second.name : fmt::format("{} and {} more", found->second.name, others);
+  };
+  const auto keep = [](PassTimes& times, double seconds) {
+    if (seconds > 0) times.seconds.push_back(seconds);
+  };
+  std::vector<LayerTimes> result(model_.layers.size());
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    LayerTimes& layer = result[i];
+    layer.forward.algorithm = algorithm(forward_algorithms_, i);
+    for (PassTimes* each : {&layer.backward, &layer.backward_data, &layer.backward_weight}) {
+      each->algorithm = algorithm(backward_algorithms_, i);
+    }
+    const auto in_step = [&](std::size_t step) {
+      const auto found = times_[step].find(i);
+      return found == times_[step].end() ? StepTimes{} : found->second;
+    };
+    bool split = true;
+    for (std::size_t step = 0; step < times_.size(); ++step) {
+      const StepTimes times = in_step(step);
+      split = split && ((times.data > 0 && times.weight > 0) || times.data + times.weight + times.rest == 0);
+    }
+    for (std::size_t step = 0; step < times_.size(); ++step) {
+      const StepTimes times = in_step(step);
+      keep(layer.forward, times.forward);
+      const double told = times.data + times.weight;
+      if (split && told > 0) {
+        keep(layer.backward_data, times.data + times.rest * times.data / told);
+        keep(layer.backward_weight, times.weight + times.rest * times.weight / told);
+      } else {
+        keep(layer.backward, told + times.rest);
+      }
+      if (parameters_ > 0) {
+        const double share = static_cast<double>(model_.layers[i].parameters()) / parameters_;
+        keep(layer.update, update_[step] * share);
+      }
+    }
+    if (!layer.update.seconds.empty()) layer.update.algorithm = optimizer_ + " by parameters";
+  }
+  for (const auto& [signature, sums] : sums_) {
+    PassTimes addition{.seconds = {}, .algorithm = "aten::add of gradients"};
+    for (const auto& [calls, seconds] : sums.times) keep(addition, calls > 0 ? seconds / calls : 0);
+    for (const std::size_t layer : sums.layers) result[layer].addition = addition;
+  }
+  return result;
+}
+
+void Matcher::report(ProfileImport& into) const {
+  constexpr std::size_t most_unmatched = 1000;
+  std::vector<double> steps;
+  double matched = 0, all = 0;
+  for (std::size_t i = 0; i < matched_.size(); ++i) {
+    const TraceSteps::Step& step = steps_.steps()[i];
+    steps.push_back(steps_.of_device() ? step.busy : step.seconds);
+    matched += matched_[i];
+    all += steps.back();
+  }
+  const auto count = static_cast<double>(matched_.size());
+  into.steps = static_cast<int>(matched_.size());
+  into.of_device = steps_.of_device();
+  into.step = Seconds(median(steps));
+  // Of the mean step, said of the median one.
+  into.matched = all > 0 ? into.step * std::min(1.0, matched / all) : Seconds(0);
+  double left = 0;
+  for (const auto& [key, total] : unmatched_) {
+    left += total.second;
+    if (total.second > 0) {
+      into.unmatched.push_back({key.first, key.second, total.first / count, Seconds(total.second / count)});
+    }
+  }
+  const double between = all - matched - left;
+  if (between > 0) {
+    const std::string name = steps_.of_device() ? "(kernels of no operator)" : "(between operators)";
+    into.unmatched.push_back({name, "", 1, Seconds(between / count)});
+  }
+  std::stable_sort(into.unmatched.begin(), into.unmatched.end(),
+                   [](const UnmatchedOperator& a, const UnmatchedOperator& b) { return a.time > b.time; });
+  if (into.unmatched.size() > most_unmatched) into.unmatched.resize(most_unmatched);
+}
+
+/// How many samples a step has: the number with which most operators are a layer's.
+std::int64_t samples_of(const Model& model, const TraceSteps& steps) {
+  constexpr std::size_t most_tried = 32;
+  constexpr std::int64_t most_samples = std::int64_t{1} << 30U;
+  std::map<std::int64_t, int> votes;
+  std::int64_t largest = model.input.items();
+  std::map<std::pair<std::int64_t, std::int64_t>, std::set<std::int64_t>> positions;  // of fully connected layers
+  for (const Layer& layer : model.layers) {
+    largest = std::max(largest, layer.output_shape.items());
+    if (layer.operation->type() == "fully_connected") {
+      const TensorShape& input = layer.input_shapes.front();
+      positions[{input.channels, layer.output_shape.channels}].insert(input.positions());
+    }
+  }
+  const auto vote = [&](std::int64_t samples) {
+    if (samples >= 1 && samples <= most_samples && samples <= max_items / largest) ++votes[samples];
+  };
+  const TraceSteps::Step& step = steps.steps().front();
+  for (const std::size_t node : step.forward) {
+    const std::string_view name = steps.name(node);
+    const OperatorShapes& shapes = steps.shapes(node);
+    if (const LinearShape linear = linear_shape(name, shapes); linear.in > 0) {
+      const auto found = positions.find({linear.in, linear.out});
+      if (found == positions.end()) continue;
+      for (const std::int64_t each : found->second) {
+        if (linear.rows % each == 0) vote(linear.rows / each);
+      }
+    } else if (!shapes.empty() && shapes[0].size() == 1 && shapes[0].front().size() > 2) {
+      vote(shapes[0].front().front());
+    }
+  }
+  std::vector<std::pair<int, std::int64_t>> tried;
+  for (const auto& [samples, count] : votes) tried.emplace_back(-count, samples);
+  std::sort(tried.begin(), tried.end());
+  if (tried.size() > most_tried) tried.resize(most_tried);
+  std::int64_t best = 0;
+  std::size_t most = 0;
+  for (const auto& [count, samples] : tried) {
+    const LayerSignatures signatures(model, samples);
+    std::size_t matched = 0;
+    for (const std::size_t node : step.forward) {
+      matched += signatures.of_operator(steps.name(node), steps.shapes(node)) ? 1U : 0U;
+    }
+    if (matched > most) {
+      most = matched;
+      best = samples;
+    }
+  }
+  return best;
+}
+
+/// The items that most products and convolutions work on.
+Precision precision_of(const Trace& trace) {
+  std::map<TraceEvent::Items, int> counts;
+  for (const TraceEvent& event : trace.events) {
+    const std::string& name = trace.names[static_cast<std::size_t>(event.name)];
+    for (const std::string_view each :
+         {"aten::addmm", "aten::mm", "aten::bmm", "aten::_convolution", "aten::cudnn_convolution"}) {
+      if (name == each) ++counts[event.items];
+    }
+  }
+  const auto half = [&](TraceEvent::Items items) { return counts[items] > counts[TraceEvent::Items::fp32]; };
+  if (half(TraceEvent::Items::bf16)) return Precision::bf16;
+  return half(TraceEvent::Items::fp16) ? Precision::fp16 : Precision::fp32;
+}
+
+/// That of the steps in the trace. Momentum shows in SGD by what it multiplies.
+Optimizer optimizer_of(const TraceSteps& steps) {
+  for (const TraceSteps::Step& step : steps.steps()) {
+    for (const std::size_t node : step.optimizer) {
+      if (steps.name(node).find("Adam") != std::string_view::npos) return Optimizer::adam;
+      for (std::size_t i = node; i < steps.node(node).end; ++i) {
+        if (steps.name(i) == "aten::mul_" || steps.name(i) == "aten::_foreach_mul_") return Optimizer::momentum;
+      }
+    }
+  }
+  return Optimizer::sgd;
+}
+
+}  // namespace
+
+ProfileImport import_pytorch_trace(std::string text, const std::string& origin, const Model& model,
+                                   const ProfileImportOptions& options) {
+  const Trace trace = parse_trace(std::move(text), origin);
+  const TraceSteps steps(trace);
+  const auto has_shapes = [](const TraceEvent& event) { return event.shapes >= 0; };
+  if (steps.steps().empty() || std::all_of(steps.steps().begin(), steps.steps().end(),
+                                           [](const TraceSteps::Step& step) { return step.forward.empty(); })) {
+    throw Error(fmt::format("{}: the trace has no operators of PyTorch in a step", origin),
+                "profile with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], and call profiler.step()");
+  }
+  if (std::none_of(trace.events.begin(), trace.events.end(), has_shapes)) {
+    throw Error(fmt::format("{}: the trace has no shapes of tensors", origin),
+                "profile with torch.profiler.profile(record_shapes=True)");
+  }
+  ProfileImport result;
+  const std::int64_t found = samples_of(model, steps);
+  if (found == 0) {
+    throw Error(fmt::format("{}: no operator of the trace has the shapes of a layer of {}", origin, model.name),
+                "is it a trace of that model, with images or sequences of that size?");
+  }
+  result.samples = options.samples.value_or(found);
+  check_samples(model, result.samples);
+  if (result.samples != found) {
+    result.warnings.push_back(
+        fmt::format("most operators of the trace are those of {} samples, not of {}", found, result.samples));
+  }
+  result.precision = options.precision.value_or(precision_of(trace));
+  const std::string device = options.device.empty() && steps.of_device() ? trace.device : options.device;
+  if (device.empty()) throw Error("the trace does not say on which device it ran", "add --device NAME");
+  result.profile.head = {.model = model.name, .backend = "pytorch", .device = device};
+  if (steps.left_out() > 0) {
+    result.warnings.push_back(fmt::format("only the first {} of {} steps are read", steps.steps().size(),
+                                          steps.steps().size() + steps.left_out()));
+  }
+  if (!steps.marked()) {
+    result.warnings.push_back("no steps are marked (ProfilerStep#…): the whole trace counts as one");
+  }
+  const Matcher matcher(model, result.samples, steps);
+  add_rows(result, model, matcher.layer_times(), options.optimizer.value_or(optimizer_of(steps)));
+  matcher.report(result);
+  return result;
+}
+
+}  // namespace ddl

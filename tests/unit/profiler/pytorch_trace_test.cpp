@@ -1,0 +1,300 @@
+#include "profiler/importers/pytorch_trace.hpp"
+
+#include <algorithm>
+
+#include "model_zoo/model.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+#include "tests/unit/model_zoo/one_layer.hpp"
+#include "tests/unit/profiler/trace_builder.hpp"
+
+using namespace ddl;
+
+namespace {
+
+const ProfileImportOptions on_device{.samples = {}, .precision = {}, .optimizer = {}, .device = "d"};
+
+ProfileImport imported(const TraceBuilder& trace, const Model& model, const ProfileImportOptions& options = on_device) {
+  return import_pytorch_trace(trace.text(), "t.json", model, options);
+}
+
+/// The one row whose problem begins and ends like this; its median in microseconds is what tests compare.
+const ProfileRow& row(const ProfileImport& import, const std::string& begin, const std::string& end) {
+  const auto found = std::find_if(import.profile.rows.begin(), import.profile.rows.end(), [&](const ProfileRow& each) {
+    return each.measurement.problem.starts_with(begin) && each.measurement.problem.ends_with(end);
+  });
+  REQUIRE(found != import.profile.rows.end());
+  return *found;
+}
+double micros(const ProfileRow& row) { return row.measurement.samples.median.value() * 1e6; }
+
+const Model two_convolutions = model_of("{channels: 4, size: 8x8}",
+                                        "  - convolution: {filters: 4, kernel: 3, padding: 1, bias: no}\n"
+                                        "  - activation: relu\n"
+                                        "  - convolution: {filters: 4, kernel: 3, padding: 1, bias: no}\n"
+                                        "  - flatten\n"
+                                        "  - fully_connected: 10\n"
+                                        "  - loss: cross_entropy\n");
+const std::string image = "[2,4,8,8]";
+const std::string filters = "[4,4,3,3]";
+
+/// One step of two_convolutions on 2 samples from `t` on, whose operators take `scale` times as long as they say.
+void add_step(TraceBuilder& trace, int number, double t, double scale) {
+  const std::int64_t s = 100 * number;
+  trace.region("ProfilerStep#" + std::to_string(number), t, 1000);
+  trace.operation("aten::conv2d", t + 10, 20 * scale, "[" + image + "," + filters + "]", s);
+  trace.operation("aten::convolution", t + 11, 10 * scale, "[" + image + "," + filters + "]", s);
+  trace.operation("aten::relu", t + 100, 5 * scale, "[" + image + "]", s + 1);
+  trace.operation("aten::conv2d", t + 200, 30 * scale, "[" + image + "," + filters + "]", s + 2);
+  trace.operation("aten::flatten", t + 300, 1 * scale, "[" + image + "]", s + 3);
+  trace.operation("aten::linear", t + 310, 7 * scale, "[[2,256],[10,256],[10]]", s + 4);
+  trace.operation("aten::t", t + 311, 1, "[[10,256]]", s + 4);
+  trace.operation("aten::addmm", t + 312, 2, "[[10],[2,256],[256,10]]", s + 5);
+  trace.operation("aten::cross_entropy_loss", t + 330, 4 * scale, "[[2,10],[2]]", s + 6);
+  trace.backward("NllLossBackward0", t + 400, 3 * scale, s + 6);
+  trace.backward("AddmmBackward0", t + 420, 20 * scale, s + 5);
+  trace.operation("AddmmBackward0", t + 420.5, 15 * scale, "[[2,10]]", s + 5);
+  trace.operation("aten::mm", t + 421, 4 * scale, "[[2,10],[10,256]]");
+  trace.operation("aten::mm", t + 427, 6 * scale, "[[10,2],[2,256]]");
+  trace.backward("TBackward0", t + 445, 2 * scale, s + 4);
+  trace.backward("ViewBackward0", t + 450, 1 * scale, s + 3);
+  trace.backward("ConvolutionBackward0", t + 500, 50 * scale, s + 2);
+  trace.backward("ReluBackward0", t + 600, 6 * scale, s + 1);
+  trace.backward("ConvolutionBackward0", t + 700, 24 * scale, s);
+  trace.operation("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", t + 750, 8 * scale);
+  trace.region("Optimizer.step#SGD.step", t + 800, 50 * scale);
+  trace.operation("aten::add_", t + 801, 5, "[[4,4,3,3],[4,4,3,3]]");
+}
+
+TraceBuilder two_steps() {
+  TraceBuilder trace;
+  add_step(trace, 1, 0, 1);
+  add_step(trace, 2, 2000, 1.1);
+  return trace;
+}
+
+}  // namespace
+
+TEST_CASE("operators of a trace become the problems of the layers that they are of") {
+  const ProfileImport import = imported(two_steps(), two_convolutions);
+  CHECK(import.samples == 2);
+  CHECK(import.steps == 2);
+  CHECK_FALSE(import.of_device);
+  CHECK(import.missing.empty());
+  CHECK(import.warnings.empty());
+  CHECK(import.profile.head.backend == "pytorch");
+
+  // The median of two steps is their mean: 1.05 times what the first one says. Two layers of one shape share their time.
+  const ProfileRow& forward = row(import, "convolution", "pass=forward");
+  CHECK(forward.layers == 2);
+  CHECK(micros(forward) == Approx(1.05 * (20 + 30) / 2));
+  CHECK(forward.measurement.samples.seconds.size() == 2);
+  CHECK(forward.measurement.algorithm == "aten::conv2d");
+  CHECK(micros(row(import, "activation kind=relu", "pass=forward")) == Approx(1.05 * 5));
+  CHECK(micros(row(import, "fully_connected", "pass=forward")) == Approx(1.05 * 7));
+  CHECK(micros(row(import, "loss", "pass=forward")) == Approx(1.05 * 4));
+  CHECK(micros(row(import, "loss", "pass=backward-data")) == Approx(1.05 * 3));
+  CHECK(micros(row(import, "activation", "pass=backward-data")) == Approx(1.05 * 6));
+}
+
+TEST_CASE("a backward time of inputs and weights is divided by FLOPs, and says so") {
+  const ProfileImport import = imported(two_steps(), two_convolutions);
+  // The second convolution's 50 halve; the first one's 24 are all of its weights: nobody asks for the sample's gradient.
+  const ProfileRow& data = row(import, "convolution", "pass=backward-data");
+  CHECK(data.layers == 1);
+  CHECK(micros(data) == Approx(1.05 * 25));
+  CHECK(data.measurement.algorithm == "50 % of ConvolutionBackward0 by FLOPs");
+  CHECK(micros(row(import, "convolution", "pass=backward-weight")) == Approx(1.05 * (25 + 24) / 2));
+}
+
+TEST_CASE("the products of a fully connected layer are told apart by their shapes") {
+  const ProfileImport import = imported(two_steps(), two_convolutions);
+  // 4 and 6 of products; the other 12 of its nodes (20 + 2 - 10) in proportion.
+  CHECK(micros(row(import, "fully_connected", "pass=backward-data")) == Approx(1.05 * (4 + 12 * 0.4)));
+  CHECK(micros(row(import, "fully_connected", "pass=backward-weight")) == Approx(1.05 * (6 + 12 * 0.6)));
+}
+
+TEST_CASE("an optimizer's step is divided by parameters") {
+  const ProfileImport import = imported(two_steps(), two_convolutions);
+  const double parameters = 2 * 144 + 2570;
+  const ProfileRow& small = row(import, "update optimizer=sgd parameters=144", "precision=fp32");
+  CHECK(small.layers == 2);
+  CHECK(micros(small) == Approx(1.05 * 50 * 144 / parameters));
+  CHECK(small.measurement.algorithm == "Optimizer.step#SGD.step by parameters");
+  CHECK(micros(row(import, "update optimizer=sgd parameters=2570", "precision=fp32")) ==
+        Approx(1.05 * 50 * 2570 / parameters));
+}
+
+TEST_CASE("what is of no layer is reported, and all together are the step") {
+  const ProfileImport import = imported(two_steps(), two_convolutions);
+  CHECK(import.step.value() * 1e6 == Approx(1000));
+  // Everything but the accumulation of gradients (8) and the time between operators.
+  const double operators = 20 + 5 + 30 + 1 + 7 + 4 + 3 + 20 + 2 + 1 + 50 + 6 + 24 + 50;
+  CHECK(import.matched.value() * 1e6 == Approx(1.05 * operators));
+  REQUIRE(import.unmatched.size() == 2);
+  CHECK(import.unmatched[0].name == "(between operators)");
+  CHECK(import.unmatched[0].time.value() * 1e6 == Approx(1000 - 1.05 * (operators + 8)));
+  CHECK(import.unmatched[1].name == "torch::autograd::AccumulateGrad");
+  CHECK(import.unmatched[1].calls == 1);
+  CHECK(import.unmatched[1].time.value() * 1e6 == Approx(1.05 * 8));
+}
+
+TEST_CASE("on a device, times are those of kernels, and their names tell gradients apart") {
+  TraceBuilder trace;
+  trace.region("ProfilerStep#1", 0, 1000);
+  trace.operation("aten::conv2d", 10, 90, "[" + image + "," + filters + "]", 0);
+  trace.kernel("fprop", 20, 3);
+  trace.operation("aten::relu", 110, 50, "[" + image + "]", 1);
+  trace.kernel("relu", 120, 2);
+  trace.operation("aten::conv2d", 200, 90, "[" + image + "," + filters + "]", 2);
+  trace.kernel("fprop", 210, 5);
+  trace.backward("ConvolutionBackward0", 500, 50, 2, 9);
+  trace.kernel("sm80_dgrad", 510, 6, 9);
+  trace.kernel("sm80_wgrad", 520, 2, 9);
+  trace.kernel("reorder", 530, 4, 9);
+  trace.kernel("copy of the next batch", 990, 8);
+  const ProfileImport import =
+      import_pytorch_trace(trace.text(R"("deviceProperties":[{"name":"H100"}],)"), "t.json", two_convolutions, {});
+  CHECK(import.of_device);
+  CHECK(import.profile.head.device == "H100");
+  CHECK(micros(row(import, "convolution", "pass=forward")) == Approx(4));
+  CHECK(micros(row(import, "convolution", "pass=backward-data")) == Approx(9));
+  CHECK(micros(row(import, "convolution", "pass=backward-weight")) == Approx(3));
+  CHECK(import.step.value() * 1e6 == Approx(30));
+  CHECK(import.matched.value() * 1e6 == Approx(22));
+  CHECK(import.unmatched.front().name == "(kernels of no operator)");
+  CHECK(std::count_if(import.missing.begin(), import.missing.end(),
+                      [](const std::string& line) { return line.starts_with("fully_connected"); }) == 3);
+}
+
+TEST_CASE("a step may run through the model several times") {
+  TraceBuilder trace;
+  trace.region("ProfilerStep#1", 0, 1000);
+  for (int round = 0; round < 3; ++round) {
+    const double t = 100.0 * round;
+    trace.operation("aten::conv2d", t + 1, 10, "[" + image + "," + filters + "]");
+    trace.operation("aten::relu", t + 20, 4.0 + round, "[" + image + "]");
+    trace.operation("aten::conv2d", t + 40, 10, "[" + image + "," + filters + "]");
+  }
+  const ProfileImport import = imported(trace, two_convolutions);
+  CHECK(import.samples == 2);
+  CHECK(micros(row(import, "activation", "pass=forward")) == Approx(5));
+  CHECK(micros(row(import, "convolution", "pass=forward")) == Approx(10));
+}
+
+TEST_CASE("the parts of attention are its layer's, and three projections are one") {
+  const Model model = model_of("{tokens: 16}",
+                               "  - embedding: {vocabulary: 100, features: 32}\n"
+                               "  - fully_connected: 96\n"
+                               "  - attention: {heads: 4}\n"
+                               "  - fully_connected: 32\n"
+                               "  - loss: cross_entropy\n");
+  TraceBuilder trace;
+  trace.region("ProfilerStep#1", 0, 1000);
+  trace.operation("aten::embedding", 1, 2, "[[100,32],[3,16]]", 0);
+  for (int k = 0; k < 3; ++k) {
+    trace.operation("aten::linear", 10 + 10 * k, 4, "[[3,16,32],[32,32],[32]]", 1 + 3 * k);
+    trace.operation("aten::view", 16 + 10 * k, 1, "[[3,16,32],[]]", 2 + 3 * k);
+    trace.operation("aten::permute", 18 + 10 * k, 1, "[[3,16,4,8],[]]", 3 + 3 * k);
+  }
+  trace.operation("aten::matmul", 50, 10, "[[3,4,16,8],[3,4,8,16]]", 10);
+  trace.operation("aten::div", 61, 3, "[[3,4,16,16],[]]", 11);
+  trace.operation("aten::softmax", 65, 5, "[[3,4,16,16],[],[]]", 12);
+  trace.operation("aten::matmul", 71, 9, "[[3,4,16,16],[3,4,16,8]]", 13);
+  trace.operation("aten::contiguous", 81, 2, "[[3,16,4,8],[]]", 14);
+  trace.operation("aten::linear", 90, 4.5, "[[3,16,32],[32,32],[32]]", 15);
+  trace.operation("aten::cross_entropy_loss", 100, 4, "[[48,32],[48]]", 16);
+  trace.backward("SoftmaxBackward0", 200, 6, 12);
+  trace.backward("BmmBackward0", 210, 7, 10);
+  const ProfileImport import = imported(trace, model);
+  CHECK(import.samples == 3);
+  // Three products, and the views between them.
+  CHECK(micros(row(import, "fully_connected features=96", "pass=forward")) == Approx(12 + 4));
+  CHECK(micros(row(import, "fully_connected features=32", "pass=forward")) == Approx(4.5));
+  // With the two views before it.
+  CHECK(micros(row(import, "attention", "pass=forward")) == Approx(10 + 3 + 5 + 9 + 2 + 2));
+  CHECK(row(import, "attention", "pass=forward").measurement.algorithm == "aten::matmul and 2 more");
+  CHECK(micros(row(import, "attention", "pass=backward-data")) == Approx(13));
+  CHECK(micros(row(import, "embedding", "pass=forward")) == Approx(2));
+}
+
+TEST_CASE("sums of gradients are problems of their own") {
+  const Model model = model_of("{channels: 4, size: 8x8}",
+                               "  - convolution: {filters: 4, kernel: 3, padding: 1, bias: no}\n"
+                               "  - residual: [{convolution: {filters: 4, kernel: 3, padding: 1, bias: no}}]\n");
+  TraceBuilder trace;
+  trace.region("ProfilerStep#1", 0, 1000);
+  trace.operation("aten::conv2d", 1, 10, "[" + image + "," + filters + "]", 0);
+  trace.operation("aten::conv2d", 20, 10, "[" + image + "," + filters + "]", 1);
+  trace.operation("aten::add", 40, 3, "[" + image + "," + image + ",[]]", 2);
+  trace.backward("AddBackward0", 100, 1, 2);
+  trace.backward("ConvolutionBackward0", 110, 30, 1);
+  trace.operation("aten::add", 135, 4, "[" + image + "," + image + ",[]]");
+  const ProfileImport import = imported(trace, model);
+  // The sum of the branches and that of their gradients are one problem: 3 and 4.
+  const ProfileRow& sum = row(import, "add", "pass=forward");
+  CHECK(sum.layers == 2);
+  CHECK(micros(sum) == Approx(3.5));
+  CHECK(micros(row(import, "convolution", "pass=backward-data")) == Approx(26.0 / 2));
+}
+
+TEST_CASE("the optimizer is the one of the trace") {
+  const auto update_of = [](const std::string& step, const std::string& inside) {
+    TraceBuilder trace;
+    trace.region("ProfilerStep#1", 0, 1000);
+    trace.operation("aten::conv2d", 1, 10, "[" + image + "," + filters + "]");
+    trace.region(step, 100, 10);
+    trace.operation(inside, 101, 1, "[[4]]");
+    return row(imported(trace, two_convolutions), "update", "precision=fp32").measurement.problem;
+  };
+  CHECK(update_of("Optimizer.step#SGD.step", "aten::add_") == "update optimizer=sgd parameters=144 precision=fp32");
+  CHECK(update_of("Optimizer.step#SGD.step", "aten::mul_") == "update optimizer=momentum parameters=144 precision=fp32");
+  CHECK(update_of("Optimizer.step#AdamW.step", "aten::mul_") == "update optimizer=adam parameters=144 precision=fp32");
+}
+
+TEST_CASE("the precision is the one of the trace's products, unless it is said") {
+  std::string text = two_steps().text();
+  CHECK(imported(two_steps(), two_convolutions).precision == Precision::fp32);
+  const std::string dims = "\"Input Dims\":[[10],";
+  for (std::size_t at = 0; (at = text.find(dims, at)) != std::string::npos; at += 2 * dims.size()) {
+    text.insert(at, "\"Input type\":[\"c10::BFloat16\"],");
+  }
+  CHECK(import_pytorch_trace(text, "t.json", two_convolutions, on_device).precision == Precision::bf16);
+  ProfileImportOptions said = on_device;
+  said.precision = Precision::tf32;
+  CHECK(imported(two_steps(), two_convolutions, said).precision == Precision::tf32);
+}
+
+TEST_CASE("what cannot be a profile of the model is refused") {
+  const auto error = [](const TraceBuilder& trace, const ProfileImportOptions& options = on_device) {
+    return error_of([&] { static_cast<void>(imported(trace, two_convolutions, options)); });
+  };
+  CHECK(error(TraceBuilder()) ==
+        "t.json: the trace has no operators of PyTorch in a step\nhint: profile with activities=[ProfilerActivity.CPU, "
+        "ProfilerActivity.CUDA], and call profiler.step()");
+  CHECK(error(TraceBuilder().operation("aten::relu", 0, 1)) ==
+        "t.json: the trace has no shapes of tensors\nhint: profile with torch.profiler.profile(record_shapes=True)");
+  CHECK(error(TraceBuilder().operation("aten::relu", 0, 1, "[[2,3,4,4]]")) ==
+        "t.json: no operator of the trace has the shapes of a layer of m\nhint: is it a trace of that model, with images or "
+        "sequences of that size?");
+  CHECK(error(two_steps(), {}) == "the trace does not say on which device it ran\nhint: add --device NAME");
+  ProfileImportOptions many = on_device;
+  many.samples = std::int64_t{1} << 53U;
+  CHECK(error(two_steps(), many) == "the input would have more than 2^53 items");
+}
+
+TEST_CASE("another number of samples, steps without marks and too many of them are warned of") {
+  ProfileImportOptions options = on_device;
+  options.samples = 3;
+  CHECK(imported(two_steps(), two_convolutions, options).warnings ==
+        std::vector<std::string>{"most operators of the trace are those of 2 samples, not of 3"});
+  TraceBuilder unmarked;
+  unmarked.operation("aten::conv2d", 1, 10, "[" + image + "," + filters + "]");
+  CHECK(imported(unmarked, two_convolutions).warnings ==
+        std::vector<std::string>{"no steps are marked (ProfilerStep#…): the whole trace counts as one"});
+  TraceBuilder many;
+  for (int step = 0; step < 205; ++step) add_step(many, step, 2000.0 * step, 1);
+  const ProfileImport import = imported(many, two_convolutions);
+  CHECK(import.steps == 200);
+  CHECK(import.warnings == std::vector<std::string>{"only the first 200 of 205 steps are read"});
+}
