@@ -15,7 +15,7 @@
 namespace ddl {
 namespace {
 
-constexpr int most_parts = 64;
+constexpr int widest_split = 64;
 
 using Medians = std::unordered_map<std::string, Seconds>;
 
@@ -83,13 +83,13 @@ std::vector<SplitScaling> split_scalings(const Profile& measured, const Model& m
     };
     for (const auto& [axis, degree] :
          {std::pair{"filter", &Plan::filter}, std::pair{"channel", &Plan::channel}, std::pair{"tensor", &Plan::tensor}}) {
-      for (int parts = 2; parts <= most_parts; parts *= 2) {
+      for (int parts = 2; parts <= widest_split; parts *= 2) {
         Plan divided = plan;
         divided.*degree = parts;
         compare(axis, std::to_string(parts), parts, divided);
       }
     }
-    for (int parts = 2; parts <= most_parts; parts *= 2) {
+    for (int parts = 2; parts <= widest_split; parts *= 2) {
       for (const std::array<int, 3>& tiles : tilings(facts, parts)) {
         Plan divided = plan;
         divided.spatial = tiles;

@@ -120,7 +120,7 @@ TEST_CASE("what is no problem is refused where it is wrong") {
   CHECK_THAT(error_of("add in=8x8,8x8 precision=fp8"), Contains("unknown precision 'fp8'"));
   CHECK_THAT(error_of("add in=8x8,8x8 pass=update"), Contains("unknown pass 'update'"));
   CHECK_THAT(error_of("add in=9000000000000x9000000000000,1"), Contains("line:1:5:"));
-  CHECK_THAT(error_of("pool kind={ kernel=2 in=8x8"), Contains("line:1:1:"));
+  CHECK_THAT(error_of("pool kind={ kernel=2 in=8x8"), Contains("line:1:6:"));
   CHECK_THAT(error_of("add in=8x8,8x8\nadd"), Contains("a problem is one line"));
 }
 
