@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
 
 #include "profiler/backends/cuda/backend.hpp"
 #include "profiler/measurement.hpp"
