@@ -76,6 +76,7 @@ std::vector<std::string> contract_problems() {
       "transposed_convolution filters=4 kernel=3x3 groups=2 in=4x3x3",
       "transposed_convolution filters=2 kernel=2x2x2 stride=2 in=2x2x2x2",
       "fully_connected features=5 in=7",
+      "fully_connected features=8 in=7",
       "fully_connected features=3 bias=no in=4x6t",
       "pool kind=max kernel=3x3 stride=2 padding=1 in=3x7x7",
       "pool kind=max kernel=2x2 ceil=yes in=2x5x5",

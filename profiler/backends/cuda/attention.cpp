@@ -178,12 +178,12 @@ std::unique_ptr<PreparedKernel> prepare_fused(const Device& device, const Proble
           addresses.emplace_back(names.offset, scratch->zeros.data());
         }
         if (!forward) {
-          addresses.insert(addresses.end(), {{names.output_gradient, at[3]},
-                                             {names.query_gradient, part(at[4], 0)},
-                                             {names.key_gradient, part(at[4], 1)},
-                                             {names.value_gradient, part(at[4], 2)},
-                                             {names.sums, scratch->sums.data()},
-                                             {names.accumulated, scratch->accumulated.data()}});
+          addresses.emplace_back(names.output_gradient, at[3]);
+          addresses.emplace_back(names.query_gradient, part(at[4], 0));
+          addresses.emplace_back(names.key_gradient, part(at[4], 1));
+          addresses.emplace_back(names.value_gradient, part(at[4], 2));
+          addresses.emplace_back(names.sums, scratch->sums.data());
+          addresses.emplace_back(names.accumulated, scratch->accumulated.data());
         }
         runner->run(device, std::move(addresses));
       },

@@ -50,7 +50,7 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
       const auto from = transposed ? small : large;
       const auto to = transposed ? large : small;
       return make_kernel(
-          runner->name() + (has_bias ? "+bias" : ""), std::move(tensors),
+          runner->name() + (has_bias ? "+own:bias" : ""), std::move(tensors),
           [&device, runner, from, to, weights, has_bias, image, precision](std::span<void* const> at) {
             runner->run(device, {{from, at[0]}, {weights, at[1]}, {to, at[2]}});
             if (has_bias) started(device::add_bias(device.launch(precision), image, at[3], at[2]));
@@ -80,7 +80,7 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
       has_bias ? buffer_bytes(device::channel_sum_parts(image) * image.channels, Precision::fp32, false) : 0);
   if (has_bias) tensors.push_back(flat(TensorRole::bias_gradient, 0, problem.output.channels, true, precision));
   return make_kernel(
-      runner->name() + (has_bias ? "+sum" : ""), std::move(tensors),
+      runner->name() + (has_bias ? "+own:sum" : ""), std::move(tensors),
       [&device, runner, of_input, of_output, weights, has_bias, partial, image, precision](std::span<void* const> at) {
         runner->run(device, {{of_input, at[0]}, {of_output, at[1]}, {weights, at[2]}});
         if (!has_bias) return;

@@ -1,3 +1,4 @@
+#include "core/error.hpp"
 #include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/matrix_product.hpp"
 
@@ -22,16 +23,27 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
   const std::string key = print_problem(problem);
   switch (problem.pass) {
     case Pass::forward: {
-      const auto product = std::make_shared<ProductRunner>(
-          device, Product{.m = rows, .n = to, .k = from, .b_transposed = true, .has_bias = has_bias}, precision, key);
       std::vector<KernelTensor> tensors{input, weight, flat(TensorRole::output, 0, rows * to, true, precision)};
       if (has_bias) tensors.push_back(flat(TensorRole::bias, 0, to, false, precision));
+      Product product{.m = rows, .n = to, .k = from, .b_transposed = true, .has_bias = has_bias};
+      std::shared_ptr<ProductRunner> runner;
+      try {
+        runner = std::make_shared<ProductRunner>(device, product, precision, key);
+      } catch (const Error&) {
+        // Not every size has an algorithm that adds the bias on the way.
+        if (!has_bias) throw;
+        product.has_bias = false;
+        runner = std::make_shared<ProductRunner>(device, product, precision, key + " without bias");
+      }
+      const bool adds_bias = has_bias && !product.has_bias;
+      const device::Image matrix{rows, to, 1, true};
       return make_kernel(
-          product->name(), std::move(tensors),
-          [&device, product, has_bias](std::span<void* const> at) {
-            product->run(device, at[0], at[1], at[2], has_bias ? at[3] : nullptr);
+          runner->name() + (adds_bias ? "+own:bias" : ""), std::move(tensors),
+          [=, &device](std::span<void* const> at) {
+            runner->run(device, at[0], at[1], at[2], has_bias && !adds_bias ? at[3] : nullptr);
+            if (adds_bias) started(device::add_bias(device.launch(precision), matrix, at[3], at[2]));
           },
-          product->workspace());
+          runner->workspace());
     }
     case Pass::backward_data: {
       const auto product = std::make_shared<ProductRunner>(device, Product{.m = rows, .n = from, .k = to}, precision, key);
@@ -57,7 +69,7 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
   const auto partial =
       std::make_shared<DeviceMemory>(buffer_bytes(device::channel_sum_parts(matrix) * to, Precision::fp32, false));
   return make_kernel(
-      product->name() + "+sum", std::move(tensors),
+      product->name() + "+own:sum", std::move(tensors),
       [&device, product, partial, matrix, precision](std::span<void* const> at) {
         product->run(device, at[0], at[1], at[2]);
         started(device::channel_sums(device.launch(precision), matrix, at[0], static_cast<float*>(partial->data()), at[3]));

@@ -11,8 +11,8 @@
 namespace ddl::cuda {
 namespace {
 
-/// How many of the candidates that a library names are tried, as in PyTorch (torch.backends.cudnn.benchmark_limit).
-constexpr std::size_t tried = 10;
+/// An engine that multiplies is chosen with care; of others, which are compiled when they are tried, the first few will do.
+constexpr std::size_t tries_of_others = 3;
 
 class Kernel final : public PreparedKernel {
  public:
@@ -51,12 +51,11 @@ struct Event {
 /// Memory for a tensor that a candidate is tried on, with values in (-1, 1); zeros where they are no such numbers but places
 /// or bits, of which others may be wrong.
 DeviceMemory values_for(const Device& device, const Graph::Stored& stored) {
+  for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16}) {
+    if (data_type(precision) == stored.type) return values(device, stored.items, precision);
+  }
   DeviceMemory memory(buffer_bytes(static_cast<std::int64_t>(stored.bytes), Precision::fp32, true));
   check(cudaMemsetAsync(memory.data(), 0, memory.bytes(), device.stream), "clearing a tensor");
-  for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16}) {
-    if (data_type(precision) != stored.type) continue;
-    started(device::fill(device.launch(precision), memory.data(), stored.items));
-  }
   return memory;
 }
 
@@ -76,6 +75,12 @@ device::Number number(Precision precision) {
 }
 
 device::Launch Device::launch(Precision precision) const { return {stream, number(precision)}; }
+
+DeviceMemory values(const Device& device, std::int64_t items, Precision precision) {
+  DeviceMemory memory(buffer_bytes(items, precision, false));
+  started(device::fill(device.launch(precision), memory.data(), items));
+  return memory;
+}
 
 double shortest_time(const Device& device, const std::function<void()>& work) {
   constexpr int runs = 3;
@@ -100,11 +105,13 @@ std::size_t choose(const Device& device, const Candidates& candidates) {
   std::optional<std::size_t> best;
   double least = std::numeric_limits<double>::infinity();
   std::size_t ran = 0;
-  for (std::size_t i = 0; i < candidates.count && ran < tried; ++i) {
+  for (std::size_t i = 0; i < candidates.count && ran < candidates.tries; ++i) {
     try {
       const std::size_t workspace = candidates.workspace(i);
+      const bool times = device.options.algorithm == AlgorithmPreference::fastest;
       double cost = 0;
-      if (device.options.algorithm == AlgorithmPreference::fastest) cost = candidates.time(i);
+      if (times || candidates.must_run) cost = candidates.time(i);
+      if (!times) cost = 0;
       if (device.options.algorithm == AlgorithmPreference::smallest) cost = static_cast<double>(workspace);
       ++ran;
       if (cost < least) {
@@ -153,6 +160,8 @@ GraphRunner::GraphRunner(const Device& device, Graph graph, Precision precision,
             workspace = DeviceMemory(plan->workspace());
             return shortest_time(device, [&] { plan->execute(device.target, addresses, workspace.data()); });
           },
+      .tries = graph_.multiplies() ? Candidates{}.tries : tries_of_others,
+      .must_run = false,
   };
   const std::size_t chosen = choose(device, candidates);
   configuration_ = std::make_unique<Descriptor>(std::move(configurations[chosen]));

@@ -33,6 +33,9 @@ struct Device {
 /// Median-free time of `work` in the device's stream: the shortest of three runs after one that does not count. Seconds.
 [[nodiscard]] double shortest_time(const Device& device, const std::function<void()>& work);
 
+/// Memory with values in (-1, 1), for trying kernels out.
+[[nodiscard]] DeviceMemory values(const Device& device, std::int64_t items, Precision precision);
+
 /// Chooses among `count` candidates as the options ask. `workspace` says how much one needs, `time` how long it takes; both
 /// throw where it does not run after all. Throws the last reason where none does.
 struct Candidates {
@@ -40,6 +43,8 @@ struct Candidates {
   std::size_t count = 0;
   std::function<std::size_t(std::size_t)> workspace;
   std::function<double(std::size_t)> time;
+  std::size_t tries = 10;  ///< of the first that run, as in PyTorch (torch.backends.cudnn.benchmark_limit)
+  bool must_run = false;   ///< nothing but running one tells whether it can
 };
 [[nodiscard]] std::size_t choose(const Device& device, const Candidates& candidates);
 

@@ -11,7 +11,7 @@ namespace ddl::cuda {
 namespace {
 
 constexpr std::string_view library = "cuBLASLt";
-constexpr int asked = 16;  // algorithms of the heuristics
+constexpr int asked = 10;  // algorithms of the heuristics, all of which are tried
 /// What algorithms may use: NVIDIA's recommendation for Hopper (cuBLAS documentation, cublasSetWorkspace), which PyTorch
 /// follows.
 constexpr std::size_t room = std::size_t{32} << 20U;
@@ -28,8 +28,6 @@ cudaDataType_t data_type_of(Precision precision) {
   }
   return CUDA_R_32F;
 }
-
-std::size_t item_size(Precision precision) { return is_mixed(precision) ? 2 : 4; }
 
 template <class Value>
 void set(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t name, Value value) {
@@ -108,12 +106,9 @@ ProductRunner::ProductRunner(const Device& device, const Product& product, Preci
   };
   set(raw, CUBLASLT_MATMUL_DESC_TRANSA, transposition(columns.first));
   set(raw, CUBLASLT_MATMUL_DESC_TRANSB, transposition(columns.second));
-  const auto bytes = [&](std::int64_t items) {
-    return buffer_bytes(items, is_mixed(precision) ? precision : Precision::fp32, false);
-  };
   DeviceMemory bias;  // whose address tells how it is aligned
   if (has_bias_) {
-    bias = DeviceMemory(bytes(product.n));
+    bias = values(device, product.n, precision);
     set(raw, CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(CUBLASLT_EPILOGUE_BIAS));
     set(raw, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(bias.data()));
   }
@@ -144,15 +139,10 @@ ProductRunner::ProductRunner(const Device& device, const Product& product, Preci
       .time =
           [&](std::size_t i) {
             if (c.bytes() == 0) {
-              a = DeviceMemory(bytes(product.count * product.m * product.k));
-              b = DeviceMemory(bytes(product.count * product.k * product.n));
-              c = DeviceMemory(bytes(product.count * product.m * product.n));
-              const auto items = [&](const DeviceMemory& memory) {
-                return static_cast<std::int64_t>(memory.bytes() / item_size(precision));
-              };
-              started(device::fill(device.launch(precision), a.data(), items(a)));
-              started(device::fill(device.launch(precision), b.data(), items(b)));
-              if (has_bias_) started(device::fill(device.launch(precision), bias.data(), items(bias)));
+              a = values(device, product.count * product.m * product.k, precision);
+              b = values(device, product.count * product.k * product.n, precision);
+              c = values(device, product.count * product.m * product.n, precision);
+              if (has_bias_) bias = values(device, product.n, precision);
             }
             workspace = DeviceMemory();
             workspace = DeviceMemory(found[i].workspaceSize);
@@ -160,6 +150,8 @@ ProductRunner::ProductRunner(const Device& device, const Product& product, Preci
               start(device, found[i].algo, workspace.data(), workspace.bytes(), a.data(), b.data(), c.data(), bias.data());
             });
           },
+      .tries = asked,
+      .must_run = false,
   };
   const std::size_t chosen = choose(device, candidates);
   algorithm_ = found.at(chosen).algo;

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "profiler/attribute_text.hpp"
+#include "profiler/backends/cuda/batch_norm.hpp"
 #include "profiler/backends/cuda/kernels.hpp"
 
 namespace ddl::cuda {
@@ -51,10 +52,35 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
   }
   const auto floats = [](void* at) { return static_cast<float*>(at); };
 
+  std::string reason;
+  if (batch) {
+    try {
+      const auto runner = std::make_shared<BatchNormRunner>(device, problem);
+      const bool puts_aside = runner->aside() > 0;
+      if (puts_aside) {
+        tensors.push_back(flat(TensorRole::kept, 2, static_cast<std::int64_t>(runner->aside()), forward, Precision::fp32));
+        tensors.back().bytes = true;
+      }
+      return make_kernel(
+          runner->name(), std::move(tensors),
+          [=, &device](std::span<void* const> at) {
+            void* aside = puts_aside ? at.back() : nullptr;
+            if (forward) {
+              runner->forward(device, at[0], floats(at[1]), floats(at[2]), floats(at[3]), aside, at[4]);
+            } else {
+              runner->backward(device, at[0], floats(at[1]), floats(at[2]), floats(at[3]), aside, at[4], at[5],
+                               floats(at[6]));
+            }
+          },
+          runner->workspace());
+    } catch (const Error& error) {
+      reason = error.what();
+    }
+  }
+
   NormGraph made = norm_graph(problem, device.options.layout);
   Graph graph = std::move(made.graph);
   const auto names = std::make_shared<const NormGraph>(std::move(made));
-  std::string reason;
   if (const auto runner = run_graph(device, std::move(graph), precision, print_problem(problem), &reason)) {
     return make_kernel(
         runner->name(), std::move(tensors),

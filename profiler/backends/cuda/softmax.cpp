@@ -1,5 +1,6 @@
 #include "profiler/backends/cuda/kernels.hpp"
 #include "profiler/backends/cuda/status.hpp"
+#include "profiler/backends/cuda/tensor_descriptor.hpp"
 
 namespace ddl::cuda {
 namespace {
@@ -9,52 +10,69 @@ std::string refusal(const Problem& problem) {
   return shape.sequence || shape.rank == 0 ? std::string() : "the softmax over an image's channels is not in this back end";
 }
 
-/// Rows of numbers for the library's older interface, which has the softmax.
-struct Rows {
-  Rows(std::int64_t rows, std::int64_t length, Precision precision) {
-    check(cudnnCreateTensorDescriptor(&descriptor), "cuDNN");
-    check(cudnnSetTensor4dDescriptor(descriptor, CUDNN_TENSOR_NCHW, data_type(precision), static_cast<int>(rows),
-                                     static_cast<int>(length), 1, 1),
-          "cuDNN");
-  }
-  Rows(const Rows&) = delete;
-  Rows& operator=(const Rows&) = delete;
-  ~Rows() { static_cast<void>(cudnnDestroyTensorDescriptor(descriptor)); }
-  cudnnTensorDescriptor_t descriptor = nullptr;
-};
-
 std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const Precision precision = problem.precision;
+  const bool forward = problem.pass == Pass::forward;
   const std::int64_t length = problem.output.channels;
   const std::int64_t rows = problem.samples * problem.output.positions();
   const std::int64_t items = rows * length;
-  const auto data = std::make_shared<const Rows>(rows, length, precision);
-  constexpr auto algorithm = CUDNN_SOFTMAX_ACCURATE;
-  constexpr auto mode = CUDNN_SOFTMAX_MODE_INSTANCE;
-  if (problem.pass == Pass::forward) {
-    return make_kernel(
-        "cudnn:softmax",
-        {flat(TensorRole::input, 0, items, false, precision), flat(TensorRole::output, 0, items, true, precision)},
-        [=, &device](std::span<void* const> at) {
-          constexpr float one = 1;
-          constexpr float zero = 0;
-          check(cudnnSoftmaxForward(device.target.handle(), algorithm, mode, &one, data->descriptor, at[0], &zero,
-                                    data->descriptor, at[1]),
-                "softmax");
-        });
+  const device::Scores scores{rows, length, rows, false, 1};
+  const auto run_own = [&device, scores, forward, precision](std::span<void* const> at) {
+    const device::Launch launch = device.launch(precision);
+    started(forward ? device::softmax(launch, scores, at[0], at[1])
+                    : device::softmax_backward(launch, scores, at[0], at[1], at[2]));
+  };
+  const auto run_library = [&device, forward](const TensorDescriptor& data, std::span<void* const> at) {
+    constexpr float one = 1;
+    constexpr float zero = 0;
+    constexpr auto algorithm = CUDNN_SOFTMAX_ACCURATE;
+    constexpr auto mode = CUDNN_SOFTMAX_MODE_INSTANCE;
+    const cudnnHandle_t handle = device.target.handle();
+    check(forward ? cudnnSoftmaxForward(handle, algorithm, mode, &one, data.get(), at[0], &zero, data.get(), at[1])
+                  : cudnnSoftmaxBackward(handle, algorithm, mode, &one, data.get(), at[0], data.get(), at[1], &zero,
+                                         data.get(), at[2]),
+          "softmax");
+  };
+
+  std::shared_ptr<const TensorDescriptor> data;
+  std::vector<DeviceMemory> memories;
+  std::vector<void*> trial;
+  const auto describe = [&] {
+    data = std::make_shared<const TensorDescriptor>(dense({rows, length, 1, 1}), data_type(precision));
+  };
+  const Candidates candidates{
+      .key = print_problem(problem),
+      .count = 2,  // the library's and ours
+      .workspace =
+          [&](std::size_t i) {
+            if (i == 0) describe();
+            return std::size_t{0};
+          },
+      .time =
+          [&](std::size_t i) {
+            while (memories.size() < 3) {
+              memories.push_back(values(device, items, precision));
+              trial.push_back(memories.back().data());
+            }
+            return shortest_time(device, [&] { i == 0 ? run_library(*data, trial) : run_own(trial); });
+          },
+      .tries = 2,
+      .must_run = true,
+  };
+  const bool by_library = choose(device, candidates) == 0;
+  std::vector<KernelTensor> tensors;
+  if (forward) {
+    tensors = {flat(TensorRole::input, 0, items, false, precision), flat(TensorRole::output, 0, items, true, precision)};
+  } else {
+    tensors = {flat(TensorRole::output, 0, items, false, precision),
+               flat(TensorRole::output_gradient, 0, items, false, precision),
+               flat(TensorRole::input_gradient, 0, items, true, precision)};
   }
-  return make_kernel(
-      "cudnn:softmax",
-      {flat(TensorRole::output, 0, items, false, precision), flat(TensorRole::output_gradient, 0, items, false, precision),
-       flat(TensorRole::input_gradient, 0, items, true, precision)},
-      [=, &device](std::span<void* const> at) {
-        constexpr float one = 1;
-        constexpr float zero = 0;
-        check(cudnnSoftmaxBackward(device.target.handle(), algorithm, mode, &one, data->descriptor, at[0], data->descriptor,
-                                   at[1], &zero, data->descriptor, at[2]),
-              "softmax");
-      });
+  if (!by_library) return make_kernel("own:softmax", std::move(tensors), run_own);
+  if (!data) describe();
+  return make_kernel("cudnn:softmax", std::move(tensors),
+                     [data, run_library](std::span<void* const> at) { run_library(*data, at); });
 }
 
 }  // namespace

@@ -309,7 +309,7 @@ void resample(const Parts& operation, Addresses& addresses, bool forward) {
 }
 
 /// Functions of one to three items, those of smaller tensors repeated.
-void combine(const Parts& operation, Addresses& addresses, cudnnPointwiseMode_t mode) {
+void point(const Parts& operation, Addresses& addresses) {
   const Tensor x(operation.part(CUDNN_ATTR_OPERATION_POINTWISE_XDESC), addresses);
   const Tensor y(operation.part(CUDNN_ATTR_OPERATION_POINTWISE_YDESC), addresses);
   const auto other = [&](cudnnBackendAttributeName_t name) {
@@ -318,6 +318,7 @@ void combine(const Parts& operation, Addresses& addresses, cudnnPointwiseMode_t 
   const std::optional<Tensor> b = other(CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
   const std::optional<Tensor> t = other(CUDNN_ATTR_OPERATION_POINTWISE_TDESC);
   const Parts& function = operation.part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
+  const auto mode = function.one<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE);
   each(y.sizes, [&](const std::vector<Index>& i) {
     const double first = x.at(matching(i, x.sizes));
     const double second = b ? b->at(matching(i, b->sizes)) : 0;
@@ -379,56 +380,6 @@ void reduce(const Parts& operation, Addresses& addresses) {
 void reshape(const Parts& operation, Addresses& addresses) {
   const Parts& to = operation.part(CUDNN_ATTR_OPERATION_RESHAPE_YDESC);
   addresses.places[number_of(to)] = addresses.of(operation.part(CUDNN_ATTR_OPERATION_RESHAPE_XDESC));
-}
-
-void point(const Parts& operation, Addresses& addresses) {
-  const Parts& function = operation.part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
-  const auto mode = function.one<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE);
-  if (mode < CUDNN_POINTWISE_RELU_FWD || mode >= CUDNN_POINTWISE_CMP_EQ) {
-    combine(operation, addresses, mode);
-    return;
-  }
-  const double ceiling = function.has(CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP)
-                             ? function.one<double>(CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP)
-                             : std::numeric_limits<double>::infinity();
-  const double slope = function.has(CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE)
-                           ? function.one<double>(CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE)
-                           : 0;
-  const bool forward = operation.has(CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
-  const auto value = [&](double x) {
-    const double sigmoid = 1 / (1 + std::exp(-x));
-    switch (mode) {
-      case CUDNN_POINTWISE_TANH_FWD:
-      case CUDNN_POINTWISE_TANH_BWD:
-        return std::tanh(x);
-      case CUDNN_POINTWISE_SIGMOID_FWD:
-      case CUDNN_POINTWISE_SIGMOID_BWD:
-        return sigmoid;
-      case CUDNN_POINTWISE_GELU_FWD:
-      case CUDNN_POINTWISE_GELU_BWD:
-        return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
-      case CUDNN_POINTWISE_SWISH_FWD:
-      case CUDNN_POINTWISE_SWISH_BWD:
-        return x * sigmoid;
-      case CUDNN_POINTWISE_ELU_FWD:
-      case CUDNN_POINTWISE_ELU_BWD:
-        return x > 0 ? x : std::exp(x) - 1;
-      default:
-        return std::min(x > 0 ? x : slope * x, ceiling);
-    }
-  };
-  const Tensor x(operation.part(CUDNN_ATTR_OPERATION_POINTWISE_XDESC), addresses);
-  if (forward) {
-    const Tensor y(operation.part(CUDNN_ATTR_OPERATION_POINTWISE_YDESC), addresses);
-    each(x.sizes, [&](const std::vector<Index>& i) { y.set(i, value(x.at(i))); });
-    return;
-  }
-  const Tensor dy(operation.part(CUDNN_ATTR_OPERATION_POINTWISE_DYDESC), addresses);
-  const Tensor dx(operation.part(CUDNN_ATTR_OPERATION_POINTWISE_DXDESC), addresses);
-  constexpr double step = 1e-6;
-  each(x.sizes, [&](const std::vector<Index>& i) {
-    dx.set(i, dy.at(i) * (value(x.at(i) + step) - value(x.at(i) - step)) / (2 * step));
-  });
 }
 
 /// Whether the library would have engines for the graph, as far as was seen on its own lists for an H100.
@@ -592,7 +543,18 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t plan, 
 
 struct cudnnTensorStruct {
   cudnnDataType_t type;
-  int rows, columns;
+  std::vector<Index> sizes, strides;
+
+  [[nodiscard]] Numbers at(const void* address) const {
+    return {address, type == CUDNN_DATA_HALF       ? ddl::Precision::fp16
+                     : type == CUDNN_DATA_BFLOAT16 ? ddl::Precision::bf16
+                                                   : ddl::Precision::fp32};
+  }
+  [[nodiscard]] Index place(const std::vector<Index>& index) const {
+    Index place = 0;
+    for (std::size_t d = 0; d < index.size(); ++d) place += index[d] * strides[d];
+    return place;
+  }
 };
 cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* descriptor) {
   *descriptor = new cudnnTensorStruct();
@@ -602,38 +564,180 @@ cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t descriptor) {
   delete descriptor;
   return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t descriptor, cudnnTensorFormat_t, cudnnDataType_t type,
-                                         int rows, int columns, int, int) {
-  *descriptor = {type, rows, columns};
+cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t descriptor, cudnnDataType_t type, int count,
+                                         const int* sizes, const int* strides) {
+  *descriptor = {type, {sizes, sizes + count}, {strides, strides + count}};
   return CUDNN_STATUS_SUCCESS;
 }
+
 cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t, cudnnSoftmaxAlgorithm_t, cudnnSoftmaxMode_t, const void*,
-                                  const cudnnTensorDescriptor_t descriptor, const void* x, const void*,
+                                  const cudnnTensorDescriptor_t data, const void* x, const void*,
                                   const cudnnTensorDescriptor_t, void* y) {
-  const auto precision = descriptor->type == CUDNN_DATA_HALF       ? ddl::Precision::fp16
-                         : descriptor->type == CUDNN_DATA_BFLOAT16 ? ddl::Precision::bf16
-                                                                   : ddl::Precision::fp32;
-  const Numbers from(x, precision), to(y, precision);
-  for (Index row = 0; row < descriptor->rows; ++row) {
-    const Index start = row * descriptor->columns;
+  const Numbers from = data->at(x), to = data->at(y);
+  for (Index row = 0; row < data->sizes[0]; ++row) {
+    const Index start = row * data->sizes[1];
     double sum = 0;
-    for (Index i = start; i < start + descriptor->columns; ++i) sum += std::exp(from.at(i));
-    for (Index i = start; i < start + descriptor->columns; ++i) to.set(i, std::exp(from.at(i)) / sum);
+    for (Index i = start; i < start + data->sizes[1]; ++i) sum += std::exp(from.at(i));
+    for (Index i = start; i < start + data->sizes[1]; ++i) to.set(i, std::exp(from.at(i)) / sum);
   }
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t, cudnnSoftmaxAlgorithm_t, cudnnSoftmaxMode_t, const void*,
-                                   const cudnnTensorDescriptor_t descriptor, const void* y, const cudnnTensorDescriptor_t,
+                                   const cudnnTensorDescriptor_t data, const void* y, const cudnnTensorDescriptor_t,
                                    const void* dy, const void*, const cudnnTensorDescriptor_t, void* dx) {
-  const auto precision = descriptor->type == CUDNN_DATA_HALF       ? ddl::Precision::fp16
-                         : descriptor->type == CUDNN_DATA_BFLOAT16 ? ddl::Precision::bf16
-                                                                   : ddl::Precision::fp32;
-  const Numbers output(y, precision), gradient(dy, precision), to(dx, precision);
-  for (Index row = 0; row < descriptor->rows; ++row) {
-    const Index start = row * descriptor->columns;
+  const Numbers output = data->at(y), gradient = data->at(dy), to = data->at(dx);
+  for (Index row = 0; row < data->sizes[0]; ++row) {
+    const Index start = row * data->sizes[1];
     double sum = 0;
-    for (Index i = start; i < start + descriptor->columns; ++i) sum += output.at(i) * gradient.at(i);
-    for (Index i = start; i < start + descriptor->columns; ++i) to.set(i, output.at(i) * (gradient.at(i) - sum));
+    for (Index i = start; i < start + data->sizes[1]; ++i) sum += output.at(i) * gradient.at(i);
+    for (Index i = start; i < start + data->sizes[1]; ++i) to.set(i, output.at(i) * (gradient.at(i) - sum));
+  }
+  return CUDNN_STATUS_SUCCESS;
+}
+
+struct cudnnActivationStruct {
+  cudnnActivationMode_t mode;
+  double coefficient, beta;
+
+  [[nodiscard]] double value(double x) const {
+    switch (mode) {
+      case CUDNN_ACTIVATION_SIGMOID:
+        return 1 / (1 + std::exp(-x));
+      case CUDNN_ACTIVATION_TANH:
+        return std::tanh(x);
+      case CUDNN_ACTIVATION_CLIPPED_RELU:
+        return std::min(std::max(x, 0.0), coefficient);
+      case CUDNN_ACTIVATION_ELU:
+        return x > 0 ? x : coefficient * (std::exp(x) - 1);
+      case CUDNN_ACTIVATION_SWISH:
+        return x / (1 + std::exp(-beta * x));
+      default:
+        return std::max(x, 0.0);
+    }
+  }
+};
+cudnnStatus_t cudnnCreateActivationDescriptor(cudnnActivationDescriptor_t* descriptor) {
+  *descriptor = new cudnnActivationStruct();
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnDestroyActivationDescriptor(cudnnActivationDescriptor_t descriptor) {
+  delete descriptor;
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSetActivationDescriptor(cudnnActivationDescriptor_t descriptor, cudnnActivationMode_t mode,
+                                           cudnnNanPropagation_t, double coefficient) {
+  *descriptor = {mode, coefficient, 1};
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSetActivationDescriptorSwishBeta(cudnnActivationDescriptor_t descriptor, double beta) {
+  descriptor->beta = beta;
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnActivationForward(cudnnHandle_t, cudnnActivationDescriptor_t function, const void*,
+                                     const cudnnTensorDescriptor_t data, const void* x, const void*,
+                                     const cudnnTensorDescriptor_t, void* y) {
+  const Numbers from = data->at(x), to = data->at(y);
+  each(data->sizes, [&](const std::vector<Index>& i) { to.set(data->place(i), function->value(from.at(data->place(i)))); });
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnActivationBackward(cudnnHandle_t, cudnnActivationDescriptor_t function, const void*,
+                                      const cudnnTensorDescriptor_t data, const void*, const cudnnTensorDescriptor_t,
+                                      const void* dy, const cudnnTensorDescriptor_t, const void* x, const void*,
+                                      const cudnnTensorDescriptor_t, void* dx) {
+  const Numbers from = data->at(x), gradient = data->at(dy), to = data->at(dx);
+  constexpr double step = 1e-6;
+  each(data->sizes, [&](const std::vector<Index>& index) {
+    const Index i = data->place(index);
+    const double value = from.at(i);
+    to.set(i, gradient.at(i) * (function->value(value + step) - function->value(value - step)) / (2 * step));
+  });
+  return CUDNN_STATUS_SUCCESS;
+}
+
+// Like the library where it has no kernels for bf16, so that the graph interface is asked next.
+cudnnStatus_t cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
+    cudnnHandle_t, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t, const cudnnTensorDescriptor_t data,
+    const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
+    const cudnnActivationDescriptor_t, size_t* bytes) {
+  *bytes = mode == CUDNN_BATCHNORM_SPATIAL_PERSISTENT ? 256 : 0;
+  return data->type == CUDNN_DATA_BFLOAT16 ? CUDNN_STATUS_NOT_SUPPORTED : CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnGetBatchNormalizationBackwardExWorkspaceSize(cudnnHandle_t, cudnnBatchNormMode_t, cudnnBatchNormOps_t,
+                                                                const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
+                                                                const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
+                                                                const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
+                                                                const cudnnActivationDescriptor_t, size_t* bytes) {
+  *bytes = 128;
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnGetBatchNormalizationTrainingExReserveSpaceSize(cudnnHandle_t, cudnnBatchNormMode_t mode,
+                                                                   cudnnBatchNormOps_t, const cudnnActivationDescriptor_t,
+                                                                   const cudnnTensorDescriptor_t, size_t* bytes) {
+  *bytes = mode == CUDNN_BATCHNORM_SPATIAL_PERSISTENT ? 16 : 0;
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnBatchNormalizationForwardTrainingEx(
+    cudnnHandle_t, cudnnBatchNormMode_t, cudnnBatchNormOps_t, const void*, const void*, const cudnnTensorDescriptor_t data,
+    const void* x, const cudnnTensorDescriptor_t, const void*, const cudnnTensorDescriptor_t, void* y,
+    const cudnnTensorDescriptor_t, const void* scale, const void* shift, double, void* running_mean, void* running_variance,
+    double epsilon, void* mean, void* inverse, cudnnActivationDescriptor_t, void*, size_t, void* aside, size_t aside_bytes) {
+  const Numbers from = data->at(x), to = data->at(y);
+  const auto* scales = static_cast<const float*>(scale);
+  const auto* shifts = static_cast<const float*>(shift);
+  std::map<Index, std::array<double, 3>> sums;
+  each(data->sizes, [&](const std::vector<Index>& i) {
+    auto& [count, sum, squares] = sums[i[1]];
+    const double value = from.at(data->place(i));
+    count += 1;
+    sum += value;
+    squares += value * value;
+  });
+  for (const auto& [channel, sum] : sums) {
+    const double average = sum[1] / sum[0];
+    const double variance = sum[2] / sum[0] - average * average;
+    static_cast<float*>(mean)[channel] = static_cast<float>(average);
+    static_cast<float*>(inverse)[channel] = static_cast<float>(1 / std::sqrt(variance + epsilon));
+    static_cast<float*>(running_mean)[channel] = static_cast<float>(average);
+    static_cast<float*>(running_variance)[channel] = static_cast<float>(variance);
+  }
+  each(data->sizes, [&](const std::vector<Index>& i) {
+    const double value = from.at(data->place(i)) - static_cast<double>(static_cast<float*>(mean)[i[1]]);
+    const double normed = value * static_cast<double>(static_cast<float*>(inverse)[i[1]]);
+    to.set(data->place(i), normed * static_cast<double>(scales[i[1]]) + static_cast<double>(shifts[i[1]]));
+  });
+  if (aside_bytes > 0) std::memset(aside, 42, aside_bytes);
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnBatchNormalizationBackwardEx(
+    cudnnHandle_t, cudnnBatchNormMode_t, cudnnBatchNormOps_t, const void*, const void*, const void*, const void*,
+    const cudnnTensorDescriptor_t data, const void* x, const cudnnTensorDescriptor_t, const void*,
+    const cudnnTensorDescriptor_t, const void* dy, const cudnnTensorDescriptor_t, void*, const cudnnTensorDescriptor_t,
+    void* dx, const cudnnTensorDescriptor_t, const void* scale, const void*, void* dscale, void* dshift, double,
+    const void* mean, const void* inverse, cudnnActivationDescriptor_t, void*, size_t, void* aside, size_t aside_bytes) {
+  // What forward set aside has come along.
+  if (aside_bytes > 0 && *static_cast<char*>(aside) != 42) return CUDNN_STATUS_BAD_PARAM;
+  const Numbers from = data->at(x), gradient = data->at(dy), to = data->at(dx);
+  const auto of = [](const void* statistics, Index channel) {
+    return static_cast<double>(static_cast<const float*>(statistics)[channel]);
+  };
+  const auto normed = [&](const std::vector<Index>& i) {
+    return (from.at(data->place(i)) - of(mean, i[1])) * of(inverse, i[1]);
+  };
+  std::map<Index, std::array<double, 3>> sums;
+  each(data->sizes, [&](const std::vector<Index>& i) {
+    auto& [count, sum, product] = sums[i[1]];
+    count += 1;
+    sum += gradient.at(data->place(i));
+    product += gradient.at(data->place(i)) * normed(i);
+  });
+  each(data->sizes, [&](const std::vector<Index>& i) {
+    const auto& [count, sum, product] = sums.at(i[1]);
+    const double slope = gradient.at(data->place(i)) - (sum + normed(i) * product) / count;
+    to.set(data->place(i), slope * of(scale, i[1]) * of(inverse, i[1]));
+  });
+  for (const auto& [channel, sum] : sums) {
+    static_cast<float*>(dscale)[channel] = static_cast<float>(sum[2]);
+    static_cast<float*>(dshift)[channel] = static_cast<float>(sum[1]);
   }
   return CUDNN_STATUS_SUCCESS;
 }

@@ -93,11 +93,14 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t, 
                                                     const void*, size_t) {
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
-                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t description, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t result, cublasLtMatrixLayout_t,
                                               cublasLtMatmulPreference_t, int asked, cublasLtMatmulHeuristicResult_t* found,
                                               int* count) {
-  // Two, of which the first needs more room.
+  // No bias for odd sizes, so that both ways of adding one run. Else two, of which the first needs more room.
+  if (part<Description>(description).epilogue == CUBLASLT_EPILOGUE_BIAS && part<Layout>(result).rows % 2 != 0) {
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
   *count = asked < 2 ? asked : 2;
   for (int i = 0; i < *count; ++i) {
     found[i] = {};

@@ -3,7 +3,10 @@
 
 #include "core/error.hpp"
 #include "model_zoo/model.hpp"
+#include "profiler/backends/cuda/graphs/attention.hpp"
 #include "profiler/backends/cuda/graphs/convolution.hpp"
+#include "profiler/backends/cuda/graphs/norm.hpp"
+#include "profiler/backends/cuda/graphs/pool.hpp"
 #include "profiler/problems.hpp"
 #include "tests/catch.hpp"
 
@@ -11,7 +14,7 @@ using namespace ddl;
 using namespace ddl::cuda;
 
 // cuDNN makes plans for a device that is only described, so that what it is asked for is checked without one. Engines that
-// are compiled when they are planned need the driver: those alone are left to a GPU.
+// are compiled when they are planned are listed only: loading them needs the driver, for which a stub stands here.
 
 namespace {
 
@@ -112,4 +115,50 @@ TEST_CASE("a convolution whose tensors do not fit together is refused with the l
   problem.inputs.front().channels = 5;
   problem.inputs.front().extent[0] = 9;
   CHECK_THROWS_AS(plans(*device, problem, ImageLayout::channels_last), Error);
+}
+
+namespace {
+
+/// How many engines the library lists for a graph.
+std::size_t engines(const Target& device, Graph graph) { return graph.configurations(device).size(); }
+
+}  // namespace
+
+TEST_CASE("cuDNN lists engines for norms, pooling and fused attention on an H100") {
+  const std::optional<Target> device = target();
+  if (!device) return;
+  if (!HAS_DRIVER_STUB) {
+    std::cout << "not run: the toolkit has no stub of the driver's library\n";
+    return;
+  }
+  const auto check_both = [&](const std::string& line, const auto& graph) {
+    for (const Pass pass : {Pass::forward, Pass::backward_data}) {
+      Problem problem = parse_problem(line, "test");
+      problem.pass = pass;
+      INFO(print_problem(problem));
+      CHECK(engines(*device, graph(problem)) > 0);
+    }
+  };
+  for (const char* precision : {"fp32", "fp16", "bf16"}) {
+    const std::string rest = std::string(" samples=4 pass=forward precision=") + precision;
+    for (const ImageLayout layout : {ImageLayout::channels_last, ImageLayout::channels_first}) {
+      check_both("norm kind=batch in=64x56x56" + rest, [&](const Problem& p) { return norm_graph(p, layout).graph; });
+    }
+    for (const char* line : {"norm kind=layer in=768x197t", "norm kind=layer in=6x3x3", "norm kind=layer in=8x5t"}) {
+      check_both(line + rest, [&](const Problem& p) { return norm_graph(p, ImageLayout::channels_last).graph; });
+    }
+    for (const char* line : {"pool kind=max kernel=3x3 stride=2 padding=1 in=64x112x112",
+                             "pool kind=max kernel=2 ceil=yes in=8x5x5", "pool kind=average adaptive=1x1 in=2048x7x7"}) {
+      check_both(line + rest,
+                 [&](const Problem& p) { return pool_graph(p, pool_window(p), ImageLayout::channels_last).graph; });
+    }
+  }
+  for (const char* precision : {"fp16", "bf16"}) {
+    for (const char* line :
+         {"attention heads=12 fused=yes in=2304x128t", "attention heads=12 causal=yes fused=yes in=2304x128t",
+          "attention heads=16 dropout=0.1 fused=yes in=3072x128t"}) {
+      check_both(line + std::string(" samples=4 pass=forward precision=") + precision,
+                 [](const Problem& p) { return attention_graph(p).graph; });
+    }
+  }
 }

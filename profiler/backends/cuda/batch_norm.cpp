@@ -1,0 +1,113 @@
+#include "profiler/backends/cuda/batch_norm.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "profiler/backends/cuda/graphs/norm.hpp"
+#include "profiler/backends/cuda/status.hpp"
+
+namespace ddl::cuda {
+namespace {
+
+constexpr std::string_view what = "batch norm";
+constexpr auto nothing_more = CUDNN_BATCHNORM_OPS_BN;
+/// The first reads its input once where it fits on the device's multiprocessors.
+constexpr std::array<cudnnBatchNormMode_t, 2> modes{CUDNN_BATCHNORM_SPATIAL_PERSISTENT, CUDNN_BATCHNORM_SPATIAL};
+
+Extents each_channel(const Problem& problem) {
+  std::vector<std::int64_t> sizes(image(problem.output, 1, ImageLayout::channels_first).sizes.size(), 1);
+  sizes[1] = problem.output.channels;
+  return dense(std::move(sizes));
+}
+
+}  // namespace
+
+BatchNormRunner::BatchNormRunner(const Device& device, const Problem& problem)
+    : channels_(problem.output.channels),
+      data_(image(problem.output, problem.samples, device.options.layout), data_type(problem.precision)),
+      trained_(each_channel(problem), CUDNN_DATA_FLOAT),
+      running_(values(device, 2 * channels_, Precision::fp32)) {
+  Problem both = problem;
+  both.pass = Pass::forward;
+  const std::int64_t items = problem.samples * problem.output.items();
+  DeviceMemory input, output, gradient, statistics, trained, put_aside;
+  const Candidates candidates{
+      .key = print_problem(both) + " in both directions",
+      .count = modes.size(),
+      .workspace =
+          [&](std::size_t i) {
+            use(device, modes.at(i));
+            return workspace_.bytes() + aside_;
+          },
+      .time =
+          [&](std::size_t) {
+            if (input.bytes() == 0) {
+              for (DeviceMemory* memory : {&input, &output, &gradient}) *memory = values(device, items, problem.precision);
+              statistics = values(device, 2 * channels_, Precision::fp32);
+              trained = values(device, 4 * channels_, Precision::fp32);
+            }
+            put_aside = DeviceMemory();
+            put_aside = DeviceMemory(aside_);
+            auto* mean = static_cast<float*>(statistics.data());
+            auto* scale_shift = static_cast<float*>(trained.data());
+            return shortest_time(device, [&] {
+              forward(device, input.data(), scale_shift, mean, mean + channels_, put_aside.data(), output.data());
+              backward(device, input.data(), scale_shift, mean, mean + channels_, put_aside.data(), output.data(),
+                       gradient.data(), scale_shift + 2 * channels_);
+            });
+          },
+      .tries = modes.size(),
+      .must_run = true,
+  };
+  use(device, modes.at(choose(device, candidates)));
+}
+
+void BatchNormRunner::use(const Device& device, cudnnBatchNormMode_t mode) {
+  mode_ = mode;
+  const cudnnHandle_t handle = device.target.handle();
+  std::size_t forward = 0;
+  std::size_t backward = 0;
+  check(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(handle, mode, nothing_more, data_.get(), nullptr,
+                                                                 data_.get(), trained_.get(), nullptr, &forward),
+        what);
+  check(cudnnGetBatchNormalizationBackwardExWorkspaceSize(handle, mode, nothing_more, data_.get(), nullptr, data_.get(),
+                                                          nullptr, data_.get(), trained_.get(), nullptr, &backward),
+        what);
+  check(cudnnGetBatchNormalizationTrainingExReserveSpaceSize(handle, mode, nothing_more, nullptr, data_.get(), &aside_),
+        what);
+  workspace_ = DeviceMemory();
+  workspace_ = DeviceMemory(std::max(forward, backward));
+}
+
+void BatchNormRunner::forward(const Device& device, const void* input, const float* scale_shift, float* mean,
+                              float* inverse_deviation, void* aside, void* output) {
+  constexpr float one = 1;
+  constexpr float zero = 0;
+  constexpr double share = 0.1;  // of this batch in the running statistics
+  auto* running = static_cast<float*>(running_.data());
+  check(cudnnBatchNormalizationForwardTrainingEx(device.target.handle(), mode_, nothing_more, &one, &zero, data_.get(),
+                                                 input, nullptr, nullptr, data_.get(), output, trained_.get(), scale_shift,
+                                                 scale_shift + channels_, share, running, running + channels_,
+                                                 static_cast<double>(norm_epsilon), mean, inverse_deviation, nullptr,
+                                                 workspace_.data(), workspace_.bytes(), aside, aside_),
+        what);
+}
+
+void BatchNormRunner::backward(const Device& device, const void* input, const float* scale_shift, const float* mean,
+                               const float* inverse_deviation, void* aside, const void* output_gradient,
+                               void* input_gradient, float* scale_shift_gradient) {
+  constexpr float one = 1;
+  constexpr float zero = 0;
+  check(cudnnBatchNormalizationBackwardEx(
+            device.target.handle(), mode_, nothing_more, &one, &zero, &one, &zero, data_.get(), input, nullptr, nullptr,
+            data_.get(), output_gradient, nullptr, nullptr, data_.get(), input_gradient, trained_.get(), scale_shift,
+            nullptr, scale_shift_gradient, scale_shift_gradient + channels_, static_cast<double>(norm_epsilon), mean,
+            inverse_deviation, nullptr, workspace_.data(), workspace_.bytes(), aside, aside_),
+        what);
+}
+
+std::string BatchNormRunner::name() const {
+  return mode_ == CUDNN_BATCHNORM_SPATIAL_PERSISTENT ? "cudnn:batch_norm:persistent" : "cudnn:batch_norm";
+}
+
+}  // namespace ddl::cuda

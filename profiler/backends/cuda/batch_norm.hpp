@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "profiler/backends/cuda/kernels.hpp"
+#include "profiler/backends/cuda/tensor_descriptor.hpp"
+
+namespace ddl::cuda {
+
+/// A batch norm by the kernels that cuDNN has ready, which frameworks call: its older interface. Both directions are of one
+/// mode, as they share what forward sets aside.
+class BatchNormRunner {
+ public:
+  /// Throws Error where the library does not run it.
+  BatchNormRunner(const Device& device, const Problem& problem);
+  void forward(const Device& device, const void* input, const float* scale_shift, float* mean, float* inverse_deviation,
+               void* aside, void* output);
+  void backward(const Device& device, const void* input, const float* scale_shift, const float* mean,
+                const float* inverse_deviation, void* aside, const void* output_gradient, void* input_gradient,
+                float* scale_shift_gradient);
+  [[nodiscard]] std::string name() const;
+  [[nodiscard]] std::size_t workspace() const { return workspace_.bytes(); }
+  /// Bytes that forward sets aside for backward.
+  [[nodiscard]] std::size_t aside() const { return aside_; }
+
+ private:
+  void use(const Device& device, cudnnBatchNormMode_t mode);
+
+  std::int64_t channels_;
+  TensorDescriptor data_, trained_;
+  cudnnBatchNormMode_t mode_ = CUDNN_BATCHNORM_SPATIAL;
+  std::size_t aside_ = 0;
+  DeviceMemory running_, workspace_;
+};
+
+}  // namespace ddl::cuda
