@@ -17,7 +17,8 @@ const SimulatedDevice quiet{FlopRate(1e12), Bandwidth(100e9), Seconds(1e-6), 0, 
 ProfilePlan plan_of(const Model& model, const std::vector<std::int64_t>& samples) {
   ProfilePlan plan{.model = model, .sequences = samples};
   for (const std::int64_t each : samples) {
-    for (CountedProblem& problem : problems_of(model, each, plan.precision, plan.optimizer)) plan.problems.push_back(problem);
+    for (CountedProblem& problem : problems_of(model, each, plan.precision, plan.optimizer))
+      plan.problems.push_back(problem);
   }
   return plan;
 }
