@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs on a machine with a GPU what `./dev gpu-session` packed: the contract suite, profiles of models, and PyTorch's own step
+# Runs on a machine with a GPU what `./dev gpu-pack` packed: the contract suite, profiles of models, and PyTorch's own step
 # times beside them. Needs this folder, NVIDIA's driver, cuDNN 9 and cuBLASLt (CUDA's, or those that came with PyTorch), and
 # for the last part a python3 with PyTorch. Each part writes files of its own, and goes on after one that failed.
 set -u
