@@ -207,6 +207,11 @@ class Sharing {
       state = part->state();
       return false;
     }
+    // Somebody took this share, did it, merged all parts and removed it between our look and now.
+    if (!state && is_merged()) {
+      remove(path(share));
+      return false;
+    }
     // The part of an earlier run whose rank may still come for it.
     if (!nobody_comes && work_.resume && !seen_held_.contains(share)) return false;
     if (share < rank_.ranks || seen_held_.contains(share)) {
@@ -277,6 +282,12 @@ class Sharing {
     if (exists(path(watched)) || (watched != rank_.rank && state_of(watched) == nullptr)) return false;
     if (!exists(work_.output)) throw Error(fmt::format("{} was removed while it was needed", quote(path(watched))));
     return true;
+  }
+
+  /// Whether the output is written and the parts are going or gone: the first says so until it goes, as the last.
+  [[nodiscard]] bool is_merged() const {
+    const std::optional<PartState> first = PartFile::read(path(0));
+    return (first && first->merged) || is_gone();
   }
 
   [[nodiscard]] SharedResult result(bool merged) {
