@@ -106,10 +106,12 @@ struct Sequence::Builder {
   std::map<std::tuple<std::size_t, TensorRole, int>, DeviceBuffer*> own{};
   /// Gradients that nobody reads any more.
   std::multimap<std::int64_t, DeviceBuffer*> free{};
+  /// Of the layer whose kernels are being laid out. What is too large or too small to be a float makes kernels slow.
+  double scale_of_weights = 1;
 
   DeviceBuffer* allocate(const KernelTensor& tensor, std::int64_t token_rows) {
     sequence.buffers_.push_back(backend.allocate_for(tensor));
-    fill(*sequence.buffers_.back(), tensor.role, token_rows);
+    fill(*sequence.buffers_.back(), tensor.role, token_rows, tensor.role == TensorRole::weight ? scale_of_weights : 1);
     return sequence.buffers_.back().get();
   }
 
@@ -220,6 +222,7 @@ struct Sequence::Builder {
     problem.pass = pass;
     if (!problem.operation->work(pass, problem.inputs, problem.output).is_any()) return false;
     if (const std::string why = backend.refusal(problem); !why.empty()) throw Error(why);
+    scale_of_weights = weight_scale(problem);
     add(pass == Pass::forward ? StepPart::forward : StepPart::backward, index, backend.prepare(problem),
         AttributeText(*problem.operation).integer("vocabulary", 0));
     return true;
