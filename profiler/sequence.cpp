@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -308,6 +309,12 @@ void SequenceSampling::step() {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     seconds_[i].push_back(backend_.time([&] { sequence_->run(parts[i]); }).value());
   }
+}
+
+Seconds SequenceSampling::mean() const {
+  double sum = 0;
+  for (const std::vector<double>& part : seconds_) sum = std::accumulate(part.begin(), part.end(), sum);
+  return Seconds(sum / steps());
 }
 
 std::vector<Measurement> SequenceSampling::measurements(const SamplingRule& rule) const {

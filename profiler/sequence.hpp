@@ -65,6 +65,8 @@ class SequenceSampling {
   /// One more sample of every part.
   void step();
   [[nodiscard]] int steps() const { return static_cast<int>(seconds_.front().size()); }
+  /// Of a whole step, over those taken; one at least.
+  [[nodiscard]] Seconds mean() const;
   [[nodiscard]] bool failed() const { return sequence_ == nullptr; }
   /// One measurement a part, in their order.
   [[nodiscard]] std::vector<Measurement> measurements(const SamplingRule& rule) const;
