@@ -315,8 +315,7 @@ std::array<double, price_sources.size()> kernel_time_shares(const Explanation& e
   };
   for (const LayerExplanation& layer : explanation.layers) {
     for (const PricedKernel& kernel : layer.prices.kernels) {
-      // An overhead is no kernel, and may be less than nothing.
-      if (kernel.pass != "overhead") add(kernel.source, kernel.time * runs_per_iteration(plan, kernel.phase));
+      if (!kernel.is_overhead()) add(kernel.source, kernel.time * runs_per_iteration(plan, kernel.phase));
     }
     const double ranks = plan.zero_stage >= 1 ? static_cast<double>(plan.data) * degree(plan, Axis::spatial) : 1.0;
     add(layer.prices.update_source, layer.costs.update / ranks);

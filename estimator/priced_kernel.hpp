@@ -10,6 +10,8 @@
 
 namespace ddl {
 
+inline constexpr std::string_view overhead_pass = "overhead";
+
 /// One problem of a layer: a kernel with one rank's shapes and one micro-batch's samples, and its price.
 struct PricedKernel {
   /// As to_string(Pass) has it; `backward` where both halves are priced as one, `gradient-sum` for the additions that make
@@ -19,6 +21,9 @@ struct PricedKernel {
   std::optional<Work> work;  ///< per sample; nothing where whole layers are priced
   Seconds time{};
   PriceSource source = PriceSource::roofline;
+
+  /// An overhead is no kernel, and may be less than nothing.
+  [[nodiscard]] bool is_overhead() const { return pass == overhead_pass; }
 };
 
 }  // namespace ddl

@@ -67,7 +67,7 @@ std::vector<PricedKernel> ShardPrices::price(const ShardContext& context, const 
   for (const Phase phase : {Phase::forward, Phase::backward}) {
     const Sum& sum = sums[phase == Phase::forward ? 0 : 1];
     const Seconds more = sum.time * (overhead(phase).factor - 1.0) + overhead(phase).per_kernel * sum.count;
-    if (more.value() != 0) kernels.push_back({"overhead", phase, std::nullopt, more, overhead_source_});
+    if (more.value() != 0) kernels.push_back({overhead_pass, phase, std::nullopt, more, overhead_source_});
   }
   return kernels;
 }

@@ -42,6 +42,17 @@ std::string ProfilePlan::line(std::size_t item) const {
                                        parts[sequence % parts.size()]});
 }
 
+std::string refusal_of_all(const KernelBackend& backend, const ProfilePlan& plan) {
+  std::string first;
+  for (const CountedProblem& each : plan.problems) {
+    std::string reason = is_update_problem(each.line) ? backend.refusal(parse_update_problem(each.line, "the problem"))
+                                                      : backend.refusal(parse_problem(each.line, "the problem"));
+    if (reason.empty()) return {};
+    if (first.empty()) first = std::move(reason);
+  }
+  return first;
+}
+
 Profiling::Profiling(KernelBackend& backend, const ProfilePlan& plan) : backend_(backend), plan_(plan) {
   try {
     watch_.emplace(backend);
