@@ -13,12 +13,15 @@ namespace ddl {
 /// One problem of a layer: a kernel with one rank's shapes and one micro-batch's samples, and its price.
 struct PricedKernel {
   /// As to_string(Pass) has it; `backward` where both halves are priced as one, `gradient-sum` for the additions that make
-  /// one gradient of the layer's output, `overhead` for what a whole step takes beside its kernels.
+  /// one gradient of the layer's output, `overhead` for what a whole step takes beside its kernels, `fresh-memory` for first
+  /// touches of the tensors that they make.
   std::string_view pass;
   Phase phase = Phase::forward;
   std::optional<Work> work;  ///< per sample; nothing where whole layers are priced
   Seconds time{};
   PriceSource source = PriceSource::roofline;
+
+  [[nodiscard]] bool is_beside_kernels() const { return pass == "overhead" || pass == "fresh-memory"; }
 };
 
 }  // namespace ddl
