@@ -171,6 +171,7 @@ std::vector<Closure> closures(const Profile& profile, const Model& model) {
     measured.emplace(measurement.problem, &measurement);
     if (!is_sequence_problem(measurement.problem)) continue;
     const SequenceProblem problem = parse_sequence_problem(measurement.problem, "the profile");
+    if (!problem.by.empty()) continue;
     const auto same = [&problem](const Closure& closure) {
       return closure.samples == problem.samples && closure.precision == problem.precision &&
              closure.optimizer == problem.optimizer;

@@ -22,6 +22,12 @@ namespace {
 constexpr std::array<StepPart, 3> parts{StepPart::forward, StepPart::backward, StepPart::update};
 constexpr std::string_view start = "sequence ";
 
+std::string one_word(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == ' ' || c == '='; }, '-');
+  return text;
+}
+
 }  // namespace
 
 std::string_view to_string(StepPart part) {
@@ -37,11 +43,11 @@ std::string_view to_string(StepPart part) {
 }
 
 std::string print_problem(const SequenceProblem& problem) {
-  std::string model = problem.model;
-  std::replace_if(
-      model.begin(), model.end(), [](char c) { return c == ' ' || c == '='; }, '-');
-  return fmt::format("{}model={} samples={} precision={} optimizer={} pass={}", start, model, problem.samples,
-                     to_string(problem.precision), to_string(problem.optimizer), to_string(problem.part));
+  std::string line =
+      fmt::format("{}model={} samples={} precision={} optimizer={} pass={}", start, one_word(problem.model), problem.samples,
+                  to_string(problem.precision), to_string(problem.optimizer), to_string(problem.part));
+  if (!problem.by.empty()) line += fmt::format(" by={}{}", one_word(problem.by), problem.keeps_memory ? " memory=kept" : "");
+  return line;
 }
 
 bool is_sequence_problem(std::string_view line) { return line.starts_with(start); }
@@ -80,6 +86,17 @@ SequenceProblem parse_sequence_problem(const std::string& line, const std::strin
   const auto* const found =
       std::find_if(parts.begin(), parts.end(), [&](StepPart known_part) { return to_string(known_part) == part.second; });
   problem.part = known(part, found == parts.end() ? std::nullopt : std::optional(*found));
+  if (at < line.size()) {
+    const auto by = word("by");
+    if (by.second.empty()) throw source.error(by.first, "who ran it?", "such as: by=pytorch-1.13.1");
+    problem.by = by.second;
+  }
+  if (at < line.size()) {
+    const auto memory = word("memory");
+    if (memory.second != "kept") throw source.error(memory.first, fmt::format("unknown {}", quote(memory.second)));
+    problem.keeps_memory = true;
+  }
+  if (at < line.size()) throw source.error(at, fmt::format("unknown {}", quote(line.substr(at))));
   return problem;
 }
 

@@ -281,6 +281,10 @@ ProfileResult run(const ProfileJob& asked, const ProfileOptions& o, const std::s
   require_any_runs(*backend, job);
   ProfileResult result;
   result.profile.head = head_of(job, backend->info(), command);
+  if (job.plan.model && backend->maps_pages()) {
+    // First, so that the shortest of runs has it.
+    job.plan.problems.insert(job.plan.problems.begin(), {print_problem(FreshMemoryProblem{}), 0});
+  }
   if (job.output.empty() && job.plan.model) job.output = usual_profile_path(result.profile.head, job.plan.precision);
   result.output = job.output;
   result.items = job.plan.items();

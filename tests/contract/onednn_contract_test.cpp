@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 #include "profiler/backends/onednn/backend.hpp"
+#include "profiler/measurement.hpp"
 #include "tests/catch.hpp"
 #include "tests/contract/kernel_contract.hpp"
 
@@ -38,3 +39,12 @@ TEST_CASE("oneDNN refuses bf16 on a processor with AVX2 alone", "[.][avx2]") {
 }
 
 TEST_CASE("oneDNN steps optimizers") { check_updates(*make_onednn_backend(1)); }
+
+TEST_CASE("oneDNN's tensors lie in memory that is mapped page by page") {
+  const auto backend = make_onednn_backend(1);
+  REQUIRE(backend->maps_pages());
+  CHECK(backend->first_touch(Bytes(1 << 20)).value() > 0);
+  const Measurement measured = measure(*backend, "fresh_memory bytes=1048576", {.limit = Seconds(0.01)}, CacheState::step);
+  CHECK(measured.reason.empty());
+  CHECK(measured.samples.count >= 6);
+}

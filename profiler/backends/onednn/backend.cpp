@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <fstream>
 #include <vector>
 
 #include <fmt/format.h>
 #include <omp.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #ifdef __x86_64__
 #include <cpuid.h>
@@ -161,6 +164,19 @@ class Backend final : public KernelBackend {
     for (std::size_t i = 0; i < host.bytes() / sizeof(float); i += line / sizeof(float)) sum += host.floats()[i];
     volatile float used = sum;
     static_cast<void>(used);
+  }
+
+  bool maps_pages() const override { return true; }
+  Seconds first_touch(Bytes bytes) override {
+    const auto size = static_cast<std::size_t>(bytes.value());
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    return time([&] {
+      void* const mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (mapped == MAP_FAILED) throw Error("the system maps no memory: " + std::string(std::strerror(errno)));
+      auto* const words = static_cast<volatile char*>(mapped);
+      for (std::size_t i = 0; i < size; i += page) words[i] = 1;
+      munmap(mapped, size);
+    });
   }
 
  private:

@@ -347,4 +347,16 @@ TEST_CASE("a whole that takes longer than its kernels starts each of them, one t
   CHECK(overhead_of({}).factor == 1);
 }
 
+TEST_CASE("first touches of memory are no overhead") {
+  // 130 us, 20 us of them touches, over kernels of 100 us: 2 us for each of the five.
+  const StepOverhead slow = overhead_of({{Seconds(130e-6), Seconds(100e-6), 5, Seconds(20e-6)}});
+  CHECK(slow.per_kernel.value() == Approx(2e-6));
+  // Without them the whole takes less than its kernels.
+  const StepOverhead quick = overhead_of({{Seconds(110e-6), Seconds(100e-6), 5, Seconds(20e-6)}});
+  CHECK(quick.per_kernel.value() == 0);
+  CHECK(quick.factor == Approx(0.9));
+  // Nothing is left for kernels: nothing is known of them.
+  CHECK(overhead_of({{Seconds(20e-6), Seconds(10e-6), 5, Seconds(20e-6)}}).factor == 1);
+}
+
 }  // namespace
