@@ -24,25 +24,10 @@ namespace ddl {
 namespace onednn {
 namespace {
 
-constexpr std::array<const Kind*, 19> kinds{&activation,
-                                            &add,
-                                            &attention,
-                                            &concat,
-                                            &convolution,
-                                            &dropout,
-                                            &embedding,
-                                            &flatten,
-                                            &fully_connected,
-                                            &identity,
-                                            &loss,
-                                            &multiply,
-                                            &norm,
-                                            &pool,
-                                            &position_embedding,
-                                            &reshape,
-                                            &select,
-                                            &softmax,
-                                            &transposed_convolution};
+constexpr std::array kinds{&activation,         &add,     &attention, &class_token, &concat,
+                           &convolution,        &dropout, &embedding, &flatten,     &fully_connected,
+                           &identity,           &loss,    &multiply,  &norm,        &pool,
+                           &position_embedding, &reshape, &select,    &softmax,     &transposed_convolution};
 
 const Kind* find_kind(std::string_view type) {
   const auto* found = std::find_if(kinds.begin(), kinds.end(), [type](const Kind* kind) { return kind->type == type; });
