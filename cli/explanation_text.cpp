@@ -74,7 +74,7 @@ std::vector<LikeLayers> grouped(const Explanation& explanation) {
 PriceSource kernel_source(const LayerExplanation& layer) {
   PriceSource source = PriceSource::measured;
   for (const PricedKernel& kernel : layer.prices.kernels) {
-    if (!kernel.is_overhead()) source = farther(source, kernel.source);
+    if (!kernel.is_beside_kernels()) source = farther(source, kernel.source);
   }
   return source;
 }
