@@ -1,4 +1,7 @@
+#include <set>
+
 #include "core/error.hpp"
+#include "model_zoo/model.hpp"
 #include "profiler/backends/onednn/backend.hpp"
 #include "profiler/measurement.hpp"
 #include "tests/catch.hpp"
@@ -10,9 +13,37 @@ TEST_CASE("oneDNN behaves as every back end does") { check_behaves(*make_onednn_
 
 TEST_CASE("oneDNN computes what the definitions say, gradients too") {
   const auto backend = make_onednn_backend(1);
-  int ran = 0;
-  for (const std::string& line : contract_problems()) ran += check_computes(*backend, line, Precision::fp32, 2e-4);
-  CHECK(ran >= 50);
+  for (const std::string& line : contract_problems()) {
+    CAPTURE(line);
+    CHECK(check_computes(*backend, line, Precision::fp32, 2e-4) == 1);
+  }
+}
+
+TEST_CASE("oneDNN refuses no operation of the bundled models") {
+  const auto backend = make_onednn_backend(1);
+  std::set<std::string> refused;
+  for (const std::string& name : model_names()) {
+    for (const Layer& layer : load_model(name).layers) {
+      const Operation::Local local = layer.operation->local(layer.input_shapes, layer.output_shape);
+      for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
+        const Problem problem{
+            local.operation ? local.operation : layer.operation, local.inputs, layer.output_shape, 1, Precision::fp32, pass};
+        if (!problem.operation->work(pass, problem.inputs, problem.output).is_any()) continue;
+        const std::string why = backend->refusal(problem);
+        if (!why.empty()) refused.insert(name + ": " + std::string(problem.operation->type()) + ": " + why);
+      }
+    }
+  }
+  CHECK(refused == std::set<std::string>{});
+}
+
+TEST_CASE("what oneDNN refuses, it says why") {
+  const auto backend = make_onednn_backend(1);
+  const auto why = [&](const std::string& line) { return backend->refusal(parse_problem(line, "test")); };
+  CHECK(why("attention heads=2 fused=yes dropout=0.1 in=12x4t") == "fused attention with dropout is not in this back end");
+  CHECK(why("norm kind=instance in=4x5t") == "norms over groups of a token's channels are not in this back end");
+  CHECK(why("norm kind=rms in=3x4x4") == "root mean squares over an image's channels are not in this back end");
+  CHECK(why("combine in=8x12t,2x3t") == "more copies of a token than experts are not in this back end");
 }
 
 TEST_CASE("oneDNN computes in bf16 where the processor has it") {

@@ -18,7 +18,7 @@ struct Function {
   float alpha, beta;
 };
 constexpr auto none = algorithm::undef;
-constexpr std::array<Function, 9> functions{{
+constexpr std::array<Function, 10> functions{{
     {"relu", algorithm::eltwise_relu, algorithm::eltwise_relu_use_dst_for_bwd, 0, 0},
     {"relu6", algorithm::eltwise_clip, none, 0, 6},
     {"leaky_relu", algorithm::eltwise_relu, none, 0.01F, 0},
@@ -27,6 +27,7 @@ constexpr std::array<Function, 9> functions{{
     {"gelu", algorithm::eltwise_gelu_erf, none, 0, 0},
     {"silu", algorithm::eltwise_swish, none, 1, 0},
     {"hardswish", algorithm::eltwise_hardswish, none, 0, 0},
+    {"softplus", algorithm::eltwise_soft_relu, none, 1, 0},
     {"elu", algorithm::eltwise_elu, algorithm::eltwise_elu_use_dst_for_bwd, 1, 0},
 }};
 
@@ -37,14 +38,40 @@ const Function* find_function(const Problem& problem) {
   return found == functions.end() ? nullptr : found;
 }
 
+bool is_hardsigmoid(const Problem& problem) { return AttributeText(*problem.operation).text("kind") == "hardsigmoid"; }
+
+/// The library has it from version 2.7 on.
+std::unique_ptr<PreparedKernel> prepare_hardsigmoid(const Problem& problem) {
+  const std::int64_t items = problem.samples * problem.output.items();
+  const KernelTensor input{TensorRole::input, 0, items, false};
+  if (problem.pass == Pass::forward) {
+    return loop_kernel({input, {TensorRole::output, 0, items, true}}, [items](std::span<DeviceBuffer* const> buffers) {
+      const float* from = floats(buffers[0]);
+      float* to = floats(buffers[1]);
+      for (std::int64_t i = 0; i < items; ++i) to[i] = std::min(std::max(from[i] + 3, 0.0F), 6.0F) / 6;
+    });
+  }
+  return loop_kernel({input, {TensorRole::output_gradient, 0, items, false}, {TensorRole::input_gradient, 0, items, true}},
+                     [items](std::span<DeviceBuffer* const> buffers) {
+                       const float* from = floats(buffers[0]);
+                       const float* gradient = floats(buffers[1]);
+                       float* to = floats(buffers[2]);
+                       for (std::int64_t i = 0; i < items; ++i) {
+                         to[i] = from[i] > -3 && from[i] < 3 ? gradient[i] / 6 : 0.0F;
+                       }
+                     });
+}
+
 std::string refusal(const Problem& problem) {
+  if (is_hardsigmoid(problem)) return only_fp32(problem);
   if (find_function(problem) != nullptr) return {};
   return fmt::format("the function {} is not in this back end", AttributeText(*problem.operation).text("kind"));
 }
 
 std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
-  const Function& function = *find_function(problem);
   if (problem.pass == Pass::backward_weight) return empty_kernel();
+  if (is_hardsigmoid(problem)) return prepare_hardsigmoid(problem);
+  const Function& function = *find_function(problem);
   const std::int64_t items = problem.samples * problem.output.items();
   const dnnl::memory::desc data = dense({items}, data_type(problem.precision));
   const dnnl::primitive_attr scratch = own_scratchpad();

@@ -1,60 +1,76 @@
+#include "profiler/backends/onednn/attention.hpp"
+
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <cstdlib>
 #include <random>
 #include <utility>
 
 #include "profiler/attribute_text.hpp"
-#include "profiler/backends/onednn/kernels.hpp"
+#include "profiler/backends/onednn/matrix_product.hpp"
+#include "profiler/backends/onednn/row_softmax.hpp"
 
 namespace ddl::onednn {
-namespace {
 
 using dnnl::memory;
 
-std::string refusal(const Problem& problem) {
+AttentionShape::AttentionShape(const Problem& problem)
+    : samples(problem.samples),
+      queries(problem.output.extent[0]),
+      keys(problem.inputs.back().extent[0]),
+      crossed(problem.inputs.size() == 2) {
   const AttributeText attributes(*problem.operation);
-  if (problem.inputs.size() != 1) return "attention across two sequences is not in this back end";
-  const std::int64_t heads = attributes.integer("heads", 1);
-  if (attributes.integer("kv_heads", heads) != heads) return "shared key and value heads are not in this back end";
-  if (problem.inputs.front().channels != 3 * problem.output.channels)
-    return "heads of another size are not in this back end";
-  for (const std::string_view key : {"window", "fused", "buckets", "alibi"}) {
-    if (attributes.has(key)) return "attention with '" + std::string(key) + "' is not in this back end";
+  heads = attributes.integer("heads", 1);
+  kv_heads = attributes.integer("kv_heads", heads);
+  size = problem.output.channels / heads;
+  causal = attributes.flag("causal", false);
+  fused = attributes.flag("fused", false);
+  alibi = attributes.flag("alibi", false);
+  window = attributes.integer("window", 0);
+  buckets = attributes.integer("buckets", 0);
+  dropout = attributes.number("dropout", 0);
+  scale = 1.0F / std::sqrt(static_cast<float>(size));
+}
+
+float AttentionShape::slope(std::int64_t head) const {
+  // Powers of 2^(−8/heads) [Press et al., "Train short, test long", ICLR 2022, section 3].
+  return alibi ? std::exp2(-8.0F * static_cast<float>(head + 1) / static_cast<float>(heads)) : 0.0F;
+}
+
+std::vector<KernelTensor> AttentionShape::inputs(bool gradients) const {
+  const TensorRole role = gradients ? TensorRole::input_gradient : TensorRole::input;
+  std::vector<KernelTensor> tensors{{role, 0, samples * queries * query_row(), gradients}};
+  if (crossed) tensors.push_back({role, 1, samples * keys * key_row(), gradients});
+  return tensors;
+}
+
+void weigh_scores(const AttentionShape& shape, std::int64_t head, std::int64_t query, std::int64_t first, std::int64_t end,
+                  float factor, float* scores) {
+  constexpr float hidden = -1e30F;
+  const std::int64_t from = std::max(first, shape.first_key(query));
+  const std::int64_t to = std::max(from, std::min(end, shape.end_key(query)));
+  std::fill(scores, scores + (from - first), hidden);
+  const float slope = shape.slope(head);
+  if (slope == 0) {
+    for (std::int64_t i = from - first; i < to - first; ++i) scores[i] *= factor;
+  } else {
+    for (std::int64_t key = from; key < to; ++key) {
+      scores[key - first] = scores[key - first] * factor - slope * static_cast<float>(std::abs(query - key));
+    }
   }
+  std::fill(scores + (to - first), scores + (end - first), hidden);
+}
+
+namespace {
+
+std::string refusal(const Problem& problem) {
+  const AttentionShape shape(problem);
+  // Backward would have to draw the same mask again.
+  if (shape.fused && shape.dropout > 0) return "fused attention with dropout is not in this back end";
   return only_fp32(problem);
 }
 
-/// A batched product C = A·B of dense matrices, `count` of them; B or A read transposed.
-class Product {
- public:
-  Product(const Device& device, std::int64_t count, std::int64_t m, std::int64_t n, std::int64_t k, bool a_transposed,
-          bool b_transposed)
-      : device_(device) {
-    const auto matrices = [count](std::int64_t rows, std::int64_t columns, bool transposed) {
-      const memory::dims strides =
-          transposed ? memory::dims{rows * columns, 1, rows} : memory::dims{rows * columns, columns, 1};
-      return memory::desc({count, rows, columns}, memory::data_type::f32, strides);
-    };
-    a_ = memory(matrices(m, k, a_transposed), device.engine, nullptr);
-    b_ = memory(matrices(k, n, b_transposed), device.engine, nullptr);
-    c_ = memory(matrices(m, n, false), device.engine, nullptr);
-    product_ = dnnl::matmul(dnnl::matmul::primitive_desc({a_.get_desc(), b_.get_desc(), c_.get_desc()}, device.engine));
-  }
-  void operator()(float* a, float* b, float* c) {
-    a_.set_data_handle(a);
-    b_.set_data_handle(b);
-    c_.set_data_handle(c);
-    product_.execute(device_.stream, {{DNNL_ARG_SRC, a_}, {DNNL_ARG_WEIGHTS, b_}, {DNNL_ARG_DST, c_}});
-  }
-
- private:
-  Device device_;
-  memory a_, b_, c_;
-  dnnl::matmul product_;
-};
-
-/// Copies between [samples, tokens, width], of which it takes `channels` from `offset`, and [samples, heads, tokens, size].
+/// Copies between [samples, tokens, width], of which it takes so many channels, and [samples, heads, tokens, size].
 class Heads {
  public:
   Heads(const Device& device, std::int64_t samples, std::int64_t tokens, std::int64_t heads, std::int64_t size,
@@ -81,140 +97,186 @@ class Heads {
   dnnl::reorder split_, join_;
 };
 
+/// Which number of its table a pair adds to its score, by distance: near ones have one each, those further away share
+/// [Raffel et al., "Exploring the limits of transfer learning", JMLR 21, 2020, section 2.1]; half of them are for keys that
+/// come later. The logarithm ends at a distance of 128, as in the code of the paper.
+std::vector<std::int64_t> buckets_of_pairs(const AttentionShape& shape) {
+  constexpr double furthest = 128;
+  std::vector<std::int64_t> buckets;
+  const std::int64_t count = shape.causal ? shape.buckets : std::max<std::int64_t>(1, shape.buckets / 2);
+  const std::int64_t exact = count / 2;
+  for (std::int64_t query = 0; query < shape.queries; ++query) {
+    for (std::int64_t key = 0; key < shape.keys; ++key) {
+      const std::int64_t distance = shape.causal ? std::max<std::int64_t>(0, query - key) : std::abs(query - key);
+      std::int64_t bucket = distance;
+      if (distance >= exact) {
+        const double share = exact == 0 ? 1.0
+                                        : std::log(static_cast<double>(distance) / static_cast<double>(exact)) /
+                                              std::log(furthest / static_cast<double>(exact));
+        bucket = exact + static_cast<std::int64_t>(share * static_cast<double>(count - exact));
+        bucket = std::clamp<std::int64_t>(bucket, 0, count - 1);
+      }
+      if (!shape.causal && key > query && count < shape.buckets) bucket += count;
+      buckets.push_back(bucket);
+    }
+  }
+  return buckets;
+}
+
 // As a framework without a fused kernel does it: heads are split apart by copies, the scores are written, scaled and masked
-// in a pass of their own, and the softmax reads and writes them.
+// in a pass of their own, and the softmax reads and writes them. The query heads of one key and value head are one matrix:
+// their rows follow each other.
 class AttentionKernel final : public PreparedKernel {
  public:
   AttentionKernel(const Device& device, const Problem& problem)
       : device_(device),
+        s_(problem),
         forward_(problem.pass == Pass::forward),
-        samples_(problem.samples),
-        tokens_(problem.output.extent[0]),
-        heads_(AttributeText(*problem.operation).integer("heads", 1)),
-        size_(problem.output.channels / heads_),
-        causal_(AttributeText(*problem.operation).flag("causal", false)),
-        rate_(AttributeText(*problem.operation).number("dropout", 0)),
-        scale_(1.0F / std::sqrt(static_cast<float>(size_))),
-        inside_(device, samples_, tokens_, heads_, size_, 3 * heads_ * size_),
-        outside_(device, samples_, tokens_, heads_, size_, heads_ * size_),
-        by_features_(device, samples_ * heads_, tokens_, tokens_, size_, false, true),
-        by_tokens_(device, samples_ * heads_, tokens_, size_, tokens_, false, false),
-        by_tokens_transposed_(device, samples_ * heads_, tokens_, size_, tokens_, true, false) {
-    const std::int64_t width = heads_ * size_;
-    const std::int64_t items = samples_ * tokens_ * width;
-    const std::int64_t scores = samples_ * heads_ * tokens_ * tokens_;
-    const memory::desc rows = dense({samples_ * heads_ * tokens_, tokens_}, memory::data_type::f32);
-    const dnnl::softmax_forward::primitive_desc softmax({dnnl::prop_kind::forward_training, rows, 1}, device.engine);
-    softmax_ = dnnl::softmax_forward(softmax);
-    softmax_backward_ =
-        dnnl::softmax_backward(dnnl::softmax_backward::primitive_desc({rows, rows, 1}, device.engine, softmax));
-    rows_ = rows;
-    for (auto& part : parts_) part.resize(static_cast<std::size_t>(items));
-    scores_.resize(static_cast<std::size_t>(scores));
-    if (!forward_) score_gradients_.resize(static_cast<std::size_t>(scores));
-    tensors_.push_back({TensorRole::input, 0, 3 * items, false});
-    tensors_.push_back({TensorRole::kept, 0, scores, forward_});
-    tensors_.push_back({forward_ ? TensorRole::output : TensorRole::output_gradient, 0, items, forward_});
-    if (!forward_) tensors_.push_back({TensorRole::input_gradient, 0, 3 * items, true});
-    if (rate_ > 0) tensors_.push_back({TensorRole::kept, 1, scores, forward_});
+        rows_(s_.sharing() * s_.queries),
+        query_heads_(device, s_.samples, s_.queries, s_.heads, s_.size, s_.query_row()),
+        key_heads_(device, s_.samples, s_.keys, s_.kv_heads, s_.size, s_.key_row()),
+        output_heads_(device, s_.samples, s_.queries, s_.heads, s_.size, s_.width()),
+        by_features_(device, {s_.samples * s_.kv_heads, rows_, s_.keys, s_.size, false, true}),
+        by_keys_(device, {s_.samples * s_.kv_heads, rows_, s_.size, s_.keys, false, false}),
+        by_rows_(device, {s_.samples * s_.kv_heads, s_.keys, s_.size, rows_, true, false}),
+        softmax_(device, s_.samples * s_.heads * s_.queries, s_.keys),
+        query_items_(s_.samples * s_.queries * s_.width()),
+        key_items_(s_.samples * s_.keys * s_.kv_width()),
+        score_items_(s_.samples * s_.heads * s_.queries * s_.keys),
+        bias_items_(s_.buckets > 0 ? s_.heads * s_.queries * s_.keys : 0) {
+    tensors_ = s_.inputs(false);
+    tensors_.push_back({TensorRole::kept, 0, score_items_, forward_});
+    tensors_.push_back({forward_ ? TensorRole::output : TensorRole::output_gradient, 0, query_items_, forward_});
+    if (!forward_) {
+      for (const KernelTensor& tensor : s_.inputs(true)) tensors_.push_back(tensor);
+    }
+    if (s_.buckets > 0) {
+      buckets_ = buckets_of_pairs(s_);
+      tensors_.push_back({forward_ ? TensorRole::bias : TensorRole::bias_gradient, 0, s_.buckets * s_.heads, !forward_});
+    }
+    if (s_.dropout > 0) tensors_.push_back({TensorRole::kept, 1, score_items_, forward_});
+    scratch_ = 2 * query_items_ + 2 * key_items_ + (forward_ ? 1 : 2) * score_items_ + bias_items_;
+    device_.workspace->reserve(static_cast<std::size_t>(scratch_) * sizeof(float));
   }
 
   std::span<const KernelTensor> tensors() const override { return tensors_; }
   std::string algorithm() const override { return "matmul+softmax+loop"; }
-  Bytes workspace() const override {
-    double items = static_cast<double>(scores_.size() + score_gradients_.size());
-    for (const auto& part : parts_) items += static_cast<double>(part.size());
-    return Bytes(items * sizeof(float));
-  }
+  Bytes workspace() const override { return Bytes(static_cast<double>(scratch_) * sizeof(float)); }
 
   void run(std::span<DeviceBuffer* const> buffers) override {
-    float* input = floats(buffers[0]);
-    float* probabilities = floats(buffers[1]);
-    float* mask = rate_ > 0 ? floats(buffers.back()) : nullptr;
-    const std::int64_t width = heads_ * size_;
-    for (std::size_t part = 0; part < 3; ++part) {
-      inside_.split(input + static_cast<std::int64_t>(part) * width, parts_[part].data());
-    }
+    const auto at = [&](TensorRole role, int index) -> float* {
+      for (std::size_t i = 0; i < tensors_.size(); ++i) {
+        if (tensors_[i].role == role && tensors_[i].index == index) return floats(buffers[i]);
+      }
+      return nullptr;
+    };
+    auto* next = static_cast<float*>(static_cast<void*>(device_.workspace->data()));
+    const auto take = [&next](std::int64_t items) { return std::exchange(next, next + items); };
+    Parts parts{take(query_items_), take(query_items_), take(key_items_),
+                take(key_items_),   take(score_items_), forward_ ? nullptr : take(score_items_),
+                take(bias_items_)};
+    const int other = s_.crossed ? 1 : 0;
+    float* const keys = at(TensorRole::input, other) + s_.key_offset();
+    query_heads_.split(at(TensorRole::input, 0), parts.queries);
+    key_heads_.split(keys, parts.keys);
+    key_heads_.split(keys + s_.kv_width(), parts.values);
+    float* const probabilities = at(TensorRole::kept, 0);
+    float* const mask = at(TensorRole::kept, 1);
     if (forward_) {
-      run_forward(probabilities, mask, floats(buffers[2]));
+      run_forward(parts, probabilities, mask, at(TensorRole::bias, 0), at(TensorRole::output, 0));
     } else {
-      run_backward(probabilities, mask, floats(buffers[2]), floats(buffers[3]));
+      run_backward(parts, probabilities, mask, at(TensorRole::output_gradient, 0), at(TensorRole::input_gradient, 0),
+                   at(TensorRole::input_gradient, other) + s_.key_offset(), at(TensorRole::bias_gradient, 0));
     }
   }
 
  private:
-  void run_forward(float* probabilities, float* mask, float* output) {
-    auto& [queries, keys, values, result] = parts_;
-    by_features_(queries.data(), keys.data(), scores_.data());
-    const std::int64_t rows = samples_ * heads_ * tokens_;
-    for (std::int64_t row = 0; row < rows; ++row) {
-      float* score = scores_.data() + row * tokens_;
-      const std::int64_t seen = causal_ ? row % tokens_ + 1 : tokens_;
-      for (std::int64_t i = 0; i < seen; ++i) score[i] *= scale_;
-      for (std::int64_t i = seen; i < tokens_; ++i) score[i] = -1e30F;
+  struct Parts {
+    float *queries, *output, *keys, *values;  ///< heads apart; the output or its gradient
+    float *scores, *score_gradients, *biases;
+  };
+
+  void run_forward(const Parts& parts, float* probabilities, float* mask, const float* table, float* output) {
+    by_features_(parts.queries, parts.keys, parts.scores);
+    // Biases are the same for all samples.
+    const std::int64_t pairs = s_.queries * s_.keys;
+    for (std::int64_t i = 0; i < bias_items_; ++i) {
+      parts.biases[i] = table[buckets_[static_cast<std::size_t>(i % pairs)] * s_.heads + i / pairs];
     }
-    execute_softmax(softmax_, {{DNNL_ARG_SRC, scores_.data()}, {DNNL_ARG_DST, probabilities}});
-    float* dropped = probabilities;
+    for (std::int64_t row = 0; row < s_.samples * s_.heads * s_.queries; ++row) {
+      float* score = parts.scores + row * s_.keys;
+      weigh_scores(s_, row / s_.queries % s_.heads, row % s_.queries, 0, s_.keys, s_.scale, score);
+      if (bias_items_ == 0) continue;
+      const float* bias = parts.biases + row * s_.keys % bias_items_;
+      for (std::int64_t i = 0; i < s_.keys; ++i) score[i] += bias[i];
+    }
+    softmax_.forward(parts.scores, probabilities);
+    const float* dropped = probabilities;
     if (mask != nullptr) {
-      const auto keep = rate_ < 1 ? static_cast<float>(1 / (1 - rate_)) : 0.0F;
-      const auto threshold = static_cast<std::uint32_t>(std::min(rate_ * 4294967296.0, 4294967295.0));
-      for (std::size_t i = 0; i < scores_.size(); ++i) mask[i] = random_() >= threshold ? keep : 0.0F;
-      for (std::size_t i = 0; i < scores_.size(); ++i) scores_[i] = probabilities[i] * mask[i];
-      dropped = scores_.data();
+      const auto keep = s_.dropout < 1 ? static_cast<float>(1 / (1 - s_.dropout)) : 0.0F;
+      const auto threshold = static_cast<std::uint32_t>(std::min(s_.dropout * 4294967296.0, 4294967295.0));
+      for (std::int64_t i = 0; i < score_items_; ++i) mask[i] = random_() >= threshold ? keep : 0.0F;
+      for (std::int64_t i = 0; i < score_items_; ++i) parts.scores[i] = probabilities[i] * mask[i];
+      dropped = parts.scores;
     }
-    by_tokens_(dropped, values.data(), result.data());
-    outside_.join(result.data(), output);
+    by_keys_(dropped, parts.values, parts.output);
+    output_heads_.join(parts.output, output);
   }
 
-  void run_backward(float* probabilities, const float* mask, float* output_gradient, float* input_gradient) {
-    auto& [queries, keys, values, gradient] = parts_;
-    const std::int64_t width = heads_ * size_;
-    outside_.split(output_gradient, gradient.data());
+  void run_backward(const Parts& parts, float* probabilities, const float* mask, float* output_gradient, float* to_queries,
+                    float* to_keys, float* to_table) {
+    output_heads_.split(output_gradient, parts.output);
     // P' = dO·Vᵀ, and the values' gradient Pᵀ·dO, which may use the room of the values.
-    by_features_(gradient.data(), values.data(), scores_.data());
-    float* dropped = probabilities;
+    by_features_(parts.output, parts.values, parts.scores);
+    const float* dropped = probabilities;
     if (mask != nullptr) {
-      for (std::size_t i = 0; i < scores_.size(); ++i) score_gradients_[i] = probabilities[i] * mask[i];
-      for (std::size_t i = 0; i < scores_.size(); ++i) scores_[i] *= mask[i];
-      dropped = score_gradients_.data();
+      for (std::int64_t i = 0; i < score_items_; ++i) parts.score_gradients[i] = probabilities[i] * mask[i];
+      for (std::int64_t i = 0; i < score_items_; ++i) parts.scores[i] *= mask[i];
+      dropped = parts.score_gradients;
     }
-    by_tokens_transposed_(dropped, gradient.data(), values.data());
-    inside_.join(values.data(), input_gradient + 2 * width);
-    execute_softmax(
-        softmax_backward_,
-        {{DNNL_ARG_DST, probabilities}, {DNNL_ARG_DIFF_DST, scores_.data()}, {DNNL_ARG_DIFF_SRC, score_gradients_.data()}});
-    for (float& score : score_gradients_) score *= scale_;
-    by_tokens_(score_gradients_.data(), keys.data(), gradient.data());
-    inside_.join(gradient.data(), input_gradient);
-    by_tokens_transposed_(score_gradients_.data(), queries.data(), gradient.data());
-    inside_.join(gradient.data(), input_gradient + width);
+    by_rows_(dropped, parts.output, parts.values);
+    key_heads_.join(parts.values, to_keys + s_.kv_width());
+    softmax_.backward(probabilities, parts.scores, parts.score_gradients);
+    if (to_table != nullptr) add_to_table(parts, to_table);
+    for (std::int64_t i = 0; i < score_items_; ++i) parts.score_gradients[i] *= s_.scale;
+    by_keys_(parts.score_gradients, parts.keys, parts.output);
+    query_heads_.join(parts.output, to_queries);
+    by_rows_(parts.score_gradients, parts.queries, parts.keys);
+    key_heads_.join(parts.keys, to_keys);
   }
 
-  void execute_softmax(const dnnl::primitive& primitive, std::initializer_list<std::pair<int, float*>> arguments) {
-    std::unordered_map<int, memory> memories;
-    for (const auto& [name, data] : arguments) memories.emplace(name, memory(rows_, device_.engine, data));
-    primitive.execute(device_.stream, memories);
+  /// The scores' gradients, summed over the samples, then over each bucket.
+  void add_to_table(const Parts& parts, float* table) {
+    std::copy_n(parts.score_gradients, bias_items_, parts.biases);
+    for (std::int64_t sample = 1; sample < s_.samples; ++sample) {
+      const float* from = parts.score_gradients + sample * bias_items_;
+      for (std::int64_t i = 0; i < bias_items_; ++i) parts.biases[i] += from[i];
+    }
+    std::fill_n(table, s_.buckets * s_.heads, 0.0F);
+    const std::int64_t pairs = s_.queries * s_.keys;
+    for (std::int64_t i = 0; i < bias_items_; ++i) {
+      table[buckets_[static_cast<std::size_t>(i % pairs)] * s_.heads + i / pairs] += parts.biases[i];
+    }
   }
 
   Device device_;
+  AttentionShape s_;
   bool forward_;
-  std::int64_t samples_, tokens_, heads_, size_;
-  bool causal_;
-  double rate_;
-  float scale_;
-  Heads inside_, outside_;
-  Product by_features_, by_tokens_, by_tokens_transposed_;
-  dnnl::softmax_forward softmax_;
-  dnnl::softmax_backward softmax_backward_;
-  memory::desc rows_;
-  std::array<std::vector<float>, 4> parts_;  ///< queries, keys, values, and the output or its gradient, heads apart
-  std::vector<float> scores_, score_gradients_;
-  std::vector<KernelTensor> tensors_;
-  std::mt19937 random_;
+  std::int64_t rows_;  ///< of the matrix of one key and value head
+  Heads query_heads_, key_heads_, output_heads_;
+  MatrixProduct by_features_, by_keys_, by_rows_;
+  RowSoftmax softmax_;
+  std::int64_t query_items_, key_items_, score_items_, bias_items_;
+  std::int64_t scratch_ = 0;
+  std::vector<std::int64_t> buckets_{};
+  std::vector<KernelTensor> tensors_{};
+  std::mt19937 random_{};
 };
 
 std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+  // Trained biases have their gradient from those of the scores, which backward-data computes.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
+  if (AttentionShape(problem).fused) return prepare_fused_attention(device, problem);
   return std::make_unique<AttentionKernel>(device, problem);
 }
 

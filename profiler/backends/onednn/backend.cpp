@@ -24,10 +24,40 @@ namespace ddl {
 namespace onednn {
 namespace {
 
-constexpr std::array kinds{&activation,         &add,     &attention, &class_token, &concat,
-                           &convolution,        &dropout, &embedding, &flatten,     &fully_connected,
-                           &identity,           &loss,    &multiply,  &norm,        &pool,
-                           &position_embedding, &reshape, &select,    &softmax,     &transposed_convolution};
+constexpr std::array kinds{&activation,
+                           &add,
+                           &additive_attention,
+                           &attention,
+                           &channel_shuffle,
+                           &class_token,
+                           &combine,
+                           &concat,
+                           &convolution,
+                           &crop,
+                           &dispatch,
+                           &dropout,
+                           &embedding,
+                           &flatten,
+                           &fully_connected,
+                           &identity,
+                           &interaction,
+                           &loss,
+                           &lstm,
+                           &multiply,
+                           &norm,
+                           &pool,
+                           &position_embedding,
+                           &reshape,
+                           &resize,
+                           &rotary_embedding,
+                           &router,
+                           &scale,
+                           &select,
+                           &slice,
+                           &softmax,
+                           &space_to_depth,
+                           &transposed_convolution,
+                           &window_attention};
 
 const Kind* find_kind(std::string_view type) {
   const auto* found = std::find_if(kinds.begin(), kinds.end(), [type](const Kind* kind) { return kind->type == type; });

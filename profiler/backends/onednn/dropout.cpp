@@ -6,9 +6,24 @@
 namespace ddl::onednn {
 namespace {
 
-std::string refusal(const Problem& problem) {
-  if (AttributeText(*problem.operation).text("of") == "samples") return "dropout of whole samples is not in this back end";
-  return only_fp32(problem);
+/// Whole samples stay or go: one number of the mask for each.
+std::unique_ptr<PreparedKernel> prepare_of_samples(const Problem& problem, float scale, std::uint32_t threshold) {
+  const std::int64_t samples = problem.samples;
+  const std::int64_t each = problem.output.items();
+  const bool forward = problem.pass == Pass::forward;
+  return loop_kernel({{TensorRole::kept, 0, samples, forward},
+                      {forward ? TensorRole::input : TensorRole::output_gradient, 0, samples * each, false},
+                      {forward ? TensorRole::output : TensorRole::input_gradient, 0, samples * each, true}},
+                     [=, random = std::mt19937()](std::span<DeviceBuffer* const> buffers) mutable {
+                       for (std::int64_t s = 0; s < samples; ++s) {
+                         float& factor = floats(buffers[0])[s];
+                         if (forward) factor = random() >= threshold ? scale : 0.0F;
+                         const float kept = factor;
+                         const float* from = floats(buffers[1]) + s * each;
+                         float* to = floats(buffers[2]) + s * each;
+                         for (std::int64_t i = 0; i < each; ++i) to[i] = from[i] * kept;
+                       }
+                     });
 }
 
 // The mask is drawn anew each time, with the generator that frameworks use on processors: that is most of the time.
@@ -17,8 +32,9 @@ std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem&
   if (problem.pass == Pass::backward_weight || rate == 0) return empty_kernel();
   const std::int64_t items = problem.samples * problem.output.items();
   const auto scale = rate < 1 ? static_cast<float>(1 / (1 - rate)) : 0.0F;
+  const auto threshold = static_cast<std::uint32_t>(std::min(rate * 4294967296.0, 4294967295.0));
+  if (AttributeText(*problem.operation).text("of") == "samples") return prepare_of_samples(problem, scale, threshold);
   if (problem.pass == Pass::forward) {
-    const auto threshold = static_cast<std::uint32_t>(std::min(rate * 4294967296.0, 4294967295.0));
     return loop_kernel(
         {{TensorRole::input, 0, items, false}, {TensorRole::kept, 0, items, true}, {TensorRole::output, 0, items, true}},
         [items, scale, threshold, random = std::mt19937()](std::span<DeviceBuffer* const> buffers) mutable {
@@ -42,6 +58,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem&
 
 }  // namespace
 
-const Kind dropout{"dropout", refusal, prepare};
+const Kind dropout{"dropout", only_fp32, prepare};
 
 }  // namespace ddl::onednn

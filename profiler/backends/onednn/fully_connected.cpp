@@ -1,18 +1,18 @@
 #include "profiler/attribute_text.hpp"
-#include "profiler/backends/onednn/kernels.hpp"
+#include "profiler/backends/onednn/experts.hpp"
 
 namespace ddl::onednn {
 namespace {
 
 using dnnl::memory;
 
-std::string refusal(const Problem& problem) {
-  const AttributeText attributes(*problem.operation);
-  return attributes.has("experts") ? "layers with experts are not in this back end" : std::string();
-}
+bool has_experts(const Problem& problem) { return AttributeText(*problem.operation).has("experts"); }
+
+std::string refusal(const Problem& problem) { return has_experts(problem) ? only_fp32(problem) : std::string(); }
 
 // Frameworks hand plain matrices to a matrix product, so no layout is left to the library: rows are samples, or tokens.
 std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+  if (has_experts(problem)) return prepare_experts(device, problem);
   const memory::data_type type = data_type(problem.precision);
   const std::int64_t rows = problem.samples * problem.inputs.front().positions();
   const std::int64_t from = problem.inputs.front().channels;

@@ -34,9 +34,16 @@ class PrimitiveKernel final : public PreparedKernel {
                   std::string algorithm, std::vector<Argument> arguments)
       : device_(device), primitive_(std::move(primitive)), algorithm_(std::move(algorithm)) {
     for (const Argument& argument : arguments) {
+      if (argument.own) {
+        dnnl::memory memory(argument.plain, device.engine);
+        std::memset(memory.get_data_handle(), 0, argument.plain.get_size());
+        memory_.emplace(argument.name, memory);
+        continue;
+      }
       Slot slot;
       slot.plain = dnnl::memory(argument.plain, device.engine, nullptr);
       slot.written = argument.tensor.written;
+      slot.added_to = argument.added_to;
       if (argument.wanted != argument.plain) {
         slot.own = in_workspace(argument.wanted);
         slot.reorder = slot.written ? dnnl::reorder(*slot.own, slot.plain) : dnnl::reorder(slot.plain, *slot.own);
@@ -60,6 +67,10 @@ class PrimitiveKernel final : public PreparedKernel {
       Slot& slot = slots_[i];
       slot.plain.set_data_handle(static_cast<HostBuffer*>(buffers[i])->data());
       if (slot.reorder && !slot.written) slot.reorder->execute(device_.stream, slot.plain, *slot.own);
+      if (slot.added_to) {
+        const dnnl::memory& memory = slot.own ? *slot.own : slot.plain;
+        std::memset(memory.get_data_handle(), 0, memory.get_desc().get_size());
+      }
     }
     primitive_.execute(device_.stream, memory_);
     for (Slot& slot : slots_) {
@@ -74,7 +85,7 @@ class PrimitiveKernel final : public PreparedKernel {
     dnnl::memory plain;
     std::optional<dnnl::memory> own;
     std::optional<dnnl::reorder> reorder;
-    bool written = false;
+    bool written = false, added_to = false;
   };
   dnnl::memory in_workspace(const dnnl::memory::desc& description) {
     const dnnl::memory memory(description, device_.engine, nullptr);
@@ -107,6 +118,33 @@ class LoopKernel final : public PreparedKernel {
  private:
   std::vector<KernelTensor> tensors_;
   std::function<void(std::span<DeviceBuffer* const>)> loop_;
+};
+
+class ComposedKernel final : public PreparedKernel {
+ public:
+  ComposedKernel(const Device& device, std::string algorithm, std::vector<KernelTensor> tensors, std::int64_t scratch,
+                 std::function<void(std::span<DeviceBuffer* const>, float*)> run)
+      : device_(device),
+        algorithm_(std::move(algorithm)),
+        tensors_(std::move(tensors)),
+        scratch_(static_cast<std::size_t>(scratch) * sizeof(float)),
+        run_(std::move(run)) {
+    device_.workspace->reserve(scratch_);
+  }
+
+  std::span<const KernelTensor> tensors() const override { return tensors_; }
+  void run(std::span<DeviceBuffer* const> buffers) override {
+    run_(buffers, static_cast<float*>(static_cast<void*>(device_.workspace->data())));
+  }
+  Bytes workspace() const override { return Bytes(static_cast<double>(scratch_)); }
+  std::string algorithm() const override { return algorithm_; }
+
+ private:
+  Device device_;
+  std::string algorithm_;
+  std::vector<KernelTensor> tensors_;
+  std::size_t scratch_;
+  std::function<void(std::span<DeviceBuffer* const>, float*)> run_;
 };
 
 }  // namespace
@@ -193,6 +231,12 @@ std::unique_ptr<PreparedKernel> primitive_kernel(const Device& device, const dnn
 std::unique_ptr<PreparedKernel> loop_kernel(std::vector<KernelTensor> tensors,
                                             std::function<void(std::span<DeviceBuffer* const>)> loop) {
   return std::make_unique<LoopKernel>(std::move(tensors), std::move(loop));
+}
+
+std::unique_ptr<PreparedKernel> composed_kernel(const Device& device, std::string algorithm,
+                                                std::vector<KernelTensor> tensors, std::int64_t scratch,
+                                                std::function<void(std::span<DeviceBuffer* const>, float*)> run) {
+  return std::make_unique<ComposedKernel>(device, std::move(algorithm), std::move(tensors), scratch, std::move(run));
 }
 
 std::unique_ptr<PreparedKernel> empty_kernel() {

@@ -74,6 +74,8 @@ struct Argument {
   int name = 0;               ///< DNNL_ARG_SRC, …
   dnnl::memory::desc plain;   ///< as the buffer holds it
   dnnl::memory::desc wanted;  ///< as the primitive takes it: where it differs, a reorder is part of the kernel
+  bool added_to = false;      ///< the primitive adds to what is there: it is set to zero first, which is part of the kernel
+  bool own = false;           ///< no tensor of the problem: memory that the kernel has for itself, zero at first
 };
 
 /// One primitive with the reorders around it.
@@ -83,6 +85,10 @@ struct Argument {
 /// A plain loop, where the library has nothing. `buffers` are in the order of `tensors`.
 [[nodiscard]] std::unique_ptr<PreparedKernel> loop_kernel(std::vector<KernelTensor> tensors,
                                                           std::function<void(std::span<DeviceBuffer* const>)> loop);
+/// Primitives and loops one after the other, which share `scratch` floats of the workspace.
+[[nodiscard]] std::unique_ptr<PreparedKernel> composed_kernel(
+    const Device& device, std::string algorithm, std::vector<KernelTensor> tensors, std::int64_t scratch,
+    std::function<void(std::span<DeviceBuffer* const> buffers, float* scratch)> run);
 /// For passes that cost nothing: views, and gradients that another pass computes on the way.
 [[nodiscard]] std::unique_ptr<PreparedKernel> empty_kernel();
 
@@ -94,8 +100,10 @@ struct Kind {
   std::unique_ptr<PreparedKernel> (*prepare)(const Device& device, const Problem& problem);
 };
 // Each in the file of its name.
-extern const Kind activation, add, attention, class_token, concat, convolution, dropout, embedding, flatten, fully_connected,
-    identity, loss, multiply, norm, pool, position_embedding, reshape, select, softmax, transposed_convolution;
+extern const Kind activation, add, additive_attention, attention, channel_shuffle, class_token, combine, concat, convolution,
+    crop, dispatch, dropout, embedding, flatten, fully_connected, identity, interaction, loss, lstm, multiply, norm, pool,
+    position_embedding, reshape, resize, rotary_embedding, router, scale, select, slice, softmax, space_to_depth,
+    transposed_convolution, window_attention;
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_update(const UpdateProblem& problem);
 
 /// For kinds that run in fp32 alone.

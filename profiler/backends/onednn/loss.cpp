@@ -8,22 +8,20 @@
 namespace ddl::onednn {
 namespace {
 
-std::string refusal(const Problem& problem) {
-  const bool images = std::any_of(problem.inputs.begin(), problem.inputs.end(),
-                                  [](const TensorShape& input) { return !input.sequence && input.rank > 0; });
-  if (images && AttributeText(*problem.operation).text("kind") == "cross_entropy") {
-    return "the cross entropy of an image's positions is not in this back end";
-  }
-  return only_fp32(problem);
-}
-
-/// One of the tensors whose losses are added up: rows of samples or tokens.
+/// One of the tensors whose losses are added up: rows of samples, tokens or positions of an image, whose classes lie `step`
+/// items apart.
 struct Part {
-  std::int64_t items = 0, classes = 1, rows = 1;
+  std::int64_t items = 0, classes = 1, rows = 1, step = 1;
+
+  /// Item of a row's class that should come out.
+  [[nodiscard]] std::int64_t label(std::int64_t row) const {
+    const std::int64_t first = row / step * step * classes + row % step;
+    return first + row % classes * step;
+  }
 };
 
-// The mean over rows of samples or tokens, of each input, added up. What should come out is made up: class `row modulo
-// classes`, and zero for the mean square; time does not depend on it.
+// The mean over rows of samples, tokens or positions, of each input, added up. What should come out is made up: class `row
+// modulo classes`, and zero for the mean square; time does not depend on it.
 std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   std::vector<Part> parts;
@@ -31,7 +29,7 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
   for (const TensorShape& shape : problem.inputs) {
     const auto index = static_cast<int>(parts.size());
     const std::int64_t items = problem.samples * shape.items();
-    parts.push_back({items, shape.channels, items / shape.channels});
+    parts.push_back({items, shape.channels, items / shape.channels, shape.sequence ? 1 : shape.positions()});
     inputs.push_back({TensorRole::input, index, items, false});
     kept.push_back({TensorRole::kept, index, items, problem.pass == Pass::forward});
     to_inputs.push_back({TensorRole::input_gradient, index, items, true});
@@ -71,7 +69,8 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
     std::vector<dnnl::memory::desc> data;
     std::vector<dnnl::logsoftmax_forward> softmax;
     for (const Part& part : parts) {
-      data.push_back(dense({part.rows, part.classes}, dnnl::memory::data_type::f32));
+      data.push_back(part.step == 1 ? dense({part.rows, part.classes}, dnnl::memory::data_type::f32)
+                                    : dense({part.rows / part.step, part.classes, part.step}, dnnl::memory::data_type::f32));
       softmax.emplace_back(
           dnnl::logsoftmax_forward::primitive_desc({dnnl::prop_kind::forward_training, data.back(), 1}, device.engine));
     }
@@ -84,9 +83,7 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
         dnnl::stream stream = device.stream;
         softmax[part].execute(stream, {{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}});
         float sum = 0;
-        for (std::int64_t row = 0; row < parts[part].rows; ++row) {
-          sum -= logarithms[row * parts[part].classes + row % parts[part].classes];
-        }
+        for (std::int64_t row = 0; row < parts[part].rows; ++row) sum -= logarithms[parts[part].label(row)];
         total += sum / static_cast<float>(parts[part].rows);
       }
       *floats(buffers[count]) = total;
@@ -97,17 +94,14 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
       const float* logarithms = floats(buffers[part]);
       const float factor = *floats(buffers[count]) / static_cast<float>(parts[part].rows);
       float* to = floats(buffers[count + 1 + part]);
-      const std::int64_t classes = parts[part].classes;
-      for (std::int64_t row = 0; row < parts[part].rows; ++row) {
-        for (std::int64_t i = row * classes; i < (row + 1) * classes; ++i) to[i] = std::exp(logarithms[i]) * factor;
-        to[row * classes + row % classes] -= factor;
-      }
+      for (std::int64_t i = 0; i < parts[part].items; ++i) to[i] = std::exp(logarithms[i]) * factor;
+      for (std::int64_t row = 0; row < parts[part].rows; ++row) to[parts[part].label(row)] -= factor;
     }
   });
 }
 
 }  // namespace
 
-const Kind loss{"loss", refusal, prepare};
+const Kind loss{"loss", only_fp32, prepare};
 
 }  // namespace ddl::onednn

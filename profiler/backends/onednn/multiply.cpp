@@ -1,15 +1,46 @@
+#include <algorithm>
+
 #include "profiler/backends/onednn/kernels.hpp"
 
 namespace ddl::onednn {
 namespace {
 
-std::string refusal(const Problem& problem) {
-  if (problem.inputs.size() != 2) return "products of more than two tensors are not in this back end";
-  return only_fp32(problem);
+/// The product of several tensors of one shape: of two after the other.
+std::unique_ptr<PreparedKernel> prepare_many(const Problem& problem) {
+  const std::int64_t items = problem.samples * problem.output.items();
+  const auto inputs = problem.inputs.size();
+  const bool forward = problem.pass == Pass::forward;
+  std::vector<KernelTensor> tensors;
+  for (std::size_t i = 0; i < inputs; ++i) tensors.push_back({TensorRole::input, static_cast<int>(i), items, false});
+  tensors.push_back({forward ? TensorRole::output : TensorRole::output_gradient, 0, items, forward});
+  for (std::size_t i = 0; i < inputs && !forward; ++i) {
+    tensors.push_back({TensorRole::input_gradient, static_cast<int>(i), items, true});
+  }
+  // Multiplies by all inputs but one.
+  const auto multiply_by = [=](std::span<DeviceBuffer* const> buffers, std::size_t but, float* to) {
+    for (std::size_t input = 0; input < inputs; ++input) {
+      if (input == but) continue;
+      const float* from = floats(buffers[input]);
+      for (std::int64_t i = 0; i < items; ++i) to[i] *= from[i];
+    }
+  };
+  return loop_kernel(std::move(tensors), [=](std::span<DeviceBuffer* const> buffers) {
+    if (forward) {
+      std::copy_n(floats(buffers[0]), items, floats(buffers[inputs]));
+      multiply_by(buffers, 0, floats(buffers[inputs]));
+      return;
+    }
+    for (std::size_t input = 0; input < inputs; ++input) {
+      float* to = floats(buffers[inputs + 1 + input]);
+      std::copy_n(floats(buffers[inputs]), items, to);
+      multiply_by(buffers, input, to);
+    }
+  });
 }
 
 std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
+  if (problem.inputs.size() != 2) return prepare_many(problem);
   // The second input has as many items as the first, or one for each channel of each sample.
   const std::int64_t whole = problem.samples * problem.output.items();
   const std::int64_t factors = problem.samples * problem.inputs[1].items();
@@ -55,6 +86,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem&
 
 }  // namespace
 
-const Kind multiply{"multiply", refusal, prepare};
+const Kind multiply{"multiply", only_fp32, prepare};
 
 }  // namespace ddl::onednn

@@ -1,7 +1,6 @@
 #include <cmath>
 
-#include "profiler/attribute_text.hpp"
-#include "profiler/backends/onednn/kernels.hpp"
+#include "profiler/backends/onednn/norms.hpp"
 
 namespace ddl::onednn {
 namespace {
@@ -9,18 +8,16 @@ namespace {
 using dnnl::memory;
 using dnnl::normalization_flags;
 
-constexpr float epsilon = 1e-5F;
-
 std::string refusal(const Problem& problem) {
   const AttributeText attributes(*problem.operation);
   const std::string_view kind = attributes.text("kind");
-  if (kind != "batch" && kind != "layer")
-    return "norms over groups, instances or root mean squares are not in this back end";
-  if (!attributes.flag("bias", true) || !attributes.flag("scale", true)) {
-    return "norms without a scale or a shift are not in this back end";
+  const TensorShape& shape = problem.output;
+  if (kind == "batch" || kind == "layer") return {};
+  if (kind != "rms" && shape.sequence) return "norms over groups of a token's channels are not in this back end";
+  if (kind == "rms" && !shape.sequence && shape.rank > 0) {
+    return "root mean squares over an image's channels are not in this back end";
   }
-  if (kind == "batch" && problem.inputs.front().sequence) return "batch norm of tokens is not in this back end";
-  return {};
+  return only_fp32(problem);
 }
 
 /// The tensor with its channels innermost, which is what a layer norm sums over.
@@ -39,47 +36,64 @@ memory::desc channels_last(const TensorShape& shape, std::int64_t samples, Preci
   return {dims, data_type(precision), strides};
 }
 
+/// Tokens as an image of one row, which the library has batch norms of: samples, channels, tokens, one.
+memory::desc tokens_as_image(const TensorShape& shape, std::int64_t samples, Precision precision) {
+  return {{samples, shape.channels, shape.extent[0], 1},
+          data_type(precision),
+          {shape.items(), 1, shape.channels, shape.channels}};
+}
+
 template <class Forward, class Backward>
-std::unique_ptr<PreparedKernel> prepare_as(const Device& device, const Problem& problem, const memory::desc& plain) {
-  const memory::desc inner = dense(plain.dims(), plain.data_type());
+std::unique_ptr<PreparedKernel> prepare_as(const Device& device, const Problem& problem, const memory::desc& plain,
+                                           const memory::desc& inner) {
   const dnnl::primitive_attr scratch = own_scratchpad();
-  constexpr auto flags = normalization_flags::use_scale_shift;
-  const typename Forward::primitive_desc forward({dnnl::prop_kind::forward_training, inner, epsilon, flags}, scratch,
+  const NormParameters parameters(problem);
+  const bool one = parameters.scale != parameters.shift;
+  const auto flags = parameters.items() == 0 ? normalization_flags::none
+                     : !one                  ? normalization_flags::use_scale_shift
+                     : parameters.scale      ? normalization_flags::use_scale
+                                             : normalization_flags::use_shift;
+  const typename Forward::primitive_desc forward({dnnl::prop_kind::forward_training, inner, norm_epsilon, flags}, scratch,
                                                  device.engine);
   const std::int64_t items = problem.samples * problem.output.items();
-  const std::int64_t channels = problem.output.channels;
   const memory::desc mean = forward.mean_desc();
   const memory::desc variance = forward.variance_desc();
   const auto count = [](const memory::desc& desc) { return static_cast<std::int64_t>(desc.get_size() / sizeof(float)); };
-  const memory::desc trained = forward.weights_desc();
-  // The scale and the shift, one behind the other.
-  const Argument scale_shift{{TensorRole::bias, 0, 2 * channels, false}, DNNL_ARG_SCALE_SHIFT, trained, trained};
+  const memory::desc trained = one ? dense({parameters.channels}, memory::data_type::f32) : forward.weights_desc();
+  std::vector<Argument> arguments;
+  if (parameters.items() > 0) {
+    const int name = !one ? DNNL_ARG_SCALE_SHIFT : parameters.scale ? DNNL_ARG_SCALE : DNNL_ARG_SHIFT;
+    arguments.push_back({{TensorRole::bias, 0, parameters.items(), false}, name, trained, trained});
+  }
   const auto statistic = [&](int index, bool written) {
     const memory::desc& desc = index == 0 ? mean : variance;
     return Argument{
         {TensorRole::kept, index, count(desc), written}, index == 0 ? DNNL_ARG_MEAN : DNNL_ARG_VARIANCE, desc, desc};
   };
   if (problem.pass == Pass::forward) {
+    arguments.insert(arguments.end(), {{{TensorRole::input, 0, items, false}, DNNL_ARG_SRC, plain, inner},
+                                       statistic(0, true),
+                                       statistic(1, true),
+                                       {{TensorRole::output, 0, items, true}, DNNL_ARG_DST, plain, inner}});
     return primitive_kernel(device, Forward(forward), forward.scratchpad_desc(), forward.impl_info_str(),
-                            {{{TensorRole::input, 0, items, false}, DNNL_ARG_SRC, plain, inner},
-                             scale_shift,
-                             statistic(0, true),
-                             statistic(1, true),
-                             {{TensorRole::output, 0, items, true}, DNNL_ARG_DST, plain, inner}});
+                            std::move(arguments));
   }
   // The gradients of scale and shift come out of the same sums: backward-weight has nothing left to do.
   if (problem.pass != Pass::backward_data) return empty_kernel();
-  const typename Backward::primitive_desc backward({dnnl::prop_kind::backward, inner, inner, epsilon, flags}, scratch,
-                                                   device.engine, forward);
-  return primitive_kernel(
-      device, Backward(backward), backward.scratchpad_desc(), backward.impl_info_str(),
-      {{{TensorRole::input, 0, items, false}, DNNL_ARG_SRC, plain, inner},
-       scale_shift,
-       statistic(0, false),
-       statistic(1, false),
-       {{TensorRole::output_gradient, 0, items, false}, DNNL_ARG_DIFF_DST, plain, inner},
-       {{TensorRole::input_gradient, 0, items, true}, DNNL_ARG_DIFF_SRC, plain, inner},
-       {{TensorRole::bias_gradient, 0, 2 * channels, true}, DNNL_ARG_DIFF_SCALE_SHIFT, trained, trained}});
+  const auto kind = parameters.items() == 0 ? dnnl::prop_kind::backward_data : dnnl::prop_kind::backward;
+  const typename Backward::primitive_desc backward({kind, inner, inner, norm_epsilon, flags}, scratch, device.engine,
+                                                   forward);
+  arguments.insert(arguments.end(), {{{TensorRole::input, 0, items, false}, DNNL_ARG_SRC, plain, inner},
+                                     statistic(0, false),
+                                     statistic(1, false),
+                                     {{TensorRole::output_gradient, 0, items, false}, DNNL_ARG_DIFF_DST, plain, inner},
+                                     {{TensorRole::input_gradient, 0, items, true}, DNNL_ARG_DIFF_SRC, plain, inner}});
+  if (parameters.items() > 0) {
+    const int name = !one ? DNNL_ARG_DIFF_SCALE_SHIFT : parameters.scale ? DNNL_ARG_DIFF_SCALE : DNNL_ARG_DIFF_SHIFT;
+    arguments.push_back({{TensorRole::bias_gradient, 0, parameters.items(), true}, name, trained, trained});
+  }
+  return primitive_kernel(device, Backward(backward), backward.scratchpad_desc(), backward.impl_info_str(),
+                          std::move(arguments));
 }
 
 /// One channel of a batch norm's gradient; its planes lie `stride` items apart.
@@ -87,7 +101,7 @@ struct Channel {
   const float *source, *output_gradient;
   float* input_gradient;
   std::int64_t planes, positions, stride;
-  float mean, deviation, scale;  ///< deviation: of the items, with epsilon under the root
+  float mean, deviation, scale;  ///< deviation: of the items, with norm_epsilon under the root
 };
 struct ScaleShift {
   float scale, shift;
@@ -130,36 +144,51 @@ std::unique_ptr<PreparedKernel> batch_norm_gradient(const Problem& problem) {
   const std::int64_t samples = problem.samples, channels = problem.output.channels;
   const std::int64_t positions = problem.output.positions();
   const std::int64_t items = samples * problem.output.items();
-  return loop_kernel({{TensorRole::input, 0, items, false},
-                      {TensorRole::bias, 0, 2 * channels, false},
-                      {TensorRole::kept, 0, channels, false},
-                      {TensorRole::kept, 1, channels, false},
-                      {TensorRole::output_gradient, 0, items, false},
-                      {TensorRole::input_gradient, 0, items, true},
-                      {TensorRole::bias_gradient, 0, 2 * channels, true}},
-                     [=](std::span<DeviceBuffer* const> buffers) {
+  const NormParameters parameters(problem);
+  const bool trained = parameters.items() > 0;
+  std::vector<KernelTensor> tensors{{TensorRole::input, 0, items, false},
+                                    {TensorRole::kept, 0, channels, false},
+                                    {TensorRole::kept, 1, channels, false},
+                                    {TensorRole::output_gradient, 0, items, false},
+                                    {TensorRole::input_gradient, 0, items, true}};
+  if (trained) {
+    tensors.push_back({TensorRole::bias, 0, parameters.items(), false});
+    tensors.push_back({TensorRole::bias_gradient, 0, parameters.items(), true});
+  }
+  return loop_kernel(std::move(tensors), [=](std::span<DeviceBuffer* const> buffers) {
+    const float* scales = trained ? parameters.scales(floats(buffers[5])) : nullptr;
+    float* to_scales = trained ? parameters.scales(floats(buffers[6])) : nullptr;
+    float* to_shifts = trained ? parameters.shifts(floats(buffers[6])) : nullptr;
 #pragma omp parallel for
-                       for (std::int64_t c = 0; c < channels; ++c) {
-                         const std::int64_t at = c * positions;
-                         const ScaleShift sums =
-                             channel_gradient({floats(buffers[0]) + at, floats(buffers[4]) + at, floats(buffers[5]) + at,
-                                               samples, positions, channels * positions, floats(buffers[2])[c],
-                                               std::sqrt(floats(buffers[3])[c] + epsilon), floats(buffers[1])[c]});
-                         floats(buffers[6])[c] = sums.scale;
-                         floats(buffers[6])[channels + c] = sums.shift;
-                       }
-                     });
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const std::int64_t at = c * positions;
+      const ScaleShift sums =
+          channel_gradient({floats(buffers[0]) + at, floats(buffers[3]) + at, floats(buffers[4]) + at, samples, positions,
+                            channels * positions, floats(buffers[1])[c], std::sqrt(floats(buffers[2])[c] + norm_epsilon),
+                            scales == nullptr ? 1.0F : scales[c]});
+      if (to_scales != nullptr) to_scales[c] = sums.scale;
+      if (to_shifts != nullptr) to_shifts[c] = sums.shift;
+    }
+  });
 }
 
 std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
   const TensorShape& shape = problem.output;
-  if (AttributeText(*problem.operation).text("kind") == "batch") {
-    if (problem.pass == Pass::backward_data && problem.precision == Precision::fp32) return batch_norm_gradient(problem);
-    return prepare_as<dnnl::batch_normalization_forward, dnnl::batch_normalization_backward>(
-        device, problem, tensor(shape, problem.samples, problem.precision));
+  const AttributeText attributes(*problem.operation);
+  const std::string_view kind = attributes.text("kind");
+  if (kind == "rms") return prepare_rms_norm(problem);
+  if (kind == "group" || kind == "instance") return prepare_group_norm(problem);
+  if (kind == "layer") {
+    const memory::desc plain = channels_last(shape, problem.samples, problem.precision);
+    return prepare_as<dnnl::layer_normalization_forward, dnnl::layer_normalization_backward>(
+        device, problem, plain, dense(plain.dims(), plain.data_type()));
   }
-  return prepare_as<dnnl::layer_normalization_forward, dnnl::layer_normalization_backward>(
-      device, problem, channels_last(shape, problem.samples, problem.precision));
+  if (!shape.sequence && problem.pass == Pass::backward_data && problem.precision == Precision::fp32) {
+    return batch_norm_gradient(problem);
+  }
+  const memory::desc plain = shape.sequence ? tokens_as_image(shape, problem.samples, problem.precision)
+                                            : tensor(shape, problem.samples, problem.precision);
+  return prepare_as<dnnl::batch_normalization_forward, dnnl::batch_normalization_backward>(device, problem, plain, plain);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #include "profiler/attribute_text.hpp"
-#include "profiler/backends/onednn/kernels.hpp"
+#include "profiler/backends/onednn/adaptive_pool.hpp"
 
 namespace ddl::onednn {
 namespace {
@@ -17,12 +17,16 @@ bool has_window(const Problem& problem) {
   return true;
 }
 
-std::string refusal(const Problem& problem) {
-  if (problem.inputs.front().sequence) return "pooling over tokens is not in this back end";
-  return has_window(problem) ? std::string() : "pooling to a size that does not divide the input's is not in this back end";
+std::string refusal(const Problem& problem) { return has_window(problem) ? std::string() : only_fp32(problem); }
+
+/// The tensor as the library pools it: samples, channels, extents, whatever comes first in memory.
+memory::desc pooled(const TensorShape& shape, std::int64_t samples, Precision precision) {
+  if (!shape.sequence) return tensor(shape, samples, precision);
+  return {{samples, shape.channels, shape.extent[0]}, data_type(precision), {shape.items(), 1, shape.channels}};
 }
 
 std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+  if (!has_window(problem)) return prepare_adaptive_pool(problem);
   const TensorShape& input = problem.inputs.front();
   const AttributeText attributes(*problem.operation);
   memory::dims kernel, stride, before, after;
@@ -41,8 +45,8 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
   const auto algorithm = is_max ? dnnl::algorithm::pooling_max
                                 : (attributes.text("padding") == "same" ? dnnl::algorithm::pooling_avg_exclude_padding
                                                                         : dnnl::algorithm::pooling_avg_include_padding);
-  const memory::desc source = tensor(input, problem.samples, problem.precision);
-  const memory::desc destination = tensor(problem.output, problem.samples, problem.precision);
+  const memory::desc source = pooled(input, problem.samples, problem.precision);
+  const memory::desc destination = pooled(problem.output, problem.samples, problem.precision);
   const dnnl::primitive_attr scratch = own_scratchpad();
   const dnnl::pooling_forward::primitive_desc forward(
       {dnnl::prop_kind::forward_training, algorithm, source, destination, stride, kernel, before, after}, scratch,

@@ -3,16 +3,16 @@
 namespace ddl::onednn {
 namespace {
 
-std::string refusal(const Problem& problem) {
-  const TensorShape& shape = problem.output;
-  return shape.sequence || shape.rank == 0 ? std::string() : "the softmax over an image's channels is not in this back end";
-}
+std::string refusal(const Problem& /*problem*/) { return {}; }
 
 std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const std::int64_t rows = problem.samples * problem.output.positions();
   const std::int64_t items = rows * problem.output.channels;
-  const dnnl::memory::desc data = dense({rows, problem.output.channels}, data_type(problem.precision));
+  // Channels are innermost, but those of images.
+  const bool image = !problem.output.sequence && problem.output.rank > 0;
+  const dnnl::memory::desc data = image ? tensor(problem.output, problem.samples, problem.precision)
+                                        : dense({rows, problem.output.channels}, data_type(problem.precision));
   const dnnl::primitive_attr scratch = own_scratchpad();
   const dnnl::softmax_forward::primitive_desc forward({dnnl::prop_kind::forward_training, data, 1}, scratch, device.engine);
   if (problem.pass == Pass::forward) {

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "profiler/backends/onednn/kernels.hpp"
+
+namespace ddl::onednn {
+
+/// Pooling to a given size that the input's is no multiple of: windows differ in size and overlap.
+[[nodiscard]] std::unique_ptr<PreparedKernel> prepare_adaptive_pool(const Problem& problem);
+
+}  // namespace ddl::onednn

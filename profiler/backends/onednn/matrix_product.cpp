@@ -1,0 +1,34 @@
+#include "profiler/backends/onednn/matrix_product.hpp"
+
+namespace ddl::onednn {
+
+using dnnl::memory;
+
+MatrixProduct::MatrixProduct(const Device& device, const Shape& shape) : device_(device) {
+  const auto matrices = [&](std::int64_t rows, std::int64_t columns, bool transposed) {
+    const memory::dims strides =
+        transposed ? memory::dims{rows * columns, 1, rows} : memory::dims{rows * columns, columns, 1};
+    return memory::desc({shape.count, rows, columns}, memory::data_type::f32, strides);
+  };
+  a_ = matrices(shape.m, shape.k, shape.a_transposed);
+  b_ = matrices(shape.k, shape.n, shape.b_transposed);
+  c_ = matrices(shape.m, shape.n, false);
+  dnnl::primitive_attr attributes;
+  if (shape.adds) {
+    dnnl::post_ops after;
+    after.append_sum();
+    attributes.set_post_ops(after);
+  }
+  product_ = dnnl::matmul(dnnl::matmul::primitive_desc({a_, b_, c_}, attributes, device.engine));
+}
+
+void MatrixProduct::operator()(const float* a, const float* b, float* c) const {
+  // The library reads what it is given as a source.
+  const auto bound = [&](const memory::desc& desc, const float* data) {
+    return memory(desc, device_.engine, const_cast<float*>(data));
+  };
+  product_.execute(device_.stream,
+                   {{DNNL_ARG_SRC, bound(a_, a)}, {DNNL_ARG_WEIGHTS, bound(b_, b)}, {DNNL_ARG_DST, bound(c_, c)}});
+}
+
+}  // namespace ddl::onednn

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "profiler/backends/onednn/kernels.hpp"
+
+namespace ddl::onednn {
+
+/// Products C = A·B of dense fp32 matrices of m×k and k×n items, `count` of them one behind the other.
+class MatrixProduct {
+ public:
+  struct Shape {
+    std::int64_t count = 1, m = 1, n = 1, k = 1;
+    bool a_transposed = false, b_transposed = false;  ///< how they lie in memory
+    bool adds = false;                                ///< to what C holds
+  };
+  MatrixProduct(const Device& device, const Shape& shape);
+  void operator()(const float* a, const float* b, float* c) const;
+
+ private:
+  Device device_;
+  dnnl::memory::desc a_, b_, c_;
+  dnnl::matmul product_;
+};
+
+}  // namespace ddl::onednn

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "profiler/attribute_text.hpp"
+#include "profiler/backends/onednn/kernels.hpp"
+
+namespace ddl::onednn {
+
+constexpr float norm_epsilon = 1e-5F;  ///< added to the variance
+
+/// What a norm trains: the scales of all channels, and behind them the shifts.
+struct NormParameters {
+  explicit NormParameters(const Problem& problem)
+      : scale(AttributeText(*problem.operation).flag("scale", true)),
+        shift(AttributeText(*problem.operation).flag("bias", AttributeText(*problem.operation).text("kind") != "rms")),
+        channels(problem.output.channels) {}
+  [[nodiscard]] std::int64_t items() const { return ((scale ? 1 : 0) + (shift ? 1 : 0)) * channels; }
+  /// Into a buffer of them; nothing for those that there are not.
+  [[nodiscard]] float* scales(float* parameters) const { return scale ? parameters : nullptr; }
+  [[nodiscard]] float* shifts(float* parameters) const { return shift ? parameters + (scale ? channels : 0) : nullptr; }
+
+  bool scale, shift;
+  std::int64_t channels;
+};
+
+// Those that the library does not have.
+[[nodiscard]] std::unique_ptr<PreparedKernel> prepare_group_norm(const Problem& problem);
+[[nodiscard]] std::unique_ptr<PreparedKernel> prepare_rms_norm(const Problem& problem);
+
+}  // namespace ddl::onednn

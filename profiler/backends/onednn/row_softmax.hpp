@@ -1,0 +1,22 @@
+#pragma once
+
+#include "profiler/backends/onednn/kernels.hpp"
+
+namespace ddl::onednn {
+
+/// The softmax of each row of a dense fp32 matrix, and its gradient.
+class RowSoftmax {
+ public:
+  RowSoftmax(const Device& device, std::int64_t rows, std::int64_t columns);
+  void forward(float* from, float* to) const;
+  /// From what forward made, and the gradient of that.
+  void backward(float* result, float* gradient, float* to) const;
+
+ private:
+  Device device_;
+  dnnl::memory::desc rows_;
+  dnnl::softmax_forward forward_;
+  dnnl::softmax_backward backward_;
+};
+
+}  // namespace ddl::onednn

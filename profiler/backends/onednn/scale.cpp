@@ -1,0 +1,127 @@
+#include <algorithm>
+
+#include "profiler/attribute_text.hpp"
+#include "profiler/backends/onednn/kernels.hpp"
+
+namespace ddl::onednn {
+namespace {
+
+bool is_trained(const Problem& problem) { return AttributeText(*problem.operation).text("factor") == "trained"; }
+
+std::string refusal(const Problem& problem) { return is_trained(problem) ? only_fp32(problem) : std::string(); }
+
+std::unique_ptr<PreparedKernel> prepare_constant(const Device& device, const Problem& problem) {
+  if (problem.pass == Pass::backward_weight) return empty_kernel();
+  const auto factor = static_cast<float>(AttributeText(*problem.operation).number("factor", 1));
+  const std::int64_t items = problem.samples * problem.output.items();
+  const dnnl::memory::desc data = dense({items}, data_type(problem.precision));
+  const bool forward = problem.pass == Pass::forward;
+  // The gradient is multiplied as the input is.
+  const dnnl::eltwise_forward::primitive_desc description(
+      {dnnl::prop_kind::forward_training, dnnl::algorithm::eltwise_linear, data, factor, 0.0F}, own_scratchpad(),
+      device.engine);
+  return primitive_kernel(
+      device, dnnl::eltwise_forward(description), description.scratchpad_desc(), description.impl_info_str(),
+      {{{forward ? TensorRole::input : TensorRole::output_gradient, 0, items, false}, DNNL_ARG_SRC, data, data},
+       {{forward ? TensorRole::output : TensorRole::input_gradient, 0, items, true}, DNNL_ARG_DST, data, data}});
+}
+
+[[gnu::target_clones("avx512f", "avx2", "default")]] void scale_shift(const float* from, float factor, float shift,
+                                                                      float* to, std::int64_t items) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < items; ++i) to[i] = from[i] * factor + shift;
+}
+
+struct Sums {
+  float factor, shift;
+};
+[[gnu::target_clones("avx512f", "avx2", "default")]] Sums sums_of(const float* x, const float* dy, std::int64_t items) {
+  float factor = 0, shift = 0;
+#pragma omp simd reduction(+ : factor, shift)
+  for (std::int64_t i = 0; i < items; ++i) {
+    factor += x[i] * dy[i];
+    shift += dy[i];
+  }
+  return {factor, shift};
+}
+
+/// A token's items times the factors of their channels.
+[[gnu::target_clones("avx512f", "avx2", "default")]] void scale_token(const float* from, const float* factors,
+                                                                      const float* shifts, float* to,
+                                                                      std::int64_t channels) {
+  if (shifts == nullptr) {
+#pragma omp simd
+    for (std::int64_t c = 0; c < channels; ++c) to[c] = from[c] * factors[c];
+  } else {
+#pragma omp simd
+    for (std::int64_t c = 0; c < channels; ++c) to[c] = from[c] * factors[c] + shifts[c];
+  }
+}
+[[gnu::target_clones("avx512f", "avx2", "default")]] void add_token(const float* x, const float* dy, float* factors,
+                                                                    float* shifts, std::int64_t channels) {
+#pragma omp simd
+  for (std::int64_t c = 0; c < channels; ++c) factors[c] += x[c] * dy[c];
+  if (shifts == nullptr) return;
+#pragma omp simd
+  for (std::int64_t c = 0; c < channels; ++c) shifts[c] += dy[c];
+}
+
+// The factors of all channels, and behind them the shifts.
+std::unique_ptr<PreparedKernel> prepare_trained(const Problem& problem) {
+  const bool has_shift = AttributeText(*problem.operation).flag("bias", false);
+  const std::int64_t channels = problem.output.channels;
+  // Channels are planes of images, and innermost in sequences.
+  const bool tokens = problem.output.sequence;
+  const std::int64_t each = tokens ? channels : problem.output.positions();
+  const std::int64_t items = problem.samples * problem.output.items();
+  const KernelTensor trained{TensorRole::bias, 0, (has_shift ? 2 : 1) * channels, false};
+  if (problem.pass != Pass::backward_weight) {
+    const bool forward = problem.pass == Pass::forward;
+    return loop_kernel({{forward ? TensorRole::input : TensorRole::output_gradient, 0, items, false},
+                        trained,
+                        {forward ? TensorRole::output : TensorRole::input_gradient, 0, items, true}},
+                       [=](std::span<DeviceBuffer* const> buffers) {
+                         const float* factors = floats(buffers[1]);
+                         const float* shifts = has_shift && forward ? factors + channels : nullptr;
+                         for (std::int64_t i = 0; i < items / each; ++i) {
+                           const float* from = floats(buffers[0]) + i * each;
+                           float* to = floats(buffers[2]) + i * each;
+                           if (tokens) {
+                             scale_token(from, factors, shifts, to, channels);
+                           } else {
+                             const std::int64_t c = i % channels;
+                             scale_shift(from, factors[c], shifts == nullptr ? 0.0F : shifts[c], to, each);
+                           }
+                         }
+                       });
+  }
+  return loop_kernel({{TensorRole::input, 0, items, false},
+                      {TensorRole::output_gradient, 0, items, false},
+                      {TensorRole::bias_gradient, 0, trained.items, true}},
+                     [=](std::span<DeviceBuffer* const> buffers) {
+                       float* factors = floats(buffers[2]);
+                       float* shifts = has_shift ? factors + channels : nullptr;
+                       std::fill_n(factors, trained.items, 0.0F);
+                       for (std::int64_t i = 0; i < items / each; ++i) {
+                         const float* x = floats(buffers[0]) + i * each;
+                         const float* dy = floats(buffers[1]) + i * each;
+                         if (tokens) {
+                           add_token(x, dy, factors, shifts, channels);
+                           continue;
+                         }
+                         const Sums sums = sums_of(x, dy, each);
+                         factors[i % channels] += sums.factor;
+                         if (shifts != nullptr) shifts[i % channels] += sums.shift;
+                       }
+                     });
+}
+
+std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+  return is_trained(problem) ? prepare_trained(problem) : prepare_constant(device, problem);
+}
+
+}  // namespace
+
+const Kind scale{"scale", refusal, prepare};
+
+}  // namespace ddl::onednn
