@@ -11,6 +11,7 @@
 
 #include "calibration/bundled_files.hpp"
 #include "calibration/citations.hpp"
+#include "calibration/communication/network_section.hpp"
 #include "calibration/file_names.hpp"
 #include "calibration/split_fit.hpp"
 #include "core/error.hpp"
@@ -59,6 +60,9 @@ class CoefficientsReader {
     coefficients_.filter_undivided = read_undivided("filter_undivided", "filter_split");
     coefficients_.channel_undivided = read_undivided("channel_undivided", "channel_split");
     if (const auto software = root_.find("software")) read_software(*software);
+    if (const auto communication = root_.find("communication")) {
+      coefficients_.network = read_measured_network(*communication);
+    }
     return std::move(coefficients_);
   }
 
@@ -66,7 +70,7 @@ class CoefficientsReader {
   static YamlNode sources_of(const YamlNode& root) {
     check_format(root);
     root.only_keys({"format", "name", "machine", "description", "generator", "date", "sources", "models", "filter_undivided",
-                    "filter_split", "channel_undivided", "channel_split", "software"});
+                    "filter_split", "channel_undivided", "channel_split", "software", "communication"});
     return root.at("sources");
   }
 

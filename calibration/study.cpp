@@ -1,11 +1,13 @@
 #include "calibration/study.hpp"
 
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "calibration/coefficients_reader.hpp"
+#include "calibration/communication/measured_levels.hpp"
 #include "calibration/machine_reader.hpp"
 #include "core/error.hpp"
 #include "model_zoo/bundled_name.hpp"
@@ -133,6 +135,7 @@ Study::Study(const StudySpec& spec)
       warnings_(profiles_->warnings) {
   require_fitting(dataset_, model_, !spec.dataset.empty());
   require_precision(precision_, machine_.device);
+  if (!coefficients_.network.empty()) machine_ = with_measured_levels(std::move(machine_), coefficients_.network);
   // Other models are looked at only where this one was never measured.
   std::optional<double> scale;
   if (!measured_scale(facts_, machine_.device, coefficients_, precision_)) {

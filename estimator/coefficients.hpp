@@ -41,6 +41,36 @@ struct Software {
   std::vector<std::pair<std::string, int>> spatial_layers;
 };
 
+/// Which part of a machine's network an exchange went over.
+enum class NetworkLevel { node, between_nodes };
+
+/// A measured value and its 95 % interval; an end that is not known is nothing.
+template <class Unit>
+struct MeasuredValue {
+  Unit value{};
+  std::optional<Unit> low{}, high{};
+  friend bool operator==(const MeasuredValue&, const MeasuredValue&) = default;
+};
+
+/// α and β of one rank's link on a level of the network, as one operation showed them over a range of sizes.
+struct MeasuredNetwork {
+  Collective operation = Collective::allreduce;
+  NetworkLevel level = NetworkLevel::node;
+  std::string algorithm{};  ///< that explains the times, in words
+  /// Whether all ranks of a node talked to another node at once, so that the link is one rank's share of the node's.
+  bool shared = false;
+  int min_ranks = 2, max_ranks = 2;
+  int min_nodes = 1, max_nodes = 1;
+  Bytes min_message{}, max_message{};  ///< of the full vector
+  std::optional<MeasuredValue<Seconds>> alpha{};
+  std::optional<MeasuredValue<Bandwidth>> bandwidth{};  ///< 1/β
+  double r2 = 0;
+  double median_residual = 0, worst_residual = 0;  ///< |measured/fitted - 1|
+  int points = 0;
+  std::string source{};
+  friend bool operator==(const MeasuredNetwork&, const MeasuredNetwork&) = default;
+};
+
 /// What measurements add to a machine's datasheet. Empty coefficients mean: datasheet and roofline only.
 struct Coefficients {
   std::string name;
@@ -50,6 +80,7 @@ struct Coefficients {
   std::optional<double> filter_undivided;
   std::optional<double> channel_undivided;
   Software software;
+  std::vector<MeasuredNetwork> network;
 };
 
 }  // namespace ddl

@@ -74,7 +74,7 @@ std::optional<int> ranks_by_parts(const std::vector<NcclRow>& rows) {
     }
     ranks = parts;
   }
-  return ranks ? std::optional(static_cast<int>(*ranks)) : std::nullopt;
+  return ranks && *ranks > 1 ? std::optional(static_cast<int>(*ranks)) : std::nullopt;
 }
 
 /// Ranks and nodes as the run lists them; nothing where the list has gaps.
@@ -103,8 +103,10 @@ ExchangeFacts listed_facts(const NcclRun& run, const PlacedError& error, std::ve
   return facts;
 }
 
-/// Adds to what is stated the ranks that follow from sizes or bandwidths, and takes back a list that they show to be short.
-void check_ranks(const NcclRun& run, Collective operation, ExchangeFacts& stated, std::vector<std::string>& warnings) {
+/// Adds to what is stated the ranks that follow from sizes, or, unless the user says them, from bandwidths; takes
+/// back a list that these show to be short.
+void check_ranks(const NcclRun& run, Collective operation, ExchangeFacts& stated, bool asked,
+                 std::vector<std::string>& warnings) {
   const auto short_list = [&](const std::string& of) {
     warnings.push_back(fmt::format("lists only {} of {} ranks, so the nodes are not known from it", *stated.ranks, of));
     stated.ranks.reset();
@@ -119,7 +121,7 @@ void check_ranks(const NcclRun& run, Collective operation, ExchangeFacts& stated
     if (stated.ranks && !range.holds(*stated.ranks)) {
       short_list(range.only() ? std::to_string(*range.only()) : fmt::format("{:.0f} or more", range.least));
     }
-    if (!stated.ranks && range.only()) {
+    if (!stated.ranks && !asked && range.only()) {
       stated.ranks = range.only();
       warnings.push_back(fmt::format("lists no ranks; its two bandwidths are those of {}", *stated.ranks));
     }
@@ -127,26 +129,36 @@ void check_ranks(const NcclRun& run, Collective operation, ExchangeFacts& stated
   if (stated.ranks == 1 && operation != Collective::allreduce && !has_parts(operation)) short_list("its");
 }
 
-/// What the columns say against an operation.
-void refuse_other_operation(const NcclRun& run, const ExchangeFacts& facts, const PlacedError& error) {
-  const Collective operation = *facts.operation;
+/// What the sizes say against an operation.
+void refuse_other_sizes(const NcclRun& run, Collective operation, std::optional<int> ranks, const PlacedError& error) {
   for (const NcclRow& row : run.rows) {
     if (row.size <= 0 || row.count <= 0 || row.type_bytes <= 0) continue;
-    const double parts = row.size / (row.count * row.type_bytes);
-    const bool one = parts == 1;
-    if (has_parts(operation) == one && !(one && facts.ranks == 1)) {
-      throw error(fmt::format("these are no times of {}: a rank hands over {} of what the size column counts",
-                              to_string(operation), one ? "all" : "a part"),
-                  one ? "allreduce, broadcast, reduce and point-to-point have such sizes"
+    const bool whole = row.size == row.count * row.type_bytes;
+    if (has_parts(operation) != whole || (whole && ranks == 1)) continue;
+    throw error(fmt::format("these are no times of {}: a rank hands over {} of what the size column counts",
+                            to_string(operation), whole ? "all" : "a part"),
+                whole ? "allreduce, broadcast, reduce and point-to-point have such sizes"
                       : "allgather, reduce-scatter and all-to-all have such sizes");
-    }
   }
-  if (operation != Collective::allreduce || !facts.ranks) return;
-  if (const RankRange range = ranks_by_bandwidth(run.rows); !range.holds(*facts.ranks)) {
-    throw error(fmt::format("{} ranks do not go with the two bandwidths of these rows", *facts.ranks),
-                range.only() ? fmt::format("they are those of an allreduce among {}", *range.only())
-                             : fmt::format("they are those of an allreduce among {:.0f} or more", range.least));
-  }
+}
+
+/// What the bandwidths say against a number of ranks.
+void refuse_other_ranks(const NcclRun& run, const ExchangeFacts& facts, const PlacedError& error) {
+  if (facts.operation != Collective::allreduce || !facts.ranks) return;
+  const RankRange range = ranks_by_bandwidth(run.rows);
+  if (range.holds(*facts.ranks)) return;
+  throw error(fmt::format("{} ranks do not go with the two bandwidths of these rows", *facts.ranks),
+              range.only() ? fmt::format("they are those of an allreduce among {}", *range.only())
+                           : fmt::format("they are those of an allreduce among {:.0f} or more", range.least));
+}
+
+/// Why the operation is to be said, and what it can be.
+Error unknown_operation(const NcclRun& run, const PlacedError& error) {
+  // Only an Allreduce has a bus bandwidth above the other one.
+  const bool is_allreduce = ranks_by_bandwidth(run.rows).least > 2 && !ranks_by_parts(run.rows);
+  return error("nothing says which operation was timed",
+               fmt::format("say it with --operation, or beside the file's name: FILE,operation=allreduce{}",
+                           is_allreduce ? "; the bandwidths are those of an allreduce" : ""));
 }
 
 }  // namespace
@@ -179,9 +191,11 @@ ExchangeSeries series_of(const NcclRun& run, const std::string& file, const Aske
   const auto operation = stated.operation          ? stated.operation
                          : asked.of_file.operation ? asked.of_file.operation
                                                    : asked.otherwise.operation;
-  if (operation) check_ranks(run, *operation, stated, warnings);
+  if (!operation) throw unknown_operation(run, error);
+  refuse_other_sizes(run, *operation, stated.ranks, error);
+  check_ranks(run, *operation, stated, asked.of_file.ranks || asked.otherwise.ranks, warnings);
   const ExchangeFacts facts = settle(stated, asked, error, warnings);
-  refuse_other_operation(run, facts, error);
+  refuse_other_ranks(run, facts, error);
 
   ExchangeSeries series;
   series.operation = *facts.operation;

@@ -171,7 +171,6 @@ class OsuTextReader {
       ++rows_wrong_;
       return;
     }
-    if (size <= 0) return;  // of a message of no bytes, which versions before 7 begin with
     double microseconds = figure;
     if (benchmark_->figure == "Bandwidth") {
       // MB are 10^6 bytes; of both directions together where there are two.

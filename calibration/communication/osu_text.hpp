@@ -18,7 +18,7 @@ inline constexpr double osu_window = 64;
 /// What OSU micro-benchmarks printed, of any version: latency, bandwidth in one or both directions, allreduce, allgather,
 /// reduce_scatter, bcast, alltoall and reduce. Each table is a series; columns beyond size and the first figure may follow.
 /// The size column is of one rank's part for allgather and alltoall, so that these need the number of ranks; of the whole
-/// vector for the others. Times of a bandwidth are those of one of a window of messages. A message of no bytes is left out.
+/// vector for the others. Times of a bandwidth are those of one of a window of messages.
 /// An Error placed at what is broken.
 [[nodiscard]] std::vector<ExchangeSeries> read_osu_text(const BenchmarkText& text, const AskedFacts& asked,
                                                         std::vector<std::string>& warnings);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "calibration/communication/measured_levels.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/comparison_text.hpp"
 #include "cli/divisions.hpp"
@@ -202,6 +203,10 @@ Report explain(const Options& options, const CLI::App& command, Format format) {
   answer->defaults = plan_defaults(command, options.study, options.plan, asked, asked.plan->global_batch);
   Report report;
   report.warnings = answer->study->warnings();
+  for (std::string& outside :
+       outside_of_measured(answer->study->coefficients().network, answer->study->machine(), answer->explanation)) {
+    report.warnings.push_back(std::move(outside));
+  }
   report.text = [answer](const Style& style) { return text_of(*answer, style); };
   report.json = [answer] { return json_of(*answer); };
   report.csv = [answer] { return layers_csv(answer->explanation, *answer->study); };

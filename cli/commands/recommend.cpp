@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "calibration/communication/measured_levels.hpp"
 #include "calibration/machine_reader.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/divisions.hpp"
@@ -219,6 +220,13 @@ Report answer_report(const std::shared_ptr<Answer>& answer) {
   const bool fits = !answer->shown.empty() && answer->shown.front().feasible();
   report.status = fits ? ExitStatus::ok : ExitStatus::nothing_fits;
   report.warnings = answer->study->warnings();
+  const Study& study = *answer->study;
+  if (fits && !study.coefficients().network.empty()) {
+    const Explanation best = answer->estimator->explain(answer->shown.front().plan);
+    for (std::string& outside : outside_of_measured(study.coefficients().network, study.machine(), best)) {
+      report.warnings.push_back(std::move(outside));
+    }
+  }
   return report;
 }
 

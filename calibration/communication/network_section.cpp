@@ -1,0 +1,148 @@
+#include "calibration/communication/network_section.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "calibration/communication/exchange_facts.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
+#include "core/units.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::string_view section_name = "communication:";
+
+std::vector<YamlNode> items_of(const YamlNode& node, std::size_t count, const std::string& example) {
+  std::vector<YamlNode> items = node.items();
+  if (items.size() != count) node.fail(fmt::format("expected {} items, found {}", count, items.size()), "write " + example);
+  return items;
+}
+
+std::pair<int, int> read_counts(const YamlNode& node) {
+  const std::vector<YamlNode> items = items_of(node, 2, "[2, 64]: the least and the most that were measured");
+  const auto low = static_cast<int>(items[0].integer(1, most_exchange_ranks));
+  const auto high = static_cast<int>(items[1].integer(1, most_exchange_ranks));
+  if (high < low) node.fail("the second number is below the first", "write the least first");
+  return {low, high};
+}
+
+Seconds read_seconds(const YamlNode& node) { return node.seconds(true); }
+Bandwidth read_bandwidth(const YamlNode& node) { return node.bandwidth(); }
+
+/// `[20 us, 18 us, 22 us]`: the value and its interval, of which an end may be `unknown`.
+template <class Unit>
+MeasuredValue<Unit> read_value(const YamlNode& node, Unit (*read)(const YamlNode&)) {
+  const std::vector<YamlNode> items = items_of(node, 3, "the value and the two ends of its interval");
+  const auto end = [&](const YamlNode& item) {
+    return item.text() == "unknown" ? std::nullopt : std::optional<Unit>(read(item));
+  };
+  MeasuredValue<Unit> value{read(items[0]), end(items[1]), end(items[2])};
+  if ((value.low && *value.low > value.value) || (value.high && *value.high < value.value)) {
+    node.fail("the value lies outside its interval", "write the value, the lower end, the upper end");
+  }
+  return value;
+}
+
+template <class Unit>
+std::string print_value(const MeasuredValue<Unit>& value) {
+  const auto end = [](const std::optional<Unit>& unit) { return unit ? print_quantity(*unit) : "unknown"; };
+  return fmt::format("[{}, {}, {}]", print_quantity(value.value), end(value.low), end(value.high));
+}
+
+/// In double quotes, as YAML has it.
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+MeasuredNetwork read_entry(const YamlNode& node) {
+  node.only_keys({"operation", "level", "algorithm", "shared", "ranks", "nodes", "messages", "alpha", "bandwidth", "r2",
+                  "residual", "points", "source"});
+  MeasuredNetwork entry;
+  const YamlNode operation = node.at("operation");
+  if (const auto parsed = parse_operation(operation.text())) {
+    entry.operation = *parsed;
+  } else {
+    operation.fail(fmt::format("unknown operation {}", quote(operation.text())),
+                   suggest(operation.text(), operation_names()));
+  }
+  const YamlNode level = node.at("level");
+  if (const auto parsed = parse_level(level.text())) {
+    entry.level = *parsed;
+  } else {
+    level.fail(fmt::format("unknown level {}", quote(level.text())), "known: node, between-nodes");
+  }
+  entry.algorithm = node.at("algorithm").name();
+  if (const auto shared = node.find("shared")) entry.shared = shared->boolean();
+  std::tie(entry.min_ranks, entry.max_ranks) = read_counts(node.at("ranks"));
+  std::tie(entry.min_nodes, entry.max_nodes) = read_counts(node.at("nodes"));
+  const YamlNode messages = node.at("messages");
+  const std::vector<YamlNode> sizes =
+      items_of(messages, 2, "[1 MiB, 1 GiB]: the smallest and the largest that were measured");
+  entry.min_message = sizes[0].bytes();
+  entry.max_message = sizes[1].bytes();
+  if (entry.max_message < entry.min_message) messages.fail("the second size is below the first", "write the smallest first");
+  if (const auto alpha = node.find("alpha")) entry.alpha = read_value(*alpha, read_seconds);
+  if (const auto bandwidth = node.find("bandwidth")) entry.bandwidth = read_value(*bandwidth, read_bandwidth);
+  if (!entry.alpha && !entry.bandwidth) node.fail("neither 'alpha' nor 'bandwidth'", "one of them was measured");
+  entry.r2 = node.at("r2").number(-std::numeric_limits<double>::max(), 1);
+  const YamlNode residual = node.at("residual");
+  residual.only_keys({"median", "worst"});
+  entry.median_residual = residual.at("median").number(0);
+  entry.worst_residual = residual.at("worst").number(0);
+  entry.points = static_cast<int>(node.at("points").integer(1, std::numeric_limits<int>::max()));
+  entry.source = node.at("source").text();
+  return entry;
+}
+
+}  // namespace
+
+std::vector<MeasuredNetwork> read_measured_network(const YamlNode& section) {
+  std::vector<MeasuredNetwork> network;
+  for (const YamlNode& item : section.items()) network.push_back(read_entry(item));
+  return network;
+}
+
+std::string print_measured_network(std::span<const MeasuredNetwork> network) {
+  std::string out(section_name);
+  out += network.empty() ? " []\n" : "\n";
+  for (const MeasuredNetwork& entry : network) {
+    out += fmt::format("  - operation: {}\n    level: {}\n    algorithm: {}\n", to_string(entry.operation),
+                       to_string(entry.level), entry.algorithm);
+    if (entry.shared) out += "    shared: yes\n";
+    out += fmt::format("    ranks: [{}, {}]\n    nodes: [{}, {}]\n", entry.min_ranks, entry.max_ranks, entry.min_nodes,
+                       entry.max_nodes);
+    out += fmt::format("    messages: [{}, {}]\n", print_quantity(entry.min_message), print_quantity(entry.max_message));
+    if (entry.alpha) out += fmt::format("    alpha: {}\n", print_value(*entry.alpha));
+    if (entry.bandwidth) out += fmt::format("    bandwidth: {}\n", print_value(*entry.bandwidth));
+    out += fmt::format("    r2: {}\n    residual: {{median: {}, worst: {}}}\n    points: {}\n    source: {}\n", entry.r2,
+                       entry.median_residual, entry.worst_residual, entry.points, quoted(entry.source));
+  }
+  return out;
+}
+
+std::string with_network_section(std::string_view file, std::span<const MeasuredNetwork> network) {
+  std::string out;
+  bool inside = false;
+  for (std::size_t at = 0; at < file.size();) {
+    const std::size_t end = std::min(file.find('\n', at), file.size() - 1) + 1;
+    const std::string_view line = file.substr(at, end - at);
+    at = end;
+    const bool is_key = line.find_first_of(" \t\r\n#-") != 0;
+    if (is_key) inside = line.starts_with(section_name);
+    if (!inside) out += line;
+  }
+  if (!out.empty() && out.back() != '\n') out += '\n';
+  return out + print_measured_network(network);
+}
+
+}  // namespace ddl
