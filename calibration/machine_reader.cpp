@@ -31,7 +31,8 @@ namespace {
 constexpr std::int64_t most_devices = 1'000'000'000;
 /// Networks that are no trees are held link by link.
 
-constexpr int most_nodes = 1'000'000;
+constexpr int most_nodes = 20'000;
+constexpr int most_hops = 128;
 constexpr std::int64_t most_links = 4'000'000;
 struct Price {
   double per_hour = 0;
@@ -288,7 +289,32 @@ class SheetReader {
     if (const auto value = optional_number(node, "hop_latency", "topology")) shape.hop_latency = value->seconds(true);
     if (const double all = links_of(machine, static_cast<double>(nodes)); all > static_cast<double>(most_links))
       kind.fail(fmt::format("{:.0f} links", all), fmt::format("networks that are no trees have {} at most", most_links));
+    if (const double hops = hops_of(machine, static_cast<double>(nodes)); hops > most_hops)
+      kind.fail(fmt::format("{:.0f} links on the longest way", hops), fmt::format("at most {}", most_hops));
     machine.network = make_network(machine);
+  }
+
+  /// Links that a message between two nodes takes at most, roughly; side by side ones where it is spread over them.
+  static double hops_of(const Machine& machine, double nodes) {
+    const NetworkShape& shape = machine.shape;
+    double hops = 0;
+    if (shape.kind == NetworkShape::Kind::dragonfly) {
+      const double groups = std::ceil(nodes / shape.nodes_per_router / shape.routers_per_group);
+      hops = groups > 1 ? static_cast<double>(shape.routers_per_group) * shape.global_links / (groups - 1) : 1;
+    } else if (shape.kind == NetworkShape::Kind::torus) {
+      for (const int extent : shape.extents) hops += extent / 2;
+    } else if (shape.kind == NetworkShape::Kind::distributed_loop) {
+      // A jump is taken until what is left is no more than half of it.
+      std::vector<int> jumps = shape.shortcuts;
+      std::sort(jumps.begin(), jumps.end());
+      double jump = 1;
+      for (const int next : jumps) {
+        hops += std::ceil(next / jump / 2);
+        jump = next;
+      }
+      hops += std::ceil(nodes / jump / 2);
+    }
+    return hops;
   }
 
   /// Links that the network would have, roughly.

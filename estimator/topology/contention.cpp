@@ -100,7 +100,7 @@ SharedLink share_through_host(const Machine& machine, const Group& group, const 
   const SecondsPerByte down_and_up = per_byte(host.bandwidth) * 2.0;
   if (group.outermost == 0) {
     const double sharers = host.devices_per_link;
-    narrow(shared, down_and_up * sharers, {"host", sharers, 1, sharers, false});
+    narrow(shared, down_and_up * sharers, {"host link", sharers, 1, sharers, false});
     return shared;
   }
   const double host_links = std::max(1.0, static_cast<double>(machine.devices_per_node()) / host.devices_per_link);
@@ -115,7 +115,7 @@ SharedLink share_through_host(const Machine& machine, const Group& group, const 
   }
   const double leaving = group.flows[0] * flows.per_group;
   const double sharing = std::max(1.0, leaving / host_links);
-  narrow(shared, down_and_up * sharing, {"host", leaving, host_links, sharing, false});
+  narrow(shared, down_and_up * sharing, {"host link", leaving, host_links, sharing, false});
   return shared;
 }
 

@@ -15,7 +15,7 @@ namespace ddl {
 
 /// The link that holds the flows of a phase back, and what is on it.
 struct BusyLink {
-  std::string_view level;  ///< name of the machine's level whose link it is, or `host`
+  std::string_view level;  ///< name of the machine's level whose link it is, or `host link`
   double flows = 1;        ///< on it at once, of all groups; a mean where units are not all alike
   double links = 1;        ///< in parallel there
   double phi = 1;          ///< φ ≥ 1: time per byte over that of one such link with one flow

@@ -141,11 +141,17 @@ topology:)");
         "m.yaml:22:26: the level 'network' has 2.5 rails");
   const std::string large =
       edited(two_levels + edited(torus, "[4, 4]", "[2000, 1000]"), "units: {value: 16,", "units: {value: 2000000,");
-  CHECK(first_line(error_of([&] { (void)parse_machine(large, "m.yaml"); })) == "m.yaml:23:17: more than 1000000 nodes");
+  CHECK(first_line(error_of([&] { (void)parse_machine(large, "m.yaml"); })) == "m.yaml:23:17: more than 20000 nodes");
   const std::string links =
       edited(two_levels + edited(dragonfly, "routers_per_group: {value: 2,", "routers_per_group: {value: 5000,"),
              "units: {value: 16,", "units: {value: 10000,");
   CHECK(first_line(error_of([&] { (void)parse_machine(links, "m.yaml"); })).find(" links") != std::string::npos);
+  // A ring of a thousand nodes, half of it the longest way.
+  const std::string ring =
+      edited(two_levels + edited(torus, "[4, 4]", "[1000]"), "units: {value: 16,", "units: {value: 1000,");
+  CHECK(first_line(error_of([&] { (void)parse_machine(ring, "m.yaml"); })) == "m.yaml:23:17: 500 links on the longest way");
+  const std::string bare = edited(two_levels + edited(loop, "[2, 4]", "[]"), "units: {value: 16,", "units: {value: 1000,");
+  CHECK(first_line(error_of([&] { (void)parse_machine(bare, "m.yaml"); })) == "m.yaml:23:17: 500 links on the longest way");
 }
 
 TEST_CASE("measured φ and congestion are read") {

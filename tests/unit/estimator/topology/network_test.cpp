@@ -153,7 +153,7 @@ TEST_CASE("halo pairs share a PCIe switch: as many as there are devices behind i
   coefficients.software.halo_route = Route::host;
   const Assumptions assumptions;
   const SharedLink link = ExchangePrices(plan, machine, coefficients, assumptions).neighbour_link(spatial, Purpose::halo);
-  CHECK(link.busy.level == "host");
+  CHECK(link.busy.level == "host link");
   CHECK(link.busy.phi == 4);
   // Each crosses the switch's link twice: 4 · 2 / 1000 s/B.
   CHECK(link.link.beta.value() == Approx(0.008));
