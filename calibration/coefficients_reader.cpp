@@ -25,6 +25,9 @@
 namespace ddl {
 namespace {
 
+/// φ and congestion above this are a slip of the keyboard.
+constexpr double largest_factor = 1'000'000;
+
 Precision read_precision(const YamlNode& node) {
   if (const auto precision = parse_precision(node.text())) return *precision;
   std::vector<std::string_view> known;
@@ -59,6 +62,12 @@ class CoefficientsReader {
     }
     coefficients_.filter_undivided = read_undivided("filter_undivided", "filter_split");
     coefficients_.channel_undivided = read_undivided("channel_undivided", "channel_split");
+    if (const auto contention = root_.find("contention")) {
+      for (const YamlNode& item : contention->items()) read_contention(item);
+    }
+    if (const auto congestion = root_.find("congestion")) {
+      for (const YamlNode& item : congestion->items()) read_congestion(item);
+    }
     if (const auto software = root_.find("software")) read_software(*software);
     if (const auto communication = root_.find("communication")) {
       coefficients_.network = read_measured_network(*communication);
@@ -70,7 +79,8 @@ class CoefficientsReader {
   static YamlNode sources_of(const YamlNode& root) {
     check_format(root);
     root.only_keys({"format", "name", "machine", "description", "generator", "date", "sources", "models", "filter_undivided",
-                    "filter_split", "channel_undivided", "channel_split", "software", "communication"});
+                    "filter_split", "channel_undivided", "channel_split", "contention", "congestion", "software",
+                    "communication"});
     return root.at("sources");
   }
 
@@ -123,10 +133,49 @@ class CoefficientsReader {
       node.fail(fmt::format("expected parts and time, found {} items", pair.size()), "write [2, 185.2 ms]");
     return {static_cast<int>(pair[0].integer(2, std::numeric_limits<int>::max())), pair[1].seconds()};
   }
+  static double above(const YamlNode& node, double least, const char* hint) {
+    const double value = node.number(0, largest_factor);
+    if (value < least || value == 0)
+      node.fail(fmt::format("must be {} {}", least > 0 ? "at least" : "greater than", least), hint);
+    return value;
+  }
+
+  /// φ with so many groups at once on the links of a level.
+  void read_contention(const YamlNode& node) {
+    node.only_keys({"level", "groups", "phi", "source"});
+    MeasuredContention measured;
+    measured.level = node.at("level").name();
+    measured.groups = static_cast<double>(node.at("groups").integer(1, std::numeric_limits<int>::max()));
+    measured.phi = above(node.at("phi"), 0, "the time of a byte over that of one flow alone on one link");
+    measured.source = citations_.of(node.at("source"));
+    for (const MeasuredContention& other : coefficients_.contention) {
+      if (other.level == measured.level && other.groups == measured.groups) {
+        node.fail(fmt::format("a second φ of {:.0f} groups on {}", measured.groups, quote(measured.level)),
+                  "remove one of them");
+      }
+    }
+    coefficients_.contention.push_back(std::move(measured));
+  }
+
+  /// The factor by which others slow down what crosses a level.
+  void read_congestion(const YamlNode& node) {
+    node.only_keys({"level", "median", "spread", "source"});
+    Congestion congestion;
+    congestion.level = node.at("level").name();
+    congestion.median = above(node.at("median"), 1, "others never speed an exchange up");
+    congestion.spread = above(node.at("spread"), 1, "the geometric standard deviation of the factor: 1 is no spread");
+    congestion.source = citations_.of(node.at("source"));
+    for (const Congestion& other : coefficients_.congestion) {
+      if (other.level == congestion.level)
+        node.fail(fmt::format("a second congestion of {}", quote(congestion.level)), "remove one of them");
+    }
+    coefficients_.congestion.push_back(std::move(congestion));
+  }
 
   void read_software(const YamlNode& node) {
     node.only_keys({"name", "gradient_route", "layer_route", "halo_route", "overlaps_gradients", "gradient_algorithm",
-                    "hybrid_gradient_algorithm", "layer_algorithm", "whole_gradients_in_hybrids", "spatial_layers"});
+                    "hybrid_gradient_algorithm", "layer_algorithm", "gradient_density", "whole_gradients_in_hybrids",
+                    "spatial_layers"});
     Software& software = coefficients_.software;
     software.name = citations_.read(node.at("name")).value.text();
     // What the file does not say keeps its default: the best that can be.
@@ -141,6 +190,11 @@ class CoefficientsReader {
     take("gradient_algorithm", software.gradient_algorithm, read_algorithm);
     take("hybrid_gradient_algorithm", software.hybrid_gradient_algorithm, read_algorithm);
     take("layer_algorithm", software.layer_algorithm, read_algorithm);
+    take("gradient_density", software.gradient_density, [](const YamlNode& value) {
+      const double density = value.number(0, 1);
+      if (density == 0) value.fail("must be greater than zero", "the share of the gradients that is sent");
+      return density;
+    });
     take("whole_gradients_in_hybrids", software.whole_gradients_in_hybrids, read_flag);
     if (const auto limits = node.find("spatial_layers")) {
       for (const YamlNode& item : limits->items()) read_spatial_limit(item);

@@ -1,6 +1,7 @@
 #include "calibration/machine_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "calibration/bundled_files.hpp"
 #include "calibration/citations.hpp"
@@ -18,14 +20,20 @@
 #include "core/source_text.hpp"
 #include "core/yaml_node.hpp"
 #include "estimator/group.hpp"
+#include "estimator/topology/network.hpp"
 #include "model_zoo/bundled_name.hpp"
 
 namespace ddl {
 namespace {
 
 /// More devices than this are a slip of the keyboard.
-constexpr std::int64_t most_devices = 1'000'000'000;
 
+constexpr std::int64_t most_devices = 1'000'000'000;
+/// Networks that are no trees are held link by link.
+
+constexpr int most_nodes = 20'000;
+constexpr int most_hops = 128;
+constexpr std::int64_t most_links = 4'000'000;
 struct Price {
   double per_hour = 0;
   std::string currency;
@@ -56,6 +64,7 @@ class SheetReader {
     machine.description = root_.at("description").text();
     read_device(root_.at("device"));
     read_levels(root_.at("levels"));
+    if (const auto topology = root_.find("topology")) read_topology(*topology);
     if (const auto host = root_.find("host")) read_host(*host);
     if (const auto storage = root_.find("storage")) read_storage(*storage);
     if (const auto price = root_.find("price")) read_price(*price);
@@ -66,7 +75,8 @@ class SheetReader {
   /// Before anything else is read, so that a file of another format or kind is told so.
   static YamlNode sources_of(const YamlNode& root) {
     check_format(root);
-    root.only_keys({"format", "machine", "description", "sources", "device", "levels", "host", "storage", "price"});
+    root.only_keys(
+        {"format", "machine", "description", "sources", "device", "levels", "topology", "host", "storage", "price"});
     return root.at("sources");
   }
 
@@ -176,6 +186,156 @@ class SheetReader {
                               fmt::format("derived: {} times the {:.4g} rails of a {}, over-subscribed {:g} times",
                                           below.units, below.rails, inner[inner.size() - 2].name, ratio)});
     return derived;
+  }  /// How nodes are joined, where it is not as a fat tree of the levels.
+  void read_topology(const YamlNode& node) {
+    using Kind = NetworkShape::Kind;
+    constexpr std::array<std::pair<std::string_view, Kind>, 5> kinds{{{"fat-tree", Kind::fat_tree},
+                                                                      {"rail-optimised", Kind::rail_optimised},
+                                                                      {"dragonfly", Kind::dragonfly},
+                                                                      {"torus", Kind::torus},
+                                                                      {"distributed-loop", Kind::distributed_loop}}};
+    const YamlNode kind = number(node, "kind", "topology");
+    const std::string text = kind.text();
+    const auto found = std::find_if(kinds.begin(), kinds.end(), [&](const auto& known) { return known.first == text; });
+    if (found == kinds.end()) {
+      std::vector<std::string_view> known;
+      for (const auto& [name, value] : kinds) known.push_back(name);
+      kind.fail(fmt::format("unknown topology {}", quote(text)), fmt::format("known: {}", fmt::join(known, ", ")));
+    }
+    Machine& machine = sheet_.machine;
+    NetworkShape& shape = machine.shape;
+    shape.kind = found->second;
+    const auto count = [&](std::string_view key, int most) {
+      return static_cast<int>(number(node, key, "topology").integer(1, most));
+    };
+    const auto links = [&](std::string_view key) { return number(node, key, "topology").bandwidth(); };
+    std::vector<std::string_view> keys{"kind"};
+    switch (shape.kind) {
+      case Kind::fat_tree:
+        break;
+      case Kind::rail_optimised:
+        keys = {"kind", "hop_latency"};
+        break;
+      case Kind::dragonfly:
+        keys = {"kind",           "nodes_per_router", "routers_per_group", "global_links",
+                "link_bandwidth", "global_bandwidth", "hop_latency"};
+        break;
+      case Kind::torus:
+        keys = {"kind", "extents", "link_bandwidth", "hop_latency"};
+        break;
+      case Kind::distributed_loop:
+        keys = {"kind", "shortcuts", "link_bandwidth", "hop_latency"};
+        break;
+    }
+    node.only_keys(keys);
+    if (shape.kind == Kind::fat_tree) return;
+    const std::size_t levels = machine.levels.size();
+    if (shape.kind == Kind::rail_optimised) {
+      if (levels < 2 || levels > 3)
+        kind.fail(fmt::format("{} levels, but rails join nodes into a unit, and units at most", levels),
+                  "two or three levels");
+      const double rails = machine.levels[1].rails;
+      if (rails != std::floor(rails) || rails > most_nodes)
+        kind.fail(fmt::format("the level {} has {:g} rails", quote(machine.levels[1].name), rails),
+                  "a whole number of them");
+    } else if (levels != 2) {
+      kind.fail(fmt::format("{} levels, but {} joins all nodes", levels, text),
+                "two levels: the node, and what leads from a node into the network");
+    }
+    std::int64_t nodes = 1;
+    for (std::size_t level = 1; level < levels; ++level) nodes *= machine.levels[level].units;
+    if (nodes > most_nodes) kind.fail(fmt::format("more than {} nodes", most_nodes), "a fat tree has no such limit");
+    if (shape.kind == Kind::dragonfly) {
+      shape.nodes_per_router = count("nodes_per_router", most_nodes);
+      shape.routers_per_group = count("routers_per_group", most_nodes);
+      shape.global_links = count("global_links", most_nodes);
+      shape.link_bandwidth = links("link_bandwidth");
+      shape.global_bandwidth = links("global_bandwidth");
+      const std::int64_t in_group = static_cast<std::int64_t>(shape.nodes_per_router) * shape.routers_per_group;
+      const std::int64_t groups = (nodes + in_group - 1) / in_group;
+      const std::int64_t reached = static_cast<std::int64_t>(shape.routers_per_group) * shape.global_links;
+      if (groups - 1 > reached) {
+        node.at("global_links")
+            .fail(fmt::format("a group's {} global links do not reach the {} other groups", reached, groups - 1),
+                  "more links, or larger groups");
+      }
+    } else if (shape.kind == Kind::torus) {
+      const YamlNode extents = citations_.read(node.at("extents")).value;
+      std::int64_t product = 1;
+      std::string written;
+      for (const YamlNode& extent : extents.items()) {
+        shape.extents.push_back(static_cast<int>(extent.integer(1, most_nodes)));
+        product = std::min<std::int64_t>(product * shape.extents.back(), most_nodes + 1);
+        written += fmt::format("{}{}", written.empty() ? "" : "x", shape.extents.back());
+      }
+      if (written.empty()) extents.fail("no extents", "write [4, 4, 8]: nodes along each side");
+      if (product != nodes)
+        extents.fail(fmt::format("{} nodes, but the level has {}", written, nodes), "their product is the nodes");
+      sheet_.numbers.push_back({"topology.extents", written, citations_.read(node.at("extents")).source});
+      shape.link_bandwidth = links("link_bandwidth");
+    } else if (shape.kind == Kind::distributed_loop) {
+      const YamlNode shortcuts = citations_.read(node.at("shortcuts")).value;
+      std::string written;
+      for (const YamlNode& places : shortcuts.items()) {
+        const int on = static_cast<int>(places.integer(2, std::max<std::int64_t>(2, nodes - 1)));
+        if (std::find(shape.shortcuts.begin(), shape.shortcuts.end(), on) != shape.shortcuts.end())
+          places.fail(fmt::format("{} twice", on), "remove one of them");
+        shape.shortcuts.push_back(on);
+        written += fmt::format("{}{}", written.empty() ? "" : ", ", on);
+      }
+      sheet_.numbers.push_back({"topology.shortcuts", written, citations_.read(node.at("shortcuts")).source});
+      shape.link_bandwidth = links("link_bandwidth");
+    }
+    if (const auto value = optional_number(node, "hop_latency", "topology")) shape.hop_latency = value->seconds(true);
+    if (const double all = links_of(machine, static_cast<double>(nodes)); all > static_cast<double>(most_links))
+      kind.fail(fmt::format("{:.0f} links", all), fmt::format("networks that are no trees have {} at most", most_links));
+    if (const double hops = hops_of(machine, static_cast<double>(nodes)); hops > most_hops)
+      kind.fail(fmt::format("{:.0f} links on the longest way", hops), fmt::format("at most {}", most_hops));
+    machine.network = make_network(machine);
+  }
+
+  /// Links that a message between two nodes takes at most, roughly; side by side ones where it is spread over them.
+  static double hops_of(const Machine& machine, double nodes) {
+    const NetworkShape& shape = machine.shape;
+    double hops = 0;
+    if (shape.kind == NetworkShape::Kind::dragonfly) {
+      const double groups = std::ceil(nodes / shape.nodes_per_router / shape.routers_per_group);
+      hops = groups > 1 ? static_cast<double>(shape.routers_per_group) * shape.global_links / (groups - 1) : 1;
+    } else if (shape.kind == NetworkShape::Kind::torus) {
+      for (const int extent : shape.extents) hops += extent / 2;
+    } else if (shape.kind == NetworkShape::Kind::distributed_loop) {
+      // A jump is taken until what is left is no more than half of it.
+      std::vector<int> jumps = shape.shortcuts;
+      std::sort(jumps.begin(), jumps.end());
+      double jump = 1;
+      for (const int next : jumps) {
+        hops += std::ceil(next / jump / 2);
+        jump = next;
+      }
+      hops += std::ceil(nodes / jump / 2);
+    }
+    return hops;
+  }
+
+  /// Links that the network would have, roughly.
+  static double links_of(const Machine& machine, double nodes) {
+    const NetworkShape& shape = machine.shape;
+    switch (shape.kind) {
+      case NetworkShape::Kind::fat_tree:
+        return 0;
+      case NetworkShape::Kind::rail_optimised:
+        return 2 * nodes * machine.levels[1].rails;
+      case NetworkShape::Kind::dragonfly: {
+        const double groups = std::ceil(nodes / shape.nodes_per_router / shape.routers_per_group);
+        return 2 * nodes +
+               groups * shape.routers_per_group * (static_cast<double>(shape.routers_per_group) + shape.global_links);
+      }
+      case NetworkShape::Kind::torus:
+        return 2 * nodes * (1 + static_cast<double>(shape.extents.size()));
+      case NetworkShape::Kind::distributed_loop:
+        return 2 * nodes * (2 + static_cast<double>(shape.shortcuts.size()));
+    }
+    return 0;
   }
 
   void read_host(const YamlNode& node) {

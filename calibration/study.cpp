@@ -1,10 +1,13 @@
 #include "calibration/study.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "calibration/coefficients_reader.hpp"
 #include "calibration/communication/measured_levels.hpp"
@@ -80,6 +83,16 @@ Coefficients coefficients_of(const StudySpec& spec, const Machine& machine) {
                             coefficients.machine, machine.name),
                 "leave --coefficients out, or name that machine with --machine");
   }
+  const auto check_level = [&](const std::string& level) {
+    std::vector<std::string_view> known;
+    for (const LinkLevel& at : machine.levels) known.push_back(at.name);
+    if (std::find(known.begin(), known.end(), level) != known.end()) return;
+    throw Error(fmt::format("the coefficients of '{}' measure the level '{}', which {} does not have", spec.coefficients,
+                            level, machine.name),
+                fmt::format("its levels: {}", fmt::join(known, ", ")));
+  };
+  for (const MeasuredContention& measured : coefficients.contention) check_level(measured.level);
+  for (const Congestion& congestion : coefficients.congestion) check_level(congestion.level);
   return coefficients;
 }
 

@@ -100,6 +100,16 @@ std::vector<TimePart> parts_above_zero(const Breakdown& time) {
 
 std::string share_text(double share) { return fmt::format("{:.0f} %", share * 100); }
 
+/// `leaf, φ 2: 4 flows on 2 links`.
+std::string busiest_text(const std::optional<BusyLink>& busiest) {
+  if (!busiest) return {};
+  const auto count = [](double number, std::string_view thing) {
+    return fmt::format("{:.3g} {}{}", number, thing, number == 1 ? "" : "s");
+  };
+  return fmt::format("{}, φ {:.3g}: {} on {}{}", busiest->level, busiest->phi, count(busiest->flows, "flow"),
+                     count(busiest->links, "link"), busiest->measured ? " (measured)" : "");
+}
+
 std::string phases_table(const Explanation& explanation, const TimeUnit& unit) {
   const Breakdown& time = explanation.estimate.time;
   Table table({{"phase", Align::left},
@@ -107,14 +117,15 @@ std::string phases_table(const Explanation& explanation, const TimeUnit& unit) {
                {"share", Align::right},
                {"hidden " + unit.name, Align::right},
                {"from", Align::left},
+               {"busiest link", Align::left},
                {"what", Align::left}});
   for (const PhaseShare& phase : explanation.phases) {
     if (phase.time.value() <= 0 && phase.hidden.value() <= 0) continue;
     table.add({std::string(phase.what.column), fine_figure(phase.time.value() * unit.factor),
                share_text(phase.time / time.iteration()), fine_figure(phase.hidden.value() * unit.factor),
-               std::string(letter(phase.source)), phase.how});
+               std::string(letter(phase.source)), busiest_text(phase.busiest), phase.how});
   }
-  table.add({"iteration", fine_figure(time.iteration().value() * unit.factor), share_text(1), "", "", ""});
+  table.add({"iteration", fine_figure(time.iteration().value() * unit.factor), share_text(1), "", "", "", ""});
   return table.text();
 }
 
@@ -250,6 +261,7 @@ Json priced_exchange_to_json(const PricedExchange& one, const Plan& plan) {
   json["algorithm"] = one.algorithm;
   json["route"] = route_name(one.route);
   json["time_s"] = one.time.value();
+  json["phi"] = one.busy.phi;
   json["runs"] = runs_per_iteration(plan, one.exchange.phase);
   json["source"] = to_string(PriceSource::roofline);
   return json;
@@ -287,10 +299,26 @@ std::string explanation_text(const Explanation& explanation, const Study& study,
   const TimeUnit unit = time_unit(explanation.estimate.time.iteration());
   std::string out = "\n" + style.bold("Phases") + " of an iteration\n" + phases_table(explanation, unit);
   out += style.faint("  from: " + legend(explanation, study.kernels().measured() != nullptr)) + "\n";
+  if (explanation.congested) {
+    out += fmt::format("  among others on the network: {} to {} {} per iteration (5 to 95 %)\n",
+                       fine_figure(explanation.congested->low.value() * unit.factor),
+                       fine_figure(explanation.congested->high.value() * unit.factor), unit.name);
+  }
   out += "\n" + style.bold("Layers") + " and what each adds to the iteration\n" + layers_table(explanation, study, unit);
   out += "\n" + style.bold("Memory") + " per device" +
          (plan.layer > 1 ? fmt::format(", of stage {}", explanation.estimate.deciding.memory + 1) : std::string()) + "\n";
   return out + memory_table(explanation.estimate.memory, study.machine().device.memory);
+}
+
+Json busiest_to_json(const std::optional<BusyLink>& busiest) {
+  if (!busiest) return nullptr;
+  Json json;
+  json["level"] = busiest->level;
+  json["flows"] = busiest->flows;
+  json["links"] = busiest->links;
+  json["phi"] = busiest->phi;
+  json["source"] = busiest->measured ? "measured" : "model";
+  return json;
 }
 
 Json phases_to_json(const Explanation& explanation) {
@@ -303,6 +331,7 @@ Json phases_to_json(const Explanation& explanation) {
     one["hidden_s"] = phase.hidden.value();
     one["source"] = to_string(phase.source);
     one["what"] = phase.how;
+    one["busiest_link"] = busiest_to_json(phase.busiest);
     json.push_back(std::move(one));
   }
   return json;

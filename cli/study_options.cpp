@@ -46,7 +46,8 @@ void add_study_options(CLI::App& command, StudyOptions& o) {
   auto* ideal = add_switch(command, "--ideal", o.ideal,
                            "closed forms only: linear kernels, one alpha and beta, no overlap, no penalties");
   command.add_option("--allreduce", o.allreduce,
-                     "fix the gradient exchange: linear, tree, butterfly, ring, rabenseifner, hierarchical, leader, "
+                     "fix the gradient exchange: linear, tree, butterfly, ring, rabenseifner, shifted-halving-doubling, "
+                     "hierarchical, multi-leader, leader, "
                      "parameter-server or sparse; default: as measured, else the cheapest");
   const Assumptions assumed;
   add_number(command, "--parameter-servers", o.parameter_servers, 1, 1e9, "servers of --allreduce parameter-server")

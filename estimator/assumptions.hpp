@@ -28,8 +28,11 @@ struct Assumptions {
   std::optional<AllreduceAlgorithm> allreduce;
   double parameter_servers = 1;  ///< s of the parameter server
   double sparse_density = 0.01;  ///< share of the gradients a sparse Allreduce sends
-  SecondsPerByte add{};          ///< cost of adding one byte into a partial sum
-  bool include_input = true;     ///< reading and staging of samples
+  /// How many standard deviations above the median others slow exchanges down, of the coefficients' congestion; not at all
+  /// where it is not set.
+  std::optional<double> congestion_quantile;
+  SecondsPerByte add{};       ///< cost of adding one byte into a partial sum
+  bool include_input = true;  ///< reading and staging of samples
   bool input_overlapped = true;
   InputMode input_mode = InputMode::every_rank;
 };

@@ -34,7 +34,9 @@ struct Software {
   std::optional<AllreduceAlgorithm> gradient_algorithm;
   std::optional<AllreduceAlgorithm> hybrid_gradient_algorithm;
   /// Layer-wise collectives run as flat rings over the rails of the outermost level they cross.
-  std::optional<AllreduceAlgorithm> layer_algorithm;
+  std::optional<AllreduceAlgorithm> layer_algorithm;  /// Share of the gradients that the software sends, the largest ones: a
+                                                      /// sparse Allreduce may then be the cheapest.
+  std::optional<double> gradient_density;
   /// Ranks that hold a slice of the filters still exchange gradients of the whole layer.
   bool whole_gradients_in_hybrids = false;
   /// Spatial splits stop after this many weighted layers (model name → layer count); others go as far as they can.
@@ -71,6 +73,24 @@ struct MeasuredNetwork {
   friend bool operator==(const MeasuredNetwork&, const MeasuredNetwork&) = default;
 };
 
+/// φ as measured: how much longer a byte takes on links of a level while so many flows leave a unit at once, than one link
+/// alone needs for it. Below one where a flow has several links to itself.
+struct MeasuredContention {
+  std::string level;
+  double groups = 1;
+  double phi = 1;
+  std::string source;
+};
+
+/// What others on a shared network do to exchanges that cross a level: a factor on their time with a log-normal
+/// distribution.
+struct Congestion {
+  std::string level;
+  double median = 1;
+  double spread = 1;  ///< geometric standard deviation, at least 1
+  std::string source;
+};
+
 /// What measurements add to a machine's datasheet. Empty coefficients mean: datasheet and roofline only.
 struct Coefficients {
   std::string name;
@@ -79,6 +99,8 @@ struct Coefficients {
   /// Fraction of a matrix layer's time that stays when its filters are split, as measured; nothing: priced by tiles.
   std::optional<double> filter_undivided;
   std::optional<double> channel_undivided;
+  std::vector<MeasuredContention> contention{};  ///< overrides φ of the model at their levels
+  std::vector<Congestion> congestion{};          ///< at most one a level
   Software software;
   std::vector<MeasuredNetwork> network;
 };

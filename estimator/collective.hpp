@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "core/quantity.hpp"
 
@@ -25,15 +26,18 @@ enum class AllreduceAlgorithm {
   butterfly,
   ring,
   rabenseifner,
+  shifted_halving_doubling,
   hierarchical,
+  multi_leader,
   leader,
   parameter_server,
   sparse
 };
-inline constexpr std::array<AllreduceAlgorithm, 9> all_allreduce_algorithms{
+inline constexpr std::array<AllreduceAlgorithm, 11> all_allreduce_algorithms{
     AllreduceAlgorithm::linear,       AllreduceAlgorithm::tree,
     AllreduceAlgorithm::butterfly,    AllreduceAlgorithm::ring,
-    AllreduceAlgorithm::rabenseifner, AllreduceAlgorithm::hierarchical,
+    AllreduceAlgorithm::rabenseifner, AllreduceAlgorithm::shifted_halving_doubling,
+    AllreduceAlgorithm::hierarchical, AllreduceAlgorithm::multi_leader,
     AllreduceAlgorithm::leader,       AllreduceAlgorithm::parameter_server,
     AllreduceAlgorithm::sparse};
 [[nodiscard]] std::string_view to_string(AllreduceAlgorithm algorithm);
@@ -54,6 +58,18 @@ inline constexpr std::array<AllreduceAlgorithm, 9> all_allreduce_algorithms{
 [[nodiscard]] Seconds ring_allreduce_time(Bytes message, double ranks, const Link& link);
 /// Reduce-scatter and gather: 2α⌈log2 P⌉ + 2mβ(P−1)/P + mc(P−1)/P.
 [[nodiscard]] Seconds rabenseifner_allreduce_time(Bytes message, double ranks, const Link& link);
+/// One round of halving, and of the doubling that undoes it: who is how far away, and what part of the vector goes there.
+struct HalvingRound {
+  double step = 1, part = 0;
+};
+/// The rounds of Rabenseifner's Reduce-scatter: half of the vector with the neighbour, a quarter with who is two places
+/// away.
+[[nodiscard]] std::vector<HalvingRound> halving_rounds(double ranks);
+/// The rounds of a Reduce-scatter in which every rank sends the same number of places on, ⌈p/2⌉ and so on down to 1; any p
+/// [Träff, 2024, circulant graphs].
+[[nodiscard]] std::vector<HalvingRound> shifted_halving_rounds(double ranks);
+/// Shifted halving-doubling where all distances have the same link: as Rabenseifner's, for any P.
+[[nodiscard]] Seconds shifted_halving_doubling_allreduce_time(Bytes message, double ranks, const Link& link);
 /// α⌈log2 P⌉ + 2mβ(P−1)/P: no Allreduce is faster.
 [[nodiscard]] Seconds allreduce_lower_bound(Bytes message, double ranks, const Link& link);
 /// (P−1)(α + (m/P)β).
@@ -80,5 +96,8 @@ inline constexpr std::array<AllreduceAlgorithm, 9> all_allreduce_algorithms{
 /// rings.
 [[nodiscard]] Seconds leader_allreduce_time(Bytes message, double ranks_per_node, double nodes, const Link& inside,
                                             const Link& between, double phi);
-
+/// The same with k leaders in each node, each of which has a k-th of the vector: 2(g−1)(αi + m/g·βi) + 2(n−1)(αe +
+/// m/(kn)·βe).
+[[nodiscard]] Seconds multi_leader_allreduce_time(Bytes message, double ranks_per_node, double nodes, double leaders,
+                                                  const Link& inside, const Link& between);
 }  // namespace ddl

@@ -15,21 +15,29 @@ namespace {
 
 Seconds not_below_zero(Seconds time) { return max(time, Seconds{}); }
 
-/// At most what one device sends per second, whichever way an exchange takes.
-double fastest_link(const Machine& machine) {
-  double fastest = machine.host ? machine.host->bandwidth.value() : 0.0;
-  for (const LinkLevel& level : machine.levels) fastest = std::max(fastest, level.bandwidth.value() * level.rails);
-  return fastest;
+/// At most what goes over all links of a level together: a measured φ may be less than flows over links.
+double most_of(const Job& job, const LinkLevel& level) {
+  double links = level.rails;
+  for (const MeasuredContention& measured : job.coefficients.contention) {
+    if (measured.level == level.name) links = std::max(links, measured.groups / measured.phi);
+  }
+  return level.bandwidth.value() * links;
 }
 
+/// At most what one device sends per second, whichever way an exchange takes.
+double fastest_link(const Job& job) {
+  double fastest = job.machine.host ? job.machine.host->bandwidth.value() : 0.0;
+  for (const LinkLevel& level : job.machine.levels) fastest = std::max(fastest, most_of(job, level));
+  return fastest;
+}
 /// A group must pass at least (1−1/p) of a vector over the links of a device and, where links are shared, (1−1/n) of it over
 /// the rails between the n nodes that it takes.
 Seconds moving_bound(const Job& job, double bytes, double group) {
   const auto& levels = job.machine.levels;
-  double seconds = bytes * (1.0 - 1.0 / group) / fastest_link(job.machine);
+  double seconds = bytes * (1.0 - 1.0 / group) / fastest_link(job);
   const double nodes = group / job.machine.devices_per_node();
   if (nodes > 1 && levels.size() > 1 && job.assumptions.contention) {
-    seconds = std::max(seconds, bytes * (1.0 - 1.0 / nodes) / (levels[1].bandwidth.value() * levels[1].rails));
+    seconds = std::max(seconds, bytes * (1.0 - 1.0 / nodes) / most_of(job, levels[1]));
   }
   return Seconds(seconds);
 }
@@ -276,7 +284,7 @@ void Estimator::price(Estimate& result) const {
     }
     if (stage > 0) {
       // Each slot of the pipeline sends one micro-batch on and one gradient back: 2(p+S−2) slots [ParaDL, Table III].
-      const Link link = costs.exchanges().neighbour_link(family_bit(Axis::layer), Purpose::pipeline);
+      const Link link = costs.exchanges().neighbour_link(family_bit(Axis::layer), Purpose::pipeline).link;
       const Seconds hop = link.alpha + costs.cut_bytes(first) * link.beta;
       const Seconds transfers = hop * (2.0 * (plan.layer + micro_batches - 2.0));
       if (transfers > result.time.pipeline) {
@@ -362,10 +370,10 @@ Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* pl
     const SpatialTraffic traffic = spatial_traffic(plan);
     const Bytes halos(traffic.halo_items * samples * item);
     if (placed != nullptr) {
-      const Link link = placed->neighbour_link(family_bit(Axis::spatial), Purpose::halo);
+      const Link link = placed->neighbour_link(family_bit(Axis::spatial), Purpose::halo).link;
       exchanges += link.alpha * traffic.messages + halos / splits * link.beta;
     } else {
-      exchanges += alpha * traffic.messages + halos / splits / Bandwidth(fastest_link(job_.machine));
+      exchanges += alpha * traffic.messages + halos / splits / Bandwidth(fastest_link(job_));
     }
     exchanges += moving_bound(job_, traffic.gathered_items * samples * item, spatial);
   }
@@ -391,7 +399,7 @@ Bytes Estimator::shown_gradients(const Plan& plan) const {
 Seconds Estimator::lower_bound(const Plan& plan) const {
   const Seconds bound = layers_lower_bound(plan, nullptr);
   const Software& software = job_.coefficients.software;
-  const bool sparse = job_.assumptions.allreduce == AllreduceAlgorithm::sparse ||
+  const bool sparse = software.gradient_density || job_.assumptions.allreduce == AllreduceAlgorithm::sparse ||
                       software.gradient_algorithm == AllreduceAlgorithm::sparse ||
                       software.hybrid_gradient_algorithm == AllreduceAlgorithm::sparse;
   const Bytes gradients = shown_gradients(plan);

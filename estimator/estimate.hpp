@@ -130,7 +130,7 @@ class Estimator {
   /// Exchanges of one plan's degrees under each placement asked for: they do not depend on anything else of the plan.
   struct Placed {
     Placed(const Plan& a_plan, const Job& job)
-        : plan(a_plan), exchanges(plan, job.machine, job.coefficients.software, job.assumptions) {}
+        : plan(a_plan), exchanges(plan, job.machine, job.coefficients, job.assumptions) {}
     Plan plan;
     ExchangePrices exchanges;
   };

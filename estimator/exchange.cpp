@@ -12,11 +12,6 @@ SecondsPerByte per_byte(Bandwidth bandwidth) { return SecondsPerByte(1.0 / bandw
 /// Groups one plan exchanges in: an axis each, the replicas, and whoever shares samples.
 constexpr std::size_t most_groups = 10;
 
-/// Flows that one unit of level `l−1` sends up into level `l` at once, `per_group` from each group it holds a part of.
-double uplink_flows(const Group& group, std::size_t level, double per_group) {
-  return level == 0 ? 1.0 : group.flows[level - 1] * per_group;
-}
-
 /// Whether an exchange can go level by level: several nodes, each of which holds as many of the group.
 bool has_levels(const Group& group) {
   return group.outermost > 0 && group.members[0] == std::floor(group.members[0]) &&
@@ -25,9 +20,13 @@ bool has_levels(const Group& group) {
 
 }  // namespace
 
-ExchangePrices::ExchangePrices(const Plan& plan, const Machine& machine, const Software& software,
+ExchangePrices::ExchangePrices(const Plan& plan, const Machine& machine, const Coefficients& coefficients,
                                const Assumptions& assumptions)
-    : plan_(plan), machine_(machine), software_(software), assumptions_(assumptions) {
+    : plan_(plan),
+      machine_(machine),
+      coefficients_(coefficients),
+      software_(coefficients.software),
+      assumptions_(assumptions) {
   ways_.reserve(most_groups);  // references into it stay valid
 }
 
@@ -51,60 +50,94 @@ ExchangePrices::Way ExchangePrices::way_for(Family axes) const {
   way.group = group_of(plan_, machine_, axes);
   const Group& group = way.group;
   if (machine_.levels.empty()) return way;
-  const LinkLevel& outermost = machine_.levels[group.outermost];
   const double in_node = group.members[0];
-
-  // A direct exchange stripes its flows over all rails (NCCL opens channels on every NIC), so a rail carries flows/rails of
-  // them: below one where a single flow has several rails. The message's start-up is that of the widest hop.
-  const auto direct = [&](std::size_t from, std::size_t to, double per_group) {
-    Link link;
-    link.alpha = outermost.latency;
-    link.add = assumptions_.add;
-    for (std::size_t level = from; level <= to; ++level) {
-      const LinkLevel& at = machine_.levels[level];
-      const double phi = assumptions_.contention ? uplink_flows(group, level, per_group) / at.rails : 1.0;
-      link.beta = max(link.beta, per_byte(at.bandwidth) * phi);
-    }
-    return link;
-  };
-  way.flat = direct(0, group.outermost, 1.0);
-  if (!assumptions_.contention) way.flat.beta = per_byte(outermost.bandwidth);
-  way.inside = direct(0, 0, 1.0);
-  way.inside.alpha = machine_.levels[0].latency;
-  if (group.outermost > 0) {
-    way.slices = direct(1, group.outermost, in_node);
-    way.leaders = direct(1, group.outermost, 1.0);
-  }
-
-  // Through the host a transfer crosses the device's link to the host and the host's way back to a NIC or device: twice the
-  // same PCIe link where NIC and device share it. One message takes one rail; it is not striped.
+  way.flat = share(group, {Pattern::ring}, false);
+  way.inside = share(group, {Pattern::ring, 1, true, 0, 0}, false);
   way.host_flat = way.flat;
+  if (machine_.host) way.host_flat = share(group, {Pattern::ring}, true);
+  if (group.outermost == 0) return way;
+  way.slices = share(group, {Pattern::slices, in_node, true, 1}, false);
+  way.leaders = share(group, {Pattern::leaders, 1, true, 1}, false);
+  // As many leaders as it takes to have a flow on each of the node's links; more would not be faster.
+  way.leader_count =
+      std::clamp(std::ceil(machine_.levels[1].rails / group.flows[0]), 1.0, std::max(1.0, std::floor(in_node)));
+  way.several_leaders = share(group, {Pattern::leaders, way.leader_count, true, 1}, false);
   way.host_slices = way.slices;
   way.host_leaders = way.leaders;
+  way.host_several_leaders = way.several_leaders;
   if (machine_.host) {
-    const HostPath& host = *machine_.host;
-    const double host_links = std::max(1.0, static_cast<double>(machine_.devices_per_node()) / host.devices_per_link);
-    const auto staged = [&](double per_group) {
-      Link link;
-      link.alpha = outermost.latency;
-      link.add = assumptions_.add;
-      if (group.outermost == 0) {
-        link.beta = per_byte(host.bandwidth) * (2.0 * host.devices_per_link);
-        return link;
-      }
-      for (std::size_t level = 1; level <= group.outermost; ++level) {
-        const LinkLevel& at = machine_.levels[level];
-        link.beta = max(link.beta, per_byte(at.bandwidth) * std::max(1.0, uplink_flows(group, level, per_group) / at.rails));
-      }
-      const double sharing = std::max(1.0, group.flows[0] * per_group / host_links);
-      link.beta = max(link.beta, per_byte(host.bandwidth) * (2.0 * sharing));
-      return link;
-    };
-    way.host_flat = staged(1.0);
-    way.host_slices = staged(in_node);
-    way.host_leaders = staged(1.0);
+    way.host_slices = share(group, {Pattern::slices, in_node}, true);
+    way.host_leaders = share(group, {Pattern::leaders}, true);
+    way.host_several_leaders = share(group, {Pattern::leaders, way.leader_count}, true);
   }
   return way;
+}
+
+SharedLink ExchangePrices::share(const Group& group, const Flows& flows, bool staged) const {
+  SharedLink shared = staged ? share_through_host(machine_, group, flows, coefficients_.contention)
+                             : share_of_levels(machine_, group, flows, assumptions_.contention, coefficients_.contention);
+  // Without contention a flat ring has a link of the level it meets at, however slow the others are.
+  if (!staged && !assumptions_.contention && flows.pattern == Pattern::ring) {
+    shared.link.beta = per_byte(machine_.levels[std::min(flows.to, group.outermost)].bandwidth);
+  }
+  shared.link.add = assumptions_.add;
+  if (!assumptions_.congestion_quantile) return shared;
+  double factor = 1;
+  for (const Congestion& congestion : coefficients_.congestion) {
+    for (std::size_t level = flows.from; level <= std::min(flows.to, group.outermost); ++level) {
+      if (machine_.levels[level].name != congestion.level) continue;
+      factor = std::max(factor, congestion.median * std::pow(congestion.spread, *assumptions_.congestion_quantile));
+    }
+  }
+  shared.link.alpha *= factor;
+  shared.link.beta *= factor;
+  return shared;
+}
+
+SharedLink ExchangePrices::round_link(const Way& at, Pattern pattern, double step, bool staged) const {
+  Flows flows{pattern, std::max(1.0, std::floor(at.group.members[0]))};
+  flows.step = step;
+  return share(at.group, flows, staged);
+}
+
+bool ExchangePrices::rounds_differ(const Way& at) const {
+  return machine_.network && at.group.outermost > 0 && assumptions_.contention;
+}
+
+ExchangePrices::Rounds ExchangePrices::rounds_of(AllreduceAlgorithm algorithm, const Way& at) const {
+  if (!rounds_differ(at)) return {};
+  switch (algorithm) {
+    case AllreduceAlgorithm::butterfly:
+    case AllreduceAlgorithm::rabenseifner:
+      return {halving_rounds(at.group.ranks), Pattern::exchange};
+    case AllreduceAlgorithm::shifted_halving_doubling:
+      return {shifted_halving_rounds(at.group.ranks), Pattern::shift};
+    default:
+      return {};
+  }
+}
+
+Seconds ExchangePrices::by_rounds(AllreduceAlgorithm algorithm, Bytes message, const Way& at, bool staged) const {
+  const Rounds rounds = rounds_of(algorithm, at);
+  const bool whole = algorithm == AllreduceAlgorithm::butterfly;  // there is nothing to gather afterwards
+  Seconds time{};
+  for (const HalvingRound& round : rounds.rounds) {
+    const Link link = round_link(at, rounds.pattern, round.step, staged).link;
+    const Bytes sent = message * (whole ? 1.0 : round.part);
+    time += (whole ? 1.0 : 2.0) * (link.alpha + sent * link.beta) + sent * link.add;
+  }
+  return time;
+}
+
+BusyLink ExchangePrices::busiest(AllreduceAlgorithm algorithm, const Way& at, bool staged) const {
+  const Rounds rounds = rounds_of(algorithm, at);
+  if (rounds.rounds.empty()) return links_of(algorithm, at, staged).busy;
+  BusyLink busy = round_link(at, rounds.pattern, rounds.rounds.front().step, staged).busy;
+  for (const HalvingRound& round : rounds.rounds) {
+    const BusyLink own = round_link(at, rounds.pattern, round.step, staged).busy;
+    if (own.phi > busy.phi) busy = own;
+  }
+  return busy;
 }
 
 const ExchangePrices::Way& ExchangePrices::way(Family axes) const {
@@ -129,21 +162,34 @@ double ExchangePrices::edge_ranks(const Group& group, Purpose purpose) const {
   return most;
 }
 
-Link ExchangePrices::neighbour_link(Family axes, Purpose purpose) const {
+SharedLink ExchangePrices::neighbour_link(Family axes, Purpose purpose) const {
   const Way& at = way(axes);
   const bool crosses = at.group.outermost > 0;
   const bool staged = machine_.host && route(purpose) == Route::host;
-  Link link = staged ? at.host_flat : at.flat;
-  if (staged && purpose == Purpose::halo) link.alpha = max(link.alpha, machine_.host->latency);
+  SharedLink link = staged ? at.host_flat : at.flat;
+  if (staged && purpose == Purpose::halo) link.link.alpha = max(link.link.alpha, machine_.host->latency);
   if (!assumptions_.contention || !crosses) return link;
-  // Every rank talks to its own neighbour at once.
-  const LinkLevel& first = machine_.levels[1];
-  const double flows = at.group.flows[0] * edge_ranks(at.group, purpose);
-  link.beta = max(link.beta, per_byte(first.bandwidth) * std::max(1.0, flows / first.rails));
-  if (staged) {
-    const double host_links =
-        std::max(1.0, static_cast<double>(machine_.devices_per_node()) / machine_.host->devices_per_link);
-    link.beta = max(link.beta, per_byte(machine_.host->bandwidth) * (2.0 * std::max(1.0, flows / host_links)));
+  // Every rank talks to its own neighbour at once, which is a single message on one link.
+  Flows flows{Pattern::neighbours, edge_ranks(at.group, purpose), false, 1, 1};
+  SharedLink edge;
+  if (machine_.network && purpose == Purpose::halo) {
+    // Along one side of the grid of tiles after the other.
+    double step = 1;
+    for (std::size_t d = plan_.spatial.size(); d-- > 0;) {
+      flows.step = step;
+      flows.extent = plan_.spatial[d];
+      step *= flows.extent;
+      if (flows.extent == 1) continue;
+      const SharedLink side = share(at.group, flows, staged);
+      if (side.link.beta > edge.link.beta) edge = side;
+    }
+  } else {
+    flows.extent = at.group.ranks;
+    edge = share(at.group, flows, staged);
+  }
+  if (edge.link.beta > link.link.beta) {
+    link.link.beta = edge.link.beta;
+    link.busy = edge.busy;
   }
   return link;
 }
@@ -154,37 +200,70 @@ bool ExchangePrices::is_staged(const Way& at, Purpose purpose) const {
   return route(purpose) == Route::host && (at.group.outermost > 0 || purpose == Purpose::halo);
 }
 
-Seconds ExchangePrices::allreduce_time(AllreduceAlgorithm algorithm, Bytes message, const Way& at, bool staged) const {
-  const double ranks = at.group.ranks;
-  const bool crosses = at.group.outermost > 0;
-  const Link& flat = staged ? at.host_flat : at.flat;
-  // Recursive algorithms have every rank of a node talk to another node at once, as slices do.
-  const Link& pairwise = crosses ? (staged ? at.host_slices : at.slices) : flat;
+const SharedLink& ExchangePrices::links_of(AllreduceAlgorithm algorithm, const Way& at, bool staged) {
+  const SharedLink& flat = staged ? at.host_flat : at.flat;
+  if (at.group.outermost == 0) return flat;
+  const SharedLink& slices = staged ? at.host_slices : at.slices;
   switch (algorithm) {
     case AllreduceAlgorithm::linear:
-      return linear_allreduce_time(message, ranks, flat);
-    case AllreduceAlgorithm::tree:
-      return tree_allreduce_time(message, ranks, pairwise);
-    case AllreduceAlgorithm::butterfly:
-      return butterfly_allreduce_time(message, ranks, pairwise);
     case AllreduceAlgorithm::ring:
-      return ring_allreduce_time(message, ranks, flat);
-    case AllreduceAlgorithm::rabenseifner:
-      return rabenseifner_allreduce_time(message, ranks, pairwise);
-    case AllreduceAlgorithm::hierarchical:
-      if (!has_levels(at.group)) return ring_allreduce_time(message, ranks, flat);
-      return hierarchical_allreduce_time(message, at.group.members[0], at.group.nodes(), at.inside,
-                                         staged ? at.host_slices : at.slices, 1.0);
-    case AllreduceAlgorithm::leader:
-      if (!has_levels(at.group)) return ring_allreduce_time(message, ranks, flat);
-      return leader_allreduce_time(message, at.group.members[0], at.group.nodes(), at.inside,
-                                   staged ? at.host_leaders : at.leaders, 1.0);
-    case AllreduceAlgorithm::parameter_server:
-      return parameter_server_time(message, ranks, assumptions_.parameter_servers, pairwise);
     case AllreduceAlgorithm::sparse:
+      return flat;
+    case AllreduceAlgorithm::hierarchical:
+      return has_levels(at.group) ? slices : flat;
+    case AllreduceAlgorithm::multi_leader:
+      return has_levels(at.group) ? (staged ? at.host_several_leaders : at.several_leaders) : flat;
+    case AllreduceAlgorithm::leader:
+      return has_levels(at.group) ? (staged ? at.host_leaders : at.leaders) : flat;
+    case AllreduceAlgorithm::tree:
+    case AllreduceAlgorithm::butterfly:
+    case AllreduceAlgorithm::rabenseifner:
+    case AllreduceAlgorithm::shifted_halving_doubling:
+    case AllreduceAlgorithm::parameter_server:
+      // Recursive algorithms have every rank of a node talk to another node at once, as slices do.
+      return slices;
+  }
+  return flat;
+}
+
+Seconds ExchangePrices::allreduce_time(AllreduceAlgorithm algorithm, Bytes message, const Way& at, bool staged) const {
+  const double ranks = at.group.ranks;
+  const Link& link = links_of(algorithm, at, staged).link;
+  switch (algorithm) {
+    case AllreduceAlgorithm::linear:
+      return linear_allreduce_time(message, ranks, link);
+    case AllreduceAlgorithm::tree:
+      return tree_allreduce_time(message, ranks, link);
+    case AllreduceAlgorithm::butterfly:
+      if (rounds_differ(at)) return by_rounds(algorithm, message, at, staged);
+      return butterfly_allreduce_time(message, ranks, link);
+    case AllreduceAlgorithm::ring:
+      return ring_allreduce_time(message, ranks, link);
+    case AllreduceAlgorithm::shifted_halving_doubling:
+      if (rounds_differ(at)) return by_rounds(algorithm, message, at, staged);
+      return shifted_halving_doubling_allreduce_time(message, ranks, link);
+    case AllreduceAlgorithm::rabenseifner:
+      if (rounds_differ(at)) return by_rounds(algorithm, message, at, staged);
+      return rabenseifner_allreduce_time(message, ranks, link);
+    case AllreduceAlgorithm::hierarchical:
+      if (!has_levels(at.group)) return ring_allreduce_time(message, ranks, link);
+      return hierarchical_allreduce_time(message, at.group.members[0], at.group.nodes(), at.inside.link, link, 1.0);
+    case AllreduceAlgorithm::multi_leader:
+      if (!has_levels(at.group)) return ring_allreduce_time(message, ranks, link);
+      return multi_leader_allreduce_time(message, at.group.members[0], at.group.nodes(), at.leader_count, at.inside.link,
+                                         link);
+    case AllreduceAlgorithm::leader:
+      if (!has_levels(at.group)) return ring_allreduce_time(message, ranks, link);
+      return leader_allreduce_time(message, at.group.members[0], at.group.nodes(), at.inside.link, link, 1.0);
+    case AllreduceAlgorithm::parameter_server:
+      return parameter_server_time(message, ranks, assumptions_.parameter_servers, link);
+    case AllreduceAlgorithm::sparse: {
+      const double density = assumptions_.allreduce ? assumptions_.sparse_density
+                                                    : software_.gradient_density.value_or(assumptions_.sparse_density);
       // A four-byte index travels with every value of the share that is sent.
-      return sparse_allreduce_time(message * (assumptions_.sparse_density * (1.0 + 4.0 / item_bytes(plan_.precision))),
-                                   message, ranks, Seconds{}, flat);
+      return sparse_allreduce_time(message * (density * (1.0 + 4.0 / item_bytes(plan_.precision))), message, ranks,
+                                   Seconds{}, link);
+    }
   }
   return {};
 }
@@ -193,8 +272,10 @@ ExchangePrices::Choice ExchangePrices::allreduce(Bytes message, Family axes, Pur
   const Way& at = way(axes);
   const bool staged = is_staged(at, purpose);
   if (at.group.ranks <= 1) return {};
-  if (assumptions_.ring_only)
-    return {AllreduceAlgorithm::ring, allreduce_time(AllreduceAlgorithm::ring, message, at, staged)};
+  const auto choice = [&](AllreduceAlgorithm algorithm) -> Choice {
+    return {algorithm, allreduce_time(algorithm, message, at, staged), busiest(algorithm, at, staged)};
+  };
+  if (assumptions_.ring_only) return choice(AllreduceAlgorithm::ring);
   if (purpose == Purpose::gradient) {
     std::optional<AllreduceAlgorithm> fixed = assumptions_.allreduce;
     if (!fixed) {
@@ -202,16 +283,24 @@ ExchangePrices::Choice ExchangePrices::allreduce(Bytes message, Family axes, Pur
       const bool hybrid = (family_of(plan_) & splits_the_layer) != 0;
       fixed = hybrid ? software_.hybrid_gradient_algorithm : software_.gradient_algorithm;
     }
-    if (fixed) return {*fixed, allreduce_time(*fixed, message, at, staged)};
+    if (fixed) return choice(*fixed);
   } else if (software_.layer_algorithm) {
-    return {*software_.layer_algorithm, allreduce_time(*software_.layer_algorithm, message, at, staged)};
+    return choice(*software_.layer_algorithm);
   }
-  Choice best{AllreduceAlgorithm::ring, allreduce_time(AllreduceAlgorithm::ring, message, at, staged)};
-  for (const AllreduceAlgorithm algorithm : {AllreduceAlgorithm::hierarchical, AllreduceAlgorithm::rabenseifner,
-                                             AllreduceAlgorithm::butterfly, AllreduceAlgorithm::tree}) {
+  Choice best = choice(AllreduceAlgorithm::ring);
+  const auto consider = [&](AllreduceAlgorithm algorithm) {
     const Seconds time = allreduce_time(algorithm, message, at, staged);
-    if (time < best.time) best = {algorithm, time};
+    if (time < best.time) best = {algorithm, time, busiest(algorithm, at, staged)};
+  };
+  // As short as in pairs where ranks are a power of two, and possible where they are not.
+  if (rounds_differ(at) && machine_.shape.kind == NetworkShape::Kind::distributed_loop)
+    consider(AllreduceAlgorithm::shifted_halving_doubling);
+  for (const AllreduceAlgorithm algorithm :
+       {AllreduceAlgorithm::hierarchical, AllreduceAlgorithm::rabenseifner, AllreduceAlgorithm::butterfly,
+        AllreduceAlgorithm::tree, AllreduceAlgorithm::multi_leader}) {
+    consider(algorithm);
   }
+  if (software_.gradient_density && purpose == Purpose::gradient) consider(AllreduceAlgorithm::sparse);
   return best;
 }
 
@@ -223,13 +312,23 @@ Seconds ExchangePrices::least_time(Bytes message, Family axes) const {
   if (!assumptions_.ring_only && fixed && fixed != AllreduceAlgorithm::ring) return {};
   const bool staged = is_staged(at, Purpose::layer);
   const Bytes moved = message * (1.0 - 1.0 / at.group.ranks);
-  const Seconds one_ring = moved * (staged ? at.host_flat : at.flat).beta;
+  const Seconds one_ring = moved * (staged ? at.host_flat : at.flat).link.beta;
   if (at.group.outermost == 0 || assumptions_.ring_only || fixed) return one_ring;
-  const SecondsPerByte slices = (staged ? at.host_slices : at.slices).beta;
+  const SecondsPerByte slices = (staged ? at.host_slices : at.slices).link.beta;
   const double in_node = at.group.members[0];
   const Seconds two_levels =
-      message * (1.0 - 1.0 / in_node) * at.inside.beta + message * ((1.0 - 1.0 / at.group.nodes()) / in_node) * slices;
-  return min(min(one_ring, two_levels), moved * slices);
+      message * (1.0 - 1.0 / in_node) * at.inside.link.beta + message * ((1.0 - 1.0 / at.group.nodes()) / in_node) * slices;
+  Seconds least = min(min(one_ring, two_levels), moved * slices);
+  if (!rounds_differ(at)) return least;
+  // A round to a neighbour may be faster than any of these.
+  for (const AllreduceAlgorithm algorithm :
+       {AllreduceAlgorithm::rabenseifner, AllreduceAlgorithm::shifted_halving_doubling}) {
+    const Rounds rounds = rounds_of(algorithm, at);
+    for (const HalvingRound& round : rounds.rounds) {
+      least = min(least, moved * round_link(at, rounds.pattern, round.step, staged).link.beta);
+    }
+  }
+  return least;
 }
 
 ExchangePrices::Priced ExchangePrices::way_of(Collective operation, Bytes message, Family axes, Purpose purpose) const {
@@ -237,34 +336,37 @@ ExchangePrices::Priced ExchangePrices::way_of(Collective operation, Bytes messag
   const double ranks = at.group.ranks;
   if (ranks <= 1) return {};
   const bool staged = is_staged(at, purpose);
-  const Link& flat = staged ? at.host_flat : at.flat;
+  const SharedLink& shared = staged ? at.host_flat : at.flat;
+  const SharedLink& slices = staged ? at.host_slices : at.slices;
+  const Link& flat = shared.link;
   const auto gathered = [&](auto ring) -> Priced {
     const Seconds one_ring = ring(message, ranks, flat);
-    if (assumptions_.ring_only || software_.layer_algorithm || !has_levels(at.group)) return {"ring", one_ring};
+    if (assumptions_.ring_only || software_.layer_algorithm || !has_levels(at.group)) return {"ring", one_ring, shared.busy};
     const double in_node = at.group.members[0];
     const Seconds two_levels =
-        ring(message, in_node, at.inside) + ring(message / in_node, at.group.nodes(), staged ? at.host_slices : at.slices);
-    return two_levels < one_ring ? Priced{"hierarchical", two_levels} : Priced{"ring", one_ring};
+        ring(message, in_node, at.inside.link) + ring(message / in_node, at.group.nodes(), slices.link);
+    return two_levels < one_ring ? Priced{"hierarchical", two_levels, slices.busy} : Priced{"ring", one_ring, shared.busy};
   };
   switch (operation) {
     case Collective::allreduce: {
       const Choice choice = allreduce(message, axes, purpose);
-      return {to_string(choice.algorithm), choice.time};
+      return {to_string(choice.algorithm), choice.time, choice.busy};
     }
     case Collective::allgather:
       return gathered(ring_allgather_time);
     case Collective::reduce_scatter:
       return gathered(ring_reduce_scatter_time);
-    case Collective::all_to_all:
-      return {"pairwise", pairwise_all_to_all_time(message, ranks,
-                                                   at.group.outermost == 0 ? flat : (staged ? at.host_slices : at.slices))};
+    case Collective::all_to_all: {
+      const SharedLink& pairs = at.group.outermost == 0 ? shared : slices;
+      return {"pairwise", pairwise_all_to_all_time(message, ranks, pairs.link), pairs.busy};
+    }
     case Collective::broadcast:
-      return {"tree", tree_broadcast_time(message, ranks, flat)};
+      return {"tree", tree_broadcast_time(message, ranks, flat), shared.busy};
     case Collective::reduce:
-      return {"tree", tree_reduce_time(message, ranks, flat)};
+      return {"tree", tree_reduce_time(message, ranks, flat), shared.busy};
     case Collective::point_to_point: {
-      const Link link = neighbour_link(axes, purpose);
-      return {"neighbour", link.alpha + message * link.beta};
+      const SharedLink neighbour = neighbour_link(axes, purpose);
+      return {"neighbour", neighbour.link.alpha + message * neighbour.link.beta, neighbour.busy};
     }
   }
   return {};

@@ -8,6 +8,7 @@
 #include "estimator/coefficients.hpp"
 #include "estimator/collective.hpp"
 #include "estimator/group.hpp"
+#include "estimator/topology/contention.hpp"
 
 namespace ddl {
 
@@ -28,7 +29,7 @@ struct Exchange {
 /// the cheapest algorithm of those allowed.
 class ExchangePrices {
  public:
-  ExchangePrices(const Plan& plan, const Machine& machine, const Software& software, const Assumptions& assumptions);
+  ExchangePrices(const Plan& plan, const Machine& machine, const Coefficients& coefficients, const Assumptions& assumptions);
 
   /// `message`: bytes of the full vector.
   [[nodiscard]] Seconds price(Collective operation, Bytes message, Family axes, Purpose purpose) const {
@@ -39,12 +40,14 @@ class ExchangePrices {
   struct Priced {
     std::string_view algorithm;
     Seconds time{};
+    BusyLink busy{};  ///< where its flows are held back
   };
   [[nodiscard]] Priced way_of(Collective operation, Bytes message, Family axes, Purpose purpose) const;
   /// The Allreduce that price() would take for a gradient of this size, and its time.
   struct Choice {
     AllreduceAlgorithm algorithm = AllreduceAlgorithm::ring;
     Seconds time{};
+    BusyLink busy{};
   };
   [[nodiscard]] Choice allreduce(Bytes message, Family axes, Purpose purpose) const;
   /// No Allgather or Reduce-Scatter of a layer's message takes less, and no Allreduce less than twice that.
@@ -54,26 +57,44 @@ class ExchangePrices {
   [[nodiscard]] const Group& group(Family axes) const { return way(axes).group; }
   [[nodiscard]] Route route(Purpose purpose) const;
   /// Start-up of one message between neighbours along these axes, and time per byte with φ applied.
-  [[nodiscard]] Link neighbour_link(Family axes, Purpose purpose) const;
+  [[nodiscard]] SharedLink neighbour_link(Family axes, Purpose purpose) const;
 
  private:
   /// Links of one group, contention applied, for both routes.
   struct Way {
     Family axes = 0;
     Group group;
-    Link flat, inside, slices, leaders;         // direct
-    Link host_flat, host_slices, host_leaders;  // through the host
+    SharedLink flat, inside, slices, leaders;         // direct
+    SharedLink host_flat, host_slices, host_leaders;  // through the host
+    double leader_count = 1;                          // of a node that has several
+    SharedLink several_leaders, host_several_leaders;
   };
   [[nodiscard]] Way way_for(Family axes) const;
   [[nodiscard]] const Way& way(Family axes) const;
   /// Ranks of one group that send to another node at once, when every rank sends to its neighbour in one direction.
   [[nodiscard]] double edge_ranks(const Group& group, Purpose purpose) const;
+  /// The links that the flows of an Allreduce share.
+  [[nodiscard]] static const SharedLink& links_of(AllreduceAlgorithm algorithm, const Way& way, bool staged);
   [[nodiscard]] Seconds allreduce_time(AllreduceAlgorithm algorithm, Bytes message, const Way& way, bool staged) const;
+  /// Links of one group that its flows share, slower by what others do to them.
+  [[nodiscard]] SharedLink share(const Group& group, const Flows& flows, bool staged) const;
+  /// One round of a recursive algorithm after the other, where the network makes near and far ranks different.
+  [[nodiscard]] SharedLink round_link(const Way& way, Pattern pattern, double step, bool staged) const;
+  struct Rounds {
+    std::vector<HalvingRound> rounds;
+    Pattern pattern = Pattern::exchange;
+  };
+  [[nodiscard]] bool rounds_differ(const Way& way) const;
+  /// None where all rounds share the same links.
+  [[nodiscard]] Rounds rounds_of(AllreduceAlgorithm algorithm, const Way& way) const;
+  [[nodiscard]] Seconds by_rounds(AllreduceAlgorithm algorithm, Bytes message, const Way& way, bool staged) const;
+  [[nodiscard]] BusyLink busiest(AllreduceAlgorithm algorithm, const Way& way, bool staged) const;
   /// Whether an exchange goes through the host.
   [[nodiscard]] bool is_staged(const Way& way, Purpose purpose) const;
 
   const Plan& plan_;
   const Machine& machine_;
+  const Coefficients& coefficients_;
   const Software& software_;
   const Assumptions& assumptions_;
   mutable std::vector<Way> ways_;  ///< a handful of groups, each worked out when first asked for

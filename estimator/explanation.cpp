@@ -1,6 +1,9 @@
 #include "estimator/explanation.hpp"
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -219,8 +222,49 @@ class Explainer {
       bytes += total.bytes;
     }
     if (count <= 0) return "nothing to exchange";
-    return fmt::format("{}{} of {} in all{}", plural(count, "exchange"), at_stage(plan_, deciding_.time), humanize(bytes),
-                       by_route(costs_.exchanges().route(purpose)));
+    return fmt::format("{}{} of {} in all{}{}", plural(count, "exchange"), at_stage(plan_, deciding_.time), humanize(bytes),
+                       algorithms_in_words(purpose), by_route(costs_.exchanges().route(purpose)));
+  }
+  /// Of the exchanges of the layers of the stage that decides, those with the largest φ.
+  [[nodiscard]] std::optional<BusyLink> busiest_link(Purpose purpose) const {
+    std::optional<BusyLink> busiest;
+    Seconds longest{};
+    for (const LayerExplanation& layer : out_.layers) {
+      if (layer.stage != deciding_.time) continue;
+      for (const PricedExchange& one : layer.prices.exchanges) {
+        if (one.ranks <= 1 || one.exchange.purpose != purpose) continue;
+        const bool busier = !busiest || one.busy.phi > busiest->phi || (one.busy.phi == busiest->phi && one.time > longest);
+        if (!busier) continue;
+        busiest = one.busy;
+        longest = one.time;
+      }
+    }
+    return busiest;
+  }
+
+  /// `, ring and hierarchical`: how collectives are done, the one that takes most first.
+  [[nodiscard]] std::string algorithms_in_words(Purpose purpose) const {
+    std::vector<std::pair<std::string_view, Seconds>> used;
+    for (const LayerExplanation& layer : out_.layers) {
+      if (layer.stage != deciding_.time) continue;
+      for (const PricedExchange& one : layer.prices.exchanges) {
+        const bool collective = one.exchange.operation != Collective::point_to_point;
+        if (one.ranks <= 1 || one.exchange.purpose != purpose || !collective) continue;
+        const auto same = [&](const auto& known) { return known.first == one.algorithm; };
+        const auto found = std::find_if(used.begin(), used.end(), same);
+        if (found == used.end()) {
+          used.emplace_back(one.algorithm, one.time);
+        } else {
+          found->second += one.time;
+        }
+      }
+    }
+    std::stable_sort(used.begin(), used.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::string text;
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      text += fmt::format("{}{}", i == 0 ? ", " : (i + 1 == used.size() ? " and " : ", "), used[i].first);
+    }
+    return text;
   }
 
   [[nodiscard]] std::string bubble_in_words() const {
@@ -262,12 +306,18 @@ class Explainer {
     } else if (part.part == &Breakdown::gradient_exchange) {
       phase.hidden = max(Seconds{}, estimate().hidden_exchange);
       phase.how = gradients_in_words();
+      if (gradients_.total().value() > 0) phase.busiest = gradients_.busy;
     } else if (part.part == &Breakdown::layer_collectives) {
       phase.how = exchanges_in_words(Purpose::layer);
+      phase.busiest = busiest_link(Purpose::layer);
     } else if (part.part == &Breakdown::halo) {
       phase.how = exchanges_in_words(Purpose::halo);
+      phase.busiest = busiest_link(Purpose::halo);
     } else if (part.part == &Breakdown::pipeline) {
       phase.how = plan_.layer > 1 ? fmt::format("{} of {}", plural(hops(), "transfer"), humanize(cut())) : "no pipeline";
+      if (phase.time.value() > 0) {
+        phase.busiest = costs_.exchanges().neighbour_link(family_bit(Axis::layer), Purpose::pipeline).busy;
+      }
     } else if (part.part == &Breakdown::bubble) {
       phase.source = farther(forward_source_, backward_source_);
       phase.how = bubble_in_words();
@@ -353,6 +403,21 @@ Explanation Estimator::explain(const Plan& plan) const {
   if (estimate.time.iteration().value() <= 0) price(estimate);
   if (estimate.time.iteration().value() <= 0) return explanation;
   Explainer(job_, table(plan), stages(plan.layer), explanation).explain();
+  if (!job_.coefficients.congestion.empty()) {
+    // The factor is log-normal; others never speed an exchange up.
+    constexpr double twentieth = 1.6448536269514722;  // the standard normal distribution's 95 %
+    const auto among_others = [&](double quantile) {
+      Assumptions assumptions = job_.assumptions;
+      assumptions.congestion_quantile = quantile;
+      const Job job{job_.facts,  job_.machine,           job_.coefficients, job_.kernels,
+                    assumptions, job_.samples_per_epoch, job_.sample_bytes, job_.dataset_bytes};
+      Estimate other;
+      other.plan = plan;
+      Estimator(job).price(other);
+      return other.time.iteration();
+    };
+    explanation.congested = CongestedTime{among_others(-twentieth), among_others(twentieth)};
+  }
   return explanation;
 }
 

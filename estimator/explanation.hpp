@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,7 +37,8 @@ struct PhaseShare {
   Seconds time{};    ///< as in the breakdown
   Seconds hidden{};  ///< more of it, which runs beside something else
   PriceSource source = PriceSource::roofline;
-  std::string how;  ///< what the time is made of, in words
+  std::string how;                  ///< what the time is made of, in words
+  std::optional<BusyLink> busiest;  ///< of its exchanges, where it has any: the link with the largest φ
 };
 
 /// One layer: what is priced for it, and what it adds to the iteration. Layers of equal `kind` and stage are alike.
@@ -63,12 +65,18 @@ struct ExchangeTotal {
 [[nodiscard]] std::string_view to_string(Phase phase);
 [[nodiscard]] std::string_view to_string(Purpose purpose);
 
+/// Time of an iteration among others on the network: 5 and 95 % of its distribution.
+struct CongestedTime {
+  Seconds low{}, high{};
+};
+
 /// An estimate taken apart. Phases and layers are empty where the plan could not be priced.
 struct Explanation {
   Estimate estimate;
   std::vector<PhaseShare> phases;  ///< in the order of time_parts
   std::vector<LayerExplanation> layers;
   std::vector<ExchangeTotal> exchanges;
+  std::optional<CongestedTime> congested;  ///< where the coefficients know of others
   [[nodiscard]] bool priced() const { return !phases.empty(); }
 };
 

@@ -21,12 +21,15 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& excha
     const ExchangePrices::Choice choice = exchanges.allreduce(message, replicas, Purpose::gradient);
     exchange.of_gradients = choice.time;
     exchange.algorithm = choice.algorithm;
+    exchange.busy = choice.busy;
     return exchange;
   }
   // ZeRO-1 and -2: gradients are reduce-scattered, updated weights gathered: the volume of an Allreduce. Where gradients are
   // sharded they are scattered after every micro-batch. ZeRO-3 gathers the weights before forward and again before backward
   // of every micro-batch [Rajbhandari et al., SC'20].
-  const Seconds scatter = exchanges.price(Collective::reduce_scatter, message, replicas, Purpose::gradient);
+  const auto priced = exchanges.way_of(Collective::reduce_scatter, message, replicas, Purpose::gradient);
+  const Seconds scatter = priced.time;
+  exchange.busy = priced.busy;
   const Seconds gather = exchanges.price(Collective::allgather, message, replicas, Purpose::gradient);
   const double micro_batches = static_cast<double>(plan.micro_batches);
   if (plan.zero_stage >= 2) exchange.rounds = micro_batches;

@@ -6,11 +6,8 @@ namespace ddl {
 
 Group group_of(const Plan& plan, const Machine& machine, Family axes) {
   Group group;
-  struct Digit {
-    double size, stride;
-  };
-  std::array<Digit, axis_count> digits{};
-  std::size_t count = 0;
+  std::array<Group::Digit, axis_count>& digits = group.digits;
+  std::size_t& count = group.digit_count;
   double stride = 1;
   for (const Axis axis : plan.placement) {
     const double size = degree(plan, axis);
@@ -21,6 +18,7 @@ Group group_of(const Plan& plan, const Machine& machine, Family axes) {
     stride *= size;
   }
   const double all = stride;
+  group.all = all;
 
   double unit = 1;
   const std::size_t levels = std::min(machine.levels.size(), Group::max_levels);

@@ -21,6 +21,14 @@ struct Group {
   std::array<double, max_levels> flows{};
   /// Index of the level at which all ranks of the group meet.
   std::size_t outermost = 0;
+  /// Where its ranks lie among all: of each axis, the innermost first, how many and how many ranks apart.
+  struct Digit {
+    double size = 1, stride = 1;
+    friend bool operator==(const Digit&, const Digit&) = default;
+  };
+  std::array<Digit, axis_count> digits{};
+  std::size_t digit_count = 0;
+  double all = 1;  ///< ranks of the plan
 
   [[nodiscard]] double nodes() const { return ranks / members[0]; }
 };

@@ -200,7 +200,7 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
 }
 
 LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds)
-    : job_(job), plan_(plan), kinds_(kinds), exchanges_(plan_, job.machine, job.coefficients.software, job.assumptions) {
+    : job_(job), plan_(plan), kinds_(kinds), exchanges_(plan_, job.machine, job.coefficients, job.assumptions) {
   const ModelFacts& facts = job.facts;
   const double item = item_bytes(plan_.precision);
   const bool whole_gradients = plan_.data > 1 && job.coefficients.software.whole_gradients_in_hybrids &&
@@ -243,10 +243,9 @@ LayerPrices LayerCostTable::prices(int layer) const {
   for (const Asked& asked : asked_) {
     if (asked.kind != own) continue;
     const Exchange& exchange = asked.exchange;
-    const std::string_view algorithm =
-        exchanges_.way_of(exchange.operation, asked.message, exchange.axes, exchange.purpose).algorithm;
+    const auto way = exchanges_.way_of(exchange.operation, asked.message, exchange.axes, exchange.purpose);
     prices.exchanges.push_back({exchange, asked.message, exchanges_.group(exchange.axes).ranks,
-                                exchanges_.route(exchange.purpose), algorithm, time_of(asked)});
+                                exchanges_.route(exchange.purpose), way.algorithm, time_of(asked), way.busy});
   }
   return prices;
 }

@@ -58,7 +58,8 @@ struct PricedExchange {
   double ranks = 1;
   Route route = Route::direct;
   std::string_view algorithm;
-  Seconds time{};  ///< of all its messages
+  Seconds time{};   ///< of all its messages
+  BusyLink busy{};  ///< where its flows are held back
 };
 
 /// A problem as it is measured and looked up, with its price.

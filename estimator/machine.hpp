@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +40,23 @@ struct LinkLevel {
   double rails = 1;
 };
 
+class Network;
+
+/// How nodes are joined. Of a fat tree the levels say all; anything else lies outside the node, one level that is what leads
+/// from a node into the network.
+struct NetworkShape {
+  enum class Kind { fat_tree, rail_optimised, dragonfly, torus, distributed_loop };
+  Kind kind = Kind::fat_tree;
+  std::vector<int> extents{};    ///< torus: nodes along each side, the last one counting fastest
+  std::vector<int> shortcuts{};  ///< distributed loop: how many places on each node's links lead, in both directions
+  int nodes_per_router = 1;      ///< dragonfly
+  int routers_per_group = 1;     ///< dragonfly; a link joins each two of them
+  int global_links = 1;          ///< dragonfly: of a router, to other groups
+  Bandwidth link_bandwidth{};    ///< of one link between nodes or routers of a group, one direction
+  Bandwidth global_bandwidth{};  ///< dragonfly: of one link between groups
+  Seconds hop_latency{};         ///< that each link after the first adds to α
+};
+
 /// The way between devices and network through the host's memory, taken where a transfer cannot go directly.
 struct HostPath {
   Bandwidth bandwidth{};     ///< of one device-side link (PCIe), one direction
@@ -60,6 +78,8 @@ struct Machine {
   std::string description;
   Device device;
   std::vector<LinkLevel> levels;
+  NetworkShape shape{};
+  std::shared_ptr<const Network> network{};  ///< of that shape (make_network); none for a fat tree
   std::optional<HostPath> host;
   Storage storage;
   std::optional<double> price_per_gpu_hour;

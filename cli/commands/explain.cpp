@@ -168,6 +168,9 @@ Json json_of(const Answer& answer) {
     json["plan"]["kernel_time_share"] = kernel_shares_to_json(answer.explanation);
   }
   json["phases"] = phases_to_json(answer.explanation);
+  const auto& congested = answer.explanation.congested;
+  json["congested"] =
+      congested ? Json{{"low_s", congested->low.value()}, {"high_s", congested->high.value()}} : Json(nullptr);
   json["layers"] = layers_to_json(answer.explanation, study);
   json["exchanges"] = Json::array();
   for (const ExchangeTotal& total : answer.explanation.exchanges) json["exchanges"].push_back(exchange_to_json(total));

@@ -25,4 +25,11 @@ Seconds leader_allreduce_time(Bytes message, double ranks_per_node, double nodes
   return ring_allreduce_time(message, ranks_per_node, inside) + ring_allreduce_time(message, nodes, shared_by(between, phi));
 }
 
+// 2(g−1)(αi + m/g·βi) + 2(n−1)(αe + m/(kn)·βe), and the rings' adding: k leaders a node, each with its own part of the
+// vector [Bayatpour et al., SC'17; Nguyen et al., CANDARW 2018]. βe is that of the links which the leaders of a node share.
+Seconds multi_leader_allreduce_time(Bytes message, double ranks_per_node, double nodes, double leaders, const Link& inside,
+                                    const Link& between) {
+  return ring_allreduce_time(message, ranks_per_node, inside) + ring_allreduce_time(message / leaders, nodes, between);
+}
+
 }  // namespace ddl

@@ -37,8 +37,12 @@ std::string_view to_string(AllreduceAlgorithm algorithm) {
       return "ring";
     case AllreduceAlgorithm::rabenseifner:
       return "rabenseifner";
+    case AllreduceAlgorithm::shifted_halving_doubling:
+      return "shifted-halving-doubling";
     case AllreduceAlgorithm::hierarchical:
       return "hierarchical";
+    case AllreduceAlgorithm::multi_leader:
+      return "multi-leader";
     case AllreduceAlgorithm::leader:
       return "leader";
     case AllreduceAlgorithm::parameter_server:

@@ -29,10 +29,10 @@ constexpr std::array all_purposes{Purpose::layer, Purpose::halo, Purpose::gradie
 struct Setting {
   Plan plan;
   Machine machine = nodes_of_four();
-  Software software{};
+  Coefficients coefficients{};
   Assumptions assumptions{};
 
-  [[nodiscard]] ExchangePrices prices() const { return {plan, machine, software, assumptions}; }
+  [[nodiscard]] ExchangePrices prices() const { return {plan, machine, coefficients, assumptions}; }
   [[nodiscard]] double price(Collective operation, double bytes, Family axes, Purpose purpose) const {
     return prices().price(operation, Bytes(bytes), axes, purpose).value();
   }
@@ -112,9 +112,9 @@ TEST_CASE("Allgather and Reduce-Scatter across nodes go by node and slice where 
   CHECK(setting.price(Collective::reduce_scatter, 800, data, Purpose::gradient) == Approx(7.6 + 0.6 + 0.1));
   CHECK(setting.price(Collective::allgather, 800, data, Purpose::gradient) == Approx(7.6));
   // Software that does rings, and the ideal projection, go round once.
-  setting.software.layer_algorithm = AllreduceAlgorithm::ring;
+  setting.coefficients.software.layer_algorithm = AllreduceAlgorithm::ring;
   CHECK(setting.price(Collective::allgather, 800, data, Purpose::layer) == Approx(17.5));
-  setting.software.layer_algorithm.reset();
+  setting.coefficients.software.layer_algorithm.reset();
   setting.assumptions.ring_only = true;
   CHECK(setting.price(Collective::allgather, 800, data, Purpose::layer) == Approx(17.5));
 }
@@ -146,15 +146,15 @@ TEST_CASE("a message to a neighbour has one rail, which it shares with its node'
 TEST_CASE("exchanges of the software go through the host where it does not know a direct way") {
   Setting setting = with_plan(8, 4);
   setting.machine.host = slow_host();
-  setting.software.layer_route = Route::host;
-  setting.software.halo_route = Route::host;
+  setting.coefficients.software.layer_route = Route::host;
+  setting.coefficients.software.halo_route = Route::host;
   // Collectives have direct links inside a node: 3 · (1 + 200 · 0.001). What goes with halos has none: down and up the same
   // PCIe link, which two devices share, 2 · 2 · 20 ms/B. 3 · (1 + 200 · 0.08)
   CHECK(setting.price(Collective::allgather, 800, filter, Purpose::layer) == Approx(3.6));
   CHECK(setting.price(Collective::allgather, 800, filter, Purpose::halo) == Approx(51.0));
   // The gradients' route is another.
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.02)));
-  setting.software.gradient_route = Route::host;
+  setting.coefficients.software.gradient_route = Route::host;
   // Four rings leave a node by two PCIe links, each crossed twice: 20 · 2 · 2 ms/B; the rails would take 10 · 4/2.
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.08)));
   // A single ring has a PCIe link to itself: 20 · 2 ms/B.
@@ -164,7 +164,7 @@ TEST_CASE("exchanges of the software go through the host where it does not know 
 
 TEST_CASE("the host's way is taken only where the machine has one and the assumptions allow it") {
   Setting setting = with_plan(1, 4);
-  setting.software.halo_route = Route::host;
+  setting.coefficients.software.halo_route = Route::host;
   CHECK(setting.price(Collective::allgather, 800, filter, Purpose::halo) == Approx(3.6));
   setting.machine.host = slow_host();
   CHECK(setting.price(Collective::allgather, 800, filter, Purpose::halo) == Approx(51.0));
@@ -175,7 +175,7 @@ TEST_CASE("the host's way is taken only where the machine has one and the assump
 TEST_CASE("gradients do not take longer inside a node than across two") {
   Setting one = with_plan(4);
   one.machine.host = slow_host();
-  one.software.gradient_route = Route::host;
+  one.coefficients.software.gradient_route = Route::host;
   Setting two = one;
   two.plan.data = 8;
   for (const AllreduceAlgorithm algorithm :
@@ -193,7 +193,7 @@ TEST_CASE("a halo through the host waits for the host to start it") {
   setting.plan.spatial = {4, 1, 1};
   setting.machine.host = slow_host();
   CHECK(setting.price(Collective::point_to_point, 100, spatial, Purpose::halo) == Approx(1 + 100 * 0.001));
-  setting.software.halo_route = Route::host;
+  setting.coefficients.software.halo_route = Route::host;
   CHECK(setting.price(Collective::point_to_point, 100, spatial, Purpose::halo) == Approx(30 + 100 * 0.08));
 }
 
@@ -245,7 +245,7 @@ TEST_CASE("each algorithm takes what its formula says of the links it uses") {
 TEST_CASE("hierarchical exchanges through the host stay direct inside the node") {
   Setting setting = with_plan(8);
   setting.machine.host = slow_host();
-  setting.software.gradient_route = Route::host;
+  setting.coefficients.software.gradient_route = Route::host;
   // 7.2 inside; four slices on two PCIe links crossed twice, 20 · 2 · 2 ms/B: 2 · (2 + 100 · 0.08).
   CHECK(setting.allreduce(AllreduceAlgorithm::hierarchical, 800) == Approx(7.2 + 20));
   // One leader has its link to itself: 2 · (2 + 400 · 0.04).
@@ -272,8 +272,8 @@ TEST_CASE("a sparse exchange sends an index with each value, until dense blocks 
 TEST_CASE("an algorithm asked for is taken for gradients, and before the software's own") {
   Setting setting = with_plan(8, 4);
   setting.assumptions.allreduce = AllreduceAlgorithm::linear;
-  setting.software.gradient_algorithm = AllreduceAlgorithm::tree;
-  setting.software.hybrid_gradient_algorithm = AllreduceAlgorithm::butterfly;
+  setting.coefficients.software.gradient_algorithm = AllreduceAlgorithm::tree;
+  setting.coefficients.software.hybrid_gradient_algorithm = AllreduceAlgorithm::butterfly;
   const auto chosen = [&](Purpose purpose) { return setting.prices().allreduce(Bytes(800), data, purpose).algorithm; };
   CHECK(chosen(Purpose::gradient) == AllreduceAlgorithm::linear);
   // Layer-wise Allreduces keep the shortest. One rank a node: butterfly 3 · (2 + 16) = 54, ring 14 · (2 + 2) = 56,
@@ -285,7 +285,7 @@ TEST_CASE("an algorithm asked for is taken for gradients, and before the softwar
   CHECK(chosen(Purpose::gradient) == AllreduceAlgorithm::tree);
   setting.plan.spatial = {2, 1, 1};
   CHECK(chosen(Purpose::gradient) == AllreduceAlgorithm::butterfly);
-  setting.software.layer_algorithm = AllreduceAlgorithm::ring;
+  setting.coefficients.software.layer_algorithm = AllreduceAlgorithm::ring;
   CHECK(chosen(Purpose::layer) == AllreduceAlgorithm::ring);
   // The ideal projection knows rings alone.
   setting.assumptions.allreduce = AllreduceAlgorithm::linear;
@@ -353,12 +353,12 @@ Setting random_setting(Random& random) {
   setting.plan.spatial = {random.whole(1, 3), random.whole(1, 2), 1};
   std::shuffle(setting.plan.placement.begin(), setting.plan.placement.end(), random.engine());
   const auto route = [&] { return random.chance() ? Route::host : Route::direct; };
-  setting.software.gradient_route = route();
-  setting.software.layer_route = route();
-  setting.software.halo_route = route();
-  setting.software.gradient_algorithm = random.algorithm();
-  setting.software.hybrid_gradient_algorithm = random.algorithm();
-  setting.software.layer_algorithm = random.algorithm();
+  setting.coefficients.software.gradient_route = route();
+  setting.coefficients.software.layer_route = route();
+  setting.coefficients.software.halo_route = route();
+  setting.coefficients.software.gradient_algorithm = random.algorithm();
+  setting.coefficients.software.hybrid_gradient_algorithm = random.algorithm();
+  setting.coefficients.software.layer_algorithm = random.algorithm();
   setting.assumptions.contention = random.chance();
   setting.assumptions.host_staging = random.chance();
   setting.assumptions.ring_only = random.whole(0, 3) == 0;
@@ -396,8 +396,8 @@ TEST_CASE("the Allreduce chosen is no longer than any other that may be chosen")
   Random random(2);
   for (int i = 0; i < 5000; ++i) {
     Setting setting = random_setting(random);
-    setting.software.gradient_algorithm.reset();
-    setting.software.hybrid_gradient_algorithm.reset();
+    setting.coefficients.software.gradient_algorithm.reset();
+    setting.coefficients.software.hybrid_gradient_algorithm.reset();
     setting.assumptions.ring_only = false;
     const double bytes = random.step() * 100;
     const double chosen = setting.price(Collective::allreduce, bytes, data, Purpose::gradient);

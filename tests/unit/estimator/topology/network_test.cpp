@@ -1,0 +1,392 @@
+#include "estimator/topology/network.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "estimator/exchange.hpp"
+#include "tests/catch.hpp"
+#include "tests/unit/estimator/nodes_of_four.hpp"
+
+namespace {
+
+using namespace ddl;
+
+constexpr Family data = family_bit(Axis::data);
+constexpr Family filter = family_bit(Axis::filter);
+constexpr Family spatial = family_bit(Axis::spatial);
+
+/// `nodes` of so many devices, two NICs of 100 B/s each, in a network of that shape.
+Machine machine_of(NetworkShape shape, int nodes, int devices = 1) {
+  Machine machine;
+  machine.name = "shaped";
+  machine.levels.push_back({"node", devices, Seconds(1), Bandwidth(1e6), 1});
+  machine.levels.push_back({"network", nodes, Seconds(2), Bandwidth(100), 2});
+  machine.shape = std::move(shape);
+  machine.network = make_network(machine);
+  return machine;
+}
+
+NetworkShape torus(std::vector<int> extents, double link) {
+  NetworkShape shape;
+  shape.kind = NetworkShape::Kind::torus;
+  shape.extents = std::move(extents);
+  shape.link_bandwidth = Bandwidth(link);
+  return shape;
+}
+
+NetworkShape loop(std::vector<int> shortcuts, double link) {
+  NetworkShape shape;
+  shape.kind = NetworkShape::Kind::distributed_loop;
+  shape.shortcuts = std::move(shortcuts);
+  shape.link_bandwidth = Bandwidth(link);
+  return shape;
+}
+
+/// Groups of four routers with two nodes each; links of 100 B/s, between groups of 50 B/s, one at each router.
+NetworkShape dragonfly() {
+  NetworkShape shape;
+  shape.kind = NetworkShape::Kind::dragonfly;
+  shape.nodes_per_router = 2;
+  shape.routers_per_group = 4;
+  shape.global_links = 1;
+  shape.link_bandwidth = Bandwidth(100);
+  shape.global_bandwidth = Bandwidth(50);
+  return shape;
+}
+
+Group group_of_all(const Machine& machine) {
+  Plan plan;
+  plan.data = static_cast<int>(machine.devices());
+  return group_of(plan, machine, data);
+}
+
+NetworkShare shifted(const Machine& machine, double step, bool striped = true) {
+  Flows flows{Pattern::shift};
+  flows.step = step;
+  flows.striped = striped;
+  return machine.network->share(group_of_all(machine), flows);
+}
+
+/// Whether the way exists, from link to link: as many as there should be, and none twice.
+std::vector<Crossing> way(const Network& network, int from, int to) {
+  std::vector<Crossing> path;
+  network.route(from, to, -1, path);
+  std::set<std::size_t> links;
+  for (const Crossing& crossing : path) {
+    REQUIRE(crossing.link < network.bundles().size());
+    REQUIRE(crossing.amount > 0);
+    links.insert(crossing.link);
+  }
+  return path;
+}
+
+TEST_CASE("flows laid on a fat tree link by link get what is counted level by level") {
+  std::mt19937_64 random(1);
+  const auto whole = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };
+  int crossing = 0;
+  for (int i = 0; i < 600; ++i) {
+    // Powers of two all over, so that groups fill units evenly.
+    Machine machine;
+    for (int level = 0; level < 4; ++level) {
+      machine.levels.push_back({"level", 1 << whole(level == 0 ? 0 : 1, 2), Seconds(1), Bandwidth(whole(1, 20) * 10.0),
+                                whole(1, 6) / (level > 1 ? 2.0 : 1.0)});
+    }
+    const auto all = static_cast<int>(machine.devices());
+    Plan plan;
+    plan.filter = 1 << whole(0, 2);
+    plan.spatial = {1 << whole(0, 2), 1, 1};
+    plan.data = std::max(1, all / plan.filter / plan.spatial[0]);
+    if (devices(plan) > all) continue;
+    std::shuffle(plan.placement.begin(), plan.placement.end(), random);
+    const auto network = fat_tree_network(machine);
+    for (const Family axes : {data, filter, spatial, data | spatial}) {
+      const Group group = group_of(plan, machine, axes);
+      if (group.ranks == 1 || group.outermost == 0) continue;
+      for (const Pattern pattern : {Pattern::ring, Pattern::slices, Pattern::leaders}) {
+        const Flows flows{pattern, pattern == Pattern::slices ? group.members[0] : 1.0, true, 1};
+        const SharedLink counted = share_of_levels(machine, group, flows, true, {});
+        const NetworkShare laid = network->share(group, flows);
+        INFO("pattern " << static_cast<int>(pattern) << ", group of " << group.ranks << ", " << group.members[0]
+                        << " a node");
+        REQUIRE(laid.rate == Approx(1 / counted.link.beta.value()).epsilon(1e-9));
+        ++crossing;
+      }
+    }
+  }
+  CHECK(crossing > 1000);
+}
+
+TEST_CASE("segmented Allreduces of data and filter share the NICs of a node: local groups over rails") {
+  // Four parts in each node, so four rings leave it on two rails.
+  const Machine machine = nodes_of_four();
+  Plan plan;
+  plan.filter = 4;
+  plan.data = 8;
+  const Coefficients nothing;
+  Assumptions ring;
+  ring.allreduce = AllreduceAlgorithm::ring;
+  const BusyLink busy = ExchangePrices(plan, machine, nothing, ring).allreduce(Bytes(800), data, Purpose::gradient).busy;
+  CHECK(busy.level == "system");
+  CHECK(busy.flows == 4);
+  CHECK(busy.links == 2);
+  CHECK(busy.phi == 2);
+  // And link by link: eight nodes with one way out of 200 B/s, for four flows.
+  const NetworkShare laid = fat_tree_network(machine)->share(group_of(plan, machine, data), {Pattern::ring});
+  CHECK(laid.rate == Approx(50));
+  CHECK(laid.phi == Approx(2));
+  CHECK(laid.flows == 4);
+  CHECK(laid.links == 2);
+}
+
+TEST_CASE("halo pairs share a PCIe switch: as many as there are devices behind it") {
+  Machine machine = nodes_of_four();
+  machine.host = HostPath{Bandwidth(1000), 4, Seconds(3)};
+  Plan plan;
+  plan.spatial = {2, 2, 1};
+  Coefficients coefficients;
+  coefficients.software.halo_route = Route::host;
+  const Assumptions assumptions;
+  const SharedLink link = ExchangePrices(plan, machine, coefficients, assumptions).neighbour_link(spatial, Purpose::halo);
+  CHECK(link.busy.level == "host link");
+  CHECK(link.busy.phi == 4);
+  // Each crosses the switch's link twice: 4 · 2 / 1000 s/B.
+  CHECK(link.link.beta.value() == Approx(0.008));
+}
+
+TEST_CASE("a spine that is over-subscribed three times slows all-node traffic down three times") {
+  // Leaves of four nodes with one NIC, 4/3 links above each.
+  Machine machine;
+  machine.levels.push_back({"node", 1, Seconds(1), Bandwidth(1e6), 1});
+  machine.levels.push_back({"leaf", 4, Seconds(2), Bandwidth(100), 1});
+  machine.levels.push_back({"spine", 4, Seconds(3), Bandwidth(100), 4.0 / 3});
+  Plan plan;
+  plan.filter = 4;
+  plan.data = 4;
+  // Replicas are in different leaves: all four nodes of a leaf send to another.
+  const Group group = group_of(plan, machine, data);
+  const SharedLink counted = share_of_levels(machine, group, {Pattern::ring}, true, {});
+  CHECK(counted.busy.level == "spine");
+  CHECK(counted.busy.phi == Approx(3));
+  const NetworkShare laid = fat_tree_network(machine)->share(group, {Pattern::ring});
+  CHECK(laid.phi == Approx(3));
+  CHECK(laid.where == "spine");
+  // One ring through all leaves leaves each once.
+  plan.filter = 1;
+  plan.data = 16;
+  CHECK(share_of_levels(machine, group_of(plan, machine, data), {Pattern::ring}, true, {}).busy.phi == 1);
+}
+
+TEST_CASE("neighbours in a torus are one link apart, and others share links") {
+  const Machine machine = machine_of(torus({4, 4}, 100), 16);
+  // A ring through all nodes leaves a row of four at its last node only, by one link of 100 B/s each.
+  CHECK(shifted(machine, 1).rate == Approx(100));
+  // Four places on is the next row.
+  CHECK(shifted(machine, 4).rate == Approx(100));
+  CHECK(shifted(machine, 4).hops == 1);
+  // Two places on, both ways round a row of four: two steps of half the flow, and each link has two such halves.
+  CHECK(way(*machine.network, 0, 2).size() == 2 + 2 * 2);
+  // Eight places on: two rows, both ways.
+  CHECK(shifted(machine, 8).rate == Approx(100));
+  CHECK(shifted(machine, 8).hops == 2);
+  // A ring of eight: three places on is three links for each of eight nodes on eight links of that direction.
+  const Machine ring = machine_of(torus({8}, 100), 8);
+  CHECK(shifted(ring, 3).rate == Approx(100.0 / 3));
+  CHECK(shifted(ring, 3).phi == Approx(3));
+  CHECK(shifted(ring, 3).where == "torus link");
+}
+
+TEST_CASE("each round of a shifted halving on a loop with links to all powers of two is one link") {
+  const Machine machine = machine_of(loop({2, 4, 8}, 50), 16);
+  for (const double step : {1.0, 2.0, 4.0, 8.0}) {
+    INFO(step);
+    CHECK(shifted(machine, step).rate == Approx(50));
+    CHECK(shifted(machine, step).hops == 1);
+  }
+  // Without the links it takes as many steps as places, and shares them with as many: round the ring, eight the shorter way.
+  const Machine bare = machine_of(loop({}, 50), 16);
+  CHECK(shifted(bare, 4).rate == Approx(50.0 / 4));
+  CHECK(shifted(bare, 4).hops == 4);
+  // Three is four and one back.
+  CHECK(way(*machine.network, 0, 3).size() == 2 + 2);
+  CHECK(way(*machine.network, 0, 15).size() == 2 + 1);
+}
+
+TEST_CASE("Allreduce on a distributed loop shifts, where it would exchange in pairs elsewhere") {
+  const Coefficients nothing;
+  const Assumptions assumptions;
+  Plan plan;
+  plan.data = 16;
+  const auto chosen = [&](const Machine& machine, double bytes) {
+    return ExchangePrices(plan, machine, nothing, assumptions).allreduce(Bytes(bytes), data, Purpose::gradient);
+  };
+  const Machine shaped = machine_of(loop({2, 4, 8}, 100), 16);
+  CHECK(chosen(shaped, 4000).algorithm == AllreduceAlgorithm::shifted_halving_doubling);
+  // 8 rounds there and back: 8 · 2 s, and 2 · 15/16 · 4000 B on links of 100 B/s.
+  CHECK(chosen(shaped, 4000).time.value() == Approx(8 * 2 + 2 * 15.0 / 16 * 4000 / 100));
+  // The same in a tree, where a level's links are all that counts.
+  Machine tree = shaped;
+  tree.network = nullptr;
+  tree.shape = {};
+  CHECK(chosen(tree, 4000).algorithm != AllreduceAlgorithm::shifted_halving_doubling);
+}
+
+TEST_CASE("groups of a dragonfly that all send to the next one share its links") {
+  // Five groups of eight nodes; four links lead from a group to each of four others.
+  const Machine machine = machine_of(dragonfly(), 40);
+  // Eight nodes on one link of 50 B/s, both ways of a shift: φ of 16 against the local links' and NICs' 100 B/s would be
+  // with one flow each; here eight flows are on it.
+  const NetworkShare next = shifted(machine, 8);
+  CHECK(next.rate == Approx(50.0 / 8));
+  CHECK(next.where == "global link");
+  CHECK(next.flows == 8);
+  CHECK(next.phi == Approx(8));
+  // From router to router in a group: two nodes on one link.
+  const NetworkShare near = shifted(machine, 2);
+  CHECK(near.rate <= 50.0);
+  CHECK(near.rate > 50.0 / 8);
+  // At most a link in each of two groups, and one between them.
+  for (int to = 1; to < 40; ++to) {
+    const std::size_t links = way(*machine.network, 0, to).size();
+    CHECK(links >= 2);
+    CHECK(links <= 5);
+  }
+}
+
+TEST_CASE("flows of one rail do not share another") {
+  NetworkShape shape;
+  shape.kind = NetworkShape::Kind::rail_optimised;
+  Machine machine;
+  machine.levels.push_back({"node", 4, Seconds(1), Bandwidth(1e6), 1});
+  machine.levels.push_back({"unit", 4, Seconds(2), Bandwidth(100), 4});
+  machine.levels.push_back({"system", 2, Seconds(3), Bandwidth(100), 4});
+  machine.shape = shape;
+  machine.network = make_network(machine);
+  Plan plan;
+  plan.filter = 4;
+  plan.data = 4;
+  Flows flows{Pattern::neighbours};
+  flows.striped = false;
+  flows.extent = 4;
+  // Four parts in each node, each on a rail of its own.
+  const NetworkShare apart = machine.network->share(group_of(plan, machine, data), flows);
+  CHECK(apart.rate == Approx(100));
+  CHECK(apart.phi == 1);
+  // All devices of a node to the next node's first and so on, striped: four flows on four rails.
+  CHECK(machine.network->share(group_of(plan, machine, data), {Pattern::ring}).rate == Approx(100));
+  // A single ring has all rails to itself.
+  plan.filter = 1;
+  plan.data = 16;
+  CHECK(machine.network->share(group_of(plan, machine, data), {Pattern::ring}).rate == Approx(400));
+}
+
+TEST_CASE("a shape adds to the start-up of messages that go far") {
+  NetworkShape shape = torus({8}, 100);
+  shape.hop_latency = Seconds(0.5);
+  const Machine machine = machine_of(shape, 8);
+  const Group group = group_of_all(machine);
+  Flows flows{Pattern::shift};
+  flows.step = 3;
+  CHECK(share_of_levels(machine, group, flows, true, {}).link.alpha.value() == Approx(2 + 2 * 0.5));
+  flows.step = 1;
+  CHECK(share_of_levels(machine, group, flows, true, {}).link.alpha.value() == Approx(2));
+}
+
+TEST_CASE("no layer-wise collective on a network is shorter than the least time") {
+  std::mt19937_64 random(5);
+  const auto whole = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };
+  int above_zero = 0;
+  for (int i = 0; i < 200; ++i) {
+    const std::vector<NetworkShape> shapes{torus({4, 4}, whole(1, 20) * 20.0), loop({2, 4, 8}, whole(1, 20) * 20.0),
+                                           dragonfly()};
+    const Machine machine = machine_of(shapes[static_cast<std::size_t>(whole(0, 2))], 16, 1 << whole(0, 2));
+    Plan plan;
+    plan.filter = 1 << whole(0, 3);
+    plan.data = static_cast<int>(machine.devices()) / plan.filter;
+    std::shuffle(plan.placement.begin(), plan.placement.end(), random);
+    const Coefficients nothing;
+    const Assumptions assumptions;
+    const ExchangePrices prices(plan, machine, nothing, assumptions);
+    const Bytes message(std::pow(10.0, whole(1, 7)));
+    for (const Family axes : {data, filter}) {
+      const double least = prices.least_time(message, axes).value() * (1 - 1e-12);
+      above_zero += least > 0 ? 1 : 0;
+      for (const Collective operation : {Collective::allgather, Collective::reduce_scatter}) {
+        REQUIRE(prices.price(operation, message, axes, Purpose::layer).value() >= least);
+      }
+      REQUIRE(prices.price(Collective::allreduce, message, axes, Purpose::layer).value() >= 2 * least);
+    }
+  }
+  CHECK(above_zero > 200);
+}
+
+TEST_CASE("the parts of all rounds of a halving are all but one rank's share") {
+  for (double ranks = 2; ranks <= 70; ++ranks) {
+    INFO(ranks);
+    for (const auto& rounds : {halving_rounds(ranks), shifted_halving_rounds(ranks)}) {
+      CHECK(static_cast<double>(rounds.size()) == std::ceil(std::log2(ranks)));
+      double sum = 0;
+      for (const HalvingRound& round : rounds) {
+        CHECK(round.part > 0);
+        CHECK(round.step < ranks);
+        sum += round.part;
+      }
+      CHECK(sum == Approx((ranks - 1) / ranks));
+    }
+  }
+  CHECK(shifted_halving_rounds(1).empty());
+  // 11: six places on, then three, two, one.
+  std::vector<double> steps;
+  for (const HalvingRound& round : shifted_halving_rounds(11)) steps.push_back(round.step);
+  CHECK(steps == std::vector<double>{6, 3, 2, 1});
+}
+
+TEST_CASE("a measured φ overrides the model at its level, and only there") {
+  const Machine machine = nodes_of_four();
+  Plan plan;
+  plan.filter = 4;
+  plan.data = 8;
+  const Group group = group_of(plan, machine, data);
+  const std::vector<MeasuredContention> measured{{"system", 2, 1.1, ""}, {"system", 4, 2.5, ""}};
+  const SharedLink shared = share_of_levels(machine, group, {Pattern::ring}, true, measured);
+  CHECK(shared.busy.phi == 2.5);
+  CHECK(shared.busy.measured);
+  CHECK(shared.link.beta.value() == Approx(0.025));
+  CHECK(share_of_levels(machine, group, {Pattern::ring}, true, {{"rack", 4, 9, ""}}).busy.phi == 2);
+  CHECK_FALSE(measured_phi(measured, "node", 4));
+  // Between two counts linear, beyond them as many times as there are flows.
+  CHECK(*measured_phi(measured, "system", 3) == Approx(1.8));
+  CHECK(*measured_phi(measured, "system", 1) == Approx(0.55));
+  CHECK(*measured_phi(measured, "system", 8) == Approx(5.0));
+}
+
+TEST_CASE("others on the network widen the time of what crosses their level, and leave φ alone") {
+  const Machine machine = nodes_of_four();
+  Plan plan;
+  plan.data = 8;
+  Coefficients coefficients;
+  coefficients.congestion.push_back({"system", 1.5, 2, ""});
+  Assumptions assumptions;
+  assumptions.allreduce = AllreduceAlgorithm::ring;
+  const auto choice = [&](std::optional<double> quantile, const Plan& at) {
+    Assumptions among = assumptions;
+    among.congestion_quantile = quantile;
+    return ExchangePrices(at, machine, coefficients, among).allreduce(Bytes(800), data, Purpose::gradient);
+  };
+  const ExchangePrices::Choice alone = choice(std::nullopt, plan);
+  CHECK(choice(0, plan).time.value() == Approx(1.5 * alone.time.value()));
+  CHECK(choice(1, plan).time.value() == Approx(3 * alone.time.value()));
+  // Others never help.
+  CHECK(choice(-1, plan).time.value() == Approx(alone.time.value()));
+  CHECK(choice(1, plan).busy.phi == alone.busy.phi);
+  Plan inside = plan;
+  inside.data = 4;
+  CHECK(choice(1, inside).time.value() == choice(std::nullopt, inside).time.value());
+}
+
+}  // namespace
