@@ -196,7 +196,7 @@ class Steps {
 
   void add(const SequenceProblem& step, Seconds whole, const Medians& medians) {
     if (step.precision != precision_) return;
-    const bool is_own = step.model == model_.name;
+    const bool is_own = step.model == one_word(model_.name);
     const std::optional<Model> other = is_own ? std::nullopt : bundled(step.model);
     if (!is_own && !other) return;
     const bool gives_back = !step.by.empty() && !step.keeps_memory;

@@ -22,13 +22,13 @@ namespace {
 constexpr std::array<StepPart, 3> parts{StepPart::forward, StepPart::backward, StepPart::update};
 constexpr std::string_view start = "sequence ";
 
+}  // namespace
+
 std::string one_word(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c == ' ' || c == '='; }, '-');
   return text;
 }
-
-}  // namespace
 
 std::string_view to_string(StepPart part) {
   switch (part) {

@@ -13,6 +13,9 @@
 
 namespace ddl {
 
+/// A name as the line of a step has it: without blanks and equals signs.
+[[nodiscard]] std::string one_word(std::string text);
+
 /// A part of a training step.
 enum class StepPart { forward, backward, update };
 [[nodiscard]] std::string_view to_string(StepPart part);

@@ -116,12 +116,13 @@ class Initializer {
   const std::map<Constant, std::string>& limits_;
 };
 
-/// `100,000`, `16 MiB`, `2^53`.
+/// `100,000`, `16 MiB`, `1 GiB`, `2^53`.
 std::optional<std::int64_t> documented_value(std::string text) {
   std::erase(text, ',');
   std::smatch parts;
   if (std::regex_match(text, parts, std::regex(R"(2\^(\d+))"))) return std::int64_t{1} << std::stoi(parts[1]);
   if (std::regex_match(text, parts, std::regex(R"((\d+) MiB)"))) return std::stoll(parts[1]) << 20;
+  if (std::regex_match(text, parts, std::regex(R"((\d+) GiB)"))) return std::stoll(parts[1]) << 30;
   if (std::regex_match(text, std::regex(R"(\d+)"))) return std::stoll(text);
   return std::nullopt;
 }

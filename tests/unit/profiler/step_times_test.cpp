@@ -97,13 +97,13 @@ TEST_CASE("what is wrong with times of steps is placed") {
   CHECK_THAT(error(result("momentum", "lamb")), Contains("steps.json:6:16: unknown optimizer 'lamb'"));
   CHECK_THAT(error(result("\"1.13.1\"", "113")), Contains("steps.json:8:12: 'torch' is no text"));
   CHECK_THAT(error(result("\"keeps_memory\": false", "\"keeps_memory\": 0")), Contains("neither true nor false"));
-  CHECK_THAT(error(result("[3, 3, 3, 3, 3, 3]", "[3, -3]")), Contains("steps.json:16:") && Contains("-3 is no time"));
+  CHECK_THAT(error(result("[3, 3, 3, 3, 3, 3]", "[3, -3]")), Contains("steps.json:17:") && Contains("-3 is no time"));
   CHECK_THAT(error(result("[3, 3, 3, 3, 3, 3]", "[]")), Contains("no list of times"));
   CHECK_THAT(error(result("[3, 3, 3, 3, 3, 3]", "[\"3\"]")), Contains("\"3\" is no time"));
   CHECK_THAT(error(result("{\"samples_s\": [3, 3, 3, 3, 3, 3], \"median_s\": 3}", "3")),
              Contains("'backward' has no 'samples_s'"));
   CHECK_THAT(error(result("\"parameters\": 16", "\"parameters\": 17")), Contains("has 16 parameters"));
-  CHECK_THAT(error(result(model.name, "vgg16")),
+  CHECK_THAT(error(result('"' + model.name + '"', "\"vgg16\"")),
              Contains("steps.json:3:12: these are steps of 'vgg16'") && Contains("--model vgg16"));
 }
 
