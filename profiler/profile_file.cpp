@@ -38,7 +38,11 @@ std::string yaml_text(std::string_view text) {
 std::string one_line(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
-  if (text.size() > CsvTable::max_cell) text.resize(CsvTable::max_cell);
+  if (text.size() <= CsvTable::max_cell) return text;
+  // Not within a character of UTF-8.
+  std::size_t end = CsvTable::max_cell;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  text.resize(end);
   return text;
 }
 
@@ -54,6 +58,7 @@ class RowReader {
     if (value < 0) fail(name, fmt::format("{} is negative", quote(text(name))));
     return value;
   }
+  [[nodiscard]] double seconds(std::string_view name) const { return checked_time(name, text(name), number(name)); }
   [[nodiscard]] int count(std::string_view name) const {
     constexpr double most = 1e9;
     const double value = number(name);
@@ -65,18 +70,19 @@ class RowReader {
     if (value != "yes" && value != "no" && !value.empty()) fail(name, "not yes or no");
     return value == "yes";
   }
-  /// Numbers with blanks between them.
-  [[nodiscard]] std::vector<double> numbers(std::string_view name) const {
+  /// With blanks between them.
+  [[nodiscard]] std::vector<double> times(std::string_view name) const {
     const std::string& value = text(name);
     std::vector<double> found;
     for (std::size_t at = 0; at < value.size();) {
       const std::size_t end = std::min(value.find(' ', at), value.size());
       double number = 0;
       const auto [stop, problem] = std::from_chars(value.data() + at, value.data() + end, number);
-      if (problem != std::errc() || stop != value.data() + end || !std::isfinite(number) || number < 0) {
-        fail(name, fmt::format("{} is no time", quote(value.substr(at, end - at))), "seconds, with blanks between them");
+      const std::string_view word = std::string_view(value).substr(at, end - at);
+      if (problem != std::errc() || stop != value.data() + end || !(number >= 0)) {
+        fail(name, fmt::format("{} is no time", quote(word)), "seconds, with blanks between them");
       }
-      found.push_back(number);
+      found.push_back(checked_time(name, word, number));
       at = end + 1;
     }
     return found;
@@ -86,6 +92,11 @@ class RowReader {
   }
 
  private:
+  [[nodiscard]] double checked_time(std::string_view name, std::string_view word, double seconds) const {
+    if (seconds > longest_time) fail(name, fmt::format("{} is no time", quote(word)), "seconds, up to 1e15");
+    return seconds < shortest_time ? 0.0 : seconds;
+  }
+
   const CsvTable& table_;
   std::size_t row_;
 };
@@ -115,14 +126,14 @@ ProfileRow read_row(const RowReader& cells) {
   measured.reason = cells.text("reason");
   Samples& samples = measured.samples;
   samples.count = cells.count("samples");
-  samples.median = Seconds(cells.number("median_s"));
-  samples.deviation = Seconds(cells.number("deviation_s"));
-  samples.low = Seconds(cells.number("low_s"));
-  samples.high = Seconds(cells.number("high_s"));
+  samples.median = Seconds(cells.seconds("median_s"));
+  samples.deviation = Seconds(cells.seconds("deviation_s"));
+  samples.low = Seconds(cells.seconds("low_s"));
+  samples.high = Seconds(cells.seconds("high_s"));
   samples.settled = cells.flag("settled");
   samples.drifted = cells.flag("drifted");
-  samples.seconds = cells.numbers("samples_s");
-  row.look = Seconds(cells.number("look_s"));
+  samples.seconds = cells.times("samples_s");
+  row.look = Seconds(cells.seconds("look_s"));
   if (samples.low > samples.median) cells.fail("low_s", "the interval does not hold the median");
   if (samples.high < samples.median) cells.fail("high_s", "the interval does not hold the median");
   if (!samples.seconds.empty() && static_cast<int>(samples.seconds.size()) != samples.count) {

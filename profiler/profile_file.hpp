@@ -46,9 +46,14 @@ struct Profile {
 [[nodiscard]] std::string print_profile_row(const ProfileRow& row);
 [[nodiscard]] std::string print_profile(const Profile& profile);
 
+/// Seconds of one problem: what is shorter counts as no time, what is longer is refused. Sums and ratios of times between
+/// them are numbers.
+inline constexpr double shortest_time = 1e-18;
+inline constexpr double longest_time = 1e15;
+
 /// Reads one. A last line without its line break is what a crash left: it is not read. Where a problem has several rows the
-/// last one stands. Errors are placed: another version, unknown keys and columns, malformed numbers, negative times, an
-/// interval that does not hold its median.
+/// last one stands. Errors are placed: another version, unknown keys and columns, malformed numbers, times that are none,
+/// an interval that does not hold its median.
 [[nodiscard]] Profile parse_profile(const std::string& text, const std::string& origin);
 [[nodiscard]] Profile load_profile(const std::string& path);
 

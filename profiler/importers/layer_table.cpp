@@ -141,6 +141,8 @@ class LayerTable {
     UnitProblem problem;
     const auto time = parse_quantity<Seconds>(has_unit ? cell : cell + " " + column.unit, problem);
     if (!time) table_.fail(row, column.index, problem.message, problem.hint);
+    constexpr double year = 3.2e7;
+    if (time->value() > year) table_.fail(row, column.index, fmt::format("{} is more than a year", quote(cell)));
     // A clock that is too coarse is no measurement.
     return time->value() > 0 ? std::optional(time->value()) : std::nullopt;
   }

@@ -94,6 +94,7 @@ TEST_CASE("mistakes in a table are refused at their place") {
         "t.csv:2:7: '1' has no unit\n  first,1\n        ^\nhint: such as 1.2 ms, or in the head: forward ms");
   CHECK(error("layer,forward ms\nfirst,-1\n").starts_with("t.csv:2:7: "));
   CHECK(error("layer,forward ms\nfirst,1e999\n").starts_with("t.csv:2:7: "));
+  CHECK(error("layer,forward d\nfirst,400\n").starts_with("t.csv:2:7: '400' is more than a year"));
   CHECK(error("layer,forward ms\nfirst,nan\n").starts_with("t.csv:2:7: "));
   CHECK(error("layer,backward ms,backward_data ms\nfirst,1,1\n") ==
         "t.csv:2:1: this layer has a time of backward, and others of its parts\n  first,1,1\n  ^\nhint: leave the column "

@@ -68,11 +68,28 @@ TEST_CASE("what a crash leaves of the last line is not read") {
   CHECK(whole_lines("a").empty());
 }
 
+TEST_CASE("a time that no clock resolves is none") {
+  const Profile tiny = parse_profile(head + columns + relu + ",1,1,1e-300,0,5e-324,2,no,no,1e-20,0,loop,,1e-300\n", "p");
+  const Samples& samples = tiny.rows.front().measurement.samples;
+  CHECK(samples.median.value() == 0);
+  CHECK(samples.seconds == std::vector<double>{0});
+  CHECK(tiny.rows.front().look.value() == 0);
+}
+
 TEST_CASE("the last of several rows of a problem stands") {
   const Profile twice = parse_profile(
       head + columns + relu + ",1,1,2,0,2,2,no,no,0,0,loop,,2\n" + relu + ",1,1,3,0,3,3,no,no,0,0,loop,,3\n", "p");
   REQUIRE(twice.rows.size() == 1);
   CHECK(twice.rows.front().measurement.samples.median.value() == 3);
+}
+
+// 10,000 bytes of the letter é, of two bytes each, behind one of a single byte: cut to 9,999.
+TEST_CASE("a long text is cut between its letters") {
+  Profile profile = example();
+  std::string& algorithm = profile.rows.front().measurement.algorithm;
+  algorithm = "x";
+  for (int i = 0; i < 5000; ++i) algorithm += "é";
+  CHECK(parse_profile(print_profile(profile), "p").rows.front().measurement.algorithm.size() == 9999);
 }
 
 TEST_CASE("a problem is known however its attributes are ordered") {
@@ -91,6 +108,9 @@ TEST_CASE("what is wrong with a profile is said where it is") {
   CHECK_THAT(error(head + "problem,layers\n"), Contains("settled") || Contains("samples"));
   CHECK_THAT(error(head + columns + relu + ",1,1,-2,0,2,2,no,no,0,0,loop,,2\n"), Contains("p:6:") && Contains("negative"));
   CHECK_THAT(error(head + columns + relu + ",1,1,nan,0,2,2,no,no,0,0,loop,,2\n"), Contains("p:6:"));
+  CHECK_THAT(error(head + columns + relu + ",1,1,1e16,0,0,1e16,no,no,0,0,loop,,2\n"),
+             Contains("p:6:") && Contains("'1e16' is no time"));
+  CHECK_THAT(error(head + columns + relu + ",1,1,2,0,2,2,no,no,0,0,loop,,1e308\n"), Contains("'1e308' is no time"));
   CHECK_THAT(error(head + columns + relu + ",1,1,2,0,3,4,no,no,0,0,loop,,2\n"), Contains("does not hold the median"));
   CHECK_THAT(error(head + columns + relu + ",1,2,2,0,2,2,no,no,0,0,loop,,2\n"), Contains("2 samples, and 1 times"));
   CHECK_THAT(error(head + columns + relu + ",1,1,2,0,2,2,maybe,no,0,0,loop,,2\n"), Contains("yes or no"));

@@ -1,0 +1,5 @@
+format: 1
+backend: simulated
+device: d
+---
+problem,layers

@@ -1,0 +1,3 @@
+format: 1
+backend: simulated
+device: d

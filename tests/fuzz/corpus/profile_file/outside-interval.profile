@@ -1,0 +1,6 @@
+format: 1
+backend: simulated
+device: d
+---
+problem,layers,samples,median_s,deviation_s,low_s,high_s,settled,drifted,look_s,workspace_bytes,algorithm,reason,samples_s
+convolution filters=4 kernel=3x3 padding=1 in=4x8x8 samples=1 precision=fp32 pass=forward,1,1,2,0,3,4,no,no,0,0,loop,,2

@@ -1,0 +1,57 @@
+// A profile: what was read is read again as it was written, and prices that rest on it are numbers.
+
+#include "profiler/profile_file.hpp"
+
+#include <cmath>
+
+#include "calibration/profile_prices.hpp"
+#include "estimator/measured_prices.hpp"
+#include "model_zoo/model.hpp"
+#include "profiler/profiling.hpp"
+#include "tests/fuzz/fuzzer.hpp"
+
+namespace {
+
+using namespace ddl;
+
+void check_prices(const Profile& profile) {
+  static const Model model = parse_model(
+      "format: 1\nmodel: m\ninput: {channels: 4, size: 8x8}\nlayers:\n"
+      "  - convolution: {filters: 4, kernel: 3, padding: 1}\n  - activation: relu\n",
+      "m.yaml");
+  static const Problem convolution =
+      parse_problem("convolution filters=4 kernel=3x3 padding=1 in=4x8x8 samples=2 pass=forward", "fuzzer");
+  static const Problem relu = parse_problem("activation kind=relu in=4x8x8 samples=4 pass=backward-data", "fuzzer");
+  static const UpdateProblem update = parse_update_problem("update optimizer=sgd parameters=148", "fuzzer");
+  Device device;
+  device.peak = {FlopRate(1e12), std::nullopt, std::nullopt, std::nullopt};
+  device.memory_bandwidth = Bandwidth(100e9);
+  const FoundProfile found{"any.profile", profile};
+  const MeasuredKernels kernels = measured_kernels(std::span(&found, 1), model, Precision::fp32);
+  for (const StepOverhead& overhead : {kernels.forward, kernels.backward, kernels.update}) {
+    require(std::isfinite(overhead.factor) && std::isfinite(overhead.per_kernel.value()), "an overhead is no number");
+  }
+  const MeasuredPrices prices(kernels, {device, Precision::fp32}, Precision::fp32);
+  if (prices.empty()) return;
+  for (const KernelPrice& price : {prices.price(convolution), prices.price(relu), prices.price(update)}) {
+    require(std::isfinite(price.time.value()) && price.time.value() >= 0, "a price is no time");
+  }
+  require(std::isfinite(prices.least_ratio(convolution)), "a least ratio is no number");
+  for (const Closure& closure : closures(profile, model)) require(std::isfinite(closure.error()), "a closure is no number");
+  require(std::isfinite(steadiness_of(profile).slowest), "a speed is no number");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto profile = result_of([&] { return parse_profile(text_of(data, size), "any.profile"); });
+  if (!profile) return 0;
+  const std::string written = print_profile(*profile);
+  const auto again = result_of([&] { return parse_profile(written, "again"); });
+  require(again && print_profile(*again) == written, "a profile is not read as it was written");
+  for (const ProfileRow& row : at_full_speed(*profile).rows) {
+    require(std::isfinite(row.measurement.samples.median.value()), "a time at full speed is no number");
+  }
+  check_prices(*profile);
+  return 0;
+}
