@@ -12,6 +12,7 @@
 #include "calibration/bundled_files.hpp"
 #include "calibration/citations.hpp"
 #include "calibration/file_names.hpp"
+#include "calibration/learned_reader.hpp"
 #include "calibration/split_fit.hpp"
 #include "core/error.hpp"
 #include "core/file_format.hpp"
@@ -59,6 +60,7 @@ class CoefficientsReader {
     coefficients_.filter_undivided = read_undivided("filter_undivided", "filter_split");
     coefficients_.channel_undivided = read_undivided("channel_undivided", "channel_split");
     if (const auto software = root_.find("software")) read_software(*software);
+    if (const auto learned = root_.find("learned")) coefficients_.learned = read_learned(*learned, citations_);
     return std::move(coefficients_);
   }
 
@@ -66,7 +68,7 @@ class CoefficientsReader {
   static YamlNode sources_of(const YamlNode& root) {
     check_format(root);
     root.only_keys({"format", "name", "machine", "description", "generator", "date", "sources", "models", "filter_undivided",
-                    "filter_split", "channel_undivided", "channel_split", "software"});
+                    "filter_split", "channel_undivided", "channel_split", "software", "learned"});
     return root.at("sources");
   }
 
@@ -122,7 +124,8 @@ class CoefficientsReader {
 
   void read_software(const YamlNode& node) {
     node.only_keys({"name", "gradient_route", "layer_route", "halo_route", "overlaps_gradients", "gradient_algorithm",
-                    "hybrid_gradient_algorithm", "layer_algorithm", "whole_gradients_in_hybrids", "spatial_layers"});
+                    "hybrid_gradient_algorithm", "layer_algorithm", "whole_gradients_in_hybrids",
+                    "layered_gradients_in_hybrids", "spatial_layers"});
     Software& software = coefficients_.software;
     software.name = citations_.read(node.at("name")).value.text();
     // What the file does not say keeps its default: the best that can be.
@@ -138,6 +141,7 @@ class CoefficientsReader {
     take("hybrid_gradient_algorithm", software.hybrid_gradient_algorithm, read_algorithm);
     take("layer_algorithm", software.layer_algorithm, read_algorithm);
     take("whole_gradients_in_hybrids", software.whole_gradients_in_hybrids, read_flag);
+    take("layered_gradients_in_hybrids", software.layered_gradients_in_hybrids, read_flag);
     if (const auto limits = node.find("spatial_layers")) {
       for (const YamlNode& item : limits->items()) read_spatial_limit(item);
     }

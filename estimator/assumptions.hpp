@@ -29,6 +29,7 @@ struct Assumptions {
   double parameter_servers = 1;  ///< s of the parameter server
   double sparse_density = 0.01;  ///< share of the gradients a sparse Allreduce sends
   SecondsPerByte add{};          ///< cost of adding one byte into a partial sum
+  bool learned = true;           ///< what measured runs have taught of the software
   bool include_input = true;     ///< reading and staging of samples
   bool input_overlapped = true;
   InputMode input_mode = InputMode::every_rank;
@@ -46,6 +47,7 @@ struct Assumptions {
   ideal.ring_only = true;
   ideal.optimizer_slots = false;
   ideal.memory_reuse = 1.0;
+  ideal.learned = false;
   ideal.include_input = false;
   return ideal;
 }

@@ -6,6 +6,7 @@
 
 #include "core/quantity.hpp"
 #include "estimator/collective.hpp"
+#include "estimator/learned.hpp"
 #include "model_zoo/precision.hpp"
 
 namespace ddl {
@@ -37,6 +38,8 @@ struct Software {
   std::optional<AllreduceAlgorithm> layer_algorithm;
   /// Ranks that hold a slice of the filters still exchange gradients of the whole layer.
   bool whole_gradients_in_hybrids = false;
+  /// Gradients in hybrids are exchanged layer by layer, one message each, and not fused.
+  bool layered_gradients_in_hybrids = false;
   /// Spatial splits stop after this many weighted layers (model name → layer count); others go as far as they can.
   std::vector<std::pair<std::string, int>> spatial_layers;
 };
@@ -50,6 +53,7 @@ struct Coefficients {
   std::optional<double> filter_undivided;
   std::optional<double> channel_undivided;
   Software software;
+  LearnedFamilies learned;
 };
 
 }  // namespace ddl

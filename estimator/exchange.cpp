@@ -9,8 +9,8 @@ namespace {
 
 SecondsPerByte per_byte(Bandwidth bandwidth) { return SecondsPerByte(1.0 / bandwidth.value()); }
 
-/// Groups one plan exchanges in: an axis each, the replicas, and whoever shares samples.
-constexpr std::size_t most_groups = 10;
+/// Groups one plan exchanges in: an axis each, the replicas, and whoever shares samples; each for four purposes.
+constexpr std::size_t most_groups = 40;
 
 /// Flows that one unit of level `l−1` sends up into level `l` at once, `per_group` from each group it holds a part of.
 double uplink_flows(const Group& group, std::size_t level, double per_group) {
@@ -26,8 +26,9 @@ bool has_levels(const Group& group) {
 }  // namespace
 
 ExchangePrices::ExchangePrices(const Plan& plan, const Machine& machine, const Software& software,
-                               const Assumptions& assumptions)
+                               const Assumptions& assumptions, const LearnedFamilies& learned)
     : plan_(plan), machine_(machine), software_(software), assumptions_(assumptions) {
+  if (assumptions.learned) learned_ = learned_of(learned, family_of(plan));
   ways_.reserve(most_groups);  // references into it stay valid
 }
 
@@ -45,9 +46,23 @@ Route ExchangePrices::route(Purpose purpose) const {
   return Route::direct;
 }
 
-ExchangePrices::Way ExchangePrices::way_for(Family axes) const {
+const Learned::Path& ExchangePrices::path(Purpose purpose) const {
+  switch (purpose) {
+    case Purpose::gradient:
+      return learned_.gradient;
+    case Purpose::halo:
+      return learned_.halo;
+    case Purpose::layer:
+    case Purpose::pipeline:
+      return learned_.layer;
+  }
+  return learned_.layer;
+}
+
+ExchangePrices::Way ExchangePrices::way_for(Family axes, Purpose purpose) const {
   Way way;
   way.axes = axes;
+  way.purpose = purpose;
   way.group = group_of(plan_, machine_, axes);
   const Group& group = way.group;
   if (machine_.levels.empty()) return way;
@@ -104,15 +119,21 @@ ExchangePrices::Way ExchangePrices::way_for(Family axes) const {
     way.host_slices = staged(in_node);
     way.host_leaders = staged(1.0);
   }
+  const Learned::Path& factors = path(purpose);
+  for (Link* link :
+       {&way.flat, &way.inside, &way.slices, &way.leaders, &way.host_flat, &way.host_slices, &way.host_leaders}) {
+    link->alpha *= factors.alpha;
+    link->beta *= factors.beta;
+  }
   return way;
 }
 
-const ExchangePrices::Way& ExchangePrices::way(Family axes) const {
+const ExchangePrices::Way& ExchangePrices::way(Family axes, Purpose purpose) const {
   for (const Way& known : ways_) {
-    if (known.axes == axes) return known;
+    if (known.axes == axes && known.purpose == purpose) return known;
   }
   assert(ways_.size() < most_groups);
-  return ways_.emplace_back(way_for(axes));
+  return ways_.emplace_back(way_for(axes, purpose));
 }
 
 double ExchangePrices::edge_ranks(const Group& group, Purpose purpose) const {
@@ -130,20 +151,22 @@ double ExchangePrices::edge_ranks(const Group& group, Purpose purpose) const {
 }
 
 Link ExchangePrices::neighbour_link(Family axes, Purpose purpose) const {
-  const Way& at = way(axes);
+  const Way& at = way(axes, purpose);
   const bool crosses = at.group.outermost > 0;
   const bool staged = machine_.host && route(purpose) == Route::host;
   Link link = staged ? at.host_flat : at.flat;
-  if (staged && purpose == Purpose::halo) link.alpha = max(link.alpha, machine_.host->latency);
+  const Learned::Path& factors = path(purpose);
+  if (staged && purpose == Purpose::halo) link.alpha = max(link.alpha, machine_.host->latency * factors.alpha);
   if (!assumptions_.contention || !crosses) return link;
   // Every rank talks to its own neighbour at once.
   const LinkLevel& first = machine_.levels[1];
   const double flows = at.group.flows[0] * edge_ranks(at.group, purpose);
-  link.beta = max(link.beta, per_byte(first.bandwidth) * std::max(1.0, flows / first.rails));
+  link.beta = max(link.beta, per_byte(first.bandwidth) * (std::max(1.0, flows / first.rails) * factors.beta));
   if (staged) {
     const double host_links =
         std::max(1.0, static_cast<double>(machine_.devices_per_node()) / machine_.host->devices_per_link);
-    link.beta = max(link.beta, per_byte(machine_.host->bandwidth) * (2.0 * std::max(1.0, flows / host_links)));
+    link.beta =
+        max(link.beta, per_byte(machine_.host->bandwidth) * (2.0 * std::max(1.0, flows / host_links) * factors.beta));
   }
   return link;
 }
@@ -190,7 +213,7 @@ Seconds ExchangePrices::allreduce_time(AllreduceAlgorithm algorithm, Bytes messa
 }
 
 ExchangePrices::Choice ExchangePrices::allreduce(Bytes message, Family axes, Purpose purpose) const {
-  const Way& at = way(axes);
+  const Way& at = way(axes, purpose);
   const bool staged = is_staged(at, purpose);
   if (at.group.ranks <= 1) return {};
   if (assumptions_.ring_only)
@@ -216,7 +239,7 @@ ExchangePrices::Choice ExchangePrices::allreduce(Bytes message, Family axes, Pur
 }
 
 Seconds ExchangePrices::least_time(Bytes message, Family axes) const {
-  const Way& at = way(axes);
+  const Way& at = way(axes, Purpose::layer);
   if (at.group.ranks <= 1) return {};
   // Whatever else is fixed has a bound of its own, or as a sparse one none at all.
   const std::optional<AllreduceAlgorithm>& fixed = software_.layer_algorithm;
@@ -233,7 +256,7 @@ Seconds ExchangePrices::least_time(Bytes message, Family axes) const {
 }
 
 ExchangePrices::Priced ExchangePrices::way_of(Collective operation, Bytes message, Family axes, Purpose purpose) const {
-  const Way& at = way(axes);
+  const Way& at = way(axes, purpose);
   const double ranks = at.group.ranks;
   if (ranks <= 1) return {};
   const bool staged = is_staged(at, purpose);

@@ -28,7 +28,8 @@ struct Exchange {
 /// the cheapest algorithm of those allowed.
 class ExchangePrices {
  public:
-  ExchangePrices(const Plan& plan, const Machine& machine, const Software& software, const Assumptions& assumptions);
+  ExchangePrices(const Plan& plan, const Machine& machine, const Software& software, const Assumptions& assumptions,
+                 const LearnedFamilies& learned = {});
 
   /// `message`: bytes of the full vector.
   [[nodiscard]] Seconds price(Collective operation, Bytes message, Family axes, Purpose purpose) const {
@@ -51,7 +52,7 @@ class ExchangePrices {
   [[nodiscard]] Seconds least_time(Bytes message, Family axes) const;
   /// To be called when the plan has placed its ranks anew.
   void forget_groups() { ways_.clear(); }
-  [[nodiscard]] const Group& group(Family axes) const { return way(axes).group; }
+  [[nodiscard]] const Group& group(Family axes) const { return way(axes, Purpose::layer).group; }
   [[nodiscard]] Route route(Purpose purpose) const;
   /// Start-up of one message between neighbours along these axes, and time per byte with φ applied.
   [[nodiscard]] Link neighbour_link(Family axes, Purpose purpose) const;
@@ -60,12 +61,14 @@ class ExchangePrices {
   /// Links of one group, contention applied, for both routes.
   struct Way {
     Family axes = 0;
+    Purpose purpose = Purpose::layer;
     Group group;
     Link flat, inside, slices, leaders;         // direct
     Link host_flat, host_slices, host_leaders;  // through the host
   };
-  [[nodiscard]] Way way_for(Family axes) const;
-  [[nodiscard]] const Way& way(Family axes) const;
+  [[nodiscard]] Way way_for(Family axes, Purpose purpose) const;
+  [[nodiscard]] const Way& way(Family axes, Purpose purpose) const;
+  [[nodiscard]] const Learned::Path& path(Purpose purpose) const;
   /// Ranks of one group that send to another node at once, when every rank sends to its neighbour in one direction.
   [[nodiscard]] double edge_ranks(const Group& group, Purpose purpose) const;
   [[nodiscard]] Seconds allreduce_time(AllreduceAlgorithm algorithm, Bytes message, const Way& way, bool staged) const;
@@ -76,6 +79,7 @@ class ExchangePrices {
   const Machine& machine_;
   const Software& software_;
   const Assumptions& assumptions_;
+  Learned learned_;
   mutable std::vector<Way> ways_;  ///< a handful of groups, each worked out when first asked for
 };
 
