@@ -5,6 +5,7 @@
 #include <cctype>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "core/data_directory.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
+#include "estimator/fresh_memory.hpp"
 #include "estimator/model_facts.hpp"
 #include "estimator/shard_problems.hpp"
 #include "profiler/sequence.hpp"
@@ -88,27 +90,48 @@ FoundProfiles look_up(const Machine& machine) {
 /// `resnet50 on NVIDIA A100-SXM4-80GB (cuda)`; of several, their models.
 std::string name_of(std::span<const FoundProfile> profiles) {
   std::string models;
+  const FoundProfile* first = nullptr;
   for (const FoundProfile& each : profiles) {
+    // Whole steps alone are no kernels.
+    const std::vector<ProfileRow>& rows = each.profile.rows;
+    const auto is_step = [](const ProfileRow& row) { return is_sequence_problem(row.measurement.problem); };
+    if (!rows.empty() && std::all_of(rows.begin(), rows.end(), is_step)) continue;
+    if (first == nullptr) first = &each;
     const std::string& model = each.profile.head.model;
     if (!model.empty()) models += (models.empty() ? "" : ", ") + model;
   }
-  const ProfileHead& head = profiles.front().profile.head;
+  const ProfileHead& head = (first != nullptr ? *first : profiles.front()).profile.head;
   return fmt::format("{}{}{} ({})", models, models.empty() ? "" : " on ", head.device, head.backend);
 }
 
-using Medians = std::unordered_map<std::string, Seconds>;
+struct Median {
+  Seconds time{};
+  double spread = 0;  ///< of its interval, in parts of it
+};
+using Medians = std::unordered_map<std::string, Median>;
+
+/// Adds those of a profile; of what was measured twice the better known one, as MeasuredPrices does.
+void add_medians(const Profile& profile, Medians& medians) {
+  for (const ProfileRow& row : profile.rows) {
+    if (!row.measurement.reason.empty()) continue;
+    const Samples& samples = row.measurement.samples;
+    const double spread = samples.median.value() > 0 ? (samples.high - samples.low) / samples.median : 0.0;
+    const auto [known, is_new] = medians.try_emplace(row.measurement.problem, Median{samples.median, spread});
+    if (!is_new && spread < known->second.spread) known->second = {samples.median, spread};
+  }
+}
 
 /// One part of a step, whole and kernel by kernel; nothing where a kernel of it was not measured.
-std::optional<MeasuredPhase> phase_of(const SequenceProblem& step, Seconds whole, const Model& model,
-                                      const Medians& medians) {
+std::optional<MeasuredPhase> phase_of(const SequenceProblem& step, Seconds whole, const Model& model, const Medians& medians,
+                                      SecondsPerByte fresh_memory) {
   const ModelFacts facts = facts_of(model);
   MeasuredPhase phase{.whole = whole};
   WholeLayers layers(facts, static_cast<double>(step.samples), step.precision, step.optimizer);
   const auto add = [&](const std::string& line, int times) {
     const auto known = medians.find(line);
     if (known == medians.end()) return false;
-    phase.kernels += known->second * static_cast<double>(times);
-    phase.count += known->second.value() > 0 ? times : 0;
+    phase.kernels += known->second.time * static_cast<double>(times);
+    phase.count += known->second.time.value() > 0 ? times : 0;
     return true;
   };
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
@@ -119,56 +142,105 @@ std::optional<MeasuredPhase> phase_of(const SequenceProblem& step, Seconds whole
       continue;
     }
     for (const ShardProblem& each : shard_problems(context, layers.shard())) {
-      if ((phase_of(each) == Phase::forward) == (step.part == StepPart::forward) &&
-          !add(print_problem(each.problem), each.times))
-        return std::nullopt;
+      if ((phase_of(each) == Phase::forward) != (step.part == StepPart::forward)) continue;
+      if (!add(print_problem(each.problem), each.times)) return std::nullopt;
+      if (!each.adds_gradients) phase.fresh_memory += fresh_bytes(each.problem) * fresh_memory;
     }
   }
   return phase;
 }
 
-/// Steps that were timed as a whole: those of the model, else those of other bundled models.
+/// Steps that were timed as a whole. Those of a framework come before those of the profiler's own kernels, which start
+/// without it; steps of the model before those of other bundled models; and of a framework, those whose memory goes back to
+/// the system before those that keep it.
 class Steps {
  public:
-  Steps(const Model& model, Precision precision) : model_(model), precision_(precision) {}
-
-  void add(const Profile& profile) {
-    Medians medians;
-    for (const ProfileRow& row : profile.rows) {
-      if (row.measurement.reason.empty()) medians.emplace(row.measurement.problem, row.measurement.samples.median);
-    }
-    for (const ProfileRow& row : profile.rows) {
-      const Measurement& measured = row.measurement;
-      if (!is_sequence_problem(measured.problem) || !measured.reason.empty()) continue;
-      const SequenceProblem step = parse_sequence_problem(measured.problem, "the profile");
-      if (step.precision != precision_) continue;
-      const bool is_own = step.model == model_.name;
-      const std::optional<Model> other = is_own ? std::nullopt : bundled(step.model);
-      if (!is_own && !other) continue;
-      const auto phase = phase_of(step, measured.samples.median, is_own ? model_ : *other, medians);
-      if (phase) (is_own ? own_ : others_)[static_cast<std::size_t>(step.part)].push_back(*phase);
+  Steps(std::span<const FoundProfile> profiles, const Model& model, Precision precision, SecondsPerByte fresh_memory)
+      : model_(model), precision_(precision), fresh_memory_(fresh_memory) {
+    Medians all;
+    for (const FoundProfile& each : profiles) add_medians(each.profile, all);
+    for (const FoundProfile& each : profiles) {
+      Medians own;
+      add_medians(each.profile, own);
+      for (const ProfileRow& row : each.profile.rows) {
+        const Measurement& measured = row.measurement;
+        if (!is_sequence_problem(measured.problem) || !measured.reason.empty()) continue;
+        const SequenceProblem step = parse_sequence_problem(measured.problem, each.path);
+        // A framework measures no kernels.
+        add(step, measured.samples.median, step.by.empty() ? own : all);
+      }
     }
   }
 
   void into(MeasuredKernels& kernels) const {
-    kernels.same_model = std::any_of(own_.begin(), own_.end(), [](const auto& phases) { return !phases.empty(); });
-    const auto& known = kernels.same_model ? own_ : others_;
-    kernels.forward = overhead_of(known[static_cast<std::size_t>(StepPart::forward)]);
-    kernels.backward = overhead_of(known[static_cast<std::size_t>(StepPart::backward)]);
-    kernels.update = overhead_of(known[static_cast<std::size_t>(StepPart::update)]);
+    const auto found = std::find_if(kinds_.begin(), kinds_.end(), [](const Kind& kind) { return !kind.models.empty(); });
+    kernels.fresh_memory = fresh_memory_;
+    if (found == kinds_.end()) return;
+    const auto place = found - kinds_.begin();
+    kernels.same_model = place % 2 == 0;
+    if (place / 2 == kept_by_framework) kernels.fresh_memory = {};
+    kernels.forward = overhead_of(found->phases[static_cast<std::size_t>(StepPart::forward)]);
+    kernels.backward = overhead_of(found->phases[static_cast<std::size_t>(StepPart::backward)]);
+    kernels.update = overhead_of(found->phases[static_cast<std::size_t>(StepPart::update)]);
+    kernels.steps = fmt::format("whole steps of {}", joined(found->models));
+    if (!found->frameworks.empty()) kernels.steps += fmt::format(" by {}", joined(found->frameworks));
   }
 
  private:
+  /// In the order in which they are preferred, each of the model and of others.
+  enum { by_framework, kept_by_framework, by_profiler, kinds };
+  struct Kind {
+    std::array<std::vector<MeasuredPhase>, 3> phases;
+    std::set<std::string> models, frameworks;
+  };
+
+  void add(const SequenceProblem& step, Seconds whole, const Medians& medians) {
+    if (step.precision != precision_) return;
+    const bool is_own = step.model == model_.name;
+    const std::optional<Model> other = is_own ? std::nullopt : bundled(step.model);
+    if (!is_own && !other) return;
+    const bool gives_back = !step.by.empty() && !step.keeps_memory;
+    const auto phase =
+        phase_of(step, whole, is_own ? model_ : *other, medians, gives_back ? fresh_memory_ : SecondsPerByte{});
+    if (!phase) return;
+    const int kind = step.by.empty() ? by_profiler : (step.keeps_memory ? kept_by_framework : by_framework);
+    Kind& place = kinds_[static_cast<std::size_t>(2 * kind + (is_own ? 0 : 1))];
+    place.phases[static_cast<std::size_t>(step.part)].push_back(*phase);
+    place.models.insert(step.model);
+    if (!step.by.empty()) place.frameworks.insert(step.by);
+  }
+
   static std::optional<Model> bundled(const std::string& name) {
     const std::vector<std::string> known = model_names();
     if (std::find(known.begin(), known.end(), name) == known.end()) return std::nullopt;
     return load_model(name);
   }
 
+  static std::string joined(const std::set<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+    return text;
+  }
+
   const Model& model_;
   Precision precision_;
-  std::array<std::vector<MeasuredPhase>, 3> own_, others_;
+  SecondsPerByte fresh_memory_;
+  std::array<Kind, 2 * kinds> kinds_;
 };
+
+/// Of the profiles' rows that measured it, the best known one.
+SecondsPerByte fresh_memory_of(std::span<const FoundProfile> profiles) {
+  Medians medians;
+  for (const FoundProfile& each : profiles) add_medians(each.profile, medians);
+  std::optional<double> least;
+  SecondsPerByte found{};
+  for (const auto& [line, median] : medians) {
+    if (!is_fresh_memory_problem(line) || (least && median.spread >= *least)) continue;
+    least = median.spread;
+    found = median.time / Bytes(static_cast<double>(parse_fresh_memory_problem(line, "the profile").bytes));
+  }
+  return found;
+}
 
 }  // namespace
 
@@ -195,11 +267,11 @@ MeasuredKernels measured_kernels(std::span<const FoundProfile> profiles, const M
   MeasuredKernels kernels;
   if (profiles.empty()) return kernels;
   kernels.name = name_of(profiles);
-  Steps steps(model, precision);
   for (const FoundProfile& each : profiles) {
     for (const ProfileRow& row : each.profile.rows) {
       const Measurement& measured = row.measurement;
       if (!measured.reason.empty() || is_sequence_problem(measured.problem)) continue;
+      if (is_fresh_memory_problem(measured.problem)) continue;
       const MeasuredTime time{measured.samples.median, measured.samples.low, measured.samples.high};
       if (is_update_problem(measured.problem)) {
         kernels.updates.push_back({parse_update_problem(measured.problem, each.path), time});
@@ -207,9 +279,8 @@ MeasuredKernels measured_kernels(std::span<const FoundProfile> profiles, const M
         kernels.kernels.push_back({parse_problem(measured.problem, each.path), time});
       }
     }
-    steps.add(each.profile);
   }
-  steps.into(kernels);
+  Steps(profiles, model, precision, fresh_memory_of(profiles)).into(kernels);
   return kernels;
 }
 

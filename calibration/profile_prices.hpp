@@ -38,8 +38,10 @@ struct ProfileChoice {
 /// Whether a profile of a device of this name is of the machine's.
 [[nodiscard]] bool is_device(const Device& device, std::string_view name);
 
-/// What the profiles know at this precision: kernels, updates, and what steps of the model take beside their kernels, or
-/// those of other bundled models where the model's own were not timed as a whole.
+/// What the profiles know at this precision: kernels, updates, what first touches of fresh memory take, and what whole steps
+/// take beside their kernels and that: steps of a framework before those of the profiler, and in each of these steps of the
+/// model before those of other bundled models. A framework's steps count where the kernels of its model are in any of the
+/// profiles.
 [[nodiscard]] MeasuredKernels measured_kernels(std::span<const FoundProfile> profiles, const Model& model,
                                                Precision precision);
 

@@ -56,7 +56,9 @@ std::vector<SplitScaling> split_scalings(const Profile& measured, const Model& m
   const Profile profile = at_full_speed(measured);
   for (const ProfileRow& row : profile.rows) {
     const std::string& line = row.measurement.problem;
-    if (!row.measurement.reason.empty() || is_sequence_problem(line) || is_update_problem(line)) continue;
+    if (!row.measurement.reason.empty() || is_sequence_problem(line) || is_update_problem(line) ||
+        is_fresh_memory_problem(line))
+      continue;
     medians.emplace(line, row.measurement.samples.median);
     const Problem problem = parse_problem(line, "the profile");
     batches.emplace(problem.samples, problem.precision);

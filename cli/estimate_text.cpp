@@ -13,6 +13,7 @@
 #include "core/suggest.hpp"
 #include "core/units.hpp"
 #include "estimator/findings.hpp"
+#include "estimator/fresh_memory.hpp"
 #include "estimator/shard_prices.hpp"
 
 namespace ddl {
@@ -29,6 +30,40 @@ std::vector<std::string> family_names() {
   std::vector<std::string> names;
   for (Family family = 0; family < (Family{1} << axis_count); ++family) names.push_back(family_name(family));
   return names;
+}
+
+/// What a whole step takes beside its kernels, on lines of their own; empty where nobody measured it.
+std::string beside_kernels_text(const Study& study) {
+  const ShardPrices* const measured = study.kernels().measured();
+  if (measured == nullptr) return {};
+  const auto part = [](const StepOverhead& overhead) {
+    return overhead.factor < 1 ? fmt::format("{:.1f} % less", 100 * (1 - overhead.factor))
+                               : fmt::format("{} a kernel", humanize(overhead.per_kernel));
+  };
+  std::string text;
+  if (!measured->steps().empty()) {
+    text = fmt::format("  beside kernels: forward {}, backward {}, update {}, from {}\n",
+                       part(measured->overhead(Phase::forward)), part(measured->overhead(Phase::backward)),
+                       part(measured->update_overhead()), measured->steps());
+  }
+  if (const SecondsPerByte touch = measured->fresh_memory(); touch.value() > 0) {
+    text += fmt::format("  first touch of fresh memory: {} a MiB, in tensors of {} and more\n", humanize(touch * 1_MiB),
+                        humanize(mapping_threshold));
+  }
+  return text;
+}
+
+Json beside_kernels_to_json(const ShardPrices& measured) {
+  Json json;
+  const auto add = [&](std::string_view name, const StepOverhead& overhead) {
+    json[std::string(name)] = {{"per_kernel_s", overhead.per_kernel.value()}, {"factor", overhead.factor}};
+  };
+  add("forward", measured.overhead(Phase::forward));
+  add("backward", measured.overhead(Phase::backward));
+  add("update", measured.update_overhead());
+  json["from"] = measured.steps().empty() ? Json(nullptr) : Json(measured.steps());
+  json["fresh_memory_s_per_byte"] = measured.fresh_memory().value();
+  return json;
 }
 
 }  // namespace
@@ -95,10 +130,11 @@ Json kernel_shares_to_json(const Explanation& explanation) {
 }
 
 std::string study_lines(const Study& study, std::int64_t gpus, std::int64_t global_batch) {
-  return fmt::format("{} on {}, {} of {}, global batch {}, {} with {}{}\nkernel times: {}\n", study.model().name,
+  return fmt::format("{} on {}, {} of {}, global batch {}, {} with {}{}\nkernel times: {}\n{}", study.model().name,
                      study.dataset().name, count_text(gpus, "GPU"), study.machine().name, with_thousands(global_batch),
                      to_string(study.precision()), to_string(study.optimizer()),
-                     study.spec().assumptions.linear_kernels ? ", ideal" : "", kernel_times_text(study));
+                     study.spec().assumptions.linear_kernels ? ", ideal" : "", kernel_times_text(study),
+                     beside_kernels_text(study));
 }
 
 std::string defaults_text(const std::vector<Default>& defaults, const Style& style) {
@@ -288,9 +324,10 @@ Json inputs_to_json(const Study& study) {
   json["coefficients"] = study.coefficients().name.empty() ? Json(nullptr) : Json(study.coefficients().name);
   json["software"] = study.coefficients().software.name.empty() ? Json(nullptr) : Json(study.coefficients().software.name);
   json["kernel_times"] = kernel_times_text(study);
-  if (study.kernels().measured() != nullptr) {
+  if (const ShardPrices* const measured = study.kernels().measured()) {
     json["profiles"] = Json::array();
     for (const FoundProfile& each : study.profiles().profiles) json["profiles"].push_back(each.path);
+    json["beside_kernels"] = beside_kernels_to_json(*measured);
   }
   json["precision"] = to_string(study.precision());
   json["optimizer"] = to_string(study.optimizer());

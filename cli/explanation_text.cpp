@@ -70,9 +70,12 @@ std::vector<LikeLayers> grouped(const Explanation& explanation) {
   return groups;
 }
 
+/// Of the layer's own kernels: what a whole step takes beside them is none of its problems.
 PriceSource kernel_source(const LayerExplanation& layer) {
   PriceSource source = PriceSource::measured;
-  for (const PricedKernel& kernel : layer.prices.kernels) source = farther(source, kernel.source);
+  for (const PricedKernel& kernel : layer.prices.kernels) {
+    if (!kernel.is_beside_kernels()) source = farther(source, kernel.source);
+  }
   return source;
 }
 

@@ -40,6 +40,7 @@ int run(int argc, char** argv) {
     request.command += fmt::format(" {}", word);
   }
   add_profile(program, request);
+  add_calibrate(program, request);
   add_recommend(program, request);
   add_explain(program, request);
   add_validate(program, request);

@@ -84,6 +84,7 @@ std::string usual_profile_path(const ProfileHead& head, Precision precision) {
 
 std::string checked_problem(const std::string& line, const std::string& origin, int line_number) {
   try {
+    if (is_fresh_memory_problem(line)) return print_problem(parse_fresh_memory_problem(line, origin));
     return is_update_problem(line) ? print_problem(parse_update_problem(line, origin))
                                    : print_problem(parse_problem(line, origin));
   } catch (const Error& error) {

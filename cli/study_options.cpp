@@ -169,12 +169,12 @@ bool has_priced_input(const Study& study) {
   return storage.shared_per_node || storage.shared_total;
 }
 
-/// The measured software's algorithm, and the one it takes where other degrees share the node.
+/// The measured software's algorithm, and the one it takes where layers are split besides (ExchangePrices::allreduce).
 Default allreduce_default(const Software& software) {
   const auto& alone = software.gradient_algorithm;
   const auto& hybrid = software.hybrid_gradient_algorithm;
   std::string value(alone ? to_string(*alone) : "cheapest");
-  if (hybrid && hybrid != alone) value += fmt::format("; {} in hybrids", to_string(*hybrid));
+  if (hybrid && hybrid != alone) value += fmt::format("; {} with filter, channel or spatial", to_string(*hybrid));
   return {"--allreduce", value, alone || hybrid ? "as the measured software does" : "for every message and layout"};
 }
 

@@ -30,8 +30,8 @@ struct Software {
   Route layer_route = Route::direct;
   Route halo_route = Route::direct;
   bool overlaps_gradients = true;
-  /// Fixed Allreduce algorithm of the gradient exchange, alone and where other degrees share the node; nothing: the
-  /// cheapest.
+  /// Fixed Allreduce algorithm of the gradient exchange, and in plans with a filter, channel or spatial degree; nothing:
+  /// the cheapest.
   std::optional<AllreduceAlgorithm> gradient_algorithm;
   std::optional<AllreduceAlgorithm> hybrid_gradient_algorithm;
   /// Layer-wise collectives run as flat rings over the rails of the outermost level they cross.

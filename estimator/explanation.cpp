@@ -179,6 +179,26 @@ class Explainer {
     if (micro_batches_ > 1) text += fmt::format("{:.0f} micro-batches of ", micro_batches_);
     text += plural(samples, "sample");
     if (recomputes_ && phase == Phase::backward) text += ", forward once more";
+    return text + beside_kernels(phase, stage);
+  }
+
+  /// What of a phase's time is not its kernels': `; 210 us beside kernels, 1.30 ms first touches of memory`.
+  [[nodiscard]] std::string beside_kernels(Phase phase, int stage) const {
+    Seconds overhead{}, touches{};
+    for (const LayerExplanation& layer : out_.layers) {
+      if (layer.stage != stage) continue;
+      for (const PricedKernel& kernel : layer.prices.kernels) {
+        const bool again = recomputes_ && phase == Phase::backward;
+        if (!kernel.is_beside_kernels() || (kernel.phase != phase && !again)) continue;
+        (kernel.pass == "overhead" ? overhead : touches) += kernel.time * micro_batches_;
+      }
+    }
+    std::string text;
+    if (overhead.value() != 0) {
+      const bool less = overhead.value() < 0;
+      text += fmt::format("; {} {}", humanize(less ? -overhead : overhead), less ? "less than kernels" : "beside kernels");
+    }
+    if (touches.value() > 0) text += fmt::format("; {} first touches of memory", humanize(touches));
     return text;
   }
 
@@ -326,8 +346,7 @@ std::array<double, price_sources.size()> kernel_time_shares(const Explanation& e
   };
   for (const LayerExplanation& layer : explanation.layers) {
     for (const PricedKernel& kernel : layer.prices.kernels) {
-      // An overhead is no kernel, and may be less than nothing.
-      if (kernel.pass != "overhead") add(kernel.source, kernel.time * runs_per_iteration(plan, kernel.phase));
+      if (!kernel.is_beside_kernels()) add(kernel.source, kernel.time * runs_per_iteration(plan, kernel.phase));
     }
     const double ranks = plan.zero_stage >= 1 ? static_cast<double>(plan.data) * degree(plan, Axis::spatial) : 1.0;
     add(layer.prices.update_source, layer.costs.update / ranks);

@@ -7,10 +7,11 @@ StepOverhead overhead_of(const std::vector<MeasuredPhase>& phases) {
   double per_kernel = 0;
   double counted = 0;
   for (const MeasuredPhase& phase : phases) {
-    if (phase.count <= 0 || phase.kernels.value() <= 0 || phase.whole.value() <= 0) continue;
-    whole += phase.whole;
+    const Seconds own = phase.whole - phase.fresh_memory;
+    if (phase.count <= 0 || phase.kernels.value() <= 0 || own.value() <= 0) continue;
+    whole += own;
     kernels += phase.kernels;
-    per_kernel += (phase.whole - phase.kernels).value() / phase.count;
+    per_kernel += (own - phase.kernels).value() / phase.count;
     counted += 1;
   }
   if (counted == 0) return {};

@@ -30,13 +30,15 @@ struct StepOverhead {
   double factor = 1;
 };
 
-/// A measured whole: one phase of a step, the kernels in it that take time, and the sum of their times one by one.
+/// A measured whole: one phase of a step, the kernels in it that take time, the sum of their times one by one, and what
+/// first touches of fresh memory take of the whole.
 struct MeasuredPhase {
   Seconds whole{}, kernels{};
   double count = 0;
+  Seconds fresh_memory{};
 };
-/// Of one phase measured in several sizes: their mean per kernel, or the ratio of their sums. Nothing measured is no
-/// overhead.
+/// Of one phase measured in several sizes: their mean per kernel, or the ratio of their sums, of what is not first touches
+/// of fresh memory. Nothing measured is no overhead.
 [[nodiscard]] StepOverhead overhead_of(const std::vector<MeasuredPhase>& phases);
 
 /// Kernels of one device that were timed, whoever timed them.
@@ -45,7 +47,9 @@ struct MeasuredKernels {
   std::vector<MeasuredKernel> kernels;
   std::vector<MeasuredUpdate> updates;
   StepOverhead forward, backward, update;
-  bool same_model = true;  ///< the overheads are of the model that is priced
+  std::string steps;              ///< whose steps the overheads are of, in words; empty where there are none
+  SecondsPerByte fresh_memory{};  ///< what its first touch takes, beside the kernel that fills it (fresh_bytes)
+  bool same_model = true;         ///< the overheads are of the model that is priced
 };
 
 }  // namespace ddl

@@ -88,7 +88,13 @@ void MeasuredPrices::join(Group& group, std::uint32_t point, bool idle) {
   const bool is_first = group.points.empty() && !group.has_idle;
   group.least = is_first ? ratio : std::min(group.least, ratio);
   group.has_idle = group.has_idle || idle;
-  if (!idle) group.points.push_back(point);
+  if (idle) return;
+  const Place& place = points_[point].place;
+  for (std::size_t i = 0; i < sizes; ++i) {
+    group.low[i] = group.points.empty() ? place[i] : std::min(group.low[i], place[i]);
+    group.high[i] = group.points.empty() ? place[i] : std::max(group.high[i], place[i]);
+  }
+  group.points.push_back(point);
 }
 
 MeasuredPrices::Asked MeasuredPrices::asked(const Problem& problem) const {
@@ -168,6 +174,10 @@ const MeasuredPrices::Group& MeasuredPrices::nearest_group(const Asked& asked, b
 }
 
 bool MeasuredPrices::between(const Group& family, const Point& asked, double& seconds) const {
+  // Beyond all that was measured in one size nothing lies on the other side.
+  for (std::size_t i = 0; i < sizes; ++i) {
+    if (asked.place[i] > family.high[i] + aside || asked.place[i] < family.low[i] - aside) return false;
+  }
   std::vector<std::pair<double, std::uint32_t>> order;
   order.reserve(family.points.size());
   for (const std::uint32_t index : family.points) {
@@ -176,16 +186,24 @@ bool MeasuredPrices::between(const Group& family, const Point& asked, double& se
   }
   const std::size_t count = std::min(neighbours, order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end());
+  // Which sizes are larger there, and which smaller, a bit each. A segment whose ends are both larger, or both smaller, in
+  // one size passes farther away than `aside`.
   struct Near {
     double distance = 0;
     const Point* point = nullptr;
     Place step{};
+    std::uint32_t larger = 0, smaller = 0;
   };
   std::vector<Near> near;
   near.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     const Point& point = points_[order[i].second];
-    near.push_back({std::sqrt(order[i].first), &point, difference(point.place, asked.place)});
+    Near own{std::sqrt(order[i].first), &point, difference(point.place, asked.place)};
+    for (std::size_t size = 0; size < sizes; ++size) {
+      if (own.step[size] > aside) own.larger |= 1U << size;
+      if (own.step[size] < -aside) own.smaller |= 1U << size;
+    }
+    near.push_back(own);
   }
 
   // The same sizes with another rim.
@@ -199,6 +217,7 @@ bool MeasuredPrices::between(const Group& family, const Point& asked, double& se
     for (std::size_t close = 0; close < far; ++close) {
       const Near& a = near[close];
       const Near& b = near[far];
+      if ((a.larger & b.larger) != 0 || (a.smaller & b.smaller) != 0) continue;
       if (dot(a.step, b.step) >= 0) continue;
       const Place whole = difference(b.step, a.step);
       const double length = std::sqrt(dot(whole, whole));

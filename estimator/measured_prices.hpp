@@ -62,6 +62,7 @@ class MeasuredPrices {
   /// Points that share something, and the smallest ratio of time and roofline among them.
   struct Group {
     std::vector<std::uint32_t> points;  ///< those that take time
+    Place low{}, high{};                ///< nothing of them is smaller or larger
     double least = 0;
     bool has_idle = false;
   };

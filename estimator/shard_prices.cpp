@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "estimator/fresh_memory.hpp"
 #include "estimator/shard_problems.hpp"
 
 namespace ddl {
@@ -16,10 +17,12 @@ std::size_t ShardPrices::Hash::operator()(const Key& key) const {
 
 ShardPrices::ShardPrices(const MeasuredKernels& measured, const Roofline& roofline, Precision precision)
     : name_(measured.name),
+      steps_(measured.steps),
       prices_(measured, roofline, precision),
       forward_(measured.forward),
       backward_(measured.backward),
       update_(measured.update),
+      fresh_memory_(measured.fresh_memory),
       overhead_source_(measured.same_model ? PriceSource::measured : PriceSource::curve) {}
 
 const std::vector<PricedKernel>& ShardPrices::kernels(const ShardContext& context, const LayerShard& shard) const {
@@ -49,6 +52,7 @@ std::vector<PricedKernel> ShardPrices::price(const ShardContext& context, const 
   struct Sum {
     Seconds time{};
     double count = 0;
+    Bytes fresh{};
   };
   std::array<Sum, 2> sums;
   for (const ShardProblem& each : shard_problems(context, shard)) {
@@ -63,11 +67,14 @@ std::vector<PricedKernel> ShardPrices::price(const ShardContext& context, const 
     Sum& sum = sums[phase == Phase::forward ? 0 : 1];
     sum.time += time;
     if (time.value() > 0) sum.count += each.times;
+    if (!each.adds_gradients) sum.fresh += fresh_bytes(problem);
   }
   for (const Phase phase : {Phase::forward, Phase::backward}) {
     const Sum& sum = sums[phase == Phase::forward ? 0 : 1];
     const Seconds more = sum.time * (overhead(phase).factor - 1.0) + overhead(phase).per_kernel * sum.count;
-    if (more.value() != 0) kernels.push_back({"overhead", phase, std::nullopt, more, overhead_source_});
+    if (more.value() != 0) kernels.push_back({overhead_pass, phase, std::nullopt, more, overhead_source_});
+    const Seconds touches = sum.fresh * fresh_memory_;
+    if (touches.value() > 0) kernels.push_back({fresh_memory_pass, phase, std::nullopt, touches, PriceSource::measured});
   }
   return kernels;
 }

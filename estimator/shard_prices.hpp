@@ -18,6 +18,11 @@ class ShardPrices {
   ShardPrices(const MeasuredKernels& measured, const Roofline& roofline, Precision precision);
 
   [[nodiscard]] const std::string& name() const { return name_; }
+  /// What a whole step takes beside its kernels: whose steps were measured, and what came of it.
+  [[nodiscard]] const std::string& steps() const { return steps_; }
+  [[nodiscard]] const StepOverhead& overhead(Phase phase) const { return phase == Phase::forward ? forward_ : backward_; }
+  [[nodiscard]] const StepOverhead& update_overhead() const { return update_; }
+  [[nodiscard]] SecondsPerByte fresh_memory() const { return fresh_memory_; }
   [[nodiscard]] const MeasuredPrices& problems() const { return prices_; }
   /// The kernels of one rank's part of one layer, and what a whole step takes beside them.
   [[nodiscard]] const std::vector<PricedKernel>& kernels(const ShardContext& context, const LayerShard& shard) const;
@@ -31,12 +36,12 @@ class ShardPrices {
   struct Hash {
     std::size_t operator()(const Key& key) const;
   };
-  [[nodiscard]] const StepOverhead& overhead(Phase phase) const { return phase == Phase::forward ? forward_ : backward_; }
   [[nodiscard]] std::vector<PricedKernel> price(const ShardContext& context, const LayerShard& shard) const;
 
-  std::string name_;
+  std::string name_, steps_;
   MeasuredPrices prices_;
   StepOverhead forward_, backward_, update_;
+  SecondsPerByte fresh_memory_;
   PriceSource overhead_source_;
   mutable std::unordered_map<Key, std::vector<PricedKernel>, Hash> known_;
   mutable std::unordered_map<Key, KernelPrice, Hash> known_updates_;

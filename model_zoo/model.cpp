@@ -54,12 +54,60 @@ FamilyFile find_family(const ModelFile& file) {
   file.family->fail(fmt::format("unknown family {}", quote(name)), suggest(name, known));
 }
 
-Model read_model(const YamlNode& root) {
-  const ModelFile file = ModelFile::read(root);
+/// A model's name, and values that stand in for those of its parameters: `bert-large@tokens=128@layers=12`.
+struct Variant {
+  std::string name;
+  std::string changes{};             ///< from the first `@` on
+  std::optional<YamlNode> values{};  ///< a map
+};
+
+Variant variant_of(const std::string& name) {
+  // A folder's name may have an `@` too.
+  const std::size_t at = name.find('@', name.find_last_of('/') + 1);
+  if (at == std::string::npos || name.find('=', at) == std::string::npos) return {name};
+  std::string map;
+  // An empty change at the end is an empty key.
+  for (const char c : name.substr(at + 1) + (name.ends_with('@') ? ":" : ""))
+    map += c == '=' ? ": " : (c == '@' ? "\n" : std::string(1, c));
+  Variant variant{name.substr(0, at), name.substr(at)};
+  try {
+    variant.values = YamlNode::parse(map, name);
+    for (const auto& [key, value] : variant.values->entries()) {
+      static_cast<void>(key.text());
+      static_cast<void>(value.text());
+    }
+  } catch (const Error&) {
+    throw Error(fmt::format("{} does not say what to change", quote(variant.changes)),
+                "as in bert-large@tokens=128 or gpt2@tokens=512@layers=24");
+  }
+  return variant;
+}
+
+/// Puts the values in the place of those of the file, or beside them where the file has none.
+void change_parameters(ModelFile& file, const YamlNode& values) {
+  for (const auto& [key, value] : values.entries()) {
+    const auto same = [&name = key](const ModelParameter& one) { return one.name.text() == name.text(); };
+    const auto found = std::find_if(file.parameters.begin(), file.parameters.end(), same);
+    if (found != file.parameters.end()) {
+      found->value = value;
+    } else if (file.family) {
+      file.parameters.push_back({.name = key, .value = value});
+    } else {
+      std::vector<std::string> known;
+      for (const ModelParameter& one : file.parameters) known.push_back(one.name.text());
+      throw Error(fmt::format("{} has no parameter {}", file.model->text(), quote(key.text())),
+                  known.empty() ? "it has none at all" : suggest(key.text(), known));
+    }
+  }
+}
+
+Model read_model(const YamlNode& root, const std::optional<YamlNode>& values = {}) {
+  ModelFile file = ModelFile::read(root);
   if (!file.model) {
     file.family->fail("this file is a family, not a model",
                       "a model of it has 'model: name', 'family: ...' and its 'parameters:'");
   }
+  if (values) change_parameters(file, *values);
   if (!file.family) return build_model(file, nullptr);
   const FamilyFile source = find_family(file);
   try {
@@ -157,11 +205,16 @@ std::string canonical_model_name(std::string_view name) {
   return std::string(alias == aliases.end() ? name : alias->model);
 }
 
-Model load_model(const std::string& name) {
-  if (is_path(name) && !is_alias(name)) return read_model(YamlNode::load(name));
-  if (const EmbeddedFile* const file = find_file(bundled_models(), canonical_model_name(name)))
-    return read_model(parse_file(*file));
-  throw Error(fmt::format("unknown model {}", quote(name)), suggest(name, model_names()));
+Model load_model(const std::string& asked) {
+  const auto [name, changes, values] = variant_of(asked);
+  const auto load = [&name = name]() -> YamlNode {
+    if (is_path(name) && !is_alias(name)) return YamlNode::load(name);
+    if (const EmbeddedFile* const file = find_file(bundled_models(), canonical_model_name(name))) return parse_file(*file);
+    throw Error(fmt::format("unknown model {}", quote(name)), suggest(name, model_names()));
+  };
+  Model model = read_model(load(), values);
+  model.name += changes;
+  return model;
 }
 
 Model parse_model(std::string text, std::string origin) {

@@ -61,7 +61,8 @@ struct Model {
 /// Bundled names, sorted.
 [[nodiscard]] std::vector<std::string> model_names();
 /// A bundled model by name (aliases such as `ResNet50` count), or the user's own file when `name` has a '/' or ends in
-/// `.yaml`/`.yml`. An unknown name is an Error with "did you mean".
+/// `.yaml`/`.yml`. An unknown name is an Error with "did you mean". `NAME@tokens=128@layers=12` has other values for the
+/// parameters of its file or family, and keeps that as its name.
 [[nodiscard]] Model load_model(const std::string& name);
 /// Parses a model file; `origin` is printed in errors.
 [[nodiscard]] Model parse_model(std::string text, std::string origin);

@@ -23,4 +23,10 @@ double Operation::depth(Pass pass, std::span<const TensorShape> inputs, const Te
   return reduction_depth({work.k, work.batched == Work::Batched::k ? samples : 1});
 }
 
+Operation::Inner Operation::inner(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const {
+  if (pass != Pass::forward && pass != Pass::backward_data) return {};
+  const double items = kept(inputs, output).extra_items;
+  return {items, items > 0 ? 1 : 0};
+}
+
 }  // namespace ddl

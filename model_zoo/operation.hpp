@@ -121,6 +121,16 @@ class Operation {
   /// Backward hands the output's gradient to every input as it is. What is added where a tensor has several readers is no
   /// work of theirs: gradient_additions counts it.
   [[nodiscard]] virtual bool passes_gradient() const { return false; }
+  /// Forward writes its output over its input.
+  [[nodiscard]] virtual bool in_place() const { return false; }
+  /// Tensors of equal size that a pass makes and that are neither outputs nor gradients of inputs and weights, where each
+  /// operator of the definition is a kernel of its own, as frameworks run it in eager mode. As it stands here: what forward
+  /// keeps of its own, and its gradient.
+  struct Inner {
+    double items = 0;  ///< per sample, of one of them
+    int tensors = 0;
+  };
+  [[nodiscard]] virtual Inner inner(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const;
   /// The same with a table of so many rows, as a rank has it that owns a part of them; none where there is no table.
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_rows(std::int64_t /*rows*/) const { return nullptr; }
   /// Multiply-adds of one sample's forward pass in convolutions and matrix products, as published MAC counts count them.

@@ -132,6 +132,11 @@ std::pair<Word, std::string> placed_in(const Line& line, std::span<const Word* c
   return {is_word ? *words[place - 2] : line.operation(), std::string(message)};
 }
 
+std::string_view first_word(std::string_view line) {
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  return line.substr(0, line.find_first_of(" \t\r\n"));
+}
+
 }  // namespace
 
 std::string print_shape(const TensorShape& shape) {
@@ -242,10 +247,7 @@ std::string print_problem(const UpdateProblem& problem) {
                      to_string(problem.precision));
 }
 
-bool is_update_problem(std::string_view line) {
-  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-  return line.substr(0, line.find_first_of(" \t\r\n")) == "update";
-}
+bool is_update_problem(std::string_view line) { return first_word(line) == "update"; }
 
 UpdateProblem parse_update_problem(const std::string& text, const std::string& origin) {
   constexpr std::array<std::string_view, 3> known{"optimizer", "parameters", "precision"};
@@ -277,6 +279,28 @@ UpdateProblem parse_update_problem(const std::string& text, const std::string& o
   }
   problem.parameters = *count;
   return problem;
+}
+
+std::string print_problem(const FreshMemoryProblem& problem) { return fmt::format("fresh_memory bytes={}", problem.bytes); }
+
+bool is_fresh_memory_problem(std::string_view line) { return first_word(line) == "fresh_memory"; }
+
+FreshMemoryProblem parse_fresh_memory_problem(const std::string& text, const std::string& origin) {
+  const Line line(text, origin);
+  for (const Word& word : line.words()) {
+    if (word.key == "bytes") continue;
+    line.fail(word, fmt::format("unknown attribute {} of fresh_memory", quote(word.key)), "it has bytes alone");
+  }
+  const Word* const bytes = line.find("bytes");
+  if (bytes == nullptr) {
+    line.fail(line.operation(), "fresh_memory needs 'bytes'", "such as: " + print_problem(FreshMemoryProblem{}));
+  }
+  const std::optional<std::int64_t> count = parse_count(bytes->value);
+  if (!count || *count > max_fresh_memory) {
+    line.fail(*bytes, fmt::format("{} is not a number of bytes", quote(bytes->value)),
+              fmt::format("a whole number of at least 1 and at most {}", max_fresh_memory));
+  }
+  return {*count};
 }
 
 }  // namespace ddl

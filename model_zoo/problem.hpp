@@ -51,6 +51,18 @@ struct UpdateProblem {
 [[nodiscard]] bool is_update_problem(std::string_view line);
 [[nodiscard]] UpdateProblem parse_update_problem(const std::string& line, const std::string& origin);
 
+/// Memory that the system maps anew: a word of each of its pages is written, and it is given back. What a C library does for
+/// each large tensor, beside the kernel that fills it.
+struct FreshMemoryProblem {
+  std::int64_t bytes = std::int64_t{64} << 20U;  ///< at most max_fresh_memory
+};
+inline constexpr std::int64_t max_fresh_memory = std::int64_t{1} << 30U;
+/// `fresh_memory bytes=67108864`
+[[nodiscard]] std::string print_problem(const FreshMemoryProblem& problem);
+/// Whether a line is to be read by parse_fresh_memory_problem.
+[[nodiscard]] bool is_fresh_memory_problem(std::string_view line);
+[[nodiscard]] FreshMemoryProblem parse_fresh_memory_problem(const std::string& line, const std::string& origin);
+
 /// A problem's line and how many layers of a model have it.
 struct CountedProblem {
   std::string line;

@@ -108,6 +108,10 @@ class KernelBackend {
   virtual void evict(std::span<DeviceBuffer* const> buffers) = 0;
   /// Brings a buffer, or what fits of it, into the caches.
   virtual void touch(DeviceBuffer& buffer) = 0;
+  /// Whether tensors lie in memory that the system maps page by page, when it is first written.
+  [[nodiscard]] virtual bool maps_pages() const { return false; }
+  /// Time to map so much, write a word of each page, and give it back.
+  [[nodiscard]] virtual Seconds first_touch(Bytes /*bytes*/) { return {}; }
 };
 
 }  // namespace ddl

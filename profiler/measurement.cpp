@@ -101,6 +101,22 @@ Measurement measure(KernelBackend& backend, const std::string& line, const Sampl
     }
     return measurement;
   }
+  if (is_fresh_memory_problem(line)) {
+    const FreshMemoryProblem problem = parse_fresh_memory_problem(line, "the problem");
+    measurement.problem = print_problem(problem);
+    if (!backend.maps_pages()) {
+      measurement.reason = "the memory of this device is not mapped page by page";
+      return measurement;
+    }
+    measurement.algorithm = "first touch";
+    try {
+      measurement.samples = take_samples(
+          rule, [&] { return backend.first_touch(Bytes(static_cast<double>(problem.bytes))); }, stop);
+    } catch (const Error& error) {
+      measurement.reason = error.what();
+    }
+    return measurement;
+  }
   const Problem problem = parse_problem(line, "the problem");
   measurement.problem = print_problem(problem);
   measurement.reason = backend.refusal(problem);

@@ -94,6 +94,7 @@ class RowReader {
 std::string canonical(const RowReader& cells, const std::string& line) {
   try {
     if (is_sequence_problem(line)) return print_problem(parse_sequence_problem(line, "the problem"));
+    if (is_fresh_memory_problem(line)) return print_problem(parse_fresh_memory_problem(line, "the problem"));
     return is_update_problem(line) ? print_problem(parse_update_problem(line, "the problem"))
                                    : print_problem(parse_problem(line, "the problem"));
   } catch (const Error& error) {

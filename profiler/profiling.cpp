@@ -14,7 +14,17 @@ namespace ddl {
 namespace {
 
 /// Fewer have no interval of 95 % (median_interval).
-constexpr std::size_t steps_of_a_model = 6;
+constexpr std::size_t least_steps = 6;
+/// Short steps are taken more often, as long as they fit into this: their sum is compared with that of many more samples.
+constexpr Seconds time_for_steps(3);
+constexpr std::size_t ample_steps = 24;
+
+std::size_t steps_of_a_model(const SequenceSampling* sampling) {
+  const Seconds one =
+      sampling == nullptr || sampling->failed() || sampling->steps() == 0 ? time_for_steps : sampling->mean();
+  const double fitting = time_for_steps / std::max(one, time_for_steps / static_cast<double>(ample_steps));
+  return std::max(least_steps, static_cast<std::size_t>(fitting));
+}
 
 /// Means add up, as medians do not: what other work on the machine takes of a step, it takes of the parts.
 Seconds mean_of(const Samples& samples) { return samples.seconds.empty() ? samples.median : Seconds(mean(samples.seconds)); }
@@ -30,6 +40,17 @@ std::string ProfilePlan::line(std::size_t item) const {
   const std::size_t sequence = item - problems.size();
   return print_problem(SequenceProblem{model->name, sequences[sequence / parts.size()], precision, optimizer,
                                        parts[sequence % parts.size()]});
+}
+
+std::string refusal_of_all(const KernelBackend& backend, const ProfilePlan& plan) {
+  std::string first;
+  for (const CountedProblem& each : plan.problems) {
+    std::string reason = is_update_problem(each.line) ? backend.refusal(parse_update_problem(each.line, "the problem"))
+                                                      : backend.refusal(parse_problem(each.line, "the problem"));
+    if (reason.empty()) return {};
+    if (first.empty()) first = std::move(reason);
+  }
+  return first;
 }
 
 Profiling::Profiling(KernelBackend& backend, const ProfilePlan& plan) : backend_(backend), plan_(plan) {
@@ -73,9 +94,10 @@ void Profiling::step_between(const std::string& line) {
   if (of_model == samples_of_.end()) return;
   WholeSteps& steps = steps_.at(of_model->second);
   // Evenly over the problems.
-  const std::size_t due = (++steps.passed * steps_of_a_model + steps.problems - 1) / steps.problems;
-  const std::size_t taken = steps.sampling ? static_cast<std::size_t>(steps.sampling->steps()) : 0;
-  if (taken < due && (!steps.sampling || !steps.sampling->failed())) take_step(of_model->second, steps);
+  const std::size_t all = steps_of_a_model(steps.sampling.get());
+  const std::size_t due = (++steps.passed * all + steps.problems - 1) / steps.problems;
+  const auto taken = [&] { return steps.sampling ? static_cast<std::size_t>(steps.sampling->steps()) : 0; };
+  while (taken() < due && (!steps.sampling || !steps.sampling->failed())) take_step(of_model->second, steps);
   if (steps.passed < steps.problems) return;
   for (ProfileRow& row : rows_of(steps)) {
     std::string name = row.measurement.problem;
@@ -107,7 +129,10 @@ std::optional<ProfileRow> Profiling::measure_item(std::size_t item, const std::f
       // Its problems were measured before, or elsewhere.
       const std::int64_t samples = plan_.sequences[(item - plan_.problems.size()) / parts.size()];
       WholeSteps steps;
-      for (std::size_t step = 0; step < steps_of_a_model && !(stop && stop()); ++step) take_step(samples, steps);
+      for (std::size_t step = 0; step < steps_of_a_model(steps.sampling.get()) && !(stop && stop()); ++step) {
+        take_step(samples, steps);
+        if (!steps.sampling || steps.sampling->failed()) break;
+      }
       if (!steps.sampling) return std::nullopt;
       for (ProfileRow& part : rows_of(steps)) {
         std::string name = part.measurement.problem;
@@ -146,6 +171,7 @@ std::vector<Closure> closures(const Profile& profile, const Model& model) {
     measured.emplace(measurement.problem, &measurement);
     if (!is_sequence_problem(measurement.problem)) continue;
     const SequenceProblem problem = parse_sequence_problem(measurement.problem, "the profile");
+    if (!problem.by.empty()) continue;
     const auto same = [&problem](const Closure& closure) {
       return closure.samples == problem.samples && closure.precision == problem.precision &&
              closure.optimizer == problem.optimizer;

@@ -35,6 +35,10 @@ struct ProfilePlan {
   [[nodiscard]] std::string line(std::size_t item) const;
 };
 
+/// Why the back end runs none of the plan's problems, as it says of the first; empty where it runs one, or none is asked
+/// for.
+[[nodiscard]] std::string refusal_of_all(const KernelBackend& backend, const ProfilePlan& plan);
+
 /// Measures the items of a plan. Steps of the whole model are taken between
 /// problems on as many samples, so that a machine that is slow for a while is slow for both.
 class Profiling {

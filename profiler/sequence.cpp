@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -21,6 +22,12 @@ namespace {
 constexpr std::array<StepPart, 3> parts{StepPart::forward, StepPart::backward, StepPart::update};
 constexpr std::string_view start = "sequence ";
 
+std::string one_word(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == ' ' || c == '='; }, '-');
+  return text;
+}
+
 }  // namespace
 
 std::string_view to_string(StepPart part) {
@@ -36,11 +43,11 @@ std::string_view to_string(StepPart part) {
 }
 
 std::string print_problem(const SequenceProblem& problem) {
-  std::string model = problem.model;
-  std::replace_if(
-      model.begin(), model.end(), [](char c) { return c == ' ' || c == '='; }, '-');
-  return fmt::format("{}model={} samples={} precision={} optimizer={} pass={}", start, model, problem.samples,
-                     to_string(problem.precision), to_string(problem.optimizer), to_string(problem.part));
+  std::string line =
+      fmt::format("{}model={} samples={} precision={} optimizer={} pass={}", start, one_word(problem.model), problem.samples,
+                  to_string(problem.precision), to_string(problem.optimizer), to_string(problem.part));
+  if (!problem.by.empty()) line += fmt::format(" by={}{}", one_word(problem.by), problem.keeps_memory ? " memory=kept" : "");
+  return line;
 }
 
 bool is_sequence_problem(std::string_view line) { return line.starts_with(start); }
@@ -79,6 +86,17 @@ SequenceProblem parse_sequence_problem(const std::string& line, const std::strin
   const auto* const found =
       std::find_if(parts.begin(), parts.end(), [&](StepPart known_part) { return to_string(known_part) == part.second; });
   problem.part = known(part, found == parts.end() ? std::nullopt : std::optional(*found));
+  if (at < line.size()) {
+    const auto by = word("by");
+    if (by.second.empty()) throw source.error(by.first, "who ran it?", "such as: by=pytorch-1.13.1");
+    problem.by = by.second;
+  }
+  if (at < line.size()) {
+    const auto memory = word("memory");
+    if (memory.second != "kept") throw source.error(memory.first, fmt::format("unknown {}", quote(memory.second)));
+    problem.keeps_memory = true;
+  }
+  if (at < line.size()) throw source.error(at, fmt::format("unknown {}", quote(line.substr(at))));
   return problem;
 }
 
@@ -106,10 +124,12 @@ struct Sequence::Builder {
   std::map<std::tuple<std::size_t, TensorRole, int>, DeviceBuffer*> own{};
   /// Gradients that nobody reads any more.
   std::multimap<std::int64_t, DeviceBuffer*> free{};
+  /// Of the layer whose kernels are being laid out. What is too large or too small to be a float makes kernels slow.
+  double scale_of_weights = 1;
 
   DeviceBuffer* allocate(const KernelTensor& tensor, std::int64_t token_rows) {
     sequence.buffers_.push_back(backend.allocate_for(tensor));
-    fill(*sequence.buffers_.back(), tensor.role, token_rows);
+    fill(*sequence.buffers_.back(), tensor.role, token_rows, tensor.role == TensorRole::weight ? scale_of_weights : 1);
     return sequence.buffers_.back().get();
   }
 
@@ -220,6 +240,7 @@ struct Sequence::Builder {
     problem.pass = pass;
     if (!problem.operation->work(pass, problem.inputs, problem.output).is_any()) return false;
     if (const std::string why = backend.refusal(problem); !why.empty()) throw Error(why);
+    scale_of_weights = weight_scale(problem);
     add(pass == Pass::forward ? StepPart::forward : StepPart::backward, index, backend.prepare(problem),
         AttributeText(*problem.operation).integer("vocabulary", 0));
     return true;
@@ -305,6 +326,12 @@ void SequenceSampling::step() {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     seconds_[i].push_back(backend_.time([&] { sequence_->run(parts[i]); }).value());
   }
+}
+
+Seconds SequenceSampling::mean() const {
+  double sum = 0;
+  for (const std::vector<double>& part : seconds_) sum = std::accumulate(part.begin(), part.end(), sum);
+  return Seconds(sum / steps());
 }
 
 std::vector<Measurement> SequenceSampling::measurements(const SamplingRule& rule) const {

@@ -18,13 +18,16 @@ enum class StepPart { forward, backward, update };
 [[nodiscard]] std::string_view to_string(StepPart part);
 
 /// What one row of a profile says of a model run as a whole:
-/// `sequence model=resnet50 samples=4 precision=fp32 optimizer=sgd pass=forward`.
+/// `sequence model=resnet50 samples=4 precision=fp32 optimizer=sgd pass=forward`, and behind it, where a framework ran it,
+/// `by=pytorch-1.13.1`, and `memory=kept` where its memory did not go back to the system between tensors.
 struct SequenceProblem {
   std::string model;
   std::int64_t samples = 1;
   Precision precision = Precision::fp32;
   Optimizer optimizer = Optimizer::sgd;
   StepPart part = StepPart::forward;
+  std::string by{};           ///< the framework that ran it; empty: the kernels of the profile one after the other
+  bool keeps_memory = false;  ///< of a framework
 };
 [[nodiscard]] std::string print_problem(const SequenceProblem& problem);
 /// Whether a line is to be read by parse_sequence_problem.
@@ -65,6 +68,8 @@ class SequenceSampling {
   /// One more sample of every part.
   void step();
   [[nodiscard]] int steps() const { return static_cast<int>(seconds_.front().size()); }
+  /// Of a whole step, over those taken; one at least.
+  [[nodiscard]] Seconds mean() const;
   [[nodiscard]] bool failed() const { return sequence_ == nullptr; }
   /// One measurement a part, in their order.
   [[nodiscard]] std::vector<Measurement> measurements(const SamplingRule& rule) const;

@@ -21,7 +21,7 @@ enum class ExchangePattern {
 
 /// One row of a benchmark of communication.
 struct MeasuredExchange {
-  Bytes message{};  ///< of the full vector, as FORMULAS' m: P parts for allgather, reduce_scatter and all_to_all
+  Bytes message{};  ///< of the full vector, the m of docs/formulas.md: P parts for allgather, reduce_scatter and all_to_all
   Seconds time{};   ///< of one operation; above zero
   bool in_place = false;
   /// Standard deviation, or half the spread, where the benchmark gives one.

@@ -221,6 +221,15 @@ void require_same(const ProfileHead& old, const ProfileHead& head, const std::st
   same("state of the caches", old.caches, head.caches);
 }
 
+/// A profile in which nothing is measured is none.
+void require_any_runs(const KernelBackend& backend, const ProfileJob& job) {
+  const std::string reason = refusal_of_all(backend, job.plan);
+  if (reason.empty()) return;
+  const auto count = static_cast<std::int64_t>(job.plan.problems.size());
+  throw Error(fmt::format("{} runs none of {}: {}", job.backend, count_text(count, "problem"), reason),
+              "another --precision or --backend may: see 'ddl-oracle backends'");
+}
+
 /// One process: rows go to the file one by one.
 void measure_alone(ProfileResult& result, const ProfileJob& job, ProfileOutput& output, Measuring& measuring,
                    const std::unordered_map<std::string, ProfileRow>& known) {
@@ -269,8 +278,13 @@ ProfileResult run(const ProfileJob& asked, const ProfileOptions& o, const std::s
   job.device.device =
       rank.ranks > 1 ? device_of(rank, count_devices(job.backend), backend_kind(job.backend).one_device) : job.device.device;
   const std::unique_ptr<KernelBackend> backend = open_backend(job.backend, job.device);
+  require_any_runs(*backend, job);
   ProfileResult result;
   result.profile.head = head_of(job, backend->info(), command);
+  if (job.plan.model && backend->maps_pages()) {
+    // First, so that the shortest of runs has it.
+    job.plan.problems.insert(job.plan.problems.begin(), {print_problem(FreshMemoryProblem{}), 0});
+  }
   if (job.output.empty() && job.plan.model) job.output = usual_profile_path(result.profile.head, job.plan.precision);
   result.output = job.output;
   result.items = job.plan.items();

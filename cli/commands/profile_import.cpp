@@ -139,7 +139,10 @@ Report import_file(const ImportRequest& asked, Format format) {
 void add_profile_import(CLI::App& profile, Request& request) {
   CLI::App& command = *profile.add_subcommand("import", "turn another program's measurements into a profile");
   const auto asked = std::make_shared<ImportRequest>();
-  command.add_option("file", asked->path, "trace of PyTorch's profiler (.json), or table of layer times (.csv)")->required();
+  command
+      .add_option("file", asked->path,
+                  "PyTorch's: trace of its profiler, or whole steps of step_time.py (.json); table of layer times (.csv)")
+      ->required();
   command.add_option("--model", asked->model, "model that was run: a name, or a path to a model file")->required();
   command.add_option("-o,--output", asked->output, "write the profile here; without it, to the standard output");
   add_whole_number(command, "--batch", asked->samples, 1, most_imported_samples,

@@ -306,7 +306,16 @@ Report recommend_each(const Options& options, const CLI::App& command) {
     one.top = 1;
     outcomes.push_back(outcome_of(one, command));
   }
-  return compare_studies(std::move(outcomes));
+  std::vector<std::string> warnings;
+  for (const StudyOutcome& each : outcomes) {
+    if (!each.study) continue;
+    for (const std::string& warning : each.study->warnings()) {
+      if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) warnings.push_back(warning);
+    }
+  }
+  Report report = compare_studies(std::move(outcomes));
+  report.warnings = std::move(warnings);
+  return report;
 }
 
 /// The problems that the shown plans rest on and that nobody has measured, as `profile --problems` reads them.

@@ -62,6 +62,7 @@ class Activation final : public Operation {
     return 1;
   }
   Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_}; }
+  bool in_place() const override { return in_place_; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     const bool output = kind_.from == From::output || (kind_.from == From::output_in_place && in_place_);
     return {.input = !output, .output = output};

@@ -127,6 +127,11 @@ class Attention final : public Operation {
     const bool drops = s_.dropout > 0;
     return {.input = true, .mask_items = drops ? scores : 0, .extra_items = (drops ? 2 : 1) * scores};
   }
+  /// QKᵀ, its scaling, its mask, the softmax and its dropout, and their gradients.
+  Inner inner(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    if (s_.fused || (pass != Pass::forward && pass != Pass::backward_data)) return {};
+    return {score_items(inputs, output), 3 + (s_.causal ? 1 : 0) + (s_.dropout > 0 ? 1 : 0)};
+  }
   /// With the heads that the slice has, and biases of its own.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     Settings settings = s_;

@@ -39,6 +39,10 @@ class Loss final : public Operation {
     // The softmax is computed and kept in fp32 whatever the activations' precision: 4 bytes, as [Kort22], section 4.3, says.
     return {.mask_items = 4 * items(inputs)};
   }
+  /// Backward, the gradient of the softmax's logarithm, which is the mask of forward.
+  Inner inner(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
+    return kind_ == LossKind::cross_entropy && pass == Pass::backward_data ? Inner{items(inputs), 1} : Inner{};
+  }
 
  private:
   LossKind kind_;

@@ -16,10 +16,10 @@ namespace ddl {
 /// What the user says of times that were measured elsewhere; what is left out is taken from the file, or is an Error where
 /// the file does not say it.
 struct ProfileImportOptions {
-  std::optional<std::int64_t> samples;  ///< of a step, or of one of its micro-batches
-  std::optional<Precision> precision;
-  std::optional<Optimizer> optimizer;
-  std::string device;
+  std::optional<std::int64_t> samples{};  ///< of a step, or of one of its micro-batches
+  std::optional<Precision> precision{};
+  std::optional<Optimizer> optimizer{};
+  std::string device{};
 };
 
 /// An operator, or several of one name and shapes, whose time went to no layer.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -10,6 +12,7 @@
 #include "core/source_text.hpp"
 #include "profiler/importers/layer_table.hpp"
 #include "profiler/importers/pytorch_trace.hpp"
+#include "profiler/importers/step_times.hpp"
 #include "profiler/importers/trace_events.hpp"
 
 namespace ddl {
@@ -19,12 +22,14 @@ struct Importer {
   std::string_view ending;
   std::size_t max_bytes;
   std::string_view source;
+  bool (*reads)(std::string_view text);  ///< which of the files of that ending; none: all
   ProfileImport (*import)(std::string text, const std::string& origin, const Model& model,
                           const ProfileImportOptions& options);
 };
 constexpr Importer importers[] = {
-    {".json", max_trace_bytes, "a trace of PyTorch's profiler", import_pytorch_trace},
-    {".csv", CsvTable::max_bytes, "a table of layer times", import_layer_table},
+    {".json", max_step_times_bytes, "whole steps of PyTorch", is_step_times, import_step_times},
+    {".json", max_trace_bytes, "a trace of PyTorch's profiler", nullptr, import_pytorch_trace},
+    {".csv", CsvTable::max_bytes, "a table of layer times", nullptr, import_layer_table},
 };
 
 }  // namespace
@@ -36,15 +41,21 @@ ProfileImport import_profile(const std::string& path, const Model& model, const 
   if (lower.ends_with(".gz")) {
     throw Error(fmt::format("{}: a packed file is not read", path), fmt::format("unpack it first: gunzip -k {}", path));
   }
-  for (const Importer& importer : importers) {
-    if (!lower.ends_with(importer.ending)) continue;
-    ProfileImport result = importer.import(read_file(path, importer.max_bytes), path, model, options);
+  const auto is_of = [&](const Importer& importer) { return lower.ends_with(importer.ending); };
+  std::size_t most = 0;
+  for (const Importer& importer : importers) most = std::max(most, is_of(importer) ? importer.max_bytes : 0);
+  if (most > 0) {
+    std::string text = read_file(path, most);
+    const auto* const importer = std::find_if(std::begin(importers), std::end(importers), [&](const Importer& each) {
+      return is_of(each) && (each.reads == nullptr || (text.size() <= each.max_bytes && each.reads(text)));
+    });
+    ProfileImport result = importer->import(std::move(text), path, model, options);
     const std::size_t slash = path.rfind('/');
     result.profile.head.source =
-        fmt::format("{}, {}", slash == std::string::npos ? path : path.substr(slash + 1), importer.source);
+        fmt::format("{}, {}", slash == std::string::npos ? path : path.substr(slash + 1), importer->source);
     return result;
   }
-  throw Error(fmt::format("{}: neither a trace (.json) nor a table of layer times (.csv)", path),
+  throw Error(fmt::format("{}: neither a trace or times of steps (.json) nor a table of layer times (.csv)", path),
               "a trace is written by torch.profiler: profiler.export_chrome_trace(\"trace.json\")");
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -196,9 +197,21 @@ void Matcher::name_layers(std::vector<Claim>& claims, double& rounds) const {
     }
   }
   rounds = std::max(1.0, std::round(median(ratios)));
+  // Of one sample, the sum with a table of positions may look like that of two branches, or not. Where the step has sums for
+  // the branches alone they are of these.
+  std::unordered_map<std::string, Layers> of_branches;
+  for (const auto& [signature, count] : calls) {
+    const Layers* layers = signatures_.find(signature);
+    if (layers == nullptr || static_cast<double>(count) >= rounds * static_cast<double>(layers->size())) continue;
+    const auto is_branch = [this](std::size_t layer) { return model_.layers[layer].operation->type() == "add"; };
+    Layers branches;
+    std::copy_if(layers->begin(), layers->end(), std::back_inserter(branches), is_branch);
+    if (!branches.empty()) of_branches.emplace(signature, std::move(branches));
+  }
   std::unordered_map<std::string, std::size_t> seen;
   for (Claim& claim : claims) {
-    const Layers* layers = signatures_.find(claim.signature);
+    const auto branches = of_branches.find(claim.signature);
+    const Layers* layers = branches == of_branches.end() ? signatures_.find(claim.signature) : &branches->second;
     if (layers == nullptr) continue;
     std::size_t& number = seen[claim.signature];
     if (claim.again) --number;

@@ -307,7 +307,10 @@ std::vector<std::string> layer_signatures(const Layer& layer, std::int64_t sampl
     return {fmt::format("embedding {} {}", table(attributes.integer("vocabulary", 1)), samples * input.positions())};
   }
   if (type == "position_embedding") {
-    return {fmt::format("position_embedding {}", table(attributes.integer("positions", 1)))};
+    std::vector<std::string> found{fmt::format("position_embedding {}", table(attributes.integer("positions", 1)))};
+    // The table is added to one sample as one of two branches is to the other: no shape tells them apart.
+    if (samples == 1) found.push_back(sum_signature(layer.output_shape, samples));
+    return found;
   }
   return {};
 }

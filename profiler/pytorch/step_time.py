@@ -3,7 +3,8 @@
 
     ddl-oracle models show resnet50 --format json | python3 step_time.py - --batch 4 --threads 1
     python3 step_time.py gpt2.json --device cuda --precision bf16 --optimizer adam --batch 8 --phases
-    python3 step_time.py vgg16.json --batch 2 --layers trace.json   # for `ddl-oracle profile import`
+    python3 step_time.py vgg16.json --batch 2 --json >steps.json    # for `ddl-oracle profile import`, as is
+    python3 step_time.py vgg16.json --batch 2 --layers trace.json
 
 It is not installed with the program and needs nothing but PyTorch (1.13 or newer; on Debian, python3-torch). The model is what `models
 show --format json` says of it: every layer becomes a module as torchvision (images) and Hugging Face's transformers (sequences) write it in
@@ -872,6 +873,7 @@ def summary(values):
     median = statistics.median(values)
     low, high = median_interval(values)
     return {
+        "samples_s": values,
         "median_s": median,
         "mad_s": statistics.median(abs(value - median) for value in values),
         "low_s": low,
@@ -974,6 +976,14 @@ def processor_name():
     return "cpu"
 
 
+def keeps_memory():
+    """Whether freed memory stays with the process: glibc maps large blocks anew unless it is told not to (mallopt(3)); other allocators,
+    which are preloaded, keep it."""
+    preloaded = os.environ.get("LD_PRELOAD", "")
+    maps = os.environ.get("MALLOC_MMAP_MAX_") != "0" and "glibc.malloc.mmap_max=0" not in os.environ.get("GLIBC_TUNABLES", "")
+    return not maps or any(name in preloaded for name in ("jemalloc", "tcmalloc", "mimalloc"))
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("model", help="file that `ddl-oracle models show MODEL --format json` wrote, or - for the standard input")
@@ -990,11 +1000,11 @@ def parse_arguments():
     parser.add_argument("--steps", type=int, default=50, help="at most (50)")
     parser.add_argument("--seconds", type=float, default=60, help="at most, though at least 6 steps (60)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--phases", action="store_true", help="forward, backward and update apart")
+    parser.add_argument("--phases", action="store_true", help="forward, backward and update apart; --json has them")
     parser.add_argument("--layers", metavar="FILE", help="operators of a step: a table (.csv) or a Chrome trace (.json); nothing is timed")
     parser.add_argument("--layer-steps", type=int, default=3, metavar="STEPS", help="of --layers (3)")
     parser.add_argument("--check", action="store_true", help="only build the model and compare it with the file")
-    parser.add_argument("--json", action="store_true", help="the result as JSON")
+    parser.add_argument("--json", action="store_true", help="the result as JSON, for `ddl-oracle profile import`")
     options = parser.parse_args()
     for name in ("batch", "steps", "layer_steps"):
         if getattr(options, name) < 1:
@@ -1080,13 +1090,14 @@ def run(options):
         "device": torch.cuda.get_device_name() if device.type == "cuda" else processor_name(),
         "torch": torch.__version__,
         "threads": torch.get_num_threads(),
+        "keeps_memory": device.type == "cuda" or keeps_memory(),
         "channels_last": options.channels_last,
         "cudnn_benchmark": options.benchmark,
         "parameters": file["parameters"],
         "steps": len(samples),
         "step": summary([sum(sample) for sample in samples]),
     }
-    if options.phases:
+    if options.phases or options.json:
         for i, phase in enumerate(phases):
             result[phase] = summary([sample[i] for sample in samples])
     if device.type == "cuda":

@@ -116,6 +116,7 @@ std::vector<std::string> contract_problems() {
       "attention heads=2 dropout=0.4 in=12x4t",
       "attention heads=2 fused=yes in=48x6t",
       "attention heads=2 causal=yes fused=yes in=96x8t",
+      "class_token in=4x5t",
       "select token=first in=4x5t",
       "select token=last in=4x5t",
       "loss kind=cross_entropy in=6",

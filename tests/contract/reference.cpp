@@ -288,6 +288,15 @@ Values loss(const Call& c) {
   return {total};
 }
 
+Values class_token(const Call& c) {
+  Values output;
+  for (std::int64_t n = 0; n < c.problem.samples; ++n) {
+    for (const double value : c.get(TensorRole::bias)) output.push_back(value);
+    for (std::int64_t i = 0; i < c.in.items(); ++i) output.push_back(c.get(TensorRole::input)[index(n * c.in.items() + i)]);
+  }
+  return output;
+}
+
 Values concat(const Call& c) {
   Values output(index(c.problem.samples * c.out.items()));
   for (std::int64_t n = 0; n < c.problem.samples; ++n) {
@@ -362,6 +371,7 @@ Values reference_forward(const Problem& problem, const ReferenceTensors& tensors
       {"activation", activation},
       {"add", add},
       {"attention", attention},
+      {"class_token", class_token},
       {"concat", concat},
       {"convolution", convolution},
       {"dropout", dropout},

@@ -193,6 +193,27 @@ class StepTime(unittest.TestCase):
         lows = sum(result[name]["low_s"] for name in ("forward", "backward", "update"))
         self.assertLessEqual(lows, result["step"]["high_s"])
 
+    def test_steps_become_a_profile(self):
+        path, profile = (os.path.join(self.scratch.name, name) for name in ("steps.json", "steps.profile"))
+        for keeps in (False, True):
+            environment = {**os.environ, **({"MALLOC_MMAP_MAX_": "0"} if keeps else {})}
+            done = run(self.files["resnet"], "--batch", "2", "--steps", "6", "--json", env=environment)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            result = json.loads(done.stdout)
+            self.assertEqual(result["keeps_memory"], keeps)
+            for name in ("step", "forward", "backward", "update"):
+                self.assertEqual(len(result[name]["samples_s"]), 6)
+            with open(path, "w") as file:
+                file.write(done.stdout)
+            model = os.path.join(self.scratch.name, "resnet.yaml")
+            command = [oracle, "profile", "import", path, "--model", model, "--output", profile]
+            done = subprocess.run(command, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(profile) as file:
+                rows = [line for line in file if line.startswith("sequence model=resnet samples=2 ")]
+            self.assertEqual(len(rows), 3)
+            self.assertEqual([" memory=kept" in row for row in rows], 3 * [keeps])
+
     def test_bf16_and_channels_last(self):
         done = run(self.files["resnet"], "--batch", "2", "--steps", "2", "--precision", "bf16", "--channels-last", "--optimizer", "momentum")
         self.assertEqual(done.returncode, 0, done.stderr)

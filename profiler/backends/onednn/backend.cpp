@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <fstream>
 #include <vector>
 
 #include <fmt/format.h>
 #include <omp.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #ifdef __x86_64__
 #include <cpuid.h>
@@ -21,25 +24,10 @@ namespace ddl {
 namespace onednn {
 namespace {
 
-constexpr std::array<const Kind*, 19> kinds{&activation,
-                                            &add,
-                                            &attention,
-                                            &concat,
-                                            &convolution,
-                                            &dropout,
-                                            &embedding,
-                                            &flatten,
-                                            &fully_connected,
-                                            &identity,
-                                            &loss,
-                                            &multiply,
-                                            &norm,
-                                            &pool,
-                                            &position_embedding,
-                                            &reshape,
-                                            &select,
-                                            &softmax,
-                                            &transposed_convolution};
+constexpr std::array kinds{&activation,         &add,     &attention, &class_token, &concat,
+                           &convolution,        &dropout, &embedding, &flatten,     &fully_connected,
+                           &identity,           &loss,    &multiply,  &norm,        &pool,
+                           &position_embedding, &reshape, &select,    &softmax,     &transposed_convolution};
 
 const Kind* find_kind(std::string_view type) {
   const auto* found = std::find_if(kinds.begin(), kinds.end(), [type](const Kind* kind) { return kind->type == type; });
@@ -54,11 +42,12 @@ std::string processor_name() {
   return "processor";
 }
 
-std::size_t last_level_cache() {
-  const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);  // NOLINT(google-runtime-int): the system's type
-  constexpr std::size_t otherwise = 32U << 20U;
+std::size_t size_of_cache(int level, std::size_t otherwise) {
+  const long bytes = sysconf(level);  // NOLINT(google-runtime-int): the system's type
   return bytes > 0 ? static_cast<std::size_t>(bytes) : otherwise;
 }
+std::size_t last_level_cache() { return size_of_cache(_SC_LEVEL3_CACHE_SIZE, 32U << 20U); }
+std::size_t second_level_cache() { return size_of_cache(_SC_LEVEL2_CACHE_SIZE, 2U << 20U); }
 
 constexpr std::size_t line = 64;  ///< bytes of a cache line
 
@@ -162,15 +151,35 @@ class Backend final : public KernelBackend {
     static_cast<void>(used);
   }
 
+  bool maps_pages() const override { return true; }
+  Seconds first_touch(Bytes bytes) override {
+    const auto size = static_cast<std::size_t>(bytes.value());
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    return time([&] {
+      void* const mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (mapped == MAP_FAILED) throw Error("the system maps no memory: " + std::string(std::strerror(errno)));
+      auto* const words = static_cast<volatile char*>(mapped);
+      for (std::size_t i = 0; i < size; i += page) words[i] = 1;
+      munmap(mapped, size);
+    });
+  }
+
  private:
-  /// Evicting a line leaves the address of its page known, and in a step it is not: with it, kernels that stream took 10 %
-  /// less than in a step. One line of more pages than any second level of address caches holds (2,048 entries: Intel,
-  /// "Optimization Reference Manual", Golden Cove).
+  /// Evicting the lines of tensors leaves the addresses of their pages known and the kernel's own code near, and in a step
+  /// neither is: other kernels ran in between. So lines are read of more pages than any second level of address caches
+  /// holds (2,048 entries: Intel, "Optimization Reference Manual", Golden Cove), and more of them than the second level of
+  /// data caches holds, which is of instructions too.
   void forget_pages() {
     constexpr std::size_t pages = 8192, page = 4096;
+    static const std::size_t lines = 2 * second_level_cache() / line;
     if (pages_.empty()) pages_.resize(pages * page);
     std::size_t sum = 0;
-    for (std::size_t i = 0; i < pages; ++i) sum += static_cast<unsigned char>(pages_[i * page + i * line % page]);
+    const std::size_t rounds = (lines + pages - 1) / pages;
+    for (std::size_t i = 0; i < pages; ++i) {
+      for (std::size_t round = 0; round < rounds; ++round) {
+        sum += static_cast<unsigned char>(pages_[i * page + (i * rounds + round) * line % page]);
+      }
+    }
     volatile std::size_t used = sum;
     static_cast<void>(used);
   }

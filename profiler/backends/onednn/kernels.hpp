@@ -94,8 +94,8 @@ struct Kind {
   std::unique_ptr<PreparedKernel> (*prepare)(const Device& device, const Problem& problem);
 };
 // Each in the file of its name.
-extern const Kind activation, add, attention, concat, convolution, dropout, embedding, flatten, fully_connected, identity,
-    loss, multiply, norm, pool, position_embedding, reshape, select, softmax, transposed_convolution;
+extern const Kind activation, add, attention, class_token, concat, convolution, dropout, embedding, flatten, fully_connected,
+    identity, loss, multiply, norm, pool, position_embedding, reshape, select, softmax, transposed_convolution;
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_update(const UpdateProblem& problem);
 
 /// For kinds that run in fp32 alone.

@@ -63,13 +63,15 @@ class SimulatedBackend final : public KernelBackend {
   explicit SimulatedBackend(const SimulatedDevice& device) : device_(device), clock_(device.seed) {}
 
   DeviceInfo info() const override {
-    return {.backend = "simulated",
-            .device = "simulated device",
-            .details = {{"peak", print_quantity(device_.peak)},
-                        {"bandwidth", print_quantity(device_.bandwidth)},
-                        {"latency", print_quantity(device_.latency)},
-                        {"noise", fmt::format("{}", device_.noise)},
-                        {"seed", fmt::format("{}", device_.seed)}}};
+    DeviceInfo info{.backend = "simulated",
+                    .device = "simulated device",
+                    .details = {{"peak", print_quantity(device_.peak)},
+                                {"bandwidth", print_quantity(device_.bandwidth)},
+                                {"latency", print_quantity(device_.latency)},
+                                {"noise", fmt::format("{}", device_.noise)},
+                                {"seed", fmt::format("{}", device_.seed)}}};
+    if (device_.fresh_memory) info.details.emplace_back("fresh_memory", print_quantity(*device_.fresh_memory));
+    return info;
   }
   std::string refusal(const Problem& /*problem*/) const override { return {}; }
   std::string refusal(const UpdateProblem& /*problem*/) const override { return {}; }
@@ -102,6 +104,12 @@ class SimulatedBackend final : public KernelBackend {
   }
   void evict(std::span<DeviceBuffer* const> /*buffers*/) override {}
   void touch(DeviceBuffer& /*buffer*/) override {}
+  bool maps_pages() const override { return device_.fresh_memory.has_value(); }
+  Seconds first_touch(Bytes bytes) override {
+    return time([&] {
+      if (device_.fresh_memory) clock_.spend(bytes / *device_.fresh_memory, device_.noise);
+    });
+  }
 
  private:
   std::unique_ptr<PreparedKernel> kernel(Flops flops, Bytes bytes, std::vector<KernelTensor> tensors) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "core/quantity.hpp"
 #include "profiler/kernel_backend.hpp"
@@ -17,6 +18,8 @@ struct SimulatedDevice {
   Seconds latency = Seconds(5e-6);  ///< of each kernel
   double noise = 0.01;              ///< standard deviation of the factor's logarithm
   std::uint64_t seed = 1;
+  /// At which memory is first touched; none where it is not mapped page by page.
+  std::optional<Bandwidth> fresh_memory{};
   bool operator==(const SimulatedDevice&) const = default;
 };
 [[nodiscard]] std::unique_ptr<KernelBackend> make_simulated_backend(const SimulatedDevice& device);

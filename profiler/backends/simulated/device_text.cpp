@@ -16,7 +16,7 @@
 namespace ddl {
 namespace {
 
-constexpr std::array<std::string_view, 5> keys{"peak", "bandwidth", "latency", "noise", "seed"};
+constexpr std::array<std::string_view, 6> keys{"peak", "bandwidth", "latency", "noise", "seed", "fresh_memory"};
 constexpr std::string_view blanks = " \t\r\n";
 
 /// `key=value`, where the value may have blanks in it: `peak=10 TFLOP/s`.
@@ -92,6 +92,7 @@ SimulatedDevice parse_simulated_device(const std::string& text, const std::strin
     if (figure.key == "bandwidth") device.bandwidth = read_quantity(source, figure, Bandwidth(1));
     if (figure.key == "latency") device.latency = read_quantity(source, figure, Seconds(0));
     if (figure.key == "noise") device.noise = read_number(source, figure, 1.0, "a spread between 0 and 1: 0.01 is 1 %");
+    if (figure.key == "fresh_memory") device.fresh_memory = read_quantity(source, figure, Bandwidth(1));
     if (figure.key == "seed") {
       device.seed = read_number(source, figure, UINT64_MAX, "a whole number of at least 0 that fits 64 bits");
     }
@@ -100,8 +101,11 @@ SimulatedDevice parse_simulated_device(const std::string& text, const std::strin
 }
 
 std::string print_simulated_device(const SimulatedDevice& device) {
-  return fmt::format("peak={} bandwidth={} latency={} noise={} seed={}", print_quantity(device.peak),
-                     print_quantity(device.bandwidth), print_quantity(device.latency), device.noise, device.seed);
+  std::string text =
+      fmt::format("peak={} bandwidth={} latency={} noise={} seed={}", print_quantity(device.peak),
+                  print_quantity(device.bandwidth), print_quantity(device.latency), device.noise, device.seed);
+  if (device.fresh_memory) text += fmt::format(" fresh_memory={}", print_quantity(*device.fresh_memory));
+  return text;
 }
 
 }  // namespace ddl

@@ -30,25 +30,28 @@ class Simulant {
   void measure_line(const std::string& line, int layers = 0) {
     profile_.rows.push_back({measure(*backend_, line, SamplingRule{}, CacheState::warm), layers});
   }
-  void add_step(const Model& model, std::int64_t samples, StepPart part, Seconds time) {
+  void add_step(const Model& model, std::int64_t samples, StepPart part, Seconds time, const std::string& by = {},
+                bool keeps_memory = false) {
     Measurement whole;
-    whole.problem = print_problem(SequenceProblem{model.name, samples, Precision::fp32, Optimizer::momentum, part});
+    whole.problem =
+        print_problem(SequenceProblem{model.name, samples, Precision::fp32, Optimizer::momentum, part, by, keeps_memory});
     whole.samples.median = whole.samples.low = whole.samples.high = time;
     profile_.rows.push_back({whole, 0});
   }
-  [[nodiscard]] StudySpec spec() const {
+  [[nodiscard]] StudySpec spec() const { return spec_of({profile_}); }
+  [[nodiscard]] static StudySpec spec_of(const std::vector<Profile>& profiles) {
     FoundProfiles found;
-    found.profiles.push_back({"simulated.profile", profile_});
+    for (const Profile& each : profiles) found.profiles.push_back({"simulated.profile", each});
     StudySpec spec;
-    spec.model = profile_.head.model;
+    spec.model = profiles.front().head.model;
     spec.found_profiles = std::make_shared<const FoundProfiles>(std::move(found));
     return spec;
   }
   [[nodiscard]] const Profile& profile() const { return profile_; }
 
  private:
-  std::unique_ptr<KernelBackend> backend_ =
-      make_simulated_backend({.peak = FlopRate(5e12), .bandwidth = Bandwidth(500e9), .noise = 0});
+  std::unique_ptr<KernelBackend> backend_ = make_simulated_backend(
+      {.peak = FlopRate(5e12), .bandwidth = Bandwidth(500e9), .noise = 0, .fresh_memory = Bandwidth(2e9)});
   Profile profile_;
 };
 
@@ -149,6 +152,123 @@ TEST_CASE("of another model the whole step says what starting kernels takes") {
   for (const PricedKernel& kernel : explanation.layers.front().prices.kernels) {
     if (kernel.pass == "overhead") CHECK(kernel.source == PriceSource::curve);
   }
+}
+
+/// AlexNet's kernels on four samples, and what of a step is asked for.
+Simulant alexnet() {
+  Simulant simulant("alexnet");
+  simulant.measure_all(problems_of(load_model("alexnet"), 4, Precision::fp32, Optimizer::momentum));
+  return simulant;
+}
+Explanation step_of(const StudySpec& spec) {
+  const Study study(spec);
+  return Estimator(study.job()).explain(serial(4));
+}
+Seconds beside(const Explanation& explanation, std::string_view what, Phase phase) {
+  Seconds sum{};
+  for (const LayerExplanation& layer : explanation.layers) {
+    for (const PricedKernel& kernel : layer.prices.kernels) {
+      if (kernel.pass == what && kernel.phase == phase) sum += kernel.time;
+    }
+  }
+  return sum;
+}
+/// Gradients of 9,216 x 4,096 and 4,096 x 4,096 weights [Krizhevsky 2014], the only tensors of 32 MiB, at 2 GB/s.
+constexpr double alexnet_touches = (9216.0 + 4096.0) * 4096 * 4 / 2e9;
+
+TEST_CASE("first touches of large tensors are part of the phase that makes them, and of nothing else") {
+  Simulant simulant = alexnet();
+  const Explanation without = step_of(simulant.spec());
+  simulant.measure_line("fresh_memory bytes=1000000");
+  const Explanation with = step_of(simulant.spec());
+  const Breakdown& before = without.estimate.time;
+  const Breakdown& after = with.estimate.time;
+  CHECK(after.forward.value() == before.forward.value());
+  CHECK(after.weight_update.value() == before.weight_update.value());
+  CHECK((after.backward - before.backward).value() == Approx(alexnet_touches));
+  CHECK(beside(with, "fresh-memory", Phase::backward).value() == Approx(alexnet_touches));
+  CHECK(beside(without, "fresh-memory", Phase::backward).value() == 0);
+  // They are no kernels, and kernels and they make up the layers.
+  CHECK(kernel_time_shares(with)[0] == 1.0);
+  Seconds kernels{};
+  for (const LayerExplanation& layer : with.layers) {
+    for (const PricedKernel& kernel : layer.prices.kernels) kernels += kernel.time;
+  }
+  CHECK(kernels.value() == Approx((after.forward + after.backward).value()));
+  // VGG-11 has more of them.
+  StudySpec other = simulant.spec();
+  other.model = "vgg11";
+  CHECK(beside(step_of(other), "fresh-memory", Phase::backward) > beside(with, "fresh-memory", Phase::backward));
+}
+
+TEST_CASE("a framework's steps count in place of the profiler's, less their first touches") {
+  const Model model = load_model("alexnet");
+  Simulant simulant = alexnet();
+  simulant.add_step(model, 4, StepPart::forward, Seconds(5.0));
+  simulant.add_step(model, 4, StepPart::backward, Seconds(5.0));
+  simulant.add_step(model, 4, StepPart::update, Seconds(5.0));
+  simulant.measure_line("fresh_memory bytes=1000000");
+  Simulant steps("alexnet");
+  steps.add_step(model, 4, StepPart::forward, Seconds(1.0), "torch-1");
+  steps.add_step(model, 4, StepPart::backward, Seconds(2.0), "torch-1");
+  steps.add_step(model, 4, StepPart::update, Seconds(0.5), "torch-1");
+
+  for (const auto& profiles :
+       {std::vector{simulant.profile(), steps.profile()}, std::vector{steps.profile(), simulant.profile()}}) {
+    const StudySpec spec = Simulant::spec_of(profiles);
+    const Explanation explanation = step_of(spec);
+    const Breakdown& time = explanation.estimate.time;
+    CHECK(time.forward.value() == Approx(1.0));
+    CHECK(time.backward.value() == Approx(2.0));
+    CHECK(time.weight_update.value() == Approx(0.5));
+    CHECK(beside(explanation, "fresh-memory", Phase::backward).value() == Approx(alexnet_touches));
+    const MeasuredKernels measured = measured_kernels(spec.found_profiles->profiles, model, Precision::fp32);
+    CHECK(measured.steps == "whole steps of alexnet by torch-1");
+    CHECK(measured.same_model);
+    CHECK(measured.name == "alexnet on simulated device (simulated)");
+  }
+  // Without the kernels they say nothing.
+  CHECK(measured_kernels(std::vector<FoundProfile>{{"steps", steps.profile()}}, model, Precision::fp32).steps.empty());
+}
+
+TEST_CASE("what a framework takes for each kernel goes for other models too") {
+  Simulant simulant = alexnet();
+  simulant.measure_line("fresh_memory bytes=1000000");
+  const double forward = step_of(simulant.spec()).estimate.time.forward.value();
+  // AlexNet has 21 forward kernels that take time: 5 convolutions, 7 activations, 3 poolings, 3 products, 2 dropouts, a
+  // loss.
+  Simulant steps("alexnet");
+  steps.add_step(load_model("alexnet"), 4, StepPart::forward, Seconds(forward + 22 * 10e-6), "torch-1");
+  StudySpec spec = Simulant::spec_of({simulant.profile(), steps.profile()});
+  const MeasuredKernels measured = measured_kernels(spec.found_profiles->profiles, load_model("vgg11"), Precision::fp32);
+  CHECK_FALSE(measured.same_model);
+  CHECK(measured.forward.per_kernel.value() == Approx(10e-6));
+  spec.model = "vgg11";
+  const Explanation explanation = step_of(spec);
+  double kernels = 0;
+  for (const LayerExplanation& layer : explanation.layers) {
+    for (const PricedKernel& kernel : layer.prices.kernels) {
+      if (kernel.pass == "overhead") CHECK(kernel.source == PriceSource::curve);
+      if (kernel.phase == Phase::forward && !kernel.is_beside_kernels() && kernel.time.value() > 0) kernels += 1;
+    }
+  }
+  CHECK(beside(explanation, "overhead", Phase::forward).value() == Approx(kernels * 10e-6));
+}
+
+TEST_CASE("a framework that keeps its memory has no first touches") {
+  const Model model = load_model("alexnet");
+  Simulant simulant = alexnet();
+  simulant.measure_line("fresh_memory bytes=1000000");
+  Simulant steps("alexnet");
+  steps.add_step(model, 4, StepPart::backward, Seconds(2.0), "torch-1", true);
+  const Explanation kept = step_of(Simulant::spec_of({simulant.profile(), steps.profile()}));
+  CHECK(kept.estimate.time.backward.value() == Approx(2.0));
+  CHECK(beside(kept, "fresh-memory", Phase::backward).value() == 0);
+  // Where there are both, what gives its memory back counts.
+  steps.add_step(model, 4, StepPart::backward, Seconds(3.0), "torch-1");
+  const Explanation both = step_of(Simulant::spec_of({simulant.profile(), steps.profile()}));
+  CHECK(both.estimate.time.backward.value() == Approx(3.0));
+  CHECK(beside(both, "fresh-memory", Phase::backward).value() == Approx(alexnet_touches));
 }
 
 TEST_CASE("a row that failed is not measured") {

@@ -1,7 +1,15 @@
 #include "estimator/measured_prices.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <initializer_list>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "estimator/machine.hpp"
@@ -120,6 +128,124 @@ TEST_CASE("between neighbours along filters, channels, extents, or several at on
   CHECK(own.time.value() == Approx(4e-6 * std::sqrt(0.5)));
 }
 
+/// The prices between two neighbours once more, by looking at every pair of the 128 nearest.
+class SimpleSearch {
+ public:
+  explicit SimpleSearch(const std::vector<Line>& lines) : known_(prices(lines)) {
+    for (const Line& line : lines) {
+      if (line.seconds <= 0) continue;
+      Place place = place_of(line.problem);
+      const double roofline = known_.roofline(parse_problem(line.problem, "test")).value();
+      points_.push_back({place, line.seconds, roofline, std::log(line.seconds / roofline)});
+    }
+  }
+  [[nodiscard]] const MeasuredPrices& known() const { return known_; }
+
+  /// Less than nothing where the problem lies between no two.
+  [[nodiscard]] double between(const std::string& line) const {
+    const Place asked = place_of(line);
+    const double roofline = known_.roofline(parse_problem(line, "test")).value();
+    std::vector<std::pair<double, std::size_t>> order;
+    for (std::size_t i = 0; i < points_.size(); ++i) {
+      const Place step = minus(points_[i].place, asked);
+      order.emplace_back(product(step, step), i);
+    }
+    std::sort(order.begin(), order.end());
+    if (order.size() > 128) order.resize(128);
+    if (std::sqrt(order.front().first) < 0.05) return roofline * std::exp(points_[order.front().second].ratio);
+    double shortest = std::numeric_limits<double>::infinity();
+    double seconds = -1;
+    for (std::size_t far = 0; far < order.size(); ++far) {
+      for (std::size_t close = 0; close < far; ++close) {
+        const Point& a = points_[order[close].second];
+        const Point& b = points_[order[far].second];
+        const Place to_a = minus(a.place, asked);
+        const Place whole = minus(b.place, a.place);
+        const double length = std::sqrt(product(whole, whole));
+        if (length >= shortest) continue;
+        const double part = -product(to_a, whole) / (length * length);
+        if (part <= 0 || part >= 1) continue;
+        Place away{};
+        for (std::size_t i = 0; i < away.size(); ++i) away[i] = to_a[i] + part * whole[i];
+        if (product(away, away) > 0.05 * 0.05) continue;
+        shortest = length;
+        seconds = roofline * std::exp(a.ratio + part * (b.ratio - a.ratio));
+        if (roofline < std::min(a.roofline, b.roofline) || roofline > std::max(a.roofline, b.roofline)) continue;
+        seconds = std::clamp(seconds, std::min(a.seconds, b.seconds), std::max(a.seconds, b.seconds));
+        seconds = std::clamp(seconds, roofline * std::exp(std::min(a.ratio, b.ratio)),
+                             roofline * std::exp(std::max(a.ratio, b.ratio)));
+      }
+    }
+    return seconds;
+  }
+
+ private:
+  /// Samples, filters, channels, rows, columns.
+  using Place = std::array<double, 5>;
+  struct Point {
+    Place place{};
+    double seconds = 0, roofline = 0, ratio = 0;
+  };
+
+  static Place place_of(const std::string& line) {
+    const Problem problem = parse_problem(line, "test");
+    const std::array<std::int64_t, 5> sizes{problem.samples, problem.output.channels, problem.inputs.front().channels,
+                                            problem.output.extent[0], problem.output.extent[1]};
+    Place place{};
+    for (std::size_t i = 0; i < sizes.size(); ++i) place[i] = std::log2(static_cast<double>(sizes[i]));
+    return place;
+  }
+  static Place minus(const Place& a, const Place& b) {
+    Place result{};
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] = a[i] - b[i];
+    return result;
+  }
+  static double product(const Place& a, const Place& b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
+
+  MeasuredPrices known_;
+  std::vector<Point> points_;
+};
+
+TEST_CASE("prices between neighbours are those of a search through all pairs") {
+  std::mt19937 random(7);  // NOLINT(bugprone-random-generator-seed): the same sets every time
+  // Numbers without small common factors, so that no two pairs are as long as each other but for rounding.
+  const auto one_of = [&random](std::initializer_list<int> values) {
+    return values.begin()[std::uniform_int_distribution<std::size_t>(0, values.size() - 1)(random)];
+  };
+  const auto any = [&] {
+    return convolution(one_of({16, 23, 31, 33, 64}), one_of({8, 13, 19, 32}), one_of({7, 14, 14, 29}),
+                       one_of({1, 2, 3, 5, 8, 17}));
+  };
+  int between = 0, beyond = 0;
+  for (const int count : {1, 2, 5, 20, 60, 200}) {
+    for (int set = 0; set < 12; ++set) {
+      std::vector<Line> lines;
+      std::set<std::string> seen;
+      for (int i = 0; i < count; ++i) {
+        const double seconds = std::uniform_int_distribution(0, 9)(random) == 0
+                                   ? 0.0
+                                   : std::exp(std::uniform_real_distribution(-9.0, -3.0)(random));
+        if (std::string line = any(); seen.insert(line).second) lines.push_back({std::move(line), seconds});
+      }
+      lines.push_back({convolution(23, 13, 9, 3), 1e-3});  // something that takes time
+      seen.insert(lines.back().problem);
+      const SimpleSearch simple(lines);
+      for (int i = 0; i < 40; ++i) {
+        const std::string line = any();
+        if (seen.contains(line)) continue;
+        const KernelPrice own = price(simple.known(), line);
+        const double expected = simple.between(line);
+        INFO(line << " in set " << set << " of " << count);
+        CHECK((own.source == PriceSource::interpolated) == (expected >= 0));
+        if (expected >= 0) CHECK(own.time.value() == Approx(expected).epsilon(1e-9));
+        (expected >= 0 ? between : beyond) += 1;
+      }
+    }
+  }
+  CHECK(between > 200);
+  CHECK(beyond > 200);
+}
+
 TEST_CASE("a tile that reads its neighbours' rows costs what the same tile with its own rim does") {
   const MeasuredPrices known = prices({{convolution(16, 8, 32, 1), 1e-3}});
   const KernelPrice tile =
@@ -219,6 +345,18 @@ TEST_CASE("a whole that takes longer than its kernels starts each of them, one t
   CHECK(quick.per_kernel.value() == 0);
   CHECK(quick.factor == Approx(0.9));
   CHECK(overhead_of({}).factor == 1);
+}
+
+TEST_CASE("first touches of memory are no overhead") {
+  // 130 us, 20 us of them touches, over kernels of 100 us: 2 us for each of the five.
+  const StepOverhead slow = overhead_of({{Seconds(130e-6), Seconds(100e-6), 5, Seconds(20e-6)}});
+  CHECK(slow.per_kernel.value() == Approx(2e-6));
+  // Without them the whole takes less than its kernels.
+  const StepOverhead quick = overhead_of({{Seconds(110e-6), Seconds(100e-6), 5, Seconds(20e-6)}});
+  CHECK(quick.per_kernel.value() == 0);
+  CHECK(quick.factor == Approx(0.9));
+  // Nothing is left for kernels: nothing is known of them.
+  CHECK(overhead_of({{Seconds(20e-6), Seconds(10e-6), 5, Seconds(20e-6)}}).factor == 1);
 }
 
 }  // namespace

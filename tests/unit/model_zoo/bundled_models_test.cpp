@@ -427,6 +427,31 @@ TEST_CASE("names are sorted, and each is its own canonical name") {
   for (const std::string& name : names) CHECK(canonical_model_name(name) == name);
 }
 
+TEST_CASE("a name may give other values to parameters") {
+  const Model as_it_is = load_model("bert-large");
+  const Model shorter = load_model("BERT@tokens=128");
+  CHECK(as_it_is.sequence_length == 512);
+  CHECK(shorter.sequence_length == 128);
+  CHECK(shorter.name == "bert-large@tokens=128");
+  // The table of positions is as long as the sequence.
+  CHECK(as_it_is.parameters() - shorter.parameters() == (512 - 128) * 1024);
+  const Model smaller = load_model("gpt2@tokens=64@layers=2");
+  CHECK(smaller.sequence_length == 64);
+  CHECK(smaller.blocks * 6 == load_model("gpt2").blocks);
+  CHECK(load_model("ViT-B/16@layers=1").name == "vit_b_16@layers=1");
+
+  CHECK(error_of([] { (void)load_model("bert-large@token=128"); }) ==
+        "bert-large@token=128:1:1: the family 'bert' has no parameter 'token'\n  token: 128\n  ^\nhint: did you mean "
+        "'tokens'?");
+  for (const std::string wrong : {"@=1", "@tokens=1@tokens=2", "@tokens={a: b}", "@tokens=", "@tokens=1@", "@a=[1"}) {
+    INFO(wrong);
+    CHECK(error_of([&] { (void)load_model("gpt2" + wrong); }).starts_with("'" + wrong + "' does not say what to change\n"));
+  }
+  CHECK(error_of([] { (void)load_model("gpt2@tokens"); }).starts_with("unknown model 'gpt2@tokens'"));
+  CHECK(error_of([] { (void)load_model("alexnet@tokens=1"); }) ==
+        "alexnet has no parameter 'tokens'\nhint: it has none at all");
+}
+
 TEST_CASE("an unknown model is an error that suggests a known one") {
   CHECK(error_of([] { (void)load_model("resnet5O"); }) == "unknown model 'resnet5O'\nhint: did you mean 'resnet50'?");
   CHECK(error_of([] { (void)load_model("xyz"); }).starts_with("unknown model 'xyz'\nhint: known: alexnet, "));

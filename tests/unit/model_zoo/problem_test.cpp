@@ -143,3 +143,24 @@ TEST_CASE("an optimizer's step is a problem too") {
   CHECK_THAT(refused("update optimizer=sgd parameters=-1"), Contains("line:1:22:"));
   CHECK_THAT(refused("update optimizer=sgd parameters=1 in=4"), Contains("unknown attribute 'in'"));
 }
+
+TEST_CASE("the first touch of fresh memory is a problem too") {
+  const std::string line = "fresh_memory bytes=67108864";
+  CHECK(is_fresh_memory_problem(line));
+  CHECK_FALSE(is_fresh_memory_problem("fresh_memory_of bytes=1"));
+  CHECK_FALSE(is_update_problem(line));
+  CHECK(print_problem(parse_fresh_memory_problem(line, "line")) == line);
+  CHECK(print_problem(FreshMemoryProblem{}) == line);
+  const auto refused = [](const std::string& text) {
+    try {
+      static_cast<void>(parse_fresh_memory_problem(text, "line"));
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  CHECK_THAT(refused("fresh_memory"), Contains("line:1:1: fresh_memory needs 'bytes'"));
+  CHECK_THAT(refused("fresh_memory bytes=0"), Contains("line:1:14: '0' is not a number of bytes"));
+  CHECK_THAT(refused("fresh_memory bytes=1073741825"), Contains("line:1:14:"));
+  CHECK_THAT(refused("fresh_memory bytes=1 in=4"), Contains("line:1:22: unknown attribute 'in' of fresh_memory"));
+}

@@ -67,6 +67,18 @@ TEST_CASE("a refusal and a device that runs out of memory are reasons, a bad lin
   CHECK_THROWS_WITH(measure(backend, "activation kind=rleu in=10", {}, CacheState::warm), Contains("unknown kind 'rleu'"));
 }
 
+TEST_CASE("the first touch of fresh memory is measured where memory is mapped page by page") {
+  const auto backend = make_simulated_backend({.noise = 0, .fresh_memory = Bandwidth(2e9)});
+  const Measurement measured = measure(*backend, "fresh_memory bytes=1000000", {}, CacheState::step);
+  CHECK(measured.problem == "fresh_memory bytes=1000000");
+  CHECK(measured.samples.median.value() == Approx(0.5e-3));
+  CHECK(measured.samples.settled);
+  CHECK_FALSE(measured.algorithm.empty());
+  const auto other = make_simulated_backend({.noise = 0});
+  CHECK(measure(*other, "fresh_memory bytes=1000000", {}, CacheState::step).reason ==
+        "the memory of this device is not mapped page by page");
+}
+
 TEST_CASE("caches are what was asked for before each sample") {
   SmallBackend backend;
   const SamplingRule rule{.warm_up = 1, .least = 6};

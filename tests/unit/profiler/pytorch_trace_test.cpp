@@ -238,6 +238,36 @@ TEST_CASE("sums of gradients are problems of their own") {
   CHECK(micros(row(import, "convolution", "pass=backward-data")) == Approx(26.0 / 2));
 }
 
+// A table of 16 positions is added to one sample as torchvision does, with a dimension for the samples, or without: only the
+// first has the shapes of a residual addition.
+TEST_CASE("of one sample, the addition of positions is no residual addition") {
+  const Model model = model_of("{channels: 4, size: 4x4}",
+                               "  - convolution: {filters: 8, kernel: 1, bias: no}\n"
+                               "  - reshape: {channels: 8, tokens: 16}\n"
+                               "  - position_embedding: {positions: 16}\n"
+                               "  - residual: [{fully_connected: 8}]\n"
+                               "  - residual: [{fully_connected: 8}]\n");
+  for (const std::string table : {"[1,16,8]", "[16,8]"}) {
+    TraceBuilder trace;
+    trace.region("ProfilerStep#1", 0, 1000);
+    trace.operation("aten::conv2d", 1, 10, "[[1,4,4,4],[8,4,1,1]]", 0);
+    trace.operation("aten::add", 20, 7, "[[1,16,8]," + table + ",[]]", 1);
+    for (int k = 0; k < 2; ++k) {
+      trace.operation("aten::linear", 30 + 20 * k, 5, "[[1,16,8],[8,8],[8]]", 2 + 2 * k);
+      trace.operation("aten::add", 40 + 20 * k, 3, "[[1,16,8],[1,16,8],[]]", 3 + 2 * k);
+    }
+    trace.backward("AddBackward0", 100, 2, 5);
+    trace.backward("AddBackward0", 120, 2, 3);
+    trace.backward("AddBackward0", 140, 9, 1);
+    INFO(table);
+    const ProfileImport import = imported(trace, model);
+    CHECK(import.samples == 1);
+    CHECK(micros(row(import, "position_embedding", "pass=forward")) == Approx(7));
+    CHECK(micros(row(import, "position_embedding", "pass=backward-weight")) == Approx(9));
+    CHECK(micros(row(import, "add", "pass=forward")) == Approx(3));
+  }
+}
+
 TEST_CASE("the optimizer is the one of the trace") {
   const auto update_of = [](const std::string& step, const std::string& inside) {
     TraceBuilder trace;

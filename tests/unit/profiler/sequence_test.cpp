@@ -77,6 +77,42 @@ TEST_CASE("the line of a step is read as it is printed") {
   CHECK_THAT(error("sequence "), Contains("expected model="));
 }
 
+TEST_CASE("the line of a framework's step says who ran it") {
+  SequenceProblem problem{"vgg16", 32, Precision::fp32, Optimizer::sgd, StepPart::backward, "pytorch-1.13.1"};
+  CHECK(print_problem(problem) ==
+        "sequence model=vgg16 samples=32 precision=fp32 optimizer=sgd pass=backward by=pytorch-1.13.1");
+  problem.keeps_memory = true;
+  const std::string line = print_problem(problem);
+  CHECK(line.ends_with(" by=pytorch-1.13.1 memory=kept"));
+  const SequenceProblem read = parse_sequence_problem(line, "x");
+  CHECK(print_problem(read) == line);
+  CHECK(read.keeps_memory);
+  CHECK(read.by == "pytorch-1.13.1");
+  const auto error = [](const std::string& end) {
+    const std::string start = "sequence model=a samples=1 precision=fp32 optimizer=sgd pass=forward ";
+    return error_of([&] { static_cast<void>(parse_sequence_problem(start + end, "x")); });
+  };
+  CHECK_THAT(error("for=me"), Contains("x:1:70: expected by="));
+  CHECK_THAT(error("by= memory=kept"), Contains("x:1:73: who ran it?"));
+  CHECK_THAT(error("by=me memory=lost"), Contains("x:1:83: unknown 'lost'"));
+  CHECK_THAT(error("by=me memory=kept more"), Contains("x:1:88: unknown 'more'"));
+}
+
+TEST_CASE("steps of a framework are no closure") {
+  const auto backend = make_simulated_backend(quiet);
+  const Model model = model_of("{features: 4}", "  - fully_connected: {features: 4, bias: no}\n  - activation: relu\n");
+  Profile profile = profile_of(*backend, plan_of(model, {2}));
+  const double error = closures(profile, model).front().error();
+  for (ProfileRow row : std::vector(profile.rows)) {
+    if (!is_sequence_problem(row.measurement.problem)) continue;
+    row.measurement.problem += " by=me";
+    row.measurement.samples = summarize({1, 1, 1, 1, 1, 1}, {});
+    profile.rows.push_back(row);
+  }
+  REQUIRE(closures(profile, model).size() == 1);
+  CHECK(closures(profile, model).front().error() == error);
+}
+
 TEST_CASE("times are those at full speed where the device was slower for a while") {
   Profile profile;
   for (int i = 0; i < 20; ++i) {

@@ -32,6 +32,7 @@ TEST_CASE("figures left out are those of the type") {
     const SimulatedDevice device = parse_simulated_device(text, "test");
     CHECK(device.peak.value() == SimulatedDevice().peak.value());
     CHECK(device.noise == SimulatedDevice().noise);
+    CHECK_FALSE(device.fresh_memory.has_value());
   }
 }
 
@@ -59,8 +60,9 @@ TEST_CASE("a device is read back as it is printed") {
   std::mt19937_64 random(5);
   std::uniform_real_distribution<double> digits(0, 15);
   for (int i = 0; i < 500; ++i) {
-    const SimulatedDevice device{FlopRate(std::pow(10, digits(random))), Bandwidth(std::pow(10, digits(random))),
-                                 Seconds(std::pow(10, -digits(random))), digits(random) / 15, random()};
+    SimulatedDevice device{FlopRate(std::pow(10, digits(random))), Bandwidth(std::pow(10, digits(random))),
+                           Seconds(std::pow(10, -digits(random))), digits(random) / 15, random()};
+    if (i % 2 == 0) device.fresh_memory = Bandwidth(std::pow(10, digits(random)));
     const std::string text = print_simulated_device(device);
     INFO(text);
     CHECK(parse_simulated_device(text, "test") == device);

@@ -1,0 +1,67 @@
+#include "calibration/communication/exchange_file.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "calibration/communication/benchmark_text.hpp"
+#include "calibration/communication/nccl_tests_json.hpp"
+#include "calibration/communication/nccl_tests_text.hpp"
+#include "calibration/communication/osu_text.hpp"
+#include "core/source_text.hpp"
+
+namespace ddl {
+namespace {
+
+bool is_markdown_row(const BenchmarkLine& line) {
+  const std::size_t first = line.text.find_first_not_of(" \t");
+  return first != std::string_view::npos && line.text[first] == '|' &&
+         line.text.find('|', first + 1) != std::string_view::npos;
+}
+
+/// Words of benchmarks' tables that a retyped one keeps.
+bool is_retyped(const BenchmarkLine& line) {
+  for (const std::string_view word : {"algbw", "busbw", "Latency", "Bandwidth"}) {
+    if (line.text.find(word) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+Error unknown_text(const BenchmarkText& text) {
+  const std::string hint =
+      "calibrate reads what nccl-tests (text, or -J) and OSU micro-benchmarks print, with the lines that name the columns";
+  for (const BenchmarkLine& line : text.lines()) {
+    if (is_markdown_row(line)) return text.error(line.offset, "a Markdown table is no output of a benchmark", hint);
+    if (is_retyped(line))
+      return text.error(line.offset, "this is a table made of a benchmark's output, not the output itself", hint);
+  }
+  return text.error(0, "this is no output of a benchmark that calibrate reads", hint);
+}
+
+}  // namespace
+
+std::vector<ExchangeSeries> parse_exchanges(std::string text, const std::string& origin, const AskedFacts& asked,
+                                            std::vector<std::string>& warnings) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos) throw Error(origin + " is empty", "the benchmark printed nothing, or into another file");
+  if (text[first] == '{') return read_nccl_tests_json(std::move(text), origin, asked, warnings);
+  const BenchmarkText lines(std::move(text), origin);
+  const BenchmarkLine *osu = nullptr, *nccl = nullptr;
+  for (const BenchmarkLine& line : lines.lines()) {
+    if (osu == nullptr && is_osu_title(line)) osu = &line;
+    if (nccl == nullptr && is_nccl_header(line)) nccl = &line;
+  }
+  if (osu != nullptr && nccl != nullptr) {
+    throw lines.error(std::max(osu->offset, nccl->offset), "OSU's output and nccl-tests' in one file",
+                      "give each its own file");
+  }
+  if (osu != nullptr) return read_osu_text(lines, asked, warnings);
+  if (nccl != nullptr) return read_nccl_tests_text(lines, asked, warnings);
+  throw unknown_text(lines);
+}
+
+std::vector<ExchangeSeries> load_exchanges(const std::string& path, const AskedFacts& asked,
+                                           std::vector<std::string>& warnings) {
+  return parse_exchanges(read_file(path, max_exchange_file_bytes), path, asked, warnings);
+}
+
+}  // namespace ddl

@@ -1,0 +1,226 @@
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "calibration/communication/exchange_file.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/number_option.hpp"
+#include "cli/study_options.hpp"
+#include "cli/table.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
+#include "core/units.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Align = Table::Align;
+
+struct CalibrateRequest {
+  std::vector<std::string> files;
+  std::string operation, level;
+  std::optional<std::int64_t> ranks, nodes;
+};
+
+constexpr std::array<std::string_view, 4> fact_names{"operation", "ranks", "nodes", "level"};
+
+Collective operation_of(const std::string& option, const std::string& text) {
+  if (const auto operation = parse_operation(text)) return *operation;
+  unknown_choice(option, text, operation_names());
+}
+
+NetworkLevel level_of(const std::string& option, const std::string& text) {
+  if (const auto level = parse_level(text)) return *level;
+  unknown_choice(option, text, {"node", "between-nodes"});
+}
+
+/// A file, and what is said of it beside its name: `all.txt,ranks=8,nodes=2`.
+struct FileRequest {
+  std::string path;
+  ExchangeFacts facts;
+};
+
+/// Where the first `,name=` of a text begins; its end where there is none.
+std::size_t facts_begin(const std::string& text) {
+  for (std::size_t at = text.find(','); at != std::string::npos; at = text.find(',', at + 1)) {
+    std::size_t end = at + 1;
+    while (end < text.size() && std::islower(static_cast<unsigned char>(text[end])) != 0) ++end;
+    if (end > at + 1 && end < text.size() && text[end] == '=') return at;
+  }
+  return text.size();
+}
+
+int count_of(const std::string& argument, std::string_view name, const std::string& value) {
+  int count = 0;
+  const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), count);
+  if (problem != std::errc{} || end != value.data() + value.size() || count < 1 || count > most_exchange_ranks) {
+    throw Error(fmt::format("{}: {} is {}, which is not a whole number from 1 to {}", quote(argument), name, quote(value),
+                            most_exchange_ranks),
+                fmt::format("in digits, as in FILE,{}=16", name));
+  }
+  return count;
+}
+
+FileRequest file_of(const std::string& argument) {
+  std::error_code unknown;
+  const std::size_t begin = std::filesystem::exists(argument, unknown) ? argument.size() : facts_begin(argument);
+  FileRequest file{argument.substr(0, begin), {}};
+  for (std::size_t at = begin; at < argument.size();) {
+    const std::size_t end = std::min(argument.find(',', at + 1), argument.size());
+    const std::string fact = argument.substr(at + 1, end - at - 1);
+    at = end;
+    const std::size_t sign = std::min(fact.find('='), fact.size());
+    const std::string name = fact.substr(0, sign);
+    const std::string value = sign < fact.size() ? fact.substr(sign + 1) : "";
+    if (name == "operation") {
+      file.facts.operation = operation_of(name, value);
+    } else if (name == "level") {
+      file.facts.level = level_of(name, value);
+    } else if (name == "ranks") {
+      file.facts.ranks = count_of(argument, name, value);
+    } else if (name == "nodes") {
+      file.facts.nodes = count_of(argument, name, value);
+    } else {
+      throw Error(fmt::format("{} says {} of the file", quote(argument), quote(fact)), suggest(name, fact_names));
+    }
+  }
+  return file;
+}
+
+ExchangeFacts otherwise_of(const CalibrateRequest& asked) {
+  ExchangeFacts facts;
+  if (!asked.operation.empty()) facts.operation = operation_of("--operation", asked.operation);
+  if (!asked.level.empty()) facts.level = level_of("--level", asked.level);
+  if (asked.ranks) facts.ranks = static_cast<int>(*asked.ranks);
+  if (asked.nodes) facts.nodes = static_cast<int>(*asked.nodes);
+  return facts;
+}
+
+/// What is warned of, each once, with the files that it is said of.
+class FileWarnings {
+ public:
+  void add(const std::string& file, const std::vector<std::string>& warnings) {
+    for (const std::string& warning : warnings) {
+      const auto same = std::find_if(said_.begin(), said_.end(), [&](const Said& each) { return each.warning == warning; });
+      std::vector<std::string>& files = same == said_.end() ? said_.emplace_back(Said{warning, {}}).files : same->files;
+      if (files.empty() || files.back() != file) files.push_back(file);
+    }
+  }
+  [[nodiscard]] std::vector<std::string> lines() const {
+    constexpr std::size_t most_names = 3;
+    std::vector<std::string> lines;
+    for (const Said& each : said_) {
+      std::string names;
+      for (std::size_t i = 0; i < std::min(most_names, each.files.size()); ++i) {
+        names += fmt::format("{}{}", i > 0 ? ", " : "", each.files[i]);
+      }
+      if (each.files.size() > most_names) names += fmt::format(" and {} more", each.files.size() - most_names);
+      lines.push_back(fmt::format("{}: {}", names, each.warning));
+    }
+    return lines;
+  }
+
+ private:
+  struct Said {
+    std::string warning;
+    std::vector<std::string> files;
+  };
+  std::vector<Said> said_;
+};
+
+std::string count_or_dash(std::optional<int> count) { return count ? with_thousands(*count) : "-"; }
+
+std::string read_text(const std::vector<ExchangeSeries>& series) {
+  Table table({{"file", Align::left},
+               {"operation", Align::left},
+               {"level", Align::left},
+               {"ranks"},
+               {"nodes"},
+               {"rows"},
+               {"smallest"},
+               {"largest"},
+               {"device", Align::left}});
+  for (const ExchangeSeries& each : series) {
+    const auto [least, most] =
+        std::minmax_element(each.rows.begin(), each.rows.end(),
+                            [](const MeasuredExchange& a, const MeasuredExchange& b) { return a.message < b.message; });
+    table.add({each.file, std::string(to_string(each.operation)), each.level ? std::string(to_string(*each.level)) : "-",
+               count_or_dash(each.ranks), count_or_dash(each.nodes), std::to_string(each.rows.size()),
+               humanize(least->message), humanize(most->message), each.device.empty() ? "-" : each.device});
+  }
+  return table.text();
+}
+
+Json count_or_null(std::optional<int> count) { return count ? Json(*count) : Json(nullptr); }
+
+Json read_json(const std::vector<ExchangeSeries>& series) {
+  Json list = Json::array();
+  for (const ExchangeSeries& each : series) {
+    list.push_back({{"file", each.file},
+                    {"tool", each.tool},
+                    {"operation", to_string(each.operation)},
+                    {"level", each.level ? Json(to_string(*each.level)) : Json(nullptr)},
+                    {"ranks", count_or_null(each.ranks)},
+                    {"nodes", count_or_null(each.nodes)},
+                    {"device", each.device.empty() ? Json(nullptr) : Json(each.device)},
+                    {"rows", each.rows.size()}});
+  }
+  return list;
+}
+
+Report calibrate(const CalibrateRequest& asked) {
+  const auto series = std::make_shared<std::vector<ExchangeSeries>>();
+  FileWarnings warnings;
+  const ExchangeFacts otherwise = otherwise_of(asked);
+  for (const std::string& argument : asked.files) {
+    const FileRequest file = file_of(argument);
+    std::vector<std::string> said;
+    for (ExchangeSeries& each : load_exchanges(file.path, {file.facts, otherwise}, said)) series->push_back(std::move(each));
+    warnings.add(file.path, said);
+  }
+  Report report;
+  report.warnings = warnings.lines();
+  report.text = [series](const Style&) { return read_text(*series); };
+  report.json = [series] { return Json{{"schema", 1}, {"fits", Json::array()}, {"read", read_json(*series)}}; };
+  return report;
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& program, Request& request) {
+  CLI::App& command = *program.add_subcommand("calibrate", "alpha and beta of a network from what benchmarks measured");
+  const auto asked = std::make_shared<CalibrateRequest>();
+  command
+      .add_option("files", asked->files,
+                  "output of nccl-tests (text, or -J) and of OSU micro-benchmarks, in any mixture; what a file does not say "
+                  "may follow its name: FILE,operation=allreduce,ranks=16,nodes=2")
+      ->required();
+  command.add_option("--operation", asked->operation, "what was timed, where a file does not say");
+  add_whole_number(command, "--ranks", asked->ranks, 1, most_exchange_ranks,
+                   "how many took part, where a file does not say");
+  add_whole_number(command, "--nodes", asked->nodes, 1, most_exchange_ranks,
+                   "nodes that they ran on, where a file does not say");
+  command.add_option("--level", asked->level, "node or between-nodes, where neither a file nor its nodes say");
+  command
+      .add_option_function<std::string>(
+          "--format",
+          [&request](const std::string& text) {
+            if (text != "text" && text != "json") unknown_choice("--format", text, {"text", "json"});
+            request.report.format = text == "json" ? Format::json : Format::text;
+          },
+          "text or json")
+      ->default_str("text");
+  command.callback([asked, &request] { request.run = [asked] { return calibrate(*asked); }; });
+}
+
+}  // namespace ddl

@@ -1,0 +1,333 @@
+#include "calibration/communication/exchange_file.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/source_text.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+
+using namespace ddl;
+
+namespace {
+
+struct Reading {
+  std::vector<ExchangeSeries> series;
+  std::vector<std::string> warnings;
+};
+
+Reading read(const std::string& text, const AskedFacts& asked = {}) {
+  Reading reading;
+  reading.series = parse_exchanges(text, "f.txt", asked, reading.warnings);
+  return reading;
+}
+
+Reading load(const std::string& name, const AskedFacts& asked = {}) {
+  Reading reading;
+  reading.series = load_exchanges(std::string(COMM_DATA "/") + name, asked, reading.warnings);
+  return reading;
+}
+
+std::string error_in(const std::string& text, const AskedFacts& asked = {}) {
+  return error_of([&] { (void)read(text, asked); });
+}
+
+AskedFacts of_file(const ExchangeFacts& facts) { return {facts, {}}; }
+AskedFacts otherwise(const ExchangeFacts& facts) { return {{}, facts}; }
+
+bool warns(const Reading& reading, const std::string& part) {
+  return std::any_of(reading.warnings.begin(), reading.warnings.end(),
+                     [&](const std::string& warning) { return warning.find(part) != std::string::npos; });
+}
+
+const MeasuredExchange& row_of(const ExchangeSeries& series, double bytes, bool in_place = false) {
+  const auto found = std::find_if(series.rows.begin(), series.rows.end(), [&](const MeasuredExchange& row) {
+    return row.message.value() == bytes && row.in_place == in_place;
+  });
+  REQUIRE(found != series.rows.end());
+  return *found;
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+const std::string nccl_header =
+    "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+    "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n";
+const std::string nccl_row =
+    "     1048576        262144     float     sum      -1    100.0   10.49   10.49      0    110.0    9.53    9.53      0\n";
+
+}  // namespace
+
+// ---- nccl-tests as text ----
+
+TEST_CASE("nccl-tests 2.18 says operation, ranks, nodes and device itself") {
+  const Reading reading = load("nccl-2.18-all_reduce-2n2g.txt");
+  REQUIRE(reading.series.size() == 1);
+  const ExchangeSeries& series = reading.series[0];
+  CHECK(series.operation == Collective::allreduce);
+  CHECK(series.pattern == ExchangePattern::collective);
+  CHECK(series.ranks == 2);
+  CHECK(series.nodes == 2);
+  CHECK(series.level == NetworkLevel::between_nodes);
+  CHECK(series.device == "NVIDIA GH200 120GB");
+  CHECK(series.tool == "nccl-tests 2.18.2");
+  REQUIRE(series.rows.size() == 16);
+  CHECK(row_of(series, 1048576).time.value() == Approx(339.61e-6));
+  CHECK(row_of(series, 1048576, true).time.value() == Approx(335.85e-6));
+  CHECK(row_of(series, 134217728).line == 20);
+  CHECK(reading.warnings.empty());
+}
+
+TEST_CASE("an older nccl-tests has neither root nor group, and ranks follow from the two bandwidths") {
+  const Reading reading =
+      load("nccl-2.0-all_reduce-no-ranks.txt", otherwise({.operation = Collective::allreduce, .nodes = 2}));
+  REQUIRE(reading.series.size() == 1);
+  CHECK(reading.series[0].ranks == 16);  // 2 * 15/16 = 1.875
+  CHECK(reading.series[0].level == NetworkLevel::between_nodes);
+  CHECK(warns(reading, "its two bandwidths are those of 16"));
+  CHECK(row_of(reading.series[0], 8).time.value() == Approx(2193.5e-6));
+  CHECK(row_of(reading.series[0], 8, true).time.value() == Approx(132.2e-6));
+}
+
+TEST_CASE("the size column of nccl-tests counts all parts, and rows of no bytes are left out") {
+  const Reading reading = load("nccl-2.13-alltoall-2n8g.txt", otherwise({.operation = Collective::all_to_all}));
+  const ExchangeSeries& series = reading.series.at(0);
+  CHECK(series.ranks == 8);
+  CHECK(series.nodes == 2);
+  // 29 sizes, of which 4, 8 and 16 bytes are less than one element for each of 8 ranks.
+  CHECK(series.rows.size() == 2 * 26);
+  CHECK(warns(reading, "6 times of no bytes"));
+  CHECK(row_of(series, 32, true).time.value() == Approx(85.50e-6));
+}
+
+TEST_CASE("a list that was cut to one rank does not make it a run of one") {
+  const std::string name = "nccl-2.13-all_gather-one-rank-listed.txt";
+  const Reading gather = load(name, otherwise({.operation = Collective::allgather}));
+  CHECK(gather.series.at(0).ranks == 1024);  // size over count times four bytes
+  CHECK_FALSE(gather.series.at(0).nodes);
+  CHECK_FALSE(gather.series.at(0).level);
+  CHECK(warns(gather, "lists only 1 of 1024 ranks"));
+  CHECK(warns(gather, "its level is null"));
+  CHECK(contains(error_of([&] { (void)load(name, otherwise({.operation = Collective::allreduce})); }),
+                 "these are no times of allreduce"));
+}
+
+TEST_CASE("a table alone needs its operation, and warns of what it does not know") {
+  const std::string name = "nccl-table-alone.txt";
+  CHECK(contains(error_of([&] { (void)load(name); }), "nothing says which operation was timed"));
+  const Reading reading = load(name, of_file({.operation = Collective::allreduce, .ranks = 8, .nodes = 2}));
+  CHECK(reading.series.at(0).level == NetworkLevel::between_nodes);
+  CHECK(reading.warnings.empty());
+  CHECK(contains(error_of([&] { (void)load(name, of_file({.operation = Collective::allreduce, .ranks = 16})); }),
+                 "the file says 8 ranks, and the command 16 ranks"));
+}
+
+TEST_CASE("what the file says counts before an option for all files") {
+  const Reading reading = load("nccl-2.18-all_reduce-2n2g.txt", otherwise({.ranks = 64, .nodes = 1}));
+  CHECK(reading.series.at(0).ranks == 2);
+  CHECK(reading.series.at(0).nodes == 2);
+  CHECK(warns(reading, "says 2 ranks, which counts here, not 64 ranks"));
+}
+
+TEST_CASE("two runs in one file are two series, each with its own ranks") {
+  const std::string run =
+      "# nThread 1 nGpus 1 minBytes 1048576 maxBytes 1048576 step: 2(factor)\n"
+      "#   Rank  0 Pid  1 on a device  0 [0x07] Tesla V100\n#   Rank  1 Pid  2 on a device  1 [0x08] Tesla V100\n";
+  const std::string second =
+      "# Collective test starting: sendrecv_perf\n#  Rank  0 Group  0 Pid 1 on a device 0 [0x07] X Y\n"
+      "#  Rank  1 Group  0 Pid 1 on b device 0 [0x07] X Y\n";
+  const Reading reading = read("$ ./build/all_reduce_perf -b 1M\n" + run + nccl_header + nccl_row +
+                               "# Avg bus bandwidth : 1\n" + second + nccl_header + nccl_row);
+  REQUIRE(reading.series.size() == 2);
+  CHECK(reading.series[0].operation == Collective::allreduce);
+  CHECK(reading.series[0].level == NetworkLevel::node);
+  CHECK(reading.series[0].device == "Tesla V100");
+  CHECK(reading.series[1].operation == Collective::point_to_point);
+  CHECK(reading.series[1].pattern == ExchangePattern::both_ways);
+  CHECK(reading.series[1].level == NetworkLevel::between_nodes);
+  CHECK(reading.series[1].device == "X Y");
+}
+
+TEST_CASE("labels of launchers, a log in between and Windows' line ends do no harm") {
+  const AskedFacts asked = of_file({.operation = Collective::allreduce, .ranks = 2, .nodes = 2});
+  std::string text = nccl_header + "host:1:2 [0] NCCL INFO comm 0x5 rank 0\n" + nccl_row;
+  CHECK(read(text, asked).series.at(0).rows.size() == 2);
+  std::string labelled, tagged, windows;
+  for (const char c : text) {
+    if (labelled.empty() || labelled.back() == '\n') labelled += "0: ", tagged += "[1,0]<stdout>:";
+    labelled += c;
+    tagged += c;
+    if (c == '\n') windows += '\r';
+    windows += c;
+  }
+  CHECK(read(labelled, asked).series.at(0).rows.size() == 2);
+  CHECK(read(tagged, asked).series.at(0).rows.size() == 2);
+  CHECK(read(windows, asked).series.at(0).rows.size() == 2);
+}
+
+TEST_CASE("times per iteration give a spread, and a date behind a row is passed over") {
+  const std::string text =
+      "# size count type redop root time algbw busbw #wrong i_min i_max i_p99 i_cv% timestamp\n# (B) (elements) (us) "
+      "(GB/s)\n"
+      "1048576 262144 float sum -1 100.0 10.49 10.49 0 90 130 120 5.0 2026-01-02 03:04:05\n";
+  const Reading reading = read(text, of_file({.operation = Collective::allreduce, .ranks = 2, .nodes = 1}));
+  REQUIRE(reading.series.at(0).rows.at(0).spread);
+  CHECK(reading.series[0].rows[0].spread->value() == Approx(5e-6));
+}
+
+TEST_CASE("what is broken in nccl-tests' text is said with its place") {
+  const AskedFacts asked = of_file({.operation = Collective::allreduce, .ranks = 2, .nodes = 1});
+  const auto error = [&](const std::string& text) { return error_in(text, asked); };
+  CHECK(contains(error(nccl_header), "f.txt:1:1: no rows follow the names of these columns"));
+  CHECK(contains(error(nccl_header + "  1048576  262144  float sum -1 339.6"),
+                 "f.txt:3:39: this row has 6 cells, and the table 13"));
+  CHECK(contains(error(nccl_header + nccl_row + nccl_row.substr(0, nccl_row.size() - 1) + " 7\n"), "this row has 14 cells"));
+  CHECK(
+      contains(error(nccl_header + "1048576 262144 float sum -1 1e999 1 1 0 1 1 1 0\n"), "f.txt:3:30: '1e999' is no time"));
+  CHECK(contains(error(nccl_header + "1048576 262144 float sum -1 -5 1 1 0 1 1 1 0\n"), "'-5' is no time in microseconds"));
+  CHECK(contains(error(nccl_header.substr(0, nccl_header.find('\n') + 1) + nccl_row), "no line of units"));
+  CHECK(contains(error("# nThread 1 nGpus 1 minBytes 8 maxBytes 8388608 step: 2(factor)\n" + nccl_header + nccl_row),
+                 "f.txt:4:1: the table ends with this row, though the run was to reach 8388608 bytes"));
+  CHECK(contains(error("# size count type redop root cputime algbw\n# (B) (us)\n"), "these are times of the processor"));
+  CHECK(contains(error("# Collective test starting: gather_perf\n" + nccl_header + nccl_row), "no plan asks for"));
+  CHECK(
+      contains(error("#  Rank  0 Group  0 Pid 1 on a device 0 [0x07] X\n#  Rank  1 Group  1 Pid 1 on a device 1 [0x07] X\n" +
+                     nccl_header + nccl_row),
+               "2 groups ran at once"));
+  // The columns are set to the right, so a shorter last line was cut within a figure.
+  const std::string cut = nccl_row + nccl_row.substr(0, nccl_row.size() - 1);
+  CHECK(contains(error(nccl_header + cut.substr(0, cut.size() - 6) + "9"), "the file ends inside this row") == false);
+  CHECK(contains(error(nccl_header + nccl_row.substr(0, nccl_row.size() - 1)), "no error"));
+}
+
+// ---- nccl-tests as JSON ----
+
+TEST_CASE("the JSON of nccl-tests says what its text says") {
+  const Reading json = load("nccl-2.19-all_reduce-2n2g.json"), text = load("nccl-2.18-all_reduce-2n2g.txt");
+  const ExchangeSeries &a = json.series.at(0), &b = text.series.at(0);
+  CHECK(a.operation == b.operation);
+  CHECK(a.ranks == b.ranks);
+  CHECK(a.nodes == b.nodes);
+  CHECK(a.level == b.level);
+  CHECK(a.device == b.device);
+  REQUIRE(a.rows.size() == b.rows.size());
+  for (std::size_t i = 0; i < a.rows.size(); ++i) {
+    CHECK(a.rows[i].message == b.rows[i].message);
+    CHECK(a.rows[i].time.value() == Approx(b.rows[i].time.value()));
+    CHECK(a.rows[i].in_place == b.rows[i].in_place);
+  }
+  CHECK(json.warnings.empty());
+}
+
+TEST_CASE("what is broken in nccl-tests' JSON is said with its place") {
+  const std::string head =
+      R"({"version":2,"args":["all_reduce_perf"],"config":{"ngpus":2,"devices":[{"rank":0,"hostname":"a"}]},)";
+  const std::string good =
+      R"({"size":8,"count":2,"type":"float","out_of_place":{"time":5.0,"alg_bw":0.0016,"bus_bw":0.0016}})";
+  const Reading reading = read(head + "\n\"results\":[" + good + "]}");
+  CHECK(reading.series.at(0).ranks == 2);  // one device is listed for a process of two
+  CHECK(reading.series.at(0).nodes == 1);
+  CHECK(contains(error_in(head + "\n\"results\":[" + good), "f.txt:2:"));
+  CHECK(contains(error_in(head + "\n\"results\":[" + good), "a run of nccl-tests that broke off"));
+  CHECK(contains(error_in(head + "\n\"results\":[]}"), "f.txt:2:1: no results"));
+  CHECK(contains(error_in(head + "\n\"results\":[{\"size\":8}]}"), "result 1 has no 'count'"));
+  CHECK(contains(error_in(head + "\n\"results\":[{\"size\":8,\"count\":2,\"in_place\":{\"cpu_time\":3}}]}"),
+                 "times of the processor"));
+  CHECK(contains(error_in(head + "\n\"results\":[{\"size\":8,\"count\":2,\"in_place\":{\"time\":\"nan\"}}]}"), "'time'"));
+  CHECK(contains(error_in("{\"schema\": 1}"), "this JSON is none of nccl-tests"));
+}
+
+// ---- OSU ----
+
+TEST_CASE("latency of OSU 5.3 is half a round trip between two ranks") {
+  const Reading reading = load("osu-5.3-latency.txt");
+  const ExchangeSeries& series = reading.series.at(0);
+  CHECK(series.operation == Collective::point_to_point);
+  CHECK(series.pattern == ExchangePattern::one_way);
+  CHECK(series.ranks == 2);
+  CHECK_FALSE(series.level);
+  CHECK(series.tool == "OSU micro-benchmarks 5.3");
+  CHECK(warns(reading, "its level is null"));
+  CHECK(series.rows.front().message == 1_B);
+}
+
+TEST_CASE("times of OSU's bandwidths are those of one message of a window") {
+  const Reading one = load("osu-7.5-bw-validation.txt", otherwise({.nodes = 2}));
+  const ExchangeSeries& bw = one.series.at(0);
+  CHECK(bw.pattern == ExchangePattern::one_way);
+  CHECK(bw.window == 64);
+  CHECK(bw.level == NetworkLevel::between_nodes);
+  // 4194304 B at 23989.54 MB/s of 10^6 bytes
+  CHECK(row_of(bw, 4194304).time.value() == Approx(4194304 / 23989.54e6));
+  const Reading both = load("osu-5.3-bibw.txt", otherwise({.level = NetworkLevel::node}));
+  const ExchangeSeries& bibw = both.series.at(0);
+  CHECK(bibw.pattern == ExchangePattern::both_ways);
+  // Counted in both directions: 2 * 4194304 B at 9788.05 MB/s
+  CHECK(row_of(bibw, 4194304).time.value() == Approx(2 * 4194304 / 9788.05e6));
+  const Reading slow = load("osu-7.4-bw-slow-link.txt", otherwise({.nodes = 2}));
+  CHECK(warns(slow, "2 rows that round to zero"));
+  CHECK(slow.series.at(0).rows.front().message == 4_B);
+}
+
+TEST_CASE("OSU's sizes are of a rank's part for allgather and alltoall, of the vector elsewhere") {
+  const AskedFacts four = otherwise({.ranks = 4, .nodes = 1});
+  CHECK(load("osu-7.4-alltoall-full.txt", four).series.at(0).rows.front().message == 4_B);  // 1 byte to each
+  const Reading gather = load("osu-5.7-allgather.txt", otherwise({.ranks = 1152, .nodes = 32}));
+  CHECK(row_of(gather.series.at(0), 1152).time.value() == Approx(322.65e-6));
+  CHECK(load("osu-5.3-reduce_scatter.txt", four).series.at(0).rows.front().message == 4_B);
+  CHECK(load("osu-7.4-bcast-full.txt", four).series.at(0).rows.front().message == 1_B);
+  const ExchangeSeries reduce = load("osu-7.4-allreduce-full.txt", four).series.at(0);
+  CHECK(reduce.rows.front().message == 1_B);
+  CHECK(reduce.rows.front().time.value() == Approx(11.70e-6));
+  CHECK(reduce.rows.front().spread->value() == Approx((22.22e-6 - 0.57e-6) / 2));
+  CHECK(contains(error_of([] { (void)load("osu-5.7-allgather.txt"); }), "nothing says how many ranks took part"));
+}
+
+TEST_CASE("what is broken in OSU's text is said with its place") {
+  const std::string head = "# OSU MPI Latency Test v7.4\n# Datatype: MPI_CHAR.\n# Size       Avg Latency(us)\n";
+  CHECK(contains(error_in(head), "f.txt:1:1: no rows follow this title"));
+  CHECK(contains(error_in(head + "1  2.00\n2\n"), "f.txt:5:2: this row has 1 cells, and the table 2 columns"));
+  CHECK(contains(error_in(head + "1  abc\n"), "f.txt:4:4: 'abc' is no figure"));
+  CHECK(contains(error_in("# OSU MPI Latency Test v7.4\n1  2.00\n"), "f.txt:2:1: a row before the line '# Size ...'"));
+  CHECK(contains(error_in("# OSU MPI Latency Test v7.4\n# Size   Bandwidth (MB/s)\n1  2.00\n"),
+                 "expected a column of 'Latency (us)'"));
+  CHECK(contains(error_in("# OSU MPI Multiple Bandwidth / Message Rate Test v7.4\n"), "no use is made of OSU's"));
+  CHECK(contains(error_in(head + "1                       2.00\n2                       2."),
+                 "f.txt:5:27: the file ends inside this row"));
+  CHECK(contains(error_in(head + "1  0.00\n"), "no row of this table has a time"));
+  CHECK(contains(error_of([&] { (void)read(head + "1  2.00\n", of_file({.ranks = 4})); }),
+                 "the file says 2 ranks, and the command 4 ranks"));
+}
+
+TEST_CASE("rows that failed their validation are left out") {
+  const Reading reading =
+      read("# OSU MPI Latency Test v7.5\n# Size   Avg Latency(us)   Validation\n1  2.00  Pass\n2  3.00  Fail\n",
+           of_file({.nodes = 1}));
+  CHECK(reading.series.at(0).rows.size() == 1);
+  CHECK(warns(reading, "1 rows that failed their validation"));
+}
+
+// ---- neither ----
+
+TEST_CASE("tables made of outputs, and what is neither, are refused") {
+  CHECK(contains(error_of([] { (void)load("markdown.txt"); }), "markdown.txt:1:1: a Markdown table is no output"));
+  CHECK(contains(error_of([] { (void)load("retyped.txt"); }),
+                 "retyped.txt:1:1: this is a table made of a benchmark's output"));
+  CHECK(contains(error_in("hello\n"), "f.txt:1:1: this is no output of a benchmark"));
+  CHECK(contains(error_in(" \n"), "f.txt is empty"));
+  CHECK(contains(error_in("# OSU MPI Latency Test v7.4\n" + nccl_header), "in one file"));
+  CHECK(contains(error_in(std::string("\0x", 2)), "f.txt:1:1"));
+}
+
+TEST_CASE("facts that contradict each other are refused") {
+  const std::string text = nccl_header + nccl_row;
+  CHECK(contains(error_in(text, of_file({.operation = Collective::allreduce, .ranks = 2, .nodes = 4})),
+                 "4 nodes are more than the 2 ranks"));
+  CHECK(contains(
+      error_in(text, of_file({.operation = Collective::allreduce, .nodes = 1, .level = NetworkLevel::between_nodes})),
+      "the file says level node, and the command level between-nodes"));
+  CHECK(contains(error_in(text, of_file({.operation = Collective::broadcast, .ranks = 1})),
+                 "a single rank exchanges nothing"));
+  CHECK(contains(error_in(text, of_file({.operation = Collective::allgather})), "these are no times of allgather"));
+}

@@ -1,0 +1,62 @@
+#include "estimator/fresh_memory.hpp"
+
+#include <string>
+
+#include "tests/catch.hpp"
+
+namespace {
+
+using namespace ddl;
+
+double fresh(const std::string& line) { return fresh_bytes(parse_problem(line, "test")).value(); }
+
+TEST_CASE("tensors from 32 MiB on are fresh each time") {
+  // 64 x 512 x 256 items of four bytes are 32 MiB.
+  CHECK(fresh("add in=64x512x256,64x512x256 samples=1 pass=forward") == 33554432);
+  CHECK(fresh("add in=64x512x255,64x512x255 samples=1 pass=forward") == 0);
+  // Of two samples the halves are one tensor; of two bytes an item they are too small again.
+  CHECK(fresh("add in=64x256x256,64x256x256 samples=2 pass=forward") == 33554432);
+  CHECK(fresh("add in=64x256x256,64x256x256 samples=2 precision=bf16 pass=forward") == 0);
+}
+
+TEST_CASE("each pass makes its own tensors") {
+  // The first fully connected layer of VGG-16 [Simonyan and Zisserman 2015, table 1]: 25,088 x 4,096 weights, and vectors
+  // far below the threshold.
+  CHECK(fresh("fully_connected features=4096 in=25088 samples=1 pass=forward") == 0);
+  CHECK(fresh("fully_connected features=4096 in=25088 samples=1 pass=backward-data") == 0);
+  CHECK(fresh("fully_connected features=4096 in=25088 samples=1 pass=backward-weight") == 25088.0 * 4096 * 4);
+  // Its first convolution on four samples: an output of 4 x 64 x 224 x 224, inputs of 4 x 3 x 224 x 224.
+  const std::string convolution = "convolution filters=64 kernel=3x3 padding=1 in=3x224x224 samples=4 pass=";
+  CHECK(fresh(convolution + "forward") == 4.0 * 64 * 224 * 224 * 4);
+  CHECK(fresh(convolution + "backward-data") == 0);
+  CHECK(fresh(convolution + "backward-weight") == 0);
+}
+
+TEST_CASE("what is written over the input is not fresh, and its gradient is") {
+  const double bytes = 4.0 * 64 * 224 * 224 * 4;
+  CHECK(fresh("activation kind=relu in=64x224x224 samples=4 pass=forward") == bytes);
+  CHECK(fresh("activation kind=relu in_place=yes in=64x224x224 samples=4 pass=forward") == 0);
+  CHECK(fresh("activation kind=relu in_place=yes in=64x224x224 samples=4 pass=backward-data") == bytes);
+}
+
+TEST_CASE("what lies between the operators of a layer is fresh, and its gradient") {
+  // GPT-2's scores: 12 heads x 1,024 x 1,024, 48 MiB, as product, scaled, masked and softmax, where its output has 3 MiB.
+  const double scores = 12.0 * 1024 * 1024 * 4;
+  const std::string attention = "attention heads=12 causal=yes in=2304x1024t samples=1 pass=";
+  CHECK(fresh(attention + "forward") == 4 * scores);
+  CHECK(fresh(attention + "backward-data") == 4 * scores);
+  CHECK(fresh("attention heads=12 in=2304x1024t samples=1 pass=forward") == 3 * scores);
+  CHECK(fresh("attention heads=12 causal=yes fused=yes in=2304x1024t samples=1 pass=forward") == 0);
+  // Its loss: the logarithm of the softmax, whose gradient and that of the input backward makes.
+  const double logits = 50257.0 * 1024 * 4;
+  CHECK(fresh("loss kind=cross_entropy in=50257x1024t samples=1 pass=forward") == logits);
+  CHECK(fresh("loss kind=cross_entropy in=50257x1024t samples=1 pass=backward-data") == 2 * logits);
+}
+
+TEST_CASE("a table that two layers share has a gradient of each") {
+  const double table = 50257.0 * 768 * 4;
+  CHECK(fresh("embedding vocabulary=50257 features=768 in=1x1024t samples=1 pass=backward-weight") == table);
+  CHECK(fresh("fully_connected features=50257 bias=no in=768x1024t samples=1 pass=backward-weight") == table);
+}
+
+}  // namespace
