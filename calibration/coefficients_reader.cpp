@@ -13,6 +13,7 @@
 #include "calibration/citations.hpp"
 #include "calibration/communication/network_section.hpp"
 #include "calibration/file_names.hpp"
+#include "calibration/learned_reader.hpp"
 #include "calibration/split_fit.hpp"
 #include "core/error.hpp"
 #include "core/file_format.hpp"
@@ -72,6 +73,7 @@ class CoefficientsReader {
     if (const auto communication = root_.find("communication")) {
       coefficients_.network = read_measured_network(*communication);
     }
+    if (const auto learned = root_.find("learned")) coefficients_.learned = read_learned(*learned, citations_);
     return std::move(coefficients_);
   }
 
@@ -80,7 +82,7 @@ class CoefficientsReader {
     check_format(root);
     root.only_keys({"format", "name", "machine", "description", "generator", "date", "sources", "models", "filter_undivided",
                     "filter_split", "channel_undivided", "channel_split", "contention", "congestion", "software",
-                    "communication"});
+                    "communication", "learned"});
     return root.at("sources");
   }
 
@@ -175,7 +177,7 @@ class CoefficientsReader {
   void read_software(const YamlNode& node) {
     node.only_keys({"name", "gradient_route", "layer_route", "halo_route", "overlaps_gradients", "gradient_algorithm",
                     "hybrid_gradient_algorithm", "layer_algorithm", "gradient_density", "whole_gradients_in_hybrids",
-                    "spatial_layers"});
+                    "layered_gradients_in_hybrids", "spatial_layers"});
     Software& software = coefficients_.software;
     software.name = citations_.read(node.at("name")).value.text();
     // What the file does not say keeps its default: the best that can be.
@@ -196,6 +198,7 @@ class CoefficientsReader {
       return density;
     });
     take("whole_gradients_in_hybrids", software.whole_gradients_in_hybrids, read_flag);
+    take("layered_gradients_in_hybrids", software.layered_gradients_in_hybrids, read_flag);
     if (const auto limits = node.find("spatial_layers")) {
       for (const YamlNode& item : limits->items()) read_spatial_limit(item);
     }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "calibration/profile_prices.hpp"
+#include "calibration/run_prediction.hpp"
 #include "calibration/runs.hpp"
 #include "core/quantity.hpp"
 
@@ -47,6 +48,9 @@ struct Validation {
 /// validation.
 [[nodiscard]] Validation validate(std::span<const MeasuredRun> runs, const std::string& machine,
                                   const std::string& coefficients, const ProfileChoice& profiles = {});
+
+/// One run beside its predictions with these coefficients and by the closed forms. `run`: in seconds.
+[[nodiscard]] ValidationCase validation_case(MeasuredRun run, RunPredictor& predictor, const Coefficients& coefficients);
 
 /// The summary alone, of cases whose predictions are given.
 [[nodiscard]] ValidationSummary summarize(std::span<const ValidationCase> cases);

@@ -23,7 +23,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::array time_keys{
     "iteration_s",         "epoch_s", "forward_s",  "backward_s", "weight_update_s", "gradient_exchange_s",
-    "layer_collectives_s", "halo_s",  "pipeline_s", "bubble_s",   "input_s"};
+    "layer_collectives_s", "halo_s",  "pipeline_s", "bubble_s",   "input_s",         "waiting_s"};
 constexpr std::array memory_keys{"total_bytes", "weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes"};
 
 std::vector<std::string> family_names() {
@@ -177,7 +177,8 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, b
                           {"halo", &Breakdown::halo},
                           {"stages", &Breakdown::pipeline},
                           {"bubble", &Breakdown::bubble},
-                          {"input", &Breakdown::input}};
+                          {"input", &Breakdown::input},
+                          {"waiting", &Breakdown::waiting}};
   std::erase_if(parts, [&](const Part& part) { return !any([&](const Breakdown& time) { return time.*part.member; }); });
 
   std::vector<Table::Column> columns{
@@ -287,7 +288,8 @@ Json estimate_to_json(const Estimate& e, int rank, const Study& study) {
                   {"halo_s", e.time.halo.value()},
                   {"pipeline_s", e.time.pipeline.value()},
                   {"bubble_s", e.time.bubble.value()},
-                  {"input_s", e.time.input.value()}};
+                  {"input_s", e.time.input.value()},
+                  {"waiting_s", e.time.waiting.value()}};
   json["efficiency"] = e.efficiency;
   const std::optional<double> cost = cost_of(e, study.machine());
   json["cost"] = cost ? Json(*cost) : Json(nullptr);

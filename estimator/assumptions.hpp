@@ -32,6 +32,7 @@ struct Assumptions {
   /// where it is not set.
   std::optional<double> congestion_quantile;
   SecondsPerByte add{};       ///< cost of adding one byte into a partial sum
+  bool learned = true;        ///< what measured runs have taught of the software
   bool include_input = true;  ///< reading and staging of samples
   bool input_overlapped = true;
   InputMode input_mode = InputMode::every_rank;
@@ -49,6 +50,7 @@ struct Assumptions {
   ideal.ring_only = true;
   ideal.optimizer_slots = false;
   ideal.memory_reuse = 1.0;
+  ideal.learned = false;
   ideal.include_input = false;
   return ideal;
 }

@@ -6,6 +6,7 @@
 
 #include "core/quantity.hpp"
 #include "estimator/collective.hpp"
+#include "estimator/learned.hpp"
 #include "model_zoo/precision.hpp"
 
 namespace ddl {
@@ -39,6 +40,8 @@ struct Software {
   std::optional<double> gradient_density;
   /// Ranks that hold a slice of the filters still exchange gradients of the whole layer.
   bool whole_gradients_in_hybrids = false;
+  /// Gradients in hybrids are exchanged layer by layer, one message each, and not fused.
+  bool layered_gradients_in_hybrids = false;
   /// Spatial splits stop after this many weighted layers (model name → layer count); others go as far as they can.
   std::vector<std::pair<std::string, int>> spatial_layers;
 };
@@ -103,6 +106,7 @@ struct Coefficients {
   std::vector<Congestion> congestion{};          ///< at most one a level
   Software software;
   std::vector<MeasuredNetwork> network;
+  LearnedFamilies learned;
 };
 
 }  // namespace ddl

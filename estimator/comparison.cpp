@@ -184,7 +184,7 @@ class Comparer {
 
 }  // namespace
 
-std::array<Doing, 8> doings_of(const Breakdown& time) {
+std::array<Doing, 9> doings_of(const Breakdown& time) {
   return {{{"compute", "computing forward and backward", time.forward + time.backward},
            {"gradient_exchange", "exchanging gradients", time.gradient_exchange},
            {"layer_collectives", "gathering and summing activations layer by layer", time.layer_collectives},
@@ -192,7 +192,8 @@ std::array<Doing, 8> doings_of(const Breakdown& time) {
            {"pipeline", "sending activations from stage to stage", time.pipeline},
            {"bubble", "waiting in the pipeline", time.bubble},
            {"weight_update", "updating weights", time.weight_update},
-           {"input", "waiting for samples", time.input}}};
+           {"input", "waiting for samples", time.input},
+           {"waiting", "waiting for the slowest rank and for the framework", time.waiting}}};
 }
 
 Comparison compare(const Compared& explained, const Compared& other, Basis basis) {

@@ -17,7 +17,7 @@ struct Doing {
   std::string_view doing;  ///< in a sentence: `computing forward and backward`
   Seconds time{};
 };
-[[nodiscard]] std::array<Doing, 8> doings_of(const Breakdown& time);
+[[nodiscard]] std::array<Doing, 9> doings_of(const Breakdown& time);
 
 /// An item of memory.
 struct MemoryPart {

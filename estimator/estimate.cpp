@@ -30,6 +30,22 @@ double fastest_link(const Job& job) {
   for (const LinkLevel& level : job.machine.levels) fastest = std::max(fastest, most_of(job, level));
   return fastest;
 }
+/// What measured runs may take off a bound: the least of their factors, where these make anything cheaper.
+struct Discount {
+  double alpha = 1, beta = 1, kernels = 1;
+};
+Discount discount_of(const Job& job, const Plan& plan) {
+  if (!job.assumptions.learned || job.coefficients.learned.empty()) return {};
+  const Learned learned = learned_of(job.coefficients.learned, family_of(plan));
+  Discount least;
+  for (const Learned::Path& path : {learned.gradient, learned.layer, learned.halo}) {
+    least.alpha = std::min(least.alpha, path.alpha);
+    least.beta = std::min(least.beta, path.beta);
+  }
+  least.kernels = std::min(1.0, learned.kernels);
+  return least;
+}
+
 /// A group must pass at least (1−1/p) of a vector over the links of a device and, where links are shared, (1−1/n) of it over
 /// the rails between the n nodes that it takes.
 Seconds moving_bound(const Job& job, double bytes, double group) {
@@ -229,6 +245,10 @@ void Estimator::price(Estimate& result) const {
   const bool recomputes = plan.recompute == Recompute::full;
   const double replicas = static_cast<double>(plan.data) * degree(plan, Axis::spatial);
   const bool overlaps = assumptions.overlap && job_.coefficients.software.overlaps_gradients;
+  const bool layered = layers_gradients(job_.coefficients.software, assumptions, plan);
+  const Learned& learned = costs.learned();
+  // Of tensor splits alone are such layers no exception.
+  const double splits = static_cast<double>(plan.filter) * plan.channel * degree(plan, Axis::spatial);
 
   Seconds longest{}, all{}, longest_forward{}, longest_backward{}, longest_kernels{}, all_kernels{};
   LayerCosts busiest;
@@ -262,7 +282,8 @@ void Estimator::price(Estimate& result) const {
       result.time.weight_update = update;
       deciding.weight_update = stage;
     }
-    const GradientExchange exchange = gradient_exchange(plan, costs.exchanges(), own.gradient_parameters);
+    const double messages = layered ? std::max(1.0, own.gradient_messages) : 1.0;
+    const GradientExchange exchange = gradient_exchange(plan, costs.exchanges(), own.gradient_parameters, messages);
     Seconds shown = exchange.total();
     if (overlaps) {
       // Gradients that are exchanged once are complete only in backward of the last micro-batch; weights are gathered beside
@@ -271,9 +292,13 @@ void Estimator::price(Estimate& result) const {
       const Seconds beside = exchange.gathers > 0 ? kernels * micro_batches : own.backward * exchange.rounds;
       shown = exchange.after_update + exposed(exchange, beside, message);
     }
+    if (splits > 1) {
+      const Bytes whole(own.whole_parameters * item_bytes(plan.precision));
+      shown += whole * (2.0 * (splits - 1.0) / splits) * learned.whole_weights;
+    }
     if (shown >= result.time.gradient_exchange) {
       result.time.gradient_exchange = shown;
-      result.hidden_exchange = exchange.total() - shown;
+      result.hidden_exchange = not_below_zero(exchange.total() - shown);
       result.gradient_algorithm = exchange.algorithm;
       deciding.gradient_exchange = stage;
     }
@@ -309,6 +334,12 @@ void Estimator::price(Estimate& result) const {
   time.layer_collectives = not_below_zero((busiest.exchange_forward + busiest.exchange_backward) * micro_batches);
   time.halo = not_below_zero((busiest.halo_forward + busiest.halo_backward) * micro_batches);
 
+  const double ranks = static_cast<double>(devices(plan));
+  if (ranks > 1) {
+    const double nodes = std::max(1.0, ranks / job_.machine.devices_per_node());
+    const Seconds disturbed = time.forward + time.backward + time.layer_collectives + time.halo;
+    time.waiting = learned.per_iteration + disturbed * (learned.straggling * std::log(nodes));
+  }
   if (assumptions.include_input) {
     const Seconds reading = input_time(job_, plan, costs.exchanges());
     const Seconds rest = time.iteration();
@@ -326,7 +357,6 @@ void Estimator::price(Estimate& result) const {
   const Seconds per_sample = min(whole_time(reference, 1).all / reference, whole_time(samples, 1).all / samples);
   // The same for all plans of one batch: in parts of any other size a device is no faster.
   const Seconds alone = whole_time(batch, 1).all + serial_update_;
-  const double ranks = static_cast<double>(devices(plan));
   result.efficiency = time.iteration().value() > 0 ? alone / time.iteration() / ranks : 0.0;
   const Seconds fair = per_sample * (recomputes ? 4.0 / 3.0 : 1.0) * (batch / ranks);
   const Seconds kernels = (all_kernels / plan.layer) * micro_batches;
@@ -346,11 +376,12 @@ Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* pl
   // The first micro-batch passes all stages, the others follow at the pace of the longest, which is no faster than their
   // mean; the slots of the closed form are no shorter.
   const WholeTime whole = least_time(samples_per_micro_batch(plan), plan.layer);
+  const Discount discount = discount_of(job_, plan);
   const auto passing = [&](Seconds kernels, Seconds exchanges) {
     const Seconds one = kernels + exchanges;
-    return one + max(whole.longest / (splits * spatial), one / plan.layer) * (micro_batches - 1.0);
+    return one + max(whole.longest * discount.kernels / (splits * spatial), one / plan.layer) * (micro_batches - 1.0);
   };
-  const Seconds kernels = whole.all / (splits * spatial);
+  const Seconds kernels = whole.all * discount.kernels / (splits * spatial);
   const auto& levels = job_.machine.levels;
   if (given || levels.empty()) return passing(kernels, Seconds{});
 
@@ -360,11 +391,12 @@ Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* pl
   const double tiles = samples / spatial * item;
   const auto moving = [&](double bytes, Axis axis) {
     if (job_.coefficients.software.layer_algorithm == AllreduceAlgorithm::sparse) return Seconds{};
-    const Seconds anywhere = moving_bound(job_, bytes, degree(plan, axis));
+    const Seconds anywhere = moving_bound(job_, bytes, degree(plan, axis)) * discount.beta;
     return placed == nullptr ? anywhere : max(anywhere, placed->least_time(Bytes(bytes), family_bit(axis)));
   };
   Seconds alpha = levels[0].latency;
   for (const LinkLevel& level : levels) alpha = min(alpha, level.latency);
+  alpha *= discount.alpha;
   Seconds exchanges{};
   if (spatial > 1) {
     const SpatialTraffic traffic = spatial_traffic(plan);
@@ -373,9 +405,9 @@ Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* pl
       const Link link = placed->neighbour_link(family_bit(Axis::spatial), Purpose::halo).link;
       exchanges += link.alpha * traffic.messages + halos / splits * link.beta;
     } else {
-      exchanges += alpha * traffic.messages + halos / splits / Bandwidth(fastest_link(job_));
+      exchanges += alpha * traffic.messages + halos / splits / Bandwidth(fastest_link(job_)) * discount.beta;
     }
-    exchanges += moving_bound(job_, traffic.gathered_items * samples * item, spatial);
+    exchanges += moving_bound(job_, traffic.gathered_items * samples * item, spatial) * discount.beta;
   }
   // Every micro-batch starts an exchange of outputs and one of gradients, and no collective has fewer rounds than a tree.
   if (plan.filter > 1) exchanges += alpha * (split_starts_ * std::ceil(std::log2(plan.filter)));
@@ -404,7 +436,8 @@ Seconds Estimator::lower_bound(const Plan& plan) const {
                       software.hybrid_gradient_algorithm == AllreduceAlgorithm::sparse;
   const Bytes gradients = shown_gradients(plan);
   if (sparse || gradients.value() <= 0 || job_.machine.levels.empty()) return bound;
-  return bound + moving_bound(job_, 2.0 * gradients.value(), plan.data * degree(plan, Axis::spatial));
+  const double replicas = plan.data * degree(plan, Axis::spatial);
+  return bound + moving_bound(job_, 2.0 * gradients.value(), replicas) * discount_of(job_, plan).beta;
 }
 
 const ExchangePrices& Estimator::exchanges_of(const Plan& plan) const {

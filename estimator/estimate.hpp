@@ -26,9 +26,11 @@ struct Breakdown {
   Seconds pipeline{};           ///< activations and gradients between stages
   Seconds bubble{};             ///< waiting of the busiest stage for the others
   Seconds input{};              ///< what the rest does not hide of reading samples
+  Seconds waiting{};            ///< for the slowest rank, and fixed times: learned from measured runs
 
   [[nodiscard]] Seconds iteration() const {
-    return forward + backward + weight_update + gradient_exchange + layer_collectives + halo + pipeline + bubble + input;
+    return forward + backward + weight_update + gradient_exchange + layer_collectives + halo + pipeline + bubble + input +
+           waiting;
   }
   [[nodiscard]] Seconds compute() const { return forward + backward + weight_update; }
 };

@@ -9,8 +9,8 @@ namespace {
 
 SecondsPerByte per_byte(Bandwidth bandwidth) { return SecondsPerByte(1.0 / bandwidth.value()); }
 
-/// Groups one plan exchanges in: an axis each, the replicas, and whoever shares samples.
-constexpr std::size_t most_groups = 10;
+/// Groups one plan exchanges in: an axis each, the replicas, and whoever shares samples; each for four purposes.
+constexpr std::size_t most_groups = 40;
 
 /// Whether an exchange can go level by level: several nodes, each of which holds as many of the group.
 bool has_levels(const Group& group) {
@@ -27,6 +27,7 @@ ExchangePrices::ExchangePrices(const Plan& plan, const Machine& machine, const C
       coefficients_(coefficients),
       software_(coefficients.software),
       assumptions_(assumptions) {
+  if (assumptions.learned) learned_ = learned_of(coefficients.learned, family_of(plan));
   ways_.reserve(most_groups);  // references into it stay valid
 }
 
@@ -44,36 +45,50 @@ Route ExchangePrices::route(Purpose purpose) const {
   return Route::direct;
 }
 
-ExchangePrices::Way ExchangePrices::way_for(Family axes) const {
+const Learned::Path& ExchangePrices::path(Purpose purpose) const {
+  switch (purpose) {
+    case Purpose::gradient:
+      return learned_.gradient;
+    case Purpose::halo:
+      return learned_.halo;
+    case Purpose::layer:
+    case Purpose::pipeline:
+      return learned_.layer;
+  }
+  return learned_.layer;
+}
+
+ExchangePrices::Way ExchangePrices::way_for(Family axes, Purpose purpose) const {
   Way way;
   way.axes = axes;
+  way.purpose = purpose;
   way.group = group_of(plan_, machine_, axes);
   const Group& group = way.group;
   if (machine_.levels.empty()) return way;
   const double in_node = group.members[0];
-  way.flat = share(group, {Pattern::ring}, false);
-  way.inside = share(group, {Pattern::ring, 1, true, 0, 0}, false);
+  way.flat = share(group, {Pattern::ring}, false, purpose);
+  way.inside = share(group, {Pattern::ring, 1, true, 0, 0}, false, purpose);
   way.host_flat = way.flat;
-  if (machine_.host) way.host_flat = share(group, {Pattern::ring}, true);
+  if (machine_.host) way.host_flat = share(group, {Pattern::ring}, true, purpose);
   if (group.outermost == 0) return way;
-  way.slices = share(group, {Pattern::slices, in_node, true, 1}, false);
-  way.leaders = share(group, {Pattern::leaders, 1, true, 1}, false);
+  way.slices = share(group, {Pattern::slices, in_node, true, 1}, false, purpose);
+  way.leaders = share(group, {Pattern::leaders, 1, true, 1}, false, purpose);
   // As many leaders as it takes to have a flow on each of the node's links; more would not be faster.
   way.leader_count =
       std::clamp(std::ceil(machine_.levels[1].rails / group.flows[0]), 1.0, std::max(1.0, std::floor(in_node)));
-  way.several_leaders = share(group, {Pattern::leaders, way.leader_count, true, 1}, false);
+  way.several_leaders = share(group, {Pattern::leaders, way.leader_count, true, 1}, false, purpose);
   way.host_slices = way.slices;
   way.host_leaders = way.leaders;
   way.host_several_leaders = way.several_leaders;
   if (machine_.host) {
-    way.host_slices = share(group, {Pattern::slices, in_node}, true);
-    way.host_leaders = share(group, {Pattern::leaders}, true);
-    way.host_several_leaders = share(group, {Pattern::leaders, way.leader_count}, true);
+    way.host_slices = share(group, {Pattern::slices, in_node}, true, purpose);
+    way.host_leaders = share(group, {Pattern::leaders}, true, purpose);
+    way.host_several_leaders = share(group, {Pattern::leaders, way.leader_count}, true, purpose);
   }
   return way;
 }
 
-SharedLink ExchangePrices::share(const Group& group, const Flows& flows, bool staged) const {
+SharedLink ExchangePrices::share(const Group& group, const Flows& flows, bool staged, Purpose purpose) const {
   SharedLink shared = staged ? share_through_host(machine_, group, flows, coefficients_.contention)
                              : share_of_levels(machine_, group, flows, assumptions_.contention, coefficients_.contention);
   // Without contention a flat ring has a link of the level it meets at, however slow the others are.
@@ -81,6 +96,9 @@ SharedLink ExchangePrices::share(const Group& group, const Flows& flows, bool st
     shared.link.beta = per_byte(machine_.levels[std::min(flows.to, group.outermost)].bandwidth);
   }
   shared.link.add = assumptions_.add;
+  const Learned::Path& factors = path(purpose);
+  shared.link.alpha *= factors.alpha;
+  shared.link.beta *= factors.beta;
   if (!assumptions_.congestion_quantile) return shared;
   double factor = 1;
   for (const Congestion& congestion : coefficients_.congestion) {
@@ -97,7 +115,7 @@ SharedLink ExchangePrices::share(const Group& group, const Flows& flows, bool st
 SharedLink ExchangePrices::round_link(const Way& at, Pattern pattern, double step, bool staged) const {
   Flows flows{pattern, std::max(1.0, std::floor(at.group.members[0]))};
   flows.step = step;
-  return share(at.group, flows, staged);
+  return share(at.group, flows, staged, at.purpose);
 }
 
 bool ExchangePrices::rounds_differ(const Way& at) const {
@@ -140,12 +158,12 @@ BusyLink ExchangePrices::busiest(AllreduceAlgorithm algorithm, const Way& at, bo
   return busy;
 }
 
-const ExchangePrices::Way& ExchangePrices::way(Family axes) const {
+const ExchangePrices::Way& ExchangePrices::way(Family axes, Purpose purpose) const {
   for (const Way& known : ways_) {
-    if (known.axes == axes) return known;
+    if (known.axes == axes && known.purpose == purpose) return known;
   }
   assert(ways_.size() < most_groups);
-  return ways_.emplace_back(way_for(axes));
+  return ways_.emplace_back(way_for(axes, purpose));
 }
 
 double ExchangePrices::edge_ranks(const Group& group, Purpose purpose) const {
@@ -163,11 +181,12 @@ double ExchangePrices::edge_ranks(const Group& group, Purpose purpose) const {
 }
 
 SharedLink ExchangePrices::neighbour_link(Family axes, Purpose purpose) const {
-  const Way& at = way(axes);
+  const Way& at = way(axes, purpose);
   const bool crosses = at.group.outermost > 0;
   const bool staged = machine_.host && route(purpose) == Route::host;
   SharedLink link = staged ? at.host_flat : at.flat;
-  if (staged && purpose == Purpose::halo) link.link.alpha = max(link.link.alpha, machine_.host->latency);
+  if (staged && purpose == Purpose::halo)
+    link.link.alpha = max(link.link.alpha, machine_.host->latency * path(purpose).alpha);
   if (!assumptions_.contention || !crosses) return link;
   // Every rank talks to its own neighbour at once, which is a single message on one link.
   Flows flows{Pattern::neighbours, edge_ranks(at.group, purpose), false, 1, 1};
@@ -180,12 +199,12 @@ SharedLink ExchangePrices::neighbour_link(Family axes, Purpose purpose) const {
       flows.extent = plan_.spatial[d];
       step *= flows.extent;
       if (flows.extent == 1) continue;
-      const SharedLink side = share(at.group, flows, staged);
+      const SharedLink side = share(at.group, flows, staged, purpose);
       if (side.link.beta > edge.link.beta) edge = side;
     }
   } else {
     flows.extent = at.group.ranks;
-    edge = share(at.group, flows, staged);
+    edge = share(at.group, flows, staged, purpose);
   }
   if (edge.link.beta > link.link.beta) {
     link.link.beta = edge.link.beta;
@@ -269,7 +288,7 @@ Seconds ExchangePrices::allreduce_time(AllreduceAlgorithm algorithm, Bytes messa
 }
 
 ExchangePrices::Choice ExchangePrices::allreduce(Bytes message, Family axes, Purpose purpose) const {
-  const Way& at = way(axes);
+  const Way& at = way(axes, purpose);
   const bool staged = is_staged(at, purpose);
   if (at.group.ranks <= 1) return {};
   const auto choice = [&](AllreduceAlgorithm algorithm) -> Choice {
@@ -305,7 +324,7 @@ ExchangePrices::Choice ExchangePrices::allreduce(Bytes message, Family axes, Pur
 }
 
 Seconds ExchangePrices::least_time(Bytes message, Family axes) const {
-  const Way& at = way(axes);
+  const Way& at = way(axes, Purpose::layer);
   if (at.group.ranks <= 1) return {};
   // Whatever else is fixed has a bound of its own, or as a sparse one none at all.
   const std::optional<AllreduceAlgorithm>& fixed = software_.layer_algorithm;
@@ -332,7 +351,7 @@ Seconds ExchangePrices::least_time(Bytes message, Family axes) const {
 }
 
 ExchangePrices::Priced ExchangePrices::way_of(Collective operation, Bytes message, Family axes, Purpose purpose) const {
-  const Way& at = way(axes);
+  const Way& at = way(axes, purpose);
   const double ranks = at.group.ranks;
   if (ranks <= 1) return {};
   const bool staged = is_staged(at, purpose);

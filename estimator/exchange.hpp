@@ -54,7 +54,7 @@ class ExchangePrices {
   [[nodiscard]] Seconds least_time(Bytes message, Family axes) const;
   /// To be called when the plan has placed its ranks anew.
   void forget_groups() { ways_.clear(); }
-  [[nodiscard]] const Group& group(Family axes) const { return way(axes).group; }
+  [[nodiscard]] const Group& group(Family axes) const { return way(axes, Purpose::layer).group; }
   [[nodiscard]] Route route(Purpose purpose) const;
   /// Start-up of one message between neighbours along these axes, and time per byte with φ applied.
   [[nodiscard]] SharedLink neighbour_link(Family axes, Purpose purpose) const;
@@ -63,21 +63,23 @@ class ExchangePrices {
   /// Links of one group, contention applied, for both routes.
   struct Way {
     Family axes = 0;
+    Purpose purpose = Purpose::layer;
     Group group;
     SharedLink flat, inside, slices, leaders;         // direct
     SharedLink host_flat, host_slices, host_leaders;  // through the host
     double leader_count = 1;                          // of a node that has several
     SharedLink several_leaders, host_several_leaders;
   };
-  [[nodiscard]] Way way_for(Family axes) const;
-  [[nodiscard]] const Way& way(Family axes) const;
+  [[nodiscard]] Way way_for(Family axes, Purpose purpose) const;
+  [[nodiscard]] const Way& way(Family axes, Purpose purpose) const;
+  [[nodiscard]] const Learned::Path& path(Purpose purpose) const;
   /// Ranks of one group that send to another node at once, when every rank sends to its neighbour in one direction.
   [[nodiscard]] double edge_ranks(const Group& group, Purpose purpose) const;
   /// The links that the flows of an Allreduce share.
   [[nodiscard]] static const SharedLink& links_of(AllreduceAlgorithm algorithm, const Way& way, bool staged);
   [[nodiscard]] Seconds allreduce_time(AllreduceAlgorithm algorithm, Bytes message, const Way& way, bool staged) const;
-  /// Links of one group that its flows share, slower by what others do to them.
-  [[nodiscard]] SharedLink share(const Group& group, const Flows& flows, bool staged) const;
+  /// Links of one group that its flows share, slower by what others do to them and by what runs have taught of the purpose.
+  [[nodiscard]] SharedLink share(const Group& group, const Flows& flows, bool staged, Purpose purpose) const;
   /// One round of a recursive algorithm after the other, where the network makes near and far ranks different.
   [[nodiscard]] SharedLink round_link(const Way& way, Pattern pattern, double step, bool staged) const;
   struct Rounds {
@@ -97,6 +99,7 @@ class ExchangePrices {
   const Coefficients& coefficients_;
   const Software& software_;
   const Assumptions& assumptions_;
+  Learned learned_;
   mutable std::vector<Way> ways_;  ///< a handful of groups, each worked out when first asked for
 };
 

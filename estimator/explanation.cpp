@@ -52,7 +52,10 @@ class Explainer {
     const int stage = deciding_.gradient_exchange;
     const double parameters = costs_.between(first_of(stage), first_of(stage + 1)).gradient_parameters;
     gradient_message_ = Bytes(std::max(0.0, parameters) * item_bytes(plan_.precision));
-    gradients_ = gradient_exchange(plan_, costs_.exchanges(), parameters);
+    const double messages = layers_gradients(job_.coefficients.software, job_.assumptions, plan_)
+                                ? costs_.between(first_of(stage), first_of(stage + 1)).gradient_messages
+                                : 1.0;
+    gradients_ = gradient_exchange(plan_, costs_.exchanges(), parameters, std::max(1.0, messages));
     add_exchanges();
     for (const TimePart& part : time_parts) add_phase(part);
   }
@@ -106,7 +109,10 @@ class Explainer {
       share.gradient_exchange = whole.gradient_exchange * (own.gradient_parameters / all);
     }
     if (deciding_.transfer > 0 && layer.layer == first_of(deciding_.transfer)) share.pipeline = whole.pipeline;
-    if (layer.layer == first_reader()) share.input = whole.input;
+    if (layer.layer == first_reader()) {
+      share.input = whole.input;
+      share.waiting = whole.waiting;
+    }
     return share;
   }
 
@@ -200,7 +206,10 @@ class Explainer {
   }
 
   [[nodiscard]] std::string gradients_in_words() const {
-    if (gradients_.total().value() <= 0) return "nothing to exchange";
+    if (gradients_.total().value() <= 0) {
+      return estimate().time.gradient_exchange.value() > 0 ? "weights of layers that the split leaves whole"
+                                                           : "nothing to exchange";
+    }
     const std::string among = fmt::format("among {:.0f} ranks", costs_.exchanges().group(replicas).ranks);
     const std::string_view route = by_route(costs_.exchanges().route(Purpose::gradient));
     const std::string stage = at_stage(plan_, deciding_.gradient_exchange);
@@ -321,6 +330,8 @@ class Explainer {
     } else if (part.part == &Breakdown::bubble) {
       phase.source = farther(forward_source_, backward_source_);
       phase.how = bubble_in_words();
+    } else if (part.part == &Breakdown::waiting) {
+      phase.how = phase.time.value() > 0 ? "learned from measured runs" : "nothing learned";
     } else {
       phase.hidden = max(Seconds{}, estimate().hidden_input);
       phase.how = input_in_words();

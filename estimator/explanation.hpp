@@ -20,7 +20,7 @@ struct TimePart {
   std::string_view doing;   ///< in a sentence: `exchanging gradients`
 };
 /// All of them, in the order in which Breakdown::iteration adds them.
-inline constexpr std::array<TimePart, 9> time_parts{
+inline constexpr std::array<TimePart, 10> time_parts{
     {{&Breakdown::forward, "forward", "forward", "computing forward"},
      {&Breakdown::backward, "backward", "backward", "computing backward"},
      {&Breakdown::weight_update, "weight_update", "update", "updating weights"},
@@ -29,7 +29,8 @@ inline constexpr std::array<TimePart, 9> time_parts{
      {&Breakdown::halo, "halo", "halo", "exchanging halos between tiles"},
      {&Breakdown::pipeline, "pipeline", "stages", "sending activations from stage to stage"},
      {&Breakdown::bubble, "bubble", "bubble", "waiting in the pipeline"},
-     {&Breakdown::input, "input", "input", "waiting for samples"}}};
+     {&Breakdown::input, "input", "input", "waiting for samples"},
+     {&Breakdown::waiting, "waiting", "waiting", "waiting for the slowest rank and for the framework"}}};
 
 /// One phase of an iteration.
 struct PhaseShare {

@@ -13,7 +13,7 @@
 namespace ddl {
 namespace {
 
-constexpr std::array<std::string_view, 13> names{"compute",
+constexpr std::array<std::string_view, 14> names{"compute",
                                                  "gradient exchange",
                                                  "layer-wise collectives",
                                                  "halo exchange",
@@ -21,6 +21,7 @@ constexpr std::array<std::string_view, 13> names{"compute",
                                                  "bubble",
                                                  "weight update",
                                                  "input",
+                                                 "waiting",
                                                  "memory redundancy",
                                                  "replicated work",
                                                  "load imbalance",
@@ -62,6 +63,7 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
                        plan.micro_batches == 1 ? "" : "es"));
   add_time(Kind::weight_update, time.weight_update, "updating weights");
   add_time(Kind::input, time.input, "waiting for samples");
+  add_time(Kind::waiting, time.waiting, "waiting for the slowest rank and for the framework");
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return a.share > b.share; });
   if (!findings.empty()) findings.front().sentence = "bound by: " + findings.front().sentence;
 

@@ -19,6 +19,7 @@ struct Finding {
     bubble,
     weight_update,
     input,
+    waiting,
     memory_redundancy,
     replicated_work,
     load_imbalance,

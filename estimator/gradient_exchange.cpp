@@ -12,14 +12,20 @@ constexpr Bytes gradient_bucket = 25_MiB;
 
 }  // namespace
 
-GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges, double parameters) {
+bool layers_gradients(const Software& software, const Assumptions& assumptions, const Plan& plan) {
+  constexpr Family data = family_bit(Axis::data);
+  const Family family = family_of(plan);
+  return assumptions.learned && software.layered_gradients_in_hybrids && (family & data) != 0 && family != data;
+}
+
+GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges, double parameters, double messages) {
   constexpr Family replicas = family_bit(Axis::data) | family_bit(Axis::spatial);
   const Bytes message(parameters * item_bytes(plan.precision));
   if (parameters <= 0 || plan.data * degree(plan, Axis::spatial) == 1) return {};
   GradientExchange exchange;
   if (plan.zero_stage == 0) {
-    const ExchangePrices::Choice choice = exchanges.allreduce(message, replicas, Purpose::gradient);
-    exchange.of_gradients = choice.time;
+    const ExchangePrices::Choice choice = exchanges.allreduce(message / messages, replicas, Purpose::gradient);
+    exchange.of_gradients = choice.time * messages;
     exchange.algorithm = choice.algorithm;
     exchange.busy = choice.busy;
     return exchange;

@@ -18,8 +18,12 @@ struct GradientExchange {
   [[nodiscard]] Seconds total() const { return of_gradients + of_weights + after_update; }
 };
 
-/// `parameters`: those of which the stage exchanges gradients.
-[[nodiscard]] GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges, double parameters);
+/// Whether each layer's gradients are a message of their own: where the measured software does that, in hybrids.
+[[nodiscard]] bool layers_gradients(const Software& software, const Assumptions& assumptions, const Plan& plan);
+
+/// `parameters`: those of which the stage exchanges gradients. `messages`: how many they are cut into; ZeRO has its own.
+[[nodiscard]] GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges, double parameters,
+                                                 double messages = 1);
 
 /// What of the exchanges of one iteration computing cannot hide: at least the first weights, without which it does not
 /// start, and the last gradients, which are complete only when it ends. `computing`: what runs beside them.

@@ -17,7 +17,7 @@ bool prices_whole_layers(const Job& job) {
 /// Calls `take` with every kernel of a shard: measured behaviour of split filters and channels where there is any, tiles of
 /// the roofline elsewhere.
 template <class Take>
-void each_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const Take& take) {
+void each_priced_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const Take& take) {
   const KernelPrices& kernels = job.kernels;
   if (prices_whole_layers(job)) {
     const LayerTimes& whole = kernels.serial()[context.index()];
@@ -65,8 +65,38 @@ void each_kernel(const Job& job, const ShardContext& context, const LayerShard& 
   if (context.facts.needs_input_gradient[context.index()]) price(Pass::backward_data);
 }
 
-void price_kernels(const Job& job, const ShardContext& context, const LayerShard& shard, LayerCosts& costs) {
-  each_kernel(job, context, shard, [&](const PricedKernel& kernel) {
+/// What measured runs make of the price of a shard's kernels: a factor, and work of the whole layer that is repeated.
+double learned_factor(const Job& job, const ShardContext& context, const LayerShard& shard, const Learned& learned) {
+  const Plan& plan = context.plan;
+  const bool splits = plan.filter > 1 || plan.channel > 1 || plan.tensor > 1 || degree(plan, Axis::spatial) > 1;
+  if (!splits || learned.repeated <= 0) return learned.kernels;
+  const auto time_of = [&](const ShardContext& at, const LayerShard& part) {
+    Seconds sum{};
+    each_priced_kernel(job, at, part, [&](const PricedKernel& kernel) { sum += kernel.time; });
+    return sum;
+  };
+  const Seconds split = time_of(context, shard);
+  if (split.value() <= 0) return learned.kernels;
+  WholeLayers layers(context.facts, shard.samples, plan.precision, plan.optimizer);
+  const ShardContext& unsplit = layers.at(context.index());
+  const Seconds whole = time_of(unsplit, layers.shard());
+  return learned.kernels * (1.0 + learned.repeated * std::max(0.0, whole / split - 1.0));
+}
+
+/// The same kernels as each_priced_kernel has them, with what measured runs make of their prices.
+template <class Take>
+void each_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const Learned& learned,
+                 const Take& take) {
+  const double factor = learned == Learned{} ? 1.0 : learned_factor(job, context, shard, learned);
+  each_priced_kernel(job, context, shard, [&](PricedKernel kernel) {
+    kernel.time *= factor;
+    take(kernel);
+  });
+}
+
+void price_kernels(const Job& job, const ShardContext& context, const LayerShard& shard, const Learned& learned,
+                   LayerCosts& costs) {
+  each_kernel(job, context, shard, learned, [&](const PricedKernel& kernel) {
     (kernel.phase == Phase::forward ? costs.forward : costs.backward) += kernel.time;
   });
   if (prices_whole_layers(job)) {
@@ -137,6 +167,8 @@ void LayerCosts::add(const LayerCosts& o, double times) {
   halo_backward += o.halo_backward * times;
   parameters += o.parameters * times;
   gradient_parameters += o.gradient_parameters * times;
+  gradient_messages += o.gradient_messages * times;
+  whole_parameters += o.whole_parameters * times;
   kept += o.kept * times;
   gradients += o.gradients * times;
   input += o.input * times;
@@ -201,6 +233,7 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
 
 LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds)
     : job_(job), plan_(plan), kinds_(kinds), exchanges_(plan_, job.machine, job.coefficients, job.assumptions) {
+  if (job.assumptions.learned) learned_ = learned_of(job.coefficients.learned, family_of(plan));
   const ModelFacts& facts = job.facts;
   const double item = item_bytes(plan_.precision);
   const bool whole_gradients = plan_.data > 1 && job.coefficients.software.whole_gradients_in_hybrids &&
@@ -212,10 +245,14 @@ LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKind
     context.layer = kinds.representative[kind];
     LayerCosts& costs = costs_[kind];
     shard_layer(context, shard);
-    price_kernels(job, context, shard, costs);
+    price_kernels(job, context, shard, learned_, costs);
     price_memory(job, context, shard, costs);
     costs.parameters = shard.weights + shard.biases;
     costs.gradient_parameters = whole_gradients ? static_cast<double>(context.at().parameters()) : costs.parameters;
+    const Layer& layer = context.at();
+    const bool matrix = facts.divisible[context.index()].matrix;
+    costs.gradient_messages = matrix ? 1 : 0;
+    if (matrix && layer.output_shape.rank == 0) costs.whole_parameters = static_cast<double>(layer.parameters());
     for (const Exchange& exchange : shard.exchanges) {
       if (exchange.phase == Phase::gradient || exchange.purpose == Purpose::pipeline) continue;  // fused, or at cuts alone
       asked_.push_back({kind, exchange, Bytes(exchange.items * shard.samples * item)});
@@ -234,7 +271,7 @@ LayerPrices LayerCostTable::prices(int layer) const {
   LayerPrices prices;
   const ShardContext context{job_.facts, plan_, job_.assumptions, layer, std::max(0, kinds_.spatial_end)};
   shard_layer(context, prices.shard);
-  each_kernel(job_, context, prices.shard, [&](const PricedKernel& kernel) { prices.kernels.push_back(kernel); });
+  each_kernel(job_, context, prices.shard, learned_, [&](const PricedKernel& kernel) { prices.kernels.push_back(kernel); });
   prices.update_source = prices_whole_layers(job_)
                              ? job_.kernels.source()
                              : job_.kernels.update_price(prices.shard.weights + prices.shard.biases).source;

@@ -38,6 +38,8 @@ struct LayerCosts {
   Seconds halo_forward{}, halo_backward{};          ///< neighbour exchanges and the gather where a spatial split ends
   double parameters = 0;                            ///< on this rank
   double gradient_parameters = 0;                   ///< that its gradient exchange carries
+  double gradient_messages = 0;                     ///< one where the layer has a weight matrix
+  double whole_parameters = 0;                      ///< of matrix layers without positions, unsplit
   Bytes kept{};                                     ///< activations kept for backward
   Bytes gradients{};                                ///< of activations, that exist while this layer's backward runs
   Bytes input{}, output{};                          ///< |x| and |y| as they lie in memory
@@ -121,6 +123,7 @@ class LayerCostTable {
   };
   [[nodiscard]] Checkpoints checkpoints(int first, int last) const;
   [[nodiscard]] const ExchangePrices& exchanges() const { return exchanges_; }
+  [[nodiscard]] const Learned& learned() const { return learned_; }
 
  private:
   /// An exchange of one kind of layer.
@@ -137,6 +140,7 @@ class LayerCostTable {
   const Job& job_;
   Plan plan_;
   const LayerKinds& kinds_;
+  Learned learned_;
   std::vector<Asked> asked_;
   ExchangePrices exchanges_;
   std::vector<LayerCosts> costs_;  ///< by kind

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "calibration/run_fit.hpp"
 #include "calibration/validation.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/number_option.hpp"
@@ -23,6 +24,8 @@ struct Options {
   std::vector<std::string> where, profiles;
   bool any_device = false;
   std::optional<double> tolerance;
+  bool leave_one_out = false;
+  std::optional<std::int64_t> fit_up_to;
 };
 
 std::string signed_percent(std::optional<double> error) { return error ? fmt::format("{:+.1f} %", *error * 100) : "-"; }
@@ -125,6 +128,13 @@ Json json_of(const Validation& validation, const Options& options) {
   return json;
 }
 
+Validation validate_as_asked(const std::vector<MeasuredRun>& runs, const Options& options) {
+  const ProfileChoice profiles{options.profiles, options.any_device};
+  if (!options.leave_one_out && !options.fit_up_to) return validate(runs, options.machine, options.coefficients, profiles);
+  RunFitter fitter(runs, options.machine, options.coefficients, profiles);
+  return options.leave_one_out ? fitter.leave_one_out() : fitter.fit_up_to(static_cast<int>(*options.fit_up_to));
+}
+
 Report run(const Options& options) {
   std::vector<MeasuredRun> runs = load_runs(options.runs);
   std::vector<RunFilter> filters;
@@ -133,8 +143,7 @@ Report run(const Options& options) {
     throw Error(fmt::format("{} has no runs", quote(options.runs)), "one measured figure a row follows the names");
   runs = select_runs(runs, filters);
   if (runs.empty()) throw Error(fmt::format("no run of {} is left", quote(options.runs)), "loosen --where");
-  const auto validation = std::make_shared<Validation>(
-      validate(runs, options.machine, options.coefficients, {options.profiles, options.any_device}));
+  const auto validation = std::make_shared<Validation>(validate_as_asked(runs, options));
   Report report;
   report.warnings = validation->warnings;
   report.text = [validation, options](const Style& style) { return text_of(*validation, options, style); };
@@ -158,6 +167,11 @@ void add_validate(CLI::App& program, Request& request) {
       ->take_all()
       ->allow_extra_args(false);
   add_number(command, "--tolerance", options->tolerance, 0, 1e6, "largest mean |error| that still exits with 0");
+  CLI::Option* leave = command.add_flag("--leave-one-out", options->leave_one_out,
+                                        "learn from all other configurations before each is predicted");
+  add_whole_number(command, "--fit-up-to", options->fit_up_to, 1, 1'000'000,
+                   "learn from runs on so many GPUs or fewer, predict the others")
+      ->excludes(leave);
   add_report_options(command, request.report);
   command.callback([options, &request] { request.run = [options] { return run(*options); }; });
 }

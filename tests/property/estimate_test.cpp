@@ -272,8 +272,16 @@ std::string text_of(const Plan& plan) {
 }
 
 std::vector<Seconds> parts_of(const Breakdown& time) {
-  return {time.forward,  time.backward, time.weight_update, time.gradient_exchange, time.layer_collectives, time.halo,
-          time.pipeline, time.bubble,   time.input};
+  return {time.forward,
+          time.backward,
+          time.weight_update,
+          time.gradient_exchange,
+          time.layer_collectives,
+          time.halo,
+          time.pipeline,
+          time.bubble,
+          time.input,
+          time.waiting};
 }
 
 /// Calls `check(job, plan)` with feasible plans of every model on every machine.

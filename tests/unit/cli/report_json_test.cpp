@@ -22,8 +22,9 @@ const Names plan_keys{"rank",     "strategy",   "degrees",    "feasible",  "glob
                       "schedule", "placement",  "zero_stage", "recompute", "optimizer",    "precision",
                       "time",     "efficiency", "cost",       "findings",  "memory",       "reasons"};
 const Names degree_keys{"data", "spatial", "layer", "filter", "channel", "tensor"};
-const Names time_parts{"forward_s",  "backward_s", "weight_update_s", "gradient_exchange_s", "layer_collectives_s", "halo_s",
-                       "pipeline_s", "bubble_s",   "input_s"};
+const Names time_parts{
+    "forward_s", "backward_s", "weight_update_s", "gradient_exchange_s", "layer_collectives_s", "halo_s", "pipeline_s",
+    "bubble_s",  "input_s",    "waiting_s"};
 const Names memory_parts{"weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes"};
 
 Names keys_of(const Json& object) {

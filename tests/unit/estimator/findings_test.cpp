@@ -52,7 +52,8 @@ std::vector<TimeKind> time_kinds() {
           {Kind::pipeline, [](const Breakdown& t) { return t.pipeline; }},
           {Kind::bubble, [](const Breakdown& t) { return t.bubble; }},
           {Kind::weight_update, [](const Breakdown& t) { return t.weight_update; }},
-          {Kind::input, [](const Breakdown& t) { return t.input; }}};
+          {Kind::input, [](const Breakdown& t) { return t.input; }},
+          {Kind::waiting, [](const Breakdown& t) { return t.waiting; }}};
 }
 
 /// The plan is bound by `bound`, and each part of its time is found with its share, or is too small to be.
@@ -257,6 +258,7 @@ TEST_CASE("kinds of findings are named apart") {
   CHECK(names.size() == 13);
   CHECK(to_string(Kind::compute) == "compute");
   CHECK(to_string(Kind::input) == "input");
+  CHECK(to_string(Kind::waiting) == "waiting");
   CHECK(to_string(Kind::local_storage) == "local storage");
 }
 

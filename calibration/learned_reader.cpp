@@ -1,0 +1,73 @@
+#include "calibration/learned_reader.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "calibration/teachable.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+
+namespace ddl {
+namespace {
+
+/// Factors beyond these are mistakes of writing.
+constexpr double least_factor = 1e-6;
+constexpr double greatest_factor = 1e6;
+
+double read_value(const YamlNode& entry, Teachable what) {
+  entry.only_keys({"value", "low", "high", "determined"});
+  // What the runs leave open is for the reader of the file; prices take the value.
+  if (const auto determined = entry.find("determined")) static_cast<void>(determined->boolean());
+  const auto number = [&](const YamlNode& node) {
+    switch (what) {
+      case Teachable::whole_weights:
+      case Teachable::per_iteration:
+        return node.seconds(true).value();
+      case Teachable::repeated:
+        return node.number(0, 1);
+      case Teachable::straggling:
+        return node.number(0, greatest_factor);
+      default:
+        return node.number(least_factor, greatest_factor);
+    }
+  };
+  for (const std::string_view bound : {"low", "high"}) {
+    if (const auto node = entry.find(bound)) static_cast<void>(number(*node));
+  }
+  return number(entry.at("value"));
+}
+
+}  // namespace
+
+LearnedFamilies read_learned(const YamlNode& section, const Citations& citations) {
+  LearnedFamilies families;
+  std::vector<std::string_view> keys{"family", "runs", "source"};
+  for (const Teachable what : all_teachable) keys.push_back(to_string(what));
+  for (const YamlNode& node : section.items()) {
+    node.only_keys(keys);
+    const YamlNode name = node.at("family");
+    const auto family = parse_family(name.text());
+    if (!family || *family == 0) {
+      name.fail(fmt::format("{} is no family of plans", quote(name.text())), "for example data, or data+filter");
+    }
+    if (std::any_of(families.begin(), families.end(), [&](const auto& known) { return known.first == *family; })) {
+      name.fail(fmt::format("a second time {}", quote(name.text())), "remove one of them");
+    }
+    static_cast<void>(node.at("runs").integer(1, std::numeric_limits<int>::max()));
+    static_cast<void>(citations.of(node.at("source")));
+    TeachableValues values = untaught();
+    for (const Teachable what : all_teachable) {
+      if (const auto entry = node.find(to_string(what))) values[index_of(what)] = read_value(*entry, what);
+    }
+    // Written as the time of a gigabyte.
+    values[index_of(Teachable::whole_weights)] /= 1e9;
+    families.emplace_back(*family, learned_from(values));
+  }
+  return families;
+}
+
+}  // namespace ddl

@@ -1,0 +1,434 @@
+#include "calibration/run_fit.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include <Eigen/Dense>
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+
+namespace ddl {
+namespace {
+
+using Values = TeachableValues;
+
+/// Logarithms of predicted over measured scatter by this much, whatever is fitted: what two runs of one configuration differ
+/// by, and what a formula leaves out.
+constexpr double noise = 0.1;
+/// Residuals beyond so many widths count linearly [Huber, Robust Estimation of a Location Parameter, 1964].
+constexpr double outlier = 1.0;
+
+double huber(double residual) {
+  const double size = std::abs(residual);
+  return size <= outlier ? size * size / 2 : outlier * (size - outlier / 2);
+}
+
+/// A coefficient from its place in units of the prior's width, 0 being the prior's best.
+double value_at(const Prior& prior, double place) {
+  return prior.is_factor ? std::exp(prior.width * place) : prior.width * place;
+}
+
+double derivative_at(const Prior& prior, double place) {
+  return prior.is_factor ? prior.width * std::exp(prior.width * place) : prior.width;
+}
+
+/// Objective, and one Gauss-Newton step's matrix and gradient, over the places of the coefficients that matter.
+class Posterior {
+ public:
+  Posterior(std::span<const RunFeatures> runs, std::vector<Teachable> what) : runs_(runs), what_(std::move(what)) {}
+
+  [[nodiscard]] Eigen::Index size() const { return static_cast<Eigen::Index>(what_.size()); }
+  [[nodiscard]] Values values(const Eigen::VectorXd& places) const {
+    Values values = untaught();
+    for (Eigen::Index i = 0; i < size(); ++i) {
+      const Teachable what = what_[static_cast<std::size_t>(i)];
+      values[index_of(what)] = value_at(prior_of(what), places[i]);
+    }
+    return values;
+  }
+  [[nodiscard]] double objective(const Eigen::VectorXd& places) const {
+    const Values at = values(places);
+    double sum = places.squaredNorm() / 2;
+    for (const RunFeatures& run : runs_) sum += huber(std::log(predicted_time(run, at) / run.measured) / noise);
+    return sum;
+  }
+  void linearize(const Eigen::VectorXd& places, Eigen::MatrixXd& hessian, Eigen::VectorXd& gradient) const {
+    hessian = Eigen::MatrixXd::Identity(size(), size());
+    gradient = places;
+    const Values at = values(places);
+    Eigen::VectorXd slope(size());
+    for (const RunFeatures& run : runs_) {
+      const double time = predicted_time(run, at);
+      const double residual = std::log(time / run.measured) / noise;
+      for (Eigen::Index i = 0; i < size(); ++i) {
+        // The time is linear in each coefficient by itself.
+        const Teachable what = what_[static_cast<std::size_t>(i)];
+        Values more = at;
+        more[index_of(what)] += 1;
+        slope[i] = (predicted_time(run, more) - time) * derivative_at(prior_of(what), places[i]) / time / noise;
+      }
+      const double weight = std::abs(residual) <= outlier ? 1.0 : outlier / std::abs(residual);
+      hessian += weight * slope * slope.transpose();
+      gradient += weight * residual * slope;
+    }
+  }
+  [[nodiscard]] double least(Eigen::Index i) const { return prior_at(i).is_factor ? -widest : 0.0; }
+  [[nodiscard]] double most(Eigen::Index i) const {
+    const Prior prior = prior_at(i);
+    return prior.most > 0 ? prior.most / prior.width : widest;
+  }
+  [[nodiscard]] Prior prior_at(Eigen::Index i) const { return prior_of(what_[static_cast<std::size_t>(i)]); }
+
+ private:
+  /// Nothing is that far from its prior: keeps steps finite.
+  static constexpr double widest = 12;
+
+  std::span<const RunFeatures> runs_;
+  std::vector<Teachable> what_;
+};
+
+/// Levenberg-Marquardt with bounds: what lies at one and would leave it stays.
+Eigen::VectorXd most_probable(const Posterior& posterior) {
+  const Eigen::Index size = posterior.size();
+  Eigen::VectorXd places = Eigen::VectorXd::Zero(size);
+  if (size == 0) return places;
+  double objective = posterior.objective(places), damping = 1e-3;
+  Eigen::MatrixXd hessian;
+  Eigen::VectorXd gradient;
+  constexpr int enough = 200;
+  for (int round = 0; round < enough; ++round) {
+    posterior.linearize(places, hessian, gradient);
+    std::vector<Eigen::Index> free;
+    for (Eigen::Index i = 0; i < size; ++i) {
+      const bool held =
+          (places[i] <= posterior.least(i) && gradient[i] > 0) || (places[i] >= posterior.most(i) && gradient[i] < 0);
+      if (!held) free.push_back(i);
+    }
+    if (free.empty()) break;
+    const auto count = static_cast<Eigen::Index>(free.size());
+    Eigen::MatrixXd matrix(count, count);
+    Eigen::VectorXd right(count);
+    for (Eigen::Index i = 0; i < count; ++i) {
+      right[i] = -gradient[free[static_cast<std::size_t>(i)]];
+      for (Eigen::Index j = 0; j < count; ++j) {
+        matrix(i, j) = hessian(free[static_cast<std::size_t>(i)], free[static_cast<std::size_t>(j)]);
+      }
+    }
+    bool better = false;
+    double gain = 0;
+    for (int attempt = 0; attempt < 12 && !better; ++attempt) {
+      Eigen::MatrixXd damped = matrix;
+      damped.diagonal() *= 1.0 + damping;
+      const Eigen::VectorXd step = damped.ldlt().solve(right);
+      Eigen::VectorXd next = places;
+      for (Eigen::Index i = 0; i < count; ++i) {
+        const Eigen::Index at = free[static_cast<std::size_t>(i)];
+        next[at] = std::clamp(places[at] + step[i], posterior.least(at), posterior.most(at));
+      }
+      const double found = posterior.objective(next);
+      if (found < objective) {
+        better = true;
+        gain = objective - found;
+        objective = found;
+        places = next;
+        damping = std::max(1e-9, damping / 5);
+      } else {
+        damping *= 5;
+      }
+    }
+    if (!better || gain < 1e-10 * (1 + objective)) break;
+  }
+  return places;
+}
+
+/// Where a family's fit ends: how improbable runs and coefficients are together.
+struct Fitted {
+  FamilyFit fit;
+  double objective = 0;
+};
+
+Fitted fit_one(Family family, std::span<const RunFeatures> runs) {
+  std::vector<Teachable> what;
+  for (const Teachable each : all_teachable) {
+    // What no price of these runs depends on stays what it was, and is not said to be learned.
+    const bool matters = std::any_of(runs.begin(), runs.end(), [&](const RunFeatures& run) {
+      return each == Teachable::repeated ? run.repeated_of_kernels > 0 : run.parts[index_of(each)] > 0;
+    });
+    if (matters) what.push_back(each);
+  }
+  const Posterior posterior(runs, what);
+  const Eigen::VectorXd places = most_probable(posterior);
+  Eigen::MatrixXd hessian;
+  Eigen::VectorXd gradient;
+  posterior.linearize(places, hessian, gradient);
+  const Eigen::MatrixXd covariance = hessian.ldlt().solve(Eigen::MatrixXd::Identity(posterior.size(), posterior.size()));
+
+  Fitted fitted;
+  fitted.objective = posterior.objective(places);
+  FamilyFit& fit = fitted.fit;
+  fit.family = family;
+  fit.runs = static_cast<int>(runs.size());
+  const Values values = posterior.values(places);
+  fit.learned = learned_from(values);
+  for (Eigen::Index i = 0; i < posterior.size(); ++i) {
+    const Prior prior = posterior.prior_at(i);
+    const double width = std::sqrt(std::max(0.0, covariance(i, i)));
+    LearnedCoefficient& one = fit.coefficients.emplace_back();
+    one.what = what[static_cast<std::size_t>(i)];
+    one.value = value_at(prior, places[i]);
+    one.low = value_at(prior, std::max(posterior.least(i), places[i] - width));
+    one.high = value_at(prior, std::min(posterior.most(i), places[i] + width));
+    one.narrowing = std::min(1.0, width);
+  }
+  for (const RunFeatures& run : runs) fit.misfit += std::abs(predicted_time(run, values) / run.measured - 1.0);
+  if (!runs.empty()) fit.misfit /= static_cast<double>(runs.size());
+  return fitted;
+}
+
+/// A choice of the software that runs may decide.
+struct Choice {
+  std::string_view key;
+  std::string_view off, on;
+  bool (*is_on)(const Software&);
+  void (*turn)(Software&);
+};
+
+constexpr Route other(Route route) { return route == Route::direct ? Route::host : Route::direct; }
+
+const std::array<Choice, 3>& choices() {
+  static const std::array<Choice, 3> all{
+      {{"gradient_route", "direct", "host", [](const Software& s) { return s.gradient_route == Route::host; },
+        [](Software& s) { s.gradient_route = other(s.gradient_route); }},
+       {"halo_route", "direct", "host", [](const Software& s) { return s.halo_route == Route::host; },
+        [](Software& s) { s.halo_route = other(s.halo_route); }},
+       {"layered_gradients_in_hybrids", "no", "yes", [](const Software& s) { return s.layered_gradients_in_hybrids; },
+        [](Software& s) { s.layered_gradients_in_hybrids = !s.layered_gradients_in_hybrids; }}}};
+  return all;
+}
+
+/// What somebody who knows the software has written down is not overruled by less than this, in logarithms of the posterior.
+constexpr double written_down = 3.0;
+
+}  // namespace
+
+Prior prior_of(Teachable what) {
+  switch (what) {
+    case Teachable::kernels:
+      return {true, 0.3};
+    case Teachable::gradient_alpha:
+    case Teachable::gradient_beta:
+    case Teachable::layer_alpha:
+    case Teachable::layer_beta:
+    case Teachable::halo_alpha:
+    case Teachable::halo_beta:
+      return {true, 1.0};
+    case Teachable::repeated:
+      return {false, 0.5, 1.0};
+    case Teachable::whole_weights:
+      return {false, 1e-9};
+    case Teachable::straggling:
+      return {false, 0.1};
+    case Teachable::per_iteration:
+      return {false, 0.05};
+  }
+  return {};
+}
+
+double predicted_time(const RunFeatures& run, const Values& values) {
+  const auto product = [&](Teachable what) { return values[index_of(what)] * run.parts[index_of(what)]; };
+  const double kernels =
+      values[index_of(Teachable::kernels)] *
+      (run.parts[index_of(Teachable::kernels)] + values[index_of(Teachable::repeated)] * run.repeated_of_kernels);
+  const double disturbed = kernels + product(Teachable::layer_alpha) + product(Teachable::layer_beta) +
+                           product(Teachable::halo_alpha) + product(Teachable::halo_beta);
+  return run.fixed + product(Teachable::gradient_alpha) + product(Teachable::gradient_beta) +
+         product(Teachable::whole_weights) + product(Teachable::per_iteration) +
+         disturbed * (1.0 + values[index_of(Teachable::straggling)] * run.slowest);
+}
+
+FamilyFit fit_family(Family family, std::span<const RunFeatures> runs) { return fit_one(family, runs).fit; }
+
+RunFitter::RunFitter(std::span<const MeasuredRun> runs, std::string machine, std::string coefficients,
+                     const ProfileChoice& profiles)
+    : predictor_(std::move(machine), std::move(coefficients), profiles) {
+  for (const MeasuredRun& each : runs) {
+    Row row;
+    row.run = in_seconds(each);
+    row.features.resize(std::size_t{1} << choices().size());
+    row.configuration = fmt::format("{} {} {}", row.run.model, row.run.strategy, row.run.gpus.value_or(0));
+    const bool fits = row.run.quantity == "iter_total_s" && row.run.value > 0;
+    if (fits && std::holds_alternative<Seconds>(predictor_.predict(row.run, chosen(0)))) {
+      row.family = parse_family(row.run.strategy);
+    }
+    rows_.push_back(std::move(row));
+  }
+}
+
+Coefficients RunFitter::chosen(Choices bits) const {
+  Coefficients coefficients = predictor_.coefficients();
+  coefficients.learned.clear();
+  for (std::size_t i = 0; i < choices().size(); ++i) {
+    if ((bits >> i & 1U) != 0) choices()[i].turn(coefficients.software);
+  }
+  return coefficients;
+}
+
+const RunFeatures& RunFitter::features(Row& row, Choices bits) {
+  std::optional<RunFeatures>& known = row.features[bits];
+  if (known) return *known;
+  Coefficients coefficients = chosen(bits);
+  coefficients.learned.emplace_back(*row.family, Learned{});
+  Learned& learned = coefficients.learned.front().second;
+  const auto time = [&] { return std::get<Seconds>(predictor_.predict(row.run, coefficients)).value(); };
+  const double base = time();
+  RunFeatures found;
+  found.measured = row.run.value;
+  found.fixed = base;
+  // A price is linear in each, where its algorithm is the same: twice as dear costs once more.
+  const auto part = [&](Teachable what, auto&& change, double unit) {
+    learned = {};
+    change();
+    const double more = std::max(0.0, time() - base) / unit;
+    found.parts[index_of(what)] = more;
+    return more;
+  };
+  constexpr double twice = 2, once = 1;
+  found.fixed -= part(
+      Teachable::kernels, [&] { learned.kernels = twice; }, once);
+  found.fixed -= part(
+      Teachable::gradient_alpha, [&] { learned.gradient.alpha = twice; }, once);
+  found.fixed -= part(
+      Teachable::gradient_beta, [&] { learned.gradient.beta = twice; }, once);
+  found.fixed -= part(
+      Teachable::layer_alpha, [&] { learned.layer.alpha = twice; }, once);
+  found.fixed -= part(
+      Teachable::layer_beta, [&] { learned.layer.beta = twice; }, once);
+  found.fixed -= part(
+      Teachable::halo_alpha, [&] { learned.halo.alpha = twice; }, once);
+  found.fixed -= part(
+      Teachable::halo_beta, [&] { learned.halo.beta = twice; }, once);
+  constexpr double slow = 1e-9;  // a nanosecond a byte
+  part(
+      Teachable::whole_weights, [&] { learned.whole_weights = SecondsPerByte(slow); }, slow);
+  part(
+      Teachable::straggling, [&] { learned.straggling = once; }, once);
+  part(
+      Teachable::per_iteration, [&] { learned.per_iteration = Seconds(once); }, once);
+  found.repeated_of_kernels = part(
+      Teachable::repeated, [&] { learned.repeated = once; }, once);
+  found.parts[index_of(Teachable::repeated)] = 0;
+  const double disturbed = found.parts[index_of(Teachable::kernels)] + found.parts[index_of(Teachable::layer_alpha)] +
+                           found.parts[index_of(Teachable::layer_beta)] + found.parts[index_of(Teachable::halo_alpha)] +
+                           found.parts[index_of(Teachable::halo_beta)];
+  if (disturbed > 0) found.slowest = delayed / disturbed;
+  // The algorithm that is cheapest may change with the factors: what is then not accounted for is not negative.
+  found.fixed = std::max(0.0, found.fixed);
+  known = found;
+  return *known;
+}
+
+std::vector<RunFitter::Choices> RunFitter::all_choices() const {
+  std::vector<Choices> all(std::size_t{1} << choices().size());
+  std::iota(all.begin(), all.end(), 0U);
+  return all;
+}
+
+RunFit RunFitter::fit(const std::vector<bool>& used) {
+  std::set<Family> families;
+  RunFit best;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (!used[i]) continue;
+    (rows_[i].family ? best.runs : best.left_out) += 1;
+    if (rows_[i].family) families.insert(*rows_[i].family);
+  }
+  const std::vector<Choices> all = all_choices();
+  std::vector<double> objectives;
+  std::vector<std::vector<FamilyFit>> fits;
+  for (const Choices bits : all) {
+    double objective = written_down * static_cast<double>(std::popcount(bits));
+    std::vector<FamilyFit>& own = fits.emplace_back();
+    for (const Family family : families) {
+      std::vector<RunFeatures> runs;
+      for (std::size_t i = 0; i < rows_.size(); ++i) {
+        if (used[i] && rows_[i].family == family) runs.push_back(features(rows_[i], bits));
+      }
+      Fitted fitted = fit_one(family, runs);
+      objective += fitted.objective;
+      own.push_back(std::move(fitted.fit));
+    }
+    objectives.push_back(objective);
+  }
+  const auto chosen_bits = static_cast<Choices>(std::min_element(objectives.begin(), objectives.end()) - objectives.begin());
+  best.coefficients = chosen(chosen_bits);
+  best.families = std::move(fits[chosen_bits]);
+  for (const FamilyFit& family : best.families) best.coefficients.learned.emplace_back(family.family, family.learned);
+  for (std::size_t i = 0; i < choices().size(); ++i) {
+    const Choice& choice = choices()[i];
+    const auto text = [&](const Software& software) { return std::string(choice.is_on(software) ? choice.on : choice.off); };
+    best.choices.push_back({std::string(choice.key), text(predictor_.coefficients().software),
+                            text(best.coefficients.software),
+                            objectives[chosen_bits ^ (1U << i)] - objectives[chosen_bits]});
+  }
+  return best;
+}
+
+RunFit RunFitter::fit() { return fit(std::vector<bool>(rows_.size(), true)); }
+
+Validation RunFitter::leave_one_out() {
+  Validation validation;
+  validation.warnings = predictor_.profiles().warnings;
+  std::map<std::string, Coefficients> without;
+  for (const Row& row : rows_) {
+    if (!without.contains(row.configuration)) {
+      std::vector<bool> used;
+      for (const Row& other : rows_) used.push_back(other.configuration != row.configuration);
+      without.emplace(row.configuration, fit(used).coefficients);
+    }
+    validation.cases.push_back(validation_case(row.run, predictor_, without.at(row.configuration)));
+  }
+  validation.summary = summarize(validation.cases);
+  return validation;
+}
+
+Validation RunFitter::fit_up_to(int gpus) {
+  std::vector<bool> used;
+  for (const Row& row : rows_) used.push_back(row.run.gpus && *row.run.gpus <= gpus);
+  const auto count = std::count(used.begin(), used.end(), true);
+  if (count == 0 || count == static_cast<std::ptrdiff_t>(used.size())) {
+    throw Error(fmt::format("{} of the runs have {} GPUs or fewer", count == 0 ? "none" : "all", gpus),
+                "fitted to some, the others are predicted");
+  }
+  const Coefficients fitted = fit(used).coefficients;
+  Validation validation;
+  validation.warnings = predictor_.profiles().warnings;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (!used[i]) validation.cases.push_back(validation_case(rows_[i].run, predictor_, fitted));
+  }
+  validation.summary = summarize(validation.cases);
+  return validation;
+}
+
+std::string learned_section(const RunFit& fit, std::string_view source) {
+  std::string text = "learned:\n";
+  for (const FamilyFit& family : fit.families) {
+    text += fmt::format("  - family: {}\n    runs: {}\n    source: {}\n", family_name(family.family), family.runs, source);
+    for (const LearnedCoefficient& one : family.coefficients) {
+      const auto number = [&](double value) {
+        // Of whole weights the time of a gigabyte: no unit is a time per byte.
+        if (one.what == Teachable::per_iteration) return fmt::format("{:.4g} us", value * 1e6);
+        if (one.what == Teachable::whole_weights) return fmt::format("{:.4g} ms", value * 1e12);
+        return fmt::format("{:.4g}", value);
+      };
+      text += fmt::format("    {}: {{value: {}, low: {}, high: {}, determined: {}}}\n", to_string(one.what),
+                          number(one.value), number(one.low), number(one.high), one.determined() ? "yes" : "no");
+    }
+  }
+  return text;
+}
+
+}  // namespace ddl

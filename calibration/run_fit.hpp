@@ -1,0 +1,114 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calibration/run_prediction.hpp"
+#include "calibration/teachable.hpp"
+#include "calibration/validation.hpp"
+#include "estimator/coefficients.hpp"
+
+namespace ddl {
+
+/// What a coefficient is before any run is seen. A factor f is 1 at best, and ln f is normal with this width; anything else
+/// is zero at best, and half of a normal of this width.
+struct Prior {
+  bool is_factor = true;
+  double width = 1;
+  double most = 0;  ///< above which it makes no sense; 0: no bound
+};
+[[nodiscard]] Prior prior_of(Teachable what);
+
+/// One coefficient of one family, as runs and prior together have it. Factors and fractions are numbers, whole_weights is in
+/// seconds per byte, per_iteration in seconds.
+struct LearnedCoefficient {
+  Teachable what = Teachable::kernels;
+  double value = 1;
+  double low = 0, high = 0;  ///< one standard deviation of the posterior to either side
+  double narrowing = 1;      ///< width of the posterior over that of the prior
+  /// Whether the runs say more of it than was known: the posterior is less than half as wide as the prior.
+  [[nodiscard]] bool determined() const { return narrowing < 0.5; }
+};
+
+/// What the runs of one family of plans teach.
+struct FamilyFit {
+  Family family = 0;
+  int runs = 0;
+  double misfit = 0;  ///< mean |predicted / measured − 1| of these runs, after the fit
+  Learned learned;
+  std::vector<LearnedCoefficient> coefficients;  ///< those that any price of these runs depends on
+};
+
+/// A fact of the software that is either one or the other: what the file says, what the runs are best explained by, and by
+/// how much the alternative explains them worse.
+struct LearnedChoice {
+  std::string key;  ///< `gradient_route`
+  std::string before, after;
+  double margin = 0;  ///< in logarithms of the posterior; where it is below 1 the runs do not decide
+};
+
+/// A fit of measured runs: Coefficients with their software's choices and what is learned of each family.
+struct RunFit {
+  Coefficients coefficients;
+  std::vector<FamilyFit> families;
+  std::vector<LearnedChoice> choices;
+  int runs = 0, left_out = 0;  ///< left out: not of a time that the estimator predicts
+};
+
+/// What one run depends on: its measured time and how its prediction changes with each coefficient.
+struct RunFeatures {
+  double measured = 0;  ///< seconds
+  double fixed = 0;     ///< that nothing learned changes
+  TeachableValues parts{};
+  double repeated_of_kernels = 0;  ///< the kernels' further time where all of the split's gain is repeated
+  double slowest = 0;              ///< ln n: what of θ the slowest node adds to kernels, layers and halos
+};
+/// The same for coefficients in that order.
+[[nodiscard]] double predicted_time(const RunFeatures& run, const TeachableValues& values);
+
+/// The most probable coefficients under prior and runs (logarithms of predicted over measured, of a tenth width, in which
+/// outliers count linearly), and their widths (Laplace). Without runs it is the prior.
+[[nodiscard]] FamilyFit fit_family(Family family, std::span<const RunFeatures> runs);
+
+/// Fits runs on one machine, and predicts what it was not fitted to.
+class RunFitter {
+ public:
+  /// Throws Error of the machine, the coefficients or a profile.
+  RunFitter(std::span<const MeasuredRun> runs, std::string machine, std::string coefficients,
+            const ProfileChoice& profiles = {});
+
+  /// To all runs.
+  [[nodiscard]] RunFit fit();
+  /// Each configuration (model, strategy and number of GPUs, with all its repeats) predicted from a fit to all others.
+  [[nodiscard]] Validation leave_one_out();
+  /// Runs on more devices predicted from a fit to those on so many or fewer. Throws Error when either are none.
+  [[nodiscard]] Validation fit_up_to(int gpus);
+
+ private:
+  /// Choices of the software, as bits.
+  using Choices = unsigned;
+  struct Row {
+    MeasuredRun run;
+    std::optional<Family> family;  ///< nothing: the run cannot be predicted
+    std::string configuration;
+    std::vector<std::optional<RunFeatures>> features;  ///< by choices
+  };
+
+  [[nodiscard]] Coefficients chosen(Choices choices) const;
+  [[nodiscard]] const RunFeatures& features(Row& row, Choices choices);
+  [[nodiscard]] std::vector<Choices> all_choices() const;
+  /// Fits the rows that `used` names.
+  [[nodiscard]] RunFit fit(const std::vector<bool>& used);
+
+  std::vector<Row> rows_;
+  RunPredictor predictor_;
+};
+
+/// The `learned` section of a coefficients file, and what it changes of `software`, as YAML (docs/coefficients.md). `source`
+/// is one of the file's keys of sources.
+[[nodiscard]] std::string learned_section(const RunFit& fit, std::string_view source);
+
+}  // namespace ddl

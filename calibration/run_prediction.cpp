@@ -1,0 +1,180 @@
+#include "calibration/run_prediction.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "calibration/machine_reader.hpp"
+#include "core/error.hpp"
+
+namespace ddl {
+namespace {
+
+/// Cuts `parts` tiles as close to squares or cubes as they come.
+std::array<int, 3> spatial_split(int parts, int rank) {
+  std::array<int, 3> split{1, 1, 1};
+  for (int factor = 2, left = parts; left > 1; ++factor) {
+    while (left % factor == 0) {
+      int least = 0;
+      for (int d = 1; d < rank; ++d) {
+        if (split[static_cast<std::size_t>(d)] < split[static_cast<std::size_t>(least)]) least = d;
+      }
+      split[static_cast<std::size_t>(least)] *= factor;
+      left /= factor;
+    }
+  }
+  return split;
+}
+
+std::variant<Plan, Unpredictable> plan_of(const MeasuredRun& run, const Study& study) {
+  const std::optional<Family> family = parse_family(run.strategy);
+  if (!family) return Unpredictable{fmt::format("no strategy is called '{}'", run.strategy)};
+  if (!run.gpus) return Unpredictable{"the number of GPUs is not stated"};
+  const int gpus = *run.gpus;
+  const int node = run.gpus_per_node.value_or(study.machine().devices_per_node());
+  Plan plan;
+  plan.precision = study.precision();
+  plan.optimizer = study.optimizer();
+
+  // Of two degrees the second lives inside the node, as in the measured implementations; the first takes the nodes.
+  const bool hybrid = (*family & (*family - 1)) != 0;
+  if (hybrid && (*family & family_bit(Axis::data)) == 0) return Unpredictable{"the split between the degrees is not stated"};
+  if (hybrid && gpus % node != 0) return Unpredictable{fmt::format("{} GPUs do not fill nodes of {}", gpus, node)};
+  const int inner = hybrid ? node : gpus;
+  if (hybrid) plan.data = gpus / node;
+  int splits = 0;
+  for (const Axis axis : all_axes) {
+    if ((*family & family_bit(axis)) == 0 || (hybrid && axis == Axis::data)) continue;
+    ++splits;
+    switch (axis) {
+      case Axis::data:
+        plan.data = inner;
+        break;
+      case Axis::filter:
+        plan.filter = inner;
+        break;
+      case Axis::channel:
+        plan.channel = inner;
+        break;
+      case Axis::tensor:
+        plan.tensor = inner;
+        break;
+      case Axis::layer:
+        plan.layer = inner;
+        break;
+      case Axis::spatial:
+        plan.spatial = spatial_split(inner, study.model().input.rank);
+        break;
+    }
+  }
+  if (splits > 1) return Unpredictable{"the split between the degrees is not stated"};
+
+  double batch = 0;
+  if (run.global_batch) {
+    batch = *run.global_batch;
+  } else if (run.batch_per_gpu_or_node) {
+    // Per GPU for data alone, per group of the second degree for hybrids, for all GPUs together otherwise.
+    batch = *run.batch_per_gpu_or_node * plan.data;
+  } else {
+    return Unpredictable{"the batch is not stated"};
+  }
+  if (batch < 1 || batch > 1e12) return Unpredictable{"the batch is not a number of samples"};
+  plan.global_batch = static_cast<std::int64_t>(std::llround(batch));
+  // A pipeline's micro-batches are not among the columns: four to a stage, where the bubble is a fifth [Huang et al.,
+  // GPipe], as far as a replica's samples go.
+  if (plan.layer > 1) {
+    const std::int64_t most = std::max<std::int64_t>(1, plan.global_batch / plan.data);
+    plan.micro_batches = std::min(most, std::int64_t{4} * plan.layer);
+  }
+  return plan;
+}
+
+std::variant<Seconds, Unpredictable> quantity_of(const std::string& quantity, const Estimate& estimate) {
+  const Breakdown& time = estimate.time;
+  const Seconds exchanged = time.gradient_exchange + time.layer_collectives + time.halo + time.pipeline + time.waiting;
+  const double iterations = time.iteration().value() > 0 ? estimate.epoch / time.iteration() : 0.0;
+  const Seconds computed = time.compute() + time.bubble;
+  if (quantity == "iter_total_s" || quantity == "iter_total_best_epoch_s") return time.iteration();
+  if (quantity == "iter_comp_s") return computed;
+  if (quantity == "iter_comm_s") return exchanged;
+  if (quantity == "iter_comm_gradient_allreduce_s") return time.gradient_exchange;
+  if (quantity == "iter_comm_halo_s") return time.halo;
+  if (quantity == "epoch_s") return estimate.epoch;
+  if (quantity == "epoch_comp_s") return computed * iterations;
+  if (quantity == "epoch_comm_s") return exchanged * iterations;
+  if (quantity == "epoch_forward_s") return time.forward * iterations;
+  if (quantity == "epoch_backward_s") return time.backward * iterations;
+  if (quantity == "epoch_weight_update_s") return time.weight_update * iterations;
+  return Unpredictable{fmt::format("no prediction for the quantity '{}'", quantity)};
+}
+
+}  // namespace
+
+MeasuredRun in_seconds(MeasuredRun run) {
+  if (run.quantity == "samples_per_s_per_gpu" && run.global_batch && run.gpus && run.value > 0) {
+    run.value = *run.global_batch / (run.value * *run.gpus);
+    run.quantity = "iter_total_s";
+  }
+  return run;
+}
+
+RunPredictor::RunPredictor(std::string machine, std::string coefficients, const ProfileChoice& profiles)
+    : machine_(std::move(machine)), coefficients_name_(std::move(coefficients)) {
+  StudySpec shared;
+  shared.machine = machine_;
+  shared.coefficients = coefficients_name_;
+  const Machine sheet = load_machine(machine_);
+  coefficients_ = coefficients_of(shared, sheet);
+  profiles_ = std::make_shared<const FoundProfiles>(find_profiles(profiles, sheet));
+}
+
+const std::optional<std::string>& RunPredictor::problem_of(const std::string& model) {
+  const auto [entry, added] = problems_.try_emplace(model);
+  if (added) {
+    try {
+      static_cast<void>(load_model(model));
+    } catch (const Error& error) {
+      entry->second = error.what();
+    }
+  }
+  return entry->second;
+}
+
+const Study& RunPredictor::study(const std::string& model, bool ideal, bool input) {
+  std::unique_ptr<Study>& entry = studies_[{model, ideal, input}];
+  if (!entry) {
+    StudySpec spec;
+    spec.model = model;
+    spec.machine = machine_;
+    spec.coefficients = coefficients_name_;
+    spec.found_profiles = profiles_;
+    spec.precision = Precision::fp32;
+    if (ideal) spec.assumptions = ideal_assumptions();
+    spec.assumptions.include_input = input;
+    entry = std::make_unique<Study>(spec);
+  }
+  return *entry;
+}
+
+RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal) {
+  if (const std::optional<std::string>& problem = problem_of(run.model)) return Unpredictable{*problem};
+  const bool input = !ideal && (run.includes_io == "yes" || run.includes_io == "probably");
+  const Study& own = study(run.model, ideal, input);
+  const auto plan = plan_of(run, own);
+  if (const auto* why = std::get_if<Unpredictable>(&plan)) return *why;
+  // The same job with other coefficients: kernels are priced already.
+  const Job& base = own.job();
+  const Job job{base.facts,       base.machine,           coefficients,      base.kernels,
+                base.assumptions, base.samples_per_epoch, base.sample_bytes, base.dataset_bytes};
+  const Estimate estimate = Estimator(job).estimate(std::get<Plan>(plan));
+  // A run that was measured did fit; a memory estimate above the device's does not take its time away.
+  for (const Limit& limit : estimate.limits) {
+    if (limit.kind != Limit::Kind::memory) return Unpredictable{describe(limit, own.model())};
+  }
+  return quantity_of(run.quantity, estimate);
+}
+
+}  // namespace ddl

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <variant>
+
+#include "calibration/profile_prices.hpp"
+#include "calibration/runs.hpp"
+#include "calibration/study.hpp"
+#include "core/quantity.hpp"
+
+namespace ddl {
+
+/// A refusal to predict, as a value.
+struct Unpredictable {
+  std::string reason;
+};
+
+/// What the estimator makes of measured runs on one machine. Runs are taken to be in fp32, with adam for models of sequences
+/// and SGD with momentum for all others; input counts where the run includes it. What runs of one model share is worked out
+/// once.
+class RunPredictor {
+ public:
+  /// Throws Error of the machine, the coefficients or a profile.
+  RunPredictor(std::string machine, std::string coefficients, const ProfileChoice& profiles);
+
+  using Prediction = std::variant<Seconds, Unpredictable>;
+  /// The run's quantity, with everything known or (`ideal`) by the closed forms. `coefficients` may differ from
+  /// coefficients() in the software and in what is learned, not in its measured times.
+  [[nodiscard]] Prediction predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal = false);
+
+  /// Those of the machine, or the named ones.
+  [[nodiscard]] const Coefficients& coefficients() const { return coefficients_; }
+  [[nodiscard]] const FoundProfiles& profiles() const { return *profiles_; }
+
+ private:
+  /// Why nobody can read a run's model; nothing where it can be read.
+  [[nodiscard]] const std::optional<std::string>& problem_of(const std::string& model);
+  [[nodiscard]] const Study& study(const std::string& model, bool ideal, bool input);
+
+  std::string machine_, coefficients_name_;
+  Coefficients coefficients_;
+  std::shared_ptr<const FoundProfiles> profiles_;
+  std::map<std::tuple<std::string, bool, bool>, std::unique_ptr<Study>> studies_;
+  std::map<std::string, std::optional<std::string>> problems_;
+};
+
+/// A throughput as the time of the iteration that it was measured in, so that every case compares times.
+[[nodiscard]] MeasuredRun in_seconds(MeasuredRun run);
+
+}  // namespace ddl

@@ -1,0 +1,153 @@
+#include "calibration/run_fit.hpp"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "calibration/coefficients_reader.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+
+using namespace ddl;
+
+namespace {
+
+/// Runs of known shape: kernels of 100 to 200 ms, gradients that grow with p, and what true coefficients make of them.
+std::vector<RunFeatures> runs_of(const TeachableValues& truth, int count) {
+  std::vector<RunFeatures> runs;
+  for (int i = 0; i < count; ++i) {
+    const double ranks = std::pow(2.0, 2 + i % 8);
+    const double size = 1 + i % 3;
+    RunFeatures run;
+    run.parts[index_of(Teachable::kernels)] = 0.1 + 0.05 * (i % 3);
+    run.parts[index_of(Teachable::gradient_alpha)] = 40e-6 * 2 * (ranks - 1);
+    run.parts[index_of(Teachable::gradient_beta)] = 0.02 * size * (ranks - 1) / ranks;
+    run.slowest = std::log(ranks / 4);
+    run.parts[index_of(Teachable::straggling)] = run.slowest * run.parts[index_of(Teachable::kernels)];
+    run.measured = predicted_time(run, truth);
+    runs.push_back(run);
+  }
+  return runs;
+}
+
+TeachableValues truth() {
+  TeachableValues values = untaught();
+  values[index_of(Teachable::kernels)] = 1.1;
+  values[index_of(Teachable::gradient_alpha)] = 2.5;
+  values[index_of(Teachable::gradient_beta)] = 3;
+  return values;
+}
+
+const LearnedCoefficient& found(const FamilyFit& fit, Teachable what) {
+  for (const LearnedCoefficient& one : fit.coefficients) {
+    if (one.what == what) return one;
+  }
+  FAIL("not fitted: " << to_string(what));
+  return fit.coefficients.front();
+}
+
+constexpr Family data = family_bit(Axis::data);
+
+const std::string header = "model,strategy,gpus,global_batch,quantity,value\n";
+
+std::vector<MeasuredRun> some_runs() {
+  return parse_runs(header +
+                        "resnet50,data,16,1024,iter_total_s,0.25\n"
+                        "resnet50,data,64,4096,iter_total_s,0.27\n"
+                        "resnet50,data,64,4096,iter_total_s,0.28\n"
+                        "vgg16,data,16,512,iter_total_s,0.46\n"
+                        "vgg16,data,256,8192,iter_total_s,0.53\n",
+                    "runs.csv");
+}
+
+}  // namespace
+
+TEST_CASE("coefficients that made synthetic runs are found again") {
+  const FamilyFit fit = fit_family(data, runs_of(truth(), 60));
+  // The prior pulls each a little towards 1.
+  CHECK(fit.learned.kernels == Approx(1.1).epsilon(0.05));
+  CHECK(fit.learned.gradient.alpha == Approx(2.5).epsilon(0.1));
+  CHECK(fit.learned.gradient.beta == Approx(3.0).epsilon(0.1));
+  CHECK(fit.misfit < 0.01);
+  CHECK(found(fit, Teachable::gradient_beta).determined());
+  // Nothing of these runs goes through layers or halos.
+  CHECK(fit.learned.layer == Learned::Path{});
+  CHECK(fit.learned.halo == Learned::Path{});
+  CHECK(fit.coefficients.size() == 4);
+}
+
+TEST_CASE("a straggler that grows with the ranks is told from a factor on all kernels") {
+  TeachableValues values = untaught();
+  values[index_of(Teachable::straggling)] = 0.1;
+  const FamilyFit fit = fit_family(data, runs_of(values, 60));
+  CHECK(fit.learned.straggling == Approx(0.1).epsilon(0.35));
+  CHECK(fit.learned.kernels == Approx(1.0).epsilon(0.1));
+}
+
+TEST_CASE("without runs the prior comes out, and the machine's sheet with it") {
+  const FamilyFit fit = fit_family(data, {});
+  CHECK(fit.learned == Learned{});
+  CHECK(fit.coefficients.empty());
+  CHECK(learned_of({{data, Learned{}}}, 0) == Learned{});
+}
+
+TEST_CASE("fewer runs leave coefficients nearer to the prior and less certain") {
+  const FamilyFit many = fit_family(data, runs_of(truth(), 60));
+  const FamilyFit few = fit_family(data, runs_of(truth(), 3));
+  for (const Teachable what : {Teachable::kernels, Teachable::gradient_alpha, Teachable::gradient_beta}) {
+    INFO(to_string(what));
+    const LearnedCoefficient& sure = found(many, what);
+    const LearnedCoefficient& unsure = found(few, what);
+    CHECK(unsure.narrowing > sure.narrowing);
+    CHECK(std::abs(std::log(unsure.value)) < std::abs(std::log(truth()[index_of(what)])) + 0.05);
+    CHECK(unsure.low < unsure.value);
+    CHECK(unsure.value < unsure.high);
+  }
+  CHECK_FALSE(found(few, Teachable::gradient_alpha).determined());
+}
+
+TEST_CASE("one wild run does not carry the others away") {
+  std::vector<RunFeatures> runs = runs_of(truth(), 60);
+  runs.front().measured *= 20;
+  const FamilyFit fit = fit_family(data, runs);
+  CHECK(fit.learned.gradient.beta == Approx(3.0).epsilon(0.2));
+}
+
+TEST_CASE("a configuration is left out with all its repeats") {
+  // Repeats that are far off change the fit of the others, but not their own prediction.
+  std::vector<MeasuredRun> runs = some_runs();
+  const Validation before = RunFitter(runs, "abci", "").leave_one_out();
+  runs[1].value *= 1.5;
+  const Validation one_repeat = RunFitter(runs, "abci", "").leave_one_out();
+  REQUIRE(before.cases.size() == 5);
+  for (const std::size_t repeat : {1U, 2U}) {
+    REQUIRE(before.cases[repeat].predicted);
+    CHECK(before.cases[repeat].predicted->value() == Approx(one_repeat.cases[repeat].predicted->value()));
+  }
+  CHECK(before.cases[0].predicted->value() != Approx(one_repeat.cases[0].predicted->value()));
+}
+
+TEST_CASE("runs on few devices predict those on more") {
+  const Validation validation = RunFitter(some_runs(), "abci", "").fit_up_to(64);
+  REQUIRE(validation.cases.size() == 1);
+  CHECK(validation.cases.front().run.gpus == 256);
+  CHECK(error_of([] { static_cast<void>(RunFitter(some_runs(), "abci", "").fit_up_to(2)); }) ==
+        "none of the runs have 2 GPUs or fewer\nhint: fitted to some, the others are predicted");
+}
+
+TEST_CASE("what is learned reads back from a coefficients file") {
+  const RunFit fit = RunFitter(some_runs(), "abci", "").fit();
+  REQUIRE(fit.families.size() == 1);
+  const std::string text =
+      "format: 1\nname: taught\nmachine: abci\ndescription: d\ngenerator: g\ndate: 2026-01-01\n"
+      "sources: {runs: five runs}\n" +
+      learned_section(fit, "runs");
+  const Coefficients read = parse_coefficients(text, "taught.yaml");
+  REQUIRE(read.learned.size() == 1);
+  CHECK(read.learned.front().first == data);
+  const Learned& learned = read.learned.front().second;
+  CHECK(learned.gradient.beta == Approx(fit.families.front().learned.gradient.beta).epsilon(1e-3));
+  CHECK(learned.straggling == Approx(fit.families.front().learned.straggling).epsilon(1e-3).margin(1e-9));
+  CHECK(learned.per_iteration.value() ==
+        Approx(fit.families.front().learned.per_iteration.value()).epsilon(1e-3).margin(1e-9));
+}
