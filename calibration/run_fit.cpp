@@ -315,7 +315,7 @@ const RunFeatures& RunFitter::features(Row& row, Choices bits) {
   constexpr double slow = 1e-9;  // a nanosecond a byte
   part(
       Teachable::whole_weights, [&] { learned.whole_weights = SecondsPerByte(slow); }, slow);
-  part(
+  const double delayed = part(
       Teachable::straggling, [&] { learned.straggling = once; }, once);
   part(
       Teachable::per_iteration, [&] { learned.per_iteration = Seconds(once); }, once);

@@ -11,7 +11,9 @@
 #include <fmt/format.h>
 
 #include "calibration/communication/exchange_file.hpp"
+#include "calibration/communication/fit.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/exchange_fit_report.hpp"
 #include "cli/number_option.hpp"
 #include "cli/study_options.hpp"
 #include "cli/table.hpp"
@@ -190,8 +192,12 @@ Report calibrate(const CalibrateRequest& asked) {
   }
   Report report;
   report.warnings = warnings.lines();
-  report.text = [series](const Style&) { return read_text(*series); };
-  report.json = [series] { return Json{{"schema", 1}, {"fits", Json::array()}, {"read", read_json(*series)}}; };
+  const auto fits = std::make_shared<const std::vector<ExchangeFit>>(fit_exchanges(*series));
+  for (std::string& warning : exchange_fit_warnings(*fits)) report.warnings.push_back(std::move(warning));
+  report.text = [series, fits](const Style&) { return read_text(*series) + "\n" + exchange_fit_text(*fits); };
+  report.json = [series, fits] {
+    return Json{{"schema", 1}, {"fits", exchange_fit_json(*fits)}, {"read", read_json(*series)}};
+  };
   return report;
 }
 
