@@ -15,10 +15,9 @@ namespace {
 constexpr double print_precision = 1e-3;
 /// Sizes that one range needs: two more than a line has ends.
 constexpr std::size_t sizes_of_range = 3;
-/// What a knee counts for beside the terms behind it. Its place is chosen among all sizes, which is worth two parameters
-/// [Zhang and Siegmund, "A modified Bayes information criterion", Biometrics 2007], and where noise is normal, sums of
-/// absolute residuals fall by half as much again as Laplace's likelihood expects.
-constexpr double knee_parameters = 3;
+/// What a knee counts for beside the terms behind it: its place is chosen among all sizes, which is worth two parameters
+/// [Zhang and Siegmund, "A modified Bayes information criterion", Biometrics 2007].
+constexpr double knee_parameters = 2;
 /// Cuts are tried between so many groups of sizes; a sweep by factors of two from a byte to a terabyte has 41.
 constexpr std::size_t most_size_groups = 48;
 
