@@ -159,7 +159,7 @@ TEST_CASE("why not a strategy compares with the plan that recommend finds best o
       CHECK(why.at("deciding").is_null());
       CHECK(why.at("sentence").get<std::string>().find(best.at("reasons").front().get<std::string>()) != std::string::npos);
     } else {
-      CHECK(why.at("time").size() == 9);
+      CHECK(why.at("time").size() == 10);
       CHECK(why.at("memory").size() == 4);
     }
   }

@@ -255,7 +255,7 @@ TEST_CASE("kinds of findings are named apart") {
   std::set<std::string> names;
   for (int kind = 0; kind <= static_cast<int>(Kind::local_storage); ++kind)
     names.emplace(to_string(static_cast<Kind>(kind)));
-  CHECK(names.size() == 13);
+  CHECK(names.size() == 14);
   CHECK(to_string(Kind::compute) == "compute");
   CHECK(to_string(Kind::input) == "input");
   CHECK(to_string(Kind::waiting) == "waiting");
