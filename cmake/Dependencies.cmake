@@ -34,7 +34,7 @@ endif()
 # Optional: a back end whose library is missing is left out, and says so when it is asked for.
 find_package(dnnl QUIET CONFIG)
 if(dnnl_FOUND)
-  find_package(OpenMP REQUIRED)  # its threads
+  find_package(OpenMP QUIET COMPONENTS CXX)  # its threads; Clang has them in a package of their own
 endif()
 
 # Optional, for GPUs: CUDA with its compiler, and cuDNN, which has no package files of its own.
