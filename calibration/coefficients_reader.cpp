@@ -245,6 +245,18 @@ Coefficients load_coefficients(const std::string& name_or_path) {
               fmt::format("known: {}; a file of your own ends in '.yaml'", fmt::join(known, ", ")));
 }
 
+std::string coefficients_text(const std::string& name_or_path, const std::string& machine) {
+  if (name_or_path == "none") return {};
+  if (is_path(name_or_path)) return read_file(name_or_path);
+  if (name_or_path.empty() && is_path(machine)) return {};
+  const std::string wanted = name_key(name_or_path.empty() ? machine : name_or_path);
+  for (const EmbeddedFile& file : coefficients_files()) {
+    const Coefficients coefficients = parse_coefficients(std::string(file.content), std::string(file.path));
+    if (name_key(coefficients.name) == wanted || name_key(coefficients.machine) == wanted) return std::string(file.content);
+  }
+  return {};
+}
+
 Coefficients parse_coefficients(std::string text, std::string origin) {
   return CoefficientsReader(YamlNode::parse(std::move(text), std::move(origin))).read();
 }

@@ -2,7 +2,6 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -11,21 +10,20 @@
 
 #include <fmt/format.h>
 
-#include "calibration/bundled_files.hpp"
 #include "calibration/coefficients_reader.hpp"
 #include "calibration/communication/exchange_file.hpp"
 #include "calibration/communication/fit.hpp"
 #include "calibration/communication/fit_plot.hpp"
 #include "calibration/communication/fitted_network.hpp"
 #include "calibration/communication/network_section.hpp"
-#include "calibration/machine_reader.hpp"
+#include "cli/coefficients_output.hpp"
+#include "cli/commands/calibrate_runs.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/exchange_fit_report.hpp"
 #include "cli/number_option.hpp"
 #include "cli/study_options.hpp"
 #include "cli/table.hpp"
 #include "core/error.hpp"
-#include "core/input_files.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "core/units.hpp"
@@ -44,6 +42,7 @@ struct CalibrateRequest {
   std::string machine, output;
   std::string plot;
   std::optional<double> tolerance;
+  RunsRequest runs;
 };
 
 constexpr std::string_view svg_ending = ".svg";
@@ -195,38 +194,6 @@ Json read_json(const std::vector<ExchangeSeries>& series) {
   return list;
 }
 
-std::string today() {
-  const std::time_t time = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&time, &utc);
-  std::array<char, 16> text{};
-  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d", &utc)};
-}
-
-/// The coefficients that the file is to be written into: what it has now, else those bundled with the machine, else none.
-std::string coefficients_before(const std::string& path, const std::string& machine) {
-  std::error_code unknown;
-  if (std::filesystem::is_regular_file(path, unknown)) {
-    if (is_input_file(path)) {
-      throw Error(fmt::format("--output {} would overwrite a file that was read", quote(path)), "give it another name");
-    }
-    std::string text = read_file(path);
-    if (const Coefficients before = parse_coefficients(text, path); before.machine != machine) {
-      throw Error(fmt::format("{} has coefficients of the machine {}, not of {}", quote(path), quote(before.machine),
-                              quote(machine)),
-                  "write into another file");
-    }
-    return text;
-  }
-  for (const EmbeddedFile& file : coefficients_files()) {
-    if (file.name == machine) return std::string(file.content);
-  }
-  return fmt::format(
-      "format: 1\nname: {0}-measured\nmachine: {0}\ndescription: what was measured of its network\n"
-      "generator: ddl-oracle {1}\ndate: {2}\nsources: {{}}\n",
-      machine, version(), today());
-}
-
 /// Of the network measured before, what these fits are not of, then the fits.
 std::vector<MeasuredNetwork> joined(std::vector<MeasuredNetwork> before, const std::vector<MeasuredNetwork>& fitted) {
   const auto measured_again = [&](const MeasuredNetwork& old) {
@@ -242,7 +209,6 @@ std::vector<MeasuredNetwork> joined(std::vector<MeasuredNetwork> before, const s
 /// The file of coefficients with the fits in it.
 std::string coefficients_with(const CalibrateRequest& asked, const std::vector<ExchangeFit>& fits,
                               const std::vector<ExchangeSeries>& series, std::vector<std::string>& warnings) {
-  const std::string machine = load_machine(asked.machine).name;
   std::vector<MeasuredNetwork> fitted = fitted_network(fits, series, warnings);
   if (fitted.empty()) {
     throw Error(fmt::format("nothing to write into {}: no fit has a level, ranks, and alpha or beta", quote(asked.output)),
@@ -251,7 +217,7 @@ std::string coefficients_with(const CalibrateRequest& asked, const std::vector<E
   for (MeasuredNetwork& entry : fitted) {
     entry.source += fmt::format("; fitted by ddl-oracle {} on {}", version(), today());
   }
-  const std::string before = coefficients_before(asked.output, machine);
+  const std::string before = coefficients_to_extend(asked.output, asked.machine);
   const std::vector<MeasuredNetwork> network = joined(parse_coefficients(before, asked.output).network, fitted);
   std::string text = with_network_section(before, network);
   // What cannot be read back is not written.
@@ -289,7 +255,7 @@ void require_fits(const std::vector<ExchangeFit>& fits, const std::vector<Exchan
   }
 }
 
-Report calibrate(const CalibrateRequest& asked) {
+Report calibrate_from_files(const CalibrateRequest& asked) {
   if (!asked.output.empty() && asked.machine.empty()) {
     throw Error("--output is without --machine, and coefficients are of a machine", "add for example --machine abci");
   }
@@ -346,16 +312,32 @@ Report calibrate(const CalibrateRequest& asked) {
   return report;
 }
 
+Report calibrate(const CalibrateRequest& asked) {
+  const bool from_runs = !asked.runs.runs.empty();
+  if (from_runs && !asked.files.empty()) {
+    throw Error("files of benchmarks and --runs are two questions", "ask one, then the other with the same -o");
+  }
+  if (!from_runs && asked.files.empty()) {
+    throw Error("neither output of a benchmark nor measured runs are given",
+                "calibrate FILE..., or calibrate --runs measured.csv --machine NAME");
+  }
+  if (!from_runs) return calibrate_from_files(asked);
+  RunsRequest runs = asked.runs;
+  runs.machine = asked.machine;
+  runs.output = asked.output;
+  return calibrate_from_runs(runs);
+}
+
 }  // namespace
 
 void add_calibrate(CLI::App& program, Request& request) {
-  CLI::App& command = *program.add_subcommand("calibrate", "alpha and beta of a network from what benchmarks measured");
+  CLI::App& command =
+      *program.add_subcommand("calibrate", "alpha and beta of a network from benchmarks, and what measured runs teach");
   const auto asked = std::make_shared<CalibrateRequest>();
-  command
-      .add_option("files", asked->files,
-                  "output of nccl-tests (text, or -J) and of OSU micro-benchmarks, in any mixture; what a file does not say "
-                  "may follow its name: FILE,operation=allreduce,ranks=16,nodes=2")
-      ->required();
+  command.add_option(
+      "files", asked->files,
+      "output of nccl-tests (text, or -J) and of OSU micro-benchmarks, in any mixture; what a file does not say "
+      "may follow its name: FILE,operation=allreduce,ranks=16,nodes=2");
   command.add_option("--operation", asked->operation, "what was timed, where a file does not say");
   add_whole_number(command, "--ranks", asked->ranks, 1, most_exchange_ranks,
                    "how many took part, where a file does not say");
@@ -363,9 +345,10 @@ void add_calibrate(CLI::App& program, Request& request) {
                    "nodes that they ran on, where a file does not say");
   command.add_option("--level", asked->level, "node or between-nodes, where neither a file nor its nodes say");
   command.add_option("--machine", asked->machine, "machine that the measured one is: a name, or a path to a machine file");
-  command.add_option("-o,--output", asked->output, "write alpha and beta into this file of coefficients of that machine");
+  command.add_option("-o,--output", asked->output, "write what was found into this file of coefficients of that machine");
   command.add_option("--plot", asked->plot, "draw fit and measurements: text, or the name of a file that ends in .svg");
   add_number(command, "--tolerance", asked->tolerance, 0, 1e6, "largest median |error| of a fit that still exits with 0");
+  add_runs_options(command, asked->runs);
   command
       .add_option_function<std::string>(
           "--format",
