@@ -142,6 +142,13 @@ class CoefficientsReader {
     return value;
   }
 
+  /// A key of `sources`, or the citation itself as `{citation: "..."}`, which what a program writes has.
+  [[nodiscard]] std::string citation_of(const YamlNode& source) const {
+    if (!source.is_map()) return citations_.of(source);
+    source.only_keys({"citation"});
+    return source.at("citation").text();
+  }
+
   /// φ with so many groups at once on the links of a level.
   void read_contention(const YamlNode& node) {
     node.only_keys({"level", "groups", "phi", "source"});
@@ -149,7 +156,7 @@ class CoefficientsReader {
     measured.level = node.at("level").name();
     measured.groups = static_cast<double>(node.at("groups").integer(1, std::numeric_limits<int>::max()));
     measured.phi = above(node.at("phi"), 0, "the time of a byte over that of one flow alone on one link");
-    measured.source = citations_.of(node.at("source"));
+    measured.source = citation_of(node.at("source"));
     for (const MeasuredContention& other : coefficients_.contention) {
       if (other.level == measured.level && other.groups == measured.groups) {
         node.fail(fmt::format("a second φ of {:.0f} groups on {}", measured.groups, quote(measured.level)),

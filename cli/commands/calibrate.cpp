@@ -17,6 +17,7 @@
 #include "calibration/communication/fitted_network.hpp"
 #include "calibration/communication/network_section.hpp"
 #include "cli/coefficients_output.hpp"
+#include "cli/commands/calibrate_live.hpp"
 #include "cli/commands/calibrate_runs.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/exchange_fit_report.hpp"
@@ -43,6 +44,7 @@ struct CalibrateRequest {
   std::string plot;
   std::optional<double> tolerance;
   RunsRequest runs;
+  LiveRequest live;
 };
 
 constexpr std::string_view svg_ending = ".svg";
@@ -255,7 +257,14 @@ void require_fits(const std::vector<ExchangeFit>& fits, const std::vector<Exchan
   }
 }
 
-Report calibrate_from_files(const CalibrateRequest& asked) {
+/// Of a rank that leaves reporting to another.
+Report silent_report(ReportOptions& options) {
+  options.format = Format::text;
+  return {.text = [](const Style&) { return std::string(); }, .json = {}, .csv = {}};
+}
+
+/// From files, or from a sweep.
+Report calibrate_network(const CalibrateRequest& asked, ReportOptions& options) {
   if (!asked.output.empty() && asked.machine.empty()) {
     throw Error("--output is without --machine, and coefficients are of a machine", "add for example --machine abci");
   }
@@ -268,6 +277,12 @@ Report calibrate_from_files(const CalibrateRequest& asked) {
                 "write --plot text, or --plot fit.svg");
   }
   const auto series = std::make_shared<std::vector<ExchangeSeries>>();
+  std::optional<LiveSweep> live;
+  if (asked.live.is_asked()) {
+    live = measure_live(asked.live);
+    if (!live->speaks) return silent_report(options);
+    *series = live->series;
+  }
   FileWarnings file_warnings;
   const ExchangeFacts otherwise = otherwise_of(asked);
   for (const std::string& argument : asked.files) {
@@ -278,6 +293,7 @@ Report calibrate_from_files(const CalibrateRequest& asked) {
   }
   Report report;
   report.warnings = file_warnings.lines();
+  if (live) report.warnings = live->result.warnings;
   const auto fits = std::make_shared<const std::vector<ExchangeFit>>(fit_exchanges(*series));
   require_fits(*fits, *series);
   for (std::string& warning : exchange_fit_warnings(*fits)) report.warnings.push_back(std::move(warning));
@@ -286,7 +302,11 @@ Report calibrate_from_files(const CalibrateRequest& asked) {
     report.warnings.push_back(fmt::format("a fit is off by more than the tolerance of {:.4g}", *asked.tolerance));
   }
   // All that may be refused comes before anything is written.
-  const std::string coefficients = asked.output.empty() ? "" : coefficients_with(asked, *fits, *series, report.warnings);
+  std::string coefficients = asked.output.empty() ? "" : coefficients_with(asked, *fits, *series, report.warnings);
+  if (live && !coefficients.empty()) {
+    coefficients = live->with_contention(coefficients, asked.machine,
+                                         fmt::format("{}, by ddl-oracle {} on {}", live->where, version(), today()));
+  }
   std::vector<std::string> plots;
   if (plots_file) {
     plots = plot_paths(asked.plot, fits->size());
@@ -295,8 +315,10 @@ Report calibrate_from_files(const CalibrateRequest& asked) {
     }
   }
   if (!asked.output.empty()) write_file(asked.output, coefficients);
-  report.text = [series, fits, asked, plots](const Style&) {
-    std::string text = read_text(*series) + "\n" + exchange_fit_text(*fits);
+  report.text = [series, fits, asked, plots, live](const Style&) {
+    std::string text = live ? live->text() : "";
+    if (!series->empty()) text += read_text(*series) + "\n" + exchange_fit_text(*fits);
+    if (live) text += live->text_beside_fits();
     if (!asked.output.empty()) text += fmt::format("\nwritten to {}\n", asked.output);
     for (const std::string& plot : plots) text += fmt::format("{}plotted in {}\n", plot == plots.front() ? "\n" : "", plot);
     if (asked.plot == text_plot) {
@@ -306,22 +328,27 @@ Report calibrate_from_files(const CalibrateRequest& asked) {
     }
     return text;
   };
-  report.json = [series, fits] {
-    return Json{{"schema", 1}, {"fits", exchange_fit_json(*fits)}, {"read", read_json(*series)}};
+  report.json = [series, fits, live] {
+    Json json{{"schema", 1}, {"fits", exchange_fit_json(*fits)}, {"read", read_json(*series)}};
+    if (live) live->add_to(json);
+    return json;
   };
   return report;
 }
 
-Report calibrate(const CalibrateRequest& asked) {
+Report calibrate(const CalibrateRequest& asked, ReportOptions& options) {
   const bool from_runs = !asked.runs.runs.empty();
-  if (from_runs && !asked.files.empty()) {
-    throw Error("files of benchmarks and --runs are two questions", "ask one, then the other with the same -o");
+  const bool live = asked.live.is_asked();
+  if ((from_runs ? 1 : 0) + (live ? 1 : 0) + (asked.files.empty() ? 0 : 1) > 1) {
+    throw Error("files of benchmarks, a live sweep and --runs are three questions",
+                "ask one, then the next with the same -o");
   }
-  if (!from_runs && asked.files.empty()) {
-    throw Error("neither output of a benchmark nor measured runs are given",
-                "calibrate FILE..., or calibrate --runs measured.csv --machine NAME");
+  if (!from_runs && !live && asked.files.empty()) {
+    throw Error(
+        "neither output of a benchmark, nor a live sweep, nor measured runs are given",
+        "calibrate FILE..., or mpirun -n 4 ddl-oracle calibrate --mpi, or calibrate --runs measured.csv --machine NAME");
   }
-  if (!from_runs) return calibrate_from_files(asked);
+  if (!from_runs) return calibrate_network(asked, options);
   RunsRequest runs = asked.runs;
   runs.machine = asked.machine;
   runs.output = asked.output;
@@ -347,6 +374,7 @@ void add_calibrate(CLI::App& program, Request& request) {
   command.add_option("--machine", asked->machine, "machine that the measured one is: a name, or a path to a machine file");
   command.add_option("-o,--output", asked->output, "write what was found into this file of coefficients of that machine");
   command.add_option("--plot", asked->plot, "draw fit and measurements: text, or the name of a file that ends in .svg");
+  add_live_options(command, asked->live);
   add_number(command, "--tolerance", asked->tolerance, 0, 1e6, "largest median |error| of a fit that still exits with 0");
   add_runs_options(command, asked->runs);
   command
@@ -358,7 +386,7 @@ void add_calibrate(CLI::App& program, Request& request) {
           },
           "text or json")
       ->default_str("text");
-  command.callback([asked, &request] { request.run = [asked] { return calibrate(*asked); }; });
+  command.callback([asked, &request] { request.run = [asked, &request] { return calibrate(*asked, request.report); }; });
 }
 
 }  // namespace ddl
