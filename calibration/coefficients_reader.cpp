@@ -142,6 +142,13 @@ class CoefficientsReader {
     return value;
   }
 
+  /// A key of `sources`, or the citation itself as `{citation: "..."}`, which what a program writes has.
+  [[nodiscard]] std::string citation_of(const YamlNode& source) const {
+    if (!source.is_map()) return citations_.of(source);
+    source.only_keys({"citation"});
+    return source.at("citation").text();
+  }
+
   /// φ with so many groups at once on the links of a level.
   void read_contention(const YamlNode& node) {
     node.only_keys({"level", "groups", "phi", "source"});
@@ -149,7 +156,7 @@ class CoefficientsReader {
     measured.level = node.at("level").name();
     measured.groups = static_cast<double>(node.at("groups").integer(1, std::numeric_limits<int>::max()));
     measured.phi = above(node.at("phi"), 0, "the time of a byte over that of one flow alone on one link");
-    measured.source = citations_.of(node.at("source"));
+    measured.source = citation_of(node.at("source"));
     for (const MeasuredContention& other : coefficients_.contention) {
       if (other.level == measured.level && other.groups == measured.groups) {
         node.fail(fmt::format("a second φ of {:.0f} groups on {}", measured.groups, quote(measured.level)),
@@ -243,6 +250,18 @@ Coefficients load_coefficients(const std::string& name_or_path) {
   known.emplace_back("none");
   throw Error(fmt::format("unknown coefficients {}", quote(name_or_path)),
               fmt::format("known: {}; a file of your own ends in '.yaml'", fmt::join(known, ", ")));
+}
+
+std::string coefficients_text(const std::string& name_or_path, const std::string& machine) {
+  if (name_or_path == "none") return {};
+  if (is_path(name_or_path)) return read_file(name_or_path);
+  if (name_or_path.empty() && is_path(machine)) return {};
+  const std::string wanted = name_key(name_or_path.empty() ? machine : name_or_path);
+  for (const EmbeddedFile& file : coefficients_files()) {
+    const Coefficients coefficients = parse_coefficients(std::string(file.content), std::string(file.path));
+    if (name_key(coefficients.name) == wanted || name_key(coefficients.machine) == wanted) return std::string(file.content);
+  }
+  return {};
 }
 
 Coefficients parse_coefficients(std::string text, std::string origin) {

@@ -1,7 +1,6 @@
 #include "calibration/run_fit.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -196,6 +195,9 @@ struct Choice {
   std::string_view off, on;
   bool (*is_on)(const Software&);
   void (*turn)(Software&);
+  /// What overruling the file takes, in logarithms of the posterior: where somebody who knows the software has written the
+  /// other down.
+  double against;
 };
 
 constexpr Route other(Route route) { return route == Route::direct ? Route::host : Route::direct; }
@@ -203,16 +205,13 @@ constexpr Route other(Route route) { return route == Route::direct ? Route::host
 const std::array<Choice, 3>& choices() {
   static const std::array<Choice, 3> all{
       {{"gradient_route", "direct", "host", [](const Software& s) { return s.gradient_route == Route::host; },
-        [](Software& s) { s.gradient_route = other(s.gradient_route); }},
+        [](Software& s) { s.gradient_route = other(s.gradient_route); }, 3},
        {"halo_route", "direct", "host", [](const Software& s) { return s.halo_route == Route::host; },
-        [](Software& s) { s.halo_route = other(s.halo_route); }},
+        [](Software& s) { s.halo_route = other(s.halo_route); }, 3},
        {"layered_gradients_in_hybrids", "no", "yes", [](const Software& s) { return s.layered_gradients_in_hybrids; },
-        [](Software& s) { s.layered_gradients_in_hybrids = !s.layered_gradients_in_hybrids; }}}};
+        [](Software& s) { s.layered_gradients_in_hybrids = !s.layered_gradients_in_hybrids; }, 0}}};
   return all;
 }
-
-/// What somebody who knows the software has written down is not overruled by less than this, in logarithms of the posterior.
-constexpr double written_down = 3.0;
 
 }  // namespace
 
@@ -347,10 +346,15 @@ RunFit RunFitter::fit(const std::vector<bool>& used) {
     if (rows_[i].family) families.insert(*rows_[i].family);
   }
   const std::vector<Choices> all = all_choices();
+  const auto against = [](Choices bits) {
+    double sum = 0;
+    for (std::size_t i = 0; i < choices().size(); ++i) sum += (bits >> i & 1U) != 0 ? choices()[i].against : 0.0;
+    return sum;
+  };
   std::vector<double> objectives;
   std::vector<std::vector<FamilyFit>> fits;
   for (const Choices bits : all) {
-    double objective = written_down * static_cast<double>(std::popcount(bits));
+    double objective = against(bits);
     std::vector<FamilyFit>& own = fits.emplace_back();
     for (const Family family : families) {
       std::vector<RunFeatures> runs;
@@ -369,10 +373,11 @@ RunFit RunFitter::fit(const std::vector<bool>& used) {
   for (const FamilyFit& family : best.families) best.coefficients.learned.emplace_back(family.family, family.learned);
   for (std::size_t i = 0; i < choices().size(); ++i) {
     const Choice& choice = choices()[i];
+    const Choices other_bits = chosen_bits ^ (1U << i);
     const auto text = [&](const Software& software) { return std::string(choice.is_on(software) ? choice.on : choice.off); };
     best.choices.push_back({std::string(choice.key), text(predictor_.coefficients().software),
                             text(best.coefficients.software),
-                            objectives[chosen_bits ^ (1U << i)] - objectives[chosen_bits]});
+                            objectives[other_bits] - against(other_bits) - objectives[chosen_bits] + against(chosen_bits)});
   }
   return best;
 }

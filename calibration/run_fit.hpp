@@ -47,7 +47,9 @@ struct FamilyFit {
 struct LearnedChoice {
   std::string key;  ///< `gradient_route`
   std::string before, after;
-  double margin = 0;  ///< in logarithms of the posterior; where it is below 1 the runs do not decide
+  double margin = 0;  ///< of the runs alone, in logarithms of the posterior; below 0 where they speak for the other
+  /// Whether it is the runs that decide.
+  [[nodiscard]] bool determined() const { return margin > 1; }
 };
 
 /// A fit of measured runs: Coefficients with their software's choices and what is learned of each family.

@@ -34,7 +34,7 @@ endif()
 # Optional: a back end whose library is missing is left out, and says so when it is asked for.
 find_package(dnnl QUIET CONFIG)
 if(dnnl_FOUND)
-  find_package(OpenMP REQUIRED)  # its threads
+  find_package(OpenMP QUIET COMPONENTS CXX)  # its threads; Clang has them in a package of their own
 endif()
 
 # Optional, for GPUs: CUDA with its compiler, and cuDNN, which has no package files of its own.
@@ -60,6 +60,23 @@ if(CUDAToolkit_FOUND AND TARGET CUDA::cublasLt AND TARGET CUDA::cudart_static)
     add_library(ddl::cudnn ALIAS ddl_cudnn)
   endif()
 endif()
+
+# Optional, for sweeps of GPUs' networks: NCCL, which has no package files of its own.
+if(CUDAToolkit_FOUND AND TARGET CUDA::cudart_static)
+  find_path(DDL_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ${NCCL_ROOT}/include)
+  find_library(DDL_NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR} ${NCCL_ROOT}/lib)
+  mark_as_advanced(DDL_NCCL_INCLUDE DDL_NCCL_LIBRARY)
+  if(DDL_NCCL_INCLUDE AND DDL_NCCL_LIBRARY)
+    add_library(ddl_nccl INTERFACE)
+    target_include_directories(ddl_nccl SYSTEM INTERFACE "${DDL_NCCL_INCLUDE}" ${CUDAToolkit_INCLUDE_DIRS})
+    target_link_libraries(ddl_nccl INTERFACE "${DDL_NCCL_LIBRARY}" CUDA::cudart_static)
+    add_library(ddl::nccl ALIAS ddl_nccl)
+  endif()
+endif()
+
+# Optional, for sweeps of a network: any MPI. Its C functions, and nothing of the C++ ones that were taken out of the standard.
+set(MPI_CXX_SKIP_MPICXX TRUE)
+find_package(MPI 3.0 QUIET COMPONENTS CXX)
 
 # Optional: without it, ddl-oracle says that it cannot import ONNX files, and how to change that.
 # ONNX's own package names protobuf's target without looking for it.

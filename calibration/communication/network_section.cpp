@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "calibration/communication/exchange_facts.hpp"
+#include "calibration/communication/file_section.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "core/units.hpp"
@@ -52,16 +53,6 @@ template <class Unit>
 std::string print_value(const MeasuredValue<Unit>& value) {
   const auto end = [](const std::optional<Unit>& unit) { return unit ? print_quantity(*unit) : "unknown"; };
   return fmt::format("[{}, {}, {}]", print_quantity(value.value), end(value.low), end(value.high));
-}
-
-/// In double quotes, as YAML has it.
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + "\"";
 }
 
 MeasuredNetwork read_entry(const YamlNode& node) {
@@ -125,24 +116,13 @@ std::string print_measured_network(std::span<const MeasuredNetwork> network) {
     if (entry.alpha) out += fmt::format("    alpha: {}\n", print_value(*entry.alpha));
     if (entry.bandwidth) out += fmt::format("    bandwidth: {}\n", print_value(*entry.bandwidth));
     out += fmt::format("    r2: {}\n    residual: {{median: {}, worst: {}}}\n    points: {}\n    source: {}\n", entry.r2,
-                       entry.median_residual, entry.worst_residual, entry.points, quoted(entry.source));
+                       entry.median_residual, entry.worst_residual, entry.points, yaml_quoted(entry.source));
   }
   return out;
 }
 
 std::string with_network_section(std::string_view file, std::span<const MeasuredNetwork> network) {
-  std::string out;
-  bool inside = false;
-  for (std::size_t at = 0; at < file.size();) {
-    const std::size_t end = std::min(file.find('\n', at), file.size() - 1) + 1;
-    const std::string_view line = file.substr(at, end - at);
-    at = end;
-    const bool is_key = line.find_first_of(" \t\r\n#-") != 0;
-    if (is_key) inside = line.starts_with(section_name);
-    if (!inside) out += line;
-  }
-  if (!out.empty() && out.back() != '\n') out += '\n';
-  return out + print_measured_network(network);
+  return with_section(file, section_name, print_measured_network(network));
 }
 
 }  // namespace ddl

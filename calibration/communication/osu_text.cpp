@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "core/source_text.hpp"
 
 namespace ddl {
 namespace {
@@ -32,6 +35,9 @@ constexpr std::array benchmarks{
     Benchmark{"All-to-All Personalized Exchange Latency", "Latency", Collective::all_to_all, collective, true},
     Benchmark{"Reduce Latency", "Latency", Collective::reduce, collective},
 };
+
+/// Begins the line by which print_osu (calibration/sweep) says what OSU's format does not.
+constexpr std::string_view own_mark = "ddl-oracle:";
 
 /// `# OSU MPI-CUDA All-to-All Personalized Exchange Latency Test v7.5`, taken apart.
 struct Title {
@@ -75,7 +81,10 @@ class OsuTextReader {
     for (const BenchmarkLine& line : text_.lines()) {
       const Words words = line.words();
       if (words.empty()) continue;
-      if (is_osu_title(line)) {
+      if (words.size() > 1 && words[0].text == "#" && words[1].text == own_mark) {
+        end_table();
+        read_own_facts(words);
+      } else if (is_osu_title(line)) {
         start_table(line);
       } else if (title_ == nullptr) {
         continue;
@@ -104,7 +113,9 @@ class OsuTextReader {
     columns_.clear();
     last_row_ = nullptr;
     rows_ = rows_without_time_ = rows_wrong_ = 0;
-    ExchangeFacts stated{.operation = benchmark_->operation};
+    ExchangeFacts stated = std::exchange(own_facts_, {});
+    stated.operation = benchmark_->operation;
+    const std::optional<double> window = std::exchange(own_window_, std::nullopt);
     // Its benchmarks of two processes run with two, and with no other number.
     if (benchmark_->pattern != collective) stated.ranks = 2;
     const PlacedError error = [&](const std::string& message, const std::string& hint) {
@@ -124,9 +135,37 @@ class OsuTextReader {
     current_.tool = fmt::format("OSU micro-benchmarks {}", title.version);
     current_.file = text_.origin();
     if (benchmark_->figure == "Bandwidth") {
-      current_.window = osu_window;
-      warnings_.push_back(
-          fmt::format("does not print how many messages it keeps in flight; counted with OSU's {:.0f}", osu_window));
+      current_.window = window.value_or(osu_window);
+      if (!window)
+        warnings_.push_back(
+            fmt::format("does not print how many messages it keeps in flight; counted with OSU's {:.0f}", osu_window));
+    }
+  }
+
+  /// `# ddl-oracle: ranks=4 nodes=2 window=64`: what our own sweep says of the table that follows.
+  void read_own_facts(const Words& words) {
+    own_facts_ = {};
+    own_window_.reset();
+    for (std::size_t i = 2; i < words.size(); ++i) {
+      const std::string_view text = words[i].text;
+      const std::size_t sign = std::min(text.find('='), text.size());
+      const BenchmarkWord value{text.substr(std::min(sign + 1, text.size())), words[i].offset + sign + 1};
+      const double number = text_.number(value, "whole number");
+      if (number < 1 || number > most_exchange_ranks || number != std::floor(number)) {
+        throw text_.error(words[i].offset,
+                          fmt::format("{} is not a whole number from 1 to {}", quote(text), most_exchange_ranks),
+                          "the file is damaged");
+      }
+      if (text.starts_with("ranks=")) {
+        own_facts_.ranks = static_cast<int>(number);
+      } else if (text.starts_with("nodes=")) {
+        own_facts_.nodes = static_cast<int>(number);
+      } else if (text.starts_with("window=")) {
+        own_window_ = number;
+      } else {
+        throw text_.error(words[i].offset, fmt::format("{} is nothing that a sweep says", quote(text)),
+                          "the file is damaged");
+      }
     }
   }
 
@@ -211,6 +250,8 @@ class OsuTextReader {
   const BenchmarkText& text_;
   const AskedFacts& asked_;
   std::vector<std::string>& warnings_;
+  ExchangeFacts own_facts_;
+  std::optional<double> own_window_;
   const Benchmark* benchmark_ = nullptr;
   const BenchmarkLine* title_ = nullptr;  ///< of the table that is read
   const BenchmarkLine* last_row_ = nullptr;

@@ -19,6 +19,7 @@ inline constexpr double osu_window = 64;
 /// reduce_scatter, bcast, alltoall and reduce. Each table is a series; columns beyond size and the first figure may follow.
 /// The size column is of one rank's part for allgather and alltoall, so that these need the number of ranks; of the whole
 /// vector for the others. Times of a bandwidth are those of one of a window of messages.
+/// A line `# ddl-oracle: ranks=4 nodes=2 window=64` before a title says these of that table (print_osu).
 /// An Error placed at what is broken.
 [[nodiscard]] std::vector<ExchangeSeries> read_osu_text(const BenchmarkText& text, const AskedFacts& asked,
                                                         std::vector<std::string>& warnings);

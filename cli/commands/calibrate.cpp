@@ -10,8 +10,15 @@
 
 #include <fmt/format.h>
 
+#include "calibration/coefficients_reader.hpp"
 #include "calibration/communication/exchange_file.hpp"
 #include "calibration/communication/fit.hpp"
+#include "calibration/communication/fit_plot.hpp"
+#include "calibration/communication/fitted_network.hpp"
+#include "calibration/communication/network_section.hpp"
+#include "cli/coefficients_output.hpp"
+#include "cli/commands/calibrate_live.hpp"
+#include "cli/commands/calibrate_runs.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/exchange_fit_report.hpp"
 #include "cli/number_option.hpp"
@@ -21,6 +28,7 @@
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "core/units.hpp"
+#include "core/version.hpp"
 
 namespace ddl {
 namespace {
@@ -32,7 +40,15 @@ struct CalibrateRequest {
   std::vector<std::string> files;
   std::string operation, level;
   std::optional<std::int64_t> ranks, nodes;
+  std::string machine, output;
+  std::string plot;
+  std::optional<double> tolerance;
+  RunsRequest runs;
+  LiveRequest live;
 };
+
+constexpr std::string_view svg_ending = ".svg";
+constexpr std::string_view text_plot = "text";
 
 constexpr std::array<std::string_view, 4> fact_names{"operation", "ranks", "nodes", "level"};
 
@@ -85,9 +101,9 @@ FileRequest file_of(const std::string& argument) {
     const std::string name = fact.substr(0, sign);
     const std::string value = sign < fact.size() ? fact.substr(sign + 1) : "";
     if (name == "operation") {
-      file.facts.operation = operation_of(name, value);
+      file.facts.operation = operation_of(fmt::format("{}: operation", quote(argument)), value);
     } else if (name == "level") {
-      file.facts.level = level_of(name, value);
+      file.facts.level = level_of(fmt::format("{}: level", quote(argument)), value);
     } else if (name == "ranks") {
       file.facts.ranks = count_of(argument, name, value);
     } else if (name == "nodes") {
@@ -180,43 +196,187 @@ Json read_json(const std::vector<ExchangeSeries>& series) {
   return list;
 }
 
-Report calibrate(const CalibrateRequest& asked) {
+/// Of the network measured before, what these fits are not of, then the fits.
+std::vector<MeasuredNetwork> joined(std::vector<MeasuredNetwork> before, const std::vector<MeasuredNetwork>& fitted) {
+  const auto measured_again = [&](const MeasuredNetwork& old) {
+    return std::any_of(fitted.begin(), fitted.end(), [&](const MeasuredNetwork& entry) {
+      return entry.operation == old.operation && entry.level == old.level;
+    });
+  };
+  before.erase(std::remove_if(before.begin(), before.end(), measured_again), before.end());
+  before.insert(before.end(), fitted.begin(), fitted.end());
+  return before;
+}
+
+/// The file of coefficients with the fits in it.
+std::string coefficients_with(const CalibrateRequest& asked, const std::vector<ExchangeFit>& fits,
+                              const std::vector<ExchangeSeries>& series, std::vector<std::string>& warnings) {
+  std::vector<MeasuredNetwork> fitted = fitted_network(fits, series, warnings);
+  if (fitted.empty()) {
+    throw Error(fmt::format("nothing to write into {}: no fit has a level, ranks, and alpha or beta", quote(asked.output)),
+                "say what the files do not: FILE,ranks=16,nodes=2");
+  }
+  for (MeasuredNetwork& entry : fitted) {
+    entry.source += fmt::format("; fitted by ddl-oracle {} on {}", version(), today());
+  }
+  const std::string before = coefficients_to_extend(asked.output, asked.machine);
+  const std::vector<MeasuredNetwork> network = joined(parse_coefficients(before, asked.output).network, fitted);
+  std::string text = with_network_section(before, network);
+  // What cannot be read back is not written.
+  if (parse_coefficients(text, asked.output).network != network) {
+    throw Error(fmt::format("{} could not be written so that it reads back the same", quote(asked.output)));
+  }
+  return text;
+}
+
+/// Where the plot of each fit goes: `fit.svg`, `fit-2.svg`, ...
+std::vector<std::string> plot_paths(const std::string& path, std::size_t fits) {
+  const std::size_t stem = path.size() - svg_ending.size();
+  std::vector<std::string> paths;
+  for (std::size_t i = 0; i < fits; ++i) {
+    paths.push_back(i == 0 ? path : fmt::format("{}-{}{}", path.substr(0, stem), i + 1, svg_ending));
+  }
+  return paths;
+}
+
+bool misses_tolerance(const CalibrateRequest& asked, const std::vector<ExchangeFit>& fits) {
+  if (!asked.tolerance) return false;
+  return std::any_of(fits.begin(), fits.end(), [&](const ExchangeFit& fit) {
+    return !fit.refusal.empty() || std::any_of(fit.ranges.begin(), fit.ranges.end(), [&](const FitRange& range) {
+      return !(range.median_residual <= *asked.tolerance);
+    });
+  });
+}
+
+/// Refuses where nothing could be fitted.
+void require_fits(const std::vector<ExchangeFit>& fits, const std::vector<ExchangeSeries>& series) {
+  if (std::any_of(fits.begin(), fits.end(), [](const ExchangeFit& fit) { return fit.refusal.empty(); })) return;
+  for (const ExchangeFit& fit : fits) {
+    throw Error(fmt::format("{}: no fit: {}", fit.series.empty() ? "" : series[fit.series.front()].file, fit.refusal),
+                fit.what_to_measure);
+  }
+}
+
+/// Of a rank that leaves reporting to another.
+Report silent_report(ReportOptions& options) {
+  options.format = Format::text;
+  return {.text = [](const Style&) { return std::string(); }, .json = {}, .csv = {}};
+}
+
+/// From files, or from a sweep.
+Report calibrate_network(const CalibrateRequest& asked, ReportOptions& options) {
+  if (!asked.output.empty() && asked.machine.empty()) {
+    throw Error("--output is without --machine, and coefficients are of a machine", "add for example --machine abci");
+  }
+  if (asked.output.empty() && !asked.machine.empty()) {
+    throw Error("--machine is without --output, and fits alone are of no machine", "add -o coefficients.yaml");
+  }
+  const bool plots_file = !asked.plot.empty() && asked.plot != text_plot;
+  if (plots_file && !asked.plot.ends_with(svg_ending)) {
+    throw Error(fmt::format("--plot {} is neither 'text' nor a file that ends in '.svg'", quote(asked.plot)),
+                "write --plot text, or --plot fit.svg");
+  }
   const auto series = std::make_shared<std::vector<ExchangeSeries>>();
-  FileWarnings warnings;
+  std::optional<LiveSweep> live;
+  if (asked.live.is_asked()) {
+    live = measure_live(asked.live);
+    if (!live->speaks) return silent_report(options);
+    *series = live->series;
+  }
+  FileWarnings file_warnings;
   const ExchangeFacts otherwise = otherwise_of(asked);
   for (const std::string& argument : asked.files) {
     const FileRequest file = file_of(argument);
     std::vector<std::string> said;
     for (ExchangeSeries& each : load_exchanges(file.path, {file.facts, otherwise}, said)) series->push_back(std::move(each));
-    warnings.add(file.path, said);
+    file_warnings.add(file.path, said);
   }
   Report report;
-  report.warnings = warnings.lines();
+  report.warnings = file_warnings.lines();
+  if (live) report.warnings = live->result.warnings;
   const auto fits = std::make_shared<const std::vector<ExchangeFit>>(fit_exchanges(*series));
+  require_fits(*fits, *series);
   for (std::string& warning : exchange_fit_warnings(*fits)) report.warnings.push_back(std::move(warning));
-  report.text = [series, fits](const Style&) { return read_text(*series) + "\n" + exchange_fit_text(*fits); };
-  report.json = [series, fits] {
-    return Json{{"schema", 1}, {"fits", exchange_fit_json(*fits)}, {"read", read_json(*series)}};
+  if (misses_tolerance(asked, *fits)) {
+    report.status = ExitStatus::beyond_tolerance;
+    report.warnings.push_back(fmt::format("a fit is off by more than the tolerance of {:.4g}", *asked.tolerance));
+  }
+  // All that may be refused comes before anything is written.
+  std::string coefficients = asked.output.empty() ? "" : coefficients_with(asked, *fits, *series, report.warnings);
+  if (live && !coefficients.empty()) {
+    coefficients = live->with_contention(coefficients, asked.machine,
+                                         fmt::format("{}, by ddl-oracle {} on {}", live->where, version(), today()));
+  }
+  std::vector<std::string> plots;
+  if (plots_file) {
+    plots = plot_paths(asked.plot, fits->size());
+    for (std::size_t i = 0; i < plots.size(); ++i) {
+      if ((*fits)[i].refusal.empty()) write_output(plots[i], plot_svg((*fits)[i], *series), "--plot");
+    }
+  }
+  if (!asked.output.empty()) write_file(asked.output, coefficients);
+  report.text = [series, fits, asked, plots, live](const Style&) {
+    std::string text = live ? live->text() : "";
+    if (!series->empty()) text += read_text(*series) + "\n" + exchange_fit_text(*fits);
+    if (live) text += live->text_beside_fits();
+    if (!asked.output.empty()) text += fmt::format("\nwritten to {}\n", asked.output);
+    for (const std::string& plot : plots) text += fmt::format("{}plotted in {}\n", plot == plots.front() ? "\n" : "", plot);
+    if (asked.plot == text_plot) {
+      for (const ExchangeFit& fit : *fits) {
+        if (fit.refusal.empty()) text += "\n" + plot_text(fit, *series);
+      }
+    }
+    return text;
+  };
+  report.json = [series, fits, live] {
+    Json json{{"schema", 1}, {"fits", exchange_fit_json(*fits)}, {"read", read_json(*series)}};
+    if (live) live->add_to(json);
+    return json;
   };
   return report;
+}
+
+Report calibrate(const CalibrateRequest& asked, ReportOptions& options) {
+  const bool from_runs = !asked.runs.runs.empty();
+  const bool live = asked.live.is_asked();
+  if ((from_runs ? 1 : 0) + (live ? 1 : 0) + (asked.files.empty() ? 0 : 1) > 1) {
+    throw Error("files of benchmarks, a live sweep and --runs are three questions",
+                "ask one, then the next with the same -o");
+  }
+  if (!from_runs && !live && asked.files.empty()) {
+    throw Error(
+        "neither output of a benchmark, nor a live sweep, nor measured runs are given",
+        "calibrate FILE..., or mpirun -n 4 ddl-oracle calibrate --mpi, or calibrate --runs measured.csv --machine NAME");
+  }
+  if (!from_runs) return calibrate_network(asked, options);
+  RunsRequest runs = asked.runs;
+  runs.machine = asked.machine;
+  runs.output = asked.output;
+  return calibrate_from_runs(runs);
 }
 
 }  // namespace
 
 void add_calibrate(CLI::App& program, Request& request) {
-  CLI::App& command = *program.add_subcommand("calibrate", "alpha and beta of a network from what benchmarks measured");
+  CLI::App& command =
+      *program.add_subcommand("calibrate", "alpha and beta of a network from benchmarks, and what measured runs teach");
   const auto asked = std::make_shared<CalibrateRequest>();
-  command
-      .add_option("files", asked->files,
-                  "output of nccl-tests (text, or -J) and of OSU micro-benchmarks, in any mixture; what a file does not say "
-                  "may follow its name: FILE,operation=allreduce,ranks=16,nodes=2")
-      ->required();
+  command.add_option(
+      "files", asked->files,
+      "output of nccl-tests (text, or -J) and of OSU micro-benchmarks, in any mixture; what a file does not say "
+      "may follow its name: FILE,operation=allreduce,ranks=16,nodes=2");
   command.add_option("--operation", asked->operation, "what was timed, where a file does not say");
   add_whole_number(command, "--ranks", asked->ranks, 1, most_exchange_ranks,
                    "how many took part, where a file does not say");
   add_whole_number(command, "--nodes", asked->nodes, 1, most_exchange_ranks,
                    "nodes that they ran on, where a file does not say");
   command.add_option("--level", asked->level, "node or between-nodes, where neither a file nor its nodes say");
+  command.add_option("--machine", asked->machine, "machine that the measured one is: a name, or a path to a machine file");
+  command.add_option("-o,--output", asked->output, "write what was found into this file of coefficients of that machine");
+  command.add_option("--plot", asked->plot, "draw fit and measurements: text, or the name of a file that ends in .svg");
+  add_live_options(command, asked->live);
+  add_number(command, "--tolerance", asked->tolerance, 0, 1e6, "largest median |error| of a fit that still exits with 0");
+  add_runs_options(command, asked->runs);
   command
       .add_option_function<std::string>(
           "--format",
@@ -226,7 +386,7 @@ void add_calibrate(CLI::App& program, Request& request) {
           },
           "text or json")
       ->default_str("text");
-  command.callback([asked, &request] { request.run = [asked] { return calibrate(*asked); }; });
+  command.callback([asked, &request] { request.run = [asked, &request] { return calibrate(*asked, request.report); }; });
 }
 
 }  // namespace ddl

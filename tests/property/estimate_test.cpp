@@ -13,6 +13,7 @@
 
 #include "calibration/coefficients_reader.hpp"
 #include "calibration/machine_reader.hpp"
+#include "estimator/explanation.hpp"
 #include "estimator/group.hpp"
 #include "estimator/search.hpp"
 #include "estimator/shard_problems.hpp"
@@ -703,6 +704,82 @@ TEST_CASE("a search on a network that is no tree, or with a measured φ, finds t
     }
     options.all = false;
     check_same_best(owned, options, exhaustive);
+  }
+}
+
+/// Anything that runs may teach, cheaper and dearer than the sheet, of about half of the families.
+LearnedFamilies anything_learned(std::uint64_t seed) {
+  Random random(seed);
+  const auto factor = [&] { return std::exp2(random.whole(-30, 30) / 10.0); };
+  LearnedFamilies families;
+  for (Family family = 1; family < (Family{1} << axis_count); ++family) {
+    if (random.chance()) continue;
+    Learned learned;
+    learned.kernels = factor();
+    learned.gradient = {factor(), factor()};
+    learned.layer = {factor(), factor()};
+    learned.halo = {factor(), factor()};
+    learned.repeated = random.whole(0, 10) / 10.0;
+    learned.whole_weights = SecondsPerByte(random.whole(0, 3) * 1e-10);
+    learned.straggling = random.whole(0, 3) / 10.0;
+    learned.per_iteration = Seconds(random.whole(0, 3) * 1e-3);
+    families.emplace_back(family, learned);
+  }
+  return families;
+}
+
+TEST_CASE("a search with what runs have taught finds the best plans as well, and parts still add up") {
+  std::size_t turn = 0;
+  for (const Setting& setting : settings()) {
+    if (++turn % 7 != 3 || setting.assumptions.memory_reuse) continue;
+    Machine machine = setting.machine;
+    machine.device.memory = Bytes(1e15);
+    Coefficients coefficients = setting.coefficients;
+    coefficients.learned = anything_learned(turn);
+    coefficients.software.layered_gradients_in_hybrids = turn % 2 == 0;
+    INFO(setting.name << ", turn " << turn);
+    const OwnedJob owned(setting.model, machine, setting.assumptions, 1e4, std::nullopt, setting.precision,
+                         setting.optimizer, coefficients);
+    const Estimator estimator(owned.job);
+    SearchOptions options = options_of(setting, Objective::time);
+    options.all = true;
+    const SearchResult exhaustive = search(estimator, options);
+    REQUIRE(!exhaustive.ranked.empty());
+    for (const RankedPlan& ranked : exhaustive.ranked) {
+      const Seconds bound = max(estimator.lower_bound(ranked.plan), estimator.placed_lower_bound(ranked.plan));
+      if (bound > ranked.iteration * rounding) {
+        FAIL(fmt::format("{}: {} s, but bound {} s", text_of(ranked.plan), ranked.iteration.value(), bound.value()));
+      }
+    }
+    for (const Estimate& best : exhaustive.best) {
+      Breakdown layers;
+      for (const LayerExplanation& layer : estimator.explain(best.plan).layers) {
+        for (const TimePart& part : time_parts) layers.*part.part += layer.time.*part.part;
+      }
+      INFO(text_of(best.plan));
+      REQUIRE(layers.iteration().value() == Approx(best.time.iteration().value()).epsilon(1e-9));
+    }
+    options.all = false;
+    check_same_best(owned, options, exhaustive);
+  }
+}
+
+TEST_CASE("one device, and the closed forms, take no notice of what runs have taught") {
+  for (const Model& model : some_models()) {
+    const OwnedJob plain(model, three_levels(), Assumptions{}, 1e4);
+    Coefficients coefficients;
+    coefficients.learned = anything_learned(5);
+    const OwnedJob taught(model, three_levels(), Assumptions{}, 1e4, std::nullopt, Precision::fp32, Optimizer::momentum,
+                          coefficients);
+    Plan plan;
+    plan.global_batch = 8;
+    CHECK(Estimator(plain.job).estimate(plan).time.iteration() == Estimator(taught.job).estimate(plan).time.iteration());
+    const OwnedJob ideal(model, three_levels(), ideal_assumptions(), 1e4);
+    const OwnedJob ideal_taught(model, three_levels(), ideal_assumptions(), 1e4, std::nullopt, Precision::fp32,
+                                Optimizer::momentum, coefficients);
+    plan.data = 4;
+    CHECK(Estimator(ideal.job).estimate(plan).time.iteration() ==
+          Estimator(ideal_taught.job).estimate(plan).time.iteration());
   }
 }
 

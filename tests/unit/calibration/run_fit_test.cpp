@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "calibration/coefficients_reader.hpp"
+#include "calibration/learned_file.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
@@ -150,4 +151,22 @@ TEST_CASE("what is learned reads back from a coefficients file") {
   CHECK(learned.straggling == Approx(fit.families.front().learned.straggling).epsilon(1e-3).margin(1e-9));
   CHECK(learned.per_iteration.value() ==
         Approx(fit.families.front().learned.per_iteration.value()).epsilon(1e-3).margin(1e-9));
+}
+
+TEST_CASE("a file keeps what it says, and learns anew when it is fitted again") {
+  const RunFit fit = RunFitter(some_runs(), "abci", "").fit();
+  const std::string before = coefficients_text("", "abci");
+  const std::string once = with_learned(before, fit, "five runs");
+  const Coefficients read = parse_coefficients(once, "once.yaml");
+  CHECK(read.models.size() == parse_coefficients(before, "before.yaml").models.size());
+  CHECK(read.learned.size() == 1);
+  CHECK(read.software.gradient_route == fit.coefficients.software.gradient_route);
+  CHECK(with_learned(once, fit, "five runs") == once);
+  const std::string head =
+      "format: 1\nname: new\nmachine: abci\ndescription: d\ngenerator: g\ndate: 2026-01-01\nsources: {}\n";
+  const std::string first = with_learned(head, fit, "five runs");
+  const Coefficients fresh = parse_coefficients(first, "fresh.yaml");
+  CHECK(fresh.machine == "abci");
+  CHECK(fresh.learned.size() == 1);
+  CHECK(with_learned(first, fit, "five runs") == first);
 }

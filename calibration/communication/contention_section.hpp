@@ -1,0 +1,23 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calibration/sweep/contention_sweep.hpp"
+#include "estimator/coefficients.hpp"
+#include "estimator/machine.hpp"
+
+namespace ddl {
+
+/// φ of the level that joins the machine's nodes, as a sweep measured it. There a flow has the link to itself, and here one
+/// group all rails of a node: φ = slow-down / rails. Nothing where nodes are not joined at all.
+[[nodiscard]] std::vector<MeasuredContention> measured_contention(std::span<const ContentionPoint> points,
+                                                                  const Machine& machine, const std::string& source);
+
+/// A coefficients file with these in place of its own of the same level; its others stay.
+[[nodiscard]] std::string with_contention_section(std::string_view file, std::span<const MeasuredContention> before,
+                                                  std::span<const MeasuredContention> measured);
+
+}  // namespace ddl

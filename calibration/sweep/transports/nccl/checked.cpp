@@ -1,0 +1,34 @@
+#include "calibration/sweep/transports/nccl/checked.hpp"
+
+#include <string>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+
+namespace ddl::nccl {
+namespace {
+
+std::string hint_of(cudaError_t status) {
+  if (status == cudaErrorMemoryAllocation) return "a smaller --largest needs less memory";
+  if (status == cudaErrorInsufficientDriver || status == cudaErrorNoDevice) {
+    return "NCCL needs an NVIDIA GPU and its driver; --mpi measures between processors";
+  }
+  return "";
+}
+
+}  // namespace
+
+void check(cudaError_t status, std::string_view what) {
+  if (status == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());
+  throw Error(fmt::format("CUDA: {} failed: {} ({})", what, cudaGetErrorName(status), cudaGetErrorString(status)),
+              hint_of(status));
+}
+
+void check(ncclResult_t status, std::string_view what) {
+  if (status == ncclSuccess) return;
+  throw Error(fmt::format("NCCL: {} failed: {}", what, ncclGetErrorString(status)), "NCCL_DEBUG=WARN makes it say more");
+}
+
+}  // namespace ddl::nccl

@@ -1,0 +1,120 @@
+#include "calibration/sweep/transports/simulated/network.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "core/units.hpp"
+#include "estimator/collective.hpp"
+
+namespace ddl {
+namespace {
+
+/// Of each kernel beside exchanges.
+constexpr Seconds kernel_time(1e-3);
+
+class Network final : public Transport {
+ public:
+  explicit Network(const SimulatedNetwork& network) : network_(network), random_(network.seed) {
+    for (int rank = 0; rank < network.ranks; ++rank) nodes_.push_back(rank / (network.ranks / network.nodes));
+  }
+
+  [[nodiscard]] std::string name() const override { return "a simulated network"; }
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> details() const override {
+    return {{"latency", print_quantity(network_.latency)},
+            {"bandwidth", print_quantity(network_.bandwidth)},
+            {"latency_inside", print_quantity(network_.latency_inside)},
+            {"bandwidth_inside", print_quantity(network_.bandwidth_inside)},
+            {"rails", fmt::format("{}", network_.rails)},
+            {"noise", fmt::format("{}", network_.noise)},
+            {"seed", fmt::format("{}", network_.seed)}};
+  }
+  [[nodiscard]] Processes& processes() override { return process_; }
+  [[nodiscard]] const std::vector<int>& nodes() const override { return nodes_; }
+
+  [[nodiscard]] std::vector<std::vector<Seconds>> time(const ExchangeStep& step, int repetitions) override {
+    std::vector<std::vector<Seconds>> times;
+    // The mean of many is steadier than one.
+    const double spread = network_.noise / std::sqrt(static_cast<double>(repetitions));
+    for (const std::vector<int>& group : step.groups) {
+      Seconds time = time_of(step, group);
+      if (is_loaded_) {
+        time *= network_.exchange_slowdown;
+        was_beside_ = true;
+      }
+      time *= std::exp(std::normal_distribution<double>(0, spread)(random_));
+      times.emplace_back(group.size(), time);
+    }
+    return times;
+  }
+
+  [[nodiscard]] std::unique_ptr<DeviceLoad> simulated_load() override;
+
+ private:
+  friend class Load;
+
+  [[nodiscard]] Seconds time_of(const ExchangeStep& step, const std::vector<int>& group) const {
+    const auto node = [&](int rank) { return nodes_[static_cast<std::size_t>(rank)]; };
+    const bool crosses =
+        std::any_of(group.begin(), group.end(), [&](int rank) { return node(rank) != node(group.front()); });
+    const double shared = crosses ? std::max(1.0, static_cast<double>(step.groups.size()) / network_.rails) : 1.0;
+    const Link link{.alpha = crosses ? network_.latency : network_.latency_inside,
+                    .beta = SecondsPerByte(shared / (crosses ? network_.bandwidth : network_.bandwidth_inside).value())};
+    const auto ranks = static_cast<double>(group.size());
+    const SweepOperationKind& kind = kind_of(step.operation);
+    const Bytes message(static_cast<double>(step.bytes) * (kind.of_part ? ranks : 1.0));
+    switch (step.operation) {
+      case SweepOperation::latency:
+        return link.alpha + message * link.beta;
+      case SweepOperation::bandwidth:
+      case SweepOperation::two_way_bandwidth:
+        // The window, and the word that it has come.
+        return 2 * link.alpha / static_cast<double>(step.window) + message * link.beta;
+      case SweepOperation::allreduce:
+        return ring_allreduce_time(message, ranks, link);
+      case SweepOperation::allgather:
+        return ring_allgather_time(message, ranks, link);
+      case SweepOperation::reduce_scatter:
+        return ring_reduce_scatter_time(message, ranks, link);
+      case SweepOperation::broadcast:
+        return tree_broadcast_time(message, ranks, link);
+      case SweepOperation::all_to_all:
+        return pairwise_all_to_all_time(message, ranks, link);
+    }
+    return {};
+  }
+
+  SimulatedNetwork network_;
+  std::mt19937_64 random_;
+  std::vector<int> nodes_;
+  SoleProcess process_;
+  bool is_loaded_ = false, was_beside_ = false;
+};
+
+class Load final : public DeviceLoad {
+ public:
+  explicit Load(Network& network) : network_(network) {}
+  void start() override {
+    network_.is_loaded_ = true;
+    network_.was_beside_ = false;
+  }
+  [[nodiscard]] Seconds stop() override {
+    network_.is_loaded_ = false;
+    return kernel_time * (network_.was_beside_ ? network_.network_.kernel_slowdown : 1.0);
+  }
+
+ private:
+  Network& network_;
+};
+
+std::unique_ptr<DeviceLoad> Network::simulated_load() { return std::make_unique<Load>(*this); }
+
+}  // namespace
+
+std::unique_ptr<Transport> make_simulated_network(const SimulatedNetwork& network) {
+  return std::make_unique<Network>(network);
+}
+
+}  // namespace ddl

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "calibration/sweep/transport.hpp"
+#include "core/quantity.hpp"
+
+namespace ddl {
+
+/// A network that does not exist, of which everything is known: pairs take α + mβ, collectives what the closed forms of
+/// estimator/collective.hpp say of rings, pairwise exchanges and trees on the level that their group crosses. Groups beyond
+/// the rails of a node share them. Times are multiplied with a log-normal factor of median one; no clock is read.
+struct SimulatedNetwork {
+  int ranks = 8, nodes = 2;  ///< as many ranks on every node
+  Seconds latency_inside = Seconds(1e-6), latency = Seconds(5e-6);
+  Bandwidth bandwidth_inside = Bandwidth(100e9), bandwidth = Bandwidth(12.5e9);
+  int rails = 1;
+  /// What kernels make of exchanges beside them, and the other way round.
+  double exchange_slowdown = 1, kernel_slowdown = 1;
+  double noise = 0.01;  ///< standard deviation of the factor's logarithm
+  std::uint64_t seed = 1;
+  bool operator==(const SimulatedNetwork&) const = default;
+};
+[[nodiscard]] std::unique_ptr<Transport> make_simulated_network(const SimulatedNetwork& network);
+
+}  // namespace ddl

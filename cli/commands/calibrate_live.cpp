@@ -1,0 +1,275 @@
+#include "cli/commands/calibrate_live.hpp"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <iostream>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "calibration/coefficients_reader.hpp"
+#include "calibration/communication/contention_section.hpp"
+#include "calibration/machine_reader.hpp"
+#include "calibration/sweep/kernel_load.hpp"
+#include "calibration/sweep/osu_print.hpp"
+#include "calibration/sweep/transports.hpp"
+#include "cli/number_option.hpp"
+#include "cli/profile_output.hpp"
+#include "cli/progress.hpp"
+#include "cli/report.hpp"
+#include "cli/study_options.hpp"
+#include "cli/table.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "core/units.hpp"
+#include "model_zoo/problem.hpp"
+#include "profiler/backends.hpp"
+#include "profiler/rank.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view contention_word = "contention";
+constexpr std::string_view overlap_word = "overlap";
+
+/// Largest message of a sweep: two of them are kept.
+constexpr std::int64_t largest_message = std::int64_t{4} << 30U;
+
+std::vector<std::string_view> measure_words() {
+  std::vector<std::string_view> words;
+  for (const SweepOperationKind& kind : sweep_operations()) words.push_back(kind.name);
+  words.push_back(contention_word);
+  words.push_back(overlap_word);
+  return words;
+}
+
+void read_measure(const std::string& text, SweepPlan& plan) {
+  plan.contention = plan.overlap = text.empty();
+  if (text.empty()) {
+    for (const SweepOperationKind& kind : sweep_operations()) plan.operations.push_back(kind.operation);
+    return;
+  }
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    at = end + 1;
+    if (const auto operation = parse_sweep_operation(word)) {
+      plan.operations.push_back(*operation);
+    } else if (word == contention_word) {
+      plan.contention = true;
+    } else if (word == overlap_word) {
+      plan.overlap = true;
+    } else {
+      unknown_choice("--measure", word, measure_words());
+    }
+  }
+}
+
+std::int64_t read_bytes(const std::string& option, const std::string& text, std::int64_t otherwise) {
+  if (text.empty()) return otherwise;
+  UnitProblem problem;
+  const std::optional<Bytes> bytes = parse_quantity<Bytes>(text, problem);
+  if (!bytes) throw Error(fmt::format("{} {}: {}", option, quote(text), problem.message), problem.hint);
+  const Bytes most(static_cast<double>(largest_message));
+  if (*bytes < Bytes(1) || *bytes > most) {
+    throw Error(fmt::format("{} {} is not from 1 B to {}", option, quote(text), humanize(most)), "write for example 4 MiB");
+  }
+  return static_cast<std::int64_t>(bytes->value());
+}
+
+SweepPlan plan_of(const LiveRequest& request) {
+  SweepPlan plan;
+  read_measure(request.measure, plan);
+  plan.smallest = read_bytes("--smallest", request.smallest, plan.smallest);
+  plan.largest = read_bytes("--largest", request.largest, plan.largest);
+  if (plan.smallest > plan.largest) {
+    throw Error(fmt::format("--smallest {} is above --largest {}", quote(request.smallest),
+                            humanize(Bytes(static_cast<double>(plan.largest)))));
+  }
+  if (request.limit) plan.rule.sampling.limit = Seconds(*request.limit);
+  return plan;
+}
+
+std::unique_ptr<Transport> open_transport(const LiveRequest& request) {
+  if (!request.simulated.empty()) return open_simulated_network(request.simulated, "--simulated");
+  return request.nccl ? open_nccl() : open_mpi();
+}
+
+/// A convolution of a ResNet's second stage; on a GPU of so many samples that it is not over at once.
+std::string usual_kernel(const BackendKind& backend) {
+  return fmt::format(
+      "convolution filters=64 kernel=3x3 padding=1 bias=no in=64x56x56 samples={} precision=fp32 pass=forward",
+      backend.one_device ? 1 : 32);
+}
+
+NamedLoad load_for(const LiveRequest& request) {
+  const BackendKind& backend =
+      backend_kind(!request.backend.empty() ? request.backend : std::string(request.nccl ? "cuda" : "onednn"));
+  const std::string kernel = request.kernel.empty() ? usual_kernel(backend) : checked_problem(request.kernel, "--kernel", 1);
+  const std::string name(backend.name);
+  BackendOptions options;
+  options.device = device_of(this_rank(), count_devices(name), backend.one_device);
+  return {make_kernel_load(name, options, kernel), fmt::format("{}, by {}", kernel, name)};
+}
+
+std::string where_of(Transport& transport) {
+  const std::vector<int>& nodes = transport.nodes();
+  const int count = 1 + *std::max_element(nodes.begin(), nodes.end());
+  std::string details;
+  for (const auto& [key, value] : transport.details()) {
+    const bool speaks_for_itself = key == "library" || key == "device";
+    details += fmt::format("{}{}{}", details.empty() ? "" : ", ", speaks_for_itself ? "" : key + " ", value);
+  }
+  std::string names;
+  if (const auto& of_nodes = transport.processes().node_names(); static_cast<int>(of_nodes.size()) == count && count > 1) {
+    constexpr std::size_t most_names = 4;
+    for (std::size_t i = 0; i < std::min(most_names, of_nodes.size()); ++i) {
+      names += fmt::format("{}{}", i > 0 ? ", " : ": ", of_nodes[i]);
+    }
+    if (of_nodes.size() > most_names) names += ", ...";
+  }
+  return fmt::format("{} ({}), {} rank{} on {} node{}{}", transport.name(), details, nodes.size(),
+                     nodes.size() == 1 ? "" : "s", count, count == 1 ? "" : "s", names);
+}
+
+LiveSweep sweep(const LiveRequest& request, const SweepPlan& plan, Transport& transport) {
+  LiveSweep live;
+  live.speaks = transport.processes().rank() == 0;
+  live.where = where_of(transport);
+  if (transport.nodes().size() < 2 && !request.nccl) {
+    throw Error("one rank alone has nobody to talk to", "mpirun -n 2 ddl-oracle calibrate --mpi");
+  }
+  std::unique_ptr<Progress> progress;
+  live.result = run_sweep(
+      transport, plan, [&] { return load_for(request); },
+      [&](std::size_t done, std::size_t all, const std::string& next) {
+        if (!live.speaks) return;
+        if (!progress) progress = std::make_unique<Progress>(all);
+        progress->show(done, 0, next);
+      });
+  // A rank alone shows how fast its device copies, and nothing of a network.
+  for (ExchangeSeries& each : series_of(live.result.tables, request.nccl  ? "--nccl"
+                                                            : request.mpi ? "--mpi"
+                                                                          : "--simulated")) {
+    if (*each.ranks > 1) live.series.push_back(std::move(each));
+  }
+  if (live.speaks && !request.osu.empty()) {
+    write_output(request.osu, print_osu(live.result.tables, request.nccl ? "NCCL" : "MPI"), "--osu");
+  }
+  return live;
+}
+
+/// Another rank would wait for ever for one that is gone.
+void end_all(Processes& processes, const std::string& what, const std::string& hint) {
+  const auto rank = static_cast<std::size_t>(processes.rank());
+  const auto node = static_cast<std::size_t>(processes.nodes()[rank]);
+  std::cerr << fmt::format("error: rank {} of {} on {}: {}\n", rank, processes.count(), processes.node_names()[node], what);
+  if (!hint.empty()) std::cerr << "hint: " << hint << '\n';
+  std::cerr << std::flush;
+  processes.abort_all();
+}
+
+}  // namespace
+
+void add_live_options(CLI::App& calibrate, LiveRequest& request) {
+  add_switch(calibrate, "--mpi", request.mpi, "measure among the ranks that mpirun or srun started together, by MPI");
+  add_switch(calibrate, "--nccl", request.nccl, "the same among GPUs, one for each rank, by NCCL");
+  calibrate.add_option("--simulated", request.simulated,
+                       "the same on a network that does not exist: 'ranks=8 nodes=2 latency=5 us bandwidth=12.5 GB/s'");
+  calibrate.add_option("--measure", request.measure,
+                       fmt::format("what, of {} (default: all)", fmt::join(measure_words(), ", ")));
+  calibrate.add_option("--smallest", request.smallest, "smallest message")->default_str("4 B");
+  calibrate.add_option("--largest", request.largest, "largest message")->default_str("4 MiB");
+  add_number(calibrate, "--limit", request.limit, 0, 1e6, "seconds for each size of each table (default 0.1)");
+  calibrate.add_option("--kernel", request.kernel, "problem that runs beside an exchange (default: a convolution)");
+  calibrate.add_option("--backend", request.backend, "back end that runs it (default: onednn, with --nccl cuda)");
+  calibrate.add_option("--osu", request.osu, "write the times into this file as OSU's micro-benchmarks print theirs");
+}
+
+LiveSweep measure_live(const LiveRequest& request) {
+  if ((request.mpi ? 1 : 0) + (request.nccl ? 1 : 0) + (request.simulated.empty() ? 0 : 1) > 1) {
+    throw Error("--mpi, --nccl and --simulated are asked for one at a time");
+  }
+  const SweepPlan plan = plan_of(request);
+  const std::unique_ptr<Transport> transport = open_transport(request);
+  Processes& processes = transport->processes();
+  if (processes.count() == 1) return sweep(request, plan, *transport);
+  try {
+    return sweep(request, plan, *transport);
+  } catch (const Error& error) {
+    end_all(processes, error.what(), error.hint());
+    throw;
+  } catch (const std::exception& error) {
+    end_all(processes, error.what(), "");
+    throw;
+  }
+}
+
+std::string LiveSweep::text() const {
+  std::string text = where + "\n";
+  if (series.empty() && !result.tables.empty()) text += "\n" + print_osu(result.tables, "NCCL");
+  return text;
+}
+
+std::string LiveSweep::with_contention(const std::string& coefficients, const std::string& machine,
+                                       const std::string& source) const {
+  const std::vector<MeasuredContention> measured = measured_contention(result.contention, load_machine(machine), source);
+  if (measured.empty()) return coefficients;
+  std::string text =
+      with_contention_section(coefficients, parse_coefficients(coefficients, "--output").contention, measured);
+  static_cast<void>(parse_coefficients(text, "--output"));  // what cannot be read back is not written
+  return text;
+}
+
+void LiveSweep::add_to(Json& report) const {
+  report["sweep"] = where;
+  Json contention = Json::array();
+  for (const ContentionPoint& point : result.contention) {
+    contention.push_back({{"groups", point.groups},
+                          {"slowdown", point.slowdown},
+                          {"slowdown_interval", {point.interval.low, point.interval.high}}});
+  }
+  report["contention"] = std::move(contention);
+  if (const auto& overlap = result.overlap) {
+    report["overlap"] = {{"kernel", overlap->kernel},
+                         {"bytes", overlap->bytes},
+                         {"ranks", overlap->ranks},
+                         {"kernel_alone_s", overlap->kernel_alone.value()},
+                         {"kernel_beside_s", overlap->kernel_beside.value()},
+                         {"exchange_alone_s", overlap->exchange_alone.value()},
+                         {"exchange_beside_s", overlap->exchange_beside.value()}};
+  } else {
+    report["overlap"] = nullptr;
+  }
+}
+
+std::string LiveSweep::text_beside_fits() const {
+  std::string text;
+  if (!result.contention.empty()) {
+    Table table({{"groups at once"}, {"time of a byte"}, {"95 % interval"}});
+    for (const ContentionPoint& point : result.contention) {
+      table.add({std::to_string(point.groups), fmt::format("{:.3f}", point.slowdown),
+                 fmt::format("{:.3f} to {:.3f}", point.interval.low, point.interval.high)});
+    }
+    text += "\nGroups that leave their nodes at once, over one alone\n" + table.text();
+  }
+  if (const auto& overlap = result.overlap) {
+    const auto beside = [](Seconds alone, Seconds with) {
+      return alone > Seconds(0)
+                 ? fmt::format("{} alone, {} beside the other: {:.2f} times", humanize(alone), humanize(with), with / alone)
+                 : fmt::format("{} beside the other", humanize(with));
+    };
+    text += fmt::format("\nAn allreduce of {} among {} rank{} while kernels run ({})\n  exchange: {}\n  kernel: {}\n",
+                        humanize(Bytes(static_cast<double>(overlap->bytes))), overlap->ranks, overlap->ranks == 1 ? "" : "s",
+                        overlap->kernel, beside(overlap->exchange_alone, overlap->exchange_beside),
+                        beside(overlap->kernel_alone, overlap->kernel_beside));
+  }
+  return text;
+}
+
+}  // namespace ddl

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "calibration/sweep/sweep.hpp"
+
+namespace ddl {
+
+/// What a sweep of a live network is asked for, as typed.
+struct LiveRequest {
+  bool mpi = false, nccl = false;
+  std::string simulated;
+  std::string measure, smallest, largest;
+  std::optional<double> limit;
+  std::string kernel, backend;
+  std::string osu;
+  [[nodiscard]] bool is_asked() const { return mpi || nccl || !simulated.empty(); }
+};
+void add_live_options(CLI::App& calibrate, LiveRequest& request);
+
+/// What came of it.
+struct LiveSweep {
+  bool speaks = true;  ///< this process is the one of all that reports
+  std::string where;   ///< `MPI (Open MPI v4.1.4), 4 ranks on 2 nodes`
+  SweepResult result;
+  std::vector<ExchangeSeries> series;
+
+  [[nodiscard]] std::string text() const;              ///< above the fits
+  [[nodiscard]] std::string text_beside_fits() const;  ///< below them
+  /// Coefficients of the machine with φ between its nodes as measured, if it was.
+  [[nodiscard]] std::string with_contention(const std::string& coefficients, const std::string& machine,
+                                            const std::string& source) const;
+  /// Adds what the sweep found beside its series.
+  void add_to(nlohmann::ordered_json& report) const;
+};
+
+/// Joins the ranks that were launched together, and measures. What goes wrong in one of several is printed there, and ends
+/// all of them.
+[[nodiscard]] LiveSweep measure_live(const LiveRequest& request);
+
+}  // namespace ddl

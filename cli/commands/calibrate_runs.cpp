@@ -1,0 +1,133 @@
+#include "cli/commands/calibrate_runs.hpp"
+
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "calibration/learned_file.hpp"
+#include "calibration/run_fit.hpp"
+#include "cli/coefficients_output.hpp"
+#include "cli/table.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "core/version.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Align = Table::Align;
+
+std::string value_text(Teachable what, double value) {
+  if (what == Teachable::per_iteration) return fmt::format("{:.3g} ms", value * 1e3);
+  if (what == Teachable::whole_weights) return fmt::format("{:.3g} s/GB", value * 1e9);
+  return fmt::format("{:.3g}", value);
+}
+
+std::string text_of(const RunFit& fit, const RunsRequest& asked, const Style& style) {
+  std::string out = style.bold(fmt::format("learned from {} runs", fit.runs)) + fmt::format(" on {}", asked.machine);
+  if (fit.left_out > 0) out += fmt::format("; {} others are not of a whole iteration, or cannot be predicted", fit.left_out);
+  out += "\n\n";
+  Table coefficients({{"family", Align::left},
+                      {"runs"},
+                      {"misfit"},
+                      {"coefficient", Align::left},
+                      {"value"},
+                      {"from"},
+                      {"to"},
+                      {"decided by", Align::left}});
+  for (const FamilyFit& family : fit.families) {
+    bool first = true;
+    for (const LearnedCoefficient& one : family.coefficients) {
+      coefficients.add({first ? family_name(family.family) : "", first ? std::to_string(family.runs) : "",
+                        first ? fmt::format("{:.1f} %", family.misfit * 100) : "", std::string(to_string(one.what)),
+                        value_text(one.what, one.value), value_text(one.what, one.low), value_text(one.what, one.high),
+                        one.determined() ? "runs" : "prior"});
+      first = false;
+    }
+  }
+  Table choices({{"software", Align::left}, {"was", Align::left}, {"is", Align::left}, {"decided by", Align::left}});
+  for (const LearnedChoice& choice : fit.choices) {
+    choices.add({choice.key, choice.before, choice.after, choice.determined() ? "runs" : "what was written"});
+  }
+  out += coefficients.text() + "\n" + choices.text();
+  if (!asked.output.empty()) out += fmt::format("\nwritten to {}\n", asked.output);
+  return out;
+}
+
+Json json_of(const RunFit& fit, const RunsRequest& asked) {
+  Json json{{"schema", 1}, {"machine", asked.machine}, {"runs", fit.runs}, {"left_out", fit.left_out}};
+  json["families"] = Json::array();
+  for (const FamilyFit& family : fit.families) {
+    Json one{{"family", family_name(family.family)}, {"runs", family.runs}, {"misfit", family.misfit}};
+    one["coefficients"] = Json::array();
+    for (const LearnedCoefficient& each : family.coefficients) {
+      one["coefficients"].push_back({{"name", to_string(each.what)},
+                                     {"value", each.value},
+                                     {"low", each.low},
+                                     {"high", each.high},
+                                     {"narrowing", each.narrowing},
+                                     {"determined", each.determined()}});
+    }
+    json["families"].push_back(std::move(one));
+  }
+  json["software"] = Json::array();
+  for (const LearnedChoice& choice : fit.choices) {
+    json["software"].push_back({{"key", choice.key},
+                                {"before", choice.before},
+                                {"after", choice.after},
+                                {"margin", choice.margin},
+                                {"determined", choice.determined()}});
+  }
+  return json;
+}
+
+}  // namespace
+
+void add_runs_options(CLI::App& calibrate, RunsRequest& asked) {
+  CLI::Option* runs = calibrate.add_option(
+      "--runs", asked.runs, "learn from measured training runs: a CSV file, or a bundled table (paradl-abci)");
+  calibrate.add_option("--where", asked.where, "keep runs whose column has one of these values: quality=A,B")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->needs(runs);
+  calibrate
+      .add_option("--coefficients", asked.coefficients,
+                  "measured coefficients to begin with: a file, a bundled name or none; default: those bundled with a "
+                  "bundled machine")
+      ->needs(runs);
+}
+
+Report calibrate_from_runs(const RunsRequest& asked) {
+  if (asked.machine.empty()) throw Error("--runs needs the machine they ran on", "--machine NAME, or a file");
+  std::vector<RunFilter> filters;
+  for (const std::string& where : asked.where) filters.push_back(parse_where(where));
+  const std::vector<MeasuredRun> runs = select_runs(load_runs(asked.runs), filters);
+  if (runs.empty()) throw Error(fmt::format("no run of {} is left", quote(asked.runs)), "loosen --where");
+  std::string before, begin_with = asked.coefficients;
+  if (!asked.output.empty()) {
+    before = coefficients_to_extend(asked.output, asked.machine, asked.coefficients);
+    // What was measured into the file before, of the network say, is what the runs are explained by.
+    if (std::filesystem::exists(asked.output)) {
+      begin_with = (std::filesystem::path(".") / asked.output).string();
+    }
+  }
+  RunFitter fitter(runs, asked.machine, begin_with);
+  const auto fit = std::make_shared<RunFit>(fitter.fit());
+  if (fit->runs == 0) {
+    throw Error(fmt::format("no run of {} can be learned from", quote(asked.runs)),
+                "they need a known model, strategy, GPUs, batch, and the quantity iter_total_s");
+  }
+  if (!asked.output.empty()) {
+    const std::string citation =
+        fmt::format("{} runs of {}, fitted by ddl-oracle {} on {}", fit->runs, asked.runs, version(), today());
+    write_file(asked.output, with_learned(before, *fit, citation));
+  }
+  Report report;
+  report.text = [fit, asked](const Style& style) { return text_of(*fit, asked, style); };
+  report.json = [fit, asked] { return json_of(*fit, asked); };
+  return report;
+}
+
+}  // namespace ddl

@@ -1,0 +1,199 @@
+#include "calibration/sweep/sweep.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "calibration/communication/exchange_file.hpp"
+#include "calibration/communication/fit.hpp"
+#include "calibration/sweep/osu_print.hpp"
+#include "calibration/sweep/transports.hpp"
+#include "core/error.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+
+namespace ddl {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::unique_ptr<Transport> network(const std::string& figures) { return open_simulated_network(figures, "test"); }
+
+SweepPlan plan_of(std::vector<SweepOperation> operations) {
+  return {.operations = std::move(operations), .contention = false, .overlap = false};
+}
+SweepPlan whole_plan() {
+  SweepPlan plan;
+  for (const SweepOperationKind& kind : sweep_operations()) plan.operations.push_back(kind.operation);
+  return plan;
+}
+
+SweepResult run(const std::string& figures, const SweepPlan& plan) {
+  const std::unique_ptr<Transport> transport = network(figures);
+  return run_sweep(*transport, plan, {});
+}
+
+/// α and β of the only range of the only fit.
+FitRange range_of(const SweepResult& result, NetworkLevel level) {
+  std::vector<ExchangeSeries> series = series_of(result.tables, "test");
+  std::erase_if(series, [&](const ExchangeSeries& one) { return one.level != level; });
+  const std::vector<ExchangeFit> fits = fit_exchanges(series);
+  REQUIRE(fits.size() == 1);
+  REQUIRE(fits[0].refusal.empty());
+  return fits[0].ranges.back();
+}
+
+}  // namespace
+
+TEST_CASE("A sweep of a network that does not exist finds its latency and bandwidth again") {
+  const std::string figures =
+      "ranks=8 nodes=2 latency=20 us bandwidth=10 GB/s latency_inside=2 us bandwidth_inside=80 GB/s noise=0.01 seed=3";
+  SECTION("from messages between two ranks") {
+    const SweepResult result = run(figures, plan_of({SweepOperation::latency}));
+    const FitRange between = range_of(result, NetworkLevel::between_nodes);
+    CHECK(between.alpha->value.value() == Approx(20e-6).epsilon(0.02));
+    CHECK(between.beta->value.value() == Approx(1 / 10e9).epsilon(0.02));
+    const FitRange inside = range_of(result, NetworkLevel::node);
+    CHECK(inside.alpha->value.value() == Approx(2e-6).epsilon(0.02));
+    CHECK(inside.beta->value.value() == Approx(1 / 80e9).epsilon(0.02));
+  }
+  SECTION("from windows of messages, which hide the latency") {
+    for (const SweepOperation operation : {SweepOperation::bandwidth, SweepOperation::two_way_bandwidth}) {
+      const FitRange between = range_of(run(figures, plan_of({operation})), NetworkLevel::between_nodes);
+      CHECK_FALSE(between.alpha);
+      CHECK(between.beta->value.value() == Approx(1 / 10e9).epsilon(0.02));
+    }
+  }
+  SECTION("from an allreduce of several numbers of ranks, whose algorithm is found out") {
+    const FitRange inside = range_of(run("ranks=16 nodes=1 latency_inside=4 us bandwidth_inside=20 GB/s noise=0.01",
+                                         plan_of({SweepOperation::allreduce})),
+                                     NetworkLevel::node);
+    CHECK(inside.algorithm == ExchangeAlgorithm::ring);
+    CHECK(inside.alpha->value.value() == Approx(4e-6).epsilon(0.03));
+    CHECK(inside.beta->value.value() == Approx(1 / 20e9).epsilon(0.03));
+  }
+}
+
+TEST_CASE("What a sweep prints as OSU does is read back as what it measured") {
+  const SweepResult result = run("ranks=6 nodes=2 noise=0.05", whole_plan());
+  const std::vector<ExchangeSeries> measured = series_of(result.tables, "sweep.txt");
+  std::vector<std::string> warnings;
+  const std::vector<ExchangeSeries> read = parse_exchanges(print_osu(result.tables, "MPI"), "sweep.txt", {}, warnings);
+  CHECK(warnings.empty());
+  REQUIRE(read.size() == measured.size());
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    const ExchangeSeries &a = measured[i], &b = read[i];
+    CAPTURE(i);
+    CHECK(a.operation == b.operation);
+    CHECK(a.pattern == b.pattern);
+    CHECK(a.window == b.window);
+    CHECK(a.ranks == b.ranks);
+    CHECK(a.nodes == b.nodes);
+    CHECK(a.level == b.level);
+    CHECK(a.tool == b.tool);
+    REQUIRE(a.rows.size() == b.rows.size());
+    for (std::size_t row = 0; row < a.rows.size(); ++row) {
+      CHECK(a.rows[row].message == b.rows[row].message);
+      // Seven digits are printed.
+      CHECK(a.rows[row].time.value() == Approx(b.rows[row].time.value()).epsilon(1e-6));
+      CHECK(a.rows[row].spread.has_value() == b.rows[row].spread.has_value());
+    }
+  }
+}
+
+TEST_CASE("Groups at once share the rails of a node, and what a byte takes says by how much") {
+  SweepPlan plan = plan_of({});
+  plan.contention = true;
+  // Eight ranks on each node: one, two, four, eight groups on two rails.
+  const std::vector<ContentionPoint> points = run("ranks=16 nodes=2 rails=2 noise=0", plan).contention;
+  REQUIRE(points.size() == 4);
+  const std::vector<std::pair<int, double>> expected{{1, 1}, {2, 1}, {4, 2}, {8, 4}};
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    CHECK(points[i].groups == expected[i].first);
+    CHECK(points[i].slowdown == Approx(expected[i].second).epsilon(1e-9));
+    CHECK(points[i].interval.low <= Approx(points[i].slowdown));
+    CHECK(points[i].interval.high >= Approx(points[i].slowdown));
+  }
+  CHECK(run("ranks=8 nodes=1", plan).contention.empty());
+  CHECK(run("ranks=4 nodes=4", plan).contention.empty());
+}
+
+TEST_CASE("Kernels beside an exchange slow it down, and are slowed down") {
+  SweepPlan plan = plan_of({});
+  plan.overlap = true;
+  const SweepResult result = run("ranks=4 nodes=2 noise=0 exchange_slowdown=1.5 kernel_slowdown=1.2", plan);
+  REQUIRE(result.overlap);
+  CHECK(result.overlap->exchange_beside / result.overlap->exchange_alone == Approx(1.5));
+  CHECK(result.overlap->kernel_beside / result.overlap->kernel_alone == Approx(1.2));
+  CHECK(result.overlap->ranks == 4);
+}
+
+TEST_CASE("Sizes double, and floats are shared evenly") {
+  SweepPlan plan;
+  plan.smallest = 4;
+  plan.largest = 64;
+  const auto sizes = [&](SweepOperation operation, int ranks) { return sweep_sizes(plan, operation, ranks); };
+  using Sizes = std::vector<std::int64_t>;
+  CHECK(sizes(SweepOperation::latency, 2) == Sizes{4, 8, 16, 32, 64});
+  CHECK(sizes(SweepOperation::reduce_scatter, 3) == Sizes{12, 24, 48});
+  // Of one rank's part: four of them are at most 64 bytes.
+  CHECK(sizes(SweepOperation::all_to_all, 4) == Sizes{1, 2, 4, 8, 16});
+  plan.smallest = 1;
+  CHECK(sizes(SweepOperation::allreduce, 2) == Sizes{4, 8, 16, 32, 64});
+}
+
+TEST_CASE("Groups are chosen so that ranks per node and nodes vary") {
+  using Ranks = std::vector<int>;
+  const std::vector<int> nodes{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2};
+  const std::vector<SweepGroup> pairs = sweep_pairs(nodes);
+  REQUIRE(pairs.size() == 2);
+  CHECK(pairs[0] == SweepGroup{{0, 1}, 1});
+  CHECK(pairs[1] == SweepGroup{{0, 4}, 2});
+  const std::vector<SweepGroup> groups = sweep_collective_groups(nodes);
+  REQUIRE(groups.size() == 5);
+  CHECK(groups[0] == SweepGroup{{0, 1}, 1});
+  CHECK(groups[1] == SweepGroup{{0, 1, 2, 3}, 1});
+  CHECK(groups[2] == SweepGroup{{0, 4}, 2});
+  CHECK(groups[3] == SweepGroup{{0, 4, 8}, 3});
+  // As many of each node: the last has three.
+  CHECK(groups[4] == SweepGroup{{0, 1, 2, 4, 5, 6, 8, 9, 10}, 3});
+  const auto contenders = sweep_contenders(nodes);
+  REQUIRE(contenders.size() == 3);
+  CHECK(contenders[2] == std::vector<Ranks>{{0, 4, 8}, {1, 5, 9}, {2, 6, 10}});
+  CHECK(sweep_collective_groups(Ranks{0}).size() == 1);
+  CHECK(sweep_pairs(Ranks{0}).empty());
+}
+
+TEST_CASE("A size that would take too long is left out, and said so") {
+  SweepPlan plan = plan_of({SweepOperation::latency});
+  plan.longest_row = Seconds(1);
+  const SweepResult result = run("ranks=2 nodes=2 bandwidth=1 MB/s noise=0", plan);
+  // Six samples of 128 KiB take 0.79 s, of 256 KiB 1.6 s.
+  REQUIRE(result.tables.size() == 1);
+  CHECK(result.tables[0].rows.back().bytes == 128 << 10);
+  REQUIRE(result.warnings.size() == 1);
+  CHECK(result.warnings[0] ==
+        "latency of 2 ranks on 2 nodes: sizes above 128 KiB left out, each would take longer than 1.00 s");
+}
+
+TEST_CASE("The line that says ranks and nodes is read strictly") {
+  const auto problem = [](const std::string& line) {
+    std::vector<std::string> warnings;
+    const std::string text = line + "\n# OSU MPI Latency Test v7.4\n# Size Latency (us)\n1 2.00\n";
+    return error_of([&] { static_cast<void>(parse_exchanges(text, "f", {}, warnings)); });
+  };
+  CHECK(contains(problem("# ddl-oracle: ranks=two"), "f:1:21"));
+  CHECK(contains(problem("# ddl-oracle: nodes=0"), "'nodes=0' is not a whole number"));
+  CHECK(contains(problem("# ddl-oracle: racks=2"), "is nothing that a sweep says"));
+}
+
+TEST_CASE("Figures of a simulated network are read strictly") {
+  const auto problem = [](const std::string& figures) { return error_of([&] { static_cast<void>(network(figures)); }); };
+  CHECK(contains(problem("ranks=8 nodes=3"), "8 ranks are not as many on each of 3 nodes"));
+  CHECK(contains(problem("ranks=0"), "test:1:7: there are no ranks"));
+  CHECK(contains(problem("ranks=5000"), "'5000' is no ranks"));
+  CHECK(contains(problem("latencies=1 us"), "a simulated network has no 'latencies'"));
+  CHECK(contains(problem("kernel_slowdown=0.5"), "kernel_slowdown is below 1"));
+}
+
+}  // namespace ddl
