@@ -101,10 +101,15 @@ class SheetReader {
   }
 
   void read_device(const YamlNode& node) {
-    node.only_keys(
-        {"name", "profile_names", "peak", "memory", "memory_bandwidth", "tile", "attainable_peak", "attainable_bandwidth"});
+    node.only_keys({"name", "kind", "profile_names", "peak", "memory", "memory_bandwidth", "tile", "attainable_peak",
+                    "attainable_bandwidth"});
     Device& device = sheet_.machine.device;
     device.name = node.at("name").name();
+    if (const auto kind = node.find("kind")) {
+      device.is_processor = kind->text() == "processor";
+      if (!device.is_processor && kind->text() != "gpu")
+        kind->fail(fmt::format("unknown kind of device {}", quote(kind->text())), "known: gpu, processor");
+    }
     if (const auto names = node.find("profile_names")) {
       for (const YamlNode& name : names->items()) device.profile_names.push_back(name.name());
     }

@@ -24,7 +24,9 @@ using Json = nlohmann::ordered_json;
 constexpr std::array time_keys{
     "iteration_s",         "epoch_s", "forward_s",  "backward_s", "weight_update_s", "gradient_exchange_s",
     "layer_collectives_s", "halo_s",  "pipeline_s", "bubble_s",   "input_s",         "waiting_s"};
-constexpr std::array memory_keys{"total_bytes", "weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes"};
+constexpr std::array memory_keys{"total_bytes",       "weights_bytes",        "gradients_bytes",     "optimizer_bytes",
+                                 "activations_bytes", "input_bytes",          "workspace_bytes",     "communication_bytes",
+                                 "context_bytes",     "peak_allocated_bytes", "peak_reserved_bytes", "upper_bound_bytes"};
 
 std::vector<std::string> family_names() {
   std::vector<std::string> names;
@@ -303,7 +305,14 @@ Json estimate_to_json(const Estimate& e, int rank, const Study& study) {
                     {"weights_bytes", e.memory.weights.value()},
                     {"gradients_bytes", e.memory.gradients.value()},
                     {"optimizer_bytes", e.memory.optimizer.value()},
-                    {"activations_bytes", e.memory.activations.value()}};
+                    {"activations_bytes", e.memory.activations.value()},
+                    {"input_bytes", e.memory.input.value()},
+                    {"workspace_bytes", e.memory.workspace.value()},
+                    {"communication_bytes", e.memory.communication.value()},
+                    {"context_bytes", e.memory.context.value()},
+                    {"peak_allocated_bytes", e.memory.peak_allocated.value()},
+                    {"peak_reserved_bytes", e.memory.peak_reserved.value()},
+                    {"upper_bound_bytes", e.memory.upper_bound().value()}};
   json["reasons"] = Json::array();
   for (const Limit& limit : e.limits) json["reasons"].push_back(describe(limit, study.model()));
   // A plan that was never priced has no times to report.

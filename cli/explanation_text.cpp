@@ -171,16 +171,16 @@ std::string layers_table(const Explanation& explanation, const Study& study, con
 }
 
 std::string memory_table(const MemoryBreakdown& memory, Bytes capacity) {
-  Table table({{"item", Align::left}, {"memory", Align::right}, {"share", Align::right}});
-  const auto add = [&](const char* name, Bytes bytes) {
-    table.add({name, humanize(bytes), share_text(bytes / memory.total())});
-  };
-  add("weights", memory.weights);
-  add("gradients", memory.gradients);
-  add("optimizer", memory.optimizer);
-  add("activations", memory.activations);
-  add("all", memory.total());
-  table.add({"device", humanize(capacity), ""});
+  Table table({{"item", Align::left}, {"memory", Align::right}, {"share", Align::right}, {"is", Align::left}});
+  for (const MemoryItem item : all_memory_items) {
+    const Bytes bytes = memory.of(item);
+    if (bytes <= Bytes{} && item > MemoryItem::activations) continue;
+    table.add({std::string(to_string(item)), humanize(bytes), share_text(bytes / memory.total()),
+               std::string(to_string(origin_of(item)))});
+  }
+  table.add({"all", humanize(memory.total()), share_text(1.0), ""});
+  table.add({"at most", humanize(memory.upper_bound()), "", ""});
+  table.add({"device", humanize(capacity), "", ""});
   return table.text();
 }
 

@@ -118,7 +118,7 @@ class PlanReader {
     if (object_->contains("zero_stage")) plan.zero_stage = static_cast<int>(integer("zero_stage", 0, 3));
     plan.schedule = choice("schedule", parse_schedule, {"gpipe", "1f1b"}).value_or(plan.schedule);
     plan.recompute = choice("recompute", parse_recompute, {"none", "full"}).value_or(plan.recompute);
-    file.optimizer = choice("optimizer", parse_optimizer, {"sgd", "momentum", "adam"});
+    file.optimizer = choice("optimizer", parse_optimizer, optimizer_names());
     file.precision = choice("precision", parse_precision, {"fp32", "tf32", "fp16", "bf16"});
     plan.optimizer = file.optimizer.value_or(plan.optimizer);
     plan.precision = file.precision.value_or(plan.precision);

@@ -42,7 +42,8 @@ void add_study_options(CLI::App& command, StudyOptions& o) {
                      "bundled machine");
   add_profile_options(command, o.profiles, o.any_device);
   command.add_option("--precision", o.precision, "fp32, tf32, fp16 or bf16; default: mixed for sequences, else fp32");
-  command.add_option("--optimizer", o.optimizer, "sgd, momentum or adam; default: adam for sequences, else momentum");
+  command.add_option("--optimizer", o.optimizer,
+                     "sgd, momentum, adam, adamw, lamb, adafactor or adam8bit; default: adam for sequences, else momentum");
   auto* ideal = add_switch(command, "--ideal", o.ideal,
                            "closed forms only: linear kernels, one alpha and beta, no overlap, no penalties");
   command.add_option("--allreduce", o.allreduce,
@@ -81,7 +82,7 @@ StudySpec spec_of(const StudyOptions& o) {
   }
   if (!o.optimizer.empty()) {
     spec.optimizer = parse_optimizer(o.optimizer);
-    if (!spec.optimizer) unknown_choice("--optimizer", o.optimizer, {"sgd", "momentum", "adam"});
+    if (!spec.optimizer) unknown_choice("--optimizer", o.optimizer, optimizer_names());
   }
   if (!o.allreduce.empty()) {
     spec.assumptions.allreduce = parse_allreduce_algorithm(o.allreduce);

@@ -11,6 +11,13 @@ namespace ddl {
 /// itself.
 enum class InputMode { leader, every_rank };
 
+/// What mixed precision keeps of weights and gradients.
+enum class MixedPrecision {
+  half_gradients,  ///< both in half precision, beside a master of 4 bytes: 16 bytes a parameter with Adam [Raj20]
+  full_gradients,  ///< gradients are added up in 4 bytes, as Megatron-LM does: 18 bytes with Adam [Kort22]
+  autocast,        ///< PyTorch's: both in 4 bytes, and what matrix operations read as copies in half precision
+};
+
 /// Which effects the estimate takes into account. The defaults are the physical model; ideal_assumptions() is the projection
 /// of [ParaDL, Table III].
 struct Assumptions {
@@ -24,6 +31,7 @@ struct Assumptions {
   bool optimizer_slots = true;      ///< memory counts the optimizer's state
   /// γ of 2γδ Σ(B(|x|+|y|)+|w|): set, memory is that formula; unset, it is what backward keeps.
   std::optional<double> memory_reuse;
+  MixedPrecision mixed_precision = MixedPrecision::half_gradients;
   /// The same algorithm for every gradient exchange, when the user asks for one.
   std::optional<AllreduceAlgorithm> allreduce;
   double parameter_servers = 1;  ///< s of the parameter server

@@ -24,10 +24,14 @@ struct MemoryPart {
   Bytes MemoryBreakdown::*part = nullptr;
   std::string_view name;  ///< as a key and in a sentence: `activations`
 };
-inline constexpr std::array<MemoryPart, 4> memory_parts{{{&MemoryBreakdown::weights, "weights"},
-                                                         {&MemoryBreakdown::gradients, "gradients"},
-                                                         {&MemoryBreakdown::optimizer, "optimizer"},
-                                                         {&MemoryBreakdown::activations, "activations"}}};
+inline constexpr std::array<MemoryPart, memory_item_count> memory_parts{{{&MemoryBreakdown::weights, "weights"},
+                                                                         {&MemoryBreakdown::gradients, "gradients"},
+                                                                         {&MemoryBreakdown::optimizer, "optimizer"},
+                                                                         {&MemoryBreakdown::activations, "activations"},
+                                                                         {&MemoryBreakdown::input, "input"},
+                                                                         {&MemoryBreakdown::workspace, "workspace"},
+                                                                         {&MemoryBreakdown::communication, "communication"},
+                                                                         {&MemoryBreakdown::context, "context"}}};
 
 /// One of two plans that are compared: how a sentence calls it, what it costs, and the model its limits are about.
 struct Compared {

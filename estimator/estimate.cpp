@@ -364,8 +364,29 @@ void Estimator::price(Estimate& result) const {
   result.imbalance = all_kernels.value() > 0 ? longest_kernels * static_cast<double>(plan.layer) / all_kernels - 1.0 : 0.0;
 
   if (result.memory.total() > job_.machine.device.memory) {
-    result.limits.add({Limit::Kind::memory, result.memory.total().value(), job_.machine.device.memory.value(), -1});
+    const MemoryItem largest = result.memory.largest();
+    result.limits.add({Limit::Kind::memory, result.memory.total().value(), job_.machine.device.memory.value(), -1,
+                       to_string(largest), result.memory.of(largest).value()});
   }
+}
+
+std::optional<MemoryTimeline> Estimator::memory_timeline(const Plan& plan, const TimelineOptions& options) const {
+  if (job_.assumptions.memory_reuse) return std::nullopt;
+  const Estimate estimate = this->estimate(plan);
+  if (estimate.time.iteration().value() <= 0) return std::nullopt;
+  const std::vector<int>& firsts = stages(plan.layer);
+  const int stage = estimate.deciding.memory;
+  return ddl::memory_timeline(job_, plan, table(plan), stage, firsts[static_cast<std::size_t>(stage)],
+                              firsts[static_cast<std::size_t>(stage) + 1], options);
+}
+
+void Estimator::refine_memory(Estimate& estimate) const {
+  TimelineOptions options;
+  options.details = false;
+  const std::optional<MemoryTimeline> timeline = memory_timeline(estimate.plan, options);
+  if (!timeline) return;
+  estimate.memory.peak_allocated = timeline->peak_allocated;
+  estimate.memory.peak_reserved = timeline->peak_reserved;
 }
 
 Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* placed) const {

@@ -12,6 +12,7 @@
 #include "estimator/layer_costs.hpp"
 #include "estimator/limit.hpp"
 #include "estimator/memory.hpp"
+#include "estimator/memory_timeline.hpp"
 #include "estimator/plan.hpp"
 
 namespace ddl {
@@ -76,6 +77,11 @@ class Estimator {
   [[nodiscard]] Estimate estimate(const Plan& plan) const;
   /// The same taken apart, layer by layer and phase by phase. A plan of more devices than the machine has is priced too.
   [[nodiscard]] Explanation explain(const Plan& plan) const;
+  /// The fullest stage's step as requests to the framework's allocator; nothing where the plan has no price or memory is a
+  /// closed form. `capacity`: what the device has is left for the allocator after everything outside it.
+  [[nodiscard]] std::optional<MemoryTimeline> memory_timeline(const Plan& plan, const TimelineOptions& options = {}) const;
+  /// Puts the timeline's peaks in the place of the sums of an estimate that somebody looks at.
+  void refine_memory(Estimate& estimate) const;
   /// Limits that need no pricing.
   [[nodiscard]] Limits limits(const Plan& plan) const;
   /// No estimate of a plan with these degrees and micro-batches is shorter, whatever its schedule, placement or sharding.

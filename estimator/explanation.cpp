@@ -413,6 +413,7 @@ Explanation Estimator::explain(const Plan& plan) const {
   if (!has_price(estimate.limits)) return explanation;
   if (estimate.time.iteration().value() <= 0) price(estimate);
   if (estimate.time.iteration().value() <= 0) return explanation;
+  refine_memory(estimate);
   Explainer(job_, table(plan), stages(plan.layer), explanation).explain();
   if (!job_.coefficients.congestion.empty()) {
     // The factor is log-normal; others never speed an exchange up.

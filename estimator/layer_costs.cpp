@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "estimator/shard_memory.hpp"
 #include "estimator/shard_prices.hpp"
 #include "estimator/shard_problems.hpp"
 #include "estimator/strategies/spatial.hpp"
@@ -124,22 +125,23 @@ void add_problems(const Job& job, const ShardContext& context, LayerPrices& pric
 }
 
 void price_memory(const Job& job, const ShardContext& context, const LayerShard& shard, LayerCosts& costs) {
-  const double item = item_bytes(context.plan.precision);
-  const auto bytes = [&](const TensorShape& shape) {
+  const Layer& layer = context.at();
+  const auto bytes = [&](const TensorShape& shape, int tensor) {
+    const double item = tensor_item_bytes(context.facts, context.plan, context.assumptions, tensor);
     return Bytes(static_cast<double>(shape.items()) * shard.samples * item);
   };
-  if (!context.facts.of_sample[context.index()]) costs.input = bytes(shard.kept_input);
-  costs.output = bytes(shard.kept_output);
-  if (job.facts.output_kept[context.index()]) costs.kept += costs.output;
-  const Kept& kept = context.facts.kept[context.index()];
-  if (kept.mask_items > 0 || kept.extra_items > 0) {
-    const Kept local = context.at().operation->kept(shard.inputs, shard.output);
-    costs.kept += Bytes((local.mask_items + local.extra_items * item) * shard.samples);
-  }
+  if (!context.facts.of_sample[context.index()]) costs.input = bytes(shard.kept_input, layer.inputs.front());
+  costs.output = bytes(shard.kept_output, context.layer);
+  const bool casting = casts(context.plan, context.assumptions);
+  if (casting ? job.facts.output_kept_cast[context.index()] : job.facts.output_kept[context.index()])
+    costs.kept += costs.output;
+  const ShardMemory own = shard_memory(context, shard, job.machine.device.is_processor);
+  costs.kept += own.kept();
   // Gradients of other tensors that are read after this layer, a residual branch's, are of its output's kind.
   const double others = job.facts.live_items[context.index() + 1] / static_cast<double>(context.at().output_shape.items());
   costs.gradients = costs.output * std::max(1.0, others);
   if (context.facts.makes_input_gradient[context.index()]) costs.gradients += costs.input;
+  costs.gradients += own.scratch_backward;
   // The batch itself stays in memory while its first reader's backward may need it.
   if (context.layer == context.facts.batch_keeper) costs.kept += costs.input;
 }
@@ -147,7 +149,7 @@ void price_memory(const Job& job, const ShardContext& context, const LayerShard&
 /// What makes two layers of the same shape class cost differently under one split.
 struct Variant {
   bool spatial, boundary, pooled, reads_pooled, auxiliary, reads_auxiliary, input_gradient, sends_gradient, first,
-      keeps_batch, last, output_kept, after_head;
+      keeps_batch, last, output_kept, output_kept_cast, is_wide, reads_wide, after_head;
   TensorSplitRole role;
   std::int64_t units;
   double live_items;                  ///< behind the layer
@@ -206,6 +208,9 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
                           index == facts.batch_keeper,
                           index == facts.last_matrix,
                           facts.output_kept[i],
+                          facts.output_kept_cast[i],
+                          facts.autocast.is_wide[i],
+                          producer >= 0 && facts.autocast.is_wide[static_cast<std::size_t>(producer)],
                           producer >= 0 && facts.tensor_role[static_cast<std::size_t>(producer)] == TensorSplitRole::head,
                           facts.tensor_role[i],
                           facts.tensor_units[i],
@@ -265,6 +270,17 @@ Seconds LayerCostTable::time_of(const Asked& asked) const {
   const Exchange& exchange = asked.exchange;
   return exchanges_.price(exchange.operation, asked.message, exchange.axes, exchange.purpose) *
          static_cast<double>(exchange.messages);
+}
+
+LayerShard LayerCostTable::shard(int layer) const {
+  LayerShard shard;
+  shard_layer({job_.facts, plan_, job_.assumptions, layer, std::max(0, kinds_.spatial_end)}, shard);
+  return shard;
+}
+
+ShardMemory LayerCostTable::shard_memory_of(int layer, const LayerShard& shard) const {
+  return shard_memory({job_.facts, plan_, job_.assumptions, layer, std::max(0, kinds_.spatial_end)}, shard,
+                      job_.machine.device.is_processor);
 }
 
 LayerPrices LayerCostTable::prices(int layer) const {
@@ -349,12 +365,18 @@ LayerCosts LayerCostTable::between(int first, int last) const {
   return costs;
 }
 
-Bytes LayerCostTable::peak(int first, int last) const {
-  Bytes kept = received(first), most{};
+LayerCostTable::Peak LayerCostTable::peak(int first, int last, double gradient_bytes, double shards) const {
+  Bytes kept = received(first);
+  // Of layers not passed yet: theirs is what backward has made when it comes to them.
+  double parameters = gradient_bytes > 0 ? between(first, last).parameters : 0;
+  Peak most;
   for (int layer = first; layer < last; ++layer) {
     const LayerCosts& own = at(layer);
     kept += own.kept;
-    most = max(most, kept + own.gradients);
+    const Peak now{kept + own.gradients,
+                   Bytes((parameters / shards + own.parameters * (1.0 - 1.0 / shards)) * gradient_bytes)};
+    if (layer == first || now.activations + now.gradients > most.activations + most.gradients) most = now;
+    parameters = std::max(0.0, parameters - own.parameters);
   }
   return most;
 }

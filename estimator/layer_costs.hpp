@@ -14,6 +14,7 @@
 #include "estimator/model_facts.hpp"
 #include "estimator/plan.hpp"
 #include "estimator/priced_kernel.hpp"
+#include "estimator/shard_memory.hpp"
 #include "estimator/strategy.hpp"
 
 namespace ddl {
@@ -105,6 +106,9 @@ class LayerCostTable {
   [[nodiscard]] LayerCosts between(int first, int last) const;
   [[nodiscard]] const LayerCosts& total() const { return total_; }
   [[nodiscard]] const LayerCosts& at(int layer) const;
+  /// One rank's part of a layer, described anew.
+  [[nodiscard]] LayerShard shard(int layer) const;
+  [[nodiscard]] ShardMemory shard_memory_of(int layer, const LayerShard& shard) const;
   /// What at(layer) is made of, worked out anew: for somebody who reads it, not for a search.
   [[nodiscard]] LayerPrices prices(int layer) const;
   /// Layers of one kind cost the same.
@@ -115,7 +119,13 @@ class LayerCostTable {
   [[nodiscard]] Bytes kept(int first, int last) const;
   /// Activations of one micro-batch and their gradients while backward of layers [first, last) runs, where that is most: a
   /// layer needs what the layers up to it have kept, the gradients that reach it and the one it makes.
-  [[nodiscard]] Bytes peak(int first, int last) const;
+  [[nodiscard]] Bytes peak(int first, int last) const { return peak(first, last, 0.0, 1.0).activations; }
+  /// The same where each layer's backward makes gradients of so many bytes a parameter, of which one of `shards` parts
+  /// stays: where both together are most.
+  struct Peak {
+    Bytes activations{}, gradients{};
+  };
+  [[nodiscard]] Peak peak(int first, int last, double gradient_bytes, double shards) const;
   /// What full recomputation of layers [first, last) keeps of one micro-batch: the inputs of the blocks (and all of the
   /// layers outside any block), and while backward of one block runs, that block's own.
   struct Checkpoints {

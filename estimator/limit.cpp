@@ -33,8 +33,10 @@ std::string describe(const Limit& limit, const Model& model) {
     case Limit::Kind::devices:
       return fmt::format("{:.0f} devices, the machine has {:.0f}", limit.wanted, limit.available);
     case Limit::Kind::memory:
-      return fmt::format("needs {} per device, which has {}", humanize(Bytes(limit.wanted)),
-                         humanize(Bytes(limit.available)));
+      return fmt::format(
+          "needs {} per device, which has {}: {} too much{}", humanize(Bytes(limit.wanted)),
+          humanize(Bytes(limit.available)), humanize(Bytes(limit.wanted - limit.available)),
+          limit.item.empty() ? "" : fmt::format("; {} of it {}", humanize(Bytes(limit.item_bytes)), limit.item));
   }
   return {};
 }

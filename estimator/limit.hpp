@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "estimator/model_facts.hpp"
 #include "estimator/plan.hpp"
@@ -28,6 +29,9 @@ struct Limit {
   double wanted = 0;
   double available = 0;
   int layer = -1;  ///< the layer that sets the limit, where one does
+  /// Of memory, the largest item and its bytes.
+  std::string_view item{};
+  double item_bytes = 0;
 
   friend bool operator==(const Limit&, const Limit&) = default;
 };

@@ -16,6 +16,8 @@ namespace ddl {
 struct Device {
   std::string name;
   std::vector<std::string> profile_names{};  ///< as drivers call it, and so profiles of it
+  /// A host's own processor: it has no driver's context, no caching allocator and no NCCL.
+  bool is_processor = false;
   /// Peak per precision, matrix units where the precision has them; nothing where the device lacks it.
   std::array<std::optional<FlopRate>, all_precisions.size()> peak;
   Bytes memory{};

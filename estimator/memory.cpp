@@ -5,17 +5,66 @@
 #include "estimator/pipeline.hpp"
 
 namespace ddl {
+namespace {
 
-ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision) {
+constexpr double mebibyte = 1024.0 * 1024.0;
+
+constexpr std::array<Bytes MemoryBreakdown::*, memory_item_count> parts{
+    &MemoryBreakdown::weights, &MemoryBreakdown::gradients, &MemoryBreakdown::optimizer,     &MemoryBreakdown::activations,
+    &MemoryBreakdown::input,   &MemoryBreakdown::workspace, &MemoryBreakdown::communication, &MemoryBreakdown::context};
+
+}  // namespace
+
+std::string_view to_string(MemoryItem item) {
+  constexpr std::array<std::string_view, memory_item_count> names{"weights", "gradients", "optimizer",     "activations",
+                                                                  "input",   "workspace", "communication", "context"};
+  return names[static_cast<std::size_t>(item)];
+}
+
+std::string_view to_string(MemoryOrigin origin) {
+  constexpr std::array<std::string_view, 3> names{"measured", "modelled", "assumed"};
+  return names[static_cast<std::size_t>(origin)];
+}
+
+MemoryOrigin origin_of(MemoryItem item) {
+  switch (item) {
+    case MemoryItem::workspace:
+    case MemoryItem::communication:
+    case MemoryItem::context:
+      return MemoryOrigin::assumed;
+    default:
+      return MemoryOrigin::modelled;
+  }
+}
+
+Bytes MemoryBreakdown::of(MemoryItem item) const { return this->*parts[static_cast<std::size_t>(item)]; }
+
+MemoryItem MemoryBreakdown::largest() const {
+  return *std::max_element(all_memory_items.begin(), all_memory_items.end(),
+                           [this](MemoryItem a, MemoryItem b) { return of(a) < of(b); });
+}
+
+ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision, MixedPrecision mixed) {
   ParameterBytes bytes;
-  if (is_mixed(precision)) bytes = {2, 2, 4};
-  if (optimizer == Optimizer::momentum) bytes.optimizer += 4;
-  if (optimizer == Optimizer::adam) bytes.optimizer += 8;
+  if (is_mixed(precision)) {
+    if (mixed == MixedPrecision::half_gradients) bytes = {2, 2, 4};
+    if (mixed == MixedPrecision::full_gradients) bytes = {2, 4, 4};
+  }
+  bytes.optimizer += optimizer_state_bytes(optimizer);
+  return bytes;
+}
+
+ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, MixedPrecision mixed) {
+  ParameterBytes bytes = parameter_bytes(plan.optimizer, plan.precision, mixed);
+  if (plan.optimizer == Optimizer::adafactor) bytes.optimizer += 4 * facts.factored_share;
   return bytes;
 }
 
 MemoryBreakdown parameter_memory(double parameters, const Plan& plan, double largest_layer) {
-  const ParameterBytes each = parameter_bytes(plan.optimizer, plan.precision);
+  return parameter_memory(parameters, plan, largest_layer, parameter_bytes(plan.optimizer, plan.precision));
+}
+
+MemoryBreakdown parameter_memory(double parameters, const Plan& plan, double largest_layer, const ParameterBytes& each) {
   const double replicas = static_cast<double>(plan.data) * degree(plan, Axis::spatial);
   MemoryBreakdown memory;
   const auto held = [&](bool sharded) {
@@ -25,6 +74,60 @@ MemoryBreakdown parameter_memory(double parameters, const Plan& plan, double lar
   memory.gradients = Bytes(held(plan.zero_stage >= 2) * each.gradient);
   memory.optimizer = Bytes(parameters * each.optimizer / (plan.zero_stage >= 1 ? replicas : 1.0));
   return memory;
+}
+
+bool has_whole_gradients(const Plan& plan, MixedPrecision mixed) {
+  const bool one_buffer = is_mixed(plan.precision) && mixed == MixedPrecision::full_gradients;
+  return plan.micro_batches > 1 || plan.layer > 1 || one_buffer;
+}
+
+double update_scratch_bytes(const Plan& plan, MixedPrecision mixed) {
+  // Those with masters are fused; momentum is updated in place.
+  const bool fused = (is_mixed(plan.precision) && mixed != MixedPrecision::autocast) || plan.zero_stage > 0;
+  return timed_as(plan.optimizer) == Optimizer::adam && !fused
+             ? parameter_bytes(plan.optimizer, plan.precision, mixed).weight
+             : 0.0;
+}
+
+Bytes bucket_bytes(double parameters, const Plan& plan, MixedPrecision mixed) {
+  constexpr double items_of_bucket = 5e8;
+  if (plan.data * degree(plan, Axis::spatial) == 1) return {};
+  const double items = plan.zero_stage == 0 ? parameters : std::min(parameters, items_of_bucket);
+  // Megatron-LM's buffer of gradients is what it exchanges.
+  if (is_mixed(plan.precision) && mixed == MixedPrecision::full_gradients) return {};
+  return Bytes(items * parameter_bytes(plan.optimizer, plan.precision, mixed).gradient);
+}
+
+CommunicationBuffers communication_buffers(const Plan& plan, const Device& device) {
+  constexpr Bytes of_two(544 * mebibyte), of_more(688 * mebibyte);
+  // 1.6 GB after one communicator, 6 GB when there are three [NVIDIA/nccl, issue 864].
+  constexpr Bytes most_of_one(1.6e9), most_of_three(6e9);
+  CommunicationBuffers buffers;
+  if (device.is_processor) return buffers;
+  int communicators = 0;
+  const auto add = [&](int ranks) {
+    if (ranks == 1) return;
+    buffers.expected += ranks == 2 ? of_two : of_more;
+    ++communicators;
+  };
+  add(plan.data * degree(plan, Axis::spatial));
+  if (plan.data > 1) add(degree(plan, Axis::spatial));
+  for (const Axis axis : {Axis::layer, Axis::filter, Axis::channel, Axis::tensor}) add(degree(plan, axis));
+  if (communicators > 0) buffers.most = most_of_one + (most_of_three - most_of_one) * ((communicators - 1) / 2.0);
+  buffers.most = max(buffers.most, buffers.expected);
+  return buffers;
+}
+
+ContextBytes context_bytes(const Device& device) {
+  if (device.is_processor) return {};
+  return {Bytes(500 * mebibyte), Bytes(1008 * mebibyte)};
+}
+
+Bytes library_workspace(const Device& device) {
+  if (device.is_processor) return {};
+  // Hopper is the first generation with more than 2 TB/s.
+  constexpr Bandwidth of_hopper(2.1e12);
+  return device.memory_bandwidth > of_hopper ? Bytes(32 * mebibyte) : Bytes(2 * 4096 * 1024.0 + 8 * 16 * 1024.0);
 }
 
 MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTable& table, int stage, int first, int last) {
@@ -38,6 +141,7 @@ MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTa
     memory.weights = Bytes(gamma * delta * costs.parameters);
     memory.gradients = memory.weights;
     memory.activations = (costs.input + costs.output) * (2.0 * gamma * static_cast<double>(plan.micro_batches));
+    memory.peak_allocated = memory.peak_reserved = memory.total();
     return memory;
   }
   double parameters = costs.parameters;
@@ -49,17 +153,57 @@ MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTa
   for (const TiedLayer& tied : job.facts.tied) {
     if (tied.reader >= first && tied.reader < last && tied.previous < first) parameters += table.at(tied.owner).parameters;
   }
-  MemoryBreakdown memory = parameter_memory(parameters, plan, largest_layer);
+  const MixedPrecision mixed = job.assumptions.mixed_precision;
+  const ParameterBytes each = parameter_bytes(job.facts, plan, mixed);
+  MemoryBreakdown memory = parameter_memory(parameters, plan, largest_layer, each);
   const double in_flight =
       micro_batches_in_flight(plan.schedule, stage, plan.layer, static_cast<double>(plan.micro_batches));
-  const Bytes peak = table.kept(first, last) * (in_flight - 1.0) + table.peak(first, last);
-  memory.activations = peak;
+  // Of sharded gradients those of one layer at a time are there whole.
+  const double replicas = static_cast<double>(plan.data) * degree(plan, Axis::spatial);
+  const double shards = plan.zero_stage >= 2 ? replicas : 1.0;
+  const double gradient_bytes = has_whole_gradients(plan, mixed) ? 0.0 : each.gradient;
+  const LayerCostTable::Peak peak = table.peak(first, last, gradient_bytes, shards);
+  const Bytes earlier = table.kept(first, last) * (in_flight - 1.0);
+  memory.activations = earlier + peak.activations;
+  const Bytes whole_gradients = memory.gradients;
+  if (gradient_bytes > 0) memory.gradients = peak.gradients;
   if (plan.recompute == Recompute::full) {
     // Checkpoints of every micro-batch in flight, and one block being recomputed: where that is most of them, nothing is
     // saved.
     const LayerCostTable::Checkpoints kept = table.checkpoints(first, last);
-    memory.activations = min(kept.inputs * in_flight + kept.largest_block, peak);
+    const Bytes activations = kept.inputs * in_flight + kept.largest_block;
+    if (activations + whole_gradients < memory.activations + memory.gradients) {
+      memory.activations = activations;
+      memory.gradients = whole_gradients;
+    }
   }
+  // The batch is an item of its own.
+  const int keeper = job.facts.batch_keeper;
+  if (first == 0) {
+    const Bytes batch(job.facts.sample_items * samples_per_micro_batch(plan) *
+                      tensor_item_bytes(job.facts, plan, job.assumptions, -1) / degree(plan, Axis::spatial));
+    const bool counted = keeper >= first && keeper < last;
+    memory.input = batch * in_flight;
+    if (counted) memory.activations = max(Bytes{}, memory.activations - table.at(keeper).input * in_flight);
+  }
+  memory.communication = bucket_bytes(parameters, plan, mixed);
+  memory.workspace = library_workspace(job.machine.device);
+  // In the update there are all gradients and no activations any more.
+  const Bytes update(parameters * update_scratch_bytes(plan, mixed));
+  if (whole_gradients + update > memory.gradients + memory.activations) {
+    memory.gradients = whole_gradients;
+    memory.activations = {};
+    memory.workspace += update;
+  }
+  // What the allocator cannot use of its segments.
+  memory.peak_allocated = memory.peak_reserved = memory.allocated();
+  memory.uncertainty = memory.allocated() * unusable_share;
+  const CommunicationBuffers buffers = communication_buffers(plan, job.machine.device);
+  memory.outside_buffers = buffers.expected;
+  memory.communication += buffers.expected;
+  const ContextBytes context = context_bytes(job.machine.device);
+  memory.context = context.expected;
+  memory.uncertainty += buffers.most - buffers.expected + context.most - context.expected;
   return memory;
 }
 

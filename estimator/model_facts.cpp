@@ -146,6 +146,8 @@ ModelFacts facts_of(const Model& model) {
 
   facts.pooled_branch = pooled_branches(model, consumers);
   facts.output_kept.assign(count, false);
+  facts.output_kept_cast.assign(count, false);
+  facts.autocast = autocast_types(model);
   facts.needs_input_gradient = needs_input_gradient(model);
   facts.gradient_additions = gradient_additions(model);
   std::map<int, int> readers;  // the last one so far, of an owner's weights
@@ -160,14 +162,26 @@ ModelFacts facts_of(const Model& model) {
     facts.window.push_back(layer.operation->window());
     facts.kept.push_back(layer.operation->kept(layer.input_shapes, layer.output_shape));
     const Kept& kept = facts.kept.back();
-    if (kept.output) facts.output_kept[i] = true;
+    // Of an input that is to be written over and kept, frameworks make a copy.
+    const bool shares =
+        !layer.inputs.empty() && (layer.operation->is_view() || (layer.operation->in_place() && !kept.input));
+    const int producer = shares ? layer.inputs.front() : static_cast<int>(i);
+    facts.storage.push_back(shares && producer >= 0 ? facts.storage[static_cast<std::size_t>(producer)] : producer);
+    if (kept.output) facts.output_kept[i] = facts.output_kept_cast[i] = true;
     for (const int input : layer.inputs) {
-      if (input < 0) continue;
-      if (kept.input) facts.output_kept[static_cast<std::size_t>(input)] = true;
+      if (input < 0 || !kept.input) continue;
+      const auto producer_at = static_cast<std::size_t>(input);
+      facts.output_kept[producer_at] = true;
+      if (!facts.autocast.reads_half[i] || !facts.autocast.is_wide[producer_at]) facts.output_kept_cast[producer_at] = true;
     }
     const Work backward = layer.operation->work(Pass::backward_data, layer.input_shapes, layer.output_shape);
     facts.makes_input_gradient.push_back(facts.needs_input_gradient[i] && backward.activation_items > 0);
     facts.parameters += static_cast<double>(layer.parameters());
+    if (layer.weights > 0) {
+      const auto rows = static_cast<double>(layer.output_shape.channels);
+      facts.factored_share += rows + static_cast<double>(layer.weights) / rows;
+    }
+    facts.factored_share += static_cast<double>(layer.biases);
     if (layer.tied_to >= 0) {
       int& previous = readers.try_emplace(layer.tied_to, layer.tied_to).first->second;
       facts.tied.push_back({static_cast<int>(i), layer.tied_to, previous});
@@ -177,6 +191,21 @@ ModelFacts facts_of(const Model& model) {
     const bool shares_matrix = layer.tied_to >= 0 && facts.divisible.back().matrix;
     if (layer.weights > 0 || shares_matrix) facts.weighted.push_back(static_cast<int>(i));
     if (facts.divisible.back().matrix) facts.matrix.push_back(static_cast<int>(i));
+  }
+  facts.factored_share = facts.parameters > 0 ? std::min(1.0, facts.factored_share / facts.parameters) : 0.0;
+  // What is one storage is kept once.
+  for (std::vector<bool>* kept : {&facts.output_kept, &facts.output_kept_cast}) {
+    std::vector<bool> counted(count, false);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!(*kept)[i]) continue;
+      if (facts.storage[i] < 0) {
+        (*kept)[i] = facts.batch_keeper < 0;
+        continue;
+      }
+      const auto owner = static_cast<std::size_t>(facts.storage[i]);
+      if (counted[owner]) (*kept)[i] = false;
+      counted[owner] = true;
+    }
   }
   if (!facts.matrix.empty()) {
     facts.first_matrix = facts.matrix.front();

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/autocast.hpp"
 #include "model_zoo/model.hpp"
 
 namespace ddl {
@@ -31,7 +32,12 @@ struct ModelFacts {
   std::vector<Divisible> divisible;
   std::vector<Operation::Window> window;
   std::vector<Kept> kept;
-  std::vector<bool> output_kept;           ///< layer's output is needed by its own or a consumer's backward
+  std::vector<bool> output_kept;  ///< layer's output is needed by its own or a consumer's backward
+  AutocastTypes autocast;
+  std::vector<bool> output_kept_cast;  ///< output_kept under autocast: who reads it in half precision keeps a copy
+  /// The layer whose memory the output lies in: its own, or that of the first input where it is a view or written in place;
+  /// −1 is the batch.
+  std::vector<int> storage;
   std::vector<bool> of_sample;             ///< a tensor of the sample, as the model's input is: read, not computed
   std::vector<bool> needs_input_gradient;  ///< false where nothing trained lies between the sample and the inputs
   /// Backward writes a gradient of the layer's input: it has one, and does not just pass its output's on, as add and reshape
@@ -60,7 +66,8 @@ struct ModelFacts {
   std::int64_t smallest_channels = 0;  ///< min C over the matrix layers after the first
   int smallest_channels_layer = -1;
   double parameters = 0;
-  double sample_items = 0;  ///< of all tensors of the sample
+  double factored_share = 0;  ///< rows and columns of all matrices, and biases, over the parameters
+  double sample_items = 0;    ///< of all tensors of the sample
   /// The column of a pair that sends the gradient of an input it shares with other columns of its block (gate and up
   /// projections).
   std::vector<bool> sends_input_gradient;

@@ -346,7 +346,7 @@ class FamilySearch {
       // Where the ranks are changes nothing about their memory. Smaller micro-batches keep proportionally less; where even
       // that is too much, there is nothing to price.
       const bool hopeless = least_.samples > 0 && !options_.all &&
-                            least_.parameters + least_.activations * (samples_per_micro_batch(plan) / least_.samples) >
+                            least_.parameters + least_.of_samples * (samples_per_micro_batch(plan) / least_.samples) >
                                 estimator_.job().machine.device.memory;
       if (hopeless) continue;
       // Without a pipeline, cutting micro-batches that fit into several of their own only saves memory: the parts of a tile
@@ -370,7 +370,7 @@ class FamilySearch {
   /// The least memory that any saving reached with micro-batches of some size.
   struct Least {
     double samples = 0;
-    Bytes parameters{}, activations{};
+    Bytes parameters{}, of_samples{};
   };
 
   /// Whether the plan fits without saving anything.
@@ -403,12 +403,13 @@ class FamilySearch {
           fits = fits || saving == variants.savings.front();
         }
         note(estimate, needless);
-        const Bytes parameters = estimate.memory.total() - estimate.memory.activations;
+        const Bytes of_samples = estimate.memory.activations + estimate.memory.input;
+        const Bytes parameters = estimate.memory.total() - of_samples;
         if (least_.samples != samples_per_micro_batch(plan)) {
-          least_ = {samples_per_micro_batch(plan), parameters, estimate.memory.activations};
+          least_ = {samples_per_micro_batch(plan), parameters, of_samples};
         } else {
           least_.parameters = min(least_.parameters, parameters);
-          least_.activations = min(least_.activations, estimate.memory.activations);
+          least_.of_samples = min(least_.of_samples, of_samples);
         }
       }
     }

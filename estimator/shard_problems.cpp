@@ -62,7 +62,7 @@ std::vector<ShardProblem> shard_problems(const ShardContext& context, const Laye
 std::optional<UpdateProblem> shard_update(const ShardContext& context, const LayerShard& shard) {
   const auto parameters = static_cast<std::int64_t>(std::llround(shard.weights + shard.biases));
   if (parameters < 1) return std::nullopt;
-  return UpdateProblem{context.plan.optimizer, parameters, context.plan.precision};
+  return UpdateProblem{timed_as(context.plan.optimizer), parameters, context.plan.precision};
 }
 
 std::vector<std::array<int, 3>> tilings(const ModelFacts& facts, int tiles) {

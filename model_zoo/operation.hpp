@@ -46,6 +46,10 @@ struct Kept {
   bool output = false;     ///< the output tensor
   double mask_items = 0;   ///< one-byte items of its own: dropout mask, pooling index
   double extra_items = 0;  ///< items of its own at the activations' precision: attention scores
+  double noise_items = 0;  ///< of the masks, those that a processor keeps as factors of 4 bytes: dropout's
+  /// Items of 4 bytes whatever the precision: mean and inverse deviation of a position or of a sample's group of channels.
+  double statistics = 0;
+  double batch_statistics = 0;  ///< the same, once for all samples of a micro-batch: of a channel, a loss's weight
 };
 
 /// The table of an operation that layers may share by naming its owner (`tied`); without rows there is none.
@@ -131,6 +135,14 @@ class Operation {
     int tensors = 0;
   };
   [[nodiscard]] virtual Inner inner(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const;
+  /// The output is the first input's memory under another shape.
+  [[nodiscard]] virtual bool is_view() const { return false; }
+  /// Items per sample of its own that exist only while the pass runs, at the activations' precision: scores before their
+  /// softmax, say.
+  [[nodiscard]] virtual double scratch_items(Pass /*pass*/, std::span<const TensorShape> /*inputs*/,
+                                             const TensorShape& /*output*/) const {
+    return 0;
+  }
   /// The same with a table of so many rows, as a rank has it that owns a part of them; none where there is no table.
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_rows(std::int64_t /*rows*/) const { return nullptr; }
   /// Multiply-adds of one sample's forward pass in convolutions and matrix products, as published MAC counts count them.

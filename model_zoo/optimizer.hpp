@@ -3,17 +3,57 @@
 #include <array>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace ddl {
 
-enum class Optimizer { sgd, momentum, adam };
-inline constexpr std::array<Optimizer, 3> all_optimizers{Optimizer::sgd, Optimizer::momentum, Optimizer::adam};
+enum class Optimizer { sgd, momentum, adam, adamw, lamb, adafactor, adam8bit };
+inline constexpr std::array<Optimizer, 7> all_optimizers{Optimizer::sgd,     Optimizer::momentum, Optimizer::adam,
+                                                         Optimizer::adamw,   Optimizer::lamb,     Optimizer::adafactor,
+                                                         Optimizer::adam8bit};
 [[nodiscard]] std::string_view to_string(Optimizer optimizer);
 [[nodiscard]] std::optional<Optimizer> parse_optimizer(std::string_view text);
+/// One whose update is measured, of all that are known.
+[[nodiscard]] std::optional<Optimizer> parse_measured_optimizer(std::string_view text);
+/// All names, as a list of what is known.
+[[nodiscard]] std::vector<std::string_view> optimizer_names();
 
-/// Words of state that the optimizer keeps for each parameter: the momentum; both moments of Adam.
+/// The optimizer as whose update this one's is measured and timed: back ends run those of sgd, momentum and Adam.
+[[nodiscard]] constexpr Optimizer timed_as(Optimizer optimizer) {
+  switch (optimizer) {
+    case Optimizer::adamw:
+    case Optimizer::lamb:
+    case Optimizer::adam8bit:
+      return Optimizer::adam;
+    case Optimizer::adafactor:
+      return Optimizer::momentum;
+    default:
+      return optimizer;
+  }
+}
+
+/// Words of state that the update reads and writes for each parameter: the momentum; both moments of Adam.
 [[nodiscard]] constexpr int optimizer_slots(Optimizer optimizer) {
-  return optimizer == Optimizer::adam ? 2 : (optimizer == Optimizer::momentum ? 1 : 0);
+  const Optimizer timed = timed_as(optimizer);
+  return timed == Optimizer::adam ? 2 : (timed == Optimizer::momentum ? 1 : 0);
+}
+
+/// Bytes of state for each parameter: two moments of 4 bytes for Adam, AdamW and LAMB; with 8 bits two of one byte and for
+/// every 2048 a scale of 4 [Dettmers et al., "8-bit optimizers via block-wise quantization", ICLR 2022]. Adafactor has none
+/// for each parameter, but one for each row and column of a matrix [Shazeer & Stern, "Adafactor", ICML 2018].
+[[nodiscard]] constexpr double optimizer_state_bytes(Optimizer optimizer) {
+  switch (optimizer) {
+    case Optimizer::momentum:
+      return 4;
+    case Optimizer::adam:
+    case Optimizer::adamw:
+    case Optimizer::lamb:
+      return 8;
+    case Optimizer::adam8bit:
+      return 2 * (1 + 4.0 / 2048);
+    default:
+      return 0;
+  }
 }
 
 }  // namespace ddl

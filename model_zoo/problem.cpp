@@ -264,10 +264,12 @@ UpdateProblem parse_update_problem(const std::string& text, const std::string& o
     }
   }
   const Word& optimizer = *line.find("optimizer");
-  const std::optional<Optimizer> parsed = parse_optimizer(optimizer.value);
+  const std::optional<Optimizer> parsed = parse_measured_optimizer(optimizer.value);
   if (!parsed) {
     std::vector<std::string_view> names;
-    for (const Optimizer o : all_optimizers) names.push_back(to_string(o));
+    for (const Optimizer o : all_optimizers) {
+      if (timed_as(o) == o) names.push_back(to_string(o));
+    }
     line.fail(optimizer, fmt::format("unknown optimizer {}", quote(optimizer.value)), suggest(optimizer.value, names));
   }
   problem.optimizer = *parsed;

@@ -81,7 +81,7 @@ SequenceProblem parse_sequence_problem(const std::string& line, const std::strin
   const auto precision = word("precision");
   problem.precision = known(precision, parse_precision(precision.second));
   const auto optimizer = word("optimizer");
-  problem.optimizer = known(optimizer, parse_optimizer(optimizer.second));
+  problem.optimizer = known(optimizer, parse_measured_optimizer(optimizer.second));
   const auto part = word("pass");
   const auto* const found =
       std::find_if(parts.begin(), parts.end(), [&](StepPart known_part) { return to_string(known_part) == part.second; });

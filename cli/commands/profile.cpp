@@ -125,7 +125,7 @@ ProfileJob job_of(const ProfileOptions& o) {
   ProfilePlan& plan = job.plan;
   plan.precision = choice("--precision", o.precision, parse_precision(o.precision),
                           std::vector<std::string_view>{"fp32", "tf32", "fp16", "bf16"});
-  plan.optimizer = choice("--optimizer", o.optimizer, parse_optimizer(o.optimizer),
+  plan.optimizer = choice("--optimizer", o.optimizer, parse_measured_optimizer(o.optimizer),
                           std::vector<std::string_view>{"sgd", "momentum", "adam"});
   plan.caches =
       choice("--caches", o.caches, parse_cache_state(o.caches), std::vector<std::string_view>{"warm", "cold", "step"});

@@ -35,7 +35,7 @@ ProfileImportOptions options_of(const ImportRequest& asked) {
     if (!options.precision) unknown_choice("--precision", asked.precision, {"fp32", "tf32", "fp16", "bf16"});
   }
   if (!asked.optimizer.empty()) {
-    options.optimizer = parse_optimizer(asked.optimizer);
+    options.optimizer = parse_measured_optimizer(asked.optimizer);
     if (!options.optimizer) unknown_choice("--optimizer", asked.optimizer, {"sgd", "momentum", "adam"});
   }
   return options;

@@ -107,6 +107,8 @@ void search_into(Answer& answer) {
     answer.shown.assign(answer.result.best.begin(),
                         answer.result.best.begin() + static_cast<std::ptrdiff_t>(std::min(top, answer.result.best.size())));
   }
+  for (Estimate& shown : answer.shown) answer.estimator->refine_memory(shown);
+  for (Estimate& rejected : answer.result.rejected) answer.estimator->refine_memory(rejected);
 }
 
 /// How the best plan compares with data parallelism, which everybody knows; nothing where that is the best, or nobody has
@@ -244,8 +246,9 @@ std::shared_ptr<Answer> answer_of(const Options& options, const CLI::App& comman
   if (asked.plan) {
     answer->gpus = devices(*asked.plan);
     answer->global_batch = asked.plan->global_batch;
-    const Estimate estimate = answer->estimator->estimate(*asked.plan);
+    Estimate estimate = answer->estimator->estimate(*asked.plan);
     refuse_contradiction(estimate, answer->study->model(), options.plan);
+    answer->estimator->refine_memory(estimate);
     answer->shown.push_back(estimate);
     answer->result.considered = 1;
     answer->result.feasible = estimate.feasible() ? 1 : 0;

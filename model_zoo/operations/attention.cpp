@@ -132,6 +132,13 @@ class Attention final : public Operation {
     if (s_.fused || (pass != Pass::forward && pass != Pass::backward_data)) return {};
     return {score_items(inputs, output), 3 + (s_.causal ? 1 : 0) + (s_.dropout > 0 ? 1 : 0)};
   }
+  /// Forward: the scores beside their softmax. Backward: the softmax's gradient and that of the scores; fused, neither is
+  /// written.
+  double scratch_items(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    if (s_.fused) return 0;
+    if (pass == Pass::forward) return score_items(inputs, output);
+    return pass == Pass::backward_data ? 2 * score_items(inputs, output) : 0;
+  }
   /// With the heads that the slice has, and biases of its own.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     Settings settings = s_;

@@ -30,10 +30,11 @@ class Dropout final : public Operation {
     return 1;
   }
   Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_}; }
+  bool is_view() const override { return rate_ == 0; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     if (rate_ == 0) return {};
     // Of a sample, the one factor that it was multiplied by.
-    return whole_samples() ? Kept{.extra_items = 1} : Kept{.mask_items = items(output)};
+    return whole_samples() ? Kept{.extra_items = 1} : Kept{.mask_items = items(output), .noise_items = items(output)};
   }
 
  private:

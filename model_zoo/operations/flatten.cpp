@@ -19,6 +19,7 @@ class Flatten final : public Operation {
     return 1;
   }
   Divisible divisible() const override { return {.channelwise = true}; }
+  bool is_view() const override { return true; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 };
 

@@ -19,6 +19,7 @@ class Identity final : public Operation {
     return 1;
   }
   Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_}; }
+  bool is_view() const override { return true; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 
  private:

@@ -37,7 +37,13 @@ class Loss final : public Operation {
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
     if (kind_ == LossKind::mse) return {.input = true};
     // The softmax is computed and kept in fp32 whatever the activations' precision: 4 bytes, as [Kort22], section 4.3, says.
-    return {.mask_items = 4 * items(inputs)};
+    // Beside it the sum of the weights of the classes, one number.
+    return {.mask_items = 4 * items(inputs), .batch_statistics = 1};
+  }
+  /// Backward: the gradient of the logarithms, of which that of the input is made. Both are in fp32, and so is what forward
+  /// reads.
+  double scratch_items(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
+    return pass == Pass::backward_data && kind_ == LossKind::cross_entropy ? items(inputs) : 0;
   }
   /// Backward, the gradient of the softmax's logarithm, which is the mask of forward.
   Inner inner(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {

@@ -87,8 +87,29 @@ class Norm final : public Operation {
     return {.operation = std::make_shared<Norm>(kind_, groups, group_channels_, scale_, bias_, sequence_),
             .inputs = {inputs.begin(), inputs.end()}};
   }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
-    return {.input = true};
+  /// PyTorch's kernels keep mean and inverse deviation of what they normalize, and instance norm, which runs as batch norm
+  /// of samples × channels, a copy of the scale for each sample; a root-mean-square norm has no mean.
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    const double channels = real(output.channels);
+    Kept kept{.input = true};
+    switch (kind_) {
+      case NormKind::batch:
+        kept.batch_statistics = 2 * channels;
+        break;
+      case NormKind::layer:
+        kept.statistics = 2 * real(output.positions());
+        break;
+      case NormKind::rms:
+        kept.statistics = real(output.positions());
+        break;
+      case NormKind::group:
+        kept.statistics = 2 * channels / real(group_channels_);
+        break;
+      case NormKind::instance:
+        kept.statistics = (scale_ ? 3 : 2) * channels;
+        break;
+    }
+    return kept;
   }
 
  private:

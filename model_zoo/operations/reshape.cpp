@@ -34,6 +34,7 @@ class Reshape final : public Operation {
     return 1;
   }
   Divisible divisible() const override { return {}; }
+  bool is_view() const override { return true; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 
  private:

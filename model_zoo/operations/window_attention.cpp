@@ -86,6 +86,10 @@ class WindowAttention final : public Operation {
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     return {.input = true, .extra_items = score_items(output)};
   }
+  double scratch_items(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    if (pass == Pass::forward) return score_items(output);
+    return pass == Pass::backward_data ? 2 * score_items(output) : 0;
+  }
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     return {.operation = std::make_shared<WindowAttention>(output.channels / head_size_, head_size_, window_, shift_),
             .inputs = {inputs.begin(), inputs.end()}};

@@ -15,9 +15,10 @@ std::unique_ptr<PreparedKernel> prepare_update(const Device& device, const Updat
     tensors.push_back(flat(TensorRole::optimizer_state, slot, count, true, Precision::fp32));
   }
   if (copies) tensors.push_back(flat(TensorRole::weight, 1, count, true, precision));
-  const device::Step step = problem.optimizer == Optimizer::sgd        ? device::Step::sgd
-                            : problem.optimizer == Optimizer::momentum ? device::Step::momentum
-                                                                       : device::Step::adam;
+  const Optimizer timed = timed_as(problem.optimizer);
+  const device::Step step = timed == Optimizer::sgd        ? device::Step::sgd
+                            : timed == Optimizer::momentum ? device::Step::momentum
+                                                           : device::Step::adam;
   return make_kernel("own:update", std::move(tensors), [=, &device](std::span<void* const> at) {
     const auto state = [&](int slot) {
       return slot < slots ? static_cast<float*>(at[2 + static_cast<std::size_t>(slot)]) : nullptr;

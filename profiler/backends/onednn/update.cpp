@@ -12,7 +12,7 @@ std::unique_ptr<PreparedKernel> prepare_update(const UpdateProblem& problem) {
     tensors.push_back({TensorRole::optimizer_state, slot, count, true});
   }
   constexpr float rate = 1e-3F;
-  switch (problem.optimizer) {
+  switch (timed_as(problem.optimizer)) {
     case Optimizer::sgd:
       return loop_kernel(std::move(tensors), [count](std::span<DeviceBuffer* const> buffers) {
         float* weight = floats(buffers[0]);
@@ -29,7 +29,7 @@ std::unique_ptr<PreparedKernel> prepare_update(const UpdateProblem& problem) {
           weight[i] -= rate * momentum[i];
         }
       });
-    case Optimizer::adam:
+    default:
       break;
   }
   // Kingma & Ba, "Adam", ICLR 2015, without the correction of the first steps, a factor that is worked out once a step.

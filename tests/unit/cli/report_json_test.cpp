@@ -25,7 +25,8 @@ const Names degree_keys{"data", "spatial", "layer", "filter", "channel", "tensor
 const Names time_parts{
     "forward_s", "backward_s", "weight_update_s", "gradient_exchange_s", "layer_collectives_s", "halo_s", "pipeline_s",
     "bubble_s",  "input_s",    "waiting_s"};
-const Names memory_parts{"weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes"};
+const Names memory_parts{"weights_bytes", "gradients_bytes", "optimizer_bytes",     "activations_bytes",
+                         "input_bytes",   "workspace_bytes", "communication_bytes", "context_bytes"};
 
 Names keys_of(const Json& object) {
   Names keys;
@@ -94,7 +95,8 @@ void check_plan(const Json& plan, bool priced_machine) {
   if (!priced_machine) std::erase(nulls, "cost");
   CHECK(nulls == std::vector<std::string>{});
   CHECK(keys_of(plan.at("time")) == with(time_parts, {"iteration_s", "epoch_s"}));
-  CHECK(keys_of(plan.at("memory")) == with(memory_parts, {"total_bytes"}));
+  CHECK(keys_of(plan.at("memory")) ==
+        with(memory_parts, {"total_bytes", "peak_allocated_bytes", "peak_reserved_bytes", "upper_bound_bytes"}));
   check_parts(plan.at("time"), time_parts, "iteration_s");
   check_parts(plan.at("memory"), memory_parts, "total_bytes");
   CHECK(plan.at("time").at("epoch_s").get<double>() > 0);

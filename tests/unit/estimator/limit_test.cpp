@@ -172,7 +172,10 @@ TEST_CASE("a plan needs no more memory than a device has") {
   // What does not fit is priced all the same: it may be wanted on a larger device.
   CHECK(estimate.time.iteration().value() > 0);
   CHECK(describe({Limit::Kind::memory, 3.0 * 1073741824, 2.0 * 1073741824, -1}, images.model) ==
-        "needs 3.00 GiB per device, which has 2.00 GiB");
+        "needs 3.00 GiB per device, which has 2.00 GiB: 1.00 GiB too much");
+  CHECK(describe({Limit::Kind::memory, 3.0 * 1073741824, 2.0 * 1073741824, -1, "activations", 2.5 * 1073741824},
+                 images.model) ==
+        "needs 3.00 GiB per device, which has 2.00 GiB: 1.00 GiB too much; 2.50 GiB of it activations");
 }
 
 TEST_CASE("each limit that a plan breaks is named") {

@@ -202,17 +202,27 @@ TEST_CASE("the first of four stages holds four micro-batches under 1F1B and all 
 TEST_CASE("backward of the last layer needs all that was kept, the gradient it reads and the one it writes") {
   const OwnedJob owned(chain_of_four(), nodes_of_four(), Assumptions{}, 1000);
   Plan plan;
-  plan.global_batch = 24;
-  // The inputs of four layers and two gradients, 24 samples · 100 items · 4 B each.
-  CHECK(whole_memory(owned, plan).activations.value() == Approx(6 * 9600));
+  plan.global_batch = 2400;
+  // The inputs of four layers, of which the first is the batch, and two gradients, 2400 samples · 100 items · 4 B each. A
+  // kept tensor counts from the layer that makes it: that is as much with the third layer as with the fourth, when the
+  // gradients of the last two matrices are there.
+  CHECK(whole_memory(owned, plan).activations.value() == Approx(5 * 960000));
+  CHECK(whole_memory(owned, plan).input.value() == Approx(960000));
+  CHECK(whole_memory(owned, plan).gradients.value() == Approx(80000));
   plan.precision = Precision::fp16;
-  CHECK(whole_memory(owned, plan).activations.value() == Approx(6 * 4800));
+  CHECK(whole_memory(owned, plan).activations.value() == Approx(5 * 480000));
+  // With 24 samples it is the first layer's backward that needs most: the gradients of all weights, its output and that
+  // one's gradient.
+  plan.precision = Precision::fp32;
+  plan.global_batch = 24;
+  CHECK(whole_memory(owned, plan).activations.value() == Approx(2 * 9600));
+  CHECK(whole_memory(owned, plan).gradients.value() == Approx(160000));
 }
 
 TEST_CASE("without a pipeline one micro-batch is held at a time") {
   const OwnedJob owned(chain_of_four(), nodes_of_four(), Assumptions{}, 1000);
   Plan plan;
-  plan.global_batch = 24;
+  plan.global_batch = 2400;
   const double all_at_once = whole_memory(owned, plan).activations.value();
   plan.micro_batches = 8;
   CHECK(whole_memory(owned, plan).activations.value() == Approx(all_at_once / 8));
@@ -241,15 +251,16 @@ layers:
 TEST_CASE("full recomputation keeps the inputs of blocks, and one block while it is computed again") {
   const OwnedJob owned(three_blocks(), nodes_of_four(), Assumptions{}, 1000);
   Plan plan;
-  plan.global_batch = 10;
+  plan.global_batch = 1000;
   plan.recompute = Recompute::full;
   const LayerCostTable::Checkpoints kept = checkpoints_of(owned, plan, 0, 9);
-  // 50 items of each block's input, 10 samples of 4 B
-  CHECK(kept.inputs.value() == Approx(3 * 50 * 40));
+  // 50 items of each block's input, 1000 samples of 4 B
+  CHECK(kept.inputs.value() == Approx(3 * 50 * 4000));
   // A block keeps the output of its activation, which the second layer reads as well, and its own, which the next block
   // reads.
-  CHECK(kept.largest_block.value() >= 250 * 40);
-  CHECK(whole_memory(owned, plan).activations.value() == Approx((kept.inputs + kept.largest_block).value()));
+  CHECK(kept.largest_block.value() >= 250 * 4000);
+  // The first block's input is the batch.
+  CHECK(whole_memory(owned, plan).activations.value() == Approx((kept.inputs + kept.largest_block).value() - 50 * 4000));
   // Two blocks more are two inputs more, where keeping everything takes two blocks more.
   const double one = memory_of(owned, plan, 0, 6, 9).activations.value();
   CHECK(whole_memory(owned, plan).activations.value() < 3 * one);

@@ -186,35 +186,6 @@ TEST_CASE("layers have the shapes, parameters and multiply-adds of torchvision's
   }
 }
 
-TEST_CASE("convolutional networks keep for backward what PyTorch saves") {
-  // PyTorch's sum leaves the model's input out, adds mean and inverse deviation of each batch norm's channels (8 bytes a
-  // channel, whatever the batch), layer norm's positions and instance norm's channels (of each sample; the latter with a
-  // copy of the scale), and the loss's total weight (4 bytes), and on a CPU keeps dropout's mask in fp32, not in a byte.
-  const CsvTable table = facts("torch_saved_bytes.csv");
-  for (std::size_t row = 0; row < table.rows(); ++row) {
-    const Model model = load_model(table.cell(row, table.column("model")));
-    const double batch = *table.number(row, table.column("batch"));
-    KeptBytes kept = kept_bytes(model, all_layers(model), 4);
-    kept.tensors.erase(-1);
-    double masks = 0;
-    double batch_statistics = 4;
-    double statistics = 0;
-    for (const Layer& layer : model.layers) {
-      const auto channels = static_cast<double>(layer.output_shape.channels);
-      const std::string attributes = layer.operation->attributes();
-      if (layer.operation->type() == "dropout" && !attributes.ends_with("of=samples")) {
-        masks += static_cast<double>(layer.output_shape.items());
-      }
-      if (attributes.starts_with("kind=batch")) batch_statistics += 8 * channels;
-      if (attributes.starts_with("kind=layer")) statistics += 8 * static_cast<double>(layer.output_shape.positions());
-      if (attributes.starts_with("kind=instance")) statistics += 12 * channels;
-    }
-    INFO(model.name << " at " << batch);
-    CHECK(batch * (kept.sum() + 3 * masks + statistics) + batch_statistics ==
-          *table.number(row, table.column("saved_activation_bytes_unique")));
-  }
-}
-
 TEST_CASE("CosmoFlow for cubes of 512 has the layers of ParaDL's list") {
   const CsvTable table = facts("paradl_cosmoflow512.csv");
   const Model model = load_model("cosmoflow-512");

@@ -1,0 +1,104 @@
+#include "estimator/caching_allocator.hpp"
+
+#include <vector>
+
+#include "tests/catch.hpp"
+
+namespace {
+
+using namespace ddl;
+
+constexpr double KiB = 1024;
+constexpr double MiB = 1024 * KiB;
+
+CachingAllocator cuda() { return CachingAllocator(CachingAllocator::Rounding::cuda); }
+
+TEST_CASE("sizes are rounded up to 512 bytes and segments to 2 MiB, 20 MiB or multiples of 2 MiB") {
+  // By the constants of CUDACachingAllocator.cpp.
+  struct Case {
+    double asked, allocated, reserved;
+  };
+  for (const Case& c : {Case{1, 512, 2 * MiB}, Case{513, 1024, 2 * MiB}, Case{MiB, MiB, 2 * MiB},
+                        Case{MiB + 1, MiB + 512, 20 * MiB}, Case{10 * MiB - 512, 10 * MiB - 512, 20 * MiB},
+                        Case{10 * MiB, 10 * MiB, 10 * MiB}, Case{30 * MiB + 1, 30 * MiB + 512, 32 * MiB},
+                        // No more than 1 MiB is left over: it stays with the block.
+                        Case{31 * MiB, 32 * MiB, 32 * MiB}}) {
+    CachingAllocator allocator = cuda();
+    static_cast<void>(allocator.allocate(Bytes(c.asked)));
+    INFO(c.asked);
+    CHECK(allocator.allocated().value() == c.allocated);
+    CHECK(allocator.reserved().value() == c.reserved);
+  }
+}
+
+TEST_CASE("small requests share a segment, and so do those below 10 MiB") {
+  CachingAllocator allocator = cuda();
+  for (int i = 0; i < 4; ++i) static_cast<void>(allocator.allocate(Bytes(512 * KiB)));
+  CHECK(allocator.reserved().value() == 2 * MiB);
+  static_cast<void>(allocator.allocate(Bytes(1)));
+  CHECK(allocator.reserved().value() == 4 * MiB);
+  for (int i = 0; i < 4; ++i) static_cast<void>(allocator.allocate(Bytes(5 * MiB)));
+  CHECK(allocator.reserved().value() == 24 * MiB);
+}
+
+TEST_CASE("what was freed is used again, the smallest that is large enough first") {
+  CachingAllocator allocator = cuda();
+  const std::size_t large = allocator.allocate(Bytes(40 * MiB));
+  const std::size_t middle = allocator.allocate(Bytes(20 * MiB));
+  allocator.free(large);
+  allocator.free(middle);
+  CHECK(allocator.allocated().value() == 0);
+  CHECK(allocator.reserved().value() == 60 * MiB);
+  static_cast<void>(allocator.allocate(Bytes(18 * MiB)));  // of the 20
+  static_cast<void>(allocator.allocate(Bytes(40 * MiB)));
+  CHECK(allocator.reserved().value() == 60 * MiB);
+  CHECK(allocator.peak_allocated().value() == 60 * MiB);
+}
+
+TEST_CASE("free neighbours join, whichever is freed first") {
+  for (const std::vector<std::size_t>& order :
+       {std::vector<std::size_t>{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}) {
+    CachingAllocator allocator = cuda();
+    std::vector<std::size_t> blocks;
+    // 4 + 6 + 8 of one segment of 20 MiB.
+    for (const double size : {4.0, 6.0, 8.0}) blocks.push_back(allocator.allocate(Bytes(size * MiB)));
+    for (const std::size_t i : order) allocator.free(blocks[i]);
+    static_cast<void>(allocator.allocate(Bytes(20 * MiB)));
+    CHECK(allocator.reserved().value() == 20 * MiB);
+  }
+}
+
+TEST_CASE("what is free between two blocks in use does not serve a larger request") {
+  CachingAllocator allocator = cuda();
+  std::vector<std::size_t> blocks;
+  for (int i = 0; i < 4; ++i) blocks.push_back(allocator.allocate(Bytes(5 * MiB)));
+  allocator.free(blocks[0]);
+  allocator.free(blocks[2]);
+  // 10 MiB are free, in two parts.
+  static_cast<void>(allocator.allocate(Bytes(9 * MiB)));
+  CHECK(allocator.allocated().value() == 19 * MiB);
+  CHECK(allocator.reserved().value() == 40 * MiB);
+}
+
+TEST_CASE("where the device is full, segments that are free go back to it") {
+  CachingAllocator allocator(CachingAllocator::Rounding::cuda, Bytes(64 * MiB));
+  const std::size_t first = allocator.allocate(Bytes(40 * MiB));
+  allocator.free(first);
+  static_cast<void>(allocator.allocate(Bytes(50 * MiB)));
+  CHECK(allocator.fits());
+  CHECK(allocator.reserved().value() == 50 * MiB);
+  CHECK(allocator.peak_reserved().value() == 50 * MiB);
+  static_cast<void>(allocator.allocate(Bytes(16 * MiB)));
+  CHECK_FALSE(allocator.fits());
+}
+
+TEST_CASE("a processor's memory is what was asked for") {
+  CachingAllocator allocator(CachingAllocator::Rounding::none);
+  const std::size_t block = allocator.allocate(Bytes(100));
+  static_cast<void>(allocator.allocate(Bytes(1)));
+  allocator.free(block);
+  CHECK(allocator.peak_allocated().value() == 101);
+  CHECK(allocator.reserved().value() == 1);
+}
+
+}  // namespace

@@ -1,0 +1,152 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/csv.hpp"
+#include "estimator/memory_timeline.hpp"
+#include "tests/catch.hpp"
+#include "tests/owned_job.hpp"
+#include "tests/unit/estimator/nodes_of_four.hpp"
+
+namespace {
+
+using namespace ddl;
+
+constexpr double GiB = 1024.0 * 1024 * 1024;
+
+/// A row's cells by the names of the columns.
+struct Row {
+  const CsvTable& table;
+  std::size_t row;
+  [[nodiscard]] std::string text(const char* column) const { return std::string(table.cell(row, table.column(column))); }
+  [[nodiscard]] double number(const char* column) const { return *table.number(row, table.column(column)); }
+  [[nodiscard]] bool has(const char* column) const { return !text(column).empty(); }
+};
+
+/// 23.69 GiB are what PyTorch calls the total capacity of an RTX 3090.
+Machine rtx_3090() {
+  Machine machine = nodes_of_four();
+  machine.device.name = "NVIDIA GeForce RTX 3090";
+  machine.device.memory = Bytes(23.69 * GiB);
+  return machine;
+}
+
+/// Whether so many images fit: what is allocated, what the allocator may be unable to use of its segments, and a context
+/// with all kernels, as CUDA 11.3 loads it.
+bool fits(const OwnedJob& owned, double batch) {
+  Plan plan;
+  plan.global_batch = static_cast<std::int64_t>(batch);
+  plan.optimizer = Optimizer::momentum;
+  plan.precision = Precision::fp16;
+  const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+  const LayerCostTable table(owned.job, plan, kinds);
+  TimelineOptions options;
+  options.details = false;
+  const int last = static_cast<int>(owned.model.layers.size());
+  const MemoryTimeline timeline = memory_timeline(owned.job, plan, table, 0, 0, last, options);
+  return timeline.peak_allocated * (1 + unusable_share) + context_bytes(owned.machine.device).most <=
+         owned.machine.device.memory;
+}
+
+/// Stages of as many blocks each, as Megatron-LM cuts them.
+std::vector<int> equal_stages(const Model& model, int stages) {
+  std::vector<int> firsts{0};
+  for (int stage = 1; stage < stages; ++stage) {
+    const int block = model.blocks * stage / stages;
+    const auto first =
+        std::find_if(model.layers.begin(), model.layers.end(), [block](const Layer& layer) { return layer.block == block; });
+    firsts.push_back(static_cast<int>(first - model.layers.begin()));
+  }
+  firsts.push_back(static_cast<int>(model.layers.size()));
+  return firsts;
+}
+
+TEST_CASE("batches that fitted an RTX 3090 fit, and the next larger do not") {
+  const CsvTable table = CsvTable::load(DATA_FOLDER "timm_train_memory.csv");
+  Assumptions assumptions;
+  assumptions.mixed_precision = MixedPrecision::autocast;
+  int right = 0, wrong = 0;
+  std::string mistakes;
+  std::map<std::string, std::unique_ptr<OwnedJob>> jobs;
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    const Row row{table, i};
+    const std::string name = row.text("model");
+    if (!jobs.contains(name)) {
+      jobs[name] =
+          std::make_unique<OwnedJob>(load_model(name), rtx_3090(), assumptions, 1000, std::nullopt, Precision::fp16);
+    }
+    const OwnedJob& owned = *jobs[name];
+    const auto judge = [&](const char* column, bool fitted) {
+      if (!row.has(column)) return;
+      const bool is_right = fits(owned, row.number(column)) == fitted;
+      ++(is_right ? right : wrong);
+      if (!is_right) {
+        mistakes += fmt::format("{} {} at {}, which {}\n", row.text("timm"), row.text("memory_format"), row.text(column),
+                                fitted ? "fitted" : "did not fit");
+      }
+    };
+    judge("fits", true);
+    judge("failed", false);
+  }
+  INFO(right << " right, " << wrong << " wrong:\n" << mistakes);
+  CHECK(right + wrong == 108);
+  CHECK(wrong <= 6);
+}
+
+TEST_CASE("measured peaks of language models are met") {
+  const CsvTable table = CsvTable::load(DATA_FOLDER "memory_runs.csv");
+  std::map<std::string, std::vector<double>> errors;
+  std::string table_text;
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    const Row row{table, i};
+    const Model model = parse_model(
+        fmt::format("format: 1\nmodel: run\nfamily: {}\nparameters: {}\n", row.text("family"), row.text("parameters")),
+        "run.yaml");
+    Assumptions assumptions;
+    if (row.text("gradients") == "full") assumptions.mixed_precision = MixedPrecision::full_gradients;
+    const OwnedJob owned(model, nodes_of_four(), assumptions, 1000, std::nullopt, Precision::fp16, Optimizer::adam);
+    Plan plan;
+    plan.data = static_cast<int>(row.number("data"));
+    plan.tensor = static_cast<int>(row.number("tensor"));
+    plan.layer = static_cast<int>(row.number("layer"));
+    plan.global_batch = static_cast<std::int64_t>(row.number("global_batch"));
+    plan.micro_batches =
+        static_cast<std::int64_t>(row.number("global_batch") / row.number("data") / row.number("micro_batch"));
+    plan.zero_stage = static_cast<int>(row.number("zero"));
+    plan.recompute = row.text("recompute") == "full" ? Recompute::full : Recompute::none;
+    plan.optimizer = Optimizer::adam;
+    plan.precision = Precision::fp16;
+    const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+    const LayerCostTable costs(owned.job, plan, kinds);
+    const std::vector<int> firsts = equal_stages(owned.model, plan.layer);
+    double ours = 0;
+    for (int stage = row.text("stage") == "last" ? plan.layer - 1 : 0; stage < plan.layer; ++stage) {
+      const auto at = static_cast<std::size_t>(stage);
+      TimelineOptions options;
+      options.details = false;
+      const MemoryTimeline timeline = memory_timeline(owned.job, plan, costs, stage, firsts[at], firsts[at + 1], options);
+      const Bytes peak = row.text("quantity") == "reserved" ? timeline.peak_reserved : timeline.peak_allocated;
+      ours = std::max(ours, peak.value());
+    }
+    const double error = ours / row.number("bytes") - 1;
+    table_text += fmt::format("{:12} {:46} {:7.2f} {:7.2f} {:+.1f} %\n", row.text("set"), row.text("run"),
+                              row.number("bytes") / GiB, ours / GiB, 100 * error);
+    errors[row.text("set")].push_back(std::abs(error));
+  }
+  INFO(table_text);
+  const auto mean = [&](const char* set) {
+    const std::vector<double>& all = errors.at(set);
+    return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
+  };
+  INFO(mean("SimuMax") << " " << mean("torchtitan") << " " << mean("Megatron CI"));
+  CHECK(mean("SimuMax") <= 0.05);
+  CHECK(mean("Megatron CI") <= 0.30);
+}
+
+}  // namespace
