@@ -26,6 +26,7 @@ struct BackendOptions {
   int device = 0;                                                ///< which of the devices of this node, from 0
   ImageLayout layout = ImageLayout::channels_last;               ///< of a GPU
   AlgorithmPreference algorithm = AlgorithmPreference::fastest;  ///< of a GPU
+  std::string blas{};       ///< of a processor: the library that does matrix products, in place of the back end's own
   std::string simulated{};  ///< figures of a device that does not exist (parse_simulated_device)
 };
 

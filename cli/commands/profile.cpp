@@ -42,7 +42,7 @@ using Align = Table::Align;
 /// The command line, as typed.
 struct ProfileOptions {
   std::string model, backend, precision = "fp32", optimizer = "momentum", machine = "dgx-a100", caches = "step";
-  std::string batch, layout, algorithm, problems, output, simulated;
+  std::string batch, layout, algorithm, problems, output, simulated, blas;
   std::vector<std::string> splits, lines;
   std::optional<std::int64_t> threads, device;
   std::optional<double> tolerance, limit;
@@ -82,6 +82,7 @@ BackendOptions device_options(const ProfileOptions& o) {
   options.threads = static_cast<int>(o.threads.value_or(1));
   options.device = static_cast<int>(o.device.value_or(0));
   options.simulated = o.simulated;
+  options.blas = o.blas;
   if (!o.layout.empty()) {
     options.layout =
         choice("--layout", o.layout, parse_image_layout(o.layout),
@@ -209,6 +210,12 @@ std::unordered_map<std::string, ProfileRow> known_rows(const Profile& profile, b
   return known;
 }
 
+std::string detail(const ProfileHead& head, const std::string& key) {
+  const auto found =
+      std::find_if(head.details.begin(), head.details.end(), [&](const auto& each) { return each.first == key; });
+  return found == head.details.end() ? "" : found->second;
+}
+
 void require_same(const ProfileHead& old, const ProfileHead& head, const std::string& path) {
   const auto same = [&](std::string_view what, const std::string& before, const std::string& after) {
     if (before == after) return;
@@ -219,6 +226,8 @@ void require_same(const ProfileHead& old, const ProfileHead& head, const std::st
   same("device", old.device, head.device);
   same("model", old.model, head.model);
   same("state of the caches", old.caches, head.caches);
+  // Rows of one file are of one set-up.
+  for (const std::string key : {"threads", "blas", "layout"}) same(key, detail(old, key), detail(head, key));
 }
 
 /// A profile in which nothing is measured is none.
@@ -545,6 +554,8 @@ void add_profile(CLI::App& program, Request& request) {
       ->default_str("0.05");
   add_whole_number(command, "--threads", o.threads, 1, 1024, "of a processor")->default_str("1");
   add_whole_number(command, "--device", o.device, 0, 1023, "which GPU of this node")->default_str("0");
+  command.add_option("--blas", o.blas,
+                     "of a processor: the library of matrix products, as libopenblas.so.0; default: oneDNN's own");
   command.add_option("--layout", o.layout, "of images on a GPU: channels-last or channels-first")
       ->default_str("channels-last");
   command.add_option("--algorithm", o.algorithm, "of a GPU library: the fastest, or the smallest workspace")

@@ -19,6 +19,36 @@ TEST_CASE("oneDNN computes what the definitions say, gradients too") {
   }
 }
 
+TEST_CASE("matrix products of a BLAS compute what the definitions say, gradients too") {
+  const auto backend = make_onednn_backend(1, DDL_NAIVE_BLAS);
+  CHECK(backend->info().details.back() == std::pair<std::string, std::string>("blas", DDL_NAIVE_BLAS));
+  const auto algorithm = [&](const std::string& line) { return backend->prepare(parse_problem(line, "test"))->algorithm(); };
+  for (const std::string& line : contract_problems()) {
+    CAPTURE(line);
+    CHECK(check_computes(*backend, line, Precision::fp32, 2e-4) == 1);
+  }
+  for (const std::string line : {"fully_connected features=5 in=7", "convolution filters=4 kernel=1x1 in=3x5x5",
+                                 "convolution filters=4 kernel=1x1 bias=no in=3x5x5"}) {
+    CAPTURE(line);
+    CHECK(check_computes(*backend, line, Precision::fp32, 2e-4) == 1);
+  }
+  for (const std::string pass : {"forward", "backward-data", "backward-weight"}) {
+    // As in PyTorch: 1x1 without stride, of fewer than 16 samples.
+    for (const std::string line :
+         {"fully_connected features=5 in=7 samples=3", "convolution filters=4 kernel=1x1 in=3x5x5 samples=15"}) {
+      CHECK(algorithm(line + " pass=" + pass) == "cblas_sgemm");
+    }
+    for (const std::string line : {"convolution filters=4 kernel=1x1 in=3x5x5 samples=16",
+                                   "convolution filters=4 kernel=1x1 stride=2 in=3x5x5 samples=2",
+                                   "convolution filters=4 kernel=3x3 padding=1 in=3x5x5 samples=2"}) {
+      CAPTURE(line, pass);
+      CHECK(algorithm(line + " pass=" + pass) != "cblas_sgemm");
+    }
+  }
+  CHECK_THROWS_WITH(make_onednn_backend(1, "no-such-blas.so"), Catch::Contains("--blas 'no-such-blas.so' cannot be loaded"));
+  CHECK_THROWS_WITH(make_onednn_backend(1, "libm.so.6"), "--blas 'libm.so.6' has no cblas_sgemm");
+}
+
 TEST_CASE("oneDNN refuses no operation of the bundled models") {
   const auto backend = make_onednn_backend(1);
   std::set<std::string> refused;

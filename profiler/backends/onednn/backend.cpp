@@ -18,6 +18,7 @@
 #endif
 
 #include "core/error.hpp"
+#include "profiler/backends/onednn/blas.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 
 namespace ddl {
@@ -108,18 +109,22 @@ bool evict_lines(std::span<DeviceBuffer* const> /*buffers*/) { return false; }
 
 class Backend final : public KernelBackend {
  public:
-  explicit Backend(int threads)
+  Backend(int threads, const std::string& blas)
       : threads_(threads), device_{dnnl::engine(dnnl::engine::kind::cpu, 0), {}, std::make_shared<onednn::Workspace>()} {
     omp_set_num_threads(threads);  // of loops that this thread starts
     device_.stream = dnnl::stream(device_.engine);
+    device_.threads = threads;
+    if (!blas.empty()) device_.blas = std::make_shared<const Blas>(blas, threads);
   }
 
   DeviceInfo info() const override {
     const dnnl_version_t* version = dnnl_version();
-    return {.backend = "onednn",
-            .device = processor_name(),
-            .details = {{"library", fmt::format("oneDNN {}.{}.{}", version->major, version->minor, version->patch)},
-                        {"threads", fmt::format("{}", threads_)}}};
+    DeviceInfo info{.backend = "onednn",
+                    .device = processor_name(),
+                    .details = {{"library", fmt::format("oneDNN {}.{}.{}", version->major, version->minor, version->patch)},
+                                {"threads", fmt::format("{}", threads_)}}};
+    if (device_.blas != nullptr) info.details.emplace_back("blas", device_.blas->description());
+    return info;
   }
 
   std::string refusal(const Problem& problem) const override {
@@ -229,6 +234,8 @@ class Backend final : public KernelBackend {
 }  // namespace
 }  // namespace onednn
 
-std::unique_ptr<KernelBackend> make_onednn_backend(int threads) { return std::make_unique<onednn::Backend>(threads); }
+std::unique_ptr<KernelBackend> make_onednn_backend(int threads, const std::string& blas) {
+  return std::make_unique<onednn::Backend>(threads, blas);
+}
 
 }  // namespace ddl

@@ -1,4 +1,5 @@
 #include "profiler/attribute_text.hpp"
+#include "profiler/backends/onednn/blas_kernels.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 
 namespace ddl::onednn {
@@ -119,6 +120,7 @@ std::unique_ptr<PreparedKernel> prepare_as(const Device& device, const Problem& 
 }
 
 std::unique_ptr<PreparedKernel> prepare_convolution(const Device& device, const Problem& problem) {
+  if (is_product_of_framework(device, problem)) return prepare_blas_convolution(device, problem);
   return prepare_as<dnnl::convolution_forward, dnnl::convolution_backward_data, dnnl::convolution_backward_weights>(
       device, problem, algorithm::convolution_direct, false);
 }

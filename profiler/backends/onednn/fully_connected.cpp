@@ -1,4 +1,5 @@
 #include "profiler/attribute_text.hpp"
+#include "profiler/backends/onednn/blas_kernels.hpp"
 #include "profiler/backends/onednn/experts.hpp"
 
 namespace ddl::onednn {
@@ -13,6 +14,7 @@ std::string refusal(const Problem& problem) { return has_experts(problem) ? only
 // Frameworks hand plain matrices to a matrix product, so no layout is left to the library: rows are samples, or tokens.
 std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
   if (has_experts(problem)) return prepare_experts(device, problem);
+  if (device.blas != nullptr && problem.precision == Precision::fp32) return prepare_blas_fully_connected(device, problem);
   const memory::data_type type = data_type(problem.precision);
   const std::int64_t rows = problem.samples * problem.inputs.front().positions();
   const std::int64_t from = problem.inputs.front().channels;

@@ -52,10 +52,14 @@ class Workspace {
   std::size_t bytes_ = 0;
 };
 
+class Blas;
+
 struct Device {
   dnnl::engine engine;
   dnnl::stream stream;
   std::shared_ptr<Workspace> workspace{};
+  std::shared_ptr<const Blas> blas{};  ///< that does the matrix products, where one was named
+  int threads = 1;
 };
 
 /// A dense tensor of `dims`, the last dimension innermost.

@@ -1,10 +1,13 @@
 #include "profiler/backends/onednn/matrix_product.hpp"
 
+#include "profiler/backends/onednn/blas.hpp"
+
 namespace ddl::onednn {
 
 using dnnl::memory;
 
-MatrixProduct::MatrixProduct(const Device& device, const Shape& shape) : device_(device) {
+MatrixProduct::MatrixProduct(const Device& device, const Shape& shape) : device_(device), shape_(shape) {
+  if (device.blas != nullptr) return;
   const auto matrices = [&](std::int64_t rows, std::int64_t columns, bool transposed) {
     const memory::dims strides =
         transposed ? memory::dims{rows * columns, 1, rows} : memory::dims{rows * columns, columns, 1};
@@ -23,6 +26,13 @@ MatrixProduct::MatrixProduct(const Device& device, const Shape& shape) : device_
 }
 
 void MatrixProduct::operator()(const float* a, const float* b, float* c) const {
+  if (device_.blas != nullptr) {
+    for (std::int64_t i = 0; i < shape_.count; ++i) {
+      device_.blas->product({shape_.a_transposed, shape_.b_transposed, shape_.adds}, shape_.m, shape_.n, shape_.k,
+                            a + i * shape_.m * shape_.k, b + i * shape_.k * shape_.n, c + i * shape_.m * shape_.n);
+    }
+    return;
+  }
   // The library reads what it is given as a source.
   const auto bound = [&](const memory::desc& desc, const float* data) {
     return memory(desc, device_.engine, const_cast<float*>(data));

@@ -17,6 +17,7 @@ class MatrixProduct {
 
  private:
   Device device_;
+  Shape shape_;
   dnnl::memory::desc a_, b_, c_;
   dnnl::matmul product_;
 };
