@@ -75,6 +75,7 @@ TaskPlugin=task/none
 SelectType=select/linear
 MpiDefault=none
 ReturnToService=2
+KillWait=2
 StateSaveLocation=$scratch/state
 SlurmdSpoolDir=$scratch/%n
 SlurmctldPidFile=$scratch/slurmctld.pid
