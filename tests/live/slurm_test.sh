@@ -100,7 +100,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_pml=ob1
 export OMPI_MCA_mpi_yield_when_idle=1
 salloc -N 2 --ntasks-per-node=2 timeout 120 mpirun -n 4 "$program" calibrate --mpi --measure latency,allreduce,contention \
-  --largest '1 MiB' --limit 0.005 --osu sweep.txt >sweep.out 2>sweep.err || { cat sweep.err; fail "the sweep"; }
+  --smallest '1 KiB' --largest '64 KiB' --limit 0.001 --osu sweep.txt >sweep.out 2>sweep.err || { cat sweep.err; fail "the sweep"; }
 cat sweep.out
 grep -q '4 ranks on 2 nodes' sweep.out || fail "the ranks are not on two nodes"
 grep -q 'point-to-point  between-nodes' sweep.out || fail "nothing was timed between the nodes"
