@@ -160,7 +160,7 @@ TEST_CASE("why not a strategy compares with the plan that recommend finds best o
       CHECK(why.at("sentence").get<std::string>().find(best.at("reasons").front().get<std::string>()) != std::string::npos);
     } else {
       CHECK(why.at("time").size() == 10);
-      CHECK(why.at("memory").size() == 4);
+      CHECK(why.at("memory").size() == 8);
     }
   }
   const Json best = written(run_command(with("explain", plan, {"--why-not", "best"}))).at("why_not");
