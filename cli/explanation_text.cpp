@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "cli/estimate_text.hpp"
+#include "cli/memory_text.hpp"
 #include "cli/table.hpp"
 #include "core/units.hpp"
 
@@ -179,6 +180,7 @@ std::string memory_table(const MemoryBreakdown& memory, Bytes capacity) {
                std::string(to_string(origin_of(item)))});
   }
   table.add({"all", humanize(memory.total()), share_text(1.0), ""});
+  table.add({"reserved", humanize(memory.peak_reserved + memory.context + memory.outside_buffers), "", ""});
   table.add({"at most", humanize(memory.upper_bound()), "", ""});
   table.add({"device", humanize(capacity), "", ""});
   return table.text();
@@ -305,8 +307,8 @@ std::string explanation_text(const Explanation& explanation, const Study& study,
                        fine_figure(explanation.congested->high.value() * unit.factor), unit.name);
   }
   out += "\n" + style.bold("Layers") + " and what each adds to the iteration\n" + layers_table(explanation, study, unit);
-  out += "\n" + style.bold("Memory") + " per device" +
-         (plan.layer > 1 ? fmt::format(", of stage {}", explanation.estimate.deciding.memory + 1) : std::string()) + "\n";
+  out +=
+      "\n" + style.bold("Memory") + " per device, " + fullest_rank_text(plan, explanation.estimate.deciding.memory) + "\n";
   return out + memory_table(explanation.estimate.memory, study.machine().device.memory);
 }
 

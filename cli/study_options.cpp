@@ -1,5 +1,8 @@
 #include "cli/study_options.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
 
 #include "cli/number_option.hpp"
@@ -42,6 +45,9 @@ void add_study_options(CLI::App& command, StudyOptions& o) {
                      "bundled machine");
   add_profile_options(command, o.profiles, o.any_device);
   command.add_option("--precision", o.precision, "fp32, tf32, fp16 or bf16; default: mixed for sequences, else fp32");
+  command.add_option("--mixed-precision", o.mixed_precision,
+                     "what fp16 and bf16 mean for memory: half (weights and gradients, beside a master), full (gradients in "
+                     "fp32 and cross entropy in place, as Megatron-LM does) or autocast (PyTorch's); default: half");
   command.add_option("--optimizer", o.optimizer,
                      "sgd, momentum, adam, adamw, lamb, adafactor or adam8bit; default: adam for sequences, else momentum");
   auto* ideal = add_switch(command, "--ideal", o.ideal,
@@ -68,6 +74,19 @@ void add_study_options(CLI::App& command, StudyOptions& o) {
   ideal->excludes(input)->excludes(exposed);
 }
 
+namespace {
+
+Assumptions with_mixed_precision(Assumptions assumptions, const std::string& name) {
+  constexpr std::array<std::string_view, 3> names{"half", "full", "autocast"};
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) unknown_choice("--mixed-precision", name, {names.begin(), names.end()});
+  assumptions.mixed_precision = static_cast<MixedPrecision>(found - names.begin());
+  if (assumptions.mixed_precision == MixedPrecision::full_gradients) assumptions.cross_entropy = CrossEntropy::in_place;
+  return assumptions;
+}
+
+}  // namespace
+
 StudySpec spec_of(const StudyOptions& o) {
   StudySpec spec;
   spec.model = o.model;
@@ -80,6 +99,7 @@ StudySpec spec_of(const StudyOptions& o) {
     spec.precision = parse_precision(o.precision);
     if (!spec.precision) unknown_choice("--precision", o.precision, {"fp32", "tf32", "fp16", "bf16"});
   }
+  if (!o.mixed_precision.empty()) spec.assumptions = with_mixed_precision(spec.assumptions, o.mixed_precision);
   if (!o.optimizer.empty()) {
     spec.optimizer = parse_optimizer(o.optimizer);
     if (!spec.optimizer) unknown_choice("--optimizer", o.optimizer, optimizer_names());

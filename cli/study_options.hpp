@@ -15,7 +15,7 @@ namespace ddl {
 /// The options by which every command says what is trained on what, as typed.
 struct StudyOptions {
   std::string model = "resnet50", dataset, machine = "dgx-a100", coefficients;
-  std::string precision, optimizer, allreduce, input = "every-rank";
+  std::string precision, mixed_precision, optimizer, allreduce, input = "every-rank";
   std::vector<std::string> profiles;
   bool any_device = false;
   bool ideal = false, no_overlap = false, no_input = false, input_exposed = false;

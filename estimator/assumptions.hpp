@@ -18,6 +18,14 @@ enum class MixedPrecision {
   autocast,        ///< PyTorch's: both in 4 bytes, and what matrix operations read as copies in half precision
 };
 
+/// How cross entropy in mixed precision comes to its gradient.
+enum class CrossEntropy {
+  operators,  ///< one after the other: a copy in fp32, its log-softmax, which is kept, and the gradients of both
+  in_place,   ///< in one copy in fp32, which becomes the softmax and then the gradient [Megatron-LM,
+              ///< megatron/core/tensor_parallel/cross_entropy.py]
+  fused,      ///< one kernel each way, as torch.compile makes of it: nothing is written in fp32
+};
+
 /// Which effects the estimate takes into account. The defaults are the physical model; ideal_assumptions() is the projection
 /// of [ParaDL, Table III].
 struct Assumptions {
@@ -32,6 +40,11 @@ struct Assumptions {
   /// γ of 2γδ Σ(B(|x|+|y|)+|w|): set, memory is that formula; unset, it is what backward keeps.
   std::optional<double> memory_reuse;
   MixedPrecision mixed_precision = MixedPrecision::half_gradients;
+  CrossEntropy cross_entropy = CrossEntropy::operators;
+  /// PyTorch before 2.0 with CUDA before 11.7: gradients are filled with zeros after the update and stay (`set_to_none` was
+  /// off [PyTorch docs, torch.optim.Optimizer.zero_grad, 1.12 and 2.0]), and all kernels of the libraries are loaded at once
+  /// (CUDA 11.7 brought lazy loading [CUDA C++ programming guide, "Lazy Loading"]).
+  bool older_framework = false;
   /// The same algorithm for every gradient exchange, when the user asks for one.
   std::optional<AllreduceAlgorithm> allreduce;
   double parameter_servers = 1;  ///< s of the parameter server

@@ -37,10 +37,13 @@ AutocastTypes autocast_types(const Model& model) {
       const std::string attributes = layer.operation->attributes();
       is_wide = attributes.starts_with("kind=layer") || attributes.starts_with("kind=group");
     }
+    const bool reads_wide = type == "norm" && is_wide;
     if (!reads_half && !is_wide) {
       is_wide = std::any_of(layer.inputs.begin(), layer.inputs.end(),
                             [&](int input) { return input >= 0 && types.is_wide[static_cast<std::size_t>(input)]; });
     }
+    // A softmax and a loss keep what they make of their input; norms keep it as they read it.
+    types.reads_wide.push_back(reads_wide);
     types.is_wide.push_back(is_wide);
     types.reads_half.push_back(reads_half);
   }

@@ -13,6 +13,13 @@ struct AutocastTypes {
   std::vector<bool> is_wide;  ///< by layer, whether the output has 4 bytes an item
   /// By layer, whether it reads its inputs in half precision: of wide ones it makes copies, and keeps those.
   std::vector<bool> reads_half;
+  /// By layer, whether it reads its inputs in fp32: of those in half precision it makes copies, and keeps those.
+  std::vector<bool> reads_wide;
+
+  /// Whether a layer makes a copy of a layer's output in another precision.
+  [[nodiscard]] bool copies(std::size_t reader, std::size_t tensor) const {
+    return (reads_half[reader] && is_wide[tensor]) || (reads_wide[reader] && !is_wide[tensor]);
+  }
 };
 [[nodiscard]] AutocastTypes autocast_types(const Model& model);
 

@@ -58,6 +58,12 @@ Seconds moving_bound(const Job& job, double bytes, double group) {
   return Seconds(seconds);
 }
 
+Limit memory_limit(const MemoryBreakdown& memory, const Device& device) {
+  const MemoryItem largest = memory.largest();
+  return {Limit::Kind::memory, memory.total().value(),    device.memory.value(), -1,
+          to_string(largest),  memory.of(largest).value()};
+}
+
 }  // namespace
 
 Estimator::Estimator(const Job& job) : job_(job) {
@@ -364,9 +370,7 @@ void Estimator::price(Estimate& result) const {
   result.imbalance = all_kernels.value() > 0 ? longest_kernels * static_cast<double>(plan.layer) / all_kernels - 1.0 : 0.0;
 
   if (result.memory.total() > job_.machine.device.memory) {
-    const MemoryItem largest = result.memory.largest();
-    result.limits.add({Limit::Kind::memory, result.memory.total().value(), job_.machine.device.memory.value(), -1,
-                       to_string(largest), result.memory.of(largest).value()});
+    result.limits.add(memory_limit(result.memory, job_.machine.device));
   }
 }
 
@@ -385,8 +389,16 @@ void Estimator::refine_memory(Estimate& estimate) const {
   options.details = false;
   const std::optional<MemoryTimeline> timeline = memory_timeline(estimate.plan, options);
   if (!timeline) return;
-  estimate.memory.peak_allocated = timeline->peak_allocated;
-  estimate.memory.peak_reserved = timeline->peak_reserved;
+  refine(estimate.memory, *timeline);
+  // A search judges by the sum, which is no less: what it rules out stays so.
+  Limits limits;
+  for (Limit limit : estimate.limits) {
+    if (limit.kind == Limit::Kind::memory && estimate.memory.total() > job_.machine.device.memory) {
+      limit = memory_limit(estimate.memory, job_.machine.device);
+    }
+    limits.add(limit);
+  }
+  estimate.limits = limits;
 }
 
 Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* placed) const {

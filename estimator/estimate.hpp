@@ -80,7 +80,7 @@ class Estimator {
   /// The fullest stage's step as requests to the framework's allocator; nothing where the plan has no price or memory is a
   /// closed form. `capacity`: what the device has is left for the allocator after everything outside it.
   [[nodiscard]] std::optional<MemoryTimeline> memory_timeline(const Plan& plan, const TimelineOptions& options = {}) const;
-  /// Puts the timeline's peaks in the place of the sums of an estimate that somebody looks at.
+  /// Puts the timeline's peaks in the place of the sums of an estimate that somebody looks at (ddl::refine).
   void refine_memory(Estimate& estimate) const;
   /// Limits that need no pricing.
   [[nodiscard]] Limits limits(const Plan& plan) const;

@@ -76,9 +76,9 @@ MemoryBreakdown parameter_memory(double parameters, const Plan& plan, double lar
   return memory;
 }
 
-bool has_whole_gradients(const Plan& plan, MixedPrecision mixed) {
-  const bool one_buffer = is_mixed(plan.precision) && mixed == MixedPrecision::full_gradients;
-  return plan.micro_batches > 1 || plan.layer > 1 || one_buffer;
+bool has_whole_gradients(const Plan& plan, const Assumptions& assumptions) {
+  const bool one_buffer = is_mixed(plan.precision) && assumptions.mixed_precision == MixedPrecision::full_gradients;
+  return plan.micro_batches > 1 || plan.layer > 1 || one_buffer || assumptions.older_framework;
 }
 
 double update_scratch_bytes(const Plan& plan, MixedPrecision mixed) {
@@ -118,9 +118,10 @@ CommunicationBuffers communication_buffers(const Plan& plan, const Device& devic
   return buffers;
 }
 
-ContextBytes context_bytes(const Device& device) {
+ContextBytes context_bytes(const Device& device, bool all_kernels) {
   if (device.is_processor) return {};
-  return {Bytes(500 * mebibyte), Bytes(1008 * mebibyte)};
+  constexpr Bytes as_needed(500 * mebibyte), all(1008 * mebibyte);
+  return {all_kernels ? all : as_needed, all};
 }
 
 Bytes library_workspace(const Device& device) {
@@ -161,7 +162,7 @@ MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTa
   // Of sharded gradients those of one layer at a time are there whole.
   const double replicas = static_cast<double>(plan.data) * degree(plan, Axis::spatial);
   const double shards = plan.zero_stage >= 2 ? replicas : 1.0;
-  const double gradient_bytes = has_whole_gradients(plan, mixed) ? 0.0 : each.gradient;
+  const double gradient_bytes = has_whole_gradients(plan, job.assumptions) ? 0.0 : each.gradient;
   const LayerCostTable::Peak peak = table.peak(first, last, gradient_bytes, shards);
   const Bytes earlier = table.kept(first, last) * (in_flight - 1.0);
   memory.activations = earlier + peak.activations;
@@ -201,7 +202,7 @@ MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTa
   const CommunicationBuffers buffers = communication_buffers(plan, job.machine.device);
   memory.outside_buffers = buffers.expected;
   memory.communication += buffers.expected;
-  const ContextBytes context = context_bytes(job.machine.device);
+  const ContextBytes context = context_bytes(job.machine.device, job.assumptions.older_framework);
   memory.context = context.expected;
   memory.uncertainty += buffers.most - buffers.expected + context.most - context.expected;
   return memory;

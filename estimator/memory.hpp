@@ -48,7 +48,8 @@ struct MemoryBreakdown {
   /// The most that the allocator hands out in a step, and the most it takes of the device for that: by a step's timeline
   /// where there is one, else allocated().
   Bytes peak_allocated{}, peak_reserved{};
-  [[nodiscard]] Bytes upper_bound() const { return max(total(), peak_reserved + context + outside_buffers) + uncertainty; }
+  /// What is reserved beyond the peak is no part of it: it goes back to the device where there is no room.
+  [[nodiscard]] Bytes upper_bound() const { return total() + uncertainty; }
   [[nodiscard]] Bytes of(MemoryItem item) const;
   /// The one with most bytes.
   [[nodiscard]] MemoryItem largest() const;
@@ -72,9 +73,9 @@ struct ParameterBytes {
                                                const ParameterBytes& each);
 [[nodiscard]] MemoryBreakdown parameter_memory(double parameters, const Plan& plan, double largest_layer = 0);
 
-/// Whether all gradients exist from the start of a step to its end, as backward adds to them more than once or they lie in
-/// one buffer; else backward makes one after the other.
-[[nodiscard]] bool has_whole_gradients(const Plan& plan, MixedPrecision mixed);
+/// Whether all gradients exist from the start of a step to its end, as backward adds to them more than once, they lie in one
+/// buffer, or the framework keeps them; else backward makes one after the other.
+[[nodiscard]] bool has_whole_gradients(const Plan& plan, const Assumptions& assumptions);
 /// Of the update, for each parameter, temporaries of all parameters at once: PyTorch's optimizers run over lists of tensors
 /// (`foreach`) where they are not fused [PyTorch docs, torch.optim.Adam: about as much memory more as the parameters take].
 [[nodiscard]] double update_scratch_bytes(const Plan& plan, MixedPrecision mixed);
@@ -93,7 +94,7 @@ struct CommunicationBuffers {
 struct ContextBytes {
   Bytes expected{}, most{};
 };
-[[nodiscard]] ContextBytes context_bytes(const Device& device);
+[[nodiscard]] ContextBytes context_bytes(const Device& device, bool all_kernels = false);
 /// PyTorch's workspace of cuBLAS: 4096 KiB × 2 and 16 KiB × 8; on Hopper and later 32 MiB [PyTorch, aten/src/ATen/cuda/
 /// CublasHandlePool.cpp].
 [[nodiscard]] Bytes library_workspace(const Device& device);

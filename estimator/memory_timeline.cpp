@@ -227,7 +227,7 @@ class Step {
       reads(i, i, facts_.kept[index(i)].output);
       for (const int input : layers[index(i)].inputs) {
         if (input < 0) continue;
-        const bool copies = casting && facts_.autocast.reads_half[index(i)] && facts_.autocast.is_wide[index(input)];
+        const bool copies = casting && facts_.autocast.copies(index(i), index(input));
         reads(input, i, facts_.kept[index(i)].input && !copies);
       }
     }
@@ -272,7 +272,7 @@ class Step {
       }
     };
     each_parameter(memory_.weights, MemoryItem::weights);
-    if (has_whole_gradients(plan_, mixed_)) each_parameter(memory_.gradients, MemoryItem::gradients);
+    if (has_whole_gradients(plan_, job_.assumptions)) each_parameter(memory_.gradients, MemoryItem::gradients);
     // Buckets of 25 MiB after a first of 1 MiB [PyTorch docs, DistributedDataParallel, bucket_cap_mb;
     // torch/csrc/distributed/ c10d/reducer.hpp, kDefaultFirstBucketBytes].
     constexpr double bucket = 25.0 * 1024 * 1024;
@@ -411,7 +411,7 @@ class Step {
     const double each = parameter_bytes(plan_.optimizer, plan_.precision, mixed_).gradient;
     for (const double items : layers_[index(i)].parameters) {
       Block block = requests.ask(Bytes(items * each), MemoryItem::gradients, i);
-      if (has_whole_gradients(plan_, mixed_)) {
+      if (has_whole_gradients(plan_, job_.assumptions)) {
         requests.give_back(block);  // added to what is there
       } else if (plan_.zero_stage >= 2) {
         const double ranks = static_cast<double>(plan_.data) * degree(plan_, Axis::spatial);
@@ -504,6 +504,14 @@ MemoryTimeline memory_timeline(const Job& job, const Plan& plan, const LayerCost
   std::stable_sort(timeline.live_at_peak.begin(), timeline.live_at_peak.end(),
                    [](const LiveMemory& a, const LiveMemory& b) { return a.bytes > b.bytes; });
   return timeline;
+}
+
+void refine(MemoryBreakdown& memory, const MemoryTimeline& timeline) {
+  const Bytes sum = memory.allocated();
+  memory.activations = max(Bytes{}, memory.activations - (sum - timeline.peak_allocated));
+  memory.uncertainty += (memory.allocated() - sum) * unusable_share;
+  memory.peak_allocated = timeline.peak_allocated;
+  memory.peak_reserved = timeline.peak_reserved;
 }
 
 }  // namespace ddl

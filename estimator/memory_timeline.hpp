@@ -58,4 +58,8 @@ struct TimelineOptions {
 [[nodiscard]] MemoryTimeline memory_timeline(const Job& job, const Plan& plan, const LayerCostTable& table, int stage,
                                              int first, int last, const TimelineOptions& options = {});
 
+/// Puts a timeline's peaks in the place of those of sums, in which a kept tensor counts from the layer that makes it to the
+/// end of that layer's backward: what the sum has too much is of activations.
+void refine(MemoryBreakdown& memory, const MemoryTimeline& timeline);
+
 }  // namespace ddl

@@ -172,7 +172,7 @@ ModelFacts facts_of(const Model& model) {
       if (input < 0 || !kept.input) continue;
       const auto producer_at = static_cast<std::size_t>(input);
       facts.output_kept[producer_at] = true;
-      if (!facts.autocast.reads_half[i] || !facts.autocast.is_wide[producer_at]) facts.output_kept_cast[producer_at] = true;
+      if (!facts.autocast.copies(i, producer_at)) facts.output_kept_cast[producer_at] = true;
     }
     const Work backward = layer.operation->work(Pass::backward_data, layer.input_shapes, layer.output_shape);
     facts.makes_input_gradient.push_back(facts.needs_input_gradient[i] && backward.activation_items > 0);

@@ -17,6 +17,7 @@ double tensor_item_bytes(const ModelFacts& facts, const Plan& plan, const Assump
 ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, bool on_processor) {
   constexpr double statistic_bytes = 4;
   constexpr double noise_bytes = 4;
+  constexpr double wide_bytes = 4;
   ShardMemory memory;
   const Operation& operation = *context.at().operation;
   const double item = item_bytes(context.plan.precision);
@@ -30,13 +31,19 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
     memory.own = Bytes((masks + local.extra_items * extra_bytes) * shard.samples);
     memory.statistics = Bytes((local.statistics * shard.samples + local.batch_statistics) * statistic_bytes);
   }
-  if (casts(context.plan, context.assumptions) && context.facts.autocast.reads_half[context.index()]) {
-    memory.copies = Bytes((shard.weights + shard.biases) * item);
+  const AutocastTypes& types = context.facts.autocast;
+  const bool reads_half = types.reads_half[context.index()];
+  if (casts(context.plan, context.assumptions) && (reads_half || types.reads_wide[context.index()])) {
+    if (reads_half) memory.copies = Bytes((shard.weights + shard.biases) * item);
+    const double copied = reads_half ? item : wide_bytes;
     const Layer& layer = context.at();
     for (std::size_t i = 0; whole.input && i < layer.inputs.size(); ++i) {
-      if (layer.inputs[i] >= 0 && !context.facts.autocast.is_wide[static_cast<std::size_t>(layer.inputs[i])]) continue;
+      // The batch is in fp32.
+      const bool copies =
+          layer.inputs[i] < 0 ? reads_half : types.copies(context.index(), static_cast<std::size_t>(layer.inputs[i]));
+      if (!copies) continue;
       const TensorShape& shape = i == 0 ? shard.kept_input : shard.inputs[i];
-      memory.copies += Bytes(static_cast<double>(shape.items()) * item * shard.samples);
+      memory.copies += Bytes(static_cast<double>(shape.items()) * copied * shard.samples);
     }
   }
   const auto scratch = [&](Pass pass) {
@@ -45,10 +52,22 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
   memory.scratch_forward = scratch(Pass::forward);
   memory.scratch_backward = scratch(Pass::backward_data);
   if (is_mixed(context.plan.precision) && operation.type() == "loss") {
-    // A copy in fp32 for forward; two gradients in fp32 before the one in half precision.
-    const Bytes wide = memory.scratch_backward * (statistic_bytes / item);
-    memory.scratch_forward = wide;
-    memory.scratch_backward = wide * 2.0;
+    const Bytes wide = memory.scratch_backward * (wide_bytes / item);
+    switch (context.assumptions.cross_entropy) {
+      case CrossEntropy::operators:
+        // A copy in fp32 for forward; two gradients in fp32 before the one in half precision.
+        memory.scratch_forward = wide;
+        memory.scratch_backward = wide * 2.0;
+        break;
+      case CrossEntropy::in_place:
+        memory.scratch_forward = memory.scratch_backward = Bytes{};
+        break;
+      case CrossEntropy::fused:
+        // What it reads, in the precision in which it is, in the place of its softmax.
+        memory.own -= wide - memory.scratch_backward;
+        memory.scratch_forward = memory.scratch_backward = Bytes{};
+        break;
+    }
   }
   for (const Exchange& exchange : shard.exchanges) {
     const Bytes exchanged(exchange.items * static_cast<double>(exchange.messages) * item * shard.samples);

@@ -7,6 +7,7 @@
 
 #include "calibration/communication/fit_plot.hpp"
 #include "core/units.hpp"
+#include "core/xml_text.hpp"
 
 namespace ddl {
 namespace {
@@ -21,33 +22,10 @@ constexpr double bottom = 60;
 constexpr std::array<std::string_view, 7> colours{"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                                   "#E69F00", "#56B4E9", "#000000"};
 
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
-}
-
 std::string text_at(double x, double y, std::string_view anchor, std::string_view text, std::string_view more = "") {
   return fmt::format(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="{}"{}>{}</text>)"
                      "\n",
-                     x, y, anchor, more, escaped(text));
+                     x, y, anchor, more, xml_text(text));
 }
 
 }  // namespace

@@ -12,6 +12,8 @@
 #include "cli/divisions.hpp"
 #include "cli/estimate_text.hpp"
 #include "cli/explanation_text.hpp"
+#include "cli/memory_drawing.hpp"
+#include "cli/memory_text.hpp"
 #include "cli/plan_options.hpp"
 #include "cli/table.hpp"
 #include "core/error.hpp"
@@ -28,7 +30,8 @@ using Json = nlohmann::ordered_json;
 struct Options {
   StudyOptions study;
   PlanOptions plan;
-  std::string why_not, against;
+  std::string why_not, against, memory_timeline;
+  bool memory = false;
 };
 
 /// Everything the report says, computed before any of it is written.
@@ -36,6 +39,8 @@ struct Answer {
   std::shared_ptr<Study> study;
   Explanation explanation;
   std::optional<PlanComparison> why_not, against;
+  std::optional<MemoryTimeline> timeline;  ///< where it was asked for
+  std::string drawn;                       ///< the file it was drawn into
   std::vector<Default> defaults;
   bool ideal = false;
 };
@@ -150,6 +155,8 @@ std::string text_of(const Answer& answer, const Style& style) {
     for (const Finding& finding : findings_of(study.job(), estimate))
       out += "  " + wrap_text(finding.sentence, 116, "    ") + "\n";
   }
+  if (answer.timeline) out += timeline_text(*answer.timeline, study.model(), style);
+  if (!answer.drawn.empty()) out += fmt::format("drawn in {}\n", answer.drawn);
   for (const auto* pair : {&answer.why_not, &answer.against}) {
     if (*pair) out += comparison_text(answer.explanation, **pair, style);
   }
@@ -174,6 +181,7 @@ Json json_of(const Answer& answer) {
   json["layers"] = layers_to_json(answer.explanation, study);
   json["exchanges"] = Json::array();
   for (const ExchangeTotal& total : answer.explanation.exchanges) json["exchanges"].push_back(exchange_to_json(total));
+  if (answer.timeline) json["memory_timeline"] = timeline_to_json(*answer.timeline, study.model());
   json["why_not"] = answer.why_not ? comparison_to_json(answer.explanation, *answer.why_not, study) : Json(nullptr);
   json["against"] = answer.against ? comparison_to_json(answer.explanation, *answer.against, study) : Json(nullptr);
   json["inputs"] = inputs_to_json(study);
@@ -183,6 +191,28 @@ Json json_of(const Answer& answer) {
   json["inputs"]["defaults"] = Json::object();
   for (const Default& each : answer.defaults) json["inputs"]["defaults"][each.option] = each.value;
   return json;
+}
+
+/// Works out the step's timeline, and draws it where a file was named.
+void draw_timeline(const Options& options, Answer& answer, const Estimator& estimator) {
+  const Study& study = *answer.study;
+  const Plan& plan = answer.explanation.estimate.plan;
+  answer.timeline = estimator.memory_timeline(plan);
+  if (!answer.timeline) {
+    throw Error("this plan has no timeline of memory",
+                options.study.ideal ? "the closed forms of --ideal know sums alone" : "it has no price either");
+  }
+  if (options.memory_timeline.empty()) return;
+  if (!options.memory_timeline.ends_with(".svg")) {
+    throw Error(fmt::format("--memory-timeline {} does not end in '.svg'", quote(options.memory_timeline)),
+                "write --memory-timeline step.svg");
+  }
+  const std::string title =
+      fmt::format("{}: {} ({}), {}", study.model().name, family_name(family_of(plan)), degrees_text(plan),
+                  fullest_rank_text(plan, answer.explanation.estimate.deciding.memory));
+  write_output(options.memory_timeline, draw_memory(*answer.timeline, study.model(), title, study.machine().device.memory),
+               "--memory-timeline");
+  answer.drawn = options.memory_timeline;
 }
 
 Report explain(const Options& options, const CLI::App& command, Format format) {
@@ -203,6 +233,7 @@ Report explain(const Options& options, const CLI::App& command, Format format) {
   answer->explanation = estimator.explain(*asked.plan);
   if (!options.why_not.empty()) answer->why_not = compared_with("--why-not", options.why_not, *answer, estimator);
   if (!options.against.empty()) answer->against = compared_with("--against", options.against, *answer, estimator);
+  if (options.memory || !options.memory_timeline.empty()) draw_timeline(options, *answer, estimator);
   answer->defaults = plan_defaults(command, options.study, options.plan, asked, asked.plan->global_batch);
   Report report;
   report.warnings = answer->study->warnings();
@@ -230,6 +261,9 @@ void add_explain(CLI::App& program, Request& request) {
                      "degrees");
   command.add_option("--against", options->against,
                      "compare with these degrees (data=64,spatial=1x2x2) or a plan's JSON file");
+  command.add_flag("--memory", options->memory, "say what is in memory when a step needs most");
+  command.add_option("--memory-timeline", options->memory_timeline,
+                     "draw the memory over a step into a file that ends in .svg");
   add_report_options(command, request.report);
   command.callback([options, &command, &request] {
     request.run = [options, &command, &request] { return explain(*options, command, request.report.format); };

@@ -109,6 +109,11 @@ void search_into(Answer& answer) {
   }
   for (Estimate& shown : answer.shown) answer.estimator->refine_memory(shown);
   for (Estimate& rejected : answer.result.rejected) answer.estimator->refine_memory(rejected);
+  // The search ranked by sums.
+  if (answer.objective == Objective::memory) {
+    std::stable_sort(answer.shown.begin(), answer.shown.end(),
+                     [](const Estimate& a, const Estimate& b) { return a.memory.total() < b.memory.total(); });
+  }
 }
 
 /// How the best plan compares with data parallelism, which everybody knows; nothing where that is the best, or nobody has

@@ -37,9 +37,8 @@ Machine rtx_3090() {
   return machine;
 }
 
-/// Whether so many images fit: what is allocated, what the allocator may be unable to use of its segments, and a context
-/// with all kernels, as CUDA 11.3 loads it.
-bool fits(const OwnedJob& owned, double batch) {
+/// Memory of a step with so many images.
+MemoryBreakdown memory_of(const OwnedJob& owned, double batch) {
   Plan plan;
   plan.global_batch = static_cast<std::int64_t>(batch);
   plan.optimizer = Optimizer::momentum;
@@ -49,9 +48,10 @@ bool fits(const OwnedJob& owned, double batch) {
   TimelineOptions options;
   options.details = false;
   const int last = static_cast<int>(owned.model.layers.size());
+  MemoryBreakdown memory = stage_memory(owned.job, plan, table, 0, 0, last);
   const MemoryTimeline timeline = memory_timeline(owned.job, plan, table, 0, 0, last, options);
-  return timeline.peak_allocated * (1 + unusable_share) + context_bytes(owned.machine.device).most <=
-         owned.machine.device.memory;
+  refine(memory, timeline);
+  return memory;
 }
 
 /// Stages of as many blocks each, as Megatron-LM cuts them.
@@ -67,12 +67,13 @@ std::vector<int> equal_stages(const Model& model, int stages) {
   return firsts;
 }
 
-TEST_CASE("batches that fitted an RTX 3090 fit, and the next larger do not") {
+TEST_CASE("batches that fitted an RTX 3090 fit or are at risk, and the next larger do not fit") {
   const CsvTable table = CsvTable::load(DATA_FOLDER "timm_train_memory.csv");
   Assumptions assumptions;
   assumptions.mixed_precision = MixedPrecision::autocast;
-  int right = 0, wrong = 0;
-  std::string mistakes;
+  assumptions.older_framework = true;
+  int right = 0, at_risk = 0, wrong = 0;
+  std::string notes;
   std::map<std::string, std::unique_ptr<OwnedJob>> jobs;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     const Row row{table, i};
@@ -84,19 +85,26 @@ TEST_CASE("batches that fitted an RTX 3090 fit, and the next larger do not") {
     const OwnedJob& owned = *jobs[name];
     const auto judge = [&](const char* column, bool fitted) {
       if (!row.has(column)) return;
-      const bool is_right = fits(owned, row.number(column)) == fitted;
-      ++(is_right ? right : wrong);
-      if (!is_right) {
-        mistakes += fmt::format("{} {} at {}, which {}\n", row.text("timm"), row.text("memory_format"), row.text(column),
-                                fitted ? "fitted" : "did not fit");
+      const MemoryBreakdown memory = memory_of(owned, row.number(column));
+      const Bytes device = owned.machine.device.memory;
+      const bool is_at_risk = memory.total() <= device && memory.upper_bound() > device;
+      const bool is_wrong = !is_at_risk && (memory.total() <= device) != fitted;
+      ++(is_at_risk ? at_risk : is_wrong ? wrong : right);
+      const double share = memory.total() / device;
+      if (is_wrong || (share > 0.8 && share < 1.25)) {
+        notes += fmt::format("{} {} at {}: {:.3f} to {:.3f} of the memory, reserved {:.3f}{}\n", row.text("timm"),
+                             row.text("memory_format"), row.text(column), share, memory.upper_bound() / device,
+                             memory.peak_reserved / device, fitted ? "" : ", did not fit");
       }
     };
     judge("fits", true);
     judge("failed", false);
   }
-  INFO(right << " right, " << wrong << " wrong:\n" << mistakes);
-  CHECK(right + wrong == 108);
-  CHECK(wrong <= 6);
+  const int all = right + at_risk + wrong;
+  INFO(right << " right, " << at_risk << " at risk, " << wrong << " wrong:\n" << notes);
+  CHECK(all == 130);
+  CHECK(wrong < 0.03 * all);
+  CHECK(at_risk <= 0.1 * all);
 }
 
 TEST_CASE("measured peaks of language models are met") {
@@ -110,6 +118,8 @@ TEST_CASE("measured peaks of language models are met") {
         "run.yaml");
     Assumptions assumptions;
     if (row.text("gradients") == "full") assumptions.mixed_precision = MixedPrecision::full_gradients;
+    // Megatron-LM's cross entropy works in place; torchtitan compiles its loss.
+    assumptions.cross_entropy = row.text("set") == "torchtitan" ? CrossEntropy::fused : CrossEntropy::in_place;
     const OwnedJob owned(model, nodes_of_four(), assumptions, 1000, std::nullopt, Precision::fp16, Optimizer::adam);
     Plan plan;
     plan.data = static_cast<int>(row.number("data"));
@@ -145,8 +155,8 @@ TEST_CASE("measured peaks of language models are met") {
     return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
   };
   INFO(mean("SimuMax") << " " << mean("torchtitan") << " " << mean("Megatron CI"));
-  CHECK(mean("SimuMax") <= 0.05);
-  CHECK(mean("Megatron CI") <= 0.30);
+  CHECK(mean("SimuMax") <= 0.04);
+  CHECK(mean("Megatron CI") <= 0.04);
 }
 
 }  // namespace
