@@ -3,6 +3,6 @@
 namespace ddl {
 
 /// What the program returns. 2 is always "could not answer".
-enum class ExitStatus : int { ok = 0, nothing_fits = 1, beyond_tolerance = 1, could_not_answer = 2 };
+enum class ExitStatus : int { ok = 0, nothing_fits = 1, beyond_tolerance = 1, could_not_answer = 2, at_risk = 3 };
 
 }  // namespace ddl

@@ -24,11 +24,6 @@ std::string version_text() {
                      commit(), backends);
 }
 
-void print_error(const std::string& message, const std::string& hint) {
-  std::cerr << "error: " << message << '\n';
-  if (!hint.empty()) std::cerr << "hint: " << hint << '\n';
-}
-
 int run(int argc, char** argv) {
   CLI::App program("Which way of parallel training fits, how long does it take, and why", "ddl-oracle");
   program.set_version_flag("--version", version_text(), "version, commit and back ends");
@@ -43,6 +38,7 @@ int run(int argc, char** argv) {
   add_calibrate(program, request);
   add_recommend(program, request);
   add_explain(program, request);
+  add_check(program, request);
   add_validate(program, request);
   add_models(program, request);
   add_machines(program, request);

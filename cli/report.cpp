@@ -29,6 +29,10 @@ std::string render(const Report& report, const ReportOptions& options) {
       return report.json().dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
     case Format::csv:
       return report.csv();
+    case Format::junit:
+      return report.junit();
+    case Format::github:
+      return report.github();
   }
   return {};
 }
@@ -42,9 +46,15 @@ void write_output(const std::string& path, std::string_view content, std::string
   write_file(path, content);
 }
 
+void print_error(const std::string& message, const std::string& hint) {
+  std::cerr << "error: " << message << '\n';
+  if (!hint.empty()) std::cerr << "hint: " << hint << '\n';
+}
+
 void write_report(const Report& report, const ReportOptions& options) {
   const std::string content = render(report, options);
   for (const std::string& warning : report.warnings) std::cerr << "warning: " << warning << '\n';
+  for (const Error& error : report.errors) print_error(error.what(), error.hint());
   if (is_file(options.output)) {
     write_output(options.output, content);
     return;

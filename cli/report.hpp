@@ -9,6 +9,7 @@
 
 #include "cli/exit_status.hpp"
 #include "cli/style.hpp"
+#include "core/error.hpp"
 
 namespace ddl {
 
@@ -17,11 +18,14 @@ struct Report {
   std::function<std::string(const Style&)> text;
   std::function<nlohmann::ordered_json()> json;
   std::function<std::string()> csv;
-  std::vector<std::string> warnings{};  ///< beside it, each one line or several
+  std::function<std::string()> junit{};   ///< of a command whose answer is a row of verdicts
+  std::function<std::string()> github{};  ///< the same
+  std::vector<std::string> warnings{};    ///< beside it, each one line or several
+  std::vector<Error> errors{};            ///< parts of the question that have no answer, where others have
   ExitStatus status = ExitStatus::ok;
 };
 
-enum class Format { text, json, csv };
+enum class Format { text, json, csv, junit, github };
 
 /// How and where to write a report; the same for all commands.
 struct ReportOptions {
@@ -36,7 +40,11 @@ struct ReportOptions {
 /// Writes whole or not at all to the file of `option`. Throws Error where that is a file that was read.
 void write_output(const std::string& path, std::string_view content, std::string_view option = "--output");
 
-/// Writes the report to stdout, or whole or not at all to the file; what it warns of to stderr.
+/// `error: …` and `hint: …` to stderr.
+void print_error(const std::string& message, const std::string& hint);
+
+/// Writes the report to stdout, or whole or not at all to the file; what it warns of and could not answer to
+/// stderr.
 void write_report(const Report& report, const ReportOptions& options);
 
 }  // namespace ddl

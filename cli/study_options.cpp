@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/number_option.hpp"
 #include "cli/table.hpp"
@@ -137,22 +139,24 @@ StudySpec spec_of(const StudyOptions& o) {
   return spec;
 }
 
-void add_report_options(CLI::App& command, ReportOptions& options) {
+void add_report_options(CLI::App& command, ReportOptions& options, const std::vector<Format>& formats) {
+  std::vector<std::pair<std::string_view, Format>> known{{"text", Format::text}, {"json", Format::json}};
+  for (const auto& each :
+       {std::pair<std::string_view, Format>("csv", Format::csv), {"junit", Format::junit}, {"github", Format::github}}) {
+    if (std::find(formats.begin(), formats.end(), each.second) != formats.end()) known.push_back(each);
+  }
+  std::vector<std::string_view> names;
+  for (const auto& [name, format] : known) names.push_back(name);
   command
       .add_option_function<std::string>(
           "--format",
-          [&options](const std::string& text) {
-            if (text == "text") {
-              options.format = Format::text;
-            } else if (text == "json") {
-              options.format = Format::json;
-            } else if (text == "csv") {
-              options.format = Format::csv;
-            } else {
-              unknown_choice("--format", text, {"text", "json", "csv"});
-            }
+          [&options, known, names](const std::string& text) {
+            const auto named =
+                std::find_if(known.begin(), known.end(), [&](const auto& each) { return each.first == text; });
+            if (named == known.end()) unknown_choice("--format", text, names);
+            options.format = named->second;
           },
-          "text, json or csv")
+          fmt::format("{} or {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back()))
       ->default_str("text");
   command.add_option("--output", options.output, "write the report to this file instead of the standard output");
   command

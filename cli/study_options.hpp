@@ -30,8 +30,8 @@ void add_profile_options(CLI::App& command, std::vector<std::string>& profiles, 
 /// Adds an option that is given or not and takes no value.
 CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& into, const std::string& description);
 
-/// Adds --format, --output and --color.
-void add_report_options(CLI::App& command, ReportOptions& options);
+/// Adds --format, --output and --color; `formats` are those that the command has beside text and JSON.
+void add_report_options(CLI::App& command, ReportOptions& options, const std::vector<Format>& formats = {Format::csv});
 
 /// Everything in force that was not asked for: option, value, and where it comes from.
 struct Default {

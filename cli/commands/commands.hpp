@@ -22,6 +22,7 @@ void add_profile_import(CLI::App& profile, Request& request);  // a command of `
 void add_calibrate(CLI::App& program, Request& request);
 void add_recommend(CLI::App& program, Request& request);
 void add_explain(CLI::App& program, Request& request);
+void add_check(CLI::App& program, Request& request);
 void add_validate(CLI::App& program, Request& request);
 void add_models(CLI::App& program, Request& request);
 void add_models_import(CLI::App& models, Request& request);  // a command of `models`

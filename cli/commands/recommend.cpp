@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <memory>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -9,6 +11,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/divisions.hpp"
 #include "cli/estimate_text.hpp"
+#include "cli/job_file.hpp"
 #include "cli/number_option.hpp"
 #include "cli/plan_options.hpp"
 #include "cli/study_comparison.hpp"
@@ -33,7 +36,7 @@ struct Options {
   StudyOptions study;
   PlanOptions plan;
   std::optional<std::int64_t> top = 10;
-  std::string strategies, objective = "time", missing;
+  std::string strategies, objective = "time", missing, save_job;
   bool all = false;
 };
 
@@ -308,10 +311,10 @@ StudyOutcome outcome_of(const Options& options, const CLI::App& command) {
 }
 
 Report recommend_each(const Options& options, const CLI::App& command) {
-  for (const char* option : {"--top", "--all", "--missing"}) {
-    if (command.count(option) > 0)
+  for (const std::string_view option : {"--top", "--all", "--missing", "--save-job"}) {
+    if (command.count(std::string(option)) > 0)
       throw Error(fmt::format("{} {} the plans of one study, but there are several", option,
-                              option == std::string_view("--missing") ? "is about" : "ranks"),
+                              option == "--missing" || option == "--save-job" ? "is about" : "ranks"),
                   "leave it out, or name one model and one machine");
   }
   std::vector<StudyOutcome> outcomes;
@@ -348,12 +351,31 @@ void write_missing(const Answer& answer, const std::string& output) {
   write_output(path, text, "--missing");
 }
 
+/// The first plan and what it is for, as `check` reads it. Says so where there is nothing to write.
+void write_job(const Answer& answer, const std::string& output, Report& report) {
+  const std::string& path = answer.options.save_job;
+  if (answer.shown.empty()) {
+    report.warnings.push_back(fmt::format("--save-job: no plan is possible, {} is not written", quote(path)));
+    return;
+  }
+  if (is_file(output) && path == output) {
+    throw Error(fmt::format("--save-job and --output both name {}", quote(path)), "give one of them another name");
+  }
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  const JobFile job = job_of(*answer.study, answer.shown.front().plan, folder);
+  const std::string text = print_job(job);
+  static_cast<void>(parse_job(text, path));  // a path need not be text
+  write_output(path, text, "--save-job");
+}
+
 Report recommend(const Options& options, const CLI::App& command, const std::string& output) {
   if (!options.plan.gpus && !options.plan.name_plan()) throw Error("--gpus is missing", "say how many: --gpus 1024");
   if (studies_named(options.study).size() > 1) return recommend_each(options, command);
   const std::shared_ptr<Answer> answer = answer_of(options, command);
   if (!options.missing.empty()) write_missing(*answer, output);
-  return answer_report(answer);
+  Report report = answer_report(answer);
+  if (!options.save_job.empty()) write_job(*answer, output, report);
+  return report;
 }
 
 }  // namespace
@@ -376,6 +398,8 @@ void add_recommend(CLI::App& program, Request& request) {
   command
       .add_option("--missing", options->missing,
                   "write the problems that these plans rest on and that nobody has measured to this file")
+      ->excludes(command.get_option("--ideal"));
+  command.add_option("--save-job", options->save_job, "write the first plan to this file, as a job that 'check' takes")
       ->excludes(command.get_option("--ideal"));
   // What only a search asks for would be ignored.
   for (auto* sought : {strategies, objective, all}) {

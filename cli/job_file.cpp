@@ -1,0 +1,367 @@
+#include "cli/job_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "calibration/communication/file_section.hpp"
+#include "cli/divisions.hpp"
+#include "cli/estimate_text.hpp"
+#include "cli/plan_text.hpp"
+#include "core/error.hpp"
+#include "core/file_format.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
+#include "model_zoo/bundled_name.hpp"
+
+namespace ddl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t most_job_gpus = std::int64_t{1} << 20;
+constexpr std::int64_t most_job_batch_per_gpu = std::int64_t{1} << 20;
+constexpr std::int64_t most_job_samples = std::int64_t{1} << 40;
+constexpr std::size_t most_profiles = 1000;
+
+constexpr std::array<std::string_view, 3> mixed_names{"half-gradients", "full-gradients", "autocast"};
+constexpr const char* example_plan = "write for example 'plan: {strategy: data+spatial, degrees: {data: 4, spatial: 2x2}}'";
+
+template <class Action>
+void placed(const YamlNode& node, const Action& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    node.fail(error.what(), error.hint());
+  }
+}
+
+class JobReader {
+ public:
+  explicit JobReader(const YamlNode& root) : root_(root) {}
+
+  JobFile read() {
+    check_format(root_);
+    root_.only_keys({"format", "model", "dataset", "machine", "coefficients", "profiles", "any_device", "precision",
+                     "optimizer", "mixed_precision", "global_batch", "batch_per_gpu", "gpu_memory", "margin", "plan"});
+    job_.model = name_of(root_.at("model"));
+    job_.machine = name_of(root_.at("machine"));
+    if (const auto node = root_.find("dataset")) job_.dataset = name_of(*node);
+    if (const auto node = root_.find("coefficients")) job_.coefficients = name_of(*node);
+    if (const auto node = root_.find("profiles")) read_profiles(*node);
+    if (const auto node = root_.find("any_device")) read_any_device(*node);
+    job_.precision = choice("precision", parse_precision, {"fp32", "tf32", "fp16", "bf16"});
+    job_.optimizer = choice("optimizer", parse_optimizer, optimizer_names());
+    if (const auto node = root_.find("mixed_precision")) read_mixed_precision(*node);
+    job_.plan.precision = job_.precision.value_or(job_.plan.precision);
+    job_.plan.optimizer = job_.optimizer.value_or(job_.plan.optimizer);
+    read_plan(root_.at("plan"));
+    read_batch();
+    if (const auto node = root_.find("gpu_memory")) job_.gpu_memory = node->bytes();
+    if (const auto node = root_.find("margin")) {
+      UnitProblem problem;
+      job_.margin = parse_margin(node->text(), problem);
+      if (!job_.margin) node->fail(problem.message, problem.hint);
+    }
+    return std::move(job_);
+  }
+
+ private:
+  /// A name that a file of text can hold as it is.
+  static std::string name_of(const YamlNode& node) {
+    std::string name = node.name();
+    try {
+      static_cast<void>(SourceText(name, ""));
+    } catch (const Error&) {
+      node.fail("a name with control characters", "write the name alone");
+    }
+    if (name.find_first_of("\t\r") != std::string::npos) node.fail("a name with control characters", "write the name alone");
+    return name;
+  }
+
+  void read_profiles(const YamlNode& node) {
+    if (node.is_scalar()) {
+      job_.profiles = {name_of(node)};
+      return;
+    }
+    for (const YamlNode& each : node.items()) {
+      if (job_.profiles.size() == most_profiles) each.fail(fmt::format("more than {} profiles", most_profiles));
+      job_.profiles.push_back(name_of(each));
+    }
+    if (job_.profiles.empty()) node.fail("no profile is named", "name one, write none, or leave 'profiles' out");
+  }
+
+  void read_any_device(const YamlNode& node) {
+    job_.any_device = node.boolean();
+    if (job_.any_device && job_.profiles.empty())
+      node.fail("'any_device' without 'profiles'", "name the profile, or leave it out");
+  }
+
+  template <class Enum>
+  std::optional<Enum> choice(std::string_view key, std::optional<Enum> (*parse)(std::string_view),
+                             const std::vector<std::string_view>& known) const {
+    const auto node = root_.find(key);
+    if (!node) return std::nullopt;
+    return chosen(*node, key, parse, known);
+  }
+
+  template <class Enum>
+  static Enum chosen(const YamlNode& node, std::string_view key, std::optional<Enum> (*parse)(std::string_view),
+                     const std::vector<std::string_view>& known) {
+    const std::string text = node.text();
+    const std::optional<Enum> parsed = parse(text);
+    if (!parsed) node.fail(fmt::format("{} is no {}", quote(text), key), suggest(text, known));
+    return *parsed;
+  }
+
+  void read_mixed_precision(const YamlNode& node) {
+    const std::string text = node.text();
+    const auto* const known = std::find(mixed_names.begin(), mixed_names.end(), text);
+    if (known == mixed_names.end())
+      node.fail(fmt::format("{} is no mixed_precision", quote(text)), suggest(text, std::span(mixed_names)));
+    job_.mixed_precision = static_cast<MixedPrecision>(known - mixed_names.begin());
+  }
+
+  void read_plan(const YamlNode& node) {
+    if (!node.is_map()) node.fail("a plan is a map", example_plan);
+    node.only_keys({"strategy", "degrees", "gpus", "micro_batches", "schedule", "placement", "zero", "recompute"});
+    Plan& plan = job_.plan;
+    std::optional<Family> family;
+    if (const auto strategy = node.find("strategy")) {
+      const std::string name = strategy->text();
+      family = parse_family(name);
+      if (!family) strategy->fail(fmt::format("no strategy is called {}", quote(name)), suggest_family(name));
+    }
+    const auto gpus = node.find("gpus");
+    const std::int64_t count = gpus ? gpus->integer(1, most_job_gpus) : 0;
+    if (const auto degrees = node.find("degrees")) {
+      read_degrees(*degrees);
+      if (family && family_of(plan) != *family) {
+        degrees->fail(fmt::format("the degrees are of the strategy '{}', not '{}'", family_name(family_of(plan)),
+                                  family_name(*family)),
+                      "name the same strategies in both, with degrees above 1");
+      }
+      if (gpus && devices(plan) != count) {
+        gpus->fail(fmt::format("the product of the degrees is {}, not {}", devices(plan), count),
+                   "leave 'gpus' out: the degrees say it");
+      }
+    } else {
+      give_all_to(node, family, count);
+    }
+    if (const auto value = node.find("micro_batches")) plan.micro_batches = value->integer(1, most_job_samples);
+    if (const auto value = node.find("schedule"))
+      plan.schedule = chosen(*value, "schedule", parse_schedule, {"gpipe", "1f1b"});
+    if (const auto value = node.find("zero")) plan.zero_stage = static_cast<int>(value->integer(0, 3));
+    if (const auto value = node.find("recompute"))
+      plan.recompute = chosen(*value, "recompute", parse_recompute, {"none", "full"});
+    if (const auto value = node.find("placement")) read_placement(*value);
+  }
+
+  /// A strategy of one part, without degrees, has all GPUs.
+  void give_all_to(const YamlNode& node, const std::optional<Family>& family, std::int64_t gpus) {
+    if (!family) node.fail("the plan has neither 'degrees' nor a 'strategy'", example_plan);
+    const YamlNode strategy = node.at("strategy");
+    if (*family == 0 && gpus <= 1) return;
+    const bool is_one = (*family & (*family - 1)) == 0 && *family != 0;
+    if (!is_one || gpus == 0) {
+      strategy.fail(fmt::format("'{}' needs 'degrees'", family_name(*family)),
+                    *family == 0 ? "leave 'gpus' out"
+                                 : fmt::format("as in --degrees {}, but as a map",
+                                               example_degrees(*family, std::max<std::int64_t>(gpus, 64))));
+    }
+    parse_degrees(fmt::format("{}={}", family_name(*family), gpus), job_.plan);
+  }
+
+  void read_degrees(const YamlNode& node) {
+    if (!node.is_map()) node.fail("the degrees are a map", "write for example 'degrees: {data: 4, spatial: 2x2}'");
+    std::string all;
+    for (const auto& [key, value] : node.entries()) {
+      const std::string name = key.text();
+      if (!parse_axis(name)) {
+        std::vector<std::string_view> names;
+        for (const Axis each : all_axes) names.push_back(to_string(each));
+        key.fail(fmt::format("no strategy is called {}", quote(name)), suggest(name, names));
+      }
+      const std::string degree = value.text();
+      if (degree.find_first_not_of("0123456789x") != std::string::npos) {
+        value.fail(fmt::format("{} is not a degree", quote(degree)), "write a whole number, or 2x2 for 'spatial'");
+      }
+      const std::string one = fmt::format("{}={}", name, degree);
+      placed(value, [&] {
+        Plan alone;
+        parse_degrees(one, alone);
+      });
+      all += (all.empty() ? "" : ",") + one;
+    }
+    if (all.empty()) return;
+    placed(node, [&] { parse_degrees(all, job_.plan); });
+  }
+
+  void read_placement(const YamlNode& node) {
+    std::string names;
+    for (const YamlNode& each : node.items()) names += (names.empty() ? "" : ",") + each.name();
+    if (names.empty()) return;
+    placed(node, [&] { job_.plan.placement = parse_placement(names); });
+  }
+
+  void read_batch() {
+    const auto global = root_.find("global_batch"), each = root_.find("batch_per_gpu");
+    if (global && each) each->fail("'global_batch' and 'batch_per_gpu' contradict each other", "leave one of them out");
+    if (each) {
+      job_.batch_per_gpu = each->integer(1, most_job_batch_per_gpu);
+      job_.plan.global_batch = *job_.batch_per_gpu * devices(job_.plan);
+    } else {
+      if (!global) root_.fail("the batch is missing", "add 'global_batch: 256', or 'batch_per_gpu: 32'");
+      job_.plan.global_batch = global->integer(1, most_job_samples);
+    }
+  }
+
+  const YamlNode& root_;
+  JobFile job_;
+};
+
+/// As it is, or in quotes where YAML might take it for something else.
+std::string scalar(const std::string& name) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.' ||
+           c == '/';
+  };
+  const bool begins =
+      !name.empty() && (name.front() == '/' || name.front() == '.' || (is_plain(name.front()) && name.front() != '-'));
+  const bool is_word = name == "null" || name == "Null" || name == "NULL";
+  return begins && !is_word && std::all_of(name.begin(), name.end(), is_plain) ? name : yaml_quoted(name);
+}
+
+std::string degrees_map(const Plan& plan) {
+  std::string text;
+  const auto add = [&](Axis axis, const std::string& value) {
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", to_string(axis), value);
+  };
+  for (const Axis axis : {Axis::data, Axis::spatial, Axis::layer, Axis::filter, Axis::channel, Axis::tensor}) {
+    if (degree(plan, axis) == 1) continue;
+    if (axis != Axis::spatial) {
+      add(axis, std::to_string(degree(plan, axis)));
+    } else if (plan.spatial[2] > 1) {
+      add(axis, fmt::format("{}x{}x{}", plan.spatial[0], plan.spatial[1], plan.spatial[2]));
+    } else {
+      add(axis, fmt::format("{}x{}", plan.spatial[0], plan.spatial[1]));
+    }
+  }
+  return "{" + text + "}";
+}
+
+/// A path as it is seen from another folder; names stay what they are.
+std::string seen_from(const std::string& name, const std::string& folder, bool path) {
+  if (name.empty() || !path) return name;
+  std::error_code error;
+  const fs::path whole = fs::weakly_canonical(fs::absolute(name, error), error);
+  if (error) return name;
+  const fs::path base = fs::weakly_canonical(fs::absolute(folder.empty() ? "." : folder, error), error);
+  if (error) return whole.string();
+  const std::string relative = whole.lexically_proximate(base).string();
+  // What is no path any more is one with a slash.
+  return relative.find('/') != std::string::npos ? relative : "./" + relative;
+}
+
+/// The same the other way round.
+std::string found_from(const std::string& name, const std::string& folder, bool path) {
+  if (name.empty() || !path || folder.empty() || fs::path(name).is_absolute()) return name;
+  return (fs::path(folder) / name).string();
+}
+
+}  // namespace
+
+YamlNode ParsedJob::place(std::initializer_list<std::string_view> keys) const {
+  for (const std::string_view key : keys) {
+    if (const auto node = root.find(key)) return *node;
+  }
+  return root;
+}
+
+ParsedJob parse_job(const std::string& text, const std::string& origin) {
+  YamlNode root = YamlNode::parse(text, origin);
+  JobFile job = JobReader(root).read();
+  return {std::move(job), std::move(root)};
+}
+
+std::string print_job(const JobFile& job) {
+  std::string text = "format: 1\n";
+  const auto add = [&](std::string_view key, const std::string& value) { text += fmt::format("{}: {}\n", key, value); };
+  const auto add_name = [&](std::string_view key, const std::string& name) {
+    if (!name.empty()) add(key, scalar(name));
+  };
+  add_name("model", job.model);
+  add_name("dataset", job.dataset);
+  add_name("machine", job.machine);
+  add_name("coefficients", job.coefficients);
+  if (!job.profiles.empty()) {
+    std::string list;
+    for (const std::string& each : job.profiles) list += (list.empty() ? "" : ", ") + scalar(each);
+    add("profiles", "[" + list + "]");
+  }
+  if (job.any_device) add("any_device", "yes");
+  if (job.precision) add("precision", std::string(to_string(*job.precision)));
+  if (job.mixed_precision != MixedPrecision::half_gradients)
+    add("mixed_precision", std::string(mixed_names[static_cast<std::size_t>(job.mixed_precision)]));
+  if (job.optimizer) add("optimizer", std::string(to_string(*job.optimizer)));
+  if (job.batch_per_gpu) {
+    add("batch_per_gpu", std::to_string(*job.batch_per_gpu));
+  } else {
+    add("global_batch", std::to_string(job.plan.global_batch));
+  }
+  if (job.gpu_memory) add("gpu_memory", print_quantity(*job.gpu_memory));
+  if (job.margin) add("margin", print_margin(*job.margin));
+  const Plan& plan = job.plan;
+  const Plan usual;
+  text += fmt::format("plan:\n  strategy: {}\n  degrees: {}\n", family_name(family_of(plan)), degrees_map(plan));
+  if (plan.micro_batches != usual.micro_batches) add("  micro_batches", std::to_string(plan.micro_batches));
+  if (plan.layer > 1 || plan.schedule != usual.schedule) add("  schedule", std::string(to_string(plan.schedule)));
+  if (plan.placement != usual.placement) {
+    std::string names;
+    for (const Axis axis : plan.placement) names += fmt::format("{}{}", names.empty() ? "" : ", ", to_string(axis));
+    add("  placement", "[" + names + "]");
+  }
+  if (plan.zero_stage != usual.zero_stage) add("  zero", std::to_string(plan.zero_stage));
+  if (plan.recompute != usual.recompute) add("  recompute", std::string(to_string(plan.recompute)));
+  return text;
+}
+
+JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) {
+  const StudySpec& spec = study.spec();
+  JobFile job;
+  const auto named = [&](const std::string& name, const std::string& usual) {
+    return name.empty() ? usual : seen_from(name, folder, is_path(name));
+  };
+  job.model = named(spec.model, "");
+  job.dataset = named(spec.dataset, study.dataset().name);
+  job.machine = named(spec.machine, "");
+  job.coefficients = named(spec.coefficients, "");
+  for (const std::string& each : spec.profiles.files) job.profiles.push_back(seen_from(each, folder, each != "none"));
+  job.any_device = spec.profiles.any_device;
+  job.precision = study.precision();
+  job.optimizer = study.optimizer();
+  job.mixed_precision = spec.assumptions.mixed_precision;
+  job.plan = plan;
+  return job;
+}
+
+StudySpec spec_of(const JobFile& job, const std::string& folder) {
+  StudySpec spec;
+  const auto named = [&](const std::string& name) { return found_from(name, folder, is_path(name)); };
+  spec.model = named(job.model);
+  spec.dataset = named(job.dataset);
+  spec.machine = named(job.machine);
+  spec.coefficients = named(job.coefficients);
+  for (const std::string& each : job.profiles) spec.profiles.files.push_back(found_from(each, folder, each != "none"));
+  spec.profiles.any_device = job.any_device;
+  spec.precision = job.precision;
+  spec.optimizer = job.optimizer;
+  spec.assumptions.mixed_precision = job.mixed_precision;
+  return spec;
+}
+
+}  // namespace ddl
