@@ -39,10 +39,8 @@ std::string beside_kernels_text(const Study& study) {
   const ShardPrices* const measured = study.kernels().measured();
   if (measured == nullptr) return {};
   const auto part = [](const StepOverhead& overhead) {
-    std::string text;
-    if (overhead.per_kernel.value() > 0) text = fmt::format("{} a kernel", humanize(overhead.per_kernel));
-    if (overhead.factor == 1) return text.empty() ? "nothing" : text;
-    return fmt::format("{}{}{:+.1f} %", text, text.empty() ? "" : " and ", 100 * (overhead.factor - 1));
+    return overhead.factor < 1 ? fmt::format("{:.1f} % less", 100 * (1 - overhead.factor))
+                               : fmt::format("{} a kernel", humanize(overhead.per_kernel));
   };
   std::string text;
   if (!measured->steps().empty()) {

@@ -143,7 +143,7 @@ class Comparer {
                          out_.basis, failing.name, reasons(failing));
     }
     const std::string why = memory_decides(out_.deciding_memory, failing_is_other);
-    const std::string decides = why.empty() ? std::string() : fmt::format(": {} of {}", why, fitting.name);
+    const std::string decides = why.empty() ? std::string() : fmt::format("; {} of {}", why, fitting.name);
     if (failing_is_other) return fmt::format("{} does not fit: it {}{}", failing.name, reasons(failing), decides);
     return fmt::format("{} fits, with {} per {}, where {} does not: it {}{}", fitting.name,
                        humanize(time_of(fitting.estimate)), out_.basis, failing.name, reasons(failing), decides);

@@ -23,8 +23,8 @@ struct MeasuredUpdate {
   MeasuredTime time;
 };
 
-/// What one phase of a whole step takes beside the kernels measured one by one: starting each of them, and a factor of all
-/// of them, since what one kernel leaves in the caches is near for the next, or a framework's kernels are not these.
+/// What one phase of a whole step takes beside the kernels measured one by one: starting each of them where the whole takes
+/// longer than their sum; where it takes less, since what one kernel leaves in the caches is near for the next, a factor.
 struct StepOverhead {
   Seconds per_kernel{};
   double factor = 1;
@@ -37,9 +37,8 @@ struct MeasuredPhase {
   double count = 0;
   Seconds fresh_memory{};
 };
-/// Of one phase, of what is not first touches of fresh memory. Measured in sizes whose kernels differ in length enough to
-/// tell the two apart: both, by least squares of the relative errors, neither of them negative. Else starting kernels where
-/// the whole takes longer than their sum, a factor where it takes less. Nothing measured is no overhead.
+/// Of one phase measured in several sizes: their mean per kernel, or the ratio of their sums, of what is not first touches
+/// of fresh memory. Nothing measured is no overhead.
 [[nodiscard]] StepOverhead overhead_of(const std::vector<MeasuredPhase>& phases);
 
 /// Kernels of one device that were timed, whoever timed them.

@@ -93,7 +93,7 @@ std::vector<std::vector<std::size_t>> fit_groups(std::span<const ExchangeSeries>
 enum class Joint {
   jump,        ///< a start-up and a time per byte of its own
   same_slope,  ///< a start-up of its own: the protocol changes, the wire does not
-  continuous,  ///< a time per byte of its own, from where the other ends
+  bend,        ///< a larger time per byte, from where the other line crosses it
 };
 
 /// Coefficients of each range's terms as sums of free parameters.
@@ -115,7 +115,7 @@ Design design_of(std::span<const ExchangePoint> points, Collective operation, co
   Eigen::Index free = 0;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     const Joint joint = i == 0 ? Joint::jump : joints[i - 1];
-    free += joint == Joint::jump ? term_count(ranges[i].algorithm) : 1;
+    free += joint == Joint::same_slope ? 1 : term_count(ranges[i].algorithm);
   }
   Eigen::Index next = 0;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
@@ -125,21 +125,21 @@ Design design_of(std::span<const ExchangePoint> points, Collective operation, co
       for (Eigen::Index k = 0; k < share.rows(); ++k) share(k, next++) = 1;
     } else {
       const Eigen::MatrixXd& before = design.shares.back();
+      share = before;
       if (joint == Joint::same_slope) {
+        share.row(0).setZero();
         share(0, next++) = 1;
-        share.row(1) = before.row(1);
       } else {
-        share(1, next++) = 1;
-        // Both lines meet at the knee: Lα + Wβ is the same by either's α and β.
-        const ExchangePoint& first = points[ranges[i].begin];
-        const double knee = knee_between(points[ranges[i].begin - 1], first);
-        const Eigen::VectorXd at_knee = terms_of(ranges[i].algorithm, operation, first.count, knee);
-        share.row(0) = before.row(0) + at_knee[1] / at_knee[0] * (before.row(1) - share.row(1));
+        // The line behind starts by so much lower and rises by so much more: none of both below zero.
+        share(0, next++) = -1;
+        share(1, next++) += 1;
       }
     }
     design.shares.push_back(share);
   }
-  design.parameters = static_cast<double>(free) + static_cast<double>(ranges.size()) - 1;
+  // Where a bend is follows from its lines.
+  const auto bends = std::count(joints.begin(), joints.end(), Joint::bend);
+  design.parameters = static_cast<double>(free) + static_cast<double>(ranges.size()) - 1 - static_cast<double>(bends);
   design.terms = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(points.size()), free);
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     const auto begin = static_cast<Eigen::Index>(ranges[i].begin);
@@ -148,6 +148,26 @@ Design design_of(std::span<const ExchangePoint> points, Collective operation, co
     design.terms.middleRows(begin, count) = terms_of(ranges[i].algorithm, operation, own) * design.shares[i];
   }
   return design;
+}
+
+/// Bytes at which the lines of the two ranges on both sides of a cut cross.
+double crossing(const Design& design, const Eigen::VectorXd& free, const std::vector<SizeRange>& ranges, std::size_t after,
+                Collective operation, RankCount count) {
+  const Eigen::VectorXd step = (design.shares[after] - design.shares[after - 1]) * free;
+  const Eigen::VectorXd of_a_byte = terms_of(ranges[after].algorithm, operation, count, 1);
+  return -step[0] * of_a_byte[0] / (step[1] * of_a_byte[1]);
+}
+
+/// Whether each bend lies between the sizes that it parts.
+bool bends_where_cut(std::span<const ExchangePoint> points, const Design& design, const Eigen::VectorXd& free,
+                     const std::vector<SizeRange>& ranges, const std::vector<Joint>& joints, Collective operation) {
+  for (std::size_t i = 0; i < joints.size(); ++i) {
+    if (joints[i] != Joint::bend) continue;
+    const ExchangePoint& first = points[ranges[i + 1].begin];
+    const double knee = crossing(design, free, ranges, i + 1, operation, first.count);
+    if (!(knee >= points[ranges[i + 1].begin - 1].bytes && knee <= first.bytes)) return false;
+  }
+  return true;
 }
 
 /// The joints that the information criterion prefers, of all combinations. Where several rank counts were measured, or
@@ -172,8 +192,8 @@ std::vector<Joint> joints_of(std::span<const ExchangePoint> points, Collective o
     for (std::size_t i = 0, rest = code; i < knees; ++i, rest /= 3) joints.push_back(static_cast<Joint>(rest % 3));
     const Design design = design_of(points, operation, ranges, joints);
     const AbsoluteFit fit = absolute_fit(design.terms, times);
-    if (!fit.determined) continue;
-    const double criterion = information_criterion(fit.deviation, design.parameters, points.size());
+    if (!fit.determined || !bends_where_cut(points, design, fit.coefficients, ranges, joints, operation)) continue;
+    const double criterion = information_criterion(fit.residuals, design.parameters);
     if (criterion < lowest) {
       lowest = criterion;
       best = joints;
@@ -271,9 +291,14 @@ void fit_ranges(ExchangeFit& result, std::span<const ExchangePoint> points, cons
     FitRange range;
     range.min_message = Bytes(own.front().bytes);
     range.max_message = Bytes(own.back().bytes);
-    range.knee = Bytes(i + 1 < ranges.size() ? knee_between(own.back(), points[ranges[i].end])
-                                             : std::numeric_limits<double>::infinity());
-    range.continuous = i < joints.size() && joints[i] == Joint::continuous;
+    range.knee = Bytes(std::numeric_limits<double>::infinity());
+    if (i < joints.size()) {
+      const ExchangePoint& next = points[ranges[i].end];
+      range.continuous = joints[i] == Joint::bend;
+      const double knee = range.continuous ? crossing(design, fit.coefficients, ranges, i + 1, result.operation, next.count)
+                                           : knee_between(own.back(), next);
+      range.knee = Bytes(std::clamp(knee, own.back().bytes, next.bytes));
+    }
     range.algorithm = ranges[i].algorithm;
     describe_residuals(range, own, fit.residuals.segment(begin, count), fit.weights.segment(begin, count));
     const Eigen::VectorXd coefficients = design.shares[i] * fit.coefficients;

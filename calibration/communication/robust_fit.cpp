@@ -76,7 +76,7 @@ AbsoluteFit absolute_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& ti
   for (std::size_t i = 0; i < active.size(); ++i) {
     result.coefficients[active[i]] = std::max(0.0, x[static_cast<Eigen::Index>(i)]);
   }
-  result.deviation = residuals.lpNorm<1>();
+  result.residuals = residuals;
   return result;
 }
 

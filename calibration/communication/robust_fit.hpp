@@ -7,7 +7,7 @@ namespace ddl {
 /// A sum of terms fitted to times by least absolute relative residuals.
 struct AbsoluteFit {
   Eigen::VectorXd coefficients{};  ///< none below zero
-  double deviation = 0;            ///< Σ |time − fitted| / time
+  Eigen::VectorXd residuals{};     ///< (time − fitted) / time
   bool determined = false;         ///< no term is a combination of the others
 };
 /// `terms` is rows × terms, at least as many rows as terms. A coefficient that would be negative is zero.

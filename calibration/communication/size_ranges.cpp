@@ -11,8 +11,6 @@
 namespace ddl {
 namespace {
 
-/// Differences below this are the last digits that benchmarks print, and no reason for a knee.
-constexpr double print_precision = 1e-3;
 /// Sizes that one range needs: two more than a line has ends.
 constexpr std::size_t sizes_of_range = 3;
 /// What a knee counts for beside the terms behind it: its place is chosen among all sizes, which is worth two parameters
@@ -35,10 +33,29 @@ std::vector<std::size_t> size_groups(std::span<const ExchangePoint> points) {
   return merged;
 }
 
+/// Widths of noise that are tried, relative; below the least are the last digits that benchmarks print, no reason for a
+/// knee.
+constexpr std::array noises{0.5,  0.35, 0.25, 0.18,  0.12,  0.09,  0.06,  0.045,
+                            0.03, 0.02, 0.01, 0.007, 0.005, 0.003, 0.002, 0.001};
+using Costs = std::array<double, noises.size()>;
+
+/// −2 log likelihood for each of the noises, without what is the same for all.
+Costs costs_of(const Eigen::VectorXd& residuals) {
+  constexpr double freedom = 4;
+  Costs costs{};
+  for (std::size_t k = 0; k < noises.size(); ++k) {
+    for (const double residual : residuals) {
+      const double u = residual / noises[k];
+      costs[k] += 2 * std::log(noises[k]) + (freedom + 1) * std::log1p(u * u / freedom);
+    }
+  }
+  return costs;
+}
+
 struct Candidate {
   ExchangeAlgorithm algorithm{};
   double parameters = 0;
-  double deviation = 0;
+  Costs costs{};
 };
 
 std::vector<Candidate> candidates_of(std::span<const ExchangePoint> points, Collective operation,
@@ -48,16 +65,16 @@ std::vector<Candidate> candidates_of(std::span<const ExchangePoint> points, Coll
   for (const ExchangeAlgorithm algorithm : algorithms) {
     if (static_cast<Eigen::Index>(points.size()) <= term_count(algorithm)) continue;
     const AbsoluteFit fit = absolute_fit(terms_of(algorithm, operation, points), times);
-    if (fit.determined) found.push_back({algorithm, static_cast<double>(term_count(algorithm)), fit.deviation});
+    if (fit.determined) found.push_back({algorithm, static_cast<double>(term_count(algorithm)), costs_of(fit.residuals)});
   }
   return found;
 }
 
 }  // namespace
 
-double information_criterion(double deviation, double parameters, std::size_t points) {
-  const auto count = static_cast<double>(points);
-  return 2 * count * std::log(std::max(deviation / count, print_precision)) + parameters * std::log(count);
+double information_criterion(const Eigen::VectorXd& residuals, double parameters) {
+  const Costs costs = costs_of(residuals);
+  return *std::min_element(costs.begin(), costs.end()) + parameters * std::log(static_cast<double>(residuals.size()));
 }
 
 Eigen::MatrixXd terms_of(ExchangeAlgorithm algorithm, Collective operation, std::span<const ExchangePoint> points) {
@@ -86,45 +103,34 @@ std::vector<SizeRange> size_ranges(std::span<const ExchangePoint> points, Collec
     }
   }
 
-  // What a parameter may cost depends on the noise, which is known only afterwards: cuts are worked out for several noises,
-  // and the criterion, which knows each one's own, chooses.
+  // What a parameter may cost depends on the noise, which is known only afterwards: the best cuts are found for each.
   const double log_count = std::log(static_cast<double>(points.size()));
-  constexpr std::array noises{0.5, 0.3, 0.2, 0.14, 0.1, 0.07, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001};
   std::vector<SizeRange> best_ranges;
-  double best_criterion = std::numeric_limits<double>::infinity();
-  for (const double noise : noises) {
+  double lowest = std::numeric_limits<double>::infinity();
+  for (std::size_t noise = 0; noise < noises.size(); ++noise) {
     struct Step {
       double cost = std::numeric_limits<double>::infinity();
       std::size_t from = 0;
-      Candidate candidate{};
+      ExchangeAlgorithm algorithm{};
     };
     std::vector<Step> steps(groups + 1);
     steps[0].cost = 0;
     for (std::size_t j = 1; j <= groups; ++j) {
       for (std::size_t i = 0; i < j; ++i) {
         for (const Candidate& candidate : choices[i][j]) {
-          // Twice Σ|r|/noise is −2 log likelihood; the cut before a range counts too.
-          const double cost =
-              steps[i].cost + 2 * candidate.deviation / noise + (candidate.parameters + knee_parameters) * log_count;
-          if (cost < steps[j].cost) steps[j] = {cost, i, candidate};
+          // The cut before a range counts too.
+          const double cost = steps[i].cost + candidate.costs[noise] + (candidate.parameters + knee_parameters) * log_count;
+          if (cost < steps[j].cost) steps[j] = {cost, i, candidate.algorithm};
         }
       }
     }
-    if (!std::isfinite(steps[groups].cost)) continue;
-    std::vector<SizeRange> ranges;
-    double deviation = 0;
-    double parameters = -knee_parameters;
+    if (!(steps[groups].cost < lowest)) continue;
+    lowest = steps[groups].cost;
+    best_ranges.clear();
     for (std::size_t j = groups; j > 0; j = steps[j].from) {
-      ranges.push_back({begins[steps[j].from], begins[j], steps[j].candidate.algorithm});
-      deviation += steps[j].candidate.deviation;
-      parameters += steps[j].candidate.parameters + knee_parameters;
+      best_ranges.push_back({begins[steps[j].from], begins[j], steps[j].algorithm});
     }
-    const double criterion = information_criterion(deviation, parameters, points.size());
-    if (criterion < best_criterion) {
-      best_criterion = criterion;
-      std::reverse(ranges.begin(), ranges.end());
-      best_ranges = std::move(ranges);
-    }
+    std::reverse(best_ranges.begin(), best_ranges.end());
   }
   return best_ranges;
 }

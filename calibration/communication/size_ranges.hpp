@@ -21,9 +21,10 @@ struct SizeRange {
   ExchangeAlgorithm algorithm = ExchangeAlgorithm::direct;
 };
 
-/// −2 log likelihood + k log n of residuals that are distributed as Laplace's first law, whose mean absolute value is
-/// `deviation`/n: Schwarz' criterion (Annals of Statistics 1978).
-[[nodiscard]] double information_criterion(double deviation, double parameters, std::size_t points);
+/// −2 log likelihood + k log n, Schwarz' criterion (Annals of Statistics 1978), of relative residuals that are distributed
+/// as Student's t with four degrees of freedom, of the width that suits them best: outliers hardly count (Lange, Little &
+/// Taylor, "Robust statistical modeling using the t distribution", JASA 1989).
+[[nodiscard]] double information_criterion(const Eigen::VectorXd& residuals, double parameters);
 
 /// Cuts points, ordered by size, into as many ranges as the information criterion asks for and gives each the algorithm of
 /// `candidates` that it prefers. Each range has at least three sizes; a cut costs a parameter. Empty if no candidate is

@@ -12,9 +12,6 @@ struct ContentionPoint {
   int groups = 1;
   double slowdown = 1;  ///< time of a byte over that of one group alone
   Interval interval{};  ///< from those of the medians it is made of
-  friend bool operator==(const ContentionPoint& a, const ContentionPoint& b) {
-    return a.groups == b.groups && a.slowdown == b.slowdown;
-  }
 };
 
 /// Allreduces of 1, 2, 4, … groups at once, each with one rank of every node. What a byte takes is what `largest` bytes take

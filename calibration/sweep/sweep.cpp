@@ -93,6 +93,10 @@ SweepResult run_sweep(Transport& transport, const SweepPlan& plan, const LoadMak
   if (plan.contention) {
     show(tables.size(), "groups at once");
     result.contention = sweep_contention(transport, plan.largest, plan.rule);
+    if (result.contention.empty() && !sweep_contenders(transport.nodes()).empty()) {
+      result.warnings.emplace_back(
+          "groups at once: noise hides what a byte takes; a larger --largest or a longer --limit may show it");
+    }
   }
   if (plan.overlap) {
     show(all - 1, "kernels beside an exchange");

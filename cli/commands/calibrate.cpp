@@ -279,6 +279,8 @@ Report calibrate_network(const CalibrateRequest& asked, ReportOptions& options) 
   const auto series = std::make_shared<std::vector<ExchangeSeries>>();
   std::optional<LiveSweep> live;
   if (asked.live.is_asked()) {
+    // What cannot be written into is known before it takes long.
+    if (!asked.output.empty()) static_cast<void>(coefficients_to_extend(asked.output, asked.machine));
     live = measure_live(asked.live);
     if (!live->speaks) return silent_report(options);
     *series = live->series;

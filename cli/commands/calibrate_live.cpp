@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -143,6 +145,14 @@ LiveSweep sweep(const LiveRequest& request, const SweepPlan& plan, Transport& tr
   live.where = where_of(transport);
   if (transport.nodes().size() < 2 && !request.nccl) {
     throw Error("one rank alone has nobody to talk to", "mpirun -n 2 ddl-oracle calibrate --mpi");
+  }
+  // Known before it takes long.
+  if (const auto folder = std::filesystem::path(request.osu).parent_path(); live.speaks && !folder.empty()) {
+    std::error_code unknown;
+    if (!std::filesystem::is_directory(folder, unknown)) {
+      throw Error(fmt::format("--osu {}: there is no folder {}", quote(request.osu), quote(folder.string())),
+                  "make it first");
+    }
   }
   std::unique_ptr<Progress> progress;
   live.result = run_sweep(

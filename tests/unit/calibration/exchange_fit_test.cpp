@@ -183,6 +183,7 @@ TEST_CASE("a bend without a jump is one") {
   REQUIRE(fit.ranges.size() >= 2);
   REQUIRE(fit.ranges.size() <= 3);
   CHECK(fit.ranges.front().max_message <= 2_MiB);
+  if (fit.ranges.front().continuous) CHECK(fit.ranges.front().knee.value() == Approx(knee).epsilon(0.05));
   CHECK(fit.ranges.front().beta->value.value() == Approx(beta).epsilon(0.05));
   CHECK(fit.ranges.back().beta->value.value() == Approx(4 * beta).epsilon(0.05));
 }
@@ -316,6 +317,51 @@ TEST_CASE("a link of known α and β") {
     const ExchangeFit fit = fit_of({files.at(file)});
     REQUIRE(fit.ranges.back().beta);
     CHECK(fit.ranges.back().beta->value.value() == Approx(80.6e-9).epsilon(0.05));
+  }
+}
+
+TEST_CASE("noise alone makes no knee, and outliers do not hide one") {
+  constexpr unsigned trials = 60;
+  int false_knees = 0;
+  int found = 0;
+  for (unsigned seed = 0; seed < trials; ++seed) {
+    ExchangeSeries series = line();
+    add_noise(series, 0.05, 500 + seed);
+    false_knees += fit_of({series}).ranges.size() > 1 ? 1 : 0;
+    // Three latencies beyond 64 KiB, and two sizes of twice and thrice the time.
+    ExchangeSeries knee = sweep(Collective::point_to_point, 2, 2,
+                                [](double bytes) { return (bytes > 65536 ? 3 * alpha : alpha) + 1e-10 * bytes; });
+    add_noise(knee, 0.03, 900 + seed);
+    knee.rows[seed % 13].time *= 2;
+    knee.rows[13 + seed % 13].time *= 3;
+    const ExchangeFit fit = fit_of({knee});
+    found +=
+        std::any_of(fit.ranges.begin(), fit.ranges.end(), [](const FitRange& range) { return range.max_message == 64_KiB; })
+            ? 1
+            : 0;
+  }
+  CHECK(false_knees < 0.1 * trials);
+  CHECK(found > 0.85 * trials);
+}
+
+TEST_CASE("rings of a library take as long as its own messages of their slices") {
+  // Messages of 64 to 256 KiB take longer than the wire does: 8.5 of 12.4 MB/s. Rings whose slices are of such sizes do too,
+  // and so the time per byte that they show is not the link's.
+  const auto files = measured_series::known_link(DATA_FOLDER "comm/known-link.csv");
+  const ExchangeFit message = fit_of({files.at("omb74_ompi_2r_osu_latency")});
+  for (const char* file : {"omb74_ompi_4r_osu_allreduce_alg4ring", "omb74_ompi_4r_osu_allreduce"}) {
+    int rows = 0;
+    for (const MeasuredExchange& row : files.at(file).rows) {
+      const Bytes slice = row.message / 4;
+      if (slice < 128_KiB) continue;
+      INFO(file << ", " << row.message.value() << " bytes");
+      const Seconds by_messages = 6 * predict(message, 2, 2, slice).time.value;
+      const Seconds by_the_link = 6 * (1.0_ms + slice * SecondsPerByte(80.6e-9));
+      CHECK(std::abs(by_messages / row.time - 1) < 0.15);
+      CHECK(by_the_link / row.time < 0.75);
+      ++rows;
+    }
+    CHECK(rows == 2);
   }
 }
 

@@ -74,13 +74,12 @@ TEST_CASE("a plan that does not fit is decided by memory") {
   const Estimate small = estimate_of(1.0, 0.2, 4);
   const Estimate large = estimate_of(0.5, 0.2, 23);
   CHECK(compared(small, large).sentence ==
-        "that does not fit: it needs 24.0 GiB per device, which has 16.0 GiB: activations decide, 23.0 GiB against 4.00 GiB "
-        "of "
-        "this");
+        "that does not fit: it needs 24.0 GiB per device, which has 16.0 GiB: 8.00 GiB too much; activations decide, 23.0 "
+        "GiB against 4.00 GiB of this");
   const Comparison turned = compared(large, small);
   CHECK(turned.sentence ==
-        "that fits, with 1.20 s per iteration, where this does not: it needs 24.0 GiB per device, which has 16.0 GiB: "
-        "activations decide, 23.0 GiB against 4.00 GiB of that");
+        "that fits, with 1.20 s per iteration, where this does not: it needs 24.0 GiB per device, which has 16.0 GiB: 8.00 "
+        "GiB too much; activations decide, 23.0 GiB against 4.00 GiB of that");
   CHECK_FALSE(turned.deciding_time);
   CHECK(compared(large, estimate_of(1, 1, 31)).sentence ==
         "neither fits: that needs 32.0 GiB per device, this 24.0 GiB: activations decide, 31.0 GiB against 23.0 GiB");

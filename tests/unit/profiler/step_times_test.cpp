@@ -94,7 +94,7 @@ TEST_CASE("what is wrong with times of steps is placed") {
   CHECK_THAT(error(result("\"batch\": 4", "\"batch\": 0")), Contains("steps.json:4:12: 'batch' is no count"));
   CHECK_THAT(error(result("\"batch\": 4", "\"batch\": 1e300")), Contains("steps.json:4:12: 'batch' is no count"));
   CHECK_THAT(error(result("fp32", "fp31")), Contains("steps.json:5:16: unknown precision 'fp31'"));
-  CHECK_THAT(error(result("momentum", "lamb")), Contains("steps.json:6:16: unknown optimizer 'lamb'"));
+  CHECK_THAT(error(result("momentum", "rmsprop")), Contains("steps.json:6:16: unknown optimizer 'rmsprop'"));
   CHECK_THAT(error(result("\"1.13.1\"", "113")), Contains("steps.json:8:12: 'torch' is no text"));
   CHECK_THAT(error(result("\"keeps_memory\": false", "\"keeps_memory\": 0")), Contains("neither true nor false"));
   CHECK_THAT(error(result("[3, 3, 3, 3, 3, 3]", "[3, -3]")), Contains("steps.json:17:") && Contains("-3 is no time"));

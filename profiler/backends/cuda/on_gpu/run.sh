@@ -1,7 +1,8 @@
 #!/bin/sh
-# Runs on a machine with a GPU what `./dev gpu-pack` packed: the contract suite, profiles of models, and PyTorch's own step
-# times beside them. Needs this folder, NVIDIA's driver, cuDNN 9 and cuBLASLt (CUDA's, or those that came with PyTorch), and
-# for the last part a python3 with PyTorch. Each part writes files of its own, and goes on after one that failed.
+# Runs on a machine with a GPU what `./dev gpu-pack` packed: the contract suite, a sweep by NCCL, profiles of models, and
+# PyTorch's own step times beside them. Needs this folder, NVIDIA's driver, cuDNN 9, cuBLASLt and NCCL (CUDA's, or those that
+# came with PyTorch), and for the last part a python3 with PyTorch. Each part writes files of its own, and goes on after one
+# that failed.
 set -u
 
 usage() {
@@ -18,7 +19,7 @@ Environment:
   OPTIMIZER   momentum
   LIMIT       0.1: seconds of samples of one problem
   SECONDS_ALL 0: no part is begun after so many seconds; 0 for no limit
-  PARTS       contract profile pytorch
+  PARTS       contract profile pytorch sweep
   PYTHON      python3
 END
 }
@@ -36,7 +37,7 @@ backend=${BACKEND-cuda}
 optimizer=${OPTIMIZER-momentum}
 limit=${LIMIT-0.1}
 most=${SECONDS_ALL-0}
-parts=${PARTS-contract profile pytorch}
+parts=${PARTS-contract profile pytorch sweep}
 python=${PYTHON-python3}
 
 here=$(dirname -- "$(readlink -f -- "$0")")
@@ -97,6 +98,11 @@ nvidia-smi -q -d CLOCK,POWER,PERFORMANCE >>"$results/machine.txt" 2>&1
 cat "$results/backends.txt"
 
 if wants contract; then part contract contract.txt into "$results/contract.txt" "$here/bin/contract_cuda"; fi
+# NCCL with one rank, which copies from device to device, alone and under a convolution.
+if wants sweep && [ "$backend" = cuda ]; then
+  part sweep sweep.txt into "$results/sweep.txt" \
+    "$program" calibrate --nccl --backend "$backend" --limit "$limit" --largest '256 MiB' --osu "$results/sweep.osu"
+fi
 for precision in $precisions; do
   for model in $models; do
     if wants profile; then

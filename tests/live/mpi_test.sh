@@ -1,0 +1,68 @@
+#!/bin/sh
+# A sweep by MPI on this machine: it ends with fits, reads back what it wrote, and a rank that fails or dies ends the others.
+# `mpi_test.sh PROGRAM SCRATCH`; 77 where MPI is missing.
+set -u
+program=$1
+scratch=$2
+
+rm -rf "$scratch"
+mkdir -p "$scratch"
+cd "$scratch" || exit 2
+fail() {
+  echo "failed: $*"
+  exit 1
+}
+
+# The program works without its modules, and says which is missing.
+cp "$program" alone
+for transport in mpi nccl; do
+  ./alone calibrate --$transport >alone.out 2>alone.err
+  [ $? -eq 2 ] || fail "--$transport without its module"
+  grep -q "error: this ddl-oracle has no module 'transport-$transport'" alone.err || fail "$(cat alone.err)"
+done
+./alone calibrate --simulated 'ranks=4' --measure latency >alone.out || fail "the program alone"
+
+command -v mpirun >/dev/null || { echo "no mpirun here"; exit 77; }
+[ -e "$(dirname "$program")/modules/transport-mpi.so" ] || { echo "built without MPI"; exit 77; }
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_mpi_yield_when_idle=1
+
+"$program" calibrate --mpi >one.out 2>one.err
+[ $? -eq 2 ] || fail "a rank alone measures"
+grep -q 'one rank alone has nobody to talk to' one.err || fail "$(cat one.err)"
+
+mpirun -n 3 "$program" calibrate --mpi --largest '16 KiB' --limit 0.001 --format json --osu sweep.txt >sweep.json 2>sweep.err ||
+  fail "$(cat sweep.err)"
+[ "$(grep -c '"schema": 1' sweep.json)" = 1 ] || fail "one rank reports, and no other"
+for operation in point-to-point allreduce allgather reduce-scatter broadcast all-to-all; do
+  grep -q "\"operation\": \"$operation\"" sweep.json || fail "no $operation"
+done
+grep -q '3 ranks on 1 node"' sweep.json || fail "$(grep sweep sweep.json)"
+"$program" calibrate sweep.txt --format json >read.json 2>read.err || fail "$(cat read.err)"
+[ "$(grep -c '"rows"' read.json)" = "$(grep -c '"rows"' sweep.json)" ] || fail "not all tables were read back"
+
+# Whoever asks for something else ends all, with the reason.
+mpirun -n 1 "$program" calibrate --mpi --measure latency : -n 1 "$program" calibrate --mpi --measure bw >other.out 2>other.err
+[ $? -ne 0 ] || fail "ranks that disagree"
+grep -q 'rank 1 was asked for another sweep than rank 0' other.err || fail "$(cat other.err)"
+
+# The first rank cannot write: the others do not wait for it.
+mpirun -n 2 "$program" calibrate --mpi --measure latency --largest '1 KiB' --limit 0.001 --osu no/such/folder >write.out 2>write.err
+[ $? -ne 0 ] || fail "a file that cannot be written"
+grep -q "error: rank 0 of 2 on .*'no/such/folder" write.err || fail "$(cat write.err)"
+
+# A rank that dies.
+mpirun -n 2 --output-filename pids sh -c 'echo $$ >pid.$OMPI_COMM_WORLD_RANK; exec "$0" calibrate --mpi --limit 20' "$program" \
+  >killed.out 2>killed.err &
+launcher=$!
+tries=0
+until [ -s pid.1 ] && [ "$(readlink /proc/"$(cat pid.1)"/exe)" = "$(readlink -f "$program")" ]; do
+  tries=$((tries + 1))
+  [ "$tries" -lt 200 ] || fail "no second rank"
+  sleep 0.05
+done
+sleep 1
+kill -9 "$(cat pid.1)"
+wait $launcher && fail "a rank that dies"
+[ ! -e "/proc/$(cat pid.0)/exe" ] || fail "the first rank outlives the second"
+echo "as expected"

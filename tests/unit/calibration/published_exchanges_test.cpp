@@ -1,0 +1,187 @@
+// What others have published of their clusters, read as it was printed.
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "calibration/communication/exchange_file.hpp"
+#include "calibration/communication/fit.hpp"
+#include "core/units.hpp"
+#include "measured_series.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+
+using namespace ddl;
+
+namespace {
+
+struct Published {
+  std::string name, source, refused, text;
+  ExchangeFacts facts;
+};
+
+ExchangeFacts facts_of(const std::string& line) {
+  ExchangeFacts facts;
+  std::istringstream words(line);
+  for (std::string word; std::getline(words, word, ',');) {
+    const std::string key = word.substr(0, word.find('='));
+    const std::string value = word.substr(word.find('=') + 1);
+    if (key == "operation") facts.operation = parse_operation(value).value();
+    if (key == "ranks") facts.ranks = std::stoi(value);
+    if (key == "nodes") facts.nodes = std::stoi(value);
+  }
+  return facts;
+}
+
+/// tests/data/comm/clusters.txt, which says what its lines mean.
+std::vector<Published> published() {
+  std::ifstream file(DATA_FOLDER "comm/clusters.txt");
+  REQUIRE(file);
+  std::vector<Published> found;
+  const std::string mark = "@@ ";
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(mark)) {
+      if (inside) found.back().text += line + "\n";
+      continue;
+    }
+    const std::string said = line.substr(mark.size());
+    const auto after = [&](const std::string& key) { return said.substr(std::min(said.size(), key.size() + 1)); };
+    inside = said == "text";
+    if (inside) continue;
+    if (said.starts_with("source ")) {
+      found.back().source = after("source");
+    } else if (said.starts_with("facts")) {
+      found.back().facts = facts_of(after("facts"));
+    } else if (said.starts_with("refused ")) {
+      found.back().refused = after("refused");
+    } else {
+      found.emplace_back().name = said;
+    }
+  }
+  return found;
+}
+
+std::vector<ExchangeSeries> read(const Published& one) {
+  std::vector<std::string> warnings;
+  return parse_exchanges(one.text, one.name, {one.facts, {}}, warnings);
+}
+
+/// Of the files whose names have all of these parts, by nodes.
+std::map<int, ExchangeSeries> series_of(const std::vector<std::string>& parts) {
+  std::map<int, ExchangeSeries> found;
+  for (const Published& one : published()) {
+    const bool wanted = std::all_of(parts.begin(), parts.end(),
+                                    [&](const std::string& part) { return one.name.find(part) != std::string::npos; });
+    if (!wanted) continue;
+    for (ExchangeSeries& each : read(one)) found[each.nodes.value()] = std::move(each);
+  }
+  return found;
+}
+
+/// Half of the errors of one cluster's times from `least` on are below this; `fit` is of others.
+double median_error(const ExchangeFit& fit, const ExchangeSeries& asked, Bytes least) {
+  std::vector<double> errors;
+  for (const MeasuredExchange& row : asked.rows) {
+    if (row.message < least) continue;
+    const ExchangePrediction prediction = predict(fit, asked.ranks.value(), asked.nodes.value(), row.message);
+    errors.push_back(std::abs(prediction.time.value / row.time - 1));
+  }
+  REQUIRE_FALSE(errors.empty());
+  std::sort(errors.begin(), errors.end());
+  return errors[errors.size() / 2];
+}
+
+}  // namespace
+
+TEST_CASE("of 109 published outputs 100 are read, and the others refused with the reason") {
+  int accepted = 0, refused = 0;
+  for (const Published& one : published()) {
+    INFO(one.name);
+    CHECK_FALSE(one.source.empty());
+    const std::string error = error_of([&] {
+      const std::vector<ExchangeSeries> series = read(one);
+      REQUIRE_FALSE(series.empty());
+      for (const ExchangeSeries& each : series) {
+        CHECK_FALSE(each.rows.empty());
+        // Where the publication says, what is read is that.
+        if (one.facts.operation) CHECK(each.operation == *one.facts.operation);
+        if (one.facts.ranks) CHECK(each.ranks == *one.facts.ranks);
+        if (one.facts.nodes) CHECK(each.nodes == *one.facts.nodes);
+      }
+    });
+    if (!one.refused.empty()) CHECK(error.find(one.refused) != std::string::npos);
+    CHECK((error == "no error") == one.refused.empty());
+    ++(error == "no error" ? accepted : refused);
+  }
+  CHECK(accepted == 100);
+  CHECK(refused == 9);
+}
+
+TEST_CASE("what is read of published outputs is fitted, or refused for what it lacks") {
+  for (const Published& one : published()) {
+    if (!one.refused.empty()) continue;
+    INFO(one.name);
+    for (const ExchangeFit& fit : fit_exchanges(read(one))) {
+      if (!fit.refusal.empty()) {
+        CHECK_FALSE(fit.what_to_measure.empty());
+        continue;
+      }
+      for (const FitRange& range : fit.ranges) {
+        CHECK(std::isfinite(range.median_residual));
+        if (range.alpha) CHECK((std::isfinite(range.alpha->value.value()) && range.alpha->value > Seconds(0)));
+        if (range.beta) CHECK((std::isfinite(range.beta->value.value()) && range.beta->value > SecondsPerByte(0)));
+      }
+    }
+  }
+}
+
+TEST_CASE("what the documentation shows of published outputs", "[.figures]") {
+  const auto show = [](const std::string& of, const ExchangeFit& fit) {
+    for (const FitRange& range : fit.ranges) {
+      fmt::print("{} | {} to {} | {} | {} | {} | {} | {:.1f} %\n", of, humanize(range.min_message),
+                 humanize(range.max_message), range.alpha ? humanize(range.alpha->value) : "-",
+                 range.beta ? fmt::format("{:.1f} ({:.1f} to {:.1f}) ns/B", range.beta->value.value() * 1e9,
+                                          range.beta->low.value() * 1e9, range.beta->high.value() * 1e9)
+                            : "-",
+                 range.beta ? fmt::format("{:.4g} MB/s", 1e-6 / range.beta->value.value()) : "-", to_string(range.algorithm),
+                 range.median_residual * 100);
+    }
+  };
+  for (const auto& [name, series] : measured_series::known_link(DATA_FOLDER "comm/known-link.csv")) {
+    show(name, fit_exchanges(std::vector{series}).front());
+  }
+  const std::map<int, ExchangeSeries> alps = series_of({"alps_gh200_allreduce", "ofi192"});
+  for (const auto& [most, asked] : {std::pair(32, 64), std::pair(64, 128), std::pair(128, 256)}) {
+    std::vector<ExchangeSeries> known;
+    for (const auto& [nodes, one] : alps) {
+      if (nodes > 1 && nodes <= most) known.push_back(one);
+    }
+    const ExchangeFit fit = fit_exchanges(known).front();
+    show(fmt::format("Alps, up to {}", most), fit);
+    fmt::print("{} nodes off by {:.1f} %; {}\n", asked, median_error(fit, alps.at(asked), 1_MiB) * 100,
+               fmt::join(predict(fit, 4 * asked, asked, 1_MiB).warnings, "; "));
+  }
+  for (const char* environment : {"nccl218_aws_ofi.", "nccl218_aws_ofi_alltoall_env", "nccl218_tcp", "nccl221_aws_ofi.",
+                                  "nccl221_aws_ofi_alltoall_env"}) {
+    for (const char* operation : {"all_reduce", "all_gather", "alltoall"}) {
+      const std::map<int, ExchangeSeries> found = series_of({fmt::format("polaris_{}", operation), environment});
+      std::vector<ExchangeSeries> known;
+      std::string nodes;
+      for (const auto& [count, one] : found) {
+        known.push_back(one);
+        nodes += fmt::format(" {}", count);
+      }
+      for (const ExchangeFit& fit : fit_exchanges(known)) {
+        show(fmt::format("Polaris {} {}{} ({} files)", operation, environment, nodes, fit.series.size()), fit);
+      }
+    }
+  }
+}
