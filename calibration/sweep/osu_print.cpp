@@ -41,6 +41,7 @@ std::string print_osu(std::span<const SweepTable> tables, std::string_view libra
                          table.operation == SweepOperation::latency ? "Latency (us)" : "Bandwidth (MB/s)");
     }
     for (const SweepRow& row : table.rows) {
+      if (row.timing.time() <= Seconds(0)) continue;  // quicker than the clock
       const StepTiming& timing = row.timing;
       const auto microseconds = [](Seconds time) { return figure(time.value() * 1e6); };
       if (kind.pattern == ExchangePattern::collective) {

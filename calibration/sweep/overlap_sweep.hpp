@@ -26,8 +26,8 @@ struct NamedLoad {
 };
 using LoadMaker = std::function<NamedLoad()>;
 
-/// An Allreduce of all ranks while each runs kernels over and over. An Error where a process cannot make its load: of those
-/// that can, too, so that all say so.
+/// An Allreduce of all ranks while each runs kernels over and over. An AgreedError where the kernels
+/// of a process cannot be made, or fail.
 [[nodiscard]] Overlap sweep_overlap(Transport& transport, std::int64_t bytes, const TimingRule& rule, const LoadMaker& make);
 
 }  // namespace ddl

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "calibration/sweep/agreement.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 
@@ -74,6 +75,8 @@ SweepResult run_sweep(Transport& transport, const SweepPlan& plan, const LoadMak
   const auto show = [&](std::size_t done, const std::string& next) {
     if (watch) watch(done, all, next);
   };
+  // Where an exchange takes too long, groups at once or kernels beside it would be no quicker.
+  std::int64_t largest = plan.largest;
   for (std::size_t i = 0; i < tables.size(); ++i) {
     SweepTable& table = tables[i];
     show(i, title_of(table));
@@ -85,6 +88,8 @@ SweepResult run_sweep(Transport& transport, const SweepPlan& plan, const LoadMak
       if (next > plan.longest_row && 2 * bytes <= plan.largest) {
         result.warnings.push_back(fmt::format("{}: sizes above {} left out, each would take longer than {}", title_of(table),
                                               humanize(Bytes(static_cast<double>(bytes))), humanize(plan.longest_row)));
+        const std::int64_t parts = kind_of(table.operation).of_part ? table.ranks : 1;
+        if (table.window == 1) largest = std::min(largest, bytes * parts);
         break;
       }
     }
@@ -92,7 +97,7 @@ SweepResult run_sweep(Transport& transport, const SweepPlan& plan, const LoadMak
   }
   if (plan.contention) {
     show(tables.size(), "groups at once");
-    result.contention = sweep_contention(transport, plan.largest, plan.rule);
+    result.contention = sweep_contention(transport, largest, plan.rule);
     if (result.contention.empty() && !sweep_contenders(transport.nodes()).empty()) {
       result.warnings.emplace_back(
           "groups at once: noise hides what a byte takes; a larger --largest or a longer --limit may show it");
@@ -101,9 +106,10 @@ SweepResult run_sweep(Transport& transport, const SweepPlan& plan, const LoadMak
   if (plan.overlap) {
     show(all - 1, "kernels beside an exchange");
     try {
-      result.overlap = sweep_overlap(transport, plan.largest, plan.rule, load);
-    } catch (const Error& error) {
-      result.warnings.emplace_back(error.what());
+      result.overlap = sweep_overlap(transport, largest, plan.rule, load);
+    } catch (const AgreedError& error) {
+      // Nothing else: where one process leaves, the others would wait for it.
+      result.warnings.push_back(fmt::format("no kernels ran beside an exchange: {}", error.what()));
     }
   }
   return result;

@@ -50,7 +50,7 @@ struct SweepResult {
 using SweepWatch = std::function<void(std::size_t done, std::size_t all, const std::string& next)>;
 
 /// Runs the plan. All processes have the same result. An Error where processes were asked for different plans, and whatever
-/// a transport throws. `load` makes the kernels that run beside an exchange; what it throws becomes a warning.
+/// a transport throws. `load` makes the kernels that run beside an exchange; where they fail it becomes a warning.
 [[nodiscard]] SweepResult run_sweep(Transport& transport, const SweepPlan& plan, const LoadMaker& load,
                                     const SweepWatch& watch = {});
 

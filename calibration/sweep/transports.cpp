@@ -2,8 +2,12 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "calibration/sweep/agreement.hpp"
 #include "calibration/sweep/transport_module.hpp"
 #include "calibration/sweep/transports/simulated/network_text.hpp"
+#include "core/error.hpp"
 #include "core/module_loader.hpp"
 #include "profiler/rank.hpp"
 
@@ -29,7 +33,15 @@ class Joined final : public Transport {
 }  // namespace
 
 std::unique_ptr<Transport> open_mpi() {
-  return load_module<TransportModule>("transport-mpi", "ddl_transport_mpi", "libopenmpi-dev").open(nullptr);
+  std::unique_ptr<Transport> mpi =
+      load_module<TransportModule>("transport-mpi", "ddl_transport_mpi", "libopenmpi-dev").open(nullptr);
+  // A launcher that does not know this MPI starts processes each of which is alone in it, and would measure by itself.
+  const Rank launched = this_rank();
+  if (const int joined = mpi->processes().count(); joined != launched.ranks && !launched.launcher.empty()) {
+    throw Error(fmt::format("{} started {} processes, but {} joined by MPI", launched.launcher, launched.ranks, joined),
+                "start them by the mpirun of this MPI; or tell srun which it is: srun --mpi=pmix, or what --mpi=list says");
+  }
+  return mpi;
 }
 
 std::unique_ptr<Transport> open_nccl() {
@@ -37,7 +49,8 @@ std::unique_ptr<Transport> open_nccl() {
   const auto& module = load_module<TransportModule>("transport-nccl", "ddl_transport_nccl", "CUDA and NCCL with its header");
   if (this_rank().ranks == 1) return module.open(nullptr);
   std::unique_ptr<Transport> mpi = open_mpi();
-  std::unique_ptr<Transport> nccl = module.open(&mpi->processes());
+  std::unique_ptr<Transport> nccl;
+  do_or_agree(mpi->processes(), [&] { nccl = module.open(&mpi->processes()); });
   return std::make_unique<Joined>(std::move(mpi), std::move(nccl));
 }
 

@@ -1,11 +1,15 @@
 #include "calibration/sweep/sweep.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "calibration/communication/exchange_file.hpp"
 #include "calibration/communication/fit.hpp"
+#include "calibration/sweep/agreement.hpp"
 #include "calibration/sweep/osu_print.hpp"
 #include "calibration/sweep/transports.hpp"
 #include "core/error.hpp"
@@ -176,6 +180,115 @@ TEST_CASE("A size that would take too long is left out, and said so") {
         "latency of 2 ranks on 2 nodes: sizes above 128 KiB left out, each would take longer than 1.00 s");
 }
 
+TEST_CASE("Groups at once and kernels beside an exchange are not of sizes that took too long") {
+  SweepPlan plan = plan_of({SweepOperation::allreduce});
+  plan.contention = plan.overlap = true;
+  plan.longest_row = Seconds(1);
+  const SweepResult result = run("ranks=4 nodes=2 bandwidth=1 MB/s noise=0", plan);
+  // Six allreduces by a ring of four ranks: of 64 KiB 0.59 s, of 128 KiB 1.2 s.
+  REQUIRE(result.tables.back().rows.back().bytes == 64 << 10);
+  REQUIRE(result.overlap);
+  CHECK(result.overlap->bytes == 64 << 10);
+  CHECK(result.overlap->exchange_alone < Seconds(0.1));
+  CHECK(result.contention.size() == 2);
+}
+
+namespace {
+
+/// Two processes of which the second says what a test wants it to.
+class TwoProcesses final : public Processes {
+ public:
+  explicit TwoProcesses(std::string other) : other_(std::move(other)) {}
+  [[nodiscard]] int rank() const override { return 0; }
+  [[nodiscard]] int count() const override { return 2; }
+  [[nodiscard]] const std::vector<int>& nodes() const override { return nodes_; }
+  [[nodiscard]] const std::vector<std::string>& node_names() const override { return names_; }
+  [[nodiscard]] std::vector<std::string> gather(const std::string& text) override {
+    ++gathered;
+    return {text, other_};
+  }
+  void abort_all() noexcept override {}
+  int gathered = 0;
+
+ private:
+  std::string other_;
+  std::vector<int> nodes_{0, 0};
+  std::vector<std::string> names_{"here"};
+};
+
+/// A device whose kernels fail in some round, beside a network that fails in some step; the first of either is 1, and none
+/// fails at 0.
+class FailingLoad final : public DeviceLoad {
+ public:
+  explicit FailingLoad(int round) : round_(round) {}
+  void start() override {}
+  [[nodiscard]] Seconds stop() override {
+    if (--round_ == 0) throw Error("the kernel failed", "look at it");
+    return Seconds(1e-3);
+  }
+
+ private:
+  int round_;
+};
+
+class FailingNetwork final : public Transport {
+ public:
+  FailingNetwork(int step, int round) : step_(step), round_(round) {}
+  [[nodiscard]] std::string name() const override { return whole_->name(); }
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> details() const override { return whole_->details(); }
+  [[nodiscard]] Processes& processes() override { return whole_->processes(); }
+  [[nodiscard]] const std::vector<int>& nodes() const override { return whole_->nodes(); }
+  [[nodiscard]] std::vector<std::vector<Seconds>> time(const ExchangeStep& step, int repetitions) override {
+    if (--step_ == 0) throw Error("the exchange failed");
+    return whole_->time(step, repetitions);
+  }
+  [[nodiscard]] std::unique_ptr<DeviceLoad> simulated_load() override { return std::make_unique<FailingLoad>(round_); }
+
+ private:
+  std::unique_ptr<Transport> whole_ = network("ranks=4 nodes=2 noise=0");
+  int step_, round_;
+};
+
+}  // namespace
+
+TEST_CASE("What fails in one process fails in all, by the same words") {
+  TwoProcesses well("");
+  CHECK_NOTHROW(do_or_agree(well, [] {}));
+  TwoProcesses other("no GPU");
+  CHECK_THROWS_WITH(do_or_agree(other, [] {}), "rank 1: no GPU");
+  TwoProcesses second("");
+  CHECK_THROWS_WITH(do_or_agree(second, [] { throw Error("no kernel"); }), "rank 0: no kernel");
+  // Those that fail and those that do not have gathered as often.
+  CHECK(second.gathered == well.gathered);
+  TwoProcesses third("");
+  CHECK_THROWS_AS(do_or_agree(third, [] { throw std::runtime_error("out of threads"); }), AgreedError);
+}
+
+TEST_CASE("Kernels that fail are a warning, and an exchange that fails beside them ends the sweep") {
+  SweepPlan plan = plan_of({});
+  plan.overlap = true;
+  for (const int round : {1, 2}) {
+    FailingNetwork transport(0, round);
+    const SweepResult result = run_sweep(transport, plan, {});
+    CHECK_FALSE(result.overlap);
+    REQUIRE(result.warnings.size() == 1);
+    CHECK(result.warnings[0] == "no kernels ran beside an exchange: rank 0: the kernel failed");
+  }
+  FailingNetwork whole(0, 0);
+  CHECK(run_sweep(whole, plan, {}).overlap);
+  FailingNetwork transport(1, 0);
+  CHECK_THROWS_WITH(run_sweep(transport, plan, {}), "the exchange failed");
+}
+
+TEST_CASE("A time that the clock does not show is not printed") {
+  SweepResult result = run("ranks=2 nodes=2 noise=0", plan_of({SweepOperation::bandwidth}));
+  result.tables[0].rows[0].timing.samples.median = Seconds(0);
+  const std::string text = print_osu(result.tables, "MPI");
+  CHECK_FALSE(contains(text, "inf"));
+  CHECK_FALSE(contains(text, "\n4 "));
+  CHECK(contains(text, "\n8 "));
+}
+
 TEST_CASE("The line that says ranks and nodes is read strictly") {
   const auto problem = [](const std::string& line) {
     std::vector<std::string> warnings;
@@ -194,6 +307,9 @@ TEST_CASE("Figures of a simulated network are read strictly") {
   CHECK(contains(problem("ranks=5000"), "'5000' is no ranks"));
   CHECK(contains(problem("latencies=1 us"), "a simulated network has no 'latencies'"));
   CHECK(contains(problem("kernel_slowdown=0.5"), "kernel_slowdown is below 1"));
+  CHECK(contains(problem("latency=1.7e308 s"), "test:1:9: latency of '1.7e308 s' is too much"));
+  CHECK(contains(problem("latency_inside=2e6 s"), "latency_inside of '2e6 s' is too much"));
+  CHECK(contains(problem("bandwidth=1e200 GB/s"), "test:1:11: bandwidth of '1e200 GB/s' is too much"));
 }
 
 }  // namespace ddl

@@ -1,5 +1,6 @@
 #include "calibration/sweep/transports/nccl/exchanges.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 #include "calibration/sweep/transports/nccl/checked.hpp"
@@ -100,7 +101,9 @@ double run_exchange(SweepOperation operation, std::int64_t bytes, int window, in
   const auto one = static_cast<std::size_t>(bytes);
   const std::size_t whole = one * static_cast<std::size_t>(group.ranks);
   const bool gathers = operation == SweepOperation::allgather || operation == SweepOperation::all_to_all;
-  buffers.resize(operation == SweepOperation::all_to_all ? whole : one, gathers ? whole : one);
+  constexpr std::size_t word = sizeof(float);  // of the barrier
+  buffers.resize(std::max(operation == SweepOperation::all_to_all ? whole : one, word),
+                 std::max(gathers ? whole : one, word));
   // A barrier, so that nobody waits for another rank's start.
   check(ncclAllReduce(buffers.sent(), buffers.received(), 1, ncclFloat, ncclSum, group.communicator, group.stream),
         "a barrier");

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "core/figure_text.hpp"
+#include "core/source_text.hpp"
+#include "core/units.hpp"
 
 namespace ddl {
 namespace {
@@ -30,6 +32,26 @@ double slowdown(const FigureText& read, const FigureText::Figure& figure) {
   return number;
 }
 
+/// So far from anything that exists that times and bandwidths stay numbers that can be printed.
+constexpr Seconds slowest_latency(1e6);
+constexpr Bandwidth fastest_link(1e18);
+
+template <class Q>
+Q quantity(const FigureText& read, const FigureText::Figure& figure, Q least, Q most) {
+  const Q found = read.quantity(figure, least);
+  if (found > most) {
+    throw read.error(figure.value_offset, fmt::format("{} of {} is too much", figure.key, quote(figure.value)),
+                     fmt::format("at most {}", print_quantity(most)));
+  }
+  return found;
+}
+Seconds latency(const FigureText& read, const FigureText::Figure& figure) {
+  return quantity(read, figure, Seconds(0), slowest_latency);
+}
+Bandwidth bandwidth(const FigureText& read, const FigureText::Figure& figure) {
+  return quantity(read, figure, Bandwidth(1), fastest_link);
+}
+
 }  // namespace
 
 SimulatedNetwork parse_simulated_network(const std::string& text, const std::string& origin) {
@@ -39,10 +61,10 @@ SimulatedNetwork parse_simulated_network(const std::string& text, const std::str
     if (figure.key == "ranks") network.ranks = count(read, figure);
     if (figure.key == "nodes") network.nodes = count(read, figure);
     if (figure.key == "rails") network.rails = count(read, figure);
-    if (figure.key == "latency_inside") network.latency_inside = read.quantity(figure, Seconds(0));
-    if (figure.key == "latency") network.latency = read.quantity(figure, Seconds(0));
-    if (figure.key == "bandwidth_inside") network.bandwidth_inside = read.quantity(figure, Bandwidth(1));
-    if (figure.key == "bandwidth") network.bandwidth = read.quantity(figure, Bandwidth(1));
+    if (figure.key == "latency_inside") network.latency_inside = latency(read, figure);
+    if (figure.key == "latency") network.latency = latency(read, figure);
+    if (figure.key == "bandwidth_inside") network.bandwidth_inside = bandwidth(read, figure);
+    if (figure.key == "bandwidth") network.bandwidth = bandwidth(read, figure);
     if (figure.key == "exchange_slowdown") network.exchange_slowdown = slowdown(read, figure);
     if (figure.key == "kernel_slowdown") network.kernel_slowdown = slowdown(read, figure);
     if (figure.key == "noise") network.noise = read.number(figure, 1.0, "a spread between 0 and 1: 0.01 is 1 %");
