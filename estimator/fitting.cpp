@@ -36,6 +36,18 @@ Fitting judged(const Estimator& estimator, Estimate estimate) {
   return {std::move(estimate), verdict};
 }
 
+/// A timeline takes less than the sum, but hardly by more than this: beyond it none is made.
+constexpr double timeline_worth = 1.25;
+
+/// The same where a plan fits or is at risk; nothing where it does not fit, or cannot be.
+std::optional<Fitting> judge_if_near(const Estimator& estimator, const Plan& plan) {
+  std::optional<Estimate> estimate = possible(estimator, plan);
+  if (!estimate || estimate->memory.total() > available(estimator) * timeline_worth) return std::nullopt;
+  Fitting fitting = judged(estimator, *std::move(estimate));
+  if (fitting.verdict == Verdict::does_not_fit) return std::nullopt;
+  return fitting;
+}
+
 bool is_faster(const Fitting& a, const Fitting& b) { return a.estimate.time.iteration() < b.estimate.time.iteration(); }
 
 /// The largest `k` up to `most` with `holds(k)`, where that holds up to some number and not above; 0 where for none.
@@ -162,10 +174,10 @@ class Choices {
   [[nodiscard]] std::optional<Fitting> first_of(const std::vector<Plan>& plans) const {
     std::optional<Fitting> risky;
     for (const Plan& plan : plans) {
-      std::optional<Fitting> fitting = judge(estimator_, plan);
+      std::optional<Fitting> fitting = judge_if_near(estimator_, plan);
       if (!fitting) continue;
       if (fitting->verdict == Verdict::fits) return fitting;
-      if (wanted_ && !risky && fitting->verdict == Verdict::at_risk) risky = std::move(fitting);
+      if (wanted_ && !risky) risky = std::move(fitting);
     }
     return risky;
   }
@@ -219,7 +231,7 @@ LargestBatch largest_batch(const Estimator& estimator, const Plan& plan) {
   const auto is = [&](std::int64_t count, Verdict worst) {
     Plan larger = plan;
     larger.global_batch = unit * count;
-    const std::optional<Fitting> fitting = judge(estimator, larger);
+    const std::optional<Fitting> fitting = judge_if_near(estimator, larger);
     return fitting && fitting->verdict <= worst;
   };
   const std::int64_t expected =
@@ -244,8 +256,8 @@ std::optional<Fitting> fewest_devices(const Estimator& estimator, const Plan& pl
     each_product(degrees, 0, count, [&] {
       tried.micro_batches = std::clamp<std::int64_t>(tried.global_batch / tried.data, 1, plan.micro_batches);
       if (!estimator.limits(tried).empty() || estimator.memory_lower_bound(tried) > available(estimator)) return;
-      std::optional<Fitting> fitting = judge(estimator, tried);
-      if (!fitting || fitting->verdict == Verdict::does_not_fit) return;
+      std::optional<Fitting> fitting = judge_if_near(estimator, tried);
+      if (!fitting) return;
       const bool surer = best && fitting->verdict < best->verdict;
       if (!best || surer || (fitting->verdict == best->verdict && is_faster(*fitting, *best))) best = std::move(fitting);
     });

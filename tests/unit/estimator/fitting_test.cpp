@@ -1,0 +1,136 @@
+#include "estimator/fitting.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/owned_job.hpp"
+#include "tests/unit/estimator/nodes_of_four.hpp"
+
+namespace {
+
+using namespace ddl;
+
+constexpr double GiB = 1024.0 * 1024 * 1024;
+
+Machine nodes_with(Bytes memory) {
+  Machine machine = nodes_of_four();
+  machine.device.memory = memory;
+  return machine;
+}
+
+Plan data_plan(int degree, std::int64_t batch) {
+  Plan plan;
+  plan.data = degree;
+  plan.global_batch = batch;
+  plan.optimizer = Optimizer::momentum;
+  return plan;
+}
+
+/// resnet50 in this much memory.
+struct Resnet {
+  explicit Resnet(Bytes memory)
+      : owned(load_model("resnet50"), nodes_with(memory), Assumptions(), 1e6), estimator(owned.job) {}
+  OwnedJob owned;
+  Estimator estimator;
+};
+
+TEST_CASE("a plan fits by its upper bound, and does not by what is expected") {
+  MemoryBreakdown memory;
+  memory.activations = Bytes(90);
+  memory.context = Bytes(10);
+  memory.uncertainty = Bytes(20);
+  CHECK(verdict_of(memory, Bytes(120)) == Verdict::fits);
+  CHECK(verdict_of(memory, Bytes(119)) == Verdict::at_risk);
+  CHECK(verdict_of(memory, Bytes(100)) == Verdict::at_risk);
+  CHECK(verdict_of(memory, Bytes(99)) == Verdict::does_not_fit);
+}
+
+TEST_CASE("the largest batch is the last that fits") {
+  const Resnet net(Bytes(16 * GiB));
+  const Plan plan = data_plan(4, 64);
+  const LargestBatch largest = largest_batch(net.estimator, plan);
+  REQUIRE(largest.fits);
+  REQUIRE(largest.at_risk);
+  CHECK(*largest.at_risk > *largest.fits);
+  const auto verdict = [&](std::int64_t batch) { return judge(net.estimator, data_plan(4, batch))->verdict; };
+  CHECK(verdict(*largest.fits) == Verdict::fits);
+  CHECK(verdict(*largest.fits + 4) == Verdict::at_risk);
+  CHECK(verdict(*largest.at_risk) == Verdict::at_risk);
+  CHECK(verdict(*largest.at_risk + 4) == Verdict::does_not_fit);
+}
+
+TEST_CASE("no batch fits where the weights do not") {
+  const Resnet net(Bytes(0.1 * GiB));
+  const LargestBatch largest = largest_batch(net.estimator, data_plan(4, 64));
+  CHECK_FALSE(largest.fits);
+  CHECK_FALSE(largest.at_risk);
+  CHECK_FALSE(fewest_devices(net.estimator, data_plan(4, 64), BatchKept::global));
+}
+
+TEST_CASE("on fewer devices than the fewest nothing fits") {
+  const Resnet net(Bytes(16 * GiB));
+  const std::optional<Fitting> fewest = fewest_devices(net.estimator, data_plan(4, 1024), BatchKept::global);
+  REQUIRE(fewest);
+  REQUIRE(fewest->verdict == Verdict::fits);
+  const int count = fewest->estimate.plan.data;
+  CHECK(count > 1);
+  CHECK(fewest->estimate.plan.global_batch == 1024);
+  for (int fewer = 1; fewer < count; ++fewer) {
+    CAPTURE(fewer);
+    CHECK(judge(net.estimator, data_plan(fewer, 1024))->verdict != Verdict::fits);
+  }
+}
+
+TEST_CASE("more devices do not help where each keeps its samples") {
+  const Resnet net(Bytes(16 * GiB));
+  CHECK(judge(net.estimator, data_plan(4, 4 * 1024))->verdict == Verdict::does_not_fit);
+  CHECK_FALSE(fewest_devices(net.estimator, data_plan(4, 4 * 1024), BatchKept::per_device));
+  const std::optional<Fitting> one = fewest_devices(net.estimator, data_plan(4, 4 * 16), BatchKept::per_device);
+  REQUIRE(one);
+  CHECK(devices(one->estimate.plan) == 1);
+  CHECK(one->estimate.plan.global_batch == 16);
+}
+
+TEST_CASE("what fits in a plan's place trains the same batch on as many devices, the fastest first") {
+  const Resnet net(Bytes(16 * GiB));
+  const Plan plan = data_plan(4, 1024);
+  const std::optional<Fitting> judged = judge(net.estimator, plan);
+  REQUIRE(judged);
+  REQUIRE(judged->verdict == Verdict::does_not_fit);
+  const std::vector<Remedy> found = remedies(net.estimator, *judged);
+  REQUIRE_FALSE(found.empty());
+  Seconds last{};
+  for (const Remedy& each : found) {
+    const Plan& other = each.fitting.estimate.plan;
+    CHECK(devices(other) == 4);
+    CHECK(other.global_batch == 1024);
+    CHECK_FALSE(other == plan);
+    CHECK(judge(net.estimator, other)->verdict == each.fitting.verdict);
+    if (each.fitting.verdict != Verdict::fits) continue;
+    CHECK(each.fitting.estimate.time.iteration() >= last);
+    last = each.fitting.estimate.time.iteration();
+  }
+  const auto smaller = std::find_if(found.begin(), found.end(), [](const Remedy& each) {
+    return each.kind == Remedy::Kind::micro_batches && each.fitting.verdict == Verdict::fits;
+  });
+  REQUIRE(smaller != found.end());
+  // The fewest of them: half as many do not fit.
+  Plan half = smaller->fitting.estimate.plan;
+  half.micro_batches /= 2;
+  CHECK(judge(net.estimator, half)->verdict != Verdict::fits);
+}
+
+TEST_CASE("a plan that fits needs nothing else") {
+  const Resnet net(Bytes(16 * GiB));
+  CHECK(remedies(net.estimator, *judge(net.estimator, data_plan(4, 64))).empty());
+}
+
+TEST_CASE("a plan that breaks a limit of its shape is not judged") {
+  const Resnet net(Bytes(16 * GiB));
+  CHECK_FALSE(judge(net.estimator, data_plan(8, 4)));
+}
+
+}  // namespace
