@@ -1,7 +1,6 @@
 #include "cli/job_file.hpp"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "cli/divisions.hpp"
 #include "cli/estimate_text.hpp"
 #include "cli/plan_text.hpp"
+#include "cli/study_options.hpp"
 #include "core/error.hpp"
 #include "core/file_format.hpp"
 #include "core/source_text.hpp"
@@ -28,7 +28,6 @@ constexpr std::int64_t most_job_batch_per_gpu = std::int64_t{1} << 20;
 constexpr std::int64_t most_job_samples = std::int64_t{1} << 40;
 constexpr std::size_t most_profiles = 1000;
 
-constexpr std::array<std::string_view, 3> mixed_names{"half-gradients", "full-gradients", "autocast"};
 constexpr const char* example_plan = "write for example 'plan: {strategy: data+spatial, degrees: {data: 4, spatial: 2x2}}'";
 
 template <class Action>
@@ -120,10 +119,10 @@ class JobReader {
 
   void read_mixed_precision(const YamlNode& node) {
     const std::string text = node.text();
-    const auto* const known = std::find(mixed_names.begin(), mixed_names.end(), text);
-    if (known == mixed_names.end())
-      node.fail(fmt::format("{} is no mixed_precision", quote(text)), suggest(text, std::span(mixed_names)));
-    job_.mixed_precision = static_cast<MixedPrecision>(known - mixed_names.begin());
+    const auto* const known = std::find(mixed_precision_names.begin(), mixed_precision_names.end(), text);
+    if (known == mixed_precision_names.end())
+      node.fail(fmt::format("{} is no mixed_precision", quote(text)), suggest(text, std::span(mixed_precision_names)));
+    job_.mixed_precision = static_cast<MixedPrecision>(known - mixed_precision_names.begin());
   }
 
   void read_plan(const YamlNode& node) {
@@ -306,7 +305,7 @@ std::string print_job(const JobFile& job) {
   if (job.any_device) add("any_device", "yes");
   if (job.precision) add("precision", std::string(to_string(*job.precision)));
   if (job.mixed_precision != MixedPrecision::half_gradients)
-    add("mixed_precision", std::string(mixed_names[static_cast<std::size_t>(job.mixed_precision)]));
+    add("mixed_precision", std::string(mixed_precision_names[static_cast<std::size_t>(job.mixed_precision)]));
   if (job.optimizer) add("optimizer", std::string(to_string(*job.optimizer)));
   if (job.batch_per_gpu) {
     add("batch_per_gpu", std::to_string(*job.batch_per_gpu));
@@ -360,7 +359,7 @@ StudySpec spec_of(const JobFile& job, const std::string& folder) {
   spec.profiles.any_device = job.any_device;
   spec.precision = job.precision;
   spec.optimizer = job.optimizer;
-  spec.assumptions.mixed_precision = job.mixed_precision;
+  spec.assumptions = with_mixed_precision(spec.assumptions, job.mixed_precision);
   return spec;
 }
 

@@ -1,7 +1,6 @@
 #include "cli/study_options.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -76,15 +75,19 @@ void add_study_options(CLI::App& command, StudyOptions& o) {
   ideal->excludes(input)->excludes(exposed);
 }
 
+Assumptions with_mixed_precision(Assumptions assumptions, MixedPrecision mixed) {
+  assumptions.mixed_precision = mixed;
+  if (mixed == MixedPrecision::full_gradients) assumptions.cross_entropy = CrossEntropy::in_place;
+  return assumptions;
+}
+
 namespace {
 
-Assumptions with_mixed_precision(Assumptions assumptions, const std::string& name) {
-  constexpr std::array<std::string_view, 3> names{"half", "full", "autocast"};
-  const auto found = std::find(names.begin(), names.end(), name);
+MixedPrecision mixed_precision_named(const std::string& name) {
+  const auto& names = mixed_precision_names;
+  const auto* const found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) unknown_choice("--mixed-precision", name, {names.begin(), names.end()});
-  assumptions.mixed_precision = static_cast<MixedPrecision>(found - names.begin());
-  if (assumptions.mixed_precision == MixedPrecision::full_gradients) assumptions.cross_entropy = CrossEntropy::in_place;
-  return assumptions;
+  return static_cast<MixedPrecision>(found - names.begin());
 }
 
 }  // namespace
@@ -101,7 +104,8 @@ StudySpec spec_of(const StudyOptions& o) {
     spec.precision = parse_precision(o.precision);
     if (!spec.precision) unknown_choice("--precision", o.precision, {"fp32", "tf32", "fp16", "bf16"});
   }
-  if (!o.mixed_precision.empty()) spec.assumptions = with_mixed_precision(spec.assumptions, o.mixed_precision);
+  if (!o.mixed_precision.empty())
+    spec.assumptions = with_mixed_precision(spec.assumptions, mixed_precision_named(o.mixed_precision));
   if (!o.optimizer.empty()) {
     spec.optimizer = parse_optimizer(o.optimizer);
     if (!spec.optimizer) unknown_choice("--optimizer", o.optimizer, optimizer_names());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,10 @@ struct StudyOptions {
 void add_study_options(CLI::App& command, StudyOptions& options);
 /// Adds --profile and --any-device.
 void add_profile_options(CLI::App& command, std::vector<std::string>& profiles, bool& any_device);
+/// What --mixed-precision takes, in the order of the enumeration.
+inline constexpr std::array<std::string_view, 3> mixed_precision_names{"half", "full", "autocast"};
+/// That, and how the software that does so computes cross entropy.
+[[nodiscard]] Assumptions with_mixed_precision(Assumptions assumptions, MixedPrecision mixed);
 /// Throws Error, with "did you mean", on a name that is none.
 [[nodiscard]] StudySpec spec_of(const StudyOptions& options);
 

@@ -31,6 +31,8 @@ std::optional<Estimate> possible(const Estimator& estimator, const Plan& plan) {
 Fitting judged(const Estimator& estimator, Estimate estimate) {
   estimator.refine_memory(estimate);
   const Verdict verdict = verdict_of(estimate.memory, available(estimator));
+  // What the sum ruled out may fit by its timeline.
+  if (verdict != Verdict::does_not_fit) estimate.limits = {};
   return {std::move(estimate), verdict};
 }
 
@@ -214,20 +216,18 @@ std::optional<Fitting> judge(const Estimator& estimator, const Plan& plan) {
 
 LargestBatch largest_batch(const Estimator& estimator, const Plan& plan) {
   const std::int64_t unit = plan.data * plan.micro_batches;
-  const auto with = [&](std::int64_t count) {
+  const auto is = [&](std::int64_t count, Verdict worst) {
     Plan larger = plan;
     larger.global_batch = unit * count;
-    return possible(estimator, larger);
+    const std::optional<Fitting> fitting = judge(estimator, larger);
+    return fitting && fitting->verdict <= worst;
   };
-  const std::int64_t expected = last_that(most_batch / unit, [&](std::int64_t count) {
-    const std::optional<Estimate> estimate = with(count);
-    return estimate && estimate->feasible();
-  });
+  const std::int64_t expected =
+      last_that(most_batch / unit, [&](std::int64_t count) { return is(count, Verdict::at_risk); });
   LargestBatch largest;
   if (expected == 0) return largest;
   largest.at_risk = unit * expected;
-  const std::int64_t sure =
-      last_that(expected, [&](std::int64_t count) { return judged(estimator, *with(count)).verdict == Verdict::fits; });
+  const std::int64_t sure = last_that(expected, [&](std::int64_t count) { return is(count, Verdict::fits); });
   if (sure > 0) largest.fits = unit * sure;
   return largest;
 }
@@ -244,11 +244,10 @@ std::optional<Fitting> fewest_devices(const Estimator& estimator, const Plan& pl
     each_product(degrees, 0, count, [&] {
       tried.micro_batches = std::clamp<std::int64_t>(tried.global_batch / tried.data, 1, plan.micro_batches);
       if (!estimator.limits(tried).empty() || estimator.memory_lower_bound(tried) > available(estimator)) return;
-      std::optional<Estimate> estimate = possible(estimator, tried);
-      if (!estimate || !estimate->feasible()) return;
-      Fitting fitting = judged(estimator, *std::move(estimate));
-      const bool surer = best && fitting.verdict < best->verdict;
-      if (!best || surer || (fitting.verdict == best->verdict && is_faster(fitting, *best))) best = std::move(fitting);
+      std::optional<Fitting> fitting = judge(estimator, tried);
+      if (!fitting || fitting->verdict == Verdict::does_not_fit) return;
+      const bool surer = best && fitting->verdict < best->verdict;
+      if (!best || surer || (fitting->verdict == best->verdict && is_faster(*fitting, *best))) best = std::move(fitting);
     });
     if (!best) continue;
     if (best->verdict == Verdict::fits) return best;
