@@ -59,8 +59,10 @@ std::optional<MeasuredValue<Seconds>> latency_of(const FitRange& range) {
 std::optional<MeasuredValue<Bandwidth>> bandwidth_of(const FitRange& range) {
   if (!range.beta || !finite(range.beta->value)) return std::nullopt;
   const auto inverse = [](SecondsPerByte beta) { return finite(Bandwidth(1 / beta.value())); };
+  const std::optional<Bandwidth> value = inverse(range.beta->value);
+  if (!value) return std::nullopt;  // 1 over the least of numbers is none
   // The least time a byte may take is the greatest bandwidth.
-  return MeasuredValue<Bandwidth>{*inverse(range.beta->value), inverse(range.beta->high), inverse(range.beta->low)};
+  return MeasuredValue<Bandwidth>{*value, inverse(range.beta->high), inverse(range.beta->low)};
 }
 
 std::string source_of(const ExchangeFit& fit, std::span<const ExchangeSeries> series) {

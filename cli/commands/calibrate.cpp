@@ -208,9 +208,10 @@ std::vector<MeasuredNetwork> joined(std::vector<MeasuredNetwork> before, const s
   return before;
 }
 
-/// The file of coefficients with the fits in it.
+/// The file of coefficients, `before` of what was in it, with the fits.
 std::string coefficients_with(const CalibrateRequest& asked, const std::vector<ExchangeFit>& fits,
-                              const std::vector<ExchangeSeries>& series, std::vector<std::string>& warnings) {
+                              const std::vector<ExchangeSeries>& series, const std::string& before,
+                              std::vector<std::string>& warnings) {
   std::vector<MeasuredNetwork> fitted = fitted_network(fits, series, warnings);
   if (fitted.empty()) {
     throw Error(fmt::format("nothing to write into {}: no fit has a level, ranks, and alpha or beta", quote(asked.output)),
@@ -219,7 +220,6 @@ std::string coefficients_with(const CalibrateRequest& asked, const std::vector<E
   for (MeasuredNetwork& entry : fitted) {
     entry.source += fmt::format("; fitted by ddl-oracle {} on {}", version(), today());
   }
-  const std::string before = coefficients_to_extend(asked.output, asked.machine);
   const std::vector<MeasuredNetwork> network = joined(parse_coefficients(before, asked.output).network, fitted);
   std::string text = with_network_section(before, network);
   // What cannot be read back is not written.
@@ -278,10 +278,13 @@ Report calibrate_network(const CalibrateRequest& asked, ReportOptions& options) 
   }
   const auto series = std::make_shared<std::vector<ExchangeSeries>>();
   std::optional<LiveSweep> live;
+  std::string before;
+  const auto read_before = [&] {
+    if (!asked.output.empty()) before = coefficients_to_extend(asked.output, asked.machine);
+  };
   if (asked.live.is_asked()) {
-    // What cannot be written into is known before it takes long.
-    if (!asked.output.empty()) static_cast<void>(coefficients_to_extend(asked.output, asked.machine));
-    live = measure_live(asked.live);
+    read_before();  // what cannot be written into is known before it takes long
+    live = measure_live(asked.live, {{"--output", asked.output}, {"--plot", plots_file ? asked.plot : ""}});
     if (!live->speaks) return silent_report(options);
     *series = live->series;
   }
@@ -293,6 +296,7 @@ Report calibrate_network(const CalibrateRequest& asked, ReportOptions& options) 
     for (ExchangeSeries& each : load_exchanges(file.path, {file.facts, otherwise}, said)) series->push_back(std::move(each));
     file_warnings.add(file.path, said);
   }
+  if (!live) read_before();  // after the files: none of them is overwritten
   Report report;
   report.warnings = file_warnings.lines();
   if (live) report.warnings = live->result.warnings;
@@ -304,16 +308,18 @@ Report calibrate_network(const CalibrateRequest& asked, ReportOptions& options) 
     report.warnings.push_back(fmt::format("a fit is off by more than the tolerance of {:.4g}", *asked.tolerance));
   }
   // All that may be refused comes before anything is written.
-  std::string coefficients = asked.output.empty() ? "" : coefficients_with(asked, *fits, *series, report.warnings);
+  std::string coefficients = asked.output.empty() ? "" : coefficients_with(asked, *fits, *series, before, report.warnings);
   if (live && !coefficients.empty()) {
     coefficients = live->with_contention(coefficients, asked.machine,
                                          fmt::format("{}, by ddl-oracle {} on {}", live->where, version(), today()));
   }
   std::vector<std::string> plots;
   if (plots_file) {
-    plots = plot_paths(asked.plot, fits->size());
-    for (std::size_t i = 0; i < plots.size(); ++i) {
-      if ((*fits)[i].refusal.empty()) write_output(plots[i], plot_svg((*fits)[i], *series), "--plot");
+    const std::vector<std::string> paths = plot_paths(asked.plot, fits->size());
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      if (!(*fits)[i].refusal.empty()) continue;
+      write_output(paths[i], plot_svg((*fits)[i], *series), "--plot");
+      plots.push_back(paths[i]);
     }
   }
   if (!asked.output.empty()) write_file(asked.output, coefficients);
@@ -338,7 +344,40 @@ Report calibrate_network(const CalibrateRequest& asked, ReportOptions& options) 
   return report;
 }
 
-Report calibrate(const CalibrateRequest& asked, ReportOptions& options) {
+/// An option that says nothing of what is calibrated from would be lost without a word.
+void refuse_options_of_others(const CLI::App& command, bool from_files, bool from_runs) {
+  struct Belongs {
+    const char* option;
+    bool files, live, runs;
+  };
+  constexpr std::array<Belongs, 15> all{{{"--operation", true, false, false},
+                                         {"--ranks", true, false, false},
+                                         {"--nodes", true, false, false},
+                                         {"--level", true, false, false},
+                                         {"--plot", true, true, false},
+                                         {"--tolerance", true, true, false},
+                                         {"--measure", false, true, false},
+                                         {"--smallest", false, true, false},
+                                         {"--largest", false, true, false},
+                                         {"--limit", false, true, false},
+                                         {"--kernel", false, true, false},
+                                         {"--backend", false, true, false},
+                                         {"--osu", false, true, false},
+                                         {"--where", false, false, true},
+                                         {"--coefficients", false, false, true}}};
+  for (const Belongs& each : all) {
+    const bool fits = from_files ? each.files : (from_runs ? each.runs : each.live);
+    if (fits || command.get_option(each.option)->count() == 0) continue;
+    throw Error(fmt::format("{} says nothing of {}", each.option,
+                            from_files ? "files of benchmarks" : (from_runs ? "--runs" : "a live sweep")),
+                fmt::format("it is of {}", each.runs   ? "--runs"
+                                           : each.live ? (each.files ? "files of benchmarks and live sweeps"
+                                                                     : "a live sweep: --mpi, --nccl or --simulated")
+                                                       : "files of benchmarks"));
+  }
+}
+
+Report calibrate(const CLI::App& command, const CalibrateRequest& asked, ReportOptions& options) {
   const bool from_runs = !asked.runs.runs.empty();
   const bool live = asked.live.is_asked();
   if ((from_runs ? 1 : 0) + (live ? 1 : 0) + (asked.files.empty() ? 0 : 1) > 1) {
@@ -350,6 +389,7 @@ Report calibrate(const CalibrateRequest& asked, ReportOptions& options) {
         "neither output of a benchmark, nor a live sweep, nor measured runs are given",
         "calibrate FILE..., or mpirun -n 4 ddl-oracle calibrate --mpi, or calibrate --runs measured.csv --machine NAME");
   }
+  refuse_options_of_others(command, !asked.files.empty(), from_runs);
   if (!from_runs) return calibrate_network(asked, options);
   RunsRequest runs = asked.runs;
   runs.machine = asked.machine;
@@ -388,7 +428,9 @@ void add_calibrate(CLI::App& program, Request& request) {
           },
           "text or json")
       ->default_str("text");
-  command.callback([asked, &request] { request.run = [asked, &request] { return calibrate(*asked, request.report); }; });
+  command.callback([asked, &command, &request] {
+    request.run = [asked, &command, &request] { return calibrate(command, *asked, request.report); };
+  });
 }
 
 }  // namespace ddl

@@ -5,12 +5,14 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "calibration/coefficients_reader.hpp"
 #include "calibration/communication/contention_section.hpp"
@@ -25,6 +27,7 @@
 #include "cli/study_options.hpp"
 #include "cli/table.hpp"
 #include "core/error.hpp"
+#include "core/input_files.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "model_zoo/problem.hpp"
@@ -41,6 +44,8 @@ constexpr std::string_view overlap_word = "overlap";
 
 /// Largest message of a sweep: two of them are kept.
 constexpr std::int64_t largest_message = std::int64_t{4} << 30U;
+/// MPI counts in an int, which holds no higher power of two.
+constexpr std::int64_t largest_mpi_message = std::int64_t{1} << 30U;
 
 std::vector<std::string_view> measure_words() {
   std::vector<std::string_view> words;
@@ -72,27 +77,49 @@ void read_measure(const std::string& text, SweepPlan& plan) {
   }
 }
 
-std::int64_t read_bytes(const std::string& option, const std::string& text, std::int64_t otherwise) {
+std::int64_t read_bytes(const std::string& option, const std::string& text, std::int64_t largest, std::int64_t otherwise) {
   if (text.empty()) return otherwise;
   UnitProblem problem;
   const std::optional<Bytes> bytes = parse_quantity<Bytes>(text, problem);
   if (!bytes) throw Error(fmt::format("{} {}: {}", option, quote(text), problem.message), problem.hint);
-  const Bytes most(static_cast<double>(largest_message));
+  const Bytes most(static_cast<double>(largest));
   if (*bytes < Bytes(1) || *bytes > most) {
     throw Error(fmt::format("{} {} is not from 1 B to {}", option, quote(text), humanize(most)), "write for example 4 MiB");
   }
   return static_cast<std::int64_t>(bytes->value());
 }
 
+const BackendKind& backend_of(const LiveRequest& request) {
+  return backend_kind(!request.backend.empty() ? request.backend : std::string(request.nccl ? "cuda" : "onednn"));
+}
+
+/// Kernels come last: what is wrong with them is known before.
+void check_kernel(const LiveRequest& request, const SweepPlan& plan) {
+  for (const auto& [option, value] : {std::pair("--kernel", &request.kernel), std::pair("--backend", &request.backend)}) {
+    if (value->empty()) continue;
+    if (!request.simulated.empty()) {
+      throw Error(fmt::format("{} is of a device, and a simulated network has none", option),
+                  "exchange_slowdown and kernel_slowdown are figures of the network");
+    }
+    if (!plan.overlap) {
+      throw Error(fmt::format("{} runs beside an exchange, which --measure leaves out", option), "add overlap to --measure");
+    }
+  }
+  if (!request.kernel.empty()) static_cast<void>(checked_problem(request.kernel, "--kernel", 1));
+  static_cast<void>(backend_of(request));
+}
+
 SweepPlan plan_of(const LiveRequest& request) {
   SweepPlan plan;
   read_measure(request.measure, plan);
-  plan.smallest = read_bytes("--smallest", request.smallest, plan.smallest);
-  plan.largest = read_bytes("--largest", request.largest, plan.largest);
+  const std::int64_t largest = request.mpi ? largest_mpi_message : largest_message;
+  plan.smallest = read_bytes("--smallest", request.smallest, largest, plan.smallest);
+  plan.largest = read_bytes("--largest", request.largest, largest, plan.largest);
   if (plan.smallest > plan.largest) {
     throw Error(fmt::format("--smallest {} is above --largest {}", quote(request.smallest),
                             humanize(Bytes(static_cast<double>(plan.largest)))));
   }
+  check_kernel(request, plan);
   if (request.limit) plan.rule.sampling.limit = Seconds(*request.limit);
   return plan;
 }
@@ -110,8 +137,7 @@ std::string usual_kernel(const BackendKind& backend) {
 }
 
 NamedLoad load_for(const LiveRequest& request) {
-  const BackendKind& backend =
-      backend_kind(!request.backend.empty() ? request.backend : std::string(request.nccl ? "cuda" : "onednn"));
+  const BackendKind& backend = backend_of(request);
   const std::string kernel = request.kernel.empty() ? usual_kernel(backend) : checked_problem(request.kernel, "--kernel", 1);
   const std::string name(backend.name);
   BackendOptions options;
@@ -139,19 +165,42 @@ std::string where_of(Transport& transport) {
                      nodes.size() == 1 ? "" : "s", count, count == 1 ? "" : "s", names);
 }
 
-LiveSweep sweep(const LiveRequest& request, const SweepPlan& plan, Transport& transport) {
+/// Whether the folder of a file that is written later is there, and can be written into.
+void require_writable(const std::string& option, const std::string& path) {
+  if (path.empty()) return;
+  if (option != "--output" && is_input_file(path)) {  // which is extended
+    throw Error(fmt::format("{} {} would overwrite a file that was read", option, quote(path)), "give it another name");
+  }
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  const std::string folder = parent.empty() ? "." : parent.string();
+  std::error_code unknown;
+  if (!std::filesystem::is_directory(folder, unknown)) {
+    throw Error(fmt::format("{} {}: there is no folder {}", option, quote(path), quote(folder)), "make it first");
+  }
+  if (std::filesystem::is_directory(path, unknown)) {
+    throw Error(fmt::format("{} {} is a folder", option, quote(path)), "give the name of a file");
+  }
+  if (access(folder.c_str(), W_OK) != 0) {
+    throw Error(fmt::format("{} {}: the folder {} cannot be written into", option, quote(path), quote(folder)));
+  }
+}
+
+LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const SweepPlan& plan, Transport& transport) {
   LiveSweep live;
   live.speaks = transport.processes().rank() == 0;
   live.where = where_of(transport);
   if (transport.nodes().size() < 2 && !request.nccl) {
     throw Error("one rank alone has nobody to talk to", "mpirun -n 2 ddl-oracle calibrate --mpi");
   }
-  // Known before it takes long.
-  if (const auto folder = std::filesystem::path(request.osu).parent_path(); live.speaks && !folder.empty()) {
-    std::error_code unknown;
-    if (!std::filesystem::is_directory(folder, unknown)) {
-      throw Error(fmt::format("--osu {}: there is no folder {}", quote(request.osu), quote(folder.string())),
-                  "make it first");
+  // Known before it takes long. Of several ranks only one may see the folder.
+  if (live.speaks) {
+    std::map<std::string, std::string> taken;
+    for (const auto& [option, path] : outputs) {
+      require_writable(option, path);
+      const auto [other, is_new] = taken.emplace(path, option);
+      if (!is_new && !path.empty()) {
+        throw Error(fmt::format("{} and {} are both {}", other->second, option, quote(path)), "give one another name");
+      }
     }
   }
   std::unique_ptr<Progress> progress;
@@ -168,6 +217,7 @@ LiveSweep sweep(const LiveRequest& request, const SweepPlan& plan, Transport& tr
                                                                           : "--simulated")) {
     if (*each.ranks > 1) live.series.push_back(std::move(each));
   }
+  // Before anything is fitted: what took so long to measure is kept where no formula fits it.
   if (live.speaks && !request.osu.empty()) {
     write_output(request.osu, print_osu(live.result.tables, request.nccl ? "NCCL" : "MPI"), "--osu");
   }
@@ -201,16 +251,18 @@ void add_live_options(CLI::App& calibrate, LiveRequest& request) {
   calibrate.add_option("--osu", request.osu, "write the times into this file as OSU's micro-benchmarks print theirs");
 }
 
-LiveSweep measure_live(const LiveRequest& request) {
+LiveSweep measure_live(const LiveRequest& request, const LiveOutputs& others) {
   if ((request.mpi ? 1 : 0) + (request.nccl ? 1 : 0) + (request.simulated.empty() ? 0 : 1) > 1) {
     throw Error("--mpi, --nccl and --simulated are asked for one at a time");
   }
   const SweepPlan plan = plan_of(request);
+  LiveOutputs outputs = others;
+  outputs.emplace_back("--osu", request.osu);
   const std::unique_ptr<Transport> transport = open_transport(request);
   Processes& processes = transport->processes();
-  if (processes.count() == 1) return sweep(request, plan, *transport);
+  if (processes.count() == 1) return sweep(request, outputs, plan, *transport);
   try {
-    return sweep(request, plan, *transport);
+    return sweep(request, outputs, plan, *transport);
   } catch (const Error& error) {
     end_all(processes, error.what(), error.hint());
     throw;

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -39,8 +40,11 @@ struct LiveSweep {
   void add_to(nlohmann::ordered_json& report) const;
 };
 
+/// Files that are to be written when all is measured, each with its option.
+using LiveOutputs = std::vector<std::pair<std::string, std::string>>;
+
 /// Joins the ranks that were launched together, and measures. What goes wrong in one of several is printed there, and ends
-/// all of them.
-[[nodiscard]] LiveSweep measure_live(const LiveRequest& request);
+/// all of them. An Error, before anything is measured, where --osu or one of the `others` could not be written.
+[[nodiscard]] LiveSweep measure_live(const LiveRequest& request, const LiveOutputs& others);
 
 }  // namespace ddl

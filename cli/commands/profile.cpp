@@ -133,6 +133,9 @@ ProfileJob job_of(const ProfileOptions& o) {
   constexpr double usual_limit = 0.05;
   plan.rule.limit = Seconds(o.limit.value_or(usual_limit));
   job.backend = o.backend.empty() ? default_backend() : std::string(backend_kind(o.backend).name);
+  if (!o.blas.empty() && job.backend != "onednn") {
+    throw Error(fmt::format("--blas is of a processor, and --backend is {}", job.backend), "add --backend onednn");
+  }
   job.output = is_file(o.output) ? o.output : "";
   for (const std::string& line : o.lines) plan.problems.push_back({checked_problem(line, "--problem", 1), 0});
   if (!o.problems.empty()) plan.problems = problems_in(o.problems);

@@ -30,6 +30,11 @@ Blas::Blas(const std::string& library, int threads) : handle_(dlopen(library.c_s
   }
   if (void* const set = dlsym(handle_, "openblas_set_num_threads"); set != nullptr) {
     reinterpret_cast<void (*)(int)>(set)(threads);
+  } else if (threads > 1) {
+    // How others are told is each library's own affair.
+    dlclose(handle_);
+    throw Error(fmt::format("--blas {} is not OpenBLAS: nothing tells it to take {} threads", quote(library), threads),
+                "measure with one thread, or by OpenBLAS");
   }
   description_ = library;
   if (void* const config = dlsym(handle_, "openblas_get_config"); config != nullptr) {

@@ -8,7 +8,8 @@ namespace ddl::onednn {
 /// Matrix products of a BLAS that is loaded by name. Frameworks hand theirs to one rather than to oneDNN.
 class Blas {
  public:
-  /// `library`: `libopenblas.so.0`, or a path. Error where it cannot be loaded or has no cblas_sgemm.
+  /// `library`: `libopenblas.so.0`, or a path. Error where it cannot be loaded, has no cblas_sgemm, or
+  /// is to take several threads and is not OpenBLAS.
   Blas(const std::string& library, int threads);
   ~Blas();
   Blas(const Blas&) = delete;

@@ -53,6 +53,16 @@ TEST_CASE("a fit becomes links of the network, its time per byte a bandwidth") {
   CHECK(warnings.empty());
 }
 
+TEST_CASE("a time per byte whose inverse is no number is no bandwidth") {
+  std::vector<std::string> warnings;
+  std::vector<ExchangeFit> fits{fit_between_nodes()};
+  fits[0].ranges[0].beta = Estimated<SecondsPerByte>{SecondsPerByte(5e-309), SecondsPerByte(5e-309), SecondsPerByte(1e-10)};
+  const std::vector<MeasuredNetwork> network = fitted_network(fits, series, warnings);
+  REQUIRE(network.size() == 1);
+  CHECK(network[0].alpha);
+  CHECK_FALSE(network[0].bandwidth);
+}
+
 TEST_CASE("a fit without level or ranks, or that was refused, becomes nothing") {
   std::vector<std::string> warnings;
   std::vector<ExchangeFit> fits(4, fit_between_nodes());
