@@ -7,7 +7,9 @@ namespace ddl {
 namespace {
 
 int devices() { return 1; }
-std::unique_ptr<KernelBackend> open(const BackendOptions& options) { return make_onednn_backend(options.threads, options.blas); }
+std::unique_ptr<KernelBackend> open(const BackendOptions& options) {
+  return make_onednn_backend(options.threads, options.blas);
+}
 
 }  // namespace
 }  // namespace ddl
