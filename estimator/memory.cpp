@@ -82,11 +82,10 @@ bool has_whole_gradients(const Plan& plan, const Assumptions& assumptions) {
 }
 
 double update_scratch_bytes(const Plan& plan, MixedPrecision mixed) {
-  // Those with masters are fused; momentum is updated in place.
+  // Those with masters are fused, as are LAMB (Apex) and Adam with 8 bits (bitsandbytes); momentum is updated in place.
   const bool fused = (is_mixed(plan.precision) && mixed != MixedPrecision::autocast) || plan.zero_stage > 0;
-  return timed_as(plan.optimizer) == Optimizer::adam && !fused
-             ? parameter_bytes(plan.optimizer, plan.precision, mixed).weight
-             : 0.0;
+  const bool for_each = plan.optimizer == Optimizer::adam || plan.optimizer == Optimizer::adamw;
+  return for_each && !fused ? parameter_bytes(plan.optimizer, plan.precision, mixed).weight : 0.0;
 }
 
 Bytes bucket_bytes(double parameters, const Plan& plan, MixedPrecision mixed) {
@@ -126,7 +125,8 @@ ContextBytes context_bytes(const Device& device, bool all_kernels) {
 
 Bytes library_workspace(const Device& device) {
   if (device.is_processor) return {};
-  // Hopper is the first generation with more than 2 TB/s.
+  // No earlier part has as much as Hopper's with NVLink: the A100 of 80 GB has 2.04 TB/s (NVIDIA, A100 data sheet). An H100
+  // on PCIe, with 2.0 TB/s, is taken for one of those.
   constexpr Bandwidth of_hopper(2.1e12);
   return device.memory_bandwidth > of_hopper ? Bytes(32 * mebibyte) : Bytes(2 * 4096 * 1024.0 + 8 * 16 * 1024.0);
 }
