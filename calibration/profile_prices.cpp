@@ -144,7 +144,7 @@ std::optional<MeasuredPhase> phase_of(const SequenceProblem& step, Seconds whole
     for (const ShardProblem& each : shard_problems(context, layers.shard())) {
       if ((phase_of(each) == Phase::forward) != (step.part == StepPart::forward)) continue;
       if (!add(print_problem(each.problem), each.times)) return std::nullopt;
-      if (!each.adds_gradients) phase.fresh_memory += fresh_bytes(each.problem) * fresh_memory;
+      phase.fresh_memory += fresh_bytes(each.problem) * static_cast<double>(each.times) * fresh_memory;
     }
   }
   return phase;

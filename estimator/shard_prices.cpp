@@ -67,7 +67,7 @@ std::vector<PricedKernel> ShardPrices::price(const ShardContext& context, const 
     Sum& sum = sums[phase == Phase::forward ? 0 : 1];
     sum.time += time;
     if (time.value() > 0) sum.count += each.times;
-    if (!each.adds_gradients) sum.fresh += fresh_bytes(problem);
+    sum.fresh += fresh_bytes(problem) * static_cast<double>(each.times);
   }
   for (const Phase phase : {Phase::forward, Phase::backward}) {
     const Sum& sum = sums[phase == Phase::forward ? 0 : 1];
