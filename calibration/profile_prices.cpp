@@ -181,7 +181,7 @@ class Steps {
     if (place / 2 == kept_by_framework) kernels.fresh_memory = {};
     kernels.forward = overhead_of(found->phases[static_cast<std::size_t>(StepPart::forward)]);
     kernels.backward = overhead_of(found->phases[static_cast<std::size_t>(StepPart::backward)]);
-    kernels.update = overhead_of(found->phases[static_cast<std::size_t>(StepPart::update)]);
+    kernels.update = overhead_of_one_kind(found->phases[static_cast<std::size_t>(StepPart::update)]);
     kernels.steps = fmt::format("whole steps of {}", joined(found->models));
     if (!found->frameworks.empty()) kernels.steps += fmt::format(" by {}", joined(found->frameworks));
   }
