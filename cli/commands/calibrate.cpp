@@ -310,8 +310,9 @@ Report calibrate_network(const CalibrateRequest& asked, ReportOptions& options) 
   // All that may be refused comes before anything is written.
   std::string coefficients = asked.output.empty() ? "" : coefficients_with(asked, *fits, *series, before, report.warnings);
   if (live && !coefficients.empty()) {
-    coefficients = live->with_contention(coefficients, asked.machine,
-                                         fmt::format("{}, by ddl-oracle {} on {}", live->where, version(), today()));
+    coefficients =
+        live->with_measured(coefficients, asked.machine,
+                            fmt::format("{}, by ddl-oracle {} on {}", live->where, version(), today()), report.warnings);
   }
   std::vector<std::string> plots;
   if (plots_file) {

@@ -16,6 +16,7 @@
 
 #include "calibration/coefficients_reader.hpp"
 #include "calibration/communication/contention_section.hpp"
+#include "calibration/communication/overlap_section.hpp"
 #include "calibration/machine_reader.hpp"
 #include "calibration/sweep/kernel_load.hpp"
 #include "calibration/sweep/osu_print.hpp"
@@ -278,12 +279,28 @@ std::string LiveSweep::text() const {
   return text;
 }
 
-std::string LiveSweep::with_contention(const std::string& coefficients, const std::string& machine,
-                                       const std::string& source) const {
-  const std::vector<MeasuredContention> measured = measured_contention(result.contention, load_machine(machine), source);
-  if (measured.empty()) return coefficients;
-  std::string text =
-      with_contention_section(coefficients, parse_coefficients(coefficients, "--output").contention, measured);
+std::string LiveSweep::with_measured(const std::string& coefficients, const std::string& machine, const std::string& source,
+                                     std::vector<std::string>& warnings) const {
+  std::string text = coefficients;
+  if (!result.contention.empty()) {
+    const std::vector<MeasuredContention> measured = measured_contention(result.contention, load_machine(machine), source);
+    if (measured.empty()) {
+      warnings.push_back(fmt::format("φ is not written: no level of {} joins its nodes", quote(machine)));
+    } else {
+      text = with_contention_section(text, parse_coefficients(text, "--output").contention, measured);
+    }
+  }
+  if (result.overlap) {
+    const std::string what = fmt::format("an allreduce of {} among {} ranks beside {}; ",
+                                         humanize(Bytes(static_cast<double>(result.overlap->bytes))), result.overlap->ranks,
+                                         result.overlap->kernel);
+    if (const auto measured = measured_overlap(*result.overlap, what + source)) {
+      text = with_overlap_section(text, *measured);
+    } else {
+      warnings.emplace_back(
+          "what kernels and an exchange do to each other is not written: that takes several ranks, and times of both alone");
+    }
+  }
   static_cast<void>(parse_coefficients(text, "--output"));  // what cannot be read back is not written
   return text;
 }
