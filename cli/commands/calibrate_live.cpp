@@ -193,6 +193,10 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
   if (transport.nodes().size() < 2 && !request.nccl) {
     throw Error("one rank alone has nobody to talk to", "mpirun -n 2 ddl-oracle calibrate --mpi");
   }
+  if (plan.operations.empty() && !plan.overlap && sweep_contenders(transport.nodes()).empty()) {
+    throw Error("no two groups of these ranks leave a node at once, and contention is what they do to each other",
+                "several ranks on each of several nodes");
+  }
   // Known before it takes long. Of several ranks only one may see the folder.
   if (live.speaks) {
     std::map<std::string, std::string> taken;
