@@ -1,0 +1,378 @@
+#include "estimator/search.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "calibration/machine_reader.hpp"
+#include "estimator/estimate.hpp"
+#include "estimator/explanation.hpp"
+#include "estimator/shard_problems.hpp"
+#include "estimator/topology/network.hpp"
+#include "tests/catch.hpp"
+#include "tests/owned_job.hpp"
+#include "tests/property/random_plans.hpp"
+
+namespace {
+
+using namespace ddl;
+
+/// What a search is run on.
+struct Setting {
+  std::string name;
+  Model model;
+  Machine machine;
+  Coefficients coefficients;
+  Assumptions assumptions;
+  std::int64_t devices = 8;
+  std::int64_t batch = 48;
+  Precision precision = Precision::fp32;
+  Optimizer optimizer = Optimizer::momentum;
+};
+
+std::vector<Setting> settings() {
+  std::vector<Setting> all;
+  const std::vector<std::pair<std::int64_t, std::int64_t>> sizes{{8, 48}, {12, 36}, {16, 16}, {24, 96}, {36, 72}};
+  Assumptions no_overlap;
+  no_overlap.overlap = false;
+  Assumptions no_contention;
+  no_contention.contention = false;
+  Assumptions flat_rings;
+  flat_rings.ring_only = true;
+  const std::vector<std::pair<std::string, Assumptions>> assumptions{{"overlap", Assumptions{}},
+                                                                     {"no overlap", no_overlap},
+                                                                     {"no contention", no_contention},
+                                                                     {"flat rings", flat_rings},
+                                                                     {"ideal", ideal_assumptions()}};
+  std::size_t turn = 0;
+  for (const Model& model : some_models()) {
+    for (const auto& [devices, batch] : sizes) {
+      for (std::size_t machine = 0; machine < 3; ++machine) {
+        // Each size meets two of the assumptions, in turn, on each machine.
+        for (std::size_t k = 0; k < 2; ++k) {
+          const auto& [assumption, value] = assumptions[turn++ % assumptions.size()];
+          Setting setting{.name = {},
+                          .model = model,
+                          .machine = machine == 0 ? three_levels() : (machine == 1 ? slow_links() : load_machine("abci")),
+                          .coefficients = machine == 2 ? abci_coefficients() : Coefficients{},
+                          .assumptions = value,
+                          .devices = devices,
+                          .batch = batch};
+          if (turn % 3 == 0) {
+            setting.precision = Precision::fp16;
+            setting.optimizer = Optimizer::adam;
+          }
+          setting.name =
+              fmt::format("{} on {} {}, B = {}, {}", setting.model.name, devices, setting.machine.name, batch, assumption);
+          all.push_back(std::move(setting));
+        }
+      }
+    }
+  }
+  return all;
+}
+
+SearchOptions options_of(const Setting& setting, Objective objective) {
+  SearchOptions options;
+  options.devices = setting.devices;
+  options.global_batch = setting.batch;
+  options.precision = setting.precision;
+  options.optimizer = setting.optimizer;
+  options.objective = objective;
+  return options;
+}
+
+std::map<Family, Estimate> by_family(const std::vector<Estimate>& estimates) {
+  std::map<Family, Estimate> map;
+  for (const Estimate& estimate : estimates) map.emplace(family_of(estimate.plan), estimate);
+  return map;
+}
+
+/// The memory of a device that lets about half of the plans in.
+Bytes median_memory(const SearchResult& all) {
+  std::vector<double> needs;
+  for (const RankedPlan& plan : all.ranked) needs.push_back(plan.memory.value());
+  std::sort(needs.begin(), needs.end());
+  return Bytes(needs[needs.size() / 2]);
+}
+
+void check_same_best(const OwnedJob& owned, SearchOptions options, const SearchResult& exhaustive) {
+  const Estimator estimator(owned.job);
+  const std::map<Family, Estimate> expected = by_family(exhaustive.best);
+  const SearchResult pruned = search(estimator, options);
+  const std::map<Family, Estimate> found = by_family(pruned.best);
+  REQUIRE(found.size() == expected.size());
+  for (const auto& [family, best] : expected) {
+    INFO("expected " << text_of(best.plan));
+    REQUIRE(found.count(family) == 1);
+    const Estimate& own = found.at(family);
+    INFO("found " << text_of(own.plan));
+    REQUIRE(own.time.iteration().value() == Approx(best.time.iteration().value()).epsilon(1e-12));
+    REQUIRE(own.memory.total().value() == Approx(best.memory.total().value()).epsilon(1e-12));
+    REQUIRE(own.plan == best.plan);
+  }
+  REQUIRE(pruned.considered == exhaustive.considered);
+  REQUIRE(pruned.behind.empty());
+
+  // With only the best three wanted, these are found.
+  options.top = 3;
+  const SearchResult few = search(estimator, options);
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, exhaustive.best.size()); ++i) {
+    REQUIRE(few.best.size() > i);
+    const Estimate& want = exhaustive.best[i];
+    const Estimate& have = few.best[i];
+    INFO("place " << i << ": expected " << text_of(want.plan) << ", found " << text_of(have.plan));
+    if (options.objective == Objective::memory) {
+      REQUIRE(have.memory.total() == want.memory.total());
+    } else {
+      REQUIRE(have.time.iteration() == want.time.iteration());
+    }
+  }
+}
+
+void check_search(bool tight_memory) {
+  for (const Setting& setting : settings()) {
+    INFO(setting.name << (tight_memory ? ", tight memory" : ""));
+    Machine machine = setting.machine;
+    machine.device.memory = Bytes(1e15);
+    const auto job_on = [&](const Machine& on) {
+      return std::make_unique<OwnedJob>(setting.model, on, setting.assumptions, 1e4, std::nullopt, setting.precision,
+                                        setting.optimizer, setting.coefficients);
+    };
+    auto owned = job_on(machine);
+    for (const Objective objective : {Objective::time, Objective::memory}) {
+      INFO("objective " << to_string(objective));
+      SearchOptions options = options_of(setting, objective);
+      options.all = true;
+      SearchResult exhaustive = search(Estimator(owned->job), options);
+      REQUIRE(!exhaustive.ranked.empty());
+      if (tight_memory) {
+        machine.device.memory = median_memory(exhaustive);
+        owned = job_on(machine);
+        exhaustive = search(Estimator(owned->job), options);
+      }
+      options.all = false;
+      check_same_best(*owned, options, exhaustive);
+    }
+  }
+}
+
+TEST_CASE("a search that prunes finds the best plan of each family that pricing every plan finds") { check_search(false); }
+
+TEST_CASE("so does one on devices that have memory for half of the plans") { check_search(true); }
+
+TEST_CASE("no plan is faster, or needs less memory, than its lower bounds say") {
+  for (const Setting& setting : settings()) {
+    INFO(setting.name);
+    Machine machine = setting.machine;
+    machine.device.memory = Bytes(1e15);
+    const OwnedJob owned(setting.model, machine, setting.assumptions, 1e4, std::nullopt, setting.precision,
+                         setting.optimizer, setting.coefficients);
+    const Estimator estimator(owned.job);
+    SearchOptions options = options_of(setting, Objective::time);
+    options.all = true;
+    for (const RankedPlan& ranked : search(estimator, options).ranked) {
+      const Seconds bound = estimator.lower_bound(ranked.plan);
+      if (bound > ranked.iteration * rounding) {
+        FAIL(fmt::format("{}: {} s, but bound {} s", text_of(ranked.plan), ranked.iteration.value(), bound.value()));
+      }
+      // The formula with γ counts neither optimizer nor masters; γ may be below one.
+      if (setting.assumptions.memory_reuse) continue;
+      if (estimator.memory_lower_bound(ranked.plan) > ranked.memory * rounding) FAIL("memory of " << text_of(ranked.plan));
+    }
+  }
+}
+
+/// Some problems of the model and of its splits, in times that are no device's: parts may be far cheaper than the whole.
+MeasuredKernels erratic_kernels(const ModelFacts& facts, const Machine& machine, Precision precision, Optimizer optimizer,
+                                std::uint64_t seed) {
+  Random random(seed);
+  const Roofline roofline(machine.device, precision);
+  SplitDegrees splits{.filter = {2, 4}, .channel = {4}, .tensor = {2}};
+  if (!tilings(facts, 2).empty()) splits.spatial = tilings(facts, 2);
+  MeasuredKernels measured;
+  measured.name = "erratic";
+  for (const CountedProblem& each : split_problems(facts, splits, {1, 3, 8}, precision, optimizer)) {
+    const double factor = std::exp2(random.whole(-10, 20) / 10.0);
+    if (random.whole(0, 2) == 0) continue;
+    if (is_update_problem(each.line)) {
+      const UpdateProblem update = parse_update_problem(each.line, "test");
+      const Seconds time = roofline.traffic_time(12.0 * static_cast<double>(update.parameters)) * factor;
+      measured.updates.push_back({update, {time, time, time}});
+    } else {
+      const Problem problem = parse_problem(each.line, "test");
+      const Work work = problem.operation->work(problem.pass, problem.inputs, problem.output);
+      const Seconds time = roofline.time(work, static_cast<double>(problem.samples)) * factor;
+      measured.kernels.push_back({problem, {time, time, time}});
+    }
+  }
+  measured.forward = {.factor = 0.8};
+  measured.backward = {.per_kernel = Seconds(20e-6)};
+  return measured;
+}
+
+TEST_CASE("prices that rest on measurements are searched as surely, however erratic these are") {
+  std::uint64_t seed = 0;
+  for (const Setting& setting : settings()) {
+    if (++seed % 4 != 0 || setting.assumptions.memory_reuse) continue;
+    INFO(setting.name);
+    Machine machine = setting.machine;
+    machine.device.memory = Bytes(1e15);
+    const ModelFacts facts = facts_of(setting.model);
+    const MeasuredKernels measured = erratic_kernels(facts, machine, setting.precision, setting.optimizer, seed);
+    const OwnedJob owned(setting.model, machine, setting.assumptions, 1e4, std::nullopt, setting.precision,
+                         setting.optimizer, setting.coefficients, &measured);
+    REQUIRE(owned.kernels.origin() == PriceOrigin::profile);
+    const Estimator estimator(owned.job);
+    SearchOptions options = options_of(setting, Objective::time);
+    options.all = true;
+    const SearchResult exhaustive = search(estimator, options);
+    REQUIRE(!exhaustive.ranked.empty());
+    for (const RankedPlan& ranked : exhaustive.ranked) {
+      const Seconds bound = estimator.lower_bound(ranked.plan);
+      if (bound > ranked.iteration * rounding) {
+        FAIL(fmt::format("{}: {} s, but bound {} s", text_of(ranked.plan), ranked.iteration.value(), bound.value()));
+      }
+    }
+    options.all = false;
+    check_same_best(owned, options, exhaustive);
+  }
+}
+
+/// Sixteen nodes of four in each kind of network that is no tree.
+Machine networked(std::size_t turn) {
+  Machine machine = three_levels();
+  machine.levels.resize(2);
+  machine.levels[1].units = 16;
+  NetworkShape& shape = machine.shape;
+  constexpr std::array kinds{NetworkShape::Kind::torus, NetworkShape::Kind::distributed_loop, NetworkShape::Kind::dragonfly,
+                             NetworkShape::Kind::rail_optimised};
+  shape.kind = kinds[turn % kinds.size()];
+  shape.extents = {2, 8};
+  shape.shortcuts = {2, 4, 8};
+  shape.nodes_per_router = 2;
+  shape.routers_per_group = 2;
+  shape.global_links = 2;
+  shape.link_bandwidth = Bandwidth(turn % 3 == 0 ? 3e9 : 20e9);
+  shape.global_bandwidth = Bandwidth(5e9);
+  shape.hop_latency = Seconds(1e-6);
+  machine.network = make_network(machine);
+  return machine;
+}
+
+TEST_CASE("a search on a network that is no tree, or with a measured φ, finds the best plans as well") {
+  std::size_t turn = 0;
+  for (const Setting& setting : settings()) {
+    if (++turn % 7 != 0 || setting.assumptions.memory_reuse) continue;
+    Machine machine = turn % 2 == 0 ? networked(turn / 14) : setting.machine;
+    machine.device.memory = Bytes(1e15);
+    Coefficients coefficients = setting.coefficients;
+    if (turn % 4 != 0) {
+      // Less than flows over links would give, and more.
+      coefficients.contention = {
+          {machine.levels[0].name, 1, 0.3, ""}, {machine.levels[1].name, 2, 0.4, ""}, {machine.levels[1].name, 4, 5, ""}};
+    }
+    INFO(setting.name << ", turn " << turn);
+    const OwnedJob owned(setting.model, machine, setting.assumptions, 1e4, std::nullopt, setting.precision,
+                         setting.optimizer, coefficients);
+    const Estimator estimator(owned.job);
+    SearchOptions options = options_of(setting, Objective::time);
+    options.all = true;
+    const SearchResult exhaustive = search(estimator, options);
+    REQUIRE(!exhaustive.ranked.empty());
+    for (const RankedPlan& ranked : exhaustive.ranked) {
+      const Seconds bound = max(estimator.lower_bound(ranked.plan), estimator.placed_lower_bound(ranked.plan));
+      if (bound > ranked.iteration * rounding) {
+        FAIL(fmt::format("{}: {} s, but bound {} s", text_of(ranked.plan), ranked.iteration.value(), bound.value()));
+      }
+    }
+    options.all = false;
+    check_same_best(owned, options, exhaustive);
+  }
+}
+
+/// Anything that runs may teach, cheaper and dearer than the sheet, of about half of the families.
+LearnedFamilies anything_learned(std::uint64_t seed) {
+  Random random(seed);
+  const auto factor = [&] { return std::exp2(random.whole(-30, 30) / 10.0); };
+  LearnedFamilies families;
+  for (Family family = 1; family < (Family{1} << axis_count); ++family) {
+    if (random.chance()) continue;
+    Learned learned;
+    learned.kernels = factor();
+    learned.gradient = {factor(), factor()};
+    learned.layer = {factor(), factor()};
+    learned.halo = {factor(), factor()};
+    learned.repeated = random.whole(0, 10) / 10.0;
+    learned.whole_weights = SecondsPerByte(random.whole(0, 3) * 1e-10);
+    learned.straggling = random.whole(0, 3) / 10.0;
+    learned.per_iteration = Seconds(random.whole(0, 3) * 1e-3);
+    families.emplace_back(family, learned);
+  }
+  return families;
+}
+
+TEST_CASE(
+    "a search with what runs have taught, and with kernels that exchanges slow down, finds the best plans as well, and "
+    "parts still add up") {
+  std::size_t turn = 0;
+  for (const Setting& setting : settings()) {
+    if (++turn % 7 != 3 || setting.assumptions.memory_reuse) continue;
+    Machine machine = setting.machine;
+    machine.device.memory = Bytes(1e15);
+    Coefficients coefficients = setting.coefficients;
+    coefficients.learned = anything_learned(turn);
+    coefficients.software.layered_gradients_in_hybrids = turn % 2 == 0;
+    coefficients.overlap = {.kernels = 1 + static_cast<double>(turn % 4) / 4, .exchange = 1.5};
+    INFO(setting.name << ", turn " << turn);
+    const OwnedJob owned(setting.model, machine, setting.assumptions, 1e4, std::nullopt, setting.precision,
+                         setting.optimizer, coefficients);
+    const Estimator estimator(owned.job);
+    SearchOptions options = options_of(setting, Objective::time);
+    options.all = true;
+    const SearchResult exhaustive = search(estimator, options);
+    REQUIRE(!exhaustive.ranked.empty());
+    for (const RankedPlan& ranked : exhaustive.ranked) {
+      const Seconds bound = max(estimator.lower_bound(ranked.plan), estimator.placed_lower_bound(ranked.plan));
+      if (bound > ranked.iteration * rounding) {
+        FAIL(fmt::format("{}: {} s, but bound {} s", text_of(ranked.plan), ranked.iteration.value(), bound.value()));
+      }
+    }
+    for (const Estimate& best : exhaustive.best) {
+      Breakdown layers;
+      for (const LayerExplanation& layer : estimator.explain(best.plan).layers) {
+        for (const TimePart& part : time_parts) layers.*part.part += layer.time.*part.part;
+      }
+      INFO(text_of(best.plan));
+      REQUIRE(layers.iteration().value() == Approx(best.time.iteration().value()).epsilon(1e-9));
+    }
+    options.all = false;
+    check_same_best(owned, options, exhaustive);
+  }
+}
+
+TEST_CASE("one device, and the closed forms, take no notice of what runs have taught") {
+  for (const Model& model : some_models()) {
+    const OwnedJob plain(model, three_levels(), Assumptions{}, 1e4);
+    Coefficients coefficients;
+    coefficients.learned = anything_learned(5);
+    const OwnedJob taught(model, three_levels(), Assumptions{}, 1e4, std::nullopt, Precision::fp32, Optimizer::momentum,
+                          coefficients);
+    Plan plan;
+    plan.global_batch = 8;
+    CHECK(Estimator(plain.job).estimate(plan).time.iteration() == Estimator(taught.job).estimate(plan).time.iteration());
+    const OwnedJob ideal(model, three_levels(), ideal_assumptions(), 1e4);
+    const OwnedJob ideal_taught(model, three_levels(), ideal_assumptions(), 1e4, std::nullopt, Precision::fp32,
+                                Optimizer::momentum, coefficients);
+    plan.data = 4;
+    CHECK(Estimator(ideal.job).estimate(plan).time.iteration() ==
+          Estimator(ideal_taught.job).estimate(plan).time.iteration());
+  }
+}
+
+}  // namespace
