@@ -1,6 +1,8 @@
 #include "estimator/memory.hpp"
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "estimator/pipeline.hpp"
@@ -51,6 +53,27 @@ layers:
   - fully_connected: {features: 100, bias: no}
 )",
                      "chain.yaml");
+}
+
+TEST_CASE("the workspace of cuBLAS follows from the compute capability") {
+  // PyTorch, CublasHandlePool.cpp: 2 · 4096 KiB and 8 · 16 KiB, or 32 MiB.
+  constexpr double small = 8519680, large = 33554432;
+  const auto range = [](std::optional<double> capability, double bandwidth = 2e12) {
+    Device device;
+    device.memory_bandwidth = Bandwidth(bandwidth);
+    device.compute_capability = capability;
+    const LibraryWorkspace workspace = library_workspace(device);
+    return std::pair(workspace.expected.value(), workspace.most.value());
+  };
+  for (const double capability : {7.0, 7.5, 8.0, 8.6, 8.9}) CHECK(range(capability) == std::pair(small, small));
+  for (const double capability : {9.0, 10.0, 10.3, 12.0}) CHECK(range(capability) == std::pair(large, large));
+  // An H100 on PCIe has the bandwidth of an A100, and the other way round a fast one of a lower capability.
+  CHECK(range(9.0, 2.0e12) == range(9.0, 3.35e12));
+  CHECK(range(8.0, 3.35e12) == std::pair(small, small));
+  CHECK(range(std::nullopt) == std::pair(small, large));
+  Device processor;
+  processor.is_processor = true;
+  CHECK(library_workspace(processor).most.value() == 0);
 }
 
 TEST_CASE("what crosses a cut is kept by the stage that reads it, not by the one that sends it") {
