@@ -172,7 +172,8 @@ void price_memory(const Job& job, const ShardContext& context, const LayerShard&
 /// What makes two layers of the same shape class cost differently under one split.
 struct Variant {
   bool spatial, boundary, pooled, reads_pooled, auxiliary, reads_auxiliary, input_gradient, sends_gradient, first,
-      keeps_batch, last, output_kept, output_kept_cast, is_wide, reads_wide, after_head;
+      keeps_batch, last, output_kept, output_kept_cast, is_wide, after_head;
+  std::vector<bool> reads_wide;  ///< by input
   TensorSplitRole role;
   std::int64_t units;
   double live_items;                  ///< behind the layer
@@ -221,6 +222,9 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
     const auto is_pooled = [&facts](int input) {
       return input >= 0 && facts.pooled_branch[static_cast<std::size_t>(input)];
     };
+    std::vector<bool> reads_wide;
+    for (const int input : layer.inputs)
+      reads_wide.push_back(input >= 0 && facts.autocast.is_wide[static_cast<std::size_t>(input)]);
     const Variant variant{index < spatial_end,
                           index == spatial_end,
                           facts.pooled_branch[i],
@@ -235,8 +239,8 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
                           facts.output_kept[i],
                           facts.output_kept_cast[i],
                           facts.autocast.is_wide[i],
-                          producer >= 0 && facts.autocast.is_wide[static_cast<std::size_t>(producer)],
                           producer >= 0 && facts.tensor_role[static_cast<std::size_t>(producer)] == TensorSplitRole::head,
+                          reads_wide,
                           facts.tensor_role[i],
                           facts.tensor_units[i],
                           facts.live_items[i + 1],
