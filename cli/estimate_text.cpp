@@ -340,7 +340,9 @@ Json inputs_to_json(const Study& study) {
     json["beside_kernels"] = beside_kernels_to_json(*measured);
   }
   json["precision"] = to_string(study.precision());
+  json["mixed_precision"] = is_mixed(study.precision()) ? Json(mixed_precision_text(study)) : Json(nullptr);
   json["optimizer"] = to_string(study.optimizer());
+  json["older_framework"] = study.assumptions().older_framework;
   return json;
 }
 
