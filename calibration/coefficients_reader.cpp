@@ -26,7 +26,7 @@
 namespace ddl {
 namespace {
 
-/// φ and congestion above this are a slip of the keyboard.
+/// φ, congestion and slow-downs above this are a slip of the keyboard.
 constexpr double largest_factor = 1'000'000;
 
 Precision read_precision(const YamlNode& node) {
@@ -69,6 +69,7 @@ class CoefficientsReader {
     if (const auto congestion = root_.find("congestion")) {
       for (const YamlNode& item : congestion->items()) read_congestion(item);
     }
+    if (const auto overlap = root_.find("overlap")) read_overlap(*overlap);
     if (const auto software = root_.find("software")) read_software(*software);
     if (const auto communication = root_.find("communication")) {
       coefficients_.network = read_measured_network(*communication);
@@ -81,7 +82,7 @@ class CoefficientsReader {
   static YamlNode sources_of(const YamlNode& root) {
     check_format(root);
     root.only_keys({"format", "name", "machine", "description", "generator", "date", "sources", "models", "filter_undivided",
-                    "filter_split", "channel_undivided", "channel_split", "contention", "congestion", "software",
+                    "filter_split", "channel_undivided", "channel_split", "contention", "congestion", "overlap", "software",
                     "communication", "learned"});
     return root.at("sources");
   }
@@ -179,6 +180,15 @@ class CoefficientsReader {
         node.fail(fmt::format("a second congestion of {}", quote(congestion.level)), "remove one of them");
     }
     coefficients_.congestion.push_back(std::move(congestion));
+  }
+
+  /// How long kernels and an exchange take while both run.
+  void read_overlap(const YamlNode& node) {
+    node.only_keys({"kernels", "exchange", "source"});
+    constexpr const char* hint = "the time beside the other over that alone: 1 is no slower";
+    if (const auto kernels = node.find("kernels")) coefficients_.overlap.kernels = above(*kernels, 1, hint);
+    if (const auto exchange = node.find("exchange")) coefficients_.overlap.exchange = above(*exchange, 1, hint);
+    coefficients_.overlap.source = citation_of(node.at("source"));
   }
 
   void read_software(const YamlNode& node) {

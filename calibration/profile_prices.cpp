@@ -145,7 +145,7 @@ std::optional<MeasuredPhase> phase_of(const SequenceProblem& step, Seconds whole
     for (const ShardProblem& each : shard_problems(context, layers.shard())) {
       if ((phase_of(each) == Phase::forward) != (step.part == StepPart::forward)) continue;
       if (!add(print_problem(each.problem), each.times)) return std::nullopt;
-      if (!each.adds_gradients) phase.fresh_memory += fresh_bytes(each.problem) * fresh_memory;
+      phase.fresh_memory += fresh_bytes(each.problem) * static_cast<double>(each.times) * fresh_memory;
     }
   }
   return phase;
@@ -182,7 +182,7 @@ class Steps {
     if (place / 2 == kept_by_framework) kernels.fresh_memory = {};
     kernels.forward = overhead_of(found->phases[static_cast<std::size_t>(StepPart::forward)]);
     kernels.backward = overhead_of(found->phases[static_cast<std::size_t>(StepPart::backward)]);
-    kernels.update = overhead_of(found->phases[static_cast<std::size_t>(StepPart::update)]);
+    kernels.update = overhead_of_one_kind(found->phases[static_cast<std::size_t>(StepPart::update)]);
     kernels.steps = fmt::format("whole steps of {}", joined(found->models));
     if (!found->frameworks.empty()) kernels.steps += fmt::format(" by {}", joined(found->frameworks));
   }

@@ -195,8 +195,10 @@ struct Choice {
   std::string_view off, on;
   bool (*is_on)(const Software&);
   void (*turn)(Software&);
-  /// What overruling the file takes, in logarithms of the posterior: where somebody who knows the software has written the
-  /// other down.
+  /// What overruling the file takes, in logarithms of the posterior: strong evidence, from 3 on, where somebody who knows
+  /// the software has written a route down; positive evidence, from 1 on, where files mostly say nothing [Kass and Raftery,
+  /// Bayes Factors, Journal of the American Statistical Association 90, 1995, section 3.2]. Less would let a value change
+  /// without runs that decide it (LearnedChoice::determined).
   double against;
 };
 
@@ -209,7 +211,7 @@ const std::array<Choice, 3>& choices() {
        {"halo_route", "direct", "host", [](const Software& s) { return s.halo_route == Route::host; },
         [](Software& s) { s.halo_route = other(s.halo_route); }, 3},
        {"layered_gradients_in_hybrids", "no", "yes", [](const Software& s) { return s.layered_gradients_in_hybrids; },
-        [](Software& s) { s.layered_gradients_in_hybrids = !s.layered_gradients_in_hybrids; }, 0}}};
+        [](Software& s) { s.layered_gradients_in_hybrids = !s.layered_gradients_in_hybrids; }, 1}}};
   return all;
 }
 
@@ -354,7 +356,7 @@ RunFit RunFitter::fit(const std::vector<bool>& used) {
   std::vector<double> objectives;
   std::vector<std::vector<FamilyFit>> fits;
   for (const Choices bits : all) {
-    double objective = against(bits);
+    double objective = 0;  // of the runs alone
     std::vector<FamilyFit>& own = fits.emplace_back();
     for (const Family family : families) {
       std::vector<RunFeatures> runs;
@@ -367,7 +369,8 @@ RunFit RunFitter::fit(const std::vector<bool>& used) {
     }
     objectives.push_back(objective);
   }
-  const auto chosen_bits = static_cast<Choices>(std::min_element(objectives.begin(), objectives.end()) - objectives.begin());
+  const auto chosen_bits = *std::min_element(
+      all.begin(), all.end(), [&](Choices a, Choices b) { return objectives[a] + against(a) < objectives[b] + against(b); });
   best.coefficients = chosen(chosen_bits);
   best.families = std::move(fits[chosen_bits]);
   for (const FamilyFit& family : best.families) best.coefficients.learned.emplace_back(family.family, family.learned);
@@ -376,8 +379,7 @@ RunFit RunFitter::fit(const std::vector<bool>& used) {
     const Choices other_bits = chosen_bits ^ (1U << i);
     const auto text = [&](const Software& software) { return std::string(choice.is_on(software) ? choice.on : choice.off); };
     best.choices.push_back({std::string(choice.key), text(predictor_.coefficients().software),
-                            text(best.coefficients.software),
-                            objectives[other_bits] - against(other_bits) - objectives[chosen_bits] + against(chosen_bits)});
+                            text(best.coefficients.software), objectives[other_bits] - objectives[chosen_bits]});
   }
   return best;
 }

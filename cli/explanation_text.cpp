@@ -216,6 +216,37 @@ std::string legend(const Explanation& explanation, bool profile) {
   return text;
 }
 
+/// Where the layer's share of a part of the iteration is held back: of what the layers exchange together, the link of the
+/// whole.
+std::optional<BusyLink> busiest_of(const LayerExplanation& layer, const PhaseShare& phase) {
+  const auto own = [&](Purpose purpose) {
+    const PricedExchange* one = most_held_back(layer, purpose);
+    return one != nullptr ? std::optional(one->busy) : std::nullopt;
+  };
+  if (phase.what.part == &Breakdown::layer_collectives) return own(Purpose::layer);
+  if (phase.what.part == &Breakdown::halo) return own(Purpose::halo);
+  const bool takes_part = phase.what.part == &Breakdown::gradient_exchange ? layer.costs.gradient_parameters > 0
+                                                                           : (layer.time.*phase.what.part).value() > 0;
+  return takes_part ? phase.busiest : std::nullopt;
+}
+
+/// The parts of an iteration in which anything is exchanged.
+constexpr std::array<Seconds Breakdown::*, 4> exchanging_parts{&Breakdown::gradient_exchange, &Breakdown::layer_collectives,
+                                                               &Breakdown::halo, &Breakdown::pipeline};
+
+/// Two columns for each of them: `halo_link,halo_phi`.
+void add_busiest_links(Json& row, const Explanation& explanation, const LayerExplanation* layer) {
+  for (const TimePart& part : time_parts) {
+    if (std::find(exchanging_parts.begin(), exchanging_parts.end(), part.part) == exchanging_parts.end()) continue;
+    std::optional<BusyLink> busiest;
+    for (const PhaseShare& phase : explanation.phases) {
+      if (layer != nullptr && phase.what.part == part.part) busiest = busiest_of(*layer, phase);
+    }
+    row[fmt::format("{}_link", part.name)] = busiest ? Json(busiest->level) : Json(nullptr);
+    row[fmt::format("{}_phi", part.name)] = busiest ? Json(busiest->phi) : Json(nullptr);
+  }
+}
+
 Json shape_to_json(const TensorShape& shape) {
   Json json = Json::array({shape.channels});
   for (int d = 0; d < shape.rank; ++d) json.push_back(shape.extent[static_cast<std::size_t>(d)]);
@@ -263,6 +294,7 @@ Json priced_exchange_to_json(const PricedExchange& one, const Plan& plan) {
   json["algorithm"] = one.algorithm;
   json["route"] = route_name(one.route);
   json["time_s"] = one.time.value();
+  json["link"] = one.busy.level;
   json["phi"] = one.busy.phi;
   json["runs"] = runs_per_iteration(plan, one.exchange.phase);
   json["source"] = to_string(PriceSource::roofline);
@@ -397,6 +429,7 @@ std::string layers_csv(const Explanation& explanation, const Study& study) {
     }
     const Json times = times_to_json({});
     for (const auto& [key, value] : times.items()) row[key] = nullptr;
+    add_busiest_links(row, explanation, nullptr);
     row["kept_bytes"] = nullptr;
     row["reasons"] = reasons;
     return csv_of(Json::array({row}));
@@ -414,6 +447,7 @@ std::string layers_csv(const Explanation& explanation, const Study& study) {
     row["kernel_backward_s"] = own.costs.backward.value();
     row["exchanges"] = exchanges_text(own);
     for (const auto& [key, value] : layer.at("time").items()) row[key] = value;
+    add_busiest_links(row, explanation, &own);
     row["kept_bytes"] = layer.at("kept_bytes");
     row["reasons"] = reasons;
     rows.push_back(std::move(row));

@@ -13,6 +13,7 @@
 #include "core/suggest.hpp"
 #include "core/units.hpp"
 #include "estimator/estimate.hpp"
+#include "estimator/gradient_exchange.hpp"
 #include "model_zoo/bundled_name.hpp"
 
 namespace ddl {
@@ -218,6 +219,25 @@ Default allreduce_default(const Software& software) {
   return {"--allreduce", value, alone || hybrid ? "as the measured software does" : "for every message and layout"};
 }
 
+Default overlap_default(const Study& study) {
+  const Coefficients& coefficients = study.coefficients();
+  const OverlapSlowdown& slowdown = coefficients.overlap;
+  if (overlaps_gradients(coefficients, study.assumptions())) {
+    std::string why = "gradients are exchanged while backward runs";
+    if (slowdown.kernels > 1 || slowdown.exchange > 1) {
+      why += fmt::format(": kernels then take {:.3g} times as long, the exchange {:.3g} times", slowdown.kernels,
+                         slowdown.exchange);
+    }
+    return {"overlap", "yes", why};
+  }
+  return {"overlap", "no",
+          coefficients.software.overlaps_gradients
+              ? "the measured software exchanges gradients after backward"
+              : fmt::format("beside each other kernels take {:.3g} times as long, the exchange {:.3g} times: one after the "
+                            "other is shorter",
+                            slowdown.kernels, slowdown.exchange)};
+}
+
 }  // namespace
 
 std::vector<Default> defaults_of(const CLI::App& command, const StudyOptions& options, const Study& study) {
@@ -256,12 +276,7 @@ std::vector<Default> defaults_of(const CLI::App& command, const StudyOptions& op
     defaults.push_back(allreduce_default(study.coefficients().software));
   }
   if (!options.ideal) {
-    const bool overlaps = study.coefficients().software.overlaps_gradients && study.assumptions().overlap;
-    if (unset("--no-overlap")) {
-      defaults.push_back({"overlap", overlaps ? "yes" : "no",
-                          overlaps ? "gradients are exchanged while backward runs"
-                                   : "the measured software exchanges gradients after backward"});
-    }
+    if (unset("--no-overlap")) defaults.push_back(overlap_default(study));
     if (unset("--no-input") && unset("--input")) {
       defaults.push_back({"--input", options.input,
                           !has_priced_input(study) ? "not priced: the machine's sheet has no bandwidth for it"

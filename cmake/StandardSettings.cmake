@@ -13,6 +13,10 @@ target_include_directories(ddl_settings INTERFACE "${PROJECT_SOURCE_DIR}")
 # A fused multiply-add rounds differently: without this, the same plan has other last digits on other processors.
 target_compile_options(ddl_settings INTERFACE -ffp-contract=off)
 
+# ddl_quick_to_compile: code that takes longer to compile than it ever runs: commands, tests. It takes half the time so.
+add_library(ddl_quick_to_compile INTERFACE)
+target_compile_options(ddl_quick_to_compile INTERFACE "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>")
+
 if(DDL_SANITIZE)
   target_compile_options(ddl_settings INTERFACE
     "-fsanitize=${DDL_SANITIZE}" -fno-sanitize-recover=all -fno-omit-frame-pointer)

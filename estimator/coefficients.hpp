@@ -29,7 +29,8 @@ struct Software {
   Route gradient_route = Route::direct;
   Route layer_route = Route::direct;
   Route halo_route = Route::direct;
-  bool overlaps_gradients = true;
+  /// Whether gradients are exchanged while backward runs; nothing: where that is the shorter way.
+  std::optional<bool> overlaps_gradients;
   /// Fixed Allreduce algorithm of the gradient exchange, and in plans with a filter, channel or spatial degree; nothing:
   /// the cheapest.
   std::optional<AllreduceAlgorithm> gradient_algorithm;
@@ -94,6 +95,15 @@ struct Congestion {
   std::string source;
 };
 
+/// How much longer kernels and an exchange take while both run than each alone: they share the memory, and either the
+/// processors or the copy engines. 1 where nothing is measured: a prediction is then of a network that moves bytes without
+/// the device. Measured on GPUs, kernels took 1.19 times as long on average and 1.4 times at most [Lee et al., arXiv
+/// 2507.03114, abstract]: too wide a range, by model and by library, to assume its middle of a machine that nobody measured.
+struct OverlapSlowdown {
+  double kernels = 1, exchange = 1;  ///< at least 1
+  std::string source{};
+};
+
 /// What measurements add to a machine's datasheet. Empty coefficients mean: datasheet and roofline only.
 struct Coefficients {
   std::string name;
@@ -104,6 +114,7 @@ struct Coefficients {
   std::optional<double> channel_undivided;
   std::vector<MeasuredContention> contention{};  ///< overrides φ of the model at their levels
   std::vector<Congestion> congestion{};          ///< at most one a level
+  OverlapSlowdown overlap{};
   Software software;
   std::vector<MeasuredNetwork> network;
   LearnedFamilies learned;

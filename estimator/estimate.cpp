@@ -250,7 +250,7 @@ void Estimator::price(Estimate& result) const {
   const double micro_batches = static_cast<double>(plan.micro_batches);
   const bool recomputes = plan.recompute == Recompute::full;
   const double replicas = static_cast<double>(plan.data) * degree(plan, Axis::spatial);
-  const bool overlaps = assumptions.overlap && job_.coefficients.software.overlaps_gradients;
+  const bool overlaps = overlaps_gradients(job_.coefficients, assumptions);
   const bool layered = layers_gradients(job_.coefficients.software, assumptions, plan);
   const Learned& learned = costs.learned();
   // Of tensor splits alone are such layers no exception.
@@ -296,7 +296,7 @@ void Estimator::price(Estimate& result) const {
       // all of the computing.
       const Bytes message(own.gradient_parameters * item_bytes(plan.precision));
       const Seconds beside = exchange.gathers > 0 ? kernels * micro_batches : own.backward * exchange.rounds;
-      shown = exchange.after_update + exposed(exchange, beside, message);
+      shown = exchange.after_update + exposed(exchange, beside, message, job_.coefficients.overlap);
     }
     if (splits > 1) {
       const Bytes whole(own.whole_parameters * item_bytes(plan.precision));
@@ -455,7 +455,7 @@ Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* pl
 }
 
 Bytes Estimator::shown_gradients(const Plan& plan) const {
-  const bool hidden = job_.assumptions.overlap && job_.coefficients.software.overlaps_gradients;
+  const bool hidden = overlaps_gradients(job_.coefficients, job_.assumptions);
   if (hidden || plan.data * degree(plan, Axis::spatial) == 1) return {};
   const double splits = static_cast<double>(plan.filter) * plan.channel * plan.tensor;
   return Bytes(job_.facts.parameters / splits / plan.layer * item_bytes(plan.precision));

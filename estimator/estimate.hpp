@@ -21,7 +21,7 @@ namespace ddl {
 struct Breakdown {
   Seconds forward{}, backward{};  ///< kernels of the busiest stage, recomputation counted as backward
   Seconds weight_update{};
-  Seconds gradient_exchange{};  ///< what backward does not hide
+  Seconds gradient_exchange{};  ///< what backward does not hide, and by what it slows kernels down beside it
   Seconds layer_collectives{};  ///< filter, channel and tensor exchanges
   Seconds halo{};               ///< spatial exchanges
   Seconds pipeline{};           ///< activations and gradients between stages

@@ -31,6 +31,10 @@ std::string at_stage(const Plan& plan, int stage) {
   return plan.layer > 1 ? fmt::format(" of stage {} of {}", stage + 1, plan.layer) : std::string();
 }
 
+bool is_held_back_more(const PricedExchange& one, const PricedExchange* other) {
+  return other == nullptr || one.busy.phi > other->busy.phi || (one.busy.phi == other->busy.phi && one.time > other->time);
+}
+
 /// Takes a priced estimate apart.
 class Explainer {
  public:
@@ -236,19 +240,13 @@ class Explainer {
   }
   /// Of the exchanges of the layers of the stage that decides, those with the largest φ.
   [[nodiscard]] std::optional<BusyLink> busiest_link(Purpose purpose) const {
-    std::optional<BusyLink> busiest;
-    Seconds longest{};
+    const PricedExchange* busiest = nullptr;
     for (const LayerExplanation& layer : out_.layers) {
       if (layer.stage != deciding_.time) continue;
-      for (const PricedExchange& one : layer.prices.exchanges) {
-        if (one.ranks <= 1 || one.exchange.purpose != purpose) continue;
-        const bool busier = !busiest || one.busy.phi > busiest->phi || (one.busy.phi == busiest->phi && one.time > longest);
-        if (!busier) continue;
-        busiest = one.busy;
-        longest = one.time;
-      }
+      const PricedExchange* own = most_held_back(layer, purpose);
+      if (own != nullptr && is_held_back_more(*own, busiest)) busiest = own;
     }
-    return busiest;
+    return busiest != nullptr ? std::optional(busiest->busy) : std::nullopt;
   }
 
   /// `, ring and hierarchical`: how collectives are done, the one that takes most first.
@@ -379,6 +377,14 @@ std::string_view to_string(Purpose purpose) {
       return "pipeline";
   }
   return "";
+}
+
+const PricedExchange* most_held_back(const LayerExplanation& layer, Purpose purpose) {
+  const PricedExchange* most = nullptr;
+  for (const PricedExchange& one : layer.prices.exchanges) {
+    if (one.ranks > 1 && one.exchange.purpose == purpose && is_held_back_more(one, most)) most = &one;
+  }
+  return most;
 }
 
 double runs_per_iteration(const Plan& plan, Phase phase) {

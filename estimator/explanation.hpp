@@ -81,6 +81,10 @@ struct Explanation {
   [[nodiscard]] bool priced() const { return !phases.empty(); }
 };
 
+/// Of a layer's exchanges of this purpose the one whose flows have the largest φ, the longest of several; null where there
+/// is none.
+[[nodiscard]] const PricedExchange* most_held_back(const LayerExplanation& layer, Purpose purpose);
+
 /// How often one kernel of the layer runs in an iteration.
 [[nodiscard]] double runs_per_iteration(const Plan& plan, Phase phase);
 

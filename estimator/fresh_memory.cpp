@@ -30,8 +30,8 @@ Bytes fresh_bytes(const Problem& problem) {
       // A table that is another layer's has a gradient here as there.
       const SharedTable table = operation.shared_table(problem.inputs, problem.output);
       const std::int64_t own = operation.weights(problem.inputs, problem.output);
-      add(static_cast<double>(std::max(own, table.rows * table.columns)) * item);
-      add(static_cast<double>(operation.biases(problem.inputs, problem.output)) * item);
+      sum += Bytes(static_cast<double>(std::max(own, table.rows * table.columns)) * item);
+      sum += Bytes(static_cast<double>(operation.biases(problem.inputs, problem.output)) * item);
       break;
     }
     case Pass::update:

@@ -49,12 +49,23 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& excha
   return exchange;
 }
 
-Seconds exposed(const GradientExchange& exchange, Seconds computing, Bytes message) {
+bool overlaps_gradients(const Coefficients& coefficients, const Assumptions& assumptions) {
+  const OverlapSlowdown& slowdown = coefficients.overlap;
+  const bool pays = 1.0 / slowdown.kernels + 1.0 / slowdown.exchange >= 1.0;
+  return assumptions.overlap && coefficients.software.overlaps_gradients.value_or(pays);
+}
+
+Seconds exposed(const GradientExchange& exchange, Seconds computing, Bytes message, const OverlapSlowdown& slowdown) {
   const double buckets = std::max(1.0, std::ceil(message / gradient_bucket));
   const Seconds ends = exchange.of_gradients / (buckets * exchange.rounds) +
                        exchange.of_weights / (buckets * std::max(1.0, exchange.gathers));
   const double all = buckets * (exchange.rounds + exchange.gathers);
-  return max(ends, exchange.of_gradients + exchange.of_weights - computing * ((all - 1) / all));
+  const Seconds beside = computing * ((all - 1) / all);
+  const Seconds hidden = max(exchange.of_gradients + exchange.of_weights - ends, Seconds{});
+  // Both run until one of them is done, kernels at 1/s_c of their speed and the exchange at 1/s_x; what is left of the other
+  // then runs alone.
+  const Seconds both = min(beside * slowdown.kernels, hidden * slowdown.exchange);
+  return ends + (hidden + both * (1.0 - 1.0 / slowdown.kernels - 1.0 / slowdown.exchange));
 }
 
 }  // namespace ddl

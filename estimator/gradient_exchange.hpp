@@ -25,8 +25,14 @@ struct GradientExchange {
 [[nodiscard]] GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges, double parameters,
                                                  double messages = 1);
 
-/// What of the exchanges of one iteration computing cannot hide: at least the first weights, without which it does not
-/// start, and the last gradients, which are complete only when it ends. `computing`: what runs beside them.
-[[nodiscard]] Seconds exposed(const GradientExchange& exchange, Seconds computing, Bytes message);
+/// Whether gradients are exchanged while backward runs: where the software does that, or, if nobody says what it does, where
+/// it is no longer than one after the other. Kernels and exchange then get along as fast as 1/s_c + 1/s_x of one of them.
+[[nodiscard]] bool overlaps_gradients(const Coefficients& coefficients, const Assumptions& assumptions);
+
+/// By how much the exchanges of one iteration lengthen it: the time that computing cannot hide, and that by which it is
+/// slowed down. At least the first weights, without which computing does not start, and the last gradients, which are
+/// complete only when it ends, run alone. `computing`: what runs beside the others; `slowdown`: how long each then takes.
+[[nodiscard]] Seconds exposed(const GradientExchange& exchange, Seconds computing, Bytes message,
+                              const OverlapSlowdown& slowdown = {});
 
 }  // namespace ddl

@@ -43,6 +43,10 @@ struct MeasuredPhase {
 /// Of one phase measured in several sizes: their mean per kernel, or the ratio of their sums, of what is not first touches
 /// of fresh memory. Nothing measured is no overhead.
 [[nodiscard]] StepOverhead overhead_of(const std::vector<MeasuredPhase>& phases);
+/// The same of a phase whose kernels are all of one kind, as those of updates are, so that they have a factor in common: the
+/// factor f and the start o of a kernel, neither below zero, with the least sum of ((f·kernels + o·count)/whole − 1)². Where
+/// the phases are too alike to tell the two apart, overhead_of.
+[[nodiscard]] StepOverhead overhead_of_one_kind(const std::vector<MeasuredPhase>& phases);
 
 /// Kernels of one device that were timed, whoever timed them.
 struct MeasuredKernels {

@@ -85,7 +85,7 @@ ShardPrices::Priced ShardPrices::price(const ShardContext& context, const LayerS
     Sum& sum = sums[phase == Phase::forward ? 0 : 1];
     sum.time += time;
     if (time.value() > 0) sum.count += each.times;
-    if (!each.adds_gradients) sum.fresh += fresh_bytes(problem);
+    sum.fresh += fresh_bytes(problem) * static_cast<double>(each.times);
     add_workspace(priced.workspace, each, price.workspace);
   }
   for (const Phase phase : {Phase::forward, Phase::backward}) {

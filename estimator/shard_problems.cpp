@@ -52,6 +52,10 @@ std::vector<ShardProblem> shard_problems(const ShardContext& context, const Laye
     problem.pass = pass;
     problems.push_back({problem, 1, false});
   }
+  if (context.at().tied_to >= 0) {
+    const SharedTable table = problem.operation->shared_table(problem.inputs, problem.output);
+    if (table.rows > 0 && table.columns > 0) problems.push_back({table_addition(table, context.plan.precision), 1, true});
+  }
   // A gradient is as large as the tensor that lies in memory, exchanges done.
   if (const int additions = context.facts.gradient_additions[context.index()]; additions > 0) {
     problems.push_back({gradient_addition(shard.kept_output, samples, context.plan.precision), additions, true});

@@ -16,7 +16,7 @@ namespace ddl {
 struct ShardProblem {
   Problem problem;
   int times = 1;
-  bool adds_gradients = false;  ///< sums what the layer's readers send back: part of backward
+  bool adds_gradients = false;  ///< sums what the layer's readers send back, or two gradients of a table: part of backward
 };
 
 /// As PricedKernel::pass has it.
@@ -25,7 +25,7 @@ struct ShardProblem {
 
 /// The problems of one rank's part of one layer, with its shapes, samples and the plan's precision: forward,
 /// backward-weight, backward-data where something before the layer is trained, the additions that make one gradient of its
-/// output. Passes without work are left out.
+/// output, and of a table that is an earlier layer's. Passes without work are left out.
 [[nodiscard]] std::vector<ShardProblem> shard_problems(const ShardContext& context, const LayerShard& shard);
 /// The optimizer's step on the parameters that the rank has of the layer; nothing where it has none.
 [[nodiscard]] std::optional<UpdateProblem> shard_update(const ShardContext& context, const LayerShard& shard);

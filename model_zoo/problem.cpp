@@ -168,6 +168,11 @@ Problem gradient_addition(const TensorShape& shape, std::int64_t samples, Precis
   return problem;
 }
 
+Problem table_addition(const SharedTable& table, Precision precision) {
+  return gradient_addition({.channels = table.columns, .extent = {table.rows, 1, 1}, .rank = 1, .sequence = true}, 1,
+                           precision);
+}
+
 Problem parse_problem(const std::string& text, const std::string& origin) {
   const Line line(text, origin);
   const OperationKind* kind = find_operation_kind(line.operation().key);

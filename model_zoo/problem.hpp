@@ -82,6 +82,8 @@ class ProblemCounts {
 
 /// One addition of two gradients of this shape.
 [[nodiscard]] Problem gradient_addition(const TensorShape& shape, std::int64_t samples, Precision precision);
+/// The sum of the two gradients of a table that two layers share: each makes one of all its rows.
+[[nodiscard]] Problem table_addition(const SharedTable& table, Precision precision);
 
 /// `768x128t`, as in a problem's line.
 [[nodiscard]] std::string print_shape(const TensorShape& shape);

@@ -28,6 +28,10 @@ std::vector<LayerProblems> layer_problems(const Model& model, std::int64_t sampl
     lines.backward_weight = line(Pass::backward_weight);
     lines.additions = additions[i];
     if (additions[i] > 0) lines.addition = print_problem(gradient_addition(layer.output_shape, samples, precision));
+    if (layer.tied_to >= 0) {
+      const SharedTable table = problem.operation->shared_table(problem.inputs, problem.output);
+      if (table.rows > 0 && table.columns > 0) lines.table_addition = print_problem(table_addition(table, precision));
+    }
     if (layer.parameters() > 0) lines.update = print_problem(UpdateProblem{optimizer, layer.parameters(), precision});
   }
   return problems;
@@ -40,6 +44,7 @@ std::vector<CountedProblem> problems_of(const Model& model, std::int64_t samples
       if (!line.empty()) problems.add(line);
     }
     if (lines.additions > 0) problems.add(lines.addition, lines.additions);
+    if (!lines.table_addition.empty()) problems.add(lines.table_addition);
     if (!lines.update.empty()) problems.add(lines.update);
   }
   return problems.take();

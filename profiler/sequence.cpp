@@ -205,34 +205,47 @@ struct Sequence::Builder {
       free.emplace(buffer->items(), buffer);
   }
 
+  /// The sum of two tensors, or of others of its kind where one of them is not there in that form.
+  DeviceBuffer* add_up(const Problem& problem, DeviceBuffer* first, DeviceBuffer* second) {
+    if (const std::string why = backend.refusal(problem); !why.empty()) throw Error(why);
+    std::unique_ptr<PreparedKernel> kernel = backend.prepare(problem);
+    Step step{StepPart::backward, kernel.get(), {}};
+    DeviceBuffer* sum = nullptr;
+    for (const KernelTensor& tensor : kernel->tensors()) {
+      DeviceBuffer* const part = tensor.index == 0 ? first : second;
+      if (tensor.written) {
+        sum = gradient(tensor);
+        step.buffers.push_back(sum);
+      } else {
+        step.buffers.push_back(fits(part, tensor) ? part : gradient(tensor));
+      }
+    }
+    sequence.kernels_.push_back(std::move(kernel));
+    if (!step.kernel->algorithm().empty()) sequence.steps_.push_back(std::move(step));
+    return sum;
+  }
+
   /// Adds up what the readers of a layer's output have sent back.
   void sum_gradients(std::size_t index) {
     std::vector<DeviceBuffer*> parts = std::exchange(sent[index], {});
     // A device that computes nothing writes none.
     gradients[index] = parts.empty() ? nullptr : parts.front();
     for (std::size_t i = 0; i < static_cast<std::size_t>(additions[index]); ++i) {
-      const Problem problem = gradient_addition(model.layers[index].output_shape, samples, precision);
-      if (const std::string why = backend.refusal(problem); !why.empty()) throw Error(why);
-      std::unique_ptr<PreparedKernel> kernel = backend.prepare(problem);
-      Step step{StepPart::backward, kernel.get(), {}};
       DeviceBuffer* const first = gradients[index];
       DeviceBuffer* const second = i + 1 < parts.size() ? parts[i + 1] : first;
-      DeviceBuffer* sum = nullptr;
-      for (const KernelTensor& tensor : kernel->tensors()) {
-        DeviceBuffer* const part = tensor.index == 0 ? first : second;
-        if (tensor.written) {
-          sum = gradient(tensor);
-          step.buffers.push_back(sum);
-        } else {
-          step.buffers.push_back(fits(part, tensor) ? part : gradient(tensor));
-        }
-      }
-      sequence.kernels_.push_back(std::move(kernel));
-      if (!step.kernel->algorithm().empty()) sequence.steps_.push_back(std::move(step));
+      DeviceBuffer* const sum =
+          add_up(gradient_addition(model.layers[index].output_shape, samples, precision), first, second);
       gradients[index] = sum != nullptr ? sum : first;
       release(first);
       if (second != first) release(second);
     }
+  }
+
+  /// A table has one gradient of each layer that it serves.
+  void sum_table(std::size_t index) {
+    const Problem problem = problem_of(index);
+    const SharedTable table = problem.operation->shared_table(problem.inputs, problem.output);
+    if (table.rows > 0 && table.columns > 0) release(add_up(table_addition(table, precision), nullptr, nullptr));
   }
 
   bool run_layer(std::size_t index, Pass pass) {
@@ -266,6 +279,7 @@ struct Sequence::Builder {
       const bool passes = model.layers[i].operation->passes_gradient();
       const bool has_sent = needs_gradient[i] && !passes && run_layer(i, Pass::backward_data);
       run_layer(i, Pass::backward_weight);
+      if (model.layers[i].tied_to >= 0) sum_table(i);
       DeviceBuffer* const done = std::exchange(gradients[i], nullptr);
       if (done == nullptr) continue;
       for (const int input : model.layers[i].inputs) {

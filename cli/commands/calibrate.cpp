@@ -208,11 +208,12 @@ std::vector<MeasuredNetwork> joined(std::vector<MeasuredNetwork> before, const s
   return before;
 }
 
-/// The file of coefficients, `before` of what was in it, with the fits.
+/// The file of coefficients, `before` of what was in it, with the fits. `may_lack`: without any it stays as it is.
 std::string coefficients_with(const CalibrateRequest& asked, const std::vector<ExchangeFit>& fits,
-                              const std::vector<ExchangeSeries>& series, const std::string& before,
+                              const std::vector<ExchangeSeries>& series, const std::string& before, bool may_lack,
                               std::vector<std::string>& warnings) {
   std::vector<MeasuredNetwork> fitted = fitted_network(fits, series, warnings);
+  if (fitted.empty() && may_lack) return before;
   if (fitted.empty()) {
     throw Error(fmt::format("nothing to write into {}: no fit has a level, ranks, and alpha or beta", quote(asked.output)),
                 "say what the files do not: FILE,ranks=16,nodes=2");
@@ -301,17 +302,27 @@ Report calibrate_network(const CalibrateRequest& asked, ReportOptions& options) 
   report.warnings = file_warnings.lines();
   if (live) report.warnings = live->result.warnings;
   const auto fits = std::make_shared<const std::vector<ExchangeFit>>(fit_exchanges(*series));
-  require_fits(*fits, *series);
+  // Groups at once, and kernels beside an exchange, are worth as much as a fit.
+  const bool beside_fits = live && (!live->result.contention.empty() || live->result.overlap);
+  if (!beside_fits) require_fits(*fits, *series);
   for (std::string& warning : exchange_fit_warnings(*fits)) report.warnings.push_back(std::move(warning));
   if (misses_tolerance(asked, *fits)) {
     report.status = ExitStatus::beyond_tolerance;
     report.warnings.push_back(fmt::format("a fit is off by more than the tolerance of {:.4g}", *asked.tolerance));
   }
   // All that may be refused comes before anything is written.
-  std::string coefficients = asked.output.empty() ? "" : coefficients_with(asked, *fits, *series, before, report.warnings);
-  if (live && !coefficients.empty()) {
-    coefficients = live->with_contention(coefficients, asked.machine,
-                                         fmt::format("{}, by ddl-oracle {} on {}", live->where, version(), today()));
+  std::string coefficients;
+  if (!asked.output.empty()) {
+    coefficients = coefficients_with(asked, *fits, *series, before, live.has_value(), report.warnings);
+    if (live) {
+      coefficients =
+          live->with_measured(coefficients, asked.machine,
+                              fmt::format("{}, by ddl-oracle {} on {}", live->where, version(), today()), report.warnings);
+    }
+    if (coefficients == before) {
+      throw Error(fmt::format("nothing to write into {}", quote(asked.output)),
+                  report.warnings.empty() ? "measure a latency, contention or overlap" : report.warnings.front());
+    }
   }
   std::vector<std::string> plots;
   if (plots_file) {

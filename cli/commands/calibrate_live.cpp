@@ -16,6 +16,7 @@
 
 #include "calibration/coefficients_reader.hpp"
 #include "calibration/communication/contention_section.hpp"
+#include "calibration/communication/overlap_section.hpp"
 #include "calibration/machine_reader.hpp"
 #include "calibration/sweep/kernel_load.hpp"
 #include "calibration/sweep/osu_print.hpp"
@@ -192,6 +193,10 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
   if (transport.nodes().size() < 2 && !request.nccl) {
     throw Error("one rank alone has nobody to talk to", "mpirun -n 2 ddl-oracle calibrate --mpi");
   }
+  if (plan.operations.empty() && !plan.overlap && sweep_contenders(transport.nodes()).empty()) {
+    throw Error("no two groups of these ranks leave a node at once, and contention is what they do to each other",
+                "several ranks on each of several nodes");
+  }
   // Known before it takes long. Of several ranks only one may see the folder.
   if (live.speaks) {
     std::map<std::string, std::string> taken;
@@ -278,12 +283,28 @@ std::string LiveSweep::text() const {
   return text;
 }
 
-std::string LiveSweep::with_contention(const std::string& coefficients, const std::string& machine,
-                                       const std::string& source) const {
-  const std::vector<MeasuredContention> measured = measured_contention(result.contention, load_machine(machine), source);
-  if (measured.empty()) return coefficients;
-  std::string text =
-      with_contention_section(coefficients, parse_coefficients(coefficients, "--output").contention, measured);
+std::string LiveSweep::with_measured(const std::string& coefficients, const std::string& machine, const std::string& source,
+                                     std::vector<std::string>& warnings) const {
+  std::string text = coefficients;
+  if (!result.contention.empty()) {
+    const std::vector<MeasuredContention> measured = measured_contention(result.contention, load_machine(machine), source);
+    if (measured.empty()) {
+      warnings.push_back(fmt::format("φ is not written: no level of {} joins its nodes", quote(machine)));
+    } else {
+      text = with_contention_section(text, parse_coefficients(text, "--output").contention, measured);
+    }
+  }
+  if (result.overlap) {
+    const std::string what = fmt::format("an allreduce of {} among {} ranks beside {}; ",
+                                         humanize(Bytes(static_cast<double>(result.overlap->bytes))), result.overlap->ranks,
+                                         result.overlap->kernel);
+    if (const auto measured = measured_overlap(*result.overlap, what + source)) {
+      text = with_overlap_section(text, *measured);
+    } else {
+      warnings.emplace_back(
+          "what kernels and an exchange do to each other is not written: that takes several ranks, and times of both alone");
+    }
+  }
   static_cast<void>(parse_coefficients(text, "--output"));  // what cannot be read back is not written
   return text;
 }

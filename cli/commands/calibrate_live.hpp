@@ -33,9 +33,10 @@ struct LiveSweep {
 
   [[nodiscard]] std::string text() const;              ///< above the fits
   [[nodiscard]] std::string text_beside_fits() const;  ///< below them
-  /// Coefficients of the machine with φ between its nodes as measured, if it was.
-  [[nodiscard]] std::string with_contention(const std::string& coefficients, const std::string& machine,
-                                            const std::string& source) const;
+  /// Coefficients of the machine with φ between its nodes and with what kernels and an exchange do to each other, as far as
+  /// they were measured; a warning of what is measured and none of that machine's.
+  [[nodiscard]] std::string with_measured(const std::string& coefficients, const std::string& machine,
+                                          const std::string& source, std::vector<std::string>& warnings) const;
   /// Adds what the sweep found beside its series.
   void add_to(nlohmann::ordered_json& report) const;
 };

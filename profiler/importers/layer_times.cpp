@@ -114,6 +114,7 @@ void add_rows(ProfileImport& into, const Model& model, const std::vector<LayerTi
       rows.add(lines.backward_weight, second);
     }
     rows.add(lines.addition, timed.addition, lines.additions);
+    rows.add(lines.table_addition, timed.table_addition);
     rows.add(lines.update, timed.update);
   }
   rows.write(into);

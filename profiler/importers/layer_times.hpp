@@ -16,7 +16,8 @@ struct PassTimes {
 /// What somebody measured of one layer. `backward` is that of inputs and weights together, where they were not told apart.
 struct LayerTimes {
   PassTimes forward, backward_data, backward_weight, backward, update;
-  PassTimes addition;  ///< of two gradients of its output
+  PassTimes addition;        ///< of two gradients of its output
+  PassTimes table_addition;  ///< of two gradients of a table that is an earlier layer's
 };
 
 /// Adds the rows of a profile: each distinct problem of the model once, with the mean of the layers that have it, step by

@@ -91,7 +91,11 @@ class Matcher {
     for (const Layer& layer : model.layers) parameters_ += static_cast<double>(layer.parameters());
     const std::vector<int> additions = gradient_additions(model);
     for (std::size_t i = 0; i < model.layers.size(); ++i) {
-      if (additions[i] > 0) sums_[sum_signature(model.layers[i].output_shape, samples)].layers.push_back(i);
+      const Layer& layer = model.layers[i];
+      if (additions[i] > 0) sums_[sum_signature(layer.output_shape, samples)].layers.push_back(i);
+      if (layer.tied_to < 0) continue;
+      const SharedTable table = layer.operation->shared_table(layer.input_shapes, layer.output_shape);
+      sums_[sum_signature({.channels = table.columns}, table.rows)].tables.push_back(i);
     }
     for (auto& [signature, sums] : sums_) sums.times.resize(times_.size());
     for (std::size_t step = 0; step < times_.size(); ++step) match(step);
@@ -121,9 +125,9 @@ class Matcher {
   const TraceSteps& steps_;
   LayerSignatures signatures_;
   double parameters_ = 0;
-  /// Sums of gradients of one shape: the layers whose outputs they are of; calls and time by step.
+  /// Sums of gradients of one shape: the layers whose outputs they are of, or whose tables; calls and time by step.
   struct Sums {
-    Layers layers{};
+    Layers layers{}, tables{};
     std::vector<std::pair<int, double>> times{};
   };
   std::unordered_map<std::string, Sums> sums_;
@@ -443,6 +447,7 @@ std::vector<LayerTimes> Matcher::layer_times() const {
     PassTimes addition{.seconds = {}, .algorithm = "aten::add of gradients"};
     for (const auto& [calls, seconds] : sums.times) keep(addition, calls > 0 ? seconds / calls : 0);
     for (const std::size_t layer : sums.layers) result[layer].addition = addition;
+    for (const std::size_t layer : sums.tables) result[layer].table_addition = addition;
   }
   return result;
 }

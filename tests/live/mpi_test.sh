@@ -51,6 +51,21 @@ mpirun -n 2 "$program" calibrate --mpi --measure latency --largest '1 KiB' --lim
 [ $? -ne 0 ] || fail "a file that cannot be written"
 grep -q "error: rank 0 of 2 on .*'no/such/folder" write.err || fail "$(cat write.err)"
 
+# A launcher that MPI does not know starts ranks of which each is alone.
+SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2 "$program" calibrate --mpi >alien.out 2>alien.err
+[ $? -eq 2 ] || fail "ranks that did not join"
+grep -q 'error: Slurm started 2 processes, but 1 joined by MPI' alien.err || fail "$(cat alien.err)"
+
+# Kernels that one rank cannot run: all go on without, and say so.
+mpirun -n 1 "$program" calibrate --mpi --measure latency,overlap --largest '1 KiB' --limit 0.001 : \
+  -n 1 "$program" calibrate --mpi --measure latency,overlap --largest '1 KiB' --limit 0.001 --backend simulated-nowhere \
+  >kernels.out 2>kernels.err && fail "a back end that is none"
+grep -q "simulated-nowhere" kernels.err || fail "$(cat kernels.err)"
+mpirun -n 1 "$program" calibrate --mpi --measure latency,overlap --largest '1 KiB' --limit 0.001 : \
+  -n 1 env CUDA_VISIBLE_DEVICES= "$program" calibrate --mpi --measure latency,overlap --largest '1 KiB' --limit 0.001 --backend cuda \
+  >kernels.out 2>kernels.err || fail "$(cat kernels.err)"
+grep -q 'no kernels ran beside an exchange: rank 1: ' kernels.err || fail "$(cat kernels.err)"
+
 # A rank that dies.
 mpirun -n 2 --output-filename pids sh -c 'echo $$ >pid.$OMPI_COMM_WORLD_RANK; exec "$0" calibrate --mpi --limit 20' "$program" \
   >killed.out 2>killed.err &

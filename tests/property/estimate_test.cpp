@@ -380,6 +380,47 @@ TEST_CASE("no plan takes longer for a faster link or a shorter start-up") {
   });
 }
 
+TEST_CASE("what kernels and gradients do to each other lengthens plans, and none beyond doing one after the other") {
+  const std::vector<double> factors{1, 1.2, 1.9, 2, 5};
+  int lengthened = 0;
+  for_random_plans(11, 60, [&](const OwnedJob& owned, const Plan& plan) {
+    const auto estimate = [&](double kernels, double exchange, std::optional<bool> overlaps, bool assumed = true) {
+      Assumptions assumptions = owned.assumptions;
+      assumptions.overlap = assumed;
+      Coefficients coefficients;
+      coefficients.overlap = {.kernels = kernels, .exchange = exchange};
+      coefficients.software.overlaps_gradients = overlaps;
+      const OwnedJob other(owned.model, owned.machine, assumptions, owned.job.samples_per_epoch, std::nullopt,
+                           Precision::fp32, Optimizer::momentum, coefficients);
+      return Estimator(other.job).estimate(plan);
+    };
+    const Seconds plain = Estimator(owned.job).estimate(plan).time.iteration();
+    const Seconds after = estimate(1, 1, std::nullopt, false).time.iteration();
+    REQUIRE(estimate(1, 1, std::nullopt).time.iteration() == plain);
+    REQUIRE(estimate(1, 1, true).time.iteration() == plain);
+    for (std::size_t i = 0; i < factors.size(); ++i) {
+      for (std::size_t j = 0; j < factors.size(); ++j) {
+        INFO("kernels " << factors[i] << ", exchange " << factors[j]);
+        const Estimate best = estimate(factors[i], factors[j], std::nullopt);
+        const Estimate always = estimate(factors[i], factors[j], true);
+        REQUIRE(best.time.iteration() >= plain / rounding);
+        REQUIRE(best.time.iteration() <= after * rounding);
+        REQUIRE(best.time.iteration() <= always.time.iteration() * rounding);
+        REQUIRE(best.hidden_exchange.value() >= 0);
+        if (best.time.iteration() > plain * rounding) ++lengthened;
+        for (const auto& [less_of_kernels, less_of_exchange] :
+             {std::pair(i > 0 ? i - 1 : 0, j), std::pair(i, j > 0 ? j - 1 : 0)}) {
+          for (const std::optional<bool> overlaps : {std::optional<bool>(), std::optional(true)}) {
+            const Seconds less = estimate(factors[less_of_kernels], factors[less_of_exchange], overlaps).time.iteration();
+            REQUIRE(less <= (overlaps ? always : best).time.iteration() * rounding);
+          }
+        }
+      }
+    }
+  });
+  REQUIRE(lengthened > 100);
+}
+
 // Stages are dealt out by their times on one device, and a faster device may deal them out differently: pipelines are left
 // out.
 TEST_CASE("no plan without a pipeline takes longer on a device of higher peak or memory bandwidth") {
@@ -728,7 +769,9 @@ LearnedFamilies anything_learned(std::uint64_t seed) {
   return families;
 }
 
-TEST_CASE("a search with what runs have taught finds the best plans as well, and parts still add up") {
+TEST_CASE(
+    "a search with what runs have taught, and with kernels that exchanges slow down, finds the best plans as well, and "
+    "parts still add up") {
   std::size_t turn = 0;
   for (const Setting& setting : settings()) {
     if (++turn % 7 != 3 || setting.assumptions.memory_reuse) continue;
@@ -737,6 +780,7 @@ TEST_CASE("a search with what runs have taught finds the best plans as well, and
     Coefficients coefficients = setting.coefficients;
     coefficients.learned = anything_learned(turn);
     coefficients.software.layered_gradients_in_hybrids = turn % 2 == 0;
+    coefficients.overlap = {.kernels = 1 + static_cast<double>(turn % 4) / 4, .exchange = 1.5};
     INFO(setting.name << ", turn " << turn);
     const OwnedJob owned(setting.model, machine, setting.assumptions, 1e4, std::nullopt, setting.precision,
                          setting.optimizer, coefficients);

@@ -87,7 +87,7 @@ TEST_CASE("a coefficients file is read into coefficients") {
   CHECK(coefficients.channel_undivided == 0.25);
   CHECK(coefficients.software.name == "Toy 1.0");
   CHECK(coefficients.software.gradient_route == Route::host);
-  CHECK_FALSE(coefficients.software.overlaps_gradients);
+  CHECK(coefficients.software.overlaps_gradients == false);
   CHECK(coefficients.software.hybrid_gradient_algorithm == AllreduceAlgorithm::leader);
   CHECK(coefficients.software.spatial_layers == std::vector<std::pair<std::string, int>>{{"mine", 2}});
 }
@@ -104,7 +104,7 @@ TEST_CASE("what the file does not say of the software keeps its default") {
   CHECK_FALSE(software.whole_gradients_in_hybrids);
   const Coefficients without = parse_coefficients(small_file.substr(0, small_file.find("software:")), "c.yaml");
   CHECK(without.software.name.empty());
-  CHECK(without.software.overlaps_gradients);
+  CHECK_FALSE(without.software.overlaps_gradients.has_value());
 }
 
 // ---- the bundled coefficients ----
@@ -137,7 +137,7 @@ TEST_CASE("the bundled coefficients are the published ones") {
   CHECK(software.gradient_route == Route::host);
   CHECK(software.layer_route == Route::direct);
   CHECK(software.halo_route == Route::host);
-  CHECK_FALSE(software.overlaps_gradients);
+  CHECK(software.overlaps_gradients == false);
   CHECK(software.gradient_algorithm == AllreduceAlgorithm::ring);
   CHECK(software.hybrid_gradient_algorithm == AllreduceAlgorithm::leader);
   CHECK(software.layer_algorithm == AllreduceAlgorithm::ring);
@@ -193,6 +193,21 @@ TEST_CASE("fails with points that cannot be fitted") {
   CHECK(first_line(error_with("[2, 75 ms]", "[2, 75]")) == "c.yaml:11:46: '75' has no unit");
   CHECK(first_line(error_with("channel_undivided:", "filter_undivided:")) ==
         "c.yaml:11:15: 'filter_undivided' and 'filter_split' exclude each other");
+}
+
+TEST_CASE("kernels and an exchange take no less time beside each other than alone") {
+  const auto with = [](const std::string& overlap) { return "format: 1\n" + overlap + small_file.substr(10); };
+  const Coefficients some = parse_coefficients(with("overlap: {kernels: 1.25, source: log}\n"), "c.yaml");
+  CHECK(some.overlap.kernels == 1.25);
+  CHECK(some.overlap.exchange == 1);
+  CHECK(some.overlap.source == "the log");
+  const auto error = [&](const std::string& overlap) {
+    return first_line(error_of([&] { (void)parse_coefficients(with(overlap), "c.yaml"); }));
+  };
+  CHECK(error("overlap: {kernels: 0.9, source: log}\n") == "c.yaml:2:20: must be at least 1");
+  CHECK(error("overlap: {exchange: 1e7, source: log}\n") == "c.yaml:2:21: '1e7' is too large: at most 1000000");
+  CHECK(error("overlap: {kernel: 2, source: log}\n") == "c.yaml:2:11: unknown key 'kernel'");
+  CHECK(error("overlap: {kernels: 2}\n") == "c.yaml:2:10: the key 'source' is missing");
 }
 
 TEST_CASE("fails with an unknown or missing key, or another format") {

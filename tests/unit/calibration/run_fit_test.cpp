@@ -1,6 +1,7 @@
 #include "calibration/run_fit.hpp"
 
 #include <cmath>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -134,6 +135,32 @@ TEST_CASE("runs on few devices predict those on more") {
   CHECK(validation.cases.front().run.gpus == 256);
   CHECK(error_of([] { static_cast<void>(RunFitter(some_runs(), "abci", "").fit_up_to(2)); }) ==
         "none of the runs have 2 GPUs or fewer\nhint: fitted to some, the others are predicted");
+}
+
+TEST_CASE("what the file says of the software changes by runs that decide it, and by nothing less") {
+  const std::vector<RunFilter> filters{parse_where("quantity=iter_total_s"), parse_where("strategy=data+filter"),
+                                       parse_where("includes_io=no")};
+  const std::vector<MeasuredRun> all = select_runs(load_runs("paradl-abci"), filters);
+  REQUIRE(all.size() > 12);
+  int changed = 0;
+  for (const std::size_t count :
+       {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{5}, std::size_t{8}, all.size()}) {
+    const RunFit fit = RunFitter(std::span(all).first(count), "abci", "").fit();
+    REQUIRE(fit.choices.size() == 3);
+    for (const LearnedChoice& choice : fit.choices) {
+      INFO(choice.key << " with " << count << " runs, margin " << choice.margin);
+      if (choice.before == choice.after) continue;
+      ++changed;
+      CHECK(choice.determined());
+    }
+  }
+  // One run decides nothing, all of them that gradients go layer by layer.
+  const LearnedChoice layered = RunFitter(all, "abci", "").fit().choices[2];
+  CHECK(layered.key == "layered_gradients_in_hybrids");
+  CHECK(layered.after == "yes");
+  const LearnedChoice one = RunFitter(std::span(all).first(1), "abci", "").fit().choices[2];
+  CHECK(one.after == "no");
+  CHECK(changed > 0);
 }
 
 TEST_CASE("what is learned reads back from a coefficients file") {

@@ -199,6 +199,40 @@ TEST_CASE("nothing is hidden where the assumptions or the software say so, or in
   CHECK(Estimator(matrix.job).estimate(plan).time.gradient_exchange.value() == Approx(2 * (1 + 0.32)));
 }
 
+TEST_CASE("kernels and an exchange that run at the same time each take longer") {
+  Coefficients coefficients;
+  coefficients.overlap = {.kernels = 1.25, .exchange = 1.5};
+  // 0.35 s of kernels take 0.4375 s beside an exchange that gets 0.2917 of 0.875 s done meanwhile. The rest of it, and the
+  // last bucket, run alone: 0.4375 + 0.5833 + 0.125 s where kernels alone take 0.35 s.
+  const Estimate some = EightBuckets(Seconds(0.4), Assumptions{}, coefficients).estimate();
+  CHECK(some.time.gradient_exchange.value() == Approx(0.4375 + 0.875 - 0.4375 / 1.5 + 0.125 - 0.35));
+  CHECK(some.time.backward.value() == Approx(0.4));
+  CHECK(some.hidden_exchange.value() == Approx(1 - some.time.gradient_exchange.value()));
+  // The exchange of 0.875 s is done after 1.3125 s, in which kernels fall 0.2625 s behind.
+  const Estimate most = EightBuckets(Seconds(4), Assumptions{}, coefficients).estimate();
+  CHECK(most.time.gradient_exchange.value() == Approx(0.2625 + 0.125));
+  // Kernels that are not slowed down hide an exchange that takes three times as long, if there are enough of them.
+  coefficients.overlap = {.kernels = 1, .exchange = 3};
+  CHECK(EightBuckets(Seconds(4), Assumptions{}, coefficients).estimate().time.gradient_exchange.value() == Approx(0.125));
+}
+
+TEST_CASE("gradients are exchanged after backward where beside it is longer, unless the software does so all the same") {
+  Coefficients coefficients;
+  coefficients.overlap = {.kernels = 2, .exchange = 2};  // both get along as fast as one alone
+  const auto shown = [&] {
+    return EightBuckets(Seconds(4), Assumptions{}, coefficients).estimate().time.gradient_exchange.value();
+  };
+  CHECK(shown() == Approx(1.0));
+  coefficients.overlap.kernels = 4;
+  CHECK(shown() == Approx(1.0));
+  coefficients.software.overlaps_gradients = true;
+  // 0.875 s of exchange take 1.75 s, in which kernels fall three quarters behind.
+  CHECK(shown() == Approx(1.75 * 0.75 + 0.125));
+  CHECK(EightBuckets(Seconds(4), Assumptions{}, coefficients).estimate().hidden_exchange.value() == 0);
+  coefficients.software.overlaps_gradients = false;
+  CHECK(shown() == Approx(1.0));
+}
+
 TEST_CASE("half precision exchanges half as many bytes") {
   const Matrix matrix(without_overlap());
   Plan plan = plan_of(32);

@@ -24,12 +24,18 @@ TEST_CASE("each pass makes its own tensors") {
   // far below the threshold.
   CHECK(fresh("fully_connected features=4096 in=25088 samples=1 pass=forward") == 0);
   CHECK(fresh("fully_connected features=4096 in=25088 samples=1 pass=backward-data") == 0);
-  CHECK(fresh("fully_connected features=4096 in=25088 samples=1 pass=backward-weight") == 25088.0 * 4096 * 4);
+  CHECK(fresh("fully_connected features=4096 in=25088 samples=1 pass=backward-weight") == (25088.0 + 1) * 4096 * 4);
   // Its first convolution on four samples: an output of 4 x 64 x 224 x 224, inputs of 4 x 3 x 224 x 224.
   const std::string convolution = "convolution filters=64 kernel=3x3 padding=1 in=3x224x224 samples=4 pass=";
   CHECK(fresh(convolution + "forward") == 4.0 * 64 * 224 * 224 * 4);
   CHECK(fresh(convolution + "backward-data") == 0);
-  CHECK(fresh(convolution + "backward-weight") == 0);
+}
+
+TEST_CASE("gradients of weights are fresh whatever their size") {
+  // 64 filters of 3 x 3 on 3 channels, and their biases.
+  const std::string convolution = "convolution filters=64 kernel=3x3 padding=1 in=3x224x224 samples=4 pass=";
+  CHECK(fresh(convolution + "backward-weight") == (64 * 3 * 9 + 64) * 4);
+  CHECK(fresh("fully_connected features=16 bias=no in=8 samples=64 pass=backward-weight") == 16 * 8 * 4);
 }
 
 TEST_CASE("what is written over the input is not fresh, and its gradient is") {
@@ -57,6 +63,10 @@ TEST_CASE("a table that two layers share has a gradient of each") {
   const double table = 50257.0 * 768 * 4;
   CHECK(fresh("embedding vocabulary=50257 features=768 in=1x1024t samples=1 pass=backward-weight") == table);
   CHECK(fresh("fully_connected features=50257 bias=no in=768x1024t samples=1 pass=backward-weight") == table);
+  // And their sum is a third tensor.
+  const Problem sum = table_addition({.rows = 50257, .columns = 768}, Precision::fp32);
+  CHECK(print_problem(sum) == "add in=768x50257t,768x50257t samples=1 precision=fp32 pass=forward");
+  CHECK(fresh_bytes(sum).value() == table);
 }
 
 }  // namespace

@@ -375,6 +375,28 @@ TEST_CASE("a whole that takes longer than its kernels starts each of them, one t
   CHECK(overhead_of({}).factor == 1);
 }
 
+TEST_CASE("updates of several models tell a factor of all from the start of each") {
+  const auto phase = [](double kernels, double count, double factor, double start) {
+    return MeasuredPhase{Seconds(factor * kernels + start * count), Seconds(kernels), count};
+  };
+  const StepOverhead both =
+      overhead_of_one_kind({phase(20e-3, 160, 1.2, 15e-6), phase(3e-3, 150, 1.2, 15e-6), phase(90e-3, 30, 1.2, 15e-6)});
+  CHECK(both.factor == Approx(1.2));
+  CHECK(both.per_kernel.value() == Approx(15e-6));
+  // Many kernels that take less than their times alone would start in less than no time. Without a start
+  // (f − 1)² + (2f − 1)² is least at 3/5.
+  const StepOverhead none =
+      overhead_of_one_kind({{Seconds(10e-3), Seconds(10e-3), 10}, {Seconds(5e-3), Seconds(10e-3), 1000}});
+  CHECK(none.per_kernel.value() == 0);
+  CHECK(none.factor == Approx(0.6));
+  // One model, in one or more sizes, does not tell them apart.
+  const StepOverhead one =
+      overhead_of_one_kind({{Seconds(110e-6), Seconds(100e-6), 5}, {Seconds(120e-6), Seconds(100e-6), 5}});
+  CHECK(one.per_kernel.value() == Approx(3e-6));
+  CHECK(one.factor == 1);
+  CHECK(overhead_of_one_kind({}).factor == 1);
+}
+
 TEST_CASE("first touches of memory are no overhead") {
   // 130 us, 20 us of them touches, over kernels of 100 us: 2 us for each of the five.
   const StepOverhead slow = overhead_of({{Seconds(130e-6), Seconds(100e-6), 5, Seconds(20e-6)}});

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "core/error.hpp"
 #include "estimator/strategies/spatial.hpp"
 #include "tests/catch.hpp"
@@ -90,6 +92,30 @@ TEST_CASE("a rank has its share of the table") {
     REQUIRE(shard_update(context, shard)->parameters == 12'565 * 768);
   });
   REQUIRE(lines.front() == "embedding vocabulary=12565 features=768 in=1x1024t samples=1 precision=fp32 pass=forward");
+}
+
+TEST_CASE("a table that two layers share has one sum of their gradients, of the rank's rows") {
+  const Model model = load_model("gpt2");
+  const ModelFacts facts = facts_of(model);
+  const auto sums = [&](const Plan& plan) {
+    std::vector<std::string> lines;
+    each_shard(facts, plan, [&](const ShardContext& context, const LayerShard& shard) {
+      if (context.at().tied_to < 0) return;
+      for (const ShardProblem& each : shard_problems(context, shard)) {
+        if (each.adds_gradients) lines.push_back(print_problem(each.problem));
+        if (each.adds_gradients) REQUIRE(phase_of(each) == Phase::backward);
+      }
+    });
+    return lines;
+  };
+  const auto line = [](int rows) {
+    return fmt::format("add in=768x{0}t,768x{0}t samples=1 precision=fp32 pass=forward", rows);
+  };
+  Plan plan;
+  plan.global_batch = 3;
+  REQUIRE(sums(plan) == std::vector<std::string>{line(50'257)});
+  plan.tensor = 4;
+  REQUIRE(sums(plan) == std::vector<std::string>{line(12'565)});
 }
 
 TEST_CASE("the problems of a split are there once, the whole model's first") {

@@ -66,9 +66,16 @@ TEST_CASE("every problem of a bundled model can be read, and together they do al
     const Model model = load_model(name);
     double forward = 0;
     double sums = 0;  // of gradients, which are no layer's work
+    double tables = 0;
     const std::vector<int> additions = gradient_additions(model);
     for (std::size_t i = 0; i < additions.size(); ++i)
       sums += additions[i] * static_cast<double>(model.layers[i].output_shape.items());
+    // One addition for each item of a table that two layers share; of two samples as of one.
+    for (const Layer& layer : model.layers) {
+      if (layer.tied_to < 0) continue;
+      const SharedTable table = layer.operation->shared_table(layer.input_shapes, layer.output_shape);
+      tables += static_cast<double>(table.rows * table.columns);
+    }
     std::int64_t parameters = 0;
     for (const CountedProblem& each : problems_of(model, 3, Precision::fp32, Optimizer::sgd)) {
       if (is_update_problem(each.line)) {
@@ -80,7 +87,7 @@ TEST_CASE("every problem of a bundled model can be read, and together they do al
       if (problem.pass != Pass::forward) continue;
       forward += each.layers * problem.operation->work(problem.pass, problem.inputs, problem.output).flops;
     }
-    CHECK(forward == Approx(model.flops(Pass::forward) + sums));
+    CHECK(forward == Approx(model.flops(Pass::forward) + sums + tables));
     CHECK(parameters == model.parameters());
   }
 }

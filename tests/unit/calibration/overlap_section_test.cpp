@@ -1,0 +1,73 @@
+#include "calibration/communication/overlap_section.hpp"
+
+#include <string>
+
+#include "calibration/coefficients_reader.hpp"
+#include "tests/catch.hpp"
+
+namespace ddl {
+namespace {
+
+const std::string file = R"(format: 1
+name: ours
+machine: two
+description: d
+generator: hand
+date: 2026-01-31
+sources: {log: a log}
+overlap: {kernels: 1.5, exchange: 2, source: log}
+congestion:
+  - {level: fabric, median: 1.1, spread: 1.3, source: log}
+)";
+
+Overlap overlap_of(double kernel_beside, double exchange_beside) {
+  return {.kernel = "a kernel",
+          .bytes = 4,
+          .ranks = 4,
+          .kernel_alone = Seconds(2),
+          .kernel_beside = Seconds(kernel_beside),
+          .exchange_alone = Seconds(4),
+          .exchange_beside = Seconds(exchange_beside)};
+}
+
+}  // namespace
+
+TEST_CASE("A slow-down is the time beside the other over the time alone") {
+  const auto measured = measured_overlap(overlap_of(2.5, 5), "a sweep");
+  REQUIRE(measured);
+  CHECK(measured->kernels == 1.25);
+  CHECK(measured->exchange == 1.25);
+  // Noise: neither is faster beside the other.
+  CHECK(measured_overlap(overlap_of(1.9, 4), "a sweep")->kernels == 1);
+  CHECK(measured_overlap(overlap_of(2, 3.9), "a sweep")->exchange == 1);
+}
+
+TEST_CASE("Nothing is known of kernels that took no time, nor of an exchange of one rank with itself") {
+  Overlap overlap = overlap_of(3, 5);
+  overlap.ranks = 1;
+  CHECK_FALSE(measured_overlap(overlap, "a sweep"));
+  overlap = overlap_of(3, 5);
+  overlap.kernel_alone = Seconds(0);
+  CHECK_FALSE(measured_overlap(overlap, "a sweep"));
+  overlap = overlap_of(3, 5);
+  overlap.exchange_alone = Seconds(0);
+  CHECK_FALSE(measured_overlap(overlap, "a sweep"));
+}
+
+TEST_CASE("Measured slow-downs take the place of the file's, and of nothing else") {
+  const Coefficients before = parse_coefficients(file, "before");
+  CHECK(before.overlap.kernels == 1.5);
+  CHECK(before.overlap.exchange == 2);
+  CHECK(before.overlap.source == "a log");
+  const auto measured = measured_overlap(overlap_of(2.5, 7), "a sweep: \"ours\"");
+  REQUIRE(measured);
+  const std::string text = with_overlap_section(file, *measured);
+  const Coefficients after = parse_coefficients(text, "after");
+  CHECK(after.overlap.kernels == 1.25);
+  CHECK(after.overlap.exchange == 1.75);
+  CHECK(after.overlap.source == "a sweep: \"ours\"");
+  CHECK(after.congestion.size() == 1);
+  CHECK(with_overlap_section(text, *measured) == text);
+}
+
+}  // namespace ddl
