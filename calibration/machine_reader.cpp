@@ -101,8 +101,8 @@ class SheetReader {
   }
 
   void read_device(const YamlNode& node) {
-    node.only_keys({"name", "kind", "profile_names", "peak", "memory", "memory_bandwidth", "tile", "attainable_peak",
-                    "attainable_bandwidth"});
+    node.only_keys({"name", "kind", "profile_names", "compute_capability", "peak", "memory", "memory_bandwidth", "tile",
+                    "attainable_peak", "attainable_bandwidth"});
     Device& device = sheet_.machine.device;
     device.name = node.at("name").name();
     if (const auto kind = node.find("kind")) {
@@ -112,6 +112,10 @@ class SheetReader {
     }
     if (const auto names = node.find("profile_names")) {
       for (const YamlNode& name : names->items()) device.profile_names.push_back(name.name());
+    }
+    if (const auto value = optional_number(node, "compute_capability", "device")) {
+      if (device.is_processor) value->fail("a processor has no compute capability", "leave it out");
+      device.compute_capability = value->number(1, 1000);
     }
     read_peaks(node.at("peak"));
     device.memory = number(node, "memory", "device").bytes();

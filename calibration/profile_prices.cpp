@@ -19,6 +19,7 @@
 #include "estimator/fresh_memory.hpp"
 #include "estimator/model_facts.hpp"
 #include "estimator/shard_problems.hpp"
+#include "profiler/backends.hpp"
 #include "profiler/sequence.hpp"
 
 namespace ddl {
@@ -228,6 +229,16 @@ class Steps {
   std::array<Kind, 2 * kinds> kinds_;
 };
 
+/// What a kernel would ask the framework's allocator for. A trace or a table does not say. PyTorch's products of matrices
+/// find theirs in the workspace that cuBLAS has been given once, and cuBLAS takes algorithms for which that is enough
+/// (library_workspace).
+std::optional<Bytes> workspace_of(const ProfileHead& head, const Measurement& measured) {
+  const std::span<const BackendKind> kinds = backend_kinds();
+  const auto is_own = [&](const BackendKind& kind) { return kind.name == head.backend; };
+  if (std::none_of(kinds.begin(), kinds.end(), is_own)) return std::nullopt;
+  return measured.algorithm.starts_with("cublaslt") ? Bytes{} : measured.workspace;
+}
+
 /// Of the profiles' rows that measured it, the best known one.
 SecondsPerByte fresh_memory_of(std::span<const FoundProfile> profiles) {
   Medians medians;
@@ -276,7 +287,8 @@ MeasuredKernels measured_kernels(std::span<const FoundProfile> profiles, const M
       if (is_update_problem(measured.problem)) {
         kernels.updates.push_back({parse_update_problem(measured.problem, each.path), time});
       } else {
-        kernels.kernels.push_back({parse_problem(measured.problem, each.path), time});
+        kernels.kernels.push_back(
+            {parse_problem(measured.problem, each.path), time, workspace_of(each.profile.head, measured)});
       }
     }
   }

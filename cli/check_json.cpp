@@ -34,7 +34,8 @@ std::string_view name_of(Remedy::Kind kind) {
 Json items_to_json(const MemoryBreakdown& memory) {
   Json items = Json::array();
   for (const MemoryItem item : all_memory_items) {
-    items.push_back({{"item", to_string(item)}, {"bytes", memory.of(item).value()}, {"is", to_string(origin_of(item))}});
+    items.push_back(
+        {{"item", to_string(item)}, {"bytes", memory.of(item).value()}, {"is", to_string(origin_of(memory, item))}});
   }
   return items;
 }

@@ -24,7 +24,7 @@ std::string items_table(const JobCheck& check) {
     const Bytes bytes = memory.of(item);
     if (bytes <= Bytes{}) continue;
     table.add({std::string(to_string(item)), humanize(bytes), share_text(bytes / memory.total()),
-               std::string(to_string(origin_of(item)))});
+               std::string(to_string(origin_of(memory, item)))});
   }
   const auto of_available = [&](Bytes bytes) { return share_text(bytes / check.available()) + " of what there is"; };
   table.add({"all", humanize(memory.total()), "", of_available(memory.total())});

@@ -306,6 +306,7 @@ Json estimate_to_json(const Estimate& e, int rank, const Study& study) {
                     {"activations_bytes", e.memory.activations.value()},
                     {"input_bytes", e.memory.input.value()},
                     {"workspace_bytes", e.memory.workspace.value()},
+                    {"workspace_is", to_string(e.memory.workspace_origin)},
                     {"communication_bytes", e.memory.communication.value()},
                     {"context_bytes", e.memory.context.value()},
                     {"peak_allocated_bytes", e.memory.peak_allocated.value()},
@@ -339,7 +340,9 @@ Json inputs_to_json(const Study& study) {
     json["beside_kernels"] = beside_kernels_to_json(*measured);
   }
   json["precision"] = to_string(study.precision());
+  json["mixed_precision"] = is_mixed(study.precision()) ? Json(mixed_precision_text(study)) : Json(nullptr);
   json["optimizer"] = to_string(study.optimizer());
+  json["older_framework"] = study.assumptions().older_framework;
   return json;
 }
 

@@ -177,7 +177,7 @@ std::string memory_table(const MemoryBreakdown& memory, Bytes capacity) {
     const Bytes bytes = memory.of(item);
     if (bytes <= Bytes{} && item > MemoryItem::activations) continue;
     table.add({std::string(to_string(item)), humanize(bytes), share_text(bytes / memory.total()),
-               std::string(to_string(origin_of(item)))});
+               std::string(to_string(origin_of(memory, item)))});
   }
   table.add({"all", humanize(memory.total()), share_text(1.0), ""});
   table.add({"reserved", humanize(memory.peak_reserved + memory.context + memory.outside_buffers), "", ""});

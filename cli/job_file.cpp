@@ -1,6 +1,7 @@
 #include "cli/job_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -28,6 +29,9 @@ constexpr std::int64_t most_job_batch_per_gpu = std::int64_t{1} << 20;
 constexpr std::int64_t most_job_samples = std::int64_t{1} << 40;
 constexpr std::size_t most_profiles = 1000;
 
+/// How samples are read: by every rank, by the leader of a split group, or left out.
+constexpr std::array<std::string_view, 3> input_names{"every-rank", "leader", "none"};
+
 constexpr const char* example_plan = "write for example 'plan: {strategy: data+spatial, degrees: {data: 4, spatial: 2x2}}'";
 
 template <class Action>
@@ -45,8 +49,11 @@ class JobReader {
 
   JobFile read() {
     check_format(root_);
-    root_.only_keys({"format", "model", "dataset", "machine", "coefficients", "profiles", "any_device", "precision",
-                     "optimizer", "mixed_precision", "global_batch", "batch_per_gpu", "gpu_memory", "margin", "plan"});
+    root_.only_keys({"format",          "model",         "dataset",           "machine",        "coefficients",
+                     "profiles",        "any_device",    "precision",         "optimizer",      "mixed_precision",
+                     "older_framework", "allreduce",     "parameter_servers", "sparse_density", "overlap",
+                     "input",           "input_exposed", "global_batch",      "batch_per_gpu",  "gpu_memory",
+                     "margin",          "plan"});
     job_.model = name_of(root_.at("model"));
     job_.machine = name_of(root_.at("machine"));
     if (const auto node = root_.find("dataset")) job_.dataset = name_of(*node);
@@ -56,6 +63,9 @@ class JobReader {
     job_.precision = choice("precision", parse_precision, {"fp32", "tf32", "fp16", "bf16"});
     job_.optimizer = choice("optimizer", parse_optimizer, optimizer_names());
     if (const auto node = root_.find("mixed_precision")) read_mixed_precision(*node);
+    if (const auto node = root_.find("older_framework")) job_.older_framework = node->boolean();
+    read_exchange();
+    read_input();
     job_.plan.precision = job_.precision.value_or(job_.plan.precision);
     job_.plan.optimizer = job_.optimizer.value_or(job_.plan.optimizer);
     read_plan(root_.at("plan"));
@@ -123,6 +133,40 @@ class JobReader {
     if (known == mixed_precision_names.end())
       node.fail(fmt::format("{} is no mixed_precision", quote(text)), suggest(text, std::span(mixed_precision_names)));
     job_.mixed_precision = static_cast<MixedPrecision>(known - mixed_precision_names.begin());
+  }
+
+  void read_exchange() {
+    std::vector<std::string_view> known;
+    for (const AllreduceAlgorithm algorithm : all_allreduce_algorithms) known.push_back(to_string(algorithm));
+    job_.allreduce = choice("allreduce", parse_allreduce_algorithm, known);
+    const auto of = [&](std::string_view key, AllreduceAlgorithm algorithm) {
+      const auto node = root_.find(key);
+      if (node && job_.allreduce != algorithm) {
+        node->fail(fmt::format("'{}' without 'allreduce: {}'", key, to_string(algorithm)), "add that, or leave this out");
+      }
+      return node;
+    };
+    if (const auto node = of("parameter_servers", AllreduceAlgorithm::parameter_server))
+      job_.parameter_servers = node->number(1, most_parameter_servers);
+    if (const auto node = of("sparse_density", AllreduceAlgorithm::sparse))
+      job_.sparse_density = node->number(least_sparse_density, 1);
+    if (const auto node = root_.find("overlap")) job_.overlap = node->boolean();
+  }
+
+  void read_input() {
+    if (const auto node = root_.find("input")) {
+      const std::string text = node->text();
+      const auto* const known = std::find(input_names.begin(), input_names.end(), text);
+      if (known == input_names.end())
+        node->fail(fmt::format("{} is no input", quote(text)), suggest(text, std::span(input_names)));
+      job_.input = std::nullopt;
+      if (text == input_names[0]) job_.input = InputMode::every_rank;
+      if (text == input_names[1]) job_.input = InputMode::leader;
+    }
+    const auto node = root_.find("input_exposed");
+    job_.input_exposed = node && node->boolean();
+    if (job_.input_exposed && !job_.input)
+      node->fail("'input_exposed' and 'input: none' contradict each other", "leave one of them out");
   }
 
   void read_plan(const YamlNode& node) {
@@ -307,6 +351,15 @@ std::string print_job(const JobFile& job) {
   if (job.mixed_precision != MixedPrecision::half_gradients)
     add("mixed_precision", std::string(mixed_precision_names[static_cast<std::size_t>(job.mixed_precision)]));
   if (job.optimizer) add("optimizer", std::string(to_string(*job.optimizer)));
+  if (job.older_framework) add("older_framework", "yes");
+  const JobFile usual_job;
+  if (job.allreduce) add("allreduce", std::string(to_string(*job.allreduce)));
+  if (job.parameter_servers != usual_job.parameter_servers)
+    add("parameter_servers", fmt::format("{}", job.parameter_servers));
+  if (job.sparse_density != usual_job.sparse_density) add("sparse_density", fmt::format("{}", job.sparse_density));
+  if (!job.overlap) add("overlap", "no");
+  if (job.input != usual_job.input) add("input", std::string(input_names[job.input ? 1 : 2]));
+  if (job.input_exposed) add("input_exposed", "yes");
   if (job.batch_per_gpu) {
     add("batch_per_gpu", std::to_string(*job.batch_per_gpu));
   } else {
@@ -343,7 +396,15 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   job.any_device = spec.profiles.any_device;
   job.precision = study.precision();
   job.optimizer = study.optimizer();
-  job.mixed_precision = spec.assumptions.mixed_precision;
+  const Assumptions& assumptions = spec.assumptions;
+  job.mixed_precision = assumptions.mixed_precision;
+  job.older_framework = assumptions.older_framework;
+  job.allreduce = assumptions.allreduce;
+  job.parameter_servers = assumptions.parameter_servers;
+  job.sparse_density = assumptions.sparse_density;
+  job.overlap = assumptions.overlap;
+  job.input = assumptions.include_input ? std::optional(assumptions.input_mode) : std::nullopt;
+  job.input_exposed = assumptions.include_input && !assumptions.input_overlapped;
   job.plan = plan;
   return job;
 }
@@ -359,7 +420,16 @@ StudySpec spec_of(const JobFile& job, const std::string& folder) {
   spec.profiles.any_device = job.any_device;
   spec.precision = job.precision;
   spec.optimizer = job.optimizer;
-  spec.assumptions = with_mixed_precision(spec.assumptions, job.mixed_precision);
+  Assumptions& assumptions = spec.assumptions;
+  assumptions = with_mixed_precision(assumptions, job.mixed_precision);
+  assumptions.older_framework = job.older_framework;
+  assumptions.allreduce = job.allreduce;
+  assumptions.parameter_servers = job.parameter_servers;
+  assumptions.sparse_density = job.sparse_density;
+  assumptions.overlap = job.overlap;
+  assumptions.include_input = job.input.has_value();
+  assumptions.input_mode = job.input.value_or(assumptions.input_mode);
+  assumptions.input_overlapped = !job.input_exposed;
   return spec;
 }
 

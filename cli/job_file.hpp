@@ -23,6 +23,14 @@ struct JobFile {
   std::optional<Precision> precision;
   std::optional<Optimizer> optimizer;
   MixedPrecision mixed_precision = MixedPrecision::half_gradients;
+  bool older_framework = false;
+  // What changes times, and so which plan that fits is the fastest:
+  std::optional<AllreduceAlgorithm> allreduce;
+  double parameter_servers = Assumptions{}.parameter_servers;  ///< of that algorithm
+  double sparse_density = Assumptions{}.sparse_density;        ///< of that algorithm
+  bool overlap = true;
+  std::optional<InputMode> input = InputMode::every_rank;  ///< nothing: it is left out
+  bool input_exposed = false;
   Plan plan;                                  ///< with the global batch, and the precision and optimizer where they are set
   std::optional<std::int64_t> batch_per_gpu;  ///< where the batch is given so
   std::optional<Bytes> gpu_memory;

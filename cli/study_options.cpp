@@ -50,6 +50,9 @@ void add_study_options(CLI::App& command, StudyOptions& o) {
   command.add_option("--mixed-precision", o.mixed_precision,
                      "what fp16 and bf16 mean for memory: half (weights and gradients, beside a master), full (gradients in "
                      "fp32 and cross entropy in place, as Megatron-LM does) or autocast (PyTorch's); default: half");
+  auto* older = add_switch(command, "--older-framework", o.older_framework,
+                           "memory as of PyTorch before 2.0 with CUDA before 11.7: gradients stay after the update, all "
+                           "kernels are loaded at once");
   command.add_option("--optimizer", o.optimizer,
                      "sgd, momentum, adam, adamw, lamb, adafactor or adam8bit; default: adam for sequences, else momentum");
   auto* ideal = add_switch(command, "--ideal", o.ideal,
@@ -59,9 +62,11 @@ void add_study_options(CLI::App& command, StudyOptions& o) {
                      "hierarchical, multi-leader, leader, "
                      "parameter-server or sparse; default: as measured, else the cheapest");
   const Assumptions assumed;
-  add_number(command, "--parameter-servers", o.parameter_servers, 1, 1e9, "servers of --allreduce parameter-server")
+  add_number(command, "--parameter-servers", o.parameter_servers, 1, most_parameter_servers,
+             "servers of --allreduce parameter-server")
       ->default_str(fmt::format("{}", assumed.parameter_servers));
-  add_number(command, "--sparse-density", o.sparse_density, 1e-9, 1, "share of the gradients that --allreduce sparse sends")
+  add_number(command, "--sparse-density", o.sparse_density, least_sparse_density, 1,
+             "share of the gradients that --allreduce sparse sends")
       ->default_str(fmt::format("{}", assumed.sparse_density));
   add_switch(command, "--no-overlap", o.no_overlap, "do not hide the gradient exchange behind backward");
   auto* input = command
@@ -73,13 +78,17 @@ void add_study_options(CLI::App& command, StudyOptions& o) {
   add_switch(command, "--no-input", o.no_input, "leave reading and staging of samples out")
       ->excludes(input)
       ->excludes(exposed);
-  ideal->excludes(input)->excludes(exposed);
+  ideal->excludes(input)->excludes(exposed)->excludes(older);
 }
 
 Assumptions with_mixed_precision(Assumptions assumptions, MixedPrecision mixed) {
   assumptions.mixed_precision = mixed;
   if (mixed == MixedPrecision::full_gradients) assumptions.cross_entropy = CrossEntropy::in_place;
   return assumptions;
+}
+
+std::string_view mixed_precision_text(const Study& study) {
+  return mixed_precision_names[static_cast<std::size_t>(study.assumptions().mixed_precision)];
 }
 
 namespace {
@@ -107,6 +116,7 @@ StudySpec spec_of(const StudyOptions& o) {
   }
   if (!o.mixed_precision.empty())
     spec.assumptions = with_mixed_precision(spec.assumptions, mixed_precision_named(o.mixed_precision));
+  if (o.older_framework) spec.assumptions.older_framework = true;
   if (!o.optimizer.empty()) {
     spec.optimizer = parse_optimizer(o.optimizer);
     if (!spec.optimizer) unknown_choice("--optimizer", o.optimizer, optimizer_names());
@@ -254,6 +264,10 @@ std::vector<Default> defaults_of(const CLI::App& command, const StudyOptions& op
   if (unset("--precision")) {
     defaults.push_back(
         {"--precision", std::string(to_string(study.precision())), sequence ? "mixed precision for sequences" : ""});
+  }
+  if (unset("--mixed-precision") && is_mixed(study.precision()) && !options.ideal) {
+    defaults.push_back({"--mixed-precision", std::string(mixed_precision_text(study)),
+                        "weights and gradients in half precision, beside a master"});
   }
   if (unset("--optimizer")) {
     defaults.push_back({"--optimizer", std::string(to_string(study.optimizer())), sequence ? "for sequences" : ""});

@@ -19,6 +19,7 @@ struct StudyOptions {
   std::string precision, mixed_precision, optimizer, allreduce, input = "every-rank";
   std::vector<std::string> profiles;
   bool any_device = false;
+  bool older_framework = false;
   bool ideal = false, no_overlap = false, no_input = false, input_exposed = false;
   std::optional<double> parameter_servers, sparse_density;
 };
@@ -27,10 +28,15 @@ void add_study_options(CLI::App& command, StudyOptions& options);
 void add_profile_options(CLI::App& command, std::vector<std::string>& profiles, bool& any_device);
 /// What --mixed-precision takes, in the order of the enumeration.
 inline constexpr std::array<std::string_view, 3> mixed_precision_names{"half", "full", "autocast"};
+[[nodiscard]] std::string_view mixed_precision_text(const Study& study);
 /// That, and how the software that does so computes cross entropy.
 [[nodiscard]] Assumptions with_mixed_precision(Assumptions assumptions, MixedPrecision mixed);
 /// Throws Error, with "did you mean", on a name that is none.
 [[nodiscard]] StudySpec spec_of(const StudyOptions& options);
+
+/// What --parameter-servers and --sparse-density take.
+inline constexpr double most_parameter_servers = 1'000'000'000;
+inline constexpr double least_sparse_density = 1e-9;
 
 /// Adds an option that is given or not and takes no value.
 CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& into, const std::string& description);

@@ -124,6 +124,23 @@ void add_problems(const Job& job, const ShardContext& context, LayerPrices& pric
   }
 }
 
+/// What libraries take for a shard's kernels beside the temporaries that rules count of its passes: where both are known,
+/// those are part of the library's. None where no kernel of this device was measured.
+ShardWorkspace workspace_beside(const Job& job, const ShardContext& context, const LayerShard& shard,
+                                const ShardMemory& own) {
+  const ShardPrices* measured = job.kernels.measured();
+  if (measured == nullptr || prices_whole_layers(job)) return {};
+  ShardWorkspace workspace = measured->workspace(context, shard);
+  const auto beside = [](ShardWorkspace::Range& range, Bytes scratch) {
+    range.expected -= min(range.expected, scratch);
+    range.most -= min(range.most, scratch);
+  };
+  beside(workspace.forward, own.scratch_forward);
+  beside(workspace.backward_weight, own.scratch_backward);
+  beside(workspace.backward_data, own.scratch_backward);
+  return workspace;
+}
+
 void price_memory(const Job& job, const ShardContext& context, const LayerShard& shard, LayerCosts& costs) {
   const Layer& layer = context.at();
   const auto bytes = [&](const TensorShape& shape, int tensor) {
@@ -142,6 +159,12 @@ void price_memory(const Job& job, const ShardContext& context, const LayerShard&
   costs.gradients = costs.output * std::max(1.0, others);
   if (context.facts.makes_input_gradient[context.index()]) costs.gradients += costs.input;
   costs.gradients += own.scratch_backward;
+  const ShardWorkspace workspace = workspace_beside(job, context, shard, own);
+  costs.workspace_forward = workspace.forward.expected;
+  costs.workspace_backward = max(workspace.backward_weight.expected, workspace.backward_data.expected);
+  costs.most_workspace = max(workspace.forward.most, max(workspace.backward_weight.most, workspace.backward_data.most));
+  costs.workspaces_estimated = workspace.estimated;
+  costs.workspaces_unknown = workspace.unknown;
   // The batch itself stays in memory while its first reader's backward may need it.
   if (context.layer == context.facts.batch_keeper) costs.kept += costs.input;
 }
@@ -149,7 +172,8 @@ void price_memory(const Job& job, const ShardContext& context, const LayerShard&
 /// What makes two layers of the same shape class cost differently under one split.
 struct Variant {
   bool spatial, boundary, pooled, reads_pooled, auxiliary, reads_auxiliary, input_gradient, sends_gradient, first,
-      keeps_batch, last, output_kept, output_kept_cast, is_wide, reads_wide, after_head;
+      keeps_batch, last, output_kept, output_kept_cast, is_wide, after_head;
+  std::vector<bool> reads_wide;  ///< by input
   TensorSplitRole role;
   std::int64_t units;
   double live_items;                  ///< behind the layer
@@ -175,6 +199,8 @@ void LayerCosts::add(const LayerCosts& o, double times) {
   gradients += o.gradients * times;
   input += o.input * times;
   output += o.output * times;
+  workspaces_estimated += o.workspaces_estimated * times;
+  workspaces_unknown += o.workspaces_unknown * times;
 }
 
 void LayerCosts::recompute_forward() {
@@ -196,6 +222,9 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
     const auto is_pooled = [&facts](int input) {
       return input >= 0 && facts.pooled_branch[static_cast<std::size_t>(input)];
     };
+    std::vector<bool> reads_wide;
+    for (const int input : layer.inputs)
+      reads_wide.push_back(input >= 0 && facts.autocast.is_wide[static_cast<std::size_t>(input)]);
     const Variant variant{index < spatial_end,
                           index == spatial_end,
                           facts.pooled_branch[i],
@@ -210,8 +239,8 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
                           facts.output_kept[i],
                           facts.output_kept_cast[i],
                           facts.autocast.is_wide[i],
-                          producer >= 0 && facts.autocast.is_wide[static_cast<std::size_t>(producer)],
                           producer >= 0 && facts.tensor_role[static_cast<std::size_t>(producer)] == TensorSplitRole::head,
+                          reads_wide,
                           facts.tensor_role[i],
                           facts.tensor_units[i],
                           facts.live_items[i + 1],
@@ -281,6 +310,10 @@ LayerShard LayerCostTable::shard(int layer) const {
 ShardMemory LayerCostTable::shard_memory_of(int layer, const LayerShard& shard) const {
   return shard_memory({job_.facts, plan_, job_.assumptions, layer, std::max(0, kinds_.spatial_end)}, shard,
                       job_.machine.device.is_processor);
+}
+
+ShardWorkspace LayerCostTable::workspace_of(int layer, const LayerShard& shard, const ShardMemory& own) const {
+  return workspace_beside(job_, {job_.facts, plan_, job_.assumptions, layer, std::max(0, kinds_.spatial_end)}, shard, own);
 }
 
 LayerPrices LayerCostTable::prices(int layer) const {
@@ -370,14 +403,21 @@ LayerCostTable::Peak LayerCostTable::peak(int first, int last, double gradient_b
   // Of layers not passed yet: theirs is what backward has made when it comes to them.
   double parameters = gradient_bytes > 0 ? between(first, last).parameters : 0;
   Peak most;
+  Bytes bound{};
+  const auto all = [](const Peak& peak) { return peak.activations + peak.gradients + peak.workspace; };
   for (int layer = first; layer < last; ++layer) {
     const LayerCosts& own = at(layer);
     kept += own.kept;
-    const Peak now{kept + own.gradients,
-                   Bytes((parameters / shards + own.parameters * (1.0 - 1.0 / shards)) * gradient_bytes)};
-    if (layer == first || now.activations + now.gradients > most.activations + most.gradients) most = now;
+    Peak now{kept + own.gradients, Bytes((parameters / shards + own.parameters * (1.0 - 1.0 / shards)) * gradient_bytes),
+             own.workspace_backward, Bytes{}};
+    // While forward runs there are no gradients, but for its output, which may not be kept.
+    const Bytes less = max(Bytes{}, own.gradients - own.output) + now.gradients;
+    if (own.workspace_forward > less) now.workspace = max(now.workspace, own.workspace_forward - less);
+    bound = max(bound, all(now) + (max(now.workspace, own.most_workspace) - now.workspace));
+    if (layer == first || all(now) > all(most)) most = now;
     parameters = std::max(0.0, parameters - own.parameters);
   }
+  most.more_workspace = max(Bytes{}, bound - all(most));
   return most;
 }
 

@@ -15,6 +15,7 @@
 #include "estimator/plan.hpp"
 #include "estimator/priced_kernel.hpp"
 #include "estimator/shard_memory.hpp"
+#include "estimator/shard_prices.hpp"
 #include "estimator/strategy.hpp"
 
 namespace ddl {
@@ -44,6 +45,10 @@ struct LayerCosts {
   Bytes kept{};                                     ///< activations kept for backward
   Bytes gradients{};                                ///< of activations, that exist while this layer's backward runs
   Bytes input{}, output{};                          ///< |x| and |y| as they lie in memory
+  /// Scratch memory of a library's kernel, beside what rules count; of one layer at a time, so that it does not add up.
+  Bytes workspace_forward{}, workspace_backward{}, most_workspace{};
+  /// Kernels whose scratch memory is estimated by that of others, and of which nobody knows it.
+  double workspaces_estimated = 0, workspaces_unknown = 0;
 
   void add(const LayerCosts& other, double times);
   /// Backward begins with forward, its exchanges included.
@@ -109,6 +114,8 @@ class LayerCostTable {
   /// One rank's part of a layer, described anew.
   [[nodiscard]] LayerShard shard(int layer) const;
   [[nodiscard]] ShardMemory shard_memory_of(int layer, const LayerShard& shard) const;
+  /// Scratch memory of the layer's kernels, beside that of shard_memory_of.
+  [[nodiscard]] ShardWorkspace workspace_of(int layer, const LayerShard& shard, const ShardMemory& own) const;
   /// What at(layer) is made of, worked out anew: for somebody who reads it, not for a search.
   [[nodiscard]] LayerPrices prices(int layer) const;
   /// Layers of one kind cost the same.
@@ -124,6 +131,8 @@ class LayerCostTable {
   /// stays: where both together are most.
   struct Peak {
     Bytes activations{}, gradients{};
+    Bytes workspace{};       ///< of the kernel that runs then
+    Bytes more_workspace{};  ///< by which that may be more, there or elsewhere
   };
   [[nodiscard]] Peak peak(int first, int last, double gradient_bytes, double shards) const;
   /// What full recomputation of layers [first, last) keeps of one micro-batch: the inputs of the blocks (and all of the

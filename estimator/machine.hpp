@@ -18,6 +18,8 @@ struct Device {
   std::vector<std::string> profile_names{};  ///< as drivers call it, and so profiles of it
   /// A host's own processor: it has no driver's context, no caching allocator and no NCCL.
   bool is_processor = false;
+  /// Of CUDA, as in 8.0; nothing where the sheet does not say.
+  std::optional<double> compute_capability{};
   /// Peak per precision, matrix units where the precision has them; nothing where the device lacks it.
   std::array<std::optional<FlopRate>, all_precisions.size()> peak;
   Bytes memory{};

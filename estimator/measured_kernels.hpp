@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct MeasuredTime {
 struct MeasuredKernel {
   Problem problem;
   MeasuredTime time;
+  /// Scratch memory that it asks the framework for; nothing where whoever timed it did not see that.
+  std::optional<Bytes> workspace{};
 };
 
 struct MeasuredUpdate {

@@ -43,10 +43,11 @@ double spread(const MeasuredTime& time) { return time.median.value() > 0 ? (time
 MeasuredPrices::MeasuredPrices(const MeasuredKernels& measured, const Roofline& roofline, Precision precision)
     : roofline_(roofline) {
   for (const MeasuredKernel& each : measured.kernels) {
-    if (each.problem.precision == precision) add(print_problem(each.problem), asked(each.problem), each.time);
+    if (each.problem.precision == precision)
+      add(print_problem(each.problem), asked(each.problem), each.time, each.workspace);
   }
   for (const MeasuredUpdate& each : measured.updates) {
-    if (each.problem.precision == precision) add(print_problem(each.problem), asked(each.problem), each.time);
+    if (each.problem.precision == precision) add(print_problem(each.problem), asked(each.problem), each.time, std::nullopt);
   }
   // Measured twice, the better known time counts: groups are made of what is left.
   for (auto* groups : {&families_, &passes_, &operations_}) {
@@ -57,11 +58,18 @@ MeasuredPrices::MeasuredPrices(const MeasuredKernels& measured, const Roofline& 
   }
 }
 
-void MeasuredPrices::add(const std::string& line, Asked asked, const MeasuredTime& time) {
+void MeasuredPrices::add(const std::string& line, Asked asked, const MeasuredTime& time,
+                         const std::optional<Bytes>& workspace) {
   const double seconds = time.median.value();
   if (!(seconds >= 0) || !std::isfinite(seconds) || asked.point.roofline <= 0) return;
   const auto [known, is_new] = lines_.try_emplace(line, static_cast<std::uint32_t>(points_.size()), spread(time));
-  if (!is_new && spread(time) >= known->second.second) return;
+  if (!is_new) {
+    // Not everybody who times a kernel sees its scratch memory.
+    std::optional<Bytes>& seen = points_[known->second.first].workspace;
+    if (!seen) seen = workspace;
+    if (spread(time) >= known->second.second) return;
+  }
+  asked.point.workspace = is_new || workspace ? workspace : points_[known->second.first].workspace;
   asked.point.seconds = seconds;
   asked.point.ratio = seconds > 0 ? std::log(seconds / asked.point.roofline) : 0.0;
   const bool idle = seconds <= 0;
@@ -152,14 +160,38 @@ KernelPrice MeasuredPrices::price(const UpdateProblem& problem) const {
 
 KernelPrice MeasuredPrices::price(const std::string& line, const Asked& asked) const {
   const auto known = lines_.find(line);
-  if (known != lines_.end()) return {Seconds(points_[known->second.first].seconds), PriceSource::measured};
+  if (known != lines_.end()) {
+    const Point& point = points_[known->second.first];
+    KernelPrice price{Seconds(point.seconds), PriceSource::measured, {}};
+    if (point.workspace) price.workspace = {*point.workspace, *point.workspace, PriceSource::measured};
+    return price;
+  }
   bool is_family = false;
   const Group& group = nearest_group(asked, is_family);
   // What takes no time in any size is nothing to be done.
-  if (group.points.empty()) return {Seconds{}, PriceSource::curve};
+  if (group.points.empty()) return {Seconds{}, PriceSource::curve, {}};
+  const KernelWorkspace scratch = is_family ? workspace(group, asked.point) : KernelWorkspace{};
   double seconds = 0;
-  if (is_family && between(group, asked.point, seconds)) return {Seconds(seconds), PriceSource::interpolated};
-  return {Seconds(asked.point.roofline * std::exp(curve(group, asked.point, is_family))), PriceSource::curve};
+  if (is_family && between(group, asked.point, seconds)) return {Seconds(seconds), PriceSource::interpolated, scratch};
+  return {Seconds(asked.point.roofline * std::exp(curve(group, asked.point, is_family))), PriceSource::curve, scratch};
+}
+
+KernelWorkspace MeasuredPrices::workspace(const Group& family, const Point& asked) const {
+  const Point* nearest = nullptr;
+  double shortest = 0;
+  for (const std::uint32_t index : family.points) {
+    const Point& point = points_[index];
+    if (!point.workspace) continue;
+    const Place step = difference(point.place, asked.place);
+    const double distance = dot(step, step);
+    if (nearest != nullptr && distance >= shortest) continue;
+    nearest = &point;
+    shortest = distance;
+  }
+  if (nearest == nullptr) return {};
+  const Bytes there = *nearest->workspace;
+  const Bytes grown = there * std::exp2(asked.bytes - nearest->bytes);
+  return {min(there, grown), max(there, grown), PriceSource::interpolated};
 }
 
 const MeasuredPrices::Group& MeasuredPrices::nearest_group(const Asked& asked, bool& is_family) const {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -13,9 +14,17 @@
 
 namespace ddl {
 
+/// Scratch memory of a kernel.
+struct KernelWorkspace {
+  Bytes expected{}, most{};
+  /// measured: of this very problem; interpolated: of the nearest that was measured of its family; roofline: nobody knows.
+  PriceSource source = PriceSource::roofline;
+};
+
 struct KernelPrice {
   Seconds time{};
   PriceSource source = PriceSource::roofline;
+  KernelWorkspace workspace{};
 };
 
 /// Prices of single problems that rest on measured ones, the nearest to a measurement first:
@@ -29,6 +38,9 @@ struct KernelPrice {
 ///                 pass, of the same operation, of all
 ///
 /// A weighted mean is never outside what was measured.
+///
+/// Scratch memory is that of the same line. Of another size it may grow with the tensors, as copies in another layout do, or
+/// stay, as partial sums do: of the nearest of the family that was measured one of the two is expected and one is the most.
 class MeasuredPrices {
  public:
   /// Of problems of this precision alone.
@@ -53,6 +65,7 @@ class MeasuredPrices {
     double operations = 0, bytes = 0;  ///< binary logarithms
     double seconds = 0, roofline = 0;
     double ratio = 0;  ///< logarithm of seconds over roofline
+    std::optional<Bytes> workspace{};
   };
   /// What a problem is before it has a time.
   struct Asked {
@@ -69,9 +82,10 @@ class MeasuredPrices {
 
   [[nodiscard]] Asked asked(const Problem& problem) const;
   [[nodiscard]] Asked asked(const UpdateProblem& problem) const;
-  void add(const std::string& line, Asked asked, const MeasuredTime& time);
+  void add(const std::string& line, Asked asked, const MeasuredTime& time, const std::optional<Bytes>& workspace);
   void join(Group& group, std::uint32_t point, bool idle);
   [[nodiscard]] KernelPrice price(const std::string& line, const Asked& asked) const;
+  [[nodiscard]] KernelWorkspace workspace(const Group& family, const Point& asked) const;
   /// Between two of the family; nothing where there are no such two.
   [[nodiscard]] bool between(const Group& family, const Point& asked, double& seconds) const;
   [[nodiscard]] const Group& nearest_group(const Asked& asked, bool& is_family) const;

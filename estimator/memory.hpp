@@ -21,20 +21,26 @@ inline constexpr std::array<MemoryItem, memory_item_count> all_memory_items{
 /// How a number of bytes is known.
 enum class MemoryOrigin { measured, modelled, assumed };
 [[nodiscard]] std::string_view to_string(MemoryOrigin origin);
-/// modelled: follows from the graph by rules; assumed: reported of other machines, or a bound.
-[[nodiscard]] MemoryOrigin origin_of(MemoryItem item);
+struct MemoryBreakdown;
+/// measured: on this device, by a profile; modelled: follows from the graph by rules; assumed: reported of other machines,
+/// or a bound.
+[[nodiscard]] MemoryOrigin origin_of(const MemoryBreakdown& memory, MemoryItem item);
 
-/// Of what is allocated, what the allocator may hold besides, in blocks that nothing fits: assumed for upper bounds.
-inline constexpr double unusable_share = 0.05;
+/// Beside so much that is allocated, what the allocator may hold in blocks that nothing fits: for upper bounds.
+[[nodiscard]] Bytes most_unusable(Bytes allocated);
 
 /// Bytes of one rank, by what they are for, where their sum is largest.
 struct MemoryBreakdown {
   Bytes weights{}, gradients{}, optimizer{};
   Bytes activations{};    ///< kept for backward, with the gradients of them that exist at the same time
   Bytes input{};          ///< samples
-  Bytes workspace{};      ///< of kernels: scratch memory of libraries
+  Bytes workspace{};      ///< of kernels: scratch memory of libraries, and temporaries of the optimizer
   Bytes communication{};  ///< buckets of gradients, buffers of the communication library
   Bytes context{};        ///< of the driver and the libraries' handles
+  /// Of the workspace, what was measured of the kernel that runs then.
+  Bytes kernel_workspace{};
+  /// measured where that was seen of every kernel, modelled where of others of the same families, else assumed.
+  MemoryOrigin workspace_origin = MemoryOrigin::assumed;
   /// Of communication, what the framework's allocator does not know of.
   Bytes outside_buffers{};
   /// More that there may be of everything: the upper bound less the total.
@@ -95,9 +101,13 @@ struct ContextBytes {
   Bytes expected{}, most{};
 };
 [[nodiscard]] ContextBytes context_bytes(const Device& device, bool all_kernels = false);
-/// PyTorch's workspace of cuBLAS: 4096 KiB × 2 and 16 KiB × 8; on Hopper and later 32 MiB [PyTorch, aten/src/ATen/cuda/
-/// CublasHandlePool.cpp].
-[[nodiscard]] Bytes library_workspace(const Device& device);
+/// PyTorch's workspace of cuBLAS: 4096 KiB × 2 and 16 KiB × 8; of compute capability 9, 10 and 12 32 MiB [PyTorch, aten/src/
+/// ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize]. Where a sheet does not say the capability the former is
+/// expected.
+struct LibraryWorkspace {
+  Bytes expected{}, most{};
+};
+[[nodiscard]] LibraryWorkspace library_workspace(const Device& device);
 
 /// Memory of a rank of stage `stage`, whose layers are [first, last), under the assumptions of the job.
 [[nodiscard]] MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTable& table, int stage,

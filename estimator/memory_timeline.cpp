@@ -16,7 +16,8 @@ struct LayerMemory {
   std::vector<Bytes> inputs;  ///< gradients of the inputs
   std::vector<Bytes> kept;    ///< of its own, kept for backward
   Bytes scratch_forward{}, scratch_backward{};
-  std::vector<double> parameters;  ///< items of weights, of biases
+  Bytes workspace_forward{}, workspace_weight{}, workspace_data{};  ///< of libraries, beside that
+  std::vector<double> parameters;                                   ///< items of weights, of biases
 };
 
 /// A stretch of layers that is computed again as a whole, or not at all.
@@ -36,6 +37,7 @@ class Requests {
     const std::size_t number = blocks_.size();
     blocks_.push_back({allocator_.allocate(bytes), bytes, item, layer, true});
     ++count_;
+    if (item == MemoryItem::workspace) (layer < 0 ? lasting_workspace_ : passing_workspace_) += bytes;
     note();
     return number;
   }
@@ -44,6 +46,7 @@ class Requests {
     Held& held = blocks_[number];
     if (!held.live) return;
     held.live = false;
+    if (held.item == MemoryItem::workspace) (held.layer < 0 ? lasting_workspace_ : passing_workspace_) -= held.bytes;
     allocator_.free(held.block);
   }
   void at(StepPhase phase, int layer) {
@@ -57,6 +60,9 @@ class Requests {
   [[nodiscard]] std::size_t peak_count() const { return peak_count_; }
   [[nodiscard]] StepPhase peak_phase() const { return peak_phase_; }
   [[nodiscard]] int peak_layer() const { return peak_layer_; }
+  /// At the peak: of the device, and of what the layer runs then, or the update.
+  [[nodiscard]] Bytes lasting_workspace() const { return peak_lasting_workspace_; }
+  [[nodiscard]] Bytes passing_workspace() const { return peak_passing_workspace_; }
   [[nodiscard]] const CachingAllocator& allocator() const { return allocator_; }
   [[nodiscard]] std::vector<TimelinePoint>& points() { return points_; }
   /// Calls `take` with all that is there.
@@ -88,6 +94,8 @@ class Requests {
       peak_count_ = count_;
       peak_phase_ = phase_;
       peak_layer_ = layer_;
+      peak_lasting_workspace_ = lasting_workspace_;
+      peak_passing_workspace_ = passing_workspace_;
     }
     if (count_ == stop_at_) stopped_ = true;
   }
@@ -96,7 +104,7 @@ class Requests {
   std::vector<Held> blocks_;
   std::vector<TimelinePoint> points_;
   std::size_t count_ = 0, peak_count_ = 0, stop_at_ = nothing;
-  Bytes peak_{};
+  Bytes peak_{}, lasting_workspace_{}, passing_workspace_{}, peak_lasting_workspace_{}, peak_passing_workspace_{};
   StepPhase phase_ = StepPhase::setup, peak_phase_ = StepPhase::setup;
   int layer_ = -1, peak_layer_ = -1;
   bool stopped_ = false;
@@ -126,6 +134,10 @@ class Step {
       memory.kept = {own.own, own.copies, own.statistics * 0.5, own.statistics * 0.5, own.gathered};
       memory.scratch_forward = own.scratch_forward;
       memory.scratch_backward = own.scratch_backward;
+      const ShardWorkspace workspace = table.workspace_of(i, shard, own);
+      memory.workspace_forward = workspace.forward.expected;
+      memory.workspace_weight = workspace.backward_weight.expected;
+      memory.workspace_data = workspace.backward_data.expected;
       memory.parameters = {shard.weights, shard.biases};
       parameters_ += shard.weights + shard.biases;
     }
@@ -182,6 +194,11 @@ class Step {
   static void give_back(Requests& requests, Block& block) {
     requests.give_back(block);
     block = nothing;
+  }
+
+  /// A library's kernel has its scratch memory while it runs.
+  static void run_kernel(Requests& requests, Bytes workspace, int layer) {
+    requests.give_back(requests.ask(workspace, MemoryItem::workspace, layer));
   }
 
   /// Who reads what, and until when it is there.
@@ -289,7 +306,7 @@ class Step {
         left -= next;
       }
     }
-    requests.ask(library_workspace(job_.machine.device), MemoryItem::workspace, -1);
+    requests.ask(library_workspace(job_.machine.device).expected, MemoryItem::workspace, -1);
   }
 
   /// What micro-batches before the last keep, which are in flight: one block for each of their blocks.
@@ -329,6 +346,7 @@ class Step {
           requests.give_back(block);
         }
       }
+      run_kernel(requests, layer.workspace_forward, i);
       give_back(requests, scratch);
       for (const int owner : uses.after_forward[index(i)]) give_back(requests, outputs[index(owner)]);
     }
@@ -395,7 +413,10 @@ class Step {
       }
       leave(requests, made);
     }
+    run_kernel(requests, layer.workspace_data, i);
+    Block workspace = requests.ask(layer.workspace_weight, MemoryItem::workspace, i);
     make_parameter_gradients(requests, i);
+    give_back(requests, workspace);
     give_back(requests, scratch);
     leave(requests, gradients_[index(i)]);
     for (int& gradient : sent_) leave(requests, gradient);
@@ -487,6 +508,8 @@ MemoryTimeline memory_timeline(const Job& job, const Plan& plan, const LayerCost
   timeline.fits = requests.allocator().fits();
   timeline.peak_phase = requests.peak_phase();
   timeline.peak_layer = requests.peak_layer();
+  timeline.workspace = requests.lasting_workspace() + requests.passing_workspace();
+  if (timeline.peak_phase != StepPhase::update) timeline.kernel_workspace = requests.passing_workspace();
   if (!options.details) return timeline;
   timeline.points = std::move(requests.points());
 
@@ -508,8 +531,14 @@ MemoryTimeline memory_timeline(const Job& job, const Plan& plan, const LayerCost
 
 void refine(MemoryBreakdown& memory, const MemoryTimeline& timeline) {
   const Bytes sum = memory.allocated();
+  if (memory.kernel_workspace > Bytes{} || timeline.kernel_workspace > Bytes{}) {
+    // Another layer's kernel may be the one that runs then.
+    memory.activations += memory.workspace - timeline.workspace;
+    memory.workspace = timeline.workspace;
+    memory.kernel_workspace = timeline.kernel_workspace;
+  }
   memory.activations = max(Bytes{}, memory.activations - (sum - timeline.peak_allocated));
-  memory.uncertainty += (memory.allocated() - sum) * unusable_share;
+  memory.uncertainty += most_unusable(memory.allocated()) - most_unusable(sum);
   memory.peak_allocated = timeline.peak_allocated;
   memory.peak_reserved = timeline.peak_reserved;
 }

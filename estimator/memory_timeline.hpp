@@ -36,6 +36,8 @@ struct MemoryTimeline {
   std::vector<TimelinePoint> points;  ///< of the last step, in order
   Bytes peak_allocated{}, peak_reserved{};
   Bytes rounding{};  ///< of peak_allocated, what sizes were rounded up by
+  /// Of peak_allocated, scratch memory; and of that, of the kernel that runs then.
+  Bytes workspace{}, kernel_workspace{};
   StepPhase peak_phase = StepPhase::setup;
   int peak_layer = -1;
   std::array<Bytes, memory_item_count> at_peak{};  ///< by item, as requested

@@ -404,7 +404,8 @@ class FamilySearch {
         }
         note(estimate, needless);
         const Bytes of_samples = estimate.memory.activations + estimate.memory.input;
-        const Bytes parameters = estimate.memory.total() - of_samples;
+        // Scratch memory of kernels may shrink more than what samples take.
+        const Bytes parameters = estimate.memory.total() - of_samples - estimate.memory.kernel_workspace;
         if (least_.samples != samples_per_micro_batch(plan)) {
           least_ = {samples_per_micro_batch(plan), parameters, of_samples};
         } else {

@@ -7,6 +7,23 @@
 #include "estimator/shard_problems.hpp"
 
 namespace ddl {
+namespace {
+
+void add_workspace(ShardWorkspace& workspace, const ShardProblem& problem, const KernelWorkspace& own) {
+  ++workspace.kernels;
+  workspace.estimated += own.source == PriceSource::interpolated ? 1 : 0;
+  workspace.unknown += own.source == PriceSource::roofline ? 1 : 0;
+  const Pass pass = problem.problem.pass;
+  // Sums of gradients come before the rest of backward.
+  ShardWorkspace::Range& at = problem.adds_gradients          ? workspace.backward_data
+                              : pass == Pass::forward         ? workspace.forward
+                              : pass == Pass::backward_weight ? workspace.backward_weight
+                                                              : workspace.backward_data;
+  at.expected = max(at.expected, own.expected);
+  at.most = max(at.most, own.most);
+}
+
+}  // namespace
 
 std::size_t ShardPrices::Hash::operator()(const Key& key) const {
   // FNV-1a [Fowler, Noll and Vo], a number at a time, with its upper half folded down at the end.
@@ -25,7 +42,7 @@ ShardPrices::ShardPrices(const MeasuredKernels& measured, const Roofline& roofli
       fresh_memory_(measured.fresh_memory),
       overhead_source_(measured.same_model ? PriceSource::measured : PriceSource::curve) {}
 
-const std::vector<PricedKernel>& ShardPrices::kernels(const ShardContext& context, const LayerShard& shard) const {
+const ShardPrices::Priced& ShardPrices::priced(const ShardContext& context, const LayerShard& shard) const {
   const auto add_shape = [&](const TensorShape& shape) {
     key_.push_back(shape.channels);
     for (int d = 0; d < shape.rank; ++d) key_.push_back(shape.extent[static_cast<std::size_t>(d)]);
@@ -47,8 +64,9 @@ const std::vector<PricedKernel>& ShardPrices::kernels(const ShardContext& contex
   return known_.emplace(key_, price(context, shard)).first->second;
 }
 
-std::vector<PricedKernel> ShardPrices::price(const ShardContext& context, const LayerShard& shard) const {
-  std::vector<PricedKernel> kernels;
+ShardPrices::Priced ShardPrices::price(const ShardContext& context, const LayerShard& shard) const {
+  Priced priced;
+  std::vector<PricedKernel>& kernels = priced.kernels;
   struct Sum {
     Seconds time{};
     double count = 0;
@@ -68,6 +86,7 @@ std::vector<PricedKernel> ShardPrices::price(const ShardContext& context, const 
     sum.time += time;
     if (time.value() > 0) sum.count += each.times;
     sum.fresh += fresh_bytes(problem) * static_cast<double>(each.times);
+    add_workspace(priced.workspace, each, price.workspace);
   }
   for (const Phase phase : {Phase::forward, Phase::backward}) {
     const Sum& sum = sums[phase == Phase::forward ? 0 : 1];
@@ -76,7 +95,7 @@ std::vector<PricedKernel> ShardPrices::price(const ShardContext& context, const 
     const Seconds touches = sum.fresh * fresh_memory_;
     if (touches.value() > 0) kernels.push_back({fresh_memory_pass, phase, std::nullopt, touches, PriceSource::measured});
   }
-  return kernels;
+  return priced;
 }
 
 KernelPrice ShardPrices::update(double parameters, Optimizer optimizer, Precision precision) const {

@@ -11,6 +11,17 @@
 
 namespace ddl {
 
+/// Scratch memory of the kernels of a shard, which run one after the other.
+struct ShardWorkspace {
+  struct Range {
+    Bytes expected{}, most{};
+  };
+  Range forward, backward_weight, backward_data;
+  int kernels = 0;
+  int estimated = 0;  ///< of these, by others of their family
+  int unknown = 0;    ///< of these, not seen by anybody
+};
+
 /// Measured prices of the shards of one model: each is priced once, whichever plan asks for it. Not for use by several
 /// threads at once.
 class ShardPrices {
@@ -25,7 +36,12 @@ class ShardPrices {
   [[nodiscard]] SecondsPerByte fresh_memory() const { return fresh_memory_; }
   [[nodiscard]] const MeasuredPrices& problems() const { return prices_; }
   /// The kernels of one rank's part of one layer, and what a whole step takes beside them.
-  [[nodiscard]] const std::vector<PricedKernel>& kernels(const ShardContext& context, const LayerShard& shard) const;
+  [[nodiscard]] const std::vector<PricedKernel>& kernels(const ShardContext& context, const LayerShard& shard) const {
+    return priced(context, shard).kernels;
+  }
+  [[nodiscard]] const ShardWorkspace& workspace(const ShardContext& context, const LayerShard& shard) const {
+    return priced(context, shard).workspace;
+  }
   /// The optimizer's step on so many parameters; no time for none.
   [[nodiscard]] KernelPrice update(double parameters, Optimizer optimizer, Precision precision) const;
   /// The ranks of no split of this layer take less together, forward and backward.
@@ -36,14 +52,19 @@ class ShardPrices {
   struct Hash {
     std::size_t operator()(const Key& key) const;
   };
-  [[nodiscard]] std::vector<PricedKernel> price(const ShardContext& context, const LayerShard& shard) const;
+  struct Priced {
+    std::vector<PricedKernel> kernels;
+    ShardWorkspace workspace;
+  };
+  [[nodiscard]] const Priced& priced(const ShardContext& context, const LayerShard& shard) const;
+  [[nodiscard]] Priced price(const ShardContext& context, const LayerShard& shard) const;
 
   std::string name_, steps_;
   MeasuredPrices prices_;
   StepOverhead forward_, backward_, update_;
   SecondsPerByte fresh_memory_;
   PriceSource overhead_source_;
-  mutable std::unordered_map<Key, std::vector<PricedKernel>, Hash> known_;
+  mutable std::unordered_map<Key, Priced, Hash> known_;
   mutable std::unordered_map<Key, KernelPrice, Hash> known_updates_;
   mutable Key key_;
 };

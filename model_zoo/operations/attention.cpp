@@ -125,7 +125,8 @@ class Attention final : public Operation {
     // [Kort22], section 4.1: the output of the softmax, the mask of its dropout, and the dropout's output.
     const double scores = score_items(inputs, output);
     const bool drops = s_.dropout > 0;
-    return {.input = true, .mask_items = drops ? scores : 0, .extra_items = (drops ? 2 : 1) * scores};
+    const double masks = drops ? scores : 0;
+    return {.input = true, .mask_items = masks, .extra_items = (drops ? 2 : 1) * scores, .noise_items = masks};
   }
   /// QKᵀ, its scaling, its mask, the softmax and its dropout, and their gradients.
   Inner inner(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {

@@ -181,6 +181,25 @@ TEST_CASE("fails with a file that is not there") {
   CHECK(error_of([] { (void)load_machine("missing.yaml"); }).find("missing.yaml") != std::string::npos);
 }
 
+TEST_CASE("the compute capability of a GPU is read, and that of the bundled ones is known") {
+  CHECK_FALSE(parse_machine(small_machine, "m.yaml").device.compute_capability);
+  const auto with = [](const std::string& value) {
+    return edited(small_machine, "  tile:", "  compute_capability: {value: " + value + ", source: sheet}\n  tile:");
+  };
+  CHECK(parse_machine(with("9.0"), "m.yaml").device.compute_capability == 9.0);
+  CHECK(load_machine("abci").device.compute_capability == 7.0);
+  CHECK(load_machine("dgx-a100").device.compute_capability == 8.0);
+  CHECK(load_machine("dgx-h100").device.compute_capability == 9.0);
+  CHECK_FALSE(load_machine("cpu-cluster").device.compute_capability);
+  CHECK(first_line(error_of([&] { (void)parse_machine(with("sm_90"), "m.yaml"); })) ==
+        "m.yaml:12:31: 'sm_90' is not a number");
+  CHECK(first_line(error_of([&] { (void)parse_machine(with("0"), "m.yaml"); })) ==
+        "m.yaml:12:31: '0' is too small: at least 1");
+  const std::string processor = edited(with("9.0"), "  peak:", "  kind: processor\n  peak:");
+  CHECK(first_line(error_of([&] { (void)parse_machine(processor, "m.yaml"); })) ==
+        "m.yaml:13:31: a processor has no compute capability");
+}
+
 // ---- what is refused ----
 
 TEST_CASE("fails with a number without its source") {

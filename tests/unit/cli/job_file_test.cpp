@@ -37,6 +37,15 @@ class RandomJobs {
     if (flip()) job.precision = plan.precision = all_precisions[static_cast<std::size_t>(number(0, 3))];
     if (flip()) job.optimizer = plan.optimizer = all_optimizers[static_cast<std::size_t>(number(0, 6))];
     job.mixed_precision = static_cast<MixedPrecision>(number(0, 2));
+    job.older_framework = flip();
+    if (flip()) job.allreduce = all_allreduce_algorithms[static_cast<std::size_t>(number(0, 10))];
+    if (job.allreduce == AllreduceAlgorithm::parameter_server)
+      job.parameter_servers = static_cast<double>(number(1, 1000000000));
+    if (job.allreduce == AllreduceAlgorithm::sparse) job.sparse_density = static_cast<double>(number(1, 1000)) / 1000;
+    job.overlap = flip();
+    if (flip()) job.input = InputMode::leader;
+    if (flip()) job.input = std::nullopt;
+    job.input_exposed = job.input && flip();
     if (flip()) {
       job.batch_per_gpu = number(1, 64);
       plan.global_batch = *job.batch_per_gpu * devices(plan);

@@ -95,8 +95,8 @@ void check_plan(const Json& plan, bool priced_machine) {
   if (!priced_machine) std::erase(nulls, "cost");
   CHECK(nulls == std::vector<std::string>{});
   CHECK(keys_of(plan.at("time")) == with(time_parts, {"iteration_s", "epoch_s"}));
-  CHECK(keys_of(plan.at("memory")) ==
-        with(memory_parts, {"total_bytes", "peak_allocated_bytes", "peak_reserved_bytes", "upper_bound_bytes"}));
+  CHECK(keys_of(plan.at("memory")) == with(memory_parts, {"total_bytes", "workspace_is", "peak_allocated_bytes",
+                                                          "peak_reserved_bytes", "upper_bound_bytes"}));
   check_parts(plan.at("time"), time_parts, "iteration_s");
   check_parts(plan.at("memory"), memory_parts, "total_bytes");
   CHECK(plan.at("time").at("epoch_s").get<double>() > 0);

@@ -17,6 +17,7 @@ inline Report run_command(std::vector<std::string> arguments) {
   Request request;
   add_recommend(program, request);
   add_explain(program, request);
+  add_check(program, request);
   add_validate(program, request);
   add_models(program, request);
   add_backends(program, request);

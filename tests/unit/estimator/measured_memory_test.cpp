@@ -34,6 +34,7 @@ Machine rtx_3090() {
   Machine machine = nodes_of_four();
   machine.device.name = "NVIDIA GeForce RTX 3090";
   machine.device.memory = Bytes(23.69 * GiB);
+  machine.device.compute_capability = 8.6;
   return machine;
 }
 
@@ -103,8 +104,43 @@ TEST_CASE("batches that fitted an RTX 3090 fit or are at risk, and the next larg
   const int all = right + at_risk + wrong;
   INFO(right << " right, " << at_risk << " at risk, " << wrong << " wrong:\n" << notes);
   CHECK(all == 130);
-  CHECK(wrong < 0.03 * all);
-  CHECK(at_risk <= 0.1 * all);
+  CHECK(wrong <= 2);
+  CHECK(at_risk <= 12);
+}
+
+TEST_CASE("what the allocator cannot use is no more than upper bounds count") {
+  // The allocator gives back what it holds in whole segments before a request fails: each of these steps, which fill the
+  // memory of an RTX 3090 or a little more, finds room in that much above its peak.
+  const CsvTable table = CsvTable::load(DATA_FOLDER "timm_train_memory.csv");
+  Assumptions assumptions;
+  assumptions.mixed_precision = MixedPrecision::autocast;
+  assumptions.older_framework = true;
+  std::map<std::string, std::unique_ptr<OwnedJob>> jobs;
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    const Row row{table, i};
+    const std::string name = row.text("model");
+    if (!jobs.contains(name)) {
+      jobs[name] =
+          std::make_unique<OwnedJob>(load_model(name), rtx_3090(), assumptions, 1000, std::nullopt, Precision::fp16);
+    }
+    const OwnedJob& owned = *jobs[name];
+    for (const char* column : {"fits", "failed"}) {
+      if (!row.has(column)) continue;
+      Plan plan;
+      plan.global_batch = static_cast<std::int64_t>(row.number(column));
+      plan.optimizer = Optimizer::momentum;
+      plan.precision = Precision::fp16;
+      const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+      const LayerCostTable costs(owned.job, plan, kinds);
+      TimelineOptions options;
+      options.details = false;
+      const int last = static_cast<int>(owned.model.layers.size());
+      const Bytes peak = memory_timeline(owned.job, plan, costs, 0, 0, last, options).peak_allocated;
+      options.capacity = peak + most_unusable(peak);
+      INFO(name << " at " << plan.global_batch);
+      CHECK(memory_timeline(owned.job, plan, costs, 0, 0, last, options).fits);
+    }
+  }
 }
 
 TEST_CASE("measured peaks of language models are met") {
@@ -118,8 +154,9 @@ TEST_CASE("measured peaks of language models are met") {
         "run.yaml");
     Assumptions assumptions;
     if (row.text("gradients") == "full") assumptions.mixed_precision = MixedPrecision::full_gradients;
-    // Megatron-LM's cross entropy works in place; torchtitan compiles its loss.
-    assumptions.cross_entropy = row.text("set") == "torchtitan" ? CrossEntropy::fused : CrossEntropy::in_place;
+    // Megatron-LM's cross entropy works in place; torchtitan's runs as operators: in December 2024 its loss was not compiled
+    // [pytorch/torchtitan, train.py: "compiling loss function causes CUDA errors, turning off for now"].
+    assumptions.cross_entropy = row.text("set") == "torchtitan" ? CrossEntropy::operators : CrossEntropy::in_place;
     const OwnedJob owned(model, nodes_of_four(), assumptions, 1000, std::nullopt, Precision::fp16, Optimizer::adam);
     Plan plan;
     plan.data = static_cast<int>(row.number("data"));
@@ -135,7 +172,7 @@ TEST_CASE("measured peaks of language models are met") {
     const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
     const LayerCostTable costs(owned.job, plan, kinds);
     const std::vector<int> firsts = equal_stages(owned.model, plan.layer);
-    double ours = 0;
+    double ours = 0, allocated = 0;
     for (int stage = row.text("stage") == "last" ? plan.layer - 1 : 0; stage < plan.layer; ++stage) {
       const auto at = static_cast<std::size_t>(stage);
       TimelineOptions options;
@@ -143,10 +180,11 @@ TEST_CASE("measured peaks of language models are met") {
       const MemoryTimeline timeline = memory_timeline(owned.job, plan, costs, stage, firsts[at], firsts[at + 1], options);
       const Bytes peak = row.text("quantity") == "reserved" ? timeline.peak_reserved : timeline.peak_allocated;
       ours = std::max(ours, peak.value());
+      allocated = std::max(allocated, timeline.peak_allocated.value());
     }
     const double error = ours / row.number("bytes") - 1;
-    table_text += fmt::format("{:12} {:46} {:7.2f} {:7.2f} {:+.1f} %\n", row.text("set"), row.text("run"),
-                              row.number("bytes") / GiB, ours / GiB, 100 * error);
+    table_text += fmt::format("{:12} {:46} {:7.2f} {:7.2f} {:+.1f} %, allocated {:.2f}\n", row.text("set"), row.text("run"),
+                              row.number("bytes") / GiB, ours / GiB, 100 * error, allocated / GiB);
     errors[row.text("set")].push_back(std::abs(error));
   }
   INFO(table_text);

@@ -65,6 +65,34 @@ double ratio(const MeasuredPrices& prices, const std::string& line) {
   return prices.price(problem).time / prices.roofline(problem);
 }
 
+TEST_CASE("scratch memory is that of the same problem, or lies between that of the nearest of its family and its share") {
+  MeasuredKernels kernels = measured({{convolution(64, 64, 56, 4), 3e-3},
+                                      {convolution(64, 64, 56, 16), 1e-2},
+                                      {convolution(64, 64, 56, 16), 1e-2, 1e-4},
+                                      {"activation kind=relu in=64x56x56 samples=4 precision=fp32 pass=forward", 1e-4}});
+  kernels.kernels[0].workspace = Bytes(4e6);
+  // Measured twice: the time that is known better counts, whoever saw the scratch memory.
+  kernels.kernels[2].workspace = Bytes(8e6);
+  const MeasuredPrices known(kernels, roofline(), Precision::fp32);
+  const auto of = [&](const std::string& line) { return price(known, line).workspace; };
+  CHECK(of(convolution(64, 64, 56, 4)).expected.value() == 4e6);
+  CHECK(of(convolution(64, 64, 56, 4)).most.value() == 4e6);
+  CHECK(of(convolution(64, 64, 56, 4)).source == PriceSource::measured);
+  CHECK(of(convolution(64, 64, 56, 16)).expected.value() == 8e6);
+  // Twice the samples move twice the tensors and the same weights, 36,864 items: of 16 samples 2 · 16 · 200,704 items.
+  const double share = (2 * 32 * 200704.0 + 36864) / (2 * 16 * 200704.0 + 36864);
+  CHECK(of(convolution(64, 64, 56, 32)).expected.value() == 8e6);
+  CHECK(of(convolution(64, 64, 56, 32)).most.value() == Approx(8e6 * share));
+  CHECK(of(convolution(64, 64, 56, 32)).source == PriceSource::interpolated);
+  // Fewer samples may take less.
+  CHECK(of(convolution(64, 64, 56, 2)).most.value() == 4e6);
+  CHECK(of(convolution(64, 64, 56, 2)).expected.value() == Approx(2e6).epsilon(0.03));
+  // What was timed by somebody who does not see it, and what was not measured at all.
+  CHECK(of("activation kind=relu in=64x56x56 samples=4 precision=fp32 pass=forward").source == PriceSource::roofline);
+  CHECK(of(convolution(64, 64, 56, 4, "backward-data")).source == PriceSource::roofline);
+  CHECK(of(convolution(64, 64, 56, 4, "backward-data")).most.value() == 0);
+}
+
 TEST_CASE("a measured problem costs what was measured") {
   const std::vector<Line> lines{{convolution(64, 64, 56, 1), 1e-3},
                                 {convolution(64, 64, 56, 4), 3e-3},

@@ -1,6 +1,8 @@
 #include "estimator/memory.hpp"
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "estimator/pipeline.hpp"
@@ -51,6 +53,80 @@ layers:
   - fully_connected: {features: 100, bias: no}
 )",
                      "chain.yaml");
+}
+
+TEST_CASE("the workspace of cuBLAS follows from the compute capability") {
+  // PyTorch, CublasHandlePool.cpp: 2 · 4096 KiB and 8 · 16 KiB, or 32 MiB.
+  constexpr double small = 8519680, large = 33554432;
+  const auto range = [](std::optional<double> capability, double bandwidth = 2e12) {
+    Device device;
+    device.memory_bandwidth = Bandwidth(bandwidth);
+    device.compute_capability = capability;
+    const LibraryWorkspace workspace = library_workspace(device);
+    return std::pair(workspace.expected.value(), workspace.most.value());
+  };
+  for (const double capability : {7.0, 7.5, 8.0, 8.6, 8.9}) CHECK(range(capability) == std::pair(small, small));
+  for (const double capability : {9.0, 10.0, 10.3, 12.0}) CHECK(range(capability) == std::pair(large, large));
+  // An H100 on PCIe has the bandwidth of an A100, and the other way round a fast one of a lower capability.
+  CHECK(range(9.0, 2.0e12) == range(9.0, 3.35e12));
+  CHECK(range(8.0, 3.35e12) == std::pair(small, small));
+  CHECK(range(std::nullopt) == std::pair(small, large));
+  Device processor;
+  processor.is_processor = true;
+  CHECK(library_workspace(processor).most.value() == 0);
+}
+
+TEST_CASE("layers of one kind keep the same, whichever of their inputs is wide") {
+  Assumptions assumptions;
+  assumptions.mixed_precision = MixedPrecision::autocast;
+  for (const std::string name : {"bert-base", "convnext_tiny", "densenet121", "dlrm", "gnmt", "gpt2", "inception_v3",
+                                 "swin_t", "t5-large", "unet", "vit_b_16"}) {
+    const OwnedJob owned(load_model(name), nodes_of_four(), assumptions, 1000, std::nullopt, Precision::fp16);
+    Plan plan;
+    plan.global_batch = 2;
+    plan.precision = Precision::fp16;
+    const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+    const LayerCostTable table(owned.job, plan, kinds);
+    for (std::size_t i = 0; i < owned.model.layers.size(); ++i) {
+      const int layer = static_cast<int>(i), other = kinds.representative[static_cast<std::size_t>(kinds.kind[i])];
+      INFO(name << " " << owned.model.layers[i].name);
+      const ShardMemory own = table.shard_memory_of(layer, table.shard(layer));
+      const ShardMemory same = table.shard_memory_of(other, table.shard(other));
+      CHECK(own.kept().value() == same.kept().value());
+      CHECK(own.scratch_forward.value() == same.scratch_forward.value());
+      CHECK(own.scratch_backward.value() == same.scratch_backward.value());
+      const auto& reads = owned.model.layers[i].inputs;
+      const auto& others = owned.model.layers[static_cast<std::size_t>(other)].inputs;
+      REQUIRE(reads.size() == others.size());
+      for (std::size_t input = 0; input < reads.size(); ++input) {
+        const auto bytes = [&](int tensor) { return tensor_item_bytes(owned.facts, plan, assumptions, tensor); };
+        CHECK(bytes(reads[input]) == bytes(others[input]));
+      }
+    }
+  }
+}
+
+TEST_CASE("the dropout of attention keeps factors of 4 bytes on a processor, as a dropout layer does") {
+  // One head of 4 channels over 3 tokens: 9 scores, of which the softmax, what dropout leaves of it, and its mask are kept,
+  // and of the output nothing.
+  const Model model = parse_model(R"(format: 1
+model: attentive
+input: {channels: 12, tokens: 3}
+layers:
+  - attention: {heads: 1, dropout: 0.1}
+)",
+                                  "attentive.yaml");
+  const auto own = [&](bool is_processor) {
+    Machine machine = nodes_of_four();
+    machine.device.is_processor = is_processor;
+    const OwnedJob owned(model, machine, Assumptions{}, 1000);
+    Plan plan;
+    const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+    const LayerCostTable table(owned.job, plan, kinds);
+    return table.shard_memory_of(0, table.shard(0)).own.value();
+  };
+  CHECK(own(false) == 9 * (4 + 4 + 1));
+  CHECK(own(true) == 9 * (4 + 4 + 4));
 }
 
 TEST_CASE("what crosses a cut is kept by the stage that reads it, not by the one that sends it") {

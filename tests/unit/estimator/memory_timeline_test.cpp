@@ -2,8 +2,10 @@
 
 #include <map>
 #include <string>
+#include <utility>
 
 #include "core/csv.hpp"
+#include "estimator/shard_problems.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"
@@ -109,6 +111,100 @@ TEST_CASE("gradients that several backwards add to are there from the start") {
   // Tensors of 4800 B. Backward of the second layer: the output of the first, the gradient it makes, and its matrix's
   // before that is added.
   CHECK(timeline_of(owned, plan).peak_allocated.value() == 4 * 40000 + 40000 + 3 * 4800);
+}
+
+/// Kernels of a step that were all measured, with so much scratch memory each.
+MeasuredKernels measured_step(const Model& model, std::int64_t batch, Bytes workspace) {
+  MeasuredKernels measured;
+  measured.name = "test";
+  const ModelFacts facts = facts_of(model);
+  WholeLayers layers(facts, static_cast<double>(batch), Precision::fp32, Optimizer::sgd);
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    const ShardContext& context = layers.at(i);
+    for (const ShardProblem& each : shard_problems(context, layers.shard()))
+      measured.kernels.push_back({each.problem, {Seconds(1e-3), Seconds(1e-3), Seconds(1e-3)}, workspace});
+  }
+  return measured;
+}
+
+TEST_CASE("scratch memory of measured kernels is there while they run") {
+  // As above: at the end of backward there are both matrices, both gradients, the batch and the gradient of the tensor
+  // between the layers, and while the kernel of the last gradient runs, its scratch memory.
+  MeasuredKernels measured = measured_step(chain_of_two(), 24, Bytes(1e5));
+  Plan plan;
+  plan.global_batch = 24;
+  const auto with = [&](const MeasuredKernels& kernels) {
+    const OwnedJob owned(chain_of_two(), processor(), Assumptions{}, 1000, std::nullopt, Precision::fp32, Optimizer::sgd, {},
+                         &kernels);
+    const MemoryTimeline timeline = timeline_of(owned, plan);
+    const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+    const LayerCostTable table(owned.job, plan, kinds);
+    MemoryBreakdown memory = stage_memory(owned.job, plan, table, 0, 0, 2);
+    refine(memory, timeline);
+    CHECK(memory.total().value() == Approx(timeline.peak_allocated.value()));
+    return std::pair(timeline, memory);
+  };
+  const auto [timeline, memory] = with(measured);
+  CHECK(timeline.peak_allocated.value() == 4 * 40000 + 2 * 9600 + 100000);
+  CHECK(timeline.at_peak[static_cast<std::size_t>(MemoryItem::workspace)].value() == 1e5);
+  CHECK(timeline.kernel_workspace.value() == 1e5);
+  CHECK(memory.workspace.value() == 1e5);
+  CHECK(memory.workspace_origin == MemoryOrigin::measured);
+  CHECK(origin_of(memory, MemoryItem::workspace) == MemoryOrigin::measured);
+
+  // Both layers have the same problem, and one of its measurements is enough. Where one kernel's is not known the item is
+  // assumed; where it is estimated, modelled, and at most what it may be.
+  MeasuredKernels unseen = measured;
+  unseen.kernels[1].workspace.reset();
+  CHECK(with(unseen).second.workspace_origin == MemoryOrigin::measured);
+  for (MeasuredKernel& each : unseen.kernels) {
+    if (each.problem.pass == Pass::forward) each.workspace.reset();
+  }
+  CHECK(with(unseen).second.workspace_origin == MemoryOrigin::assumed);
+  plan.global_batch = 48;
+  const MemoryBreakdown larger = with(measured).second;
+  CHECK(larger.workspace_origin == MemoryOrigin::modelled);
+  CHECK(larger.workspace.value() == 1e5);
+  const double share = (2 * 4800 + 10000) / (2 * 2400 + 10000.0);
+  CHECK(larger.uncertainty.value() == Approx(most_unusable(larger.allocated()).value() + 1e5 * (share - 1)).epsilon(0.001));
+}
+
+TEST_CASE("a step whose kernels take scratch memory needs no less, and no more than their largest beside") {
+  for (const std::string name : {"alexnet", "resnet50", "vit_b_16", "gpt2", "unet"}) {
+    for (const Recompute recompute : {Recompute::none, Recompute::full}) {
+      Plan plan;
+      plan.global_batch = 4;
+      plan.recompute = recompute;
+      const Model model = load_model(name);
+      const auto peak = [&](Bytes workspace) {
+        const MeasuredKernels measured = measured_step(model, 4, workspace);
+        const OwnedJob owned(model, processor(), Assumptions{}, 1000, std::nullopt, Precision::fp32, Optimizer::sgd, {},
+                             &measured);
+        const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+        const LayerCostTable table(owned.job, plan, kinds);
+        const int last = static_cast<int>(model.layers.size());
+        MemoryBreakdown memory = stage_memory(owned.job, plan, table, 0, 0, last);
+        const double sum = memory.total().value();
+        const MemoryTimeline timeline = memory_timeline(owned.job, plan, table, 0, 0, last);
+        refine(memory, timeline);
+        CHECK(memory.total().value() == Approx(timeline.peak_allocated.value()));
+        CHECK(memory.workspace_origin == MemoryOrigin::measured);
+        CHECK(memory.kernel_workspace <= workspace);
+        return std::pair(timeline.peak_allocated.value(), sum);
+      };
+      INFO(name << (recompute == Recompute::full ? " recomputed" : ""));
+      const auto [without, sum_without] = peak(Bytes(0));
+      for (const double bytes : {1e6, 1e8, 1e10}) {
+        const auto [with, sum] = peak(Bytes(bytes));
+        CHECK(with >= without);
+        CHECK(with <= without + bytes);
+        CHECK(sum >= sum_without);
+        CHECK(sum <= sum_without + bytes);
+        // What a search looks at is no further off than without.
+        CHECK(sum >= 0.97 * with);
+      }
+    }
+  }
 }
 
 TEST_CASE("what is live at the peak adds up to it") {
