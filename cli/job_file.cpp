@@ -389,7 +389,8 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
     return name.empty() ? usual : seen_from(name, folder, is_path(name));
   };
   job.model = named(spec.model, "");
-  job.dataset = named(spec.dataset, study.dataset().name);
+  // A default need not fit, as one that is named does.
+  job.dataset = named(spec.dataset, study.dataset().sample == study.model().input ? study.dataset().name : "");
   job.machine = named(spec.machine, "");
   job.coefficients = named(spec.coefficients, "");
   for (const std::string& each : spec.profiles.files) job.profiles.push_back(seen_from(each, folder, each != "none"));

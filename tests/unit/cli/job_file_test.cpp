@@ -54,8 +54,8 @@ class RandomJobs {
     }
     if (flip()) job.gpu_memory = Bytes(static_cast<double>(number(1, std::int64_t{1} << 50)));
     if (flip())
-      job.margin =
-          flip() ? Margin{{}, static_cast<double>(number(1, 999)) / 10} : Margin{Bytes(number(0, 1 << 30) * 1.0), 0};
+      job.margin = flip() ? Margin{{}, static_cast<double>(number(1, 999)) / 10}
+                          : Margin{Bytes(static_cast<double>(number(0, 1 << 30))), 0};
     return job;
   }
 
