@@ -244,6 +244,22 @@ TEST_CASE("prices that rest on measurements are searched as surely, however erra
   }
 }
 
+/// Every plan that can be, each of which takes at least what its bounds say.
+SearchResult all_above_their_bounds(const OwnedJob& owned, const Setting& setting) {
+  const Estimator estimator(owned.job);
+  SearchOptions options = options_of(setting, Objective::time);
+  options.all = true;
+  SearchResult exhaustive = search(estimator, options);
+  REQUIRE(!exhaustive.ranked.empty());
+  for (const RankedPlan& ranked : exhaustive.ranked) {
+    const Seconds bound = max(estimator.lower_bound(ranked.plan), estimator.placed_lower_bound(ranked.plan));
+    if (bound > ranked.iteration * rounding) {
+      FAIL(fmt::format("{}: {} s, but bound {} s", text_of(ranked.plan), ranked.iteration.value(), bound.value()));
+    }
+  }
+  return exhaustive;
+}
+
 /// Sixteen nodes of four in each kind of network that is no tree.
 Machine networked(std::size_t turn) {
   Machine machine = three_levels();
@@ -280,19 +296,8 @@ TEST_CASE("a search on a network that is no tree, or with a measured φ, finds t
     INFO(setting.name << ", turn " << turn);
     const OwnedJob owned(setting.model, machine, setting.assumptions, 1e4, std::nullopt, setting.precision,
                          setting.optimizer, coefficients);
-    const Estimator estimator(owned.job);
-    SearchOptions options = options_of(setting, Objective::time);
-    options.all = true;
-    const SearchResult exhaustive = search(estimator, options);
-    REQUIRE(!exhaustive.ranked.empty());
-    for (const RankedPlan& ranked : exhaustive.ranked) {
-      const Seconds bound = max(estimator.lower_bound(ranked.plan), estimator.placed_lower_bound(ranked.plan));
-      if (bound > ranked.iteration * rounding) {
-        FAIL(fmt::format("{}: {} s, but bound {} s", text_of(ranked.plan), ranked.iteration.value(), bound.value()));
-      }
-    }
-    options.all = false;
-    check_same_best(owned, options, exhaustive);
+    const SearchResult exhaustive = all_above_their_bounds(owned, setting);
+    check_same_best(owned, options_of(setting, Objective::time), exhaustive);
   }
 }
 
@@ -333,16 +338,7 @@ TEST_CASE(
     const OwnedJob owned(setting.model, machine, setting.assumptions, 1e4, std::nullopt, setting.precision,
                          setting.optimizer, coefficients);
     const Estimator estimator(owned.job);
-    SearchOptions options = options_of(setting, Objective::time);
-    options.all = true;
-    const SearchResult exhaustive = search(estimator, options);
-    REQUIRE(!exhaustive.ranked.empty());
-    for (const RankedPlan& ranked : exhaustive.ranked) {
-      const Seconds bound = max(estimator.lower_bound(ranked.plan), estimator.placed_lower_bound(ranked.plan));
-      if (bound > ranked.iteration * rounding) {
-        FAIL(fmt::format("{}: {} s, but bound {} s", text_of(ranked.plan), ranked.iteration.value(), bound.value()));
-      }
-    }
+    const SearchResult exhaustive = all_above_their_bounds(owned, setting);
     for (const Estimate& best : exhaustive.best) {
       Breakdown layers;
       for (const LayerExplanation& layer : estimator.explain(best.plan).layers) {
@@ -351,8 +347,7 @@ TEST_CASE(
       INFO(text_of(best.plan));
       REQUIRE(layers.iteration().value() == Approx(best.time.iteration().value()).epsilon(1e-9));
     }
-    options.all = false;
-    check_same_best(owned, options, exhaustive);
+    check_same_best(owned, options_of(setting, Objective::time), exhaustive);
   }
 }
 
