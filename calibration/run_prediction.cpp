@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "calibration/machine_reader.hpp"
+#include "calibration/plan_degrees.hpp"
 #include "core/error.hpp"
 
 namespace ddl {
@@ -29,48 +30,44 @@ std::array<int, 3> spatial_split(int parts, int rank) {
   return split;
 }
 
-std::variant<Plan, Unpredictable> plan_of(const MeasuredRun& run, const Study& study) {
-  const std::optional<Family> family = parse_family(run.strategy);
-  if (!family) return Unpredictable{fmt::format("no strategy is called '{}'", run.strategy)};
-  if (!run.gpus) return Unpredictable{"the number of GPUs is not stated"};
+/// Sets the degrees of a run that states its strategy and devices alone; why that is not enough, or nothing.
+std::string divide(Plan& plan, const MeasuredRun& run, const Study& study, Family family) {
   const int gpus = *run.gpus;
   const int node = run.gpus_per_node.value_or(study.machine().devices_per_node());
-  Plan plan;
-  plan.precision = study.precision();
-  plan.optimizer = study.optimizer();
-
   // Of two degrees the second lives inside the node, as in the measured implementations; the first takes the nodes.
-  const bool hybrid = (*family & (*family - 1)) != 0;
-  if (hybrid && (*family & family_bit(Axis::data)) == 0) return Unpredictable{"the split between the degrees is not stated"};
-  if (hybrid && gpus % node != 0) return Unpredictable{fmt::format("{} GPUs do not fill nodes of {}", gpus, node)};
+  const bool hybrid = (family & (family - 1)) != 0;
+  if (hybrid && (family & family_bit(Axis::data)) == 0) return "the split between the degrees is not stated";
+  if (hybrid && gpus % node != 0) return fmt::format("{} GPUs do not fill nodes of {}", gpus, node);
   const int inner = hybrid ? node : gpus;
   if (hybrid) plan.data = gpus / node;
   int splits = 0;
   for (const Axis axis : all_axes) {
-    if ((*family & family_bit(axis)) == 0 || (hybrid && axis == Axis::data)) continue;
+    if ((family & family_bit(axis)) == 0 || (hybrid && axis == Axis::data)) continue;
     ++splits;
-    switch (axis) {
-      case Axis::data:
-        plan.data = inner;
-        break;
-      case Axis::filter:
-        plan.filter = inner;
-        break;
-      case Axis::channel:
-        plan.channel = inner;
-        break;
-      case Axis::tensor:
-        plan.tensor = inner;
-        break;
-      case Axis::layer:
-        plan.layer = inner;
-        break;
-      case Axis::spatial:
-        plan.spatial = spatial_split(inner, study.model().input.rank);
-        break;
+    if (axis == Axis::spatial) {
+      plan.spatial = spatial_split(inner, study.model().input.rank);
+    } else {
+      set_degree(plan, axis, inner);
     }
   }
-  if (splits > 1) return Unpredictable{"the split between the degrees is not stated"};
+  if (splits > 1) return "the split between the degrees is not stated";
+  return {};
+}
+
+std::variant<Plan, Unpredictable> plan_of(const MeasuredRun& run, const Study& study) {
+  const std::optional<Family> family = parse_family(run.strategy);
+  if (!family) return Unpredictable{fmt::format("no strategy is called '{}'", run.strategy)};
+  if (!run.gpus) return Unpredictable{"the number of GPUs is not stated"};
+  Plan plan;
+  plan.precision = study.precision();
+  plan.optimizer = study.optimizer();
+  plan.recompute = run.recompute.value_or(plan.recompute);
+  plan.zero_stage = run.zero_stage.value_or(plan.zero_stage);
+  if (!run.degrees.empty()) {
+    parse_degrees(run.degrees, plan);
+  } else if (const std::string why = divide(plan, run, study, *family); !why.empty()) {
+    return Unpredictable{why};
+  }
 
   double batch = 0;
   if (run.global_batch) {
@@ -83,10 +80,11 @@ std::variant<Plan, Unpredictable> plan_of(const MeasuredRun& run, const Study& s
   }
   if (batch < 1 || batch > 1e12) return Unpredictable{"the batch is not a number of samples"};
   plan.global_batch = static_cast<std::int64_t>(std::llround(batch));
-  // A pipeline's micro-batches are not among the columns: four to a stage, where the bubble is a fifth [Huang et al.,
-  // GPipe], as far as a replica's samples go.
-  if (plan.layer > 1) {
-    const std::int64_t most = std::max<std::int64_t>(1, plan.global_batch / plan.data);
+  const std::int64_t most = std::max<std::int64_t>(1, plan.global_batch / plan.data);
+  if (run.micro_batch) {
+    plan.micro_batches = most / *run.micro_batch + (most % *run.micro_batch != 0 ? 1 : 0);
+  } else if (plan.layer > 1) {
+    // Not stated: four to a stage, where the bubble is a fifth [Huang et al., GPipe], as far as a replica's samples go.
     plan.micro_batches = std::min(most, std::int64_t{4} * plan.layer);
   }
   return plan;
@@ -143,15 +141,15 @@ const std::optional<std::string>& RunPredictor::problem_of(const std::string& mo
   return entry->second;
 }
 
-const Study& RunPredictor::study(const std::string& model, bool ideal, bool input) {
-  std::unique_ptr<Study>& entry = studies_[{model, ideal, input}];
+const Study& RunPredictor::study(const std::string& model, Precision precision, bool ideal, bool input) {
+  std::unique_ptr<Study>& entry = studies_[{model, precision, ideal, input}];
   if (!entry) {
     StudySpec spec;
     spec.model = model;
     spec.machine = machine_;
     spec.coefficients = coefficients_name_;
     spec.found_profiles = profiles_;
-    spec.precision = Precision::fp32;
+    spec.precision = precision;
     if (ideal) spec.assumptions = ideal_assumptions();
     spec.assumptions.include_input = input;
     entry = std::make_unique<Study>(spec);
@@ -162,7 +160,7 @@ const Study& RunPredictor::study(const std::string& model, bool ideal, bool inpu
 RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal) {
   if (const std::optional<std::string>& problem = problem_of(run.model)) return Unpredictable{*problem};
   const bool input = !ideal && (run.includes_io == "yes" || run.includes_io == "probably");
-  const Study& own = study(run.model, ideal, input);
+  const Study& own = study(run.model, run.precision.value_or(Precision::fp32), ideal, input);
   const auto plan = plan_of(run, own);
   if (const auto* why = std::get_if<Unpredictable>(&plan)) return *why;
   // The same job with other coefficients: kernels are priced already.

@@ -19,9 +19,9 @@ struct Unpredictable {
   std::string reason;
 };
 
-/// What the estimator makes of measured runs on one machine. Runs are taken to be in fp32, with adam for models of sequences
-/// and SGD with momentum for all others; input counts where the run includes it. What runs of one model share is worked out
-/// once.
+/// What the estimator makes of measured runs on one machine. Runs that do not say otherwise are taken to be in fp32, with
+/// adam for models of sequences and SGD with momentum for all others; input counts where the run includes it. What runs of
+/// one model share is worked out once.
 class RunPredictor {
  public:
   /// Throws Error of the machine, the coefficients or a profile.
@@ -39,12 +39,12 @@ class RunPredictor {
  private:
   /// Why nobody can read a run's model; nothing where it can be read.
   [[nodiscard]] const std::optional<std::string>& problem_of(const std::string& model);
-  [[nodiscard]] const Study& study(const std::string& model, bool ideal, bool input);
+  [[nodiscard]] const Study& study(const std::string& model, Precision precision, bool ideal, bool input);
 
   std::string machine_, coefficients_name_;
   Coefficients coefficients_;
   std::shared_ptr<const FoundProfiles> profiles_;
-  std::map<std::tuple<std::string, bool, bool>, std::unique_ptr<Study>> studies_;
+  std::map<std::tuple<std::string, Precision, bool, bool>, std::unique_ptr<Study>> studies_;
   std::map<std::string, std::optional<std::string>> problems_;
 };
 

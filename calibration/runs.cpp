@@ -12,6 +12,7 @@
 
 #include "calibration/bundled_files.hpp"
 #include "calibration/file_names.hpp"
+#include "calibration/plan_degrees.hpp"
 #include "core/csv.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
@@ -22,9 +23,11 @@
 namespace ddl {
 namespace {
 
-constexpr std::array<std::string_view, 14> known_columns{
-    "model",    "dataset", "strategy",           "gpus",        "gpus_per_node", "batch_per_gpu_or_node", "global_batch",
-    "quantity", "value",   "n_samples_averaged", "source_file", "notes",         "includes_io",           "quality"};
+constexpr std::array<std::string_view, 19> known_columns{
+    "model",        "dataset", "strategy",           "gpus",        "gpus_per_node", "batch_per_gpu_or_node",
+    "global_batch", "degrees", "micro_batch",        "precision",   "recompute",     "zero_stage",
+    "quantity",     "value",   "n_samples_averaged", "source_file", "notes",         "includes_io",
+    "quality"};
 constexpr std::array<std::string_view, 5> required_columns{"model", "strategy", "gpus", "quantity", "value"};
 
 std::optional<double> to_number(std::string_view text) {
@@ -73,7 +76,55 @@ class RowReader {
     return *value;
   }
 
+  /// Nothing where the cell is empty; an Error where it is none of the names.
+  template <class Choice>
+  [[nodiscard]] std::optional<Choice> choice(std::string_view name, std::optional<Choice> (*parse)(std::string_view),
+                                             const std::string& known) const {
+    const std::string cell = text(name);
+    if (cell.empty()) return std::nullopt;
+    const std::optional<Choice> value = parse(cell);
+    if (!value) fail(name, fmt::format("{} is no {}", quote(cell), name), known);
+    return value;
+  }
+  [[nodiscard]] std::optional<int> zero_stage() const {
+    const std::string cell = text("zero_stage");
+    if (cell.empty()) return std::nullopt;
+    if (cell.size() != 1 || cell.front() < '0' || cell.front() > '3')
+      fail("zero_stage", fmt::format("{} is no stage of ZeRO", quote(cell)), "stages are 0, 1, 2 and 3");
+    return cell.front() - '0';
+  }
+  /// As they stand, once they are known to be degrees of the strategy and of so many devices.
+  [[nodiscard]] std::string degrees(const std::string& strategy, std::optional<int> gpus) const {
+    const std::string cell = text("degrees");
+    if (cell.empty()) return cell;
+    Plan plan;
+    try {
+      parse_degrees(cell, plan, "in the cell");
+    } catch (const Error& error) {
+      fail("degrees", error.what(), error.hint());
+    }
+    const std::optional<Family> family = parse_family(strategy);
+    if (family && *family != family_of(plan)) {
+      fail("degrees",
+           fmt::format("{} are degrees of '{}', the strategy is '{}'", quote(cell), family_name(family_of(plan)), strategy),
+           "leave one of them out, or let both say the same");
+    }
+    if (gpus && *gpus != devices(plan)) {
+      fail("degrees", fmt::format("{} are {} devices, the run had {}", quote(cell), devices(plan), *gpus),
+           "the product of the degrees is the number of devices");
+    }
+    return cell;
+  }
+  [[nodiscard]] std::optional<std::int64_t> micro_batch() const {
+    const auto column = table_.find_column("micro_batch");
+    return column ? table_.positive_integer(row_, *column) : std::nullopt;
+  }
+
  private:
+  [[noreturn]] void fail(std::string_view name, const std::string& message, const std::string& hint) const {
+    table_.fail(row_, table_.column(name), message, hint);
+  }
+
   const CsvTable& table_;
   std::size_t row_;
 };
@@ -88,6 +139,11 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
   run.gpus_per_node = cells.count("gpus_per_node");
   run.batch_per_gpu_or_node = cells.positive("batch_per_gpu_or_node");
   run.global_batch = cells.positive("global_batch");
+  run.degrees = cells.degrees(run.strategy, run.gpus);
+  run.micro_batch = cells.micro_batch();
+  run.precision = cells.choice("precision", parse_precision, "fp32, tf32, fp16 or bf16");
+  run.recompute = cells.choice("recompute", parse_recompute, "none or full");
+  run.zero_stage = cells.zero_stage();
   run.quantity = cells.required_text("quantity");
   run.value = cells.required_value();
   run.samples_averaged = cells.positive("n_samples_averaged");
@@ -129,6 +185,11 @@ CellView cell_of(const MeasuredRun& run, std::string_view column) {
   if (column == "gpus_per_node") return number(run.gpus_per_node);
   if (column == "batch_per_gpu_or_node") return number(run.batch_per_gpu_or_node);
   if (column == "global_batch") return number(run.global_batch);
+  if (column == "degrees") return text(run.degrees);
+  if (column == "micro_batch") return number(run.micro_batch);
+  if (column == "precision") return {.number = {}, .text = run.precision ? to_string(*run.precision) : ""};
+  if (column == "recompute") return {.number = {}, .text = run.recompute ? to_string(*run.recompute) : ""};
+  if (column == "zero_stage") return number(run.zero_stage);
   if (column == "quantity") return text(run.quantity);
   if (column == "value") return number(std::optional(run.value));
   if (column == "n_samples_averaged") return number(run.samples_averaged);

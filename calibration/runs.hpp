@@ -1,10 +1,14 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "estimator/plan.hpp"
+#include "model_zoo/precision.hpp"
 
 namespace ddl {
 
@@ -17,6 +21,11 @@ struct MeasuredRun {
   std::optional<int> gpus_per_node;
   std::optional<double> batch_per_gpu_or_node;
   std::optional<double> global_batch;
+  std::string degrees;                      ///< `data=2,layer=4,tensor=2`; empty where not stated
+  std::optional<std::int64_t> micro_batch;  ///< samples that pass a replica's stages at once
+  std::optional<Precision> precision;
+  std::optional<Recompute> recompute;
+  std::optional<int> zero_stage;
   std::string quantity;  ///< with its unit: `iter_total_s`
   double value = 0;
   std::optional<double> samples_averaged;
@@ -28,7 +37,8 @@ struct MeasuredRun {
 [[nodiscard]] std::vector<std::string> observation_names();
 /// A bundled table by name, or the user's own file when the text has a '/' or ends in `.csv`.
 [[nodiscard]] std::vector<MeasuredRun> load_runs(const std::string& name_or_path);
-/// Reads a table of runs. Refuses an unknown or missing column and a row without its model, strategy, quantity or value;
+/// Reads a table of runs. Refuses an unknown or missing column, a row without its model, strategy, quantity or value, and
+/// degrees of another strategy or of another number of devices;
 /// empty cells of other columns mean "not stated".
 [[nodiscard]] std::vector<MeasuredRun> parse_runs(std::string text, std::string origin);
 

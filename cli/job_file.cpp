@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "calibration/communication/file_section.hpp"
+#include "calibration/plan_degrees.hpp"
 #include "cli/divisions.hpp"
 #include "cli/estimate_text.hpp"
-#include "cli/plan_text.hpp"
 #include "cli/study_options.hpp"
 #include "core/error.hpp"
 #include "core/file_format.hpp"

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "calibration/plan_degrees.hpp"
 #include "cli/divisions.hpp"
 #include "cli/estimate_text.hpp"
 #include "cli/number_option.hpp"

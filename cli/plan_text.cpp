@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <span>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "calibration/plan_degrees.hpp"
 #include "core/error.hpp"
 #include "core/json_source.hpp"
 #include "core/source_text.hpp"
@@ -18,77 +18,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t largest_degree = 1 << 20;
 constexpr std::int64_t largest_batch = std::int64_t{1} << 40;
 constexpr const char* plan_hint = "a plan's object is what 'recommend --format json' writes in 'plans'";
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t at = text.find(separator);
-    parts.push_back(text.substr(0, at));
-    if (at == std::string_view::npos) return parts;
-    text.remove_prefix(at + 1);
-  }
-}
-
-int parse_degree(std::string_view text, std::string_view whole) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > largest_degree) {
-    throw Error(fmt::format("{} in {} is not a degree", quote(text), quote(whole)),
-                fmt::format("a degree is a whole number from 1 to {}", largest_degree));
-  }
-  return static_cast<int>(value);
-}
-
-void set_degree(Plan& plan, Axis axis, int value) {
-  switch (axis) {
-    case Axis::data:
-      plan.data = value;
-      break;
-    case Axis::layer:
-      plan.layer = value;
-      break;
-    case Axis::filter:
-      plan.filter = value;
-      break;
-    case Axis::channel:
-      plan.channel = value;
-      break;
-    case Axis::tensor:
-      plan.tensor = value;
-      break;
-    case Axis::spatial:
-      plan.spatial[0] = value;
-      break;
-  }
-}
-
-std::vector<std::string_view> axis_names() {
-  std::vector<std::string_view> names;
-  for (const Axis each : all_axes) names.push_back(to_string(each));
-  return names;
-}
-
-Axis axis_named(std::string_view name) {
-  const std::optional<Axis> axis = parse_axis(name);
-  if (!axis) throw Error(fmt::format("no strategy is called {}", quote(name)), suggest(name, axis_names()));
-  return *axis;
-}
-
-/// Whether all degrees together stay within what is counted anywhere as a number of devices.
-bool is_countable(const Plan& plan) {
-  std::int64_t product = 1;
-  for (const int each :
-       {plan.data, plan.spatial[0], plan.spatial[1], plan.spatial[2], plan.layer, plan.filter, plan.channel, plan.tensor}) {
-    product *= each;  // of two numbers up to 2^20
-    if (product > largest_degree) return false;
-  }
-  return true;
-}
-
-std::string too_many_devices() { return fmt::format("the product of the degrees is above {}", largest_degree); }
 
 /// The plan's fields, checked one by one; what is wrong is said with the key and its place.
 class PlanReader {
@@ -252,7 +183,7 @@ class PlanReader {
         plan.spatial[d] = static_cast<int>(*degree);
       }
     }
-    if (!is_countable(plan)) fail("degrees", too_many_devices(), "give smaller degrees");
+    if (const std::string why = too_many_devices(plan); !why.empty()) fail("degrees", why, "give smaller degrees");
   }
 
   const JsonSource& source_;
@@ -261,51 +192,6 @@ class PlanReader {
 };
 
 }  // namespace
-
-void parse_degrees(std::string_view text, Plan& plan, std::string_view option) {
-  Family seen = 0;
-  for (const std::string_view part : split(text, ',')) {
-    const std::size_t equals = part.find('=');
-    if (equals == std::string_view::npos) {
-      throw Error(fmt::format("{} in {} is not of the form strategy=degree", quote(part), quote(text)),
-                  fmt::format("write for example {} data=64,spatial=2x2", option));
-    }
-    const Axis axis = axis_named(part.substr(0, equals));
-    if ((seen & family_bit(axis)) != 0)
-      throw Error(fmt::format("'{}' is given twice in {}", to_string(axis), quote(text)), "give it once");
-    seen |= family_bit(axis);
-    const std::string_view value = part.substr(equals + 1);
-    if (axis != Axis::spatial) {
-      set_degree(plan, axis, parse_degree(value, text));
-      continue;
-    }
-    const std::vector<std::string_view> extents = split(value, 'x');
-    if (extents.size() > 3)
-      throw Error(fmt::format("{} has more than three extents", quote(value)), "write for example spatial=2x2");
-    for (std::size_t d = 0; d < extents.size(); ++d) plan.spatial[d] = parse_degree(extents[d], text);
-  }
-  if (!is_countable(plan))
-    throw Error(fmt::format("{} is too much: {}", quote(text), too_many_devices()), "give smaller degrees");
-}
-
-std::array<Axis, axis_count> parse_placement(std::string_view text) {
-  std::array<Axis, axis_count> placement{};
-  std::size_t count = 0;
-  const auto taken = [&](Axis axis) {
-    return std::find(placement.begin(), placement.begin() + static_cast<std::ptrdiff_t>(count), axis) !=
-           placement.begin() + static_cast<std::ptrdiff_t>(count);
-  };
-  for (const std::string_view name : split(text, ',')) {
-    const Axis axis = axis_named(name);
-    if (taken(axis))
-      throw Error(fmt::format("{} is given twice in the placement {}", quote(name), quote(text)), "give it once");
-    placement[count++] = axis;
-  }
-  for (const Axis axis : all_axes) {
-    if (!taken(axis)) placement[count++] = axis;
-  }
-  return placement;
-}
 
 Json plan_to_json(const Plan& plan) {
   Json json;

@@ -1,22 +1,14 @@
 #pragma once
 
-#include <array>
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 
 #include <nlohmann/json.hpp>
 
 #include "estimator/plan.hpp"
 
 namespace ddl {
-
-/// `data=64,spatial=2x2` into the degrees of `plan`. An Error says which part is not a degree; `option` is what the user
-/// wrote it behind.
-void parse_degrees(std::string_view text, Plan& plan, std::string_view option = "--degrees");
-/// `filter,data` (innermost first); axes not named follow in their default order.
-[[nodiscard]] std::array<Axis, axis_count> parse_placement(std::string_view text);
 
 /// The fields of a plan's object in JSON, enough to ask for the plan again: plan_from_json ∘ plan_to_json is the identity.
 [[nodiscard]] nlohmann::ordered_json plan_to_json(const Plan& plan);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "calibration/communication/measured_levels.hpp"
+#include "calibration/plan_degrees.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/comparison_text.hpp"
 #include "cli/divisions.hpp"

@@ -8,6 +8,7 @@
 
 #include "calibration/communication/measured_levels.hpp"
 #include "calibration/machine_reader.hpp"
+#include "calibration/plan_degrees.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/divisions.hpp"
 #include "cli/estimate_text.hpp"

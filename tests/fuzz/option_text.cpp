@@ -1,7 +1,7 @@
 // The values of options that are small languages: --degrees, --placement, --strategy, --where, and --device of a simulation.
 
+#include "calibration/plan_degrees.hpp"
 #include "calibration/runs.hpp"
-#include "cli/plan_text.hpp"
 #include "profiler/backends/simulated/device_text.hpp"
 #include "tests/fuzz/fuzzer.hpp"
 

@@ -61,8 +61,38 @@ TEST_CASE("columns may come in any order") {
   CHECK(runs[0].value == 1.5);
 }
 
+TEST_CASE("a run may state how it was divided, and what it computed with") {
+  const std::string columns = "model,strategy,gpus,degrees,micro_batch,precision,recompute,zero_stage,quantity,value\n";
+  const auto row = [&](const std::string& cells) { return columns + "gpt2@layers=24," + cells + ",iter_total_s,1\n"; };
+  const auto runs = parsed(row("data+layer+tensor,16,\"tensor=4,data=2,layer=2\",8,bf16,full,1"));
+  REQUIRE(runs.size() == 1);
+  CHECK(runs[0].model == "gpt2@layers=24");
+  CHECK(runs[0].degrees == "tensor=4,data=2,layer=2");
+  CHECK(runs[0].micro_batch == 8);
+  CHECK(runs[0].precision == Precision::bf16);
+  CHECK(runs[0].recompute == Recompute::full);
+  CHECK(runs[0].zero_stage == 1);
+  CHECK(count_where(runs, {"precision=bf16", "recompute=full", "zero_stage=1", "micro_batch=8"}) == 1);
+  CHECK(count_where(runs, {"precision="}) == 0);
+  const auto unsaid = parsed(row("data,16,,,,,"));
+  CHECK(unsaid[0].degrees.empty());
+  CHECK_FALSE(unsaid[0].micro_batch);
+  CHECK_FALSE(unsaid[0].precision);
+  CHECK(count_where(unsaid, {"precision=", "recompute=", "zero_stage=", "degrees="}) == 1);
+
+  CHECK(error_in(row("data+tensor,16,data=4,,,,")).find("'data=4' are degrees of 'data', the strategy is 'data+tensor'") !=
+        std::string::npos);
+  CHECK(error_in(row("data,16,data=4,,,,")).find("'data=4' are 4 devices, the run had 16") != std::string::npos);
+  CHECK(error_in(row("data,16,data=0,,,,")).find("r.csv:2:") == 0);
+  CHECK(error_in(row("data,16,16,,,,")).find("is not of the form strategy=degree") != std::string::npos);
+  CHECK(error_in(row("data,16,,0,,,")).find("r.csv:2:") == 0);
+  CHECK(error_in(row("data,16,,,fp15,,")).find("'fp15' is no precision") != std::string::npos);
+  CHECK(error_in(row("data,16,,,,some,")).find("'some' is no recompute") != std::string::npos);
+  CHECK(error_in(row("data,16,,,,,4")).find("'4' is no stage of ZeRO") != std::string::npos);
+}
+
 TEST_CASE("the bundled table of ParaDL's runs is read whole") {
-  CHECK(observation_names() == std::vector<std::string>{"paradl-abci"});
+  CHECK(observation_names() == std::vector<std::string>{"paradl-abci", "vtrain-a100-cluster", "vtrain-a100-node"});
   const auto runs = load_runs("paradl-abci");
   // The file has a header and 1,023 rows; 15 of them do not state the number of GPUs.
   CHECK(runs.size() == 1023);

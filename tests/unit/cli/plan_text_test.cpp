@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "calibration/plan_degrees.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 

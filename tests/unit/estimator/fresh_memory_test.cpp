@@ -64,7 +64,7 @@ TEST_CASE("a table that two layers share has a gradient of each") {
   CHECK(fresh("embedding vocabulary=50257 features=768 in=1x1024t samples=1 pass=backward-weight") == table);
   CHECK(fresh("fully_connected features=50257 bias=no in=768x1024t samples=1 pass=backward-weight") == table);
   // And their sum is a third tensor.
-  const Problem sum = table_addition({.rows = 50257, .columns = 768}, Precision::fp32);
+  const Problem sum = table_addition({.owner = {}, .rows = 50257, .columns = 768}, Precision::fp32);
   CHECK(print_problem(sum) == "add in=768x50257t,768x50257t samples=1 precision=fp32 pass=forward");
   CHECK(fresh_bytes(sum).value() == table);
 }
