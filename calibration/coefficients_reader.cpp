@@ -194,7 +194,7 @@ class CoefficientsReader {
   void read_software(const YamlNode& node) {
     node.only_keys({"name", "gradient_route", "layer_route", "halo_route", "overlaps_gradients", "gradient_algorithm",
                     "hybrid_gradient_algorithm", "layer_algorithm", "gradient_density", "whole_gradients_in_hybrids",
-                    "layered_gradients_in_hybrids", "spatial_layers"});
+                    "layered_gradients_in_hybrids", "kernel_start", "spatial_layers"});
     Software& software = coefficients_.software;
     software.name = citations_.read(node.at("name")).value.text();
     // What the file does not say keeps its default: the best that can be.
@@ -216,6 +216,7 @@ class CoefficientsReader {
     });
     take("whole_gradients_in_hybrids", software.whole_gradients_in_hybrids, read_flag);
     take("layered_gradients_in_hybrids", software.layered_gradients_in_hybrids, read_flag);
+    take("kernel_start", software.kernel_start, [](const YamlNode& value) { return value.seconds(true); });
     if (const auto limits = node.find("spatial_layers")) {
       for (const YamlNode& item : limits->items()) read_spatial_limit(item);
     }

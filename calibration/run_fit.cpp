@@ -39,7 +39,8 @@ double derivative_at(const Prior& prior, double place) {
 /// Objective, and one Gauss-Newton step's matrix and gradient, over the places of the coefficients that matter.
 class Posterior {
  public:
-  Posterior(std::span<const RunFeatures> runs, std::vector<Teachable> what) : runs_(runs), what_(std::move(what)) {}
+  Posterior(std::span<const RunFeatures> runs, std::vector<Teachable> what, double kernel_start)
+      : runs_(runs), what_(std::move(what)), kernel_start_(kernel_start) {}
 
   [[nodiscard]] Eigen::Index size() const { return static_cast<Eigen::Index>(what_.size()); }
   [[nodiscard]] Values values(const Eigen::VectorXd& places) const {
@@ -53,7 +54,8 @@ class Posterior {
   [[nodiscard]] double objective(const Eigen::VectorXd& places) const {
     const Values at = values(places);
     double sum = places.squaredNorm() / 2;
-    for (const RunFeatures& run : runs_) sum += huber(std::log(predicted_time(run, at) / run.measured) / noise);
+    for (const RunFeatures& run : runs_)
+      sum += huber(std::log(predicted_time(run, at, kernel_start_) / run.measured) / noise);
     return sum;
   }
   void linearize(const Eigen::VectorXd& places, Eigen::MatrixXd& hessian, Eigen::VectorXd& gradient) const {
@@ -62,14 +64,16 @@ class Posterior {
     const Values at = values(places);
     Eigen::VectorXd slope(size());
     for (const RunFeatures& run : runs_) {
-      const double time = predicted_time(run, at);
+      const double time = predicted_time(run, at, kernel_start_);
       const double residual = std::log(time / run.measured) / noise;
       for (Eigen::Index i = 0; i < size(); ++i) {
-        // The time is linear in each coefficient by itself.
+        // The time is linear in each coefficient by itself, but for where the device begins to wait for the host.
         const Teachable what = what_[static_cast<std::size_t>(i)];
+        const double step = 1e-3 * prior_of(what).width;
         Values more = at;
-        more[index_of(what)] += 1;
-        slope[i] = (predicted_time(run, more) - time) * derivative_at(prior_of(what), places[i]) / time / noise;
+        more[index_of(what)] += step;
+        const double steepness = (predicted_time(run, more, kernel_start_) - time) / step;
+        slope[i] = steepness * derivative_at(prior_of(what), places[i]) / time / noise;
       }
       const double weight = std::abs(residual) <= outlier ? 1.0 : outlier / std::abs(residual);
       hessian += weight * slope * slope.transpose();
@@ -89,6 +93,7 @@ class Posterior {
 
   std::span<const RunFeatures> runs_;
   std::vector<Teachable> what_;
+  double kernel_start_ = 0;
 };
 
 /// Levenberg-Marquardt with bounds: what lies at one and would leave it stays.
@@ -151,7 +156,7 @@ struct Fitted {
   double objective = 0;
 };
 
-Fitted fit_one(Family family, std::span<const RunFeatures> runs) {
+Fitted fit_one(Family family, std::span<const RunFeatures> runs, double kernel_start) {
   std::vector<Teachable> what;
   for (const Teachable each : all_teachable) {
     // What no price of these runs depends on stays what it was, and is not said to be learned.
@@ -160,7 +165,7 @@ Fitted fit_one(Family family, std::span<const RunFeatures> runs) {
     });
     if (matters) what.push_back(each);
   }
-  const Posterior posterior(runs, what);
+  const Posterior posterior(runs, what, kernel_start);
   const Eigen::VectorXd places = most_probable(posterior);
   Eigen::MatrixXd hessian;
   Eigen::VectorXd gradient;
@@ -184,7 +189,7 @@ Fitted fit_one(Family family, std::span<const RunFeatures> runs) {
     one.high = value_at(prior, std::min(posterior.most(i), places[i] + width));
     one.narrowing = std::min(1.0, width);
   }
-  for (const RunFeatures& run : runs) fit.misfit += std::abs(predicted_time(run, values) / run.measured - 1.0);
+  for (const RunFeatures& run : runs) fit.misfit += std::abs(predicted_time(run, values, kernel_start) / run.measured - 1.0);
   if (!runs.empty()) fit.misfit /= static_cast<double>(runs.size());
   return fitted;
 }
@@ -215,6 +220,16 @@ const std::array<Choice, 3>& choices() {
   return all;
 }
 
+/// What a framework's host takes to start one of our kernels, which may be several of its own: tens of microseconds where it
+/// interprets its program operation by operation. Zero at best, and half of a normal of this width.
+constexpr double start_width = 5e-5;
+/// How far, relative, a start that the file gives may be off: one standard deviation.
+constexpr double start_doubt = 0.25;
+
+/// In steps of a tenth of a microsecond, so that what is predicted with and what is written are the same.
+double rounded_start(double seconds) { return std::round(seconds * 1e7) / 1e7; }
+std::string start_text(double seconds) { return fmt::format("{:.1f} us", seconds * 1e6); }
+
 }  // namespace
 
 Prior prior_of(Teachable what) {
@@ -240,7 +255,7 @@ Prior prior_of(Teachable what) {
   return {};
 }
 
-double predicted_time(const RunFeatures& run, const Values& values) {
+double predicted_time(const RunFeatures& run, const Values& values, double kernel_start) {
   const auto product = [&](Teachable what) { return values[index_of(what)] * run.parts[index_of(what)]; };
   const double kernels =
       values[index_of(Teachable::kernels)] *
@@ -249,10 +264,13 @@ double predicted_time(const RunFeatures& run, const Values& values) {
                            product(Teachable::halo_alpha) + product(Teachable::halo_beta);
   return run.fixed + product(Teachable::gradient_alpha) + product(Teachable::gradient_beta) +
          product(Teachable::whole_weights) + product(Teachable::per_iteration) +
-         disturbed * (1.0 + values[index_of(Teachable::straggling)] * run.slowest);
+         disturbed * (1.0 + values[index_of(Teachable::straggling)] * run.slowest) +
+         std::max(0.0, kernel_start * run.starts - disturbed);
 }
 
-FamilyFit fit_family(Family family, std::span<const RunFeatures> runs) { return fit_one(family, runs).fit; }
+FamilyFit fit_family(Family family, std::span<const RunFeatures> runs, double kernel_start) {
+  return fit_one(family, runs, kernel_start).fit;
+}
 
 RunFitter::RunFitter(std::span<const MeasuredRun> runs, std::string machine, std::string coefficients,
                      const ProfileChoice& profiles)
@@ -261,7 +279,8 @@ RunFitter::RunFitter(std::span<const MeasuredRun> runs, std::string machine, std
     Row row;
     row.run = in_seconds(each);
     row.features.resize(std::size_t{1} << choices().size());
-    row.configuration = fmt::format("{} {} {}", row.run.model, row.run.strategy, row.run.gpus.value_or(0));
+    row.configuration =
+        fmt::format("{} {} {} {}", row.run.model, row.run.strategy, row.run.gpus.value_or(0), row.run.degrees);
     const bool fits = row.run.quantity == "iter_total_s" && row.run.value > 0;
     if (fits && std::holds_alternative<Seconds>(predictor_.predict(row.run, chosen(0)))) {
       row.family = parse_family(row.run.strategy);
@@ -273,6 +292,7 @@ RunFitter::RunFitter(std::span<const MeasuredRun> runs, std::string machine, std
 Coefficients RunFitter::chosen(Choices bits) const {
   Coefficients coefficients = predictor_.coefficients();
   coefficients.learned.clear();
+  coefficients.software.kernel_start = Seconds{};
   for (std::size_t i = 0; i < choices().size(); ++i) {
     if ((bits >> i & 1U) != 0) choices()[i].turn(coefficients.software);
   }
@@ -327,6 +347,11 @@ const RunFeatures& RunFitter::features(Row& row, Choices bits) {
                            found.parts[index_of(Teachable::layer_beta)] + found.parts[index_of(Teachable::halo_alpha)] +
                            found.parts[index_of(Teachable::halo_beta)];
   if (disturbed > 0) found.slowest = delayed / disturbed;
+  // With a start of a second the device waits for the host but for the time that it is busy.
+  learned = {};
+  coefficients.software.kernel_start = Seconds(once);
+  const double waiting = time() - base;
+  if (waiting > 0) found.starts = waiting + disturbed;
   // The algorithm that is cheapest may change with the factors: what is then not accounted for is not negative.
   found.fixed = std::max(0.0, found.fixed);
   known = found;
@@ -339,48 +364,80 @@ std::vector<RunFitter::Choices> RunFitter::all_choices() const {
   return all;
 }
 
+RunFitter::FamilyFits RunFitter::fit_families(const std::vector<bool>& used, Choices bits, double kernel_start) {
+  std::map<Family, std::vector<RunFeatures>> runs;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (used[i] && rows_[i].family) runs[*rows_[i].family].push_back(features(rows_[i], bits));
+  }
+  FamilyFits found;
+  for (const auto& [family, own] : runs) {
+    Fitted fitted = fit_one(family, own, kernel_start);
+    found.objective += fitted.objective;
+    found.fits.push_back(std::move(fitted.fit));
+  }
+  return found;
+}
+
+double RunFitter::best_start(const std::vector<bool>& used, Choices bits) {
+  const double said = predictor_.coefficients().software.kernel_start.value();
+  const auto prior = [&](double start) {
+    const double away = said > 0 ? (start / said - 1) / start_doubt : start / start_width;
+    return away * away / 2;
+  };
+  const auto objective = [&](double start) { return fit_families(used, bits, start).objective + prior(start); };
+  // In steps of two, since below some start the device waits nowhere; then between the neighbours of the best.
+  double best = said, lowest = objective(said);
+  const auto consider = [&](double start) {
+    const double found = objective(start);
+    if (found >= lowest) return false;
+    lowest = found;
+    best = start;
+    return true;
+  };
+  const double unchanged = lowest;
+  if (said > 0) consider(0);
+  for (double start = 5e-6; start < 1e-3; start *= 2) consider(start);
+  if (best == 0) return best;
+  for (double ratio = std::sqrt(2.0); ratio > 1.01; ratio = std::sqrt(ratio)) {
+    if (!consider(best * ratio)) consider(best / ratio);
+  }
+  // As for choices, runs have to be e times as probable otherwise, whatever was thought before.
+  const double margin = unchanged - (lowest - prior(best));
+  return margin > 1 ? best : said;
+}
+
 RunFit RunFitter::fit(const std::vector<bool>& used) {
-  std::set<Family> families;
   RunFit best;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
-    if (!used[i]) continue;
-    (rows_[i].family ? best.runs : best.left_out) += 1;
-    if (rows_[i].family) families.insert(*rows_[i].family);
+    if (used[i]) (rows_[i].family ? best.runs : best.left_out) += 1;
   }
+  const double start_before = predictor_.coefficients().software.kernel_start.value();
+  const double start = rounded_start(best_start(used, 0));
   const std::vector<Choices> all = all_choices();
   const auto against = [](Choices bits) {
     double sum = 0;
     for (std::size_t i = 0; i < choices().size(); ++i) sum += (bits >> i & 1U) != 0 ? choices()[i].against : 0.0;
     return sum;
   };
-  std::vector<double> objectives;
-  std::vector<std::vector<FamilyFit>> fits;
-  for (const Choices bits : all) {
-    double objective = 0;  // of the runs alone
-    std::vector<FamilyFit>& own = fits.emplace_back();
-    for (const Family family : families) {
-      std::vector<RunFeatures> runs;
-      for (std::size_t i = 0; i < rows_.size(); ++i) {
-        if (used[i] && rows_[i].family == family) runs.push_back(features(rows_[i], bits));
-      }
-      Fitted fitted = fit_one(family, runs);
-      objective += fitted.objective;
-      own.push_back(std::move(fitted.fit));
-    }
-    objectives.push_back(objective);
-  }
-  const auto chosen_bits = *std::min_element(
-      all.begin(), all.end(), [&](Choices a, Choices b) { return objectives[a] + against(a) < objectives[b] + against(b); });
+  std::vector<FamilyFits> fits;
+  for (const Choices bits : all) fits.push_back(fit_families(used, bits, start));
+  const auto chosen_bits = *std::min_element(all.begin(), all.end(), [&](Choices a, Choices b) {
+    return fits[a].objective + against(a) < fits[b].objective + against(b);
+  });
   best.coefficients = chosen(chosen_bits);
-  best.families = std::move(fits[chosen_bits]);
-  for (const FamilyFit& family : best.families) best.coefficients.learned.emplace_back(family.family, family.learned);
+  best.coefficients.software.kernel_start = Seconds(start);
   for (std::size_t i = 0; i < choices().size(); ++i) {
     const Choice& choice = choices()[i];
     const Choices other_bits = chosen_bits ^ (1U << i);
     const auto text = [&](const Software& software) { return std::string(choice.is_on(software) ? choice.on : choice.off); };
     best.choices.push_back({std::string(choice.key), text(predictor_.coefficients().software),
-                            text(best.coefficients.software), objectives[other_bits] - objectives[chosen_bits]});
+                            text(best.coefficients.software), fits[other_bits].objective - fits[chosen_bits].objective});
   }
+  const double otherwise = fit_families(used, chosen_bits, start_before).objective;
+  best.choices.push_back(
+      {"kernel_start", start_text(start_before), start_text(start), otherwise - fits[chosen_bits].objective});
+  best.families = std::move(fits[chosen_bits].fits);
+  for (const FamilyFit& family : best.families) best.coefficients.learned.emplace_back(family.family, family.learned);
   return best;
 }
 

@@ -42,8 +42,8 @@ struct FamilyFit {
   std::vector<LearnedCoefficient> coefficients;  ///< those that any price of these runs depends on
 };
 
-/// A fact of the software that is either one or the other: what the file says, what the runs are best explained by, and by
-/// how much the alternative explains them worse.
+/// A fact of the software, of all families: what the file says, what the runs are best explained by, and by how much the
+/// alternative explains them worse. The alternative is the other of two, or what the file says of a number.
 struct LearnedChoice {
   std::string key;  ///< `gradient_route`
   std::string before, after;
@@ -67,13 +67,15 @@ struct RunFeatures {
   TeachableValues parts{};
   double repeated_of_kernels = 0;  ///< the kernels' further time where all of the split's gain is repeated
   double slowest = 0;              ///< ln n: what of θ the slowest node adds to kernels, layers and halos
+  double starts = 0;               ///< kernels that the host starts one after the other
 };
-/// The same for coefficients in that order.
-[[nodiscard]] double predicted_time(const RunFeatures& run, const TeachableValues& values);
+/// The same for these coefficients, in seconds, where the host takes `kernel_start` seconds to start a kernel: the device
+/// waits for it where its kernels and exchanges take less.
+[[nodiscard]] double predicted_time(const RunFeatures& run, const TeachableValues& values, double kernel_start = 0);
 
 /// The most probable coefficients under prior and runs (logarithms of predicted over measured, of a tenth width, in which
 /// outliers count linearly), and their widths (Laplace). Without runs it is the prior.
-[[nodiscard]] FamilyFit fit_family(Family family, std::span<const RunFeatures> runs);
+[[nodiscard]] FamilyFit fit_family(Family family, std::span<const RunFeatures> runs, double kernel_start = 0);
 
 /// Fits runs on one machine, and predicts what it was not fitted to.
 class RunFitter {
@@ -84,7 +86,8 @@ class RunFitter {
 
   /// To all runs.
   [[nodiscard]] RunFit fit();
-  /// Each configuration (model, strategy and number of GPUs, with all its repeats) predicted from a fit to all others.
+  /// Each configuration (model, strategy, number of GPUs and degrees, with all its repeats) predicted from a fit to all
+  /// others.
   [[nodiscard]] Validation leave_one_out();
   /// Runs on more devices predicted from a fit to those on so many or fewer. Throws Error when either are none.
   [[nodiscard]] Validation fit_up_to(int gpus);
@@ -104,6 +107,13 @@ class RunFitter {
   [[nodiscard]] std::vector<Choices> all_choices() const;
   /// Fits the rows that `used` names.
   [[nodiscard]] RunFit fit(const std::vector<bool>& used);
+  struct FamilyFits {
+    std::vector<FamilyFit> fits;
+    double objective = 0;  ///< how improbable the runs are, and the coefficients before any run
+  };
+  [[nodiscard]] FamilyFits fit_families(const std::vector<bool>& used, Choices choices, double kernel_start);
+  /// The start of a kernel, in seconds, that explains these runs best.
+  [[nodiscard]] double best_start(const std::vector<bool>& used, Choices choices);
 
   std::vector<Row> rows_;
   RunPredictor predictor_;

@@ -36,13 +36,16 @@ struct Software {
   std::optional<AllreduceAlgorithm> gradient_algorithm;
   std::optional<AllreduceAlgorithm> hybrid_gradient_algorithm;
   /// Layer-wise collectives run as flat rings over the rails of the outermost level they cross.
-  std::optional<AllreduceAlgorithm> layer_algorithm;  /// Share of the gradients that the software sends, the largest ones: a
-                                                      /// sparse Allreduce may then be the cheapest.
+  std::optional<AllreduceAlgorithm> layer_algorithm;
+  /// Share of the gradients that the software sends, the largest ones: a sparse Allreduce may then be the cheapest.
   std::optional<double> gradient_density;
   /// Ranks that hold a slice of the filters still exchange gradients of the whole layer.
   bool whole_gradients_in_hybrids = false;
   /// Gradients in hybrids are exchanged layer by layer, one message each, and not fused.
   bool layered_gradients_in_hybrids = false;
+  /// What the host takes to start one kernel, with what the framework does for it. It runs ahead of the device: the kernels
+  /// and exchanges of a phase take no less together than it takes to start the kernels.
+  Seconds kernel_start{};
   /// Spatial splits stop after this many weighted layers (model name → layer count); others go as far as they can.
   std::vector<std::pair<std::string, int>> spatial_layers;
 };

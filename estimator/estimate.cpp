@@ -253,10 +253,12 @@ void Estimator::price(Estimate& result) const {
   const bool overlaps = overlaps_gradients(job_.coefficients, assumptions);
   const bool layered = layers_gradients(job_.coefficients.software, assumptions, plan);
   const Learned& learned = costs.learned();
+  const Seconds start = assumptions.learned ? job_.coefficients.software.kernel_start : Seconds{};
   // Of tensor splits alone are such layers no exception.
   const double splits = static_cast<double>(plan.filter) * plan.channel * degree(plan, Axis::spatial);
 
   Seconds longest{}, all{}, longest_forward{}, longest_backward{}, longest_kernels{}, all_kernels{};
+  Seconds idle_longest{}, idle_all{};  // while the host starts kernels, of one micro-batch
   LayerCosts busiest;
   for (int stage = 0; stage < plan.layer; ++stage) {
     const int first = firsts[static_cast<std::size_t>(stage)];
@@ -264,8 +266,11 @@ void Estimator::price(Estimate& result) const {
     LayerCosts own = costs.between(first, last);
     if (recomputes) own.recompute_forward();
     const Seconds kernels = own.forward + own.backward;
+    const Seconds idle_backward = own.idle_backward(start);
+    const Seconds idle = own.idle_forward(start) + idle_backward;
     const Seconds time = own.time();
     all += time;
+    idle_all += idle;
     all_kernels += kernels;
     if (own.forward > longest_forward) {
       longest_forward = own.forward;
@@ -276,8 +281,9 @@ void Estimator::price(Estimate& result) const {
       deciding.backward = stage;
     }
     longest_kernels = max(longest_kernels, kernels);
-    if (time > longest || stage == 0) {
+    if (time + idle > longest + idle_longest || stage == 0) {
       longest = time;
+      idle_longest = idle;
       busiest = own;
       deciding.time = stage;
     }
@@ -295,7 +301,8 @@ void Estimator::price(Estimate& result) const {
       // Gradients that are exchanged once are complete only in backward of the last micro-batch; weights are gathered beside
       // all of the computing.
       const Bytes message(own.gradient_parameters * item_bytes(plan.precision));
-      const Seconds beside = exchange.gathers > 0 ? kernels * micro_batches : own.backward * exchange.rounds;
+      const Seconds beside =
+          exchange.gathers > 0 ? (kernels + idle) * micro_batches : (own.backward + idle_backward) * exchange.rounds;
       shown = exchange.after_update + exposed(exchange, beside, message, job_.coefficients.overlap);
     }
     if (splits > 1) {
@@ -340,11 +347,12 @@ void Estimator::price(Estimate& result) const {
   time.layer_collectives = not_below_zero((busiest.exchange_forward + busiest.exchange_backward) * micro_batches);
   time.halo = not_below_zero((busiest.halo_forward + busiest.halo_backward) * micro_batches);
 
+  time.waiting = idle_longest * micro_batches + not_below_zero(idle_all - idle_longest);
   const double ranks = static_cast<double>(devices(plan));
   if (ranks > 1) {
     const double nodes = std::max(1.0, ranks / job_.machine.devices_per_node());
     const Seconds disturbed = time.forward + time.backward + time.layer_collectives + time.halo;
-    time.waiting = learned.per_iteration + disturbed * (learned.straggling * std::log(nodes));
+    time.waiting += learned.per_iteration + disturbed * (learned.straggling * std::log(nodes));
   }
   if (assumptions.include_input) {
     const Seconds reading = input_time(job_, plan, costs.exchanges());

@@ -27,7 +27,7 @@ struct Breakdown {
   Seconds pipeline{};           ///< activations and gradients between stages
   Seconds bubble{};             ///< waiting of the busiest stage for the others
   Seconds input{};              ///< what the rest does not hide of reading samples
-  Seconds waiting{};            ///< for the slowest rank, and fixed times: learned from measured runs
+  Seconds waiting{};            ///< for the slowest rank and for the host, and fixed times: learned from measured runs
 
   [[nodiscard]] Seconds iteration() const {
     return forward + backward + weight_update + gradient_exchange + layer_collectives + halo + pipeline + bubble + input +

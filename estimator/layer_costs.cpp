@@ -98,7 +98,10 @@ void each_kernel(const Job& job, const ShardContext& context, const LayerShard& 
 void price_kernels(const Job& job, const ShardContext& context, const LayerShard& shard, const Learned& learned,
                    LayerCosts& costs) {
   each_kernel(job, context, shard, learned, [&](const PricedKernel& kernel) {
-    (kernel.phase == Phase::forward ? costs.forward : costs.backward) += kernel.time;
+    const bool forward = kernel.phase == Phase::forward;
+    (forward ? costs.forward : costs.backward) += kernel.time;
+    if (!kernel.is_beside_kernels() && kernel.time > Seconds{})
+      (forward ? costs.forward_kernels : costs.backward_kernels) += 1;
   });
   if (prices_whole_layers(job)) {
     const double splits = static_cast<double>(context.plan.filter) * context.plan.channel * context.plan.tensor;
@@ -186,6 +189,8 @@ struct Variant {
 void LayerCosts::add(const LayerCosts& o, double times) {
   forward += o.forward * times;
   backward += o.backward * times;
+  forward_kernels += o.forward_kernels * times;
+  backward_kernels += o.backward_kernels * times;
   update += o.update * times;
   exchange_forward += o.exchange_forward * times;
   exchange_backward += o.exchange_backward * times;
@@ -205,6 +210,7 @@ void LayerCosts::add(const LayerCosts& o, double times) {
 
 void LayerCosts::recompute_forward() {
   backward += forward;
+  backward_kernels += forward_kernels;
   exchange_backward += exchange_forward;
   halo_backward += halo_forward;
 }

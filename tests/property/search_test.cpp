@@ -333,6 +333,7 @@ TEST_CASE(
     Coefficients coefficients = setting.coefficients;
     coefficients.learned = anything_learned(turn);
     coefficients.software.layered_gradients_in_hybrids = turn % 2 == 0;
+    coefficients.software.kernel_start = Seconds(static_cast<double>(turn % 3) * 2e-5);
     coefficients.overlap = {.kernels = 1 + static_cast<double>(turn % 4) / 4, .exchange = 1.5};
     INFO(setting.name << ", turn " << turn);
     const OwnedJob owned(setting.model, machine, setting.assumptions, 1e4, std::nullopt, setting.precision,

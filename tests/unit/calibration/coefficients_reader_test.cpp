@@ -210,6 +210,21 @@ TEST_CASE("kernels and an exchange take no less time beside each other than alon
   CHECK(error("overlap: {kernels: 2}\n") == "c.yaml:2:10: the key 'source' is missing");
 }
 
+TEST_CASE("a file may say how long the host takes to start a kernel") {
+  const std::string route = "  gradient_route: {value: host, source: log}\n";
+  const auto with = [&](const std::string& start) {
+    return edited(small_file, route, route + "  kernel_start: " + start + "\n");
+  };
+  const auto error = [&](const std::string& start) {
+    return first_line(error_of([&] { (void)parse_coefficients(with(start), "c.yaml"); }));
+  };
+  CHECK(parse_coefficients(small_file, "c.yaml").software.kernel_start == Seconds{});
+  CHECK(parse_coefficients(with("{value: 12.5 us, source: log}"), "c.yaml").software.kernel_start == Seconds(12.5e-6));
+  CHECK(error("{value: -1 us, source: log}").find("c.yaml:16:25:") == 0);
+  CHECK(error("{value: 12.5, source: log}") == "c.yaml:16:25: '12.5' has no unit");
+  CHECK(error("{value: 12.5 us}") == "c.yaml:16:17: the key 'source' is missing");
+}
+
 TEST_CASE("fails with an unknown or missing key, or another format") {
   CHECK(first_line(error_with("divided_over", "divided")) == "c.yaml:10:70: unknown key 'divided'");
   CHECK(first_line(error_with("channel_undivided", "channels")) == "c.yaml:12:1: unknown key 'channels'");

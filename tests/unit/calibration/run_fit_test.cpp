@@ -7,6 +7,7 @@
 
 #include "calibration/coefficients_reader.hpp"
 #include "calibration/learned_file.hpp"
+#include "calibration/run_prediction.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
@@ -146,7 +147,7 @@ TEST_CASE("what the file says of the software changes by runs that decide it, an
   for (const std::size_t count :
        {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{5}, std::size_t{8}, all.size()}) {
     const RunFit fit = RunFitter(std::span(all).first(count), "abci", "").fit();
-    REQUIRE(fit.choices.size() == 3);
+    REQUIRE(fit.choices.size() == 4);
     for (const LearnedChoice& choice : fit.choices) {
       INFO(choice.key << " with " << count << " runs, margin " << choice.margin);
       if (choice.before == choice.after) continue;
@@ -161,6 +162,62 @@ TEST_CASE("what the file says of the software changes by runs that decide it, an
   const LearnedChoice one = RunFitter(std::span(all).first(1), "abci", "").fit().choices[2];
   CHECK(one.after == "no");
   CHECK(changed > 0);
+}
+
+TEST_CASE("a start of kernels hides behind what the device does, and shows where that is shorter") {
+  RunFeatures run;
+  run.fixed = 0.01;
+  run.parts[index_of(Teachable::kernels)] = 0.1;
+  run.parts[index_of(Teachable::layer_beta)] = 0.02;
+  run.starts = 2000;
+  // 2000 kernels of 50 us take 0.1 s, less than the 0.12 s of kernels and exchanges; of 100 us they take 0.2 s.
+  CHECK(predicted_time(run, untaught(), 50e-6) == Approx(0.13));
+  CHECK(predicted_time(run, untaught(), 100e-6) == Approx(0.21));
+  // Slower kernels hide it again.
+  TeachableValues slow = untaught();
+  slow[index_of(Teachable::kernels)] = 2;
+  CHECK(predicted_time(run, slow, 100e-6) == Approx(0.23));
+}
+
+TEST_CASE("a start of kernels that made runs is found again, over all families together") {
+  std::vector<MeasuredRun> runs;
+  RunPredictor predictor("dgx-a100", "none", {});
+  Coefficients truth = predictor.coefficients();
+  truth.software.kernel_start = Seconds(60e-6);
+  std::string table = "model,strategy,gpus,degrees,global_batch,micro_batch,precision,recompute,quantity,value\n";
+  for (const std::string degrees : {"data=8", "tensor=8", "layer=4,tensor=2"}) {
+    for (const int micro : {1, 2, 8, 16}) {
+      const std::string strategy =
+          degrees.find(',') == std::string::npos ? degrees.substr(0, degrees.find('=')) : "layer+tensor";
+      const std::string cell = degrees.find(',') == std::string::npos ? degrees : '"' + degrees + '"';
+      const std::string row =
+          "gpt2," + strategy + ",8," + cell + ",128," + std::to_string(micro) + ",fp16,none,iter_total_s,";
+      const MeasuredRun run = parse_runs(table.substr(0, table.find('\n') + 1) + row + "1\n", "r.csv").front();
+      const double time = std::get<Seconds>(predictor.predict(run, truth)).value();
+      table += row + std::to_string(time) + "\n";
+    }
+  }
+  const std::vector<MeasuredRun> all = parse_runs(table, "r.csv");
+  const RunFit fit = RunFitter(all, "dgx-a100", "none").fit();
+  // The prior pulls it towards zero.
+  CHECK(fit.coefficients.software.kernel_start.value() == Approx(60e-6).epsilon(0.1));
+  REQUIRE(fit.families.size() == 3);
+  for (const FamilyFit& family : fit.families) CHECK(family.misfit < 0.03);
+  const LearnedChoice& start = fit.choices.back();
+  CHECK(start.key == "kernel_start");
+  CHECK(start.before == "0.0 us");
+  CHECK(start.determined());
+  // It reads back from the file that it is written to, and is kept where the runs say nothing of it.
+  const std::string head =
+      "format: 1\nname: new\nmachine: dgx-a100\ndescription: d\ngenerator: g\ndate: 2026-01-01\nsources: {}\n";
+  const Coefficients read = parse_coefficients(with_learned(head, fit, "twelve runs"), "new.yaml");
+  CHECK(read.software.kernel_start == fit.coefficients.software.kernel_start);
+  // Runs whose kernels take longer than the host say nothing of it.
+  const std::string busy =
+      table.substr(0, table.find('\n') + 1) + "gpt3-175b,tensor,8,tensor=8,8,8,fp16,full,iter_total_s,20\n";
+  const LearnedChoice silent = RunFitter(parse_runs(busy, "r.csv"), "dgx-a100", "none").fit().choices.back();
+  CHECK(silent.after == "0.0 us");
+  CHECK_FALSE(silent.determined());
 }
 
 TEST_CASE("what is learned reads back from a coefficients file") {

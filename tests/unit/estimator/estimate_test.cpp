@@ -1,5 +1,6 @@
 #include "estimator/estimate.hpp"
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -34,6 +35,42 @@ Assumptions without_overlap() {
   Assumptions assumptions;
   assumptions.overlap = false;
   return assumptions;
+}
+
+TEST_CASE("an iteration takes no less than the host needs to start its kernels") {
+  const auto estimate = [](double start, const Plan& plan) {
+    Coefficients coefficients;
+    coefficients.software.kernel_start = Seconds(start);
+    const OwnedJob job(load_model("alexnet"), nodes_of_four(), without_overlap(), 1000, std::nullopt, Precision::fp32,
+                       Optimizer::momentum, coefficients);
+    return Estimator(job.job).estimate(plan).time;
+  };
+  Plan plan = plan_of(64);
+  plan.data = 4;
+  const Breakdown without = estimate(0, plan);
+  CHECK(without.waiting == Seconds{});
+  CHECK(estimate(1e-9, plan).iteration() == without.iteration());
+  // The device then waits for all but its kernels and exchanges: an iteration takes a whole number of starts and what comes
+  // after backward.
+  const Breakdown slow = estimate(1.0, plan), slower = estimate(2.0, plan);
+  const double starts = (slower.iteration() - slow.iteration()).value();
+  CHECK(starts == Approx(std::round(starts)).epsilon(1e-9));
+  CHECK(starts > static_cast<double>(load_model("alexnet").layers.size()));
+  CHECK(slow.iteration().value() == Approx(starts + without.iteration().value() -
+                                           (without.forward + without.backward + without.layer_collectives).value()));
+  // What is started again counts again: forward in backward, each micro-batch, each stage's first.
+  Plan parts = plan;
+  parts.micro_batches = 4;
+  CHECK((estimate(2.0, parts).iteration() - estimate(1.0, parts).iteration()).value() == Approx(4 * starts));
+  Plan again = plan;
+  again.recompute = Recompute::full;
+  const double more = (estimate(2.0, again).iteration() - estimate(1.0, again).iteration()).value();
+  CHECK(more > 1.2 * starts);
+  CHECK(more < 2 * starts);
+  // A split in filters starts as many kernels for less work each, once they take longer than its exchanges.
+  Plan split = plan_of(64);
+  split.filter = 4;
+  CHECK((estimate(2e9, split).iteration() - estimate(1e9, split).iteration()).value() == Approx(1e9 * starts));
 }
 
 TEST_CASE("one device working alone is wholly efficient, whatever the batch") {
