@@ -102,7 +102,7 @@ class SheetReader {
 
   void read_device(const YamlNode& node) {
     node.only_keys({"name", "kind", "profile_names", "compute_capability", "peak", "memory", "memory_bandwidth", "tile",
-                    "attainable_peak", "attainable_bandwidth"});
+                    "attainable_peak", "attainable_bandwidth", "kernel_start"});
     Device& device = sheet_.machine.device;
     device.name = node.at("name").name();
     if (const auto kind = node.find("kind")) {
@@ -124,6 +124,7 @@ class SheetReader {
     if (const auto value = optional_number(node, "attainable_peak", "device")) device.attainable_peak = fraction(*value);
     if (const auto value = optional_number(node, "attainable_bandwidth", "device"))
       device.attainable_bandwidth = fraction(*value);
+    if (const auto value = optional_number(node, "kernel_start", "device")) device.kernel_start = value->seconds(true);
   }
 
   void read_peaks(const YamlNode& node) {

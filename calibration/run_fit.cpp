@@ -292,7 +292,7 @@ RunFitter::RunFitter(std::span<const MeasuredRun> runs, std::string machine, std
 Coefficients RunFitter::chosen(Choices bits) const {
   Coefficients coefficients = predictor_.coefficients();
   coefficients.learned.clear();
-  coefficients.software.kernel_start = Seconds{};
+  coefficients.software.kernel_start = Seconds{};  // not the sheet's either
   for (std::size_t i = 0; i < choices().size(); ++i) {
     if ((bits >> i & 1U) != 0) choices()[i].turn(coefficients.software);
   }
@@ -379,7 +379,7 @@ RunFitter::FamilyFits RunFitter::fit_families(const std::vector<bool>& used, Cho
 }
 
 double RunFitter::best_start(const std::vector<bool>& used, Choices bits) {
-  const double said = predictor_.coefficients().software.kernel_start.value();
+  const double said = predictor_.kernel_start().value();
   const auto prior = [&](double start) {
     const double away = said > 0 ? (start / said - 1) / start_doubt : start / start_width;
     return away * away / 2;
@@ -411,7 +411,7 @@ RunFit RunFitter::fit(const std::vector<bool>& used) {
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     if (used[i]) (rows_[i].family ? best.runs : best.left_out) += 1;
   }
-  const double start_before = predictor_.coefficients().software.kernel_start.value();
+  const double start_before = predictor_.kernel_start().value();
   const double start = rounded_start(best_start(used, 0));
   const std::vector<Choices> all = all_choices();
   const auto against = [](Choices bits) {
@@ -425,7 +425,9 @@ RunFit RunFitter::fit(const std::vector<bool>& used) {
     return fits[a].objective + against(a) < fits[b].objective + against(b);
   });
   best.coefficients = chosen(chosen_bits);
-  best.coefficients.software.kernel_start = Seconds(start);
+  // What runs say nothing of stays with the file, or with the machine's sheet.
+  best.coefficients.software.kernel_start =
+      start == start_before ? predictor_.coefficients().software.kernel_start : std::optional(Seconds(start));
   for (std::size_t i = 0; i < choices().size(); ++i) {
     const Choice& choice = choices()[i];
     const Choices other_bits = chosen_bits ^ (1U << i);

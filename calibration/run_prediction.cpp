@@ -126,6 +126,7 @@ RunPredictor::RunPredictor(std::string machine, std::string coefficients, const 
   shared.coefficients = coefficients_name_;
   const Machine sheet = load_machine(machine_);
   coefficients_ = coefficients_of(shared, sheet);
+  sheet_start_ = sheet.device.kernel_start;
   profiles_ = std::make_shared<const FoundProfiles>(find_profiles(profiles, sheet));
 }
 

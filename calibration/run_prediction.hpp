@@ -35,6 +35,8 @@ class RunPredictor {
   /// Those of the machine, or the named ones.
   [[nodiscard]] const Coefficients& coefficients() const { return coefficients_; }
   [[nodiscard]] const FoundProfiles& profiles() const { return *profiles_; }
+  /// What the host takes to start a kernel, as the coefficients say, else the machine's sheet.
+  [[nodiscard]] Seconds kernel_start() const { return coefficients_.software.kernel_start.value_or(sheet_start_); }
 
  private:
   /// Why nobody can read a run's model; nothing where it can be read.
@@ -43,6 +45,7 @@ class RunPredictor {
 
   std::string machine_, coefficients_name_;
   Coefficients coefficients_;
+  Seconds sheet_start_{};
   std::shared_ptr<const FoundProfiles> profiles_;
   std::map<std::tuple<std::string, Precision, bool, bool>, std::unique_ptr<Study>> studies_;
   std::map<std::string, std::optional<std::string>> problems_;

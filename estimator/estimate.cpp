@@ -66,6 +66,13 @@ Limit memory_limit(const MemoryBreakdown& memory, const Device& device) {
 
 }  // namespace
 
+Seconds kernel_start(const Job& job) {
+  if (!job.assumptions.host_start) return Seconds{};
+  if (job.coefficients.software.kernel_start) return *job.coefficients.software.kernel_start;
+  // Whole steps that were measured have it in them.
+  return job.kernels.origin() == PriceOrigin::roofline ? job.machine.device.kernel_start : Seconds{};
+}
+
 Estimator::Estimator(const Job& job) : job_(job) {
   for (const LayerTimes& layer : job.kernels.serial()) {
     serial_update_ += layer.update;
@@ -153,6 +160,20 @@ Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) cons
     return job_.facts.needs_input_gradient[i] ? times->weights + times->data : times->weights;
   });
   return whole_times_.emplace(key, by_stage(sums, stage_count)).first->second;
+}
+
+Seconds Estimator::idle_alone(double batch) const {
+  const Seconds start = kernel_start(job_);
+  if (start <= Seconds{}) return Seconds{};
+  const auto known = idle_alone_.find(batch);
+  if (known != idle_alone_.end()) return known->second;
+  Plan alone;
+  alone.global_batch = static_cast<std::int64_t>(batch);
+  alone.precision = job_.kernels.precision();
+  alone.optimizer = job_.kernels.optimizer();
+  const LayerKinds kinds = layer_kinds(job_.facts, job_.kernels.serial(), -1);
+  const LayerCosts costs = LayerCostTable(job_, alone, kinds).total();
+  return idle_alone_.emplace(batch, costs.idle_forward(start) + costs.idle_backward(start)).first->second;
 }
 
 Estimator::WholeTime Estimator::least_time(double samples, int stage_count) const {
@@ -253,7 +274,7 @@ void Estimator::price(Estimate& result) const {
   const bool overlaps = overlaps_gradients(job_.coefficients, assumptions);
   const bool layered = layers_gradients(job_.coefficients.software, assumptions, plan);
   const Learned& learned = costs.learned();
-  const Seconds start = assumptions.learned ? job_.coefficients.software.kernel_start : Seconds{};
+  const Seconds start = kernel_start(job_);
   // Of tensor splits alone are such layers no exception.
   const double splits = static_cast<double>(plan.filter) * plan.channel * degree(plan, Axis::spatial);
 
@@ -347,7 +368,7 @@ void Estimator::price(Estimate& result) const {
   time.layer_collectives = not_below_zero((busiest.exchange_forward + busiest.exchange_backward) * micro_batches);
   time.halo = not_below_zero((busiest.halo_forward + busiest.halo_backward) * micro_batches);
 
-  time.waiting = idle_longest * micro_batches + not_below_zero(idle_all - idle_longest);
+  time.waiting = result.host_waiting = idle_longest * micro_batches + not_below_zero(idle_all - idle_longest);
   const double ranks = static_cast<double>(devices(plan));
   if (ranks > 1) {
     const double nodes = std::max(1.0, ranks / job_.machine.devices_per_node());
@@ -370,7 +391,7 @@ void Estimator::price(Estimate& result) const {
   const double samples = samples_per_micro_batch(plan);
   const Seconds per_sample = min(whole_time(reference, 1).all / reference, whole_time(samples, 1).all / samples);
   // The same for all plans of one batch: in parts of any other size a device is no faster.
-  const Seconds alone = whole_time(batch, 1).all + serial_update_;
+  const Seconds alone = whole_time(batch, 1).all + idle_alone(batch) + serial_update_;
   result.efficiency = time.iteration().value() > 0 ? alone / time.iteration() / ranks : 0.0;
   const Seconds fair = per_sample * (recomputes ? 4.0 / 3.0 : 1.0) * (batch / ranks);
   const Seconds kernels = (all_kernels / plan.layer) * micro_batches;

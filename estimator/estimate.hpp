@@ -57,6 +57,7 @@ struct Estimate {
   double efficiency = 0;      ///< time that one device would need for the iteration, over that of all devices together
   Seconds hidden_exchange{};  ///< gradient exchange that runs beside backward
   Seconds hidden_input{};
+  Seconds host_waiting{};  ///< of the waiting, that for a host which starts kernels slower than the device ends them
   AllreduceAlgorithm gradient_algorithm = AllreduceAlgorithm::ring;
   double replicated_share = 0;  ///< of the kernel time, spent on work that other ranks do as well
   DecidingStages deciding;
@@ -66,6 +67,10 @@ struct Estimate {
 };
 
 struct Explanation;
+
+/// What the host takes to start one kernel: of the measured software, else of the machine's sheet where kernels are priced
+/// by the sheet. Nothing where it is not to count.
+[[nodiscard]] Seconds kernel_start(const Job& job);
 
 /// Prices plans of one job. Keeps what plans have in common, so that plans which differ in how they are scheduled or sharded
 /// share the prices of their layers. Not for use by several threads at once.
@@ -102,6 +107,8 @@ class Estimator {
     Seconds all{}, longest{};
   };
   [[nodiscard]] WholeTime whole_time(double samples, int stages) const;
+  /// By what one device computes that batch longer, since its host starts kernels one by one.
+  [[nodiscard]] Seconds idle_alone(double batch) const;
   /// What the ranks together take at least, however the layers are split. By roofline that is the time of the whole: each
   /// rank reads what it shares, and none fills its tiles better. Measured parts may do better than the whole.
   [[nodiscard]] WholeTime least_time(double samples, int stages) const;
@@ -130,6 +137,7 @@ class Estimator {
   std::int64_t smallest_tensor_units_ = std::numeric_limits<std::int64_t>::max();
   mutable Sums whole_, least_;  ///< running sums of the layers' kernels, by samples
   mutable std::map<std::pair<double, int>, WholeTime> whole_times_, least_times_;
+  mutable std::map<double, Seconds> idle_alone_;
   mutable std::map<std::array<int, 3>, SpatialTraffic> spatial_;
   mutable std::map<int, std::vector<int>> stages_;
   mutable std::map<std::array<int, 3>, int> spatial_ends_;

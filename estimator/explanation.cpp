@@ -282,6 +282,15 @@ class Explainer {
                        deciding_.time + 1);
   }
 
+  [[nodiscard]] std::string waiting_in_words() const {
+    const Seconds host = estimate().host_waiting, others = estimate().time.waiting - host;
+    std::string words;
+    if (host.value() > 0)
+      words = fmt::format("{} for the host, which takes {} to start a kernel", humanize(host), humanize(kernel_start(job_)));
+    if (others.value() > 0) words += (words.empty() ? "" : "; ") + std::string("learned from measured runs");
+    return words.empty() ? "for nobody" : words;
+  }
+
   [[nodiscard]] std::string update_in_words() const {
     const int stage = deciding_.weight_update;
     const double parameters = costs_.between(first_of(stage), first_of(stage + 1)).parameters;
@@ -329,7 +338,7 @@ class Explainer {
       phase.source = farther(forward_source_, backward_source_);
       phase.how = bubble_in_words();
     } else if (part.part == &Breakdown::waiting) {
-      phase.how = phase.time.value() > 0 ? "learned from measured runs" : "nothing learned";
+      phase.how = waiting_in_words();
     } else {
       phase.hidden = max(Seconds{}, estimate().hidden_input);
       phase.how = input_in_words();

@@ -63,7 +63,9 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
                        plan.micro_batches == 1 ? "" : "es"));
   add_time(Kind::weight_update, time.weight_update, "updating weights");
   add_time(Kind::input, time.input, "waiting for samples");
-  add_time(Kind::waiting, time.waiting, "waiting for the slowest rank and for the framework");
+  add_time(Kind::waiting, estimate.host_waiting,
+           fmt::format("waiting for the host, which takes {} to start a kernel,", humanize(kernel_start(job))));
+  add_time(Kind::waiting, time.waiting - estimate.host_waiting, "waiting for the slowest rank and for the framework");
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return a.share > b.share; });
   if (!findings.empty()) findings.front().sentence = "bound by: " + findings.front().sentence;
 

@@ -191,6 +191,8 @@ void LayerCosts::add(const LayerCosts& o, double times) {
   backward += o.backward * times;
   forward_kernels += o.forward_kernels * times;
   backward_kernels += o.backward_kernels * times;
+  forward_exchanges += o.forward_exchanges * times;
+  backward_exchanges += o.backward_exchanges * times;
   update += o.update * times;
   exchange_forward += o.exchange_forward * times;
   exchange_backward += o.exchange_backward * times;
@@ -211,6 +213,7 @@ void LayerCosts::add(const LayerCosts& o, double times) {
 void LayerCosts::recompute_forward() {
   backward += forward;
   backward_kernels += forward_kernels;
+  backward_exchanges += forward_exchanges;
   exchange_backward += exchange_forward;
   halo_backward += halo_forward;
 }
@@ -347,12 +350,15 @@ void LayerCostTable::place(const std::array<Axis, axis_count>& placement) {
   exchanges_.forget_groups();
   for (LayerCosts& costs : costs_) {
     costs.exchange_forward = costs.exchange_backward = costs.halo_forward = costs.halo_backward = Seconds{};
+    costs.forward_exchanges = costs.backward_exchanges = 0;
   }
   for (const Asked& asked : asked_) {
     const Exchange& exchange = asked.exchange;
     LayerCosts& costs = costs_[asked.kind];
     const Seconds time = time_of(asked);
     const bool halo = exchange.purpose == Purpose::halo;
+    (exchange.phase == Phase::forward ? costs.forward_exchanges : costs.backward_exchanges) +=
+        time > Seconds{} ? static_cast<double>(exchange.messages) : 0.0;
     if (exchange.phase == Phase::forward) {
       (halo ? costs.halo_forward : costs.exchange_forward) += time;
     } else {

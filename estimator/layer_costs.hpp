@@ -34,18 +34,19 @@ struct Job {
 
 /// Prices of one layer, one rank, one micro-batch: its shard with every problem and exchange priced.
 struct LayerCosts {
-  Seconds forward{}, backward{};                     ///< kernels
-  double forward_kernels = 0, backward_kernels = 0;  ///< how many of them
-  Seconds update{};                                  ///< per iteration, unsharded optimizer
-  Seconds exchange_forward{}, exchange_backward{};   ///< layer-wise collectives
-  Seconds halo_forward{}, halo_backward{};           ///< neighbour exchanges and the gather where a spatial split ends
-  double parameters = 0;                             ///< on this rank
-  double gradient_parameters = 0;                    ///< that its gradient exchange carries
-  double gradient_messages = 0;                      ///< one where the layer has a weight matrix
-  double whole_parameters = 0;                       ///< of matrix layers without positions, unsplit
-  Bytes kept{};                                      ///< activations kept for backward
-  Bytes gradients{};                                 ///< of activations, that exist while this layer's backward runs
-  Bytes input{}, output{};                           ///< |x| and |y| as they lie in memory
+  Seconds forward{}, backward{};                         ///< kernels
+  double forward_kernels = 0, backward_kernels = 0;      ///< how many of them
+  double forward_exchanges = 0, backward_exchanges = 0;  ///< layer-wise collectives and halos, which are started too
+  Seconds update{};                                      ///< per iteration, unsharded optimizer
+  Seconds exchange_forward{}, exchange_backward{};       ///< layer-wise collectives
+  Seconds halo_forward{}, halo_backward{};               ///< neighbour exchanges and the gather where a spatial split ends
+  double parameters = 0;                                 ///< on this rank
+  double gradient_parameters = 0;                        ///< that its gradient exchange carries
+  double gradient_messages = 0;                          ///< one where the layer has a weight matrix
+  double whole_parameters = 0;                           ///< of matrix layers without positions, unsplit
+  Bytes kept{};                                          ///< activations kept for backward
+  Bytes gradients{};                                     ///< of activations, that exist while this layer's backward runs
+  Bytes input{}, output{};                               ///< |x| and |y| as they lie in memory
   /// Scratch memory of a library's kernel, beside what rules count; of one layer at a time, so that it does not add up.
   Bytes workspace_forward{}, workspace_backward{}, most_workspace{};
   /// Kernels whose scratch memory is estimated by that of others, and of which nobody knows it.
@@ -59,12 +60,12 @@ struct LayerCosts {
     return forward + backward + exchange_forward + exchange_backward + halo_forward + halo_backward;
   }
   /// What forward and backward of one micro-batch are longer, by the time in which the device has nothing to do since the
-  /// host needs `start` for each kernel.
+  /// host needs `start` for each kernel and exchange.
   [[nodiscard]] Seconds idle_forward(Seconds start) const {
-    return max(Seconds{}, start * forward_kernels - (forward + exchange_forward + halo_forward));
+    return max(Seconds{}, start * (forward_kernels + forward_exchanges) - (forward + exchange_forward + halo_forward));
   }
   [[nodiscard]] Seconds idle_backward(Seconds start) const {
-    return max(Seconds{}, start * backward_kernels - (backward + exchange_backward + halo_backward));
+    return max(Seconds{}, start * (backward_kernels + backward_exchanges) - (backward + exchange_backward + halo_backward));
   }
 };
 

@@ -29,6 +29,9 @@ struct Device {
   double tile = 1;
   /// Fractions of the datasheet's peak and bandwidth that kernels of ample size reach.
   double attainable_peak = 1, attainable_bandwidth = 1;
+  /// What its host takes to start one kernel, with what a framework does for it that runs its program operation by
+  /// operation.
+  Seconds kernel_start{};
 
   [[nodiscard]] std::optional<FlopRate> peak_at(Precision p) const { return peak[static_cast<std::size_t>(p)]; }
 };

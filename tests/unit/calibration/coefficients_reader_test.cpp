@@ -218,7 +218,7 @@ TEST_CASE("a file may say how long the host takes to start a kernel") {
   const auto error = [&](const std::string& start) {
     return first_line(error_of([&] { (void)parse_coefficients(with(start), "c.yaml"); }));
   };
-  CHECK(parse_coefficients(small_file, "c.yaml").software.kernel_start == Seconds{});
+  CHECK_FALSE(parse_coefficients(small_file, "c.yaml").software.kernel_start);
   CHECK(parse_coefficients(with("{value: 12.5 us, source: log}"), "c.yaml").software.kernel_start == Seconds(12.5e-6));
   CHECK(error("{value: -1 us, source: log}").find("c.yaml:16:25:") == 0);
   CHECK(error("{value: 12.5, source: log}") == "c.yaml:16:25: '12.5' has no unit");

@@ -67,10 +67,26 @@ TEST_CASE("an iteration takes no less than the host needs to start its kernels")
   const double more = (estimate(2.0, again).iteration() - estimate(1.0, again).iteration()).value();
   CHECK(more > 1.2 * starts);
   CHECK(more < 2 * starts);
-  // A split in filters starts as many kernels for less work each, once they take longer than its exchanges.
+  // A split in filters starts as many kernels for less work each, and exchanges: 8 layers gather their outputs, and all but
+  // the first sum the gradients of their inputs.
   Plan split = plan_of(64);
   split.filter = 4;
-  CHECK((estimate(2e9, split).iteration() - estimate(1e9, split).iteration()).value() == Approx(1e9 * starts));
+  CHECK((estimate(2e9, split).iteration() - estimate(1e9, split).iteration()).value() == Approx(1e9 * (starts + 8 + 7)));
+}
+
+TEST_CASE("one device working alone is wholly efficient with a slow host too") {
+  Coefficients coefficients;
+  coefficients.software.kernel_start = Seconds(0.1);
+  const OwnedJob job(load_model("alexnet"), nodes_of_four(), Assumptions{}, 1000, std::nullopt, Precision::fp32,
+                     Optimizer::momentum, coefficients);
+  const Estimate alone = Estimator(job.job).estimate(plan_of(64));
+  CHECK(alone.host_waiting > Seconds(1));
+  CHECK(alone.time.waiting == alone.host_waiting);
+  CHECK(alone.efficiency == Approx(1.0));
+  // Four devices start four times as many kernels for the same batch.
+  Plan plan = plan_of(64);
+  plan.data = 4;
+  CHECK(Estimator(job.job).estimate(plan).efficiency < 0.3);
 }
 
 TEST_CASE("one device working alone is wholly efficient, whatever the batch") {

@@ -2,13 +2,16 @@
 #include <string>
 #include <vector>
 
+#include "calibration/machine_reader.hpp"
 #include "calibration/plan_degrees.hpp"
 #include "calibration/run_fit.hpp"
+#include "calibration/run_prediction.hpp"
 #include "calibration/runs.hpp"
 #include "calibration/validation.hpp"
+#include "core/statistics.hpp"
 #include "tests/catch.hpp"
 
-// Measured iterations of language models beside what is predicted: calibration/observations/README.md has their source.
+// Measured iterations that the host decides, beside what is predicted: calibration/observations/README.md has their source.
 
 using namespace ddl;
 
@@ -38,9 +41,9 @@ TEST_CASE("iterations on two and four devices teach those on eight") {
   const Validation before = validate(select_runs(runs, std::vector<RunFilter>{parse_where("gpus=8")}), "dgx-a100", "none");
   const Validation learned = RunFitter(runs, "dgx-a100", "none").fit_up_to(4);
   REQUIRE(learned.cases.size() == before.cases.size());
-  // Seen: 0.902 beside 0.470, and every strategy above 0.82.
+  // Seen: 0.902 beside 0.83, and every strategy above 0.82.
   CHECK(learned.summary.overall.accuracy > 0.88);
-  CHECK(learned.summary.overall.accuracy > before.summary.overall.accuracy + 0.3);
+  CHECK(learned.summary.overall.accuracy > before.summary.overall.accuracy + 0.03);
   for (const auto& [strategy, group] : learned.summary.by_strategy) {
     INFO(strategy);
     CHECK(group.accuracy > 0.8);
@@ -50,16 +53,41 @@ TEST_CASE("iterations on two and four devices teach those on eight") {
 
 TEST_CASE("families of plans agree on how fast the host starts kernels, and large models say nothing of it") {
   const auto runs = load_runs("vtrain-a100-node");
+  const double sheet = load_machine("dgx-a100").device.kernel_start.value();
   std::vector<double> starts;
-  for (const char* strategy : {"data", "layer", "tensor", "data+layer", "data+tensor", "layer+tensor"}) {
+  for (const char* strategy :
+       {"data", "layer", "tensor", "data+layer", "data+tensor", "layer+tensor", "data+layer+tensor"}) {
     const std::vector<RunFilter> filters{parse_where(std::string("strategy=") + strategy)};
     const RunFit fit = RunFitter(select_runs(runs, filters), "dgx-a100", "none").fit();
-    CHECK(fit.choices.back().determined());
-    starts.push_back(fit.coefficients.software.kernel_start.value());
+    // What stays with the sheet is the sheet's.
+    CHECK(fit.choices.back().determined() == fit.coefficients.software.kernel_start.has_value());
+    starts.push_back(fit.coefficients.software.kernel_start.value_or(Seconds(sheet)).value());
   }
-  // Each fitted by itself: 73 to 87 us seen.
-  CHECK(*std::max_element(starts.begin(), starts.end()) < 1.3 * *std::min_element(starts.begin(), starts.end()));
+  // Each fitted by itself: 64 to 82 us seen.
+  CHECK(*std::max_element(starts.begin(), starts.end()) < 1.2 * sheet);
+  CHECK(*std::min_element(starts.begin(), starts.end()) > 0.8 * sheet);
 
   const RunFit large = RunFitter(load_runs("vtrain-a100-cluster"), "dgx-a100", "none").fit();
-  CHECK(large.coefficients.software.kernel_start == Seconds{});
+  CHECK_FALSE(large.coefficients.software.kernel_start);
+  CHECK_FALSE(large.choices.back().determined());
+}
+
+TEST_CASE("what the sheet of a DGX A100 says of its host is the median of measured iterations over their kernels") {
+  RunPredictor predictor("dgx-a100", "none", {});
+  const auto time = [&](const MeasuredRun& run, double start) {
+    Coefficients coefficients = predictor.coefficients();
+    coefficients.software.kernel_start = Seconds(start);
+    return std::get<Seconds>(predictor.predict(run, coefficients)).value();
+  };
+  const auto runs = load_runs("torchvision-a100");
+  std::vector<double> starts;
+  for (const MeasuredRun& run : select_runs(runs, std::vector<RunFilter>{parse_where("precision=fp16")})) {
+    // A second more for each kernel.
+    starts.push_back(run.value / (time(run, 2) - time(run, 1)));
+  }
+  CHECK(starts.size() == 20);
+  const double sheet = load_machine("dgx-a100").device.kernel_start.value();
+  CHECK(sheet == Approx(median(starts)).epsilon(0.02));
+  // Seen: 0.80 beside 0.18; the large ones, VGG's, are bound by their kernels.
+  CHECK(validate(runs, "dgx-a100", "none").summary.overall.accuracy > 0.78);
 }
