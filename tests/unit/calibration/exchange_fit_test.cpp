@@ -305,21 +305,6 @@ TEST_CASE("series that contradict each other are fitted one by one, repeats toge
   CHECK(fit.rank_counts == 1);
 }
 
-TEST_CASE("a link of known α and β") {
-  // 1 ms and 100 Mbit/s, which is 80.6 ns for a byte of payload under frames of 9,000 bytes: tests/data/README.md.
-  const auto files = measured_series::known_link(DATA_FOLDER "comm/known-link.csv");
-  const ExchangeFit latency = fit_of({files.at("omb74_ompi_2r_osu_latency")});
-  CHECK(latency.ranges.front().alpha->value.value() == Approx(1e-3).epsilon(0.1));
-  for (const char* file : {"omb53_ompi_2r_osu_latency", "omb74_mpich_2r_osu_latency", "omb74_ompi_2r_osu_bw",
-                           "omb74_ompi_2r_osu_latency", "omb74_ompi_2r_osu_latency_eager16M",
-                           "omb74_ompi_4r_osu_allgather_ring_eager16M", "omb74_ompi_4r_osu_allreduce_ring_eager16M"}) {
-    INFO(file);
-    const ExchangeFit fit = fit_of({files.at(file)});
-    REQUIRE(fit.ranges.back().beta);
-    CHECK(fit.ranges.back().beta->value.value() == Approx(80.6e-9).epsilon(0.05));
-  }
-}
-
 TEST_CASE("noise alone makes no knee, and outliers do not hide one") {
   constexpr unsigned trials = 60;
   int false_knees = 0;
@@ -342,27 +327,6 @@ TEST_CASE("noise alone makes no knee, and outliers do not hide one") {
   }
   CHECK(false_knees < 0.1 * trials);
   CHECK(found > 0.85 * trials);
-}
-
-TEST_CASE("rings of a library take as long as its own messages of their slices") {
-  // Messages of 64 to 256 KiB take longer than the wire does: 8.5 of 12.4 MB/s. Rings whose slices are of such sizes do too,
-  // and so the time per byte that they show is not the link's.
-  const auto files = measured_series::known_link(DATA_FOLDER "comm/known-link.csv");
-  const ExchangeFit message = fit_of({files.at("omb74_ompi_2r_osu_latency")});
-  for (const char* file : {"omb74_ompi_4r_osu_allreduce_alg4ring", "omb74_ompi_4r_osu_allreduce"}) {
-    int rows = 0;
-    for (const MeasuredExchange& row : files.at(file).rows) {
-      const Bytes slice = row.message / 4;
-      if (slice < 128_KiB) continue;
-      INFO(file << ", " << row.message.value() << " bytes");
-      const Seconds by_messages = 6 * predict(message, 2, 2, slice).time.value;
-      const Seconds by_the_link = 6 * (1.0_ms + slice * SecondsPerByte(80.6e-9));
-      CHECK(std::abs(by_messages / row.time - 1) < 0.15);
-      CHECK(by_the_link / row.time < 0.75);
-      ++rows;
-    }
-    CHECK(rows == 2);
-  }
 }
 
 TEST_CASE("an Allreduce between nodes predicts more nodes than were measured") {
