@@ -13,6 +13,7 @@
 #include "calibration/citations.hpp"
 #include "calibration/communication/network_section.hpp"
 #include "calibration/file_names.hpp"
+#include "calibration/kernel_start.hpp"
 #include "calibration/learned_reader.hpp"
 #include "calibration/split_fit.hpp"
 #include "core/error.hpp"
@@ -216,7 +217,7 @@ class CoefficientsReader {
     });
     take("whole_gradients_in_hybrids", software.whole_gradients_in_hybrids, read_flag);
     take("layered_gradients_in_hybrids", software.layered_gradients_in_hybrids, read_flag);
-    take("kernel_start", software.kernel_start, [](const YamlNode& value) { return value.seconds(true); });
+    take("kernel_start", software.kernel_start, read_kernel_start);
     if (const auto limits = node.find("spatial_layers")) {
       for (const YamlNode& item : limits->items()) read_spatial_limit(item);
     }

@@ -16,6 +16,7 @@
 #include "calibration/bundled_files.hpp"
 #include "calibration/citations.hpp"
 #include "calibration/file_names.hpp"
+#include "calibration/kernel_start.hpp"
 #include "core/file_format.hpp"
 #include "core/source_text.hpp"
 #include "core/yaml_node.hpp"
@@ -124,7 +125,7 @@ class SheetReader {
     if (const auto value = optional_number(node, "attainable_peak", "device")) device.attainable_peak = fraction(*value);
     if (const auto value = optional_number(node, "attainable_bandwidth", "device"))
       device.attainable_bandwidth = fraction(*value);
-    if (const auto value = optional_number(node, "kernel_start", "device")) device.kernel_start = value->seconds(true);
+    if (const auto value = optional_number(node, "kernel_start", "device")) device.kernel_start = read_kernel_start(*value);
   }
 
   void read_peaks(const YamlNode& node) {

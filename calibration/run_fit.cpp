@@ -262,9 +262,9 @@ double predicted_time(const RunFeatures& run, const Values& values, double kerne
       (run.parts[index_of(Teachable::kernels)] + values[index_of(Teachable::repeated)] * run.repeated_of_kernels);
   const double disturbed = kernels + product(Teachable::layer_alpha) + product(Teachable::layer_beta) +
                            product(Teachable::halo_alpha) + product(Teachable::halo_beta);
-  return run.fixed + product(Teachable::gradient_alpha) + product(Teachable::gradient_beta) +
-         product(Teachable::whole_weights) + product(Teachable::per_iteration) +
-         disturbed * (1.0 + values[index_of(Teachable::straggling)] * run.slowest) +
+  const double gradients = product(Teachable::gradient_alpha) + product(Teachable::gradient_beta);
+  return run.fixed + std::max(0.0, gradients - run.hidden) + product(Teachable::whole_weights) +
+         product(Teachable::per_iteration) + disturbed * (1.0 + values[index_of(Teachable::straggling)] * run.slowest) +
          std::max(0.0, kernel_start * run.starts - disturbed);
 }
 
@@ -275,6 +275,7 @@ FamilyFit fit_family(Family family, std::span<const RunFeatures> runs, double ke
 RunFitter::RunFitter(std::span<const MeasuredRun> runs, std::string machine, std::string coefficients,
                      const ProfileChoice& profiles)
     : predictor_(std::move(machine), std::move(coefficients), profiles) {
+  bool known = false;
   for (const MeasuredRun& each : runs) {
     Row row;
     row.run = in_seconds(each);
@@ -284,6 +285,12 @@ RunFitter::RunFitter(std::span<const MeasuredRun> runs, std::string machine, std
     const bool fits = row.run.quantity == "iter_total_s" && row.run.value > 0;
     if (fits && std::holds_alternative<Seconds>(predictor_.predict(row.run, chosen(0)))) {
       row.family = parse_family(row.run.strategy);
+    }
+    if (row.family) {
+      const double start = predictor_.kernel_start(row.run).value();
+      one_start_ = one_start_ && (!known || start == start_before_);
+      start_before_ = known ? std::min(start_before_, start) : start;
+      known = true;
     }
     rows_.push_back(std::move(row));
   }
@@ -305,53 +312,63 @@ const RunFeatures& RunFitter::features(Row& row, Choices bits) {
   Coefficients coefficients = chosen(bits);
   coefficients.learned.emplace_back(*row.family, Learned{});
   Learned& learned = coefficients.learned.front().second;
-  const auto time = [&] { return std::get<Seconds>(predictor_.predict(row.run, coefficients)).value(); };
-  const double base = time();
+  const auto time = [&](double start) {
+    coefficients.software.kernel_start = Seconds(start);
+    return std::get<Seconds>(predictor_.predict(row.run, coefficients)).value();
+  };
   RunFeatures found;
   found.measured = row.run.value;
-  found.fixed = base;
-  // A price is linear in each, where its algorithm is the same: twice as dear costs once more.
-  const auto part = [&](Teachable what, auto&& change, double unit) {
+  // A price is linear in each, where its algorithm is the same: twice as dear costs once more. What the device does is seen
+  // where it waits for nobody, what of the gradients is not hidden where it waits as was thought before.
+  const auto part = [&](Teachable what, double start, auto&& change, double unit) {
     learned = {};
+    const double base = time(start);
     change();
-    const double more = std::max(0.0, time() - base) / unit;
+    const double more = std::max(0.0, time(start) - base) / unit;
+    learned = {};
     found.parts[index_of(what)] = more;
     return more;
   };
   constexpr double twice = 2, once = 1;
-  found.fixed -= part(
-      Teachable::kernels, [&] { learned.kernels = twice; }, once);
-  found.fixed -= part(
-      Teachable::gradient_alpha, [&] { learned.gradient.alpha = twice; }, once);
-  found.fixed -= part(
-      Teachable::gradient_beta, [&] { learned.gradient.beta = twice; }, once);
-  found.fixed -= part(
-      Teachable::layer_alpha, [&] { learned.layer.alpha = twice; }, once);
-  found.fixed -= part(
-      Teachable::layer_beta, [&] { learned.layer.beta = twice; }, once);
-  found.fixed -= part(
-      Teachable::halo_alpha, [&] { learned.halo.alpha = twice; }, once);
-  found.fixed -= part(
-      Teachable::halo_beta, [&] { learned.halo.beta = twice; }, once);
+  double known_parts = part(
+      Teachable::kernels, 0, [&] { learned.kernels = twice; }, once);
+  const double gradients = part(
+                               Teachable::gradient_alpha, start_before_, [&] { learned.gradient.alpha = twice; }, once) +
+                           part(
+                               Teachable::gradient_beta, start_before_, [&] { learned.gradient.beta = twice; }, once);
+  MeasuredRun shown = row.run;
+  shown.quantity = "iter_comm_gradient_allreduce_s";
+  coefficients.software.kernel_start = Seconds(start_before_);
+  const double exposed = std::get<Seconds>(predictor_.predict(shown, coefficients)).value();
+  known_parts += std::min(exposed, gradients);
+  found.hidden = std::max(0.0, gradients - exposed);
+  known_parts += part(
+      Teachable::layer_alpha, 0, [&] { learned.layer.alpha = twice; }, once);
+  known_parts += part(
+      Teachable::layer_beta, 0, [&] { learned.layer.beta = twice; }, once);
+  known_parts += part(
+      Teachable::halo_alpha, 0, [&] { learned.halo.alpha = twice; }, once);
+  known_parts += part(
+      Teachable::halo_beta, 0, [&] { learned.halo.beta = twice; }, once);
   constexpr double slow = 1e-9;  // a nanosecond a byte
   part(
-      Teachable::whole_weights, [&] { learned.whole_weights = SecondsPerByte(slow); }, slow);
+      Teachable::whole_weights, 0, [&] { learned.whole_weights = SecondsPerByte(slow); }, slow);
   const double delayed = part(
-      Teachable::straggling, [&] { learned.straggling = once; }, once);
+      Teachable::straggling, 0, [&] { learned.straggling = once; }, once);
   part(
-      Teachable::per_iteration, [&] { learned.per_iteration = Seconds(once); }, once);
+      Teachable::per_iteration, 0, [&] { learned.per_iteration = Seconds(once); }, once);
   found.repeated_of_kernels = part(
-      Teachable::repeated, [&] { learned.repeated = once; }, once);
+      Teachable::repeated, 0, [&] { learned.repeated = once; }, once);
   found.parts[index_of(Teachable::repeated)] = 0;
   const double disturbed = found.parts[index_of(Teachable::kernels)] + found.parts[index_of(Teachable::layer_alpha)] +
                            found.parts[index_of(Teachable::layer_beta)] + found.parts[index_of(Teachable::halo_alpha)] +
                            found.parts[index_of(Teachable::halo_beta)];
   if (disturbed > 0) found.slowest = delayed / disturbed;
   // With a start of a second the device waits for the host but for the time that it is busy.
-  learned = {};
-  coefficients.software.kernel_start = Seconds(once);
-  const double waiting = time() - base;
+  constexpr double very_slow = 1;
+  const double waiting = time(very_slow) - time(0);
   if (waiting > 0) found.starts = waiting + disturbed;
+  found.fixed = time(start_before_) - known_parts - std::max(0.0, start_before_ * found.starts - disturbed);
   // The algorithm that is cheapest may change with the factors: what is then not accounted for is not negative.
   found.fixed = std::max(0.0, found.fixed);
   known = found;
@@ -379,7 +396,7 @@ RunFitter::FamilyFits RunFitter::fit_families(const std::vector<bool>& used, Cho
 }
 
 double RunFitter::best_start(const std::vector<bool>& used, Choices bits) {
-  const double said = predictor_.kernel_start().value();
+  const double said = start_before_;
   const auto prior = [&](double start) {
     const double away = said > 0 ? (start / said - 1) / start_doubt : start / start_width;
     return away * away / 2;
@@ -403,7 +420,7 @@ double RunFitter::best_start(const std::vector<bool>& used, Choices bits) {
   }
   // As for choices, runs have to be e times as probable otherwise, whatever was thought before.
   const double margin = unchanged - (lowest - prior(best));
-  return margin > 1 ? best : said;
+  return margin > 1 ? rounded_start(best) : said;
 }
 
 RunFit RunFitter::fit(const std::vector<bool>& used) {
@@ -411,8 +428,7 @@ RunFit RunFitter::fit(const std::vector<bool>& used) {
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     if (used[i]) (rows_[i].family ? best.runs : best.left_out) += 1;
   }
-  const double start_before = predictor_.kernel_start().value();
-  const double start = rounded_start(best_start(used, 0));
+  const double start = best_start(used, 0);
   const std::vector<Choices> all = all_choices();
   const auto against = [](Choices bits) {
     double sum = 0;
@@ -427,7 +443,7 @@ RunFit RunFitter::fit(const std::vector<bool>& used) {
   best.coefficients = chosen(chosen_bits);
   // What runs say nothing of stays with the file, or with the machine's sheet.
   best.coefficients.software.kernel_start =
-      start == start_before ? predictor_.coefficients().software.kernel_start : std::optional(Seconds(start));
+      start == start_before_ && one_start_ ? predictor_.coefficients().software.kernel_start : std::optional(Seconds(start));
   for (std::size_t i = 0; i < choices().size(); ++i) {
     const Choice& choice = choices()[i];
     const Choices other_bits = chosen_bits ^ (1U << i);
@@ -435,9 +451,9 @@ RunFit RunFitter::fit(const std::vector<bool>& used) {
     best.choices.push_back({std::string(choice.key), text(predictor_.coefficients().software),
                             text(best.coefficients.software), fits[other_bits].objective - fits[chosen_bits].objective});
   }
-  const double otherwise = fit_families(used, chosen_bits, start_before).objective;
+  const double otherwise = fit_families(used, chosen_bits, start_before_).objective;
   best.choices.push_back(
-      {"kernel_start", start_text(start_before), start_text(start), otherwise - fits[chosen_bits].objective});
+      {"kernel_start", start_text(start_before_), start_text(start), otherwise - fits[chosen_bits].objective});
   best.families = std::move(fits[chosen_bits].fits);
   for (const FamilyFit& family : best.families) best.coefficients.learned.emplace_back(family.family, family.learned);
   return best;

@@ -60,7 +60,8 @@ struct RunFit {
   int runs = 0, left_out = 0;  ///< left out: not of a time that the estimator predicts
 };
 
-/// What one run depends on: its measured time and how its prediction changes with each coefficient.
+/// What one run depends on: its measured time and how its prediction changes with each coefficient, near what was thought
+/// before.
 struct RunFeatures {
   double measured = 0;  ///< seconds
   double fixed = 0;     ///< that nothing learned changes
@@ -68,6 +69,7 @@ struct RunFeatures {
   double repeated_of_kernels = 0;  ///< the kernels' further time where all of the split's gain is repeated
   double slowest = 0;              ///< ln n: what of θ the slowest node adds to kernels, layers and halos
   double starts = 0;               ///< kernels that the host starts one after the other
+  double hidden = 0;               ///< of the gradients' exchange, beside what computes or waits
 };
 /// The same for these coefficients, in seconds, where the host takes `kernel_start` seconds to start a kernel: the device
 /// waits for it where its kernels and exchanges take less.
@@ -117,6 +119,10 @@ class RunFitter {
 
   std::vector<Row> rows_;
   RunPredictor predictor_;
+  /// The start of a kernel, in seconds, that these runs are predicted with before anything is learned. Where some are priced
+  /// by the sheet and others were measured, it is none.
+  double start_before_ = 0;
+  bool one_start_ = true;  ///< the same for all of them
 };
 
 /// The `learned` section of a coefficients file, and what it changes of `software`, as YAML (docs/coefficients.md). `source`

@@ -92,9 +92,11 @@ std::variant<Plan, Unpredictable> plan_of(const MeasuredRun& run, const Study& s
 
 std::variant<Seconds, Unpredictable> quantity_of(const std::string& quantity, const Estimate& estimate) {
   const Breakdown& time = estimate.time;
-  const Seconds exchanged = time.gradient_exchange + time.layer_collectives + time.halo + time.pipeline + time.waiting;
+  // A device that waits for its host computes, as far as one who measures it can see.
+  const Seconds waiting = time.waiting - estimate.host_waiting;
+  const Seconds exchanged = time.gradient_exchange + time.layer_collectives + time.halo + time.pipeline + waiting;
   const double iterations = time.iteration().value() > 0 ? estimate.epoch / time.iteration() : 0.0;
-  const Seconds computed = time.compute() + time.bubble;
+  const Seconds computed = time.compute() + time.bubble + estimate.host_waiting;
   if (quantity == "iter_total_s" || quantity == "iter_total_best_epoch_s") return time.iteration();
   if (quantity == "iter_comp_s") return computed;
   if (quantity == "iter_comm_s") return exchanged;
@@ -126,7 +128,6 @@ RunPredictor::RunPredictor(std::string machine, std::string coefficients, const 
   shared.coefficients = coefficients_name_;
   const Machine sheet = load_machine(machine_);
   coefficients_ = coefficients_of(shared, sheet);
-  sheet_start_ = sheet.device.kernel_start;
   profiles_ = std::make_shared<const FoundProfiles>(find_profiles(profiles, sheet));
 }
 
@@ -156,6 +157,13 @@ const Study& RunPredictor::study(const std::string& model, Precision precision, 
     entry = std::make_unique<Study>(spec);
   }
   return *entry;
+}
+
+Seconds RunPredictor::kernel_start(const MeasuredRun& run) {
+  if (coefficients_.software.kernel_start) return *coefficients_.software.kernel_start;
+  if (problem_of(run.model)) return Seconds{};
+  const bool input = run.includes_io == "yes" || run.includes_io == "probably";
+  return ddl::kernel_start(study(run.model, run.precision.value_or(Precision::fp32), false, input).job());
 }
 
 RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal) {

@@ -32,11 +32,12 @@ class RunPredictor {
   /// coefficients() in the software and in what is learned, not in its measured times.
   [[nodiscard]] Prediction predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal = false);
 
+  /// What a prediction of this run takes the host to need to start a kernel.
+  [[nodiscard]] Seconds kernel_start(const MeasuredRun& run);
+
   /// Those of the machine, or the named ones.
   [[nodiscard]] const Coefficients& coefficients() const { return coefficients_; }
   [[nodiscard]] const FoundProfiles& profiles() const { return *profiles_; }
-  /// What the host takes to start a kernel, as the coefficients say, else the machine's sheet.
-  [[nodiscard]] Seconds kernel_start() const { return coefficients_.software.kernel_start.value_or(sheet_start_); }
 
  private:
   /// Why nobody can read a run's model; nothing where it can be read.
@@ -45,7 +46,6 @@ class RunPredictor {
 
   std::string machine_, coefficients_name_;
   Coefficients coefficients_;
-  Seconds sheet_start_{};
   std::shared_ptr<const FoundProfiles> profiles_;
   std::map<std::tuple<std::string, Precision, bool, bool>, std::unique_ptr<Study>> studies_;
   std::map<std::string, std::optional<std::string>> problems_;

@@ -104,16 +104,22 @@ class RowReader {
       fail("degrees", error.what(), error.hint());
     }
     const std::optional<Family> family = parse_family(strategy);
-    if (family && *family != family_of(plan)) {
+    if (family && (family_of(plan) & ~*family) != 0) {
       fail("degrees",
            fmt::format("{} are degrees of '{}', the strategy is '{}'", quote(cell), family_name(family_of(plan)), strategy),
-           "leave one of them out, or let both say the same");
+           "let both say the same; a degree may be 1");
     }
     if (gpus && *gpus != devices(plan)) {
       fail("degrees", fmt::format("{} are {} devices, the run had {}", quote(cell), devices(plan), *gpus),
            "the product of the degrees is the number of devices");
     }
     return cell;
+  }
+  /// Of degrees that were read.
+  [[nodiscard]] static int devices_of(const std::string& degrees) {
+    Plan plan;
+    parse_degrees(degrees, plan);
+    return static_cast<int>(devices(plan));
   }
   [[nodiscard]] std::optional<std::int64_t> micro_batch() const {
     const auto column = table_.find_column("micro_batch");
@@ -140,6 +146,7 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
   run.batch_per_gpu_or_node = cells.positive("batch_per_gpu_or_node");
   run.global_batch = cells.positive("global_batch");
   run.degrees = cells.degrees(run.strategy, run.gpus);
+  if (!run.gpus && !run.degrees.empty()) run.gpus = cells.devices_of(run.degrees);
   run.micro_batch = cells.micro_batch();
   run.precision = cells.choice("precision", parse_precision, "fp32, tf32, fp16 or bf16");
   run.recompute = cells.choice("recompute", parse_recompute, "none or full");

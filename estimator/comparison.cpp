@@ -193,7 +193,7 @@ std::array<Doing, 9> doings_of(const Breakdown& time) {
            {"bubble", "waiting in the pipeline", time.bubble},
            {"weight_update", "updating weights", time.weight_update},
            {"input", "waiting for samples", time.input},
-           {"waiting", "waiting for the slowest rank and for the framework", time.waiting}}};
+           {"waiting", "waiting for the host, the slowest rank and the framework", time.waiting}}};
 }
 
 Comparison compare(const Compared& explained, const Compared& other, Basis basis) {

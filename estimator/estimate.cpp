@@ -162,18 +162,22 @@ Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) cons
   return whole_times_.emplace(key, by_stage(sums, stage_count)).first->second;
 }
 
-Seconds Estimator::idle_alone(double batch) const {
+const Estimator::HostAlone& Estimator::host_alone(double batch) const {
+  const auto known = host_alone_.find(batch);
+  if (known != host_alone_.end()) return known->second;
+  HostAlone host;
   const Seconds start = kernel_start(job_);
-  if (start <= Seconds{}) return Seconds{};
-  const auto known = idle_alone_.find(batch);
-  if (known != idle_alone_.end()) return known->second;
-  Plan alone;
-  alone.global_batch = static_cast<std::int64_t>(batch);
-  alone.precision = job_.kernels.precision();
-  alone.optimizer = job_.kernels.optimizer();
-  const LayerKinds kinds = layer_kinds(job_.facts, job_.kernels.serial(), -1);
-  const LayerCosts costs = LayerCostTable(job_, alone, kinds).total();
-  return idle_alone_.emplace(batch, costs.idle_forward(start) + costs.idle_backward(start)).first->second;
+  if (start > Seconds{}) {
+    Plan alone;
+    alone.global_batch = static_cast<std::int64_t>(batch);
+    alone.precision = job_.kernels.precision();
+    alone.optimizer = job_.kernels.optimizer();
+    const LayerKinds kinds = layer_kinds(job_.facts, job_.kernels.serial(), -1);
+    const LayerCosts costs = LayerCostTable(job_, alone, kinds).total();
+    host = {start * (costs.forward_kernels + costs.backward_kernels),
+            costs.idle_forward(start) + costs.idle_backward(start)};
+  }
+  return host_alone_.emplace(batch, host).first->second;
 }
 
 Estimator::WholeTime Estimator::least_time(double samples, int stage_count) const {
@@ -322,9 +326,10 @@ void Estimator::price(Estimate& result) const {
       // Gradients that are exchanged once are complete only in backward of the last micro-batch; weights are gathered beside
       // all of the computing.
       const Bytes message(own.gradient_parameters * item_bytes(plan.precision));
-      const Seconds beside =
-          exchange.gathers > 0 ? (kernels + idle) * micro_batches : (own.backward + idle_backward) * exchange.rounds;
-      shown = exchange.after_update + exposed(exchange, beside, message, job_.coefficients.overlap);
+      const bool gathers = exchange.gathers > 0;
+      const Seconds beside = gathers ? kernels * micro_batches : own.backward * exchange.rounds;
+      const Seconds idle_beside = gathers ? idle * micro_batches : idle_backward * exchange.rounds;
+      shown = exchange.after_update + exposed(exchange, beside, idle_beside, message, job_.coefficients.overlap);
     }
     if (splits > 1) {
       const Bytes whole(own.whole_parameters * item_bytes(plan.precision));
@@ -391,7 +396,7 @@ void Estimator::price(Estimate& result) const {
   const double samples = samples_per_micro_batch(plan);
   const Seconds per_sample = min(whole_time(reference, 1).all / reference, whole_time(samples, 1).all / samples);
   // The same for all plans of one batch: in parts of any other size a device is no faster.
-  const Seconds alone = whole_time(batch, 1).all + idle_alone(batch) + serial_update_;
+  const Seconds alone = whole_time(batch, 1).all + host_alone(batch).idle + serial_update_;
   result.efficiency = time.iteration().value() > 0 ? alone / time.iteration() / ranks : 0.0;
   const Seconds fair = per_sample * (recomputes ? 4.0 / 3.0 : 1.0) * (batch / ranks);
   const Seconds kernels = (all_kernels / plan.layer) * micro_batches;
@@ -439,9 +444,12 @@ Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* pl
   // mean; the slots of the closed form are no shorter.
   const WholeTime whole = least_time(samples_per_micro_batch(plan), plan.layer);
   const Discount discount = discount_of(job_, plan);
+  // However layers are split, a rank's host starts a kernel for each.
+  const Seconds starts = host_alone(static_cast<double>(plan.global_batch)).starts;
   const auto passing = [&](Seconds kernels, Seconds exchanges) {
     const Seconds one = kernels + exchanges;
-    return one + max(whole.longest * discount.kernels / (splits * spatial), one / plan.layer) * (micro_batches - 1.0);
+    return max(one + max(whole.longest * discount.kernels / (splits * spatial), one / plan.layer) * (micro_batches - 1.0),
+               starts * (1.0 + (micro_batches - 1.0) / plan.layer));
   };
   const Seconds kernels = whole.all * discount.kernels / (splits * spatial);
   const auto& levels = job_.machine.levels;

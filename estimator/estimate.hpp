@@ -27,7 +27,7 @@ struct Breakdown {
   Seconds pipeline{};           ///< activations and gradients between stages
   Seconds bubble{};             ///< waiting of the busiest stage for the others
   Seconds input{};              ///< what the rest does not hide of reading samples
-  Seconds waiting{};            ///< for the slowest rank and for the host, and fixed times: learned from measured runs
+  Seconds waiting{};            ///< for the host, for the slowest rank, and fixed times
 
   [[nodiscard]] Seconds iteration() const {
     return forward + backward + weight_update + gradient_exchange + layer_collectives + halo + pipeline + bubble + input +
@@ -107,8 +107,12 @@ class Estimator {
     Seconds all{}, longest{};
   };
   [[nodiscard]] WholeTime whole_time(double samples, int stages) const;
-  /// By what one device computes that batch longer, since its host starts kernels one by one.
-  [[nodiscard]] Seconds idle_alone(double batch) const;
+  /// Of one device that computes that batch at once: what its host takes to start all kernels, and by how much the device
+  /// waits for it.
+  struct HostAlone {
+    Seconds starts{}, idle{};
+  };
+  [[nodiscard]] const HostAlone& host_alone(double batch) const;
   /// What the ranks together take at least, however the layers are split. By roofline that is the time of the whole: each
   /// rank reads what it shares, and none fills its tiles better. Measured parts may do better than the whole.
   [[nodiscard]] WholeTime least_time(double samples, int stages) const;
@@ -137,7 +141,7 @@ class Estimator {
   std::int64_t smallest_tensor_units_ = std::numeric_limits<std::int64_t>::max();
   mutable Sums whole_, least_;  ///< running sums of the layers' kernels, by samples
   mutable std::map<std::pair<double, int>, WholeTime> whole_times_, least_times_;
-  mutable std::map<double, Seconds> idle_alone_;
+  mutable std::map<double, HostAlone> host_alone_;
   mutable std::map<std::array<int, 3>, SpatialTraffic> spatial_;
   mutable std::map<int, std::vector<int>> stages_;
   mutable std::map<std::array<int, 3>, int> spatial_ends_;

@@ -51,6 +51,11 @@ class Explainer {
 
   void explain() {
     for (int stage = 0; stage < plan_.layer; ++stage) {
+      LayerCosts own = costs_.between(first_of(stage), first_of(stage + 1));
+      if (recomputes_) own.recompute_forward();
+      starts_ += own.starts() * (stage == deciding_.time ? micro_batches_ : 1.0);
+    }
+    for (int stage = 0; stage < plan_.layer; ++stage) {
       for (int layer = first_of(stage); layer < first_of(stage + 1); ++layer) add_layer(layer, stage);
     }
     const int stage = deciding_.gradient_exchange;
@@ -115,7 +120,12 @@ class Explainer {
     if (deciding_.transfer > 0 && layer.layer == first_of(deciding_.transfer)) share.pipeline = whole.pipeline;
     if (layer.layer == first_reader()) {
       share.input = whole.input;
-      share.waiting = whole.waiting;
+      share.waiting = whole.waiting - estimate().host_waiting;
+    }
+    // By what the host starts, S times of the stage that decides and once of the others.
+    if (estimate().host_waiting.value() > 0) {
+      const double starts = own.starts() * (longest ? micro_batches_ : 1.0);
+      share.waiting += estimate().host_waiting * (starts / starts_);
     }
     return share;
   }
@@ -353,6 +363,7 @@ class Explainer {
   const Plan& plan_;
   const DecidingStages& deciding_;
   double micro_batches_;
+  double starts_ = 0;  ///< by the host, of all layers as often as they count
   bool recomputes_, slots_;
   PriceSource forward_source_ = PriceSource::measured, backward_source_ = PriceSource::measured,
               update_source_ = PriceSource::measured;

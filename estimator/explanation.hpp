@@ -30,7 +30,7 @@ inline constexpr std::array<TimePart, 10> time_parts{
      {&Breakdown::pipeline, "pipeline", "stages", "sending activations from stage to stage"},
      {&Breakdown::bubble, "bubble", "bubble", "waiting in the pipeline"},
      {&Breakdown::input, "input", "input", "waiting for samples"},
-     {&Breakdown::waiting, "waiting", "waiting", "waiting for the slowest rank and for the framework"}}};
+     {&Breakdown::waiting, "waiting", "waiting", "waiting for the host, the slowest rank and the framework"}}};
 
 /// One phase of an iteration.
 struct PhaseShare {
@@ -49,7 +49,8 @@ struct LayerExplanation {
   LayerCosts costs;    ///< of one micro-batch, without recomputation
   /// Its part of the estimate's breakdown: the parts of all layers add up to it. Of a pipeline, time is that of the stages
   /// that decide; the other stages' layers make the bubble. The fused gradient exchange is shared out by parameters,
-  /// what crosses a cut is with the layer behind it, and waiting for samples with the first that reads them.
+  /// what crosses a cut is with the layer behind it, waiting for samples with the first that reads them,
+  /// and waiting for the host by what it starts for each layer.
   Breakdown time;
 };
 

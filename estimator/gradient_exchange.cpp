@@ -55,13 +55,16 @@ bool overlaps_gradients(const Coefficients& coefficients, const Assumptions& ass
   return assumptions.overlap && coefficients.software.overlaps_gradients.value_or(pays);
 }
 
-Seconds exposed(const GradientExchange& exchange, Seconds computing, Bytes message, const OverlapSlowdown& slowdown) {
+Seconds exposed(const GradientExchange& exchange, Seconds computing, Seconds idle, Bytes message,
+                const OverlapSlowdown& slowdown) {
   const double buckets = std::max(1.0, std::ceil(message / gradient_bucket));
   const Seconds ends = exchange.of_gradients / (buckets * exchange.rounds) +
                        exchange.of_weights / (buckets * std::max(1.0, exchange.gathers));
   const double all = buckets * (exchange.rounds + exchange.gathers);
   const Seconds beside = computing * ((all - 1) / all);
-  const Seconds hidden = max(exchange.of_gradients + exchange.of_weights - ends, Seconds{});
+  // While the device waits for its host nothing slows the exchange down, nor does it anything else.
+  const Seconds alone = idle * ((all - 1) / all);
+  const Seconds hidden = max(exchange.of_gradients + exchange.of_weights - ends - alone, Seconds{});
   // Both run until one of them is done, kernels at 1/s_c of their speed and the exchange at 1/s_x; what is left of the other
   // then runs alone.
   const Seconds both = min(beside * slowdown.kernels, hidden * slowdown.exchange);

@@ -31,8 +31,9 @@ struct GradientExchange {
 
 /// By how much the exchanges of one iteration lengthen it: the time that computing cannot hide, and that by which it is
 /// slowed down. At least the first weights, without which computing does not start, and the last gradients, which are
-/// complete only when it ends, run alone. `computing`: what runs beside the others; `slowdown`: how long each then takes.
-[[nodiscard]] Seconds exposed(const GradientExchange& exchange, Seconds computing, Bytes message,
+/// complete only when it ends, run alone. `computing`: what runs beside the others; `slowdown`: how long each then takes;
+/// `idle`: how long the device waits for its host meanwhile, which slows nothing down.
+[[nodiscard]] Seconds exposed(const GradientExchange& exchange, Seconds computing, Seconds idle, Bytes message,
                               const OverlapSlowdown& slowdown = {});
 
 }  // namespace ddl

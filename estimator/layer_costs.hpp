@@ -59,6 +59,7 @@ struct LayerCosts {
   [[nodiscard]] Seconds time() const {
     return forward + backward + exchange_forward + exchange_backward + halo_forward + halo_backward;
   }
+  [[nodiscard]] double starts() const { return forward_kernels + forward_exchanges + backward_kernels + backward_exchanges; }
   /// What forward and backward of one micro-batch are longer, by the time in which the device has nothing to do since the
   /// host needs `start` for each kernel and exchange.
   [[nodiscard]] Seconds idle_forward(Seconds start) const {

@@ -41,7 +41,7 @@ TEST_CASE("iterations on two and four devices teach those on eight") {
   const Validation before = validate(select_runs(runs, std::vector<RunFilter>{parse_where("gpus=8")}), "dgx-a100", "none");
   const Validation learned = RunFitter(runs, "dgx-a100", "none").fit_up_to(4);
   REQUIRE(learned.cases.size() == before.cases.size());
-  // Seen: 0.902 beside 0.83, and every strategy above 0.82.
+  // Seen: 0.898 beside 0.843, and every strategy above 0.82.
   CHECK(learned.summary.overall.accuracy > 0.88);
   CHECK(learned.summary.overall.accuracy > before.summary.overall.accuracy + 0.03);
   for (const auto& [strategy, group] : learned.summary.by_strategy) {

@@ -1,12 +1,15 @@
 #include "calibration/run_fit.hpp"
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "calibration/coefficients_reader.hpp"
 #include "calibration/learned_file.hpp"
+#include "calibration/machine_reader.hpp"
 #include "calibration/run_prediction.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
@@ -177,6 +180,49 @@ TEST_CASE("a start of kernels hides behind what the device does, and shows where
   TeachableValues slow = untaught();
   slow[index_of(Teachable::kernels)] = 2;
   CHECK(predicted_time(run, slow, 100e-6) == Approx(0.23));
+}
+
+TEST_CASE("what is predicted teaches nothing") {
+  // Small shares of a batch: the device waits for its host, and gradients hide beside that.
+  RunPredictor predictor("dgx-a100", "none", {});
+  std::string table = "model,strategy,gpus,global_batch,precision,quantity,value\n";
+  for (const char* model : {"resnet50", "vgg16", "alexnet"}) {
+    for (const int gpus : {16, 64}) {
+      for (const int each : {1, 4}) {
+        const std::string row =
+            std::string(model) + ",data," + std::to_string(gpus) + "," + std::to_string(gpus * each) + ",fp16,iter_total_s,";
+        const MeasuredRun run = parse_runs(table.substr(0, table.find('\n') + 1) + row + "1\n", "r.csv").front();
+        const double time = std::get<Seconds>(predictor.predict(run, predictor.coefficients())).value();
+        table += row + std::to_string(time) + "\n";
+      }
+    }
+  }
+  const RunFit fit = RunFitter(parse_runs(table, "r.csv"), "dgx-a100", "none").fit();
+  CHECK_FALSE(fit.coefficients.software.kernel_start);
+  REQUIRE(fit.families.size() == 1);
+  CHECK(fit.families.front().misfit < 0.01);
+  CHECK(fit.families.front().learned.gradient.beta == Approx(1).epsilon(0.1));
+  CHECK(fit.families.front().learned.kernels == Approx(1).epsilon(0.05));
+}
+
+TEST_CASE("runs of measured kernels are not explained by a sheet's host that does not count for them") {
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / "ddl_run_fit_test.yaml";
+  std::ofstream(file) << "format: 1\nname: m\nmachine: dgx-a100\ndescription: d\ngenerator: g\ndate: 2026-01-01\n"
+                         "sources: {log: a log}\nmodels:\n"
+                         "  - {model: resnet50, precision: fp32, batch: 256, per_iteration: 98 ms, source: log}\n";
+  const std::vector<MeasuredRun> runs =
+      parse_runs("model,strategy,gpus,global_batch,quantity,value\nresnet50,data,8,8,iter_total_s,0.0315\n", "r.csv");
+  CHECK(RunPredictor("dgx-a100", "none", {}).kernel_start(runs.front()) == load_machine("dgx-a100").device.kernel_start);
+  CHECK(RunPredictor("dgx-a100", file.string(), {}).kernel_start(runs.front()) == Seconds{});
+  RunFitter fitter(runs, "dgx-a100", file.string());
+  const RunFit fit = fitter.fit();
+  CHECK(fit.choices.back().before == "0.0 us");
+  // What the fit says of these runs is what is predicted with it.
+  const Coefficients& learned = fit.coefficients;
+  RunPredictor predictor("dgx-a100", file.string(), {});
+  const double predicted = std::get<Seconds>(predictor.predict(runs.front(), learned)).value();
+  CHECK(std::abs(predicted / runs.front().value - 1) == Approx(fit.families.front().misfit).margin(0.02));
+  std::filesystem::remove(file);
 }
 
 TEST_CASE("a start of kernels that made runs is found again, over all families together") {
