@@ -55,6 +55,12 @@ std::optional<Title> title_of(const BenchmarkLine& line) {
   return title;
 }
 
+/// `# Size          Avg Latency(us)`; a line of nothing but `#` is not one.
+bool is_header(const BenchmarkLine& line) {
+  const Words words = line.words_of_comment();
+  return !words.empty() && words[0].text == "Size" && line.words()[0].text.starts_with('#');
+}
+
 /// Names of columns have blanks, and two or more between them.
 std::vector<std::string_view> column_names(const BenchmarkLine& line) {
   std::vector<std::string_view> names;
@@ -88,7 +94,7 @@ class OsuTextReader {
         start_table(line);
       } else if (title_ == nullptr) {
         continue;
-      } else if (line.words_of_comment().front().text == "Size" && words.front().text.starts_with('#')) {
+      } else if (is_header(line)) {
         read_header(line);
       } else if (is_digits(words.front().text)) {
         add_row(line, words);
