@@ -134,9 +134,11 @@ class SheetReader {
     node.only_keys(known);
     if (node.entries().empty()) node.fail("no precision has a peak", fmt::format("known: {}", fmt::join(known, ", ")));
     for (const auto& [key, entry] : node.entries()) {
-      const auto precision = parse_precision(key.text());
-      sheet_.machine.device.peak[static_cast<std::size_t>(*precision)] =
-          number(entry, "device.peak." + key.text()).flop_rate();
+      const FlopRate peak = number(entry, "device.peak." + key.text()).flop_rate();
+      // Other keys are refused above.
+      if (const auto precision = parse_precision(key.text())) {
+        sheet_.machine.device.peak[static_cast<std::size_t>(*precision)] = peak;
+      }
     }
   }
 
@@ -313,7 +315,9 @@ class SheetReader {
       const double groups = std::ceil(nodes / shape.nodes_per_router / shape.routers_per_group);
       hops = groups > 1 ? static_cast<double>(shape.routers_per_group) * shape.global_links / (groups - 1) : 1;
     } else if (shape.kind == NetworkShape::Kind::torus) {
-      for (const int extent : shape.extents) hops += extent / 2;
+      int halves = 0;
+      for (const int extent : shape.extents) halves += extent / 2;
+      hops = halves;
     } else if (shape.kind == NetworkShape::Kind::distributed_loop) {
       // A jump is taken until what is left is no more than half of it.
       std::vector<int> jumps = shape.shortcuts;

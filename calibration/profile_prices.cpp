@@ -177,7 +177,7 @@ class Steps {
     const auto found = std::find_if(kinds_.begin(), kinds_.end(), [](const Kind& kind) { return !kind.models.empty(); });
     kernels.fresh_memory = fresh_memory_;
     if (found == kinds_.end()) return;
-    const auto place = found - kinds_.begin();
+    const auto place = static_cast<std::size_t>(found - kinds_.begin());
     kernels.same_model = place % 2 == 0;
     if (place / 2 == kept_by_framework) kernels.fresh_memory = {};
     kernels.forward = overhead_of(found->phases[static_cast<std::size_t>(StepPart::forward)]);
@@ -189,7 +189,7 @@ class Steps {
 
  private:
   /// In the order in which they are preferred, each of the model and of others.
-  enum { by_framework, kept_by_framework, by_profiler, kinds };
+  enum : std::size_t { by_framework, kept_by_framework, by_profiler, kinds };
   struct Kind {
     std::array<std::vector<MeasuredPhase>, 3> phases;
     std::set<std::string> models, frameworks;
@@ -204,8 +204,8 @@ class Steps {
     const auto phase =
         phase_of(step, whole, is_own ? model_ : *other, medians, gives_back ? fresh_memory_ : SecondsPerByte{});
     if (!phase) return;
-    const int kind = step.by.empty() ? by_profiler : (step.keeps_memory ? kept_by_framework : by_framework);
-    Kind& place = kinds_[static_cast<std::size_t>(2 * kind + (is_own ? 0 : 1))];
+    const std::size_t kind = step.by.empty() ? by_profiler : (step.keeps_memory ? kept_by_framework : by_framework);
+    Kind& place = kinds_[2 * kind + (is_own ? 0 : 1)];
     place.phases[static_cast<std::size_t>(step.part)].push_back(*phase);
     place.models.insert(step.model);
     if (!step.by.empty()) place.frameworks.insert(step.by);

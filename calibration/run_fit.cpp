@@ -283,10 +283,11 @@ RunFitter::RunFitter(std::span<const MeasuredRun> runs, std::string machine, std
     row.configuration =
         fmt::format("{} {} {} {}", row.run.model, row.run.strategy, row.run.gpus.value_or(0), row.run.degrees);
     const bool fits = row.run.quantity == "iter_total_s" && row.run.value > 0;
-    if (fits && std::holds_alternative<Seconds>(predictor_.predict(row.run, chosen(0)))) {
-      row.family = parse_family(row.run.strategy);
-    }
-    if (row.family) {
+    const std::optional<Family> family = parse_family(row.run.strategy);
+    // Nothing is learned of one device (learned_of): its kernels have no factor, and their start would have to explain all.
+    const bool several = family && *family != 0 && row.run.gpus && *row.run.gpus > 1;
+    if (fits && several && std::holds_alternative<Seconds>(predictor_.predict(row.run, chosen(0)))) {
+      row.family = family;
       const double start = predictor_.kernel_start(row.run).value();
       one_start_ = one_start_ && (!known || start == start_before_);
       start_before_ = known ? std::min(start_before_, start) : start;

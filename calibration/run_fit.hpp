@@ -57,7 +57,7 @@ struct RunFit {
   Coefficients coefficients;
   std::vector<FamilyFit> families;
   std::vector<LearnedChoice> choices;
-  int runs = 0, left_out = 0;  ///< left out: not of a time that the estimator predicts
+  int runs = 0, left_out = 0;  ///< left out: of one device, or not of a time that the estimator predicts
 };
 
 /// What one run depends on: its measured time and how its prediction changes with each coefficient, near what was thought
@@ -99,7 +99,7 @@ class RunFitter {
   using Choices = unsigned;
   struct Row {
     MeasuredRun run;
-    std::optional<Family> family;  ///< nothing: the run cannot be predicted
+    std::optional<Family> family;  ///< nothing: there is nothing to learn from the run
     std::string configuration;
     std::vector<std::optional<RunFeatures>> features;  ///< by choices
   };

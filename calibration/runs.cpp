@@ -30,6 +30,10 @@ constexpr std::array<std::string_view, 19> known_columns{
     "quality"};
 constexpr std::array<std::string_view, 5> required_columns{"model", "strategy", "gpus", "quantity", "value"};
 
+/// Figures of a run beyond these are slips of writing, and would make of ratios what is no number.
+constexpr double largest_figure = 1'000'000'000'000'000;
+constexpr double smallest_figure = 1 / largest_figure;
+
 std::optional<double> to_number(std::string_view text) {
   double value = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -65,6 +69,7 @@ class RowReader {
     const auto column = table_.find_column(name);
     const auto value = column ? table_.number(row_, *column) : std::nullopt;
     if (value && *value <= 0) table_.fail(row_, *column, fmt::format("{} must be greater than zero", quote(text(name))));
+    if (value) check_size(*value, *column);
     return value;
   }
   [[nodiscard]] double required_value() const {
@@ -73,6 +78,7 @@ class RowReader {
     if (!value) table_.fail(row_, column, "a run needs its value");
     if (*value < 0)
       table_.fail(row_, column, fmt::format("{} is negative", quote(text("value"))), "no quantity of a run can be");
+    if (*value > 0) check_size(*value, column);
     return *value;
   }
 
@@ -129,6 +135,13 @@ class RowReader {
  private:
   [[noreturn]] void fail(std::string_view name, const std::string& message, const std::string& hint) const {
     table_.fail(row_, table_.column(name), message, hint);
+  }
+
+  void check_size(double value, std::size_t column) const {
+    if (value >= smallest_figure && value <= largest_figure) return;
+    table_.fail(row_, column,
+                fmt::format("{} is too {}", quote(table_.cell(row_, column)), value < smallest_figure ? "small" : "large"),
+                fmt::format("from {} to {}", smallest_figure, largest_figure));
   }
 
   const CsvTable& table_;

@@ -153,6 +153,13 @@ bool is_alias(std::string_view name) {
                      [name](const Alias& alias) { return alias.spelling == name; });
 }
 
+/// What the file at a path says, or the bundled one of a name.
+YamlNode load_file(const std::string& name) {
+  if (is_path(name) && !is_alias(name)) return YamlNode::load(name);
+  if (const EmbeddedFile* const file = find_file(bundled_models(), canonical_model_name(name))) return parse_file(*file);
+  throw Error(fmt::format("unknown model {}", quote(name)), suggest(name, model_names()));
+}
+
 }  // namespace
 
 std::int64_t Model::parameters() const {
@@ -207,12 +214,7 @@ std::string canonical_model_name(std::string_view name) {
 
 Model load_model(const std::string& asked) {
   const auto [name, changes, values] = variant_of(asked);
-  const auto load = [&name = name]() -> YamlNode {
-    if (is_path(name) && !is_alias(name)) return YamlNode::load(name);
-    if (const EmbeddedFile* const file = find_file(bundled_models(), canonical_model_name(name))) return parse_file(*file);
-    throw Error(fmt::format("unknown model {}", quote(name)), suggest(name, model_names()));
-  };
-  Model model = read_model(load(), values);
+  Model model = read_model(load_file(name), values);
   model.name += changes;
   return model;
 }

@@ -227,12 +227,12 @@ struct Sequence::Builder {
 
   /// Adds up what the readers of a layer's output have sent back.
   void sum_gradients(std::size_t index) {
-    std::vector<DeviceBuffer*> parts = std::exchange(sent[index], {});
+    std::vector<DeviceBuffer*> arrived = std::exchange(sent[index], {});
     // A device that computes nothing writes none.
-    gradients[index] = parts.empty() ? nullptr : parts.front();
+    gradients[index] = arrived.empty() ? nullptr : arrived.front();
     for (std::size_t i = 0; i < static_cast<std::size_t>(additions[index]); ++i) {
       DeviceBuffer* const first = gradients[index];
-      DeviceBuffer* const second = i + 1 < parts.size() ? parts[i + 1] : first;
+      DeviceBuffer* const second = i + 1 < arrived.size() ? arrived[i + 1] : first;
       DeviceBuffer* const sum =
           add_up(gradient_addition(model.layers[index].output_shape, samples, precision), first, second);
       gradients[index] = sum != nullptr ? sum : first;

@@ -394,9 +394,9 @@ ExchangeFit fit_group(std::span<const ExchangeSeries> series, const std::vector<
     }
     nodes_known = nodes_known && count.nodes > 0;
     several_levels = several_levels || (count.nodes > 1 && count.nodes < count.ranks);
-    if (series[i].nodes) {
-      fit.min_nodes = std::min(fit.min_nodes.value_or(*series[i].nodes), *series[i].nodes);
-      fit.max_nodes = std::max(fit.max_nodes.value_or(*series[i].nodes), *series[i].nodes);
+    if (const std::optional<int> nodes = series[i].nodes) {
+      fit.min_nodes = std::min(fit.min_nodes.value_or(*nodes), *nodes);
+      fit.max_nodes = std::max(fit.max_nodes.value_or(*nodes), *nodes);
     }
   }
   fit.rank_counts = counts.size();

@@ -36,13 +36,15 @@ std::string plot_svg(const ExchangeFit& fit, std::span<const ExchangeSeries> ser
   svg.text(left, top - 16, "start", title_of(fit), " font-size=\"14\"");
 
   // Sizes by factors of 16, a tick for each decade of time.
-  for (double bytes = std::exp2(4 * std::ceil(std::log2(frame.min_bytes) / 4 - 1e-9)); bytes <= frame.max_bytes * (1 + 1e-9);
-       bytes *= 16) {
+  const auto sizes = static_cast<int>(std::floor(std::log2(frame.max_bytes) / 4 + 1e-9));
+  for (auto size = static_cast<int>(std::ceil(std::log2(frame.min_bytes) / 4 - 1e-9)); size <= sizes; ++size) {
+    const double bytes = std::exp2(4 * size);
     svg.line({x_of(bytes), top}, {x_of(bytes), height - bottom}, "#dddddd");
     svg.text(x_of(bytes), height - bottom + 16, "middle", humanize(Bytes(bytes)));
   }
-  for (double seconds = std::pow(10, std::ceil(std::log10(frame.min_seconds) - 1e-9));
-       seconds <= frame.max_seconds * (1 + 1e-9); seconds *= 10) {
+  const auto decades = static_cast<int>(std::floor(std::log10(frame.max_seconds) + 1e-9));
+  for (auto decade = static_cast<int>(std::ceil(std::log10(frame.min_seconds) - 1e-9)); decade <= decades; ++decade) {
+    const double seconds = std::pow(10, decade);
     svg.line({left, y_of(seconds)}, {width - right, y_of(seconds)}, "#dddddd");
     svg.text(left - 6, y_of(seconds) + 4, "end", humanize(Seconds(seconds)));
   }

@@ -52,8 +52,10 @@ std::optional<Unit> finite(Unit value) {
 }
 
 std::optional<MeasuredValue<Seconds>> latency_of(const FitRange& range) {
-  if (!range.alpha || !finite(range.alpha->value)) return std::nullopt;
-  return MeasuredValue<Seconds>{*finite(range.alpha->value), finite(range.alpha->low), finite(range.alpha->high)};
+  if (!range.alpha) return std::nullopt;
+  const std::optional<Seconds> value = finite(range.alpha->value);
+  if (!value) return std::nullopt;
+  return MeasuredValue<Seconds>{*value, finite(range.alpha->low), finite(range.alpha->high)};
 }
 
 std::optional<MeasuredValue<Bandwidth>> bandwidth_of(const FitRange& range) {

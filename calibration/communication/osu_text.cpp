@@ -55,6 +55,12 @@ std::optional<Title> title_of(const BenchmarkLine& line) {
   return title;
 }
 
+/// `# Size          Avg Latency(us)`; a line of nothing but `#` is not one.
+bool is_header(const BenchmarkLine& line) {
+  const Words words = line.words_of_comment();
+  return !words.empty() && words[0].text == "Size" && line.words()[0].text.starts_with('#');
+}
+
 /// Names of columns have blanks, and two or more between them.
 std::vector<std::string_view> column_names(const BenchmarkLine& line) {
   std::vector<std::string_view> names;
@@ -84,11 +90,11 @@ class OsuTextReader {
       if (words.size() > 1 && words[0].text == "#" && words[1].text == own_mark) {
         end_table();
         read_own_facts(words);
-      } else if (is_osu_title(line)) {
-        start_table(line);
+      } else if (const std::optional<Title> title = title_of(line)) {
+        start_table(line, *title);
       } else if (title_ == nullptr) {
         continue;
-      } else if (line.words_of_comment().front().text == "Size" && words.front().text.starts_with('#')) {
+      } else if (is_header(line)) {
         read_header(line);
       } else if (is_digits(words.front().text)) {
         add_row(line, words);
@@ -99,9 +105,8 @@ class OsuTextReader {
   }
 
  private:
-  void start_table(const BenchmarkLine& line) {
+  void start_table(const BenchmarkLine& line, const Title& title) {
     end_table();
-    const Title title = *title_of(line);
     const auto* const found =
         std::find_if(benchmarks.begin(), benchmarks.end(), [&](const Benchmark& each) { return each.title == title.name; });
     if (found == benchmarks.end()) {
@@ -127,7 +132,7 @@ class OsuTextReader {
                         "say it with --ranks, or beside the file's name: FILE,ranks=4");
     }
     current_ = {};
-    current_.operation = *facts.operation;
+    current_.operation = benchmark_->operation;
     current_.pattern = benchmark_->pattern;
     current_.ranks = facts.ranks;
     current_.nodes = facts.nodes;
@@ -222,7 +227,7 @@ class OsuTextReader {
       ++rows_without_time_;
       return;
     }
-    MeasuredExchange measured{.message = Bytes(benchmark_->of_part ? size * *current_.ranks : size),
+    MeasuredExchange measured{.message = Bytes(benchmark_->of_part ? size * current_.ranks.value_or(1) : size),
                               .time = Seconds(microseconds / 1e6),
                               .line = line.number};
     const auto least = column("Min Latency"), most = column("Max Latency");

@@ -27,7 +27,9 @@ std::string value_text(Teachable what, double value) {
 
 std::string text_of(const RunFit& fit, const RunsRequest& asked, const Style& style) {
   std::string out = style.bold(fmt::format("learned from {} runs", fit.runs)) + fmt::format(" on {}", asked.machine);
-  if (fit.left_out > 0) out += fmt::format("; {} others are not of a whole iteration, or cannot be predicted", fit.left_out);
+  if (fit.left_out > 0) {
+    out += fmt::format("; {} others are not of a whole iteration of several devices, or cannot be predicted", fit.left_out);
+  }
   out += "\n\n";
   Table coefficients({{"family", Align::left},
                       {"runs"},
@@ -117,7 +119,7 @@ Report calibrate_from_runs(const RunsRequest& asked) {
   const auto fit = std::make_shared<RunFit>(fitter.fit());
   if (fit->runs == 0) {
     throw Error(fmt::format("no run of {} can be learned from", quote(asked.runs)),
-                "they need a known model, strategy, GPUs, batch, and the quantity iter_total_s");
+                "they need a known model, strategy, several GPUs, batch, and the quantity iter_total_s");
   }
   if (!asked.output.empty()) {
     const std::string citation =

@@ -65,7 +65,8 @@ FairShares max_min_shares(const std::vector<double>& capacities, const std::vect
   std::vector<std::size_t> open(capacities.size());
   for (std::size_t link = 0; link < capacities.size(); ++link) open[link] = link;
   double level = 0;
-  for (std::size_t limited = 0; remaining > 0;) {
+  std::size_t limited = 0;
+  while (remaining > 0) {
     std::erase_if(open, [&](std::size_t link) { return links[link].growing == 0; });
     while (limited < by_limit.size() && stopped[by_limit[limited]]) ++limited;
     double full = std::numeric_limits<double>::infinity();

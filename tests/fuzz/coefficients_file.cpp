@@ -1,6 +1,7 @@
-// A coefficients file: read it, and price kernels by what it says.
+// A coefficients file: read it, price kernels by what it says, and write into it what runs teach.
 
 #include "calibration/coefficients_reader.hpp"
+#include "calibration/learned_file.hpp"
 #include "calibration/machine_reader.hpp"
 #include "model_zoo/model.hpp"
 #include "tests/fuzz/fuzzer.hpp"
@@ -23,6 +24,23 @@ void price(const Coefficients& coefficients) {
   static_cast<void>(estimator.lower_bound(plan));
 }
 
+void learn(const std::string& text, const Coefficients& coefficients) {
+  RunFit fit;
+  FamilyFit& family = fit.families.emplace_back();
+  family.family = family_bit(Axis::data);
+  family.runs = 1;
+  family.coefficients.push_back({.what = Teachable::kernels, .value = 1.5, .low = 1.25, .high = 1.75, .narrowing = 0.25});
+  fit.choices.push_back({.key = "halo_route", .before = "direct", .after = "host", .margin = 4});
+  // Not every way of writing YAML can be written into.
+  const auto learned = result_of([&] { return with_learned(text, fit, "runs"); });
+  if (!learned) return;
+  const Coefficients again = parse_coefficients(*learned, "learned.yaml");
+  require(again.learned.size() == 1 && again.learned[0].second.kernels == 1.5, "what was learned is not read back");
+  require(again.software.halo_route == Route::host, "a choice is not read back");
+  require(again.models.size() == coefficients.models.size() && again.network == coefficients.network,
+          "learning changes what was measured");
+}
+
 }  // namespace
 }  // namespace ddl
 
@@ -34,5 +52,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     ddl::require(!fraction || (*fraction >= 0 && *fraction <= 1), "a fraction outside [0, 1]");
   }
   ddl::price(*coefficients);
+  ddl::learn(ddl::text_of(data, size), *coefficients);
   return 0;
 }

@@ -1,11 +1,50 @@
 // Output of a communication benchmark: what was read of it has times above zero, and facts that do not contradict each
-// other.
+// other; what is fitted to it is numbers, and is read back as it is written into coefficients.
 
 #include "calibration/communication/exchange_file.hpp"
 
 #include <cmath>
 
+#include "calibration/communication/fit.hpp"
+#include "calibration/communication/fitted_network.hpp"
+#include "calibration/communication/network_section.hpp"
+#include "core/yaml_node.hpp"
 #include "tests/fuzz/fuzzer.hpp"
+
+namespace ddl {
+namespace {
+
+/// So many rows are fitted in an instant.
+constexpr std::size_t few_rows = 24;
+
+bool are_few(const std::vector<ExchangeSeries>& series) {
+  std::size_t rows = 0;
+  for (const ExchangeSeries& each : series) rows += each.rows.size();
+  return rows <= few_rows;
+}
+
+void fit(const std::vector<ExchangeSeries>& series) {
+  const std::vector<ExchangeFit> fits = fit_exchanges(series);
+  for (const ExchangeFit& each : fits) {
+    if (!each.refusal.empty()) continue;
+    require(!each.ranges.empty(), "a fit without ranges");
+    for (const FitRange& range : each.ranges) {
+      require(std::isfinite(range.noise) && range.noise >= 0, "a noise that is none");
+      require(std::isfinite(range.r2), "an r² that is none");
+      require(std::isfinite(range.median_residual) && std::isfinite(range.worst_residual), "a residual that is none");
+      const ExchangePrediction known =
+          predict(each, each.min_ranks.value_or(2), each.min_nodes.value_or(1), range.max_message);
+      require(std::isfinite(known.time.value.value()) && known.time.value.value() >= 0, "a predicted time that is none");
+    }
+  }
+  std::vector<std::string> warnings;
+  const std::vector<MeasuredNetwork> network = fitted_network(fits, series, warnings);
+  const YamlNode written = YamlNode::parse(print_measured_network(network), "written.yaml");
+  require(read_measured_network(written.at("communication")) == network, "a fit is read back as another one");
+}
+
+}  // namespace
+}  // namespace ddl
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   for (const ddl::ExchangeFacts& otherwise :
@@ -24,6 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         ddl::require(std::isfinite(row.message.value()) && row.message.value() >= 0, "a size that is none");
       }
     }
+    if (ddl::are_few(*series)) ddl::fit(*series);
   }
   return 0;
 }

@@ -1,7 +1,12 @@
-// The values of options that are small languages: --degrees, --placement, --strategy, --where, and --device of a simulation.
+// The values of options that are small languages: --degrees, --placement, --strategy, --where, --margin, and the device and
+// the network of a simulation.
+
+#include <cmath>
 
 #include "calibration/plan_degrees.hpp"
 #include "calibration/runs.hpp"
+#include "calibration/sweep/transports/simulated/network_text.hpp"
+#include "cli/margin.hpp"
 #include "profiler/backends/simulated/device_text.hpp"
 #include "tests/fuzz/fuzzer.hpp"
 
@@ -45,6 +50,31 @@ void read_device(const std::string& text) {
   require(again == device, "a device is read back as another one");
 }
 
+void read_network(const std::string& text) {
+  SimulatedNetwork network;
+  if (!succeeds([&] { network = parse_simulated_network(text, "fuzzed"); })) return;
+  require(network.ranks >= 1 && network.nodes >= 1 && network.ranks % network.nodes == 0, "a network without ranks");
+  // So that every of these is soon timed.
+  if (network.ranks > 16) return;
+  const std::unique_ptr<Transport> transport = make_simulated_network(network);
+  std::vector<int> all;
+  for (int rank = 0; rank < network.ranks; ++rank) all.push_back(rank);
+  const ExchangeStep step{.operation = SweepOperation::allreduce, .bytes = 1024, .groups = {all}};
+  for (const std::vector<Seconds>& times : transport->time(step, 2)) {
+    for (const Seconds time : times) require(std::isfinite(time.value()) && time.value() >= 0, "a time that is none");
+  }
+}
+
+void read_margin(const std::string& text) {
+  UnitProblem problem;
+  const std::optional<Margin> margin = parse_margin(text, problem);
+  if (!margin) {
+    require(!problem.message.empty(), "a margin is refused without a reason");
+    return;
+  }
+  require(parse_margin(print_margin(*margin), problem) == margin, "a margin is read back as another one");
+}
+
 }  // namespace
 }  // namespace ddl
 
@@ -54,6 +84,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ddl::read_placement(text);
   ddl::read_family(text);
   ddl::read_device(text);
+  ddl::read_network(text);
+  ddl::read_margin(text);
   ddl::succeeds([&] { static_cast<void>(ddl::matches(ddl::MeasuredRun(), ddl::parse_where(text))); });
   return 0;
 }

@@ -1,5 +1,8 @@
-// A table of measured runs: what was read is found again by its own cells.
+// A table of measured runs: what was read is found again by its own cells, and errors relative to it are numbers.
 
+#include <cmath>
+
+#include "calibration/run_prediction.hpp"
 #include "calibration/runs.hpp"
 #include "tests/fuzz/fuzzer.hpp"
 
@@ -10,6 +13,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       ddl::require(ddl::matches(run, {"model", {run.model}}), "a run without its model");
       ddl::require(!run.gpus || ddl::matches(run, {"gpus", {std::to_string(*run.gpus)}}), "a run without its GPUs");
       ddl::require(run.value >= 0, "a negative value");
+      const double seconds = ddl::in_seconds(run).value;
+      ddl::require(std::isfinite(seconds), "a time that is none");
+      ddl::require(seconds == 0 || std::isfinite(1 / seconds), "a time so short that no error is relative to it");
     }
   });
   return 0;

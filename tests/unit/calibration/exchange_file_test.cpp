@@ -303,6 +303,12 @@ TEST_CASE("what is broken in OSU's text is said with its place") {
                  "the file says 2 ranks, and the command 4 ranks"));
 }
 
+TEST_CASE("a line of nothing but a sign within OSU's text does no harm") {
+  const Reading reading =
+      read("# OSU MPI Latency Test v7.5\n#\n# Size   Avg Latency(us)\n # \n1  2.00\n#\n", of_file({.nodes = 1}));
+  CHECK(reading.series.at(0).rows.size() == 1);
+}
+
 TEST_CASE("rows that failed their validation are left out") {
   const Reading reading =
       read("# OSU MPI Latency Test v7.5\n# Size   Avg Latency(us)   Validation\n1  2.00  Pass\n2  3.00  Fail\n",

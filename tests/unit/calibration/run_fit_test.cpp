@@ -283,6 +283,22 @@ TEST_CASE("what is learned reads back from a coefficients file") {
         Approx(fit.families.front().learned.per_iteration.value()).epsilon(1e-3).margin(1e-9));
 }
 
+TEST_CASE("a run of one device teaches nothing, and does not hinder the others") {
+  std::vector<MeasuredRun> runs = some_runs();
+  const std::string alone =
+      "resnet50,serial,1,64,iter_total_s,0.25\n"
+      "resnet50,serial,16,64,iter_total_s,0.25\n"
+      "resnet50,data,1,64,iter_total_s,0.25\n";
+  for (MeasuredRun& run : parse_runs(header + alone, "alone.csv")) runs.push_back(std::move(run));
+  const RunFit fit = RunFitter(runs, "abci", "").fit();
+  CHECK(fit.runs == 5);
+  CHECK(fit.left_out == 3);
+  REQUIRE(fit.families.size() == 1);
+  CHECK(fit.families.front().learned == RunFitter(some_runs(), "abci", "").fit().families.front().learned);
+  CHECK(with_learned(coefficients_text("", "abci"), fit, "runs").find("family: serial") == std::string::npos);
+  CHECK(RunFitter(parse_runs(header + alone, "alone.csv"), "abci", "").fit().runs == 0);
+}
+
 TEST_CASE("a file keeps what it says, and learns anew when it is fitted again") {
   const RunFit fit = RunFitter(some_runs(), "abci", "").fit();
   const std::string before = coefficients_text("", "abci");

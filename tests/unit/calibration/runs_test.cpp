@@ -170,6 +170,11 @@ TEST_CASE("fails with numbers that cannot be") {
   CHECK(first_line(error_in(header + "mine,data,1,q,-1,,\n")) == "r.csv:2:15: '-1' is negative");
   CHECK(first_line(error_in("model,strategy,gpus,quantity,value,global_batch\nmine,data,1,q,1,0\n")) ==
         "r.csv:2:17: '0' must be greater than zero");
+  // The error of a prediction is relative to the value.
+  CHECK(first_line(error_in(header + "mine,data,1,q,1e-320,,\n")) == "r.csv:2:15: '1e-320' is too small");
+  CHECK(first_line(error_in(header + "mine,data,1,q,1e300,,\n")) == "r.csv:2:15: '1e300' is too large");
+  CHECK(first_line(error_in("model,strategy,gpus,quantity,value,global_batch\nmine,data,1,q,1,1e300\n")) ==
+        "r.csv:2:17: '1e300' is too large");
 }
 
 TEST_CASE("fails with an unknown table and with a file that is not there") {

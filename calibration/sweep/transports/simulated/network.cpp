@@ -44,7 +44,7 @@ class Network final : public Transport {
         time *= network_.exchange_slowdown;
         was_beside_ = true;
       }
-      time *= std::exp(std::normal_distribution<double>(0, spread)(random_));
+      if (spread > 0) time *= std::exp(std::normal_distribution<double>(0, spread)(random_));
       times.emplace_back(group.size(), time);
     }
     return times;
