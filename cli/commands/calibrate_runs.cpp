@@ -89,7 +89,8 @@ Json json_of(const RunFit& fit, const RunsRequest& asked) {
 
 void add_runs_options(CLI::App& calibrate, RunsRequest& asked) {
   CLI::Option* runs = calibrate.add_option(
-      "--runs", asked.runs, "learn from measured training runs: a CSV file, or a bundled table (paradl-abci, vtrain-a100-node, …)");
+      "--runs", asked.runs,
+      "learn from measured training runs: a CSV file, or a bundled table (paradl-abci, vtrain-a100-node, …)");
   calibrate.add_option("--where", asked.where, "keep runs whose column has one of these values: quality=A,B")
       ->take_all()
       ->allow_extra_args(false)
