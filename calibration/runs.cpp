@@ -99,33 +99,28 @@ class RowReader {
       fail("zero_stage", fmt::format("{} is no stage of ZeRO", quote(cell)), "stages are 0, 1, 2 and 3");
     return cell.front() - '0';
   }
-  /// As they stand, once they are known to be degrees of the strategy and of so many devices.
-  [[nodiscard]] std::string degrees(const std::string& strategy, std::optional<int> gpus) const {
-    const std::string cell = text("degrees");
-    if (cell.empty()) return cell;
+  /// Degrees of the run's strategy and of so many devices, which they say where the row does not.
+  void read_degrees(MeasuredRun& run) const {
+    run.degrees = text("degrees");
+    if (run.degrees.empty()) return;
     Plan plan;
     try {
-      parse_degrees(cell, plan, "in the cell");
+      parse_degrees(run.degrees, plan, "in the cell");
     } catch (const Error& error) {
       fail("degrees", error.what(), error.hint());
     }
-    const std::optional<Family> family = parse_family(strategy);
+    const std::optional<Family> family = parse_family(run.strategy);
     if (family && (family_of(plan) & ~*family) != 0) {
       fail("degrees",
-           fmt::format("{} are degrees of '{}', the strategy is '{}'", quote(cell), family_name(family_of(plan)), strategy),
+           fmt::format("{} are degrees of '{}', the strategy is '{}'", quote(run.degrees), family_name(family_of(plan)),
+                       run.strategy),
            "let both say the same; a degree may be 1");
     }
-    if (gpus && *gpus != devices(plan)) {
-      fail("degrees", fmt::format("{} are {} devices, the run had {}", quote(cell), devices(plan), *gpus),
+    if (!run.gpus) run.gpus = static_cast<int>(devices(plan));
+    if (*run.gpus != devices(plan)) {
+      fail("degrees", fmt::format("{} are {} devices, the run had {}", quote(run.degrees), devices(plan), *run.gpus),
            "the product of the degrees is the number of devices");
     }
-    return cell;
-  }
-  /// Of degrees that were read.
-  [[nodiscard]] static int devices_of(const std::string& degrees) {
-    Plan plan;
-    parse_degrees(degrees, plan);
-    return static_cast<int>(devices(plan));
   }
   [[nodiscard]] std::optional<std::int64_t> micro_batch() const {
     const auto column = table_.find_column("micro_batch");
@@ -158,8 +153,7 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
   run.gpus_per_node = cells.count("gpus_per_node");
   run.batch_per_gpu_or_node = cells.positive("batch_per_gpu_or_node");
   run.global_batch = cells.positive("global_batch");
-  run.degrees = cells.degrees(run.strategy, run.gpus);
-  if (!run.gpus && !run.degrees.empty()) run.gpus = cells.devices_of(run.degrees);
+  cells.read_degrees(run);
   run.micro_batch = cells.micro_batch();
   run.precision = cells.choice("precision", parse_precision, "fp32, tf32, fp16 or bf16");
   run.recompute = cells.choice("recompute", parse_recompute, "none or full");
