@@ -10,6 +10,7 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/usage_error.hpp"
+#include "core/device_lost.hpp"
 #include "core/error.hpp"
 #include "core/version.hpp"
 #include "profiler/backends.hpp"
@@ -71,6 +72,8 @@ int main(int argc, char** argv) {
     return ddl::run(argc, argv);
   } catch (const ddl::Error& error) {
     ddl::print_error(error.what(), error.hint());
+  } catch (const ddl::DeviceLost& lost) {
+    ddl::print_error(lost.what(), lost.hint());
   } catch (const std::bad_alloc&) {
     ddl::print_error("out of memory", "ask for fewer GPUs or a smaller model");
   } catch (const std::exception& error) {

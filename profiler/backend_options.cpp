@@ -37,12 +37,15 @@ std::string_view to_string(AlgorithmPreference preference) {
       return "smallest";
     case AlgorithmPreference::first:
       return "first";
+    case AlgorithmPreference::framework:
+      return "framework";
   }
   return "";
 }
 
 std::optional<AlgorithmPreference> parse_algorithm_preference(std::string_view text) {
-  return parse_choice(text, {AlgorithmPreference::fastest, AlgorithmPreference::smallest, AlgorithmPreference::first});
+  return parse_choice(text, {AlgorithmPreference::fastest, AlgorithmPreference::smallest, AlgorithmPreference::first,
+                             AlgorithmPreference::framework});
 }
 
 }  // namespace ddl

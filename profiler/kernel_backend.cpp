@@ -1,5 +1,7 @@
 #include "profiler/kernel_backend.hpp"
 
+#include "core/error.hpp"
+
 namespace ddl {
 
 std::string_view to_string(TensorRole role) {
@@ -26,6 +28,10 @@ std::string_view to_string(TensorRole role) {
       return "optimizer state";
   }
   return "";
+}
+
+std::function<void()> KernelBackend::record(const std::function<void()>& /*work*/) {
+  throw Error("this back end cannot record a step as a graph", "only the cuda back end can");
 }
 
 }  // namespace ddl

@@ -83,7 +83,31 @@ struct DeviceInfo {
   std::vector<std::pair<std::string, std::string>> details;  ///< libraries, driver, clocks, threads
 };
 
-/// One library that runs kernels on one device. Errors of the device, memory that runs out among them, are Errors.
+/// Work that is timed again and again, and what its back end has learned of it: how long the host takes to start it.
+struct TimedWork {
+  /// What is started between two moments of waiting. Pieces of a large work are timed one after the other, because a device
+  /// takes in only so many kernels ahead of time.
+  struct Piece {
+    std::function<void()> start;
+    Seconds starting{};  ///< host time of `start`, the last time; 0: never run
+  };
+  std::vector<Piece> pieces;
+  /// In the last timing the device may have waited for the host: the time is too long.
+  bool host_bound = false;
+
+  explicit TimedWork(std::function<void()> start) { pieces.push_back({std::move(start)}); }
+  TimedWork() = default;
+};
+
+/// How a device runs at one moment, where its driver says so.
+struct DeviceState {
+  double clock_hz = 0;      ///< of its multiprocessors; 0: not known
+  double power_w = 0;       ///< that it draws; 0: not known
+  std::string slowed_by{};  ///< reasons for lower clocks, in the driver's terms: `power cap`; empty: none, or not known
+};
+
+/// One library that runs kernels on one device. Errors of the device, memory that runs out among them, are Errors; a device
+/// that can no longer be used is DeviceLost.
 class KernelBackend {
  public:
   KernelBackend() = default;
@@ -104,6 +128,27 @@ class KernelBackend {
   }
   /// Time until everything that `work` started is done.
   [[nodiscard]] virtual Seconds time(const std::function<void()>& work) = 0;
+  /// The same for what is timed repeatedly: the sum over its pieces. A back end that can, leaves out what the host takes to
+  /// start them.
+  [[nodiscard]] virtual Seconds time_again(TimedWork& work) {
+    Seconds sum{};
+    for (TimedWork::Piece& piece : work.pieces) sum += time(piece.start);
+    return sum;
+  }
+  /// Kernels that are shorter are timed several at a time, because the clock is too coarse for one of them. 0: none are.
+  [[nodiscard]] virtual Seconds shortest_alone() const { return {}; }
+  /// Capacity of the last-level cache; 0: not known.
+  [[nodiscard]] virtual Bytes cache_size() const { return {}; }
+  /// Records what `work` starts and returns what starts all of it at once, as a CUDA graph does. An Error where the back
+  /// end, or something that `work` starts, cannot be recorded.
+  [[nodiscard]] virtual std::function<void()> record(const std::function<void()>& work);
+  /// The kernel whose time tells how fast the device runs at the moment (SpeedWatch): the line of a problem.
+  [[nodiscard]] virtual std::string speed_problem() const {
+    return "fully_connected features=512 bias=no in=512 samples=64";
+  }
+  /// How long the device has to run before its clocks are those of training.
+  [[nodiscard]] virtual Seconds warm_up() const { return {}; }
+  [[nodiscard]] virtual DeviceState state() { return {}; }
   /// Leaves nothing of these buffers in the caches of the device.
   virtual void evict(std::span<DeviceBuffer* const> buffers) = 0;
   /// Brings a buffer, or what fits of it, into the caches.

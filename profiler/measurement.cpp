@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <list>
 #include <map>
 #include <memory>
 #include <utility>
@@ -45,26 +47,108 @@ bool is_fresh(TensorRole role, Pass pass) {
   return role == (pass == Pass::forward ? TensorRole::input : TensorRole::output_gradient);
 }
 
-void run_samples(KernelBackend& backend, PreparedKernel& kernel, std::span<DeviceBuffer* const> buffers, Pass pass,
-                 const SamplingRule& rule, CacheState caches, const std::function<bool()>& stop, Measurement& measurement) {
+/// A kernel run on copies of its tensors, one after the other, so that several runs find the caches as one would.
+class Runs {
+ public:
+  using Copy = std::vector<DeviceBuffer*>;
+
+  Runs(KernelBackend& backend, PreparedKernel& kernel, Pass pass, CacheState caches)
+      : backend_(backend), kernel_(kernel), pass_(pass), caches_(caches) {}
+
+  /// Time of one run, on the average of `count` of them between two looks at the clock.
+  Seconds time(TimedWork& work, std::span<const Copy> copies, int count) {
+    return time_without_host(backend_, work, [&] { fill_caches(copies); }) / static_cast<double>(count);
+  }
+
+  [[nodiscard]] TimedWork work(std::span<const Copy> copies, int count) const {
+    return TimedWork([this, copies, count] {
+      for (int i = 0; i < count; ++i) kernel_.run(copies[static_cast<std::size_t>(i) % copies.size()]);
+    });
+  }
+
+ private:
+  void fill_caches(std::span<const Copy> copies) {
+    if (caches_ == CacheState::warm) return;
+    Copy all;
+    for (const Copy& copy : copies) all.insert(all.end(), copy.begin(), copy.end());
+    backend_.evict(all);
+    if (caches_ != CacheState::step) return;
+    for (const Copy& copy : copies) {
+      for (std::size_t i = 0; i < copy.size(); ++i) {
+        if (is_fresh(kernel_.tensors()[i].role, pass_)) backend_.touch(*copy[i]);
+      }
+    }
+  }
+
+  KernelBackend& backend_;
+  PreparedKernel& kernel_;
+  Pass pass_;
+  CacheState caches_;
+};
+
+/// How many runs are timed together, and on how many copies of the tensors.
+struct Batch {
+  int runs = 1, copies = 1;
+};
+
+/// A kernel that is too short for the clock is run 8 to 32 times. With caches that are not warm each run has tensors of its
+/// own, as many as half of the cache holds: what is touched for the last run is still there when its turn comes.
+Batch batch_of(const KernelBackend& backend, const PreparedKernel& kernel, CacheState caches, Seconds alone) {
+  constexpr double fewest = 8;
+  constexpr double most = 32;
+  constexpr double long_enough = 5;  // times what can be timed alone
+  const Seconds shortest = backend.shortest_alone();
+  if (alone >= shortest) return {};
+  const double wanted = std::clamp(std::ceil(long_enough * (shortest / std::max(alone, Seconds(1e-9)))), fewest, most);
+  if (caches == CacheState::warm) return {static_cast<int>(wanted), 1};
+  double bytes = 0;
+  for (const KernelTensor& tensor : kernel.tensors()) {
+    bytes += static_cast<double>(tensor.items) * (tensor.bytes ? 1 : item_bytes(tensor.precision));
+  }
+  const double fitting = std::floor(backend.cache_size().value() / 2 / std::max(1.0, bytes));
+  const int runs = static_cast<int>(std::clamp(std::min(wanted, fitting), 1.0, most));
+  return {runs, runs};
+}
+
+/// `bind` makes one more set of the kernel's tensors, with everything in it that the pass needs.
+void run_samples(KernelBackend& backend, PreparedKernel& kernel, Pass pass, const SamplingRule& rule, CacheState caches,
+                 const std::function<bool()>& stop, Measurement& measurement,
+                 const std::function<std::vector<DeviceBuffer*>()>& bind) {
   measurement.algorithm = kernel.algorithm();
   measurement.workspace = kernel.workspace();
   if (measurement.algorithm.empty()) return;
+  Runs runs(backend, kernel, pass, caches);
+  std::vector<Runs::Copy> copies{bind()};
+  Batch batch;
+  TimedWork work = runs.work(copies, 1);
+  if (backend.shortest_alone().value() > 0) {
+    static_cast<void>(runs.time(work, copies, 1));
+    batch = batch_of(backend, kernel, caches, runs.time(work, copies, 1));
+    while (static_cast<int>(copies.size()) < batch.copies) copies.push_back(bind());
+    work = runs.work(copies, batch.runs);
+  }
   measurement.samples = take_samples(
       rule,
       [&] {
-        if (caches != CacheState::warm) backend.evict(buffers);
-        if (caches == CacheState::step) {
-          for (std::size_t i = 0; i < buffers.size(); ++i) {
-            if (is_fresh(kernel.tensors()[i].role, pass)) backend.touch(*buffers[i]);
-          }
-        }
-        return backend.time([&] { kernel.run(buffers); });
+        const Seconds time = runs.time(work, copies, batch.runs);
+        measurement.host_bound = measurement.host_bound || work.host_bound;
+        return time;
       },
       stop);
 }
 
 }  // namespace
+
+Seconds time_without_host(KernelBackend& backend, TimedWork& work, const std::function<void()>& before) {
+  constexpr int tries = 4;
+  Seconds time{};
+  for (int i = 0; i < tries; ++i) {
+    if (before) before();
+    time = backend.time_again(work);
+    if (!work.host_bound) break;
+  }
+  return time;
+}
 
 std::string_view to_string(CacheState state) {
   switch (state) {
@@ -93,9 +177,10 @@ Measurement measure(KernelBackend& backend, const std::string& line, const Sampl
     measurement.reason = backend.refusal(problem);
     if (!measurement.reason.empty()) return measurement;
     try {
-      Tensors tensors(backend, 0);
+      std::list<Tensors> tensors;
       const std::unique_ptr<PreparedKernel> kernel = backend.prepare(problem);
-      run_samples(backend, *kernel, tensors.of(*kernel), Pass::update, rule, caches, stop, measurement);
+      run_samples(backend, *kernel, Pass::update, rule, caches, stop, measurement,
+                  [&] { return tensors.emplace_back(backend, 0).of(*kernel); });
     } catch (const Error& error) {
       measurement.reason = error.what();
     }
@@ -122,16 +207,23 @@ Measurement measure(KernelBackend& backend, const std::string& line, const Sampl
   measurement.reason = backend.refusal(problem);
   if (!measurement.reason.empty()) return measurement;
   try {
-    Tensors tensors(backend, AttributeText(*problem.operation).integer("vocabulary", 0));
+    const std::int64_t token_rows = AttributeText(*problem.operation).integer("vocabulary", 0);
+    std::list<Tensors> tensors;
     const std::unique_ptr<PreparedKernel> kernel = backend.prepare(problem);
+    std::unique_ptr<PreparedKernel> forward;
     if (problem.pass != Pass::forward) {
       Problem first = problem;
       first.pass = Pass::forward;
-      const std::unique_ptr<PreparedKernel> forward = backend.prepare(first);
-      const std::vector<DeviceBuffer*> bound = tensors.of(*forward);
-      static_cast<void>(backend.time([&] { forward->run(bound); }));
+      forward = backend.prepare(first);
     }
-    run_samples(backend, *kernel, tensors.of(*kernel), problem.pass, rule, caches, stop, measurement);
+    run_samples(backend, *kernel, problem.pass, rule, caches, stop, measurement, [&] {
+      Tensors& one = tensors.emplace_back(backend, token_rows);
+      if (forward) {
+        const std::vector<DeviceBuffer*> bound = one.of(*forward);
+        static_cast<void>(backend.time([&] { forward->run(bound); }));
+      }
+      return one.of(*kernel);
+    });
   } catch (const Error& error) {
     measurement.reason = error.what();
   }

@@ -27,7 +27,13 @@ struct Measurement {
   Bytes workspace{};        ///< scratch memory of the kernel
   std::string algorithm{};  ///< in the library's words; empty for a kernel with nothing to do, which takes no time
   std::string reason{};     ///< why it was not measured, else empty
+  bool host_bound = false;  ///< the device waited for the host in some of the samples: they are too long
 };
+
+/// Times work, and times it again where the device waited for the host meanwhile: a host that is slower than it was the last
+/// time was interrupted, and that time is not the device's. After a few tries the last one counts. `before` is called before
+/// each.
+[[nodiscard]] Seconds time_without_host(KernelBackend& backend, TimedWork& work, const std::function<void()>& before = {});
 
 /// Prepares and times one problem (or update). A refusal, or an error of the device, is a Measurement with a reason; a line
 /// that is no problem is an Error. The tensors hold random values; those that backward needs come from a run of forward.

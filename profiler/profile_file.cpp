@@ -19,9 +19,11 @@
 namespace ddl {
 namespace {
 
-constexpr std::array<std::string_view, 14> columns{"problem",         "layers",    "samples", "median_s", "deviation_s",
-                                                   "low_s",           "high_s",    "settled", "drifted",  "look_s",
-                                                   "workspace_bytes", "algorithm", "reason",  "samples_s"};
+constexpr std::array<std::string_view, 18> columns{
+    "problem", "layers",   "samples", "median_s",  "deviation_s", "low_s",           "high_s",    "settled", "drifted",
+    "look_s",  "clock_hz", "power_w", "slowed_by", "host_bound",  "workspace_bytes", "algorithm", "reason",  "samples_s"};
+/// Those that profiles of before do not have.
+constexpr std::array<std::string_view, 4> newer_columns{"clock_hz", "power_w", "slowed_by", "host_bound"};
 constexpr std::string_view separator = "---\n";
 
 /// A YAML text on one line, whatever it holds.
@@ -51,6 +53,7 @@ class RowReader {
  public:
   RowReader(const CsvTable& table, std::size_t row) : table_(table), row_(row) {}
 
+  [[nodiscard]] bool has(std::string_view name) const { return table_.find_column(name).has_value(); }
   [[nodiscard]] const std::string& text(std::string_view name) const { return table_.cell(row_, table_.column(name)); }
   [[nodiscard]] double number(std::string_view name) const {
     const std::size_t column = table_.column(name);
@@ -134,6 +137,10 @@ ProfileRow read_row(const RowReader& cells) {
   samples.drifted = cells.flag("drifted");
   samples.seconds = cells.times("samples_s");
   row.look = Seconds(cells.seconds("look_s"));
+  if (cells.has("clock_hz")) row.state.clock_hz = cells.number("clock_hz");
+  if (cells.has("power_w")) row.state.power_w = cells.number("power_w");
+  if (cells.has("slowed_by")) row.state.slowed_by = cells.text("slowed_by");
+  if (cells.has("host_bound")) measured.host_bound = cells.flag("host_bound");
   if (samples.low > samples.median) cells.fail("low_s", "the interval does not hold the median");
   if (samples.high < samples.median) cells.fail("high_s", "the interval does not hold the median");
   if (!samples.seconds.empty() && static_cast<int>(samples.seconds.size()) != samples.count) {
@@ -194,10 +201,12 @@ std::string print_profile_row(const ProfileRow& row) {
   std::string times;
   for (const double time : samples.seconds) times += fmt::format("{}{}", times.empty() ? "" : " ", time);
   const auto flag = [](bool value) { return value ? "yes" : "no"; };
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(measured.problem), row.layers, samples.count,
-                     samples.median.value(), samples.deviation.value(), samples.low.value(), samples.high.value(),
-                     flag(samples.settled), flag(samples.drifted), row.look.value(), measured.workspace.value(),
-                     csv_cell(one_line(measured.algorithm)), csv_cell(one_line(measured.reason)), times);
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(measured.problem), row.layers,
+                     samples.count, samples.median.value(), samples.deviation.value(), samples.low.value(),
+                     samples.high.value(), flag(samples.settled), flag(samples.drifted), row.look.value(),
+                     row.state.clock_hz, row.state.power_w, csv_cell(one_line(row.state.slowed_by)),
+                     flag(measured.host_bound), measured.workspace.value(), csv_cell(one_line(measured.algorithm)),
+                     csv_cell(one_line(measured.reason)), times);
 }
 
 std::string print_profile(const Profile& profile) {
@@ -248,7 +257,10 @@ Profile parse_profile(const std::string& given, const std::string& origin) {
       '\n');
   const CsvTable table = CsvTable::parse(table_text.append(text, table_start), origin);
   table.only_columns(columns);
-  for (const std::string_view column : columns) static_cast<void>(table.column(column));
+  for (const std::string_view column : columns) {
+    const bool is_newer = std::find(newer_columns.begin(), newer_columns.end(), column) != newer_columns.end();
+    if (!is_newer) static_cast<void>(table.column(column));
+  }
   std::unordered_map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     ProfileRow row = read_row(RowReader(table, i));

@@ -25,8 +25,9 @@ struct ProfileHead {
 /// (print_problem) or, for the model run as a whole, that of a sequence (profiler/sequence.hpp).
 struct ProfileRow {
   Measurement measurement{};
-  int layers = 0;  ///< 0: of no model in particular
-  Seconds look{};  ///< of the speed watch around it (profiler/speed_watch.hpp); 0 where nobody looked
+  int layers = 0;       ///< 0: of no model in particular
+  Seconds look{};       ///< of the speed watch around it (profiler/speed_watch.hpp); 0 where nobody looked
+  DeviceState state{};  ///< just after it
 };
 
 struct Profile {

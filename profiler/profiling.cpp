@@ -6,6 +6,9 @@
 #include <unordered_set>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "core/device_lost.hpp"
 #include "core/error.hpp"
 #include "core/statistics.hpp"
 #include "profiler/problems.hpp"
@@ -73,20 +76,23 @@ Profiling::Profiling(KernelBackend& backend, const ProfilePlan& plan) : backend_
   }
 }
 
-Seconds Profiling::look() {
-  if (!watch_) return Seconds{};
-  const Seconds before = std::exchange(last_look_, watch_->look());
-  return (before + last_look_) / 2.0;
+SpeedLook Profiling::look() {
+  if (!watch_) return {};
+  const SpeedLook before = std::exchange(last_look_, watch_->look());
+  return {(before.time + last_look_.time) / 2.0, last_look_.state};
 }
 
 void Profiling::take_step(std::int64_t samples, WholeSteps& steps) {
   if (!steps.sampling) {
-    steps.sampling = std::make_unique<SequenceSampling>(backend_, *plan_.model, samples, plan_.precision, plan_.optimizer);
+    steps.sampling = std::make_unique<SequenceSampling>(backend_, *plan_.model, samples, plan_.precision, plan_.optimizer,
+                                                        plan_.step_start);
   }
   if (steps.sampling->failed()) return;
   static_cast<void>(look());
   steps.sampling->step();
-  steps.looks.push_back(look().value());
+  SpeedLook after = look();
+  steps.looks.push_back(after.time.value());
+  steps.state = std::move(after.state);
 }
 
 void Profiling::step_between(const std::string& line) {
@@ -109,20 +115,32 @@ void Profiling::step_between(const std::string& line) {
 std::vector<ProfileRow> Profiling::rows_of(const WholeSteps& steps) const {
   std::vector<ProfileRow> rows;
   for (Measurement& part : steps.sampling->measurements(plan_.rule)) {
-    rows.push_back({std::move(part), 1, Seconds(median(steps.looks))});
+    rows.push_back({std::move(part), 1, Seconds(median(steps.looks)), steps.state});
   }
   return rows;
 }
 
 std::optional<ProfileRow> Profiling::measure_item(std::size_t item, const std::function<bool()>& stop) {
+  try {
+    return row_of(item, stop);
+  } catch (const DeviceLost& lost) {
+    throw DeviceLost(fmt::format("{}, at: {}", lost.what(), plan_.line(item)),
+                     fmt::format("rows before it are kept: --resume goes on, with --leave-out '{}' without it; {}",
+                                 plan_.line(item), lost.hint()));
+  }
+}
+
+std::optional<ProfileRow> Profiling::row_of(std::size_t item, const std::function<bool()>& stop) {
   ProfileRow row;
   if (item < plan_.problems.size()) {
     const CountedProblem& problem = plan_.problems[item];
     step_between(problem.line);
     if (stop && stop()) return std::nullopt;
     static_cast<void>(look());
-    row = {measure(backend_, problem.line, plan_.rule, plan_.caches, stop), problem.layers, {}};
-    row.look = look();
+    row = {measure(backend_, problem.line, plan_.rule, plan_.caches, stop), problem.layers, {}, {}};
+    SpeedLook after = look();
+    row.look = after.time;
+    row.state = std::move(after.state);
   } else {
     const std::string line = plan_.line(item);
     if (!parts_.contains(line)) {
@@ -149,16 +167,29 @@ std::optional<ProfileRow> Profiling::measure_item(std::size_t item, const std::f
 }
 
 Steadiness steadiness_of(const Profile& profile) {
+  Steadiness steadiness;
   std::vector<double> looks;
+  std::map<std::string, int> reasons;
   for (const ProfileRow& row : profile.rows) {
     if (row.look.value() > 0) looks.push_back(row.look.value());
+    if (row.state.clock_hz > 0) {
+      const double lowest = steadiness.lowest_clock_hz > 0 ? steadiness.lowest_clock_hz : row.state.clock_hz;
+      steadiness.lowest_clock_hz = std::min(lowest, row.state.clock_hz);
+      steadiness.highest_clock_hz = std::max(steadiness.highest_clock_hz, row.state.clock_hz);
+    }
+    if (!row.state.slowed_by.empty()) ++reasons[row.state.slowed_by];
   }
-  if (looks.empty()) return {};
+  for (const auto& [reason, rows] : reasons) {
+    steadiness.slowed_by.emplace_back(reason, static_cast<double>(rows) / static_cast<double>(profile.rows.size()));
+  }
+  if (looks.empty()) return steadiness;
   std::sort(looks.begin(), looks.end());
   const double full = looks[looks.size() / 10];
   constexpr double tenth = 1.1;
   const auto slow = looks.end() - std::upper_bound(looks.begin(), looks.end(), full * tenth);
-  return {looks.back() / full, static_cast<double>(slow) / static_cast<double>(looks.size())};
+  steadiness.slowest = looks.back() / full;
+  steadiness.slow_share = static_cast<double>(slow) / static_cast<double>(looks.size());
+  return steadiness;
 }
 
 std::vector<Closure> closures(const Profile& profile, const Model& model) {

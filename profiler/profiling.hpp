@@ -28,6 +28,7 @@ struct ProfilePlan {
   Optimizer optimizer = Optimizer::sgd;   ///< of those
   SamplingRule rule{};
   CacheState caches = CacheState::step;
+  StepStart step_start = StepStart::kernels;
 
   /// A problem each, then the parts of each run as a whole.
   [[nodiscard]] std::size_t items() const;
@@ -45,7 +46,7 @@ class Profiling {
  public:
   Profiling(KernelBackend& backend, const ProfilePlan& plan);
 
-  /// The row of one item; nothing where it was stopped before there was a sample.
+  /// The row of one item; nothing where it was stopped before there was a sample. DeviceLost says which item it was.
   [[nodiscard]] std::optional<ProfileRow> measure_item(std::size_t item, const std::function<bool()>& stop = {});
 
  private:
@@ -55,9 +56,12 @@ class Profiling {
   struct WholeSteps {
     std::unique_ptr<SequenceSampling> sampling{};
     std::vector<double> looks{};
+    DeviceState state{};                   ///< at the last of them
     std::size_t problems = 0, passed = 0;  ///< of so many samples
   };
-  [[nodiscard]] Seconds look();
+  /// Looks at the device, and returns the mean of this look and of the one before, and the state of this one.
+  [[nodiscard]] SpeedLook look();
+  [[nodiscard]] std::optional<ProfileRow> row_of(std::size_t item, const std::function<bool()>& stop);
   void take_step(std::int64_t samples, WholeSteps& steps);
   void step_between(const std::string& line);
   [[nodiscard]] std::vector<ProfileRow> rows_of(const WholeSteps& steps) const;
@@ -66,13 +70,16 @@ class Profiling {
   std::unordered_map<std::string, std::int64_t> samples_of_{};  ///< of the problems of the whole model
   std::map<std::string, ProfileRow> parts_{};                   ///< of runs as a whole that are done, by line
   std::optional<SpeedWatch> watch_{};                           ///< nothing where the back end cannot run its kernel
-  Seconds last_look_{};
+  SpeedLook last_look_{};
 };
 
 /// How much the speed of a device varied while a profile was measured.
 struct Steadiness {
   double slowest = 1;     ///< longest look over that of full speed
   double slow_share = 0;  ///< of the rows around which it was slower than full speed by more than a tenth
+  double lowest_clock_hz = 0, highest_clock_hz = 0;  ///< of the rows; 0 where the driver did not say
+  /// What the driver names as reasons for lower clocks, each with the share of the rows around which it did.
+  std::vector<std::pair<std::string, double>> slowed_by{};
 };
 [[nodiscard]] Steadiness steadiness_of(const Profile& profile);
 

@@ -20,6 +20,12 @@ namespace ddl {
 enum class StepPart { forward, backward, update };
 [[nodiscard]] std::string_view to_string(StepPart part);
 
+/// How the host starts the kernels of a step.
+enum class StepStart {
+  kernels,  ///< one by one
+  graph,    ///< all of a part at once, as recorded (KernelBackend::record)
+};
+
 /// What one row of a profile says of a model run as a whole:
 /// `sequence model=resnet50 samples=4 precision=fp32 optimizer=sgd pass=forward`, and behind it, where a framework ran it,
 /// `by=pytorch-1.13.1`, and `memory=kept` where its memory did not go back to the system between tensors.
@@ -49,6 +55,8 @@ class Sequence {
 
   /// Runs all kernels of one part; the parts of a step follow each other.
   void run(StepPart part);
+  /// The same in pieces of at most `piece` kernels.
+  [[nodiscard]] TimedWork work(StepPart part, std::size_t piece);
   /// Kernels that do anything.
   [[nodiscard]] int kernels(StepPart part) const;
 
@@ -66,7 +74,7 @@ class SequenceSampling {
  public:
   /// A refusal or an error of the device is the reason of all parts.
   SequenceSampling(KernelBackend& backend, const Model& model, std::int64_t samples, Precision precision,
-                   Optimizer optimizer);
+                   Optimizer optimizer, StepStart start = StepStart::kernels);
 
   /// One more sample of every part.
   void step();
@@ -81,6 +89,7 @@ class SequenceSampling {
   KernelBackend& backend_;
   std::unique_ptr<Sequence> sequence_;
   std::vector<Measurement> parts_;
+  std::array<TimedWork, 3> work_;
   std::array<std::vector<double>, 3> seconds_;
 };
 

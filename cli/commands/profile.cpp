@@ -43,7 +43,7 @@ using Align = Table::Align;
 struct ProfileOptions {
   std::string model, backend, precision = "fp32", optimizer = "momentum", machine = "dgx-a100", caches = "step";
   std::string batch, layout, algorithm, problems, output, simulated, blas;
-  std::vector<std::string> splits, lines;
+  std::vector<std::string> splits, lines, left_out;
   std::optional<std::int64_t> threads, device;
   std::optional<double> tolerance, limit;
   bool resume = false, overwrite = false, retry = false, no_sequence = false;
@@ -91,7 +91,8 @@ BackendOptions device_options(const ProfileOptions& o) {
   if (!o.algorithm.empty()) {
     options.algorithm = choice(
         "--algorithm", o.algorithm, parse_algorithm_preference(o.algorithm),
-        std::vector<std::string_view>{to_string(AlgorithmPreference::fastest), to_string(AlgorithmPreference::smallest)});
+        std::vector<std::string_view>{to_string(AlgorithmPreference::framework), to_string(AlgorithmPreference::fastest),
+                                      to_string(AlgorithmPreference::first), to_string(AlgorithmPreference::smallest)});
   }
   return options;
 }
@@ -114,6 +115,22 @@ std::vector<CountedProblem> problems_in(const std::string& path) {
   if (problems.empty())
     throw source.error(0, "there is no problem in this file", "one a line, such as those of 'recommend --missing'");
   return problems;
+}
+
+/// Takes problems out of a plan; each must be there.
+void leave_out(ProfilePlan& plan, const std::vector<std::string>& lines) {
+  for (const std::string& given : lines) {
+    const std::string line = is_sequence_problem(given) ? print_problem(parse_sequence_problem(given, "--leave-out"))
+                                                        : checked_problem(given, "--leave-out", 1);
+    const auto samples = [&] { return parse_sequence_problem(line, "--leave-out").samples; };
+    const std::size_t taken =
+        is_sequence_problem(line)
+            ? std::erase(plan.sequences, samples())
+            : std::erase_if(plan.problems, [&](const CountedProblem& problem) { return problem.line == line; });
+    if (taken == 0)
+      throw Error(fmt::format("--leave-out {}: it is not asked for", quote(line)), "see the lines of the profile");
+  }
+  if (plan.items() == 0) throw Error("--leave-out leaves nothing to measure");
 }
 
 ProfileJob job_of(const ProfileOptions& o) {
@@ -139,7 +156,10 @@ ProfileJob job_of(const ProfileOptions& o) {
   job.output = is_file(o.output) ? o.output : "";
   for (const std::string& line : o.lines) plan.problems.push_back({checked_problem(line, "--problem", 1), 0});
   if (!o.problems.empty()) plan.problems = problems_in(o.problems);
-  if (o.model.empty()) return job;
+  if (o.model.empty()) {
+    leave_out(plan, o.left_out);
+    return job;
+  }
 
   plan.model = load_model(o.model);
   const ModelFacts facts = facts_of(*plan.model);
@@ -154,6 +174,7 @@ ProfileJob job_of(const ProfileOptions& o) {
     }
   }
   plan.problems = split_problems(facts, splits.degrees, samples, plan.precision, plan.optimizer);
+  leave_out(plan, o.left_out);
   return job;
 }
 
@@ -350,7 +371,7 @@ ProfileResult run(const ProfileJob& asked, const ProfileOptions& o, const std::s
 }
 
 struct Counts {
-  std::size_t measured = 0, idle = 0, unsettled = 0, drifted = 0;
+  std::size_t measured = 0, idle = 0, unsettled = 0, drifted = 0, host_bound = 0;
   std::vector<const Measurement*> refused;
 };
 
@@ -366,6 +387,7 @@ Counts counts_of(const Profile& profile) {
       ++counts.measured;
       counts.unsettled += measured.samples.settled ? 0U : 1U;
       counts.drifted += measured.samples.drifted ? 1U : 0U;
+      counts.host_bound += measured.host_bound ? 1U : 0U;
     }
   }
   return counts;
@@ -408,6 +430,14 @@ std::string text_of(const ProfileResult& result, const Style& style) {
   }
   if (counts.refused.size() > shown && !head.model.empty())
     text += fmt::format("  and {} more\n", counts.refused.size() - shown);
+  if (const Steadiness& steadiness = result.steadiness; steadiness.highest_clock_hz > 0) {
+    text +=
+        fmt::format("clocks from {:.0f} to {:.0f} MHz", steadiness.lowest_clock_hz / 1e6, steadiness.highest_clock_hz / 1e6);
+    for (const auto& [reason, share] : steadiness.slowed_by) {
+      text += fmt::format("; {} around {:.0f} % of the rows", reason, 100 * share);
+    }
+    text += "\n";
+  }
   if (!result.closures.empty()) {
     Table table({{"samples"}, {"parts"}, {"whole step"}, {"closure"}, {"kernels"}});
     for (const Closure& closure : result.closures) {
@@ -441,6 +471,12 @@ std::vector<std::string> warnings_of(const ProfileResult& result) {
                     "longer around {:.0f} % of the rows; end what else runs, and measure again",
                     100 * (steadiness.slowest - 1), 100 * steadiness.slow_share));
   }
+  if (counts.host_bound > 0) {
+    warnings.push_back(
+        fmt::format("the device waited for the host while {} measured, which took too long to start the "
+                    "kernels: these times are too long; end what else runs on the host",
+                    counts.host_bound == 1 ? "1 row was" : fmt::format("{} rows were", counts.host_bound)));
+  }
   for (const int rank : result.dead) {
     warnings.push_back(fmt::format("rank {} died; what it had not measured was taken over by others, or is missing", rank));
   }
@@ -466,10 +502,17 @@ Json json_of(const ProfileResult& result) {
   json["idle"] = counts.idle;
   json["unsettled"] = counts.unsettled;
   json["drifted"] = counts.drifted;
+  json["host_bound"] = counts.host_bound;
   json["left"] = result.left;
   json["seconds"] = result.seconds;
   json["slowest_over_full_speed"] = result.steadiness.slowest;
   json["slow_share"] = result.steadiness.slow_share;
+  json["lowest_clock_hz"] = result.steadiness.lowest_clock_hz;
+  json["highest_clock_hz"] = result.steadiness.highest_clock_hz;
+  json["slowed_by"] = Json::array();
+  for (const auto& [reason, share] : result.steadiness.slowed_by) {
+    json["slowed_by"].push_back({{"reason", reason}, {"share", share}});
+  }
   json["refused"] = Json::array();
   for (const Measurement* measured : counts.refused) {
     json["refused"].push_back({{"problem", measured->problem}, {"reason", measured->reason}});
@@ -548,6 +591,10 @@ void add_profile(CLI::App& program, Request& request) {
   command.add_option("--problem", o.lines, "measure this problem alone, a line as profiles have it")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command.add_option("--problems", o.problems, "measure the problems in this file, one a line ('recommend --missing')");
+  command
+      .add_option("--leave-out", o.left_out,
+                  "do not measure this problem, a line as profiles have it: one that makes the device unusable")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command.add_option("--caches", o.caches, "what they hold when a kernel starts: as in a training step, warm or cold")
       ->capture_default_str();
   add_number(command, "--tolerance", o.tolerance, 1e-4, 1,
@@ -561,8 +608,12 @@ void add_profile(CLI::App& program, Request& request) {
                      "of a processor: the library of matrix products, as libopenblas.so.0; default: oneDNN's own");
   command.add_option("--layout", o.layout, "of images on a GPU: channels-last or channels-first")
       ->default_str("channels-last");
-  command.add_option("--algorithm", o.algorithm, "of a GPU library: the fastest, or the smallest workspace")
-      ->default_str("fastest");
+  command
+      .add_option(
+          "--algorithm", o.algorithm,
+          "which of those that a GPU's library offers: framework (the first for matrix products, the fastest for the "
+          "rest, as PyTorch), fastest, first, or smallest: of the workspaces")
+      ->default_str("framework");
   command.add_option("--simulated", o.simulated,
                      "figures of the simulated device: 'peak=10TFLOP/s bandwidth=500GB/s latency=5us noise=0.01 seed=1'");
   command.add_option("--output", o.output, "the profile; default: MODEL@DEVICE.profile among the user's own");

@@ -53,6 +53,17 @@ TEST_CASE("the cuda back end computes what the definitions say, gradients too, i
   }
 }
 
+TEST_CASE("the cuda back end multiplies fp32 in fp32, and tf32 on tensor cores") {
+  const auto backend = backend_of(quick(Layout::channels_last));
+  if (!backend) return;
+  const ProductBits fp32 = product_bits_of(*backend, Precision::fp32);
+  CHECK(fp32.ran == 5);
+  CHECK(fp32.rounded == 0);
+  // A library may have a small problem done without tensor cores, but not all of them.
+  const ProductBits tf32 = product_bits_of(*backend, Precision::tf32);
+  if (tf32.ran > 0) CHECK(tf32.rounded > 0);
+}
+
 TEST_CASE("the cuda back end computes in tf32, fp16 and bf16") {
   const auto backend = backend_of(quick(Layout::channels_last));
   if (!backend) return;

@@ -276,6 +276,76 @@ int check_computes(KernelBackend& backend, const std::string& line, Precision pr
   return 1;
 }
 
+ProductBits product_bits_of(KernelBackend& backend, Precision precision) {
+  // What a passing test of fp32 says nothing about where its inputs are exact in fewer bits. Backward of the data and of the
+  // weights are products of their own, which may choose other kernels.
+  const std::vector<std::string> lines{"convolution filters=8 kernel=3x3 padding=1 bias=no in=8x6x5",
+                                       "convolution filters=8 kernel=1x1 bias=no in=16x4x4",
+                                       "convolution filters=4 kernel=3x3x3 padding=1 bias=no in=4x4x4x4",
+                                       "fully_connected features=8 bias=no in=16", "attention heads=2 in=48x6t"};
+  constexpr double sum_of_fp32 = 1e-5;  // sums of at most 216 products, each rounded to 2^-24
+  ProductBits bits;
+  for (const std::string& line : lines) {
+    Problem problem = parse_problem(line + " samples=2", "contract");
+    problem.precision = precision;
+    if (!backend.refusal(problem).empty()) continue;
+    ++bits.ran;
+    int state = 0;
+    // 1 + n/4096 for odd n up to 63, which tf32 rounds by 1/4096 or by 1/2048, always away from or towards zero with its
+    // sign.
+    const auto fill = [&](DeviceBuffer& buffer) {
+      std::vector<float> values(static_cast<std::size_t>(buffer.items()));
+      for (float& value : values) value = 1.0F + static_cast<float>(state++ % 16 * 4 + 1) / 4096.0F;
+      buffer.write(values);
+    };
+    Buffers buffers;
+    ReferenceTensors tensors;
+    std::vector<double> errors;
+    const auto note = [&](const std::vector<double>& got, const std::vector<double>& wanted) {
+      double largest = 1e-3;
+      double worst = 0;
+      for (const double value : wanted) largest = std::max(largest, std::abs(value));
+      for (std::size_t i = 0; i < wanted.size(); ++i) worst = std::max(worst, std::abs(got[i] - wanted[i]) / largest);
+      errors.push_back(worst);
+    };
+    const std::unique_ptr<PreparedKernel> forward = backend.prepare(problem);
+    const std::vector<DeviceBuffer*> bound = buffers_of(backend, *forward, buffers);
+    for (std::size_t i = 0; i < bound.size(); ++i) {
+      const KernelTensor& tensor = forward->tensors()[i];
+      if (tensor.written) continue;
+      fill(*bound[i]);
+      tensors[{tensor.role, tensor.index}] = read(*bound[i]);
+    }
+    forward->run(bound);
+    note(read(*buffers.at({TensorRole::output, 0})), reference_forward(problem, tensors));
+    std::vector<double> output_gradient;
+    for (const Pass pass : {Pass::backward_data, Pass::backward_weight}) {
+      problem.pass = pass;
+      const std::unique_ptr<PreparedKernel> backward = backend.prepare(problem);
+      const std::vector<DeviceBuffer*> backward_bound = buffers_of(backend, *backward, buffers);
+      if (backward_bound.empty()) continue;
+      if (output_gradient.empty()) {
+        DeviceBuffer& buffer = *buffers.at({TensorRole::output_gradient, 0});
+        fill(buffer);
+        output_gradient = read(buffer);
+      }
+      backward->run(backward_bound);
+      for (const KernelTensor& tensor : backward->tensors()) {
+        if (!tensor.written) continue;
+        problem.pass = Pass::forward;
+        note(read(*buffers.at({tensor.role, tensor.index})),
+             reference_gradient(problem, tensors, {variable_of(tensor.role), tensor.index}, output_gradient));
+        problem.pass = pass;
+      }
+    }
+    const double worst = *std::max_element(errors.begin(), errors.end());
+    if (worst <= sum_of_fp32) continue;
+    UNSCOPED_INFO(line << ": " << worst << " of the largest item");
+    ++bits.rounded;
+  }
+  return bits;
+}
+
 void check_updates(KernelBackend& backend) {
   constexpr std::int64_t count = 37;
   for (const Optimizer optimizer : all_optimizers) {

@@ -15,6 +15,14 @@ namespace ddl {
 /// to `tolerance` times the largest item. Problems that the back end refuses are counted, not checked. Returns how many ran.
 int check_computes(KernelBackend& backend, const std::string& line, Precision precision, double tolerance);
 
+/// Products of numbers that need 12 bits behind the point. fp32 has to be exact to 1e-5; tensor cores, which read 10 bits of
+/// fp32 in tf32, are not.
+struct ProductBits {
+  int ran = 0;      ///< problems; those that the back end refuses are left out
+  int rounded = 0;  ///< of them, those that were not exact to 1e-5
+};
+[[nodiscard]] ProductBits product_bits_of(KernelBackend& backend, Precision precision);
+
 /// Steps of every optimizer against their definition.
 void check_updates(KernelBackend& backend);
 

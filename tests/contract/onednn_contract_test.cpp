@@ -100,6 +100,12 @@ TEST_CASE("oneDNN refuses bf16 on a processor with AVX2 alone", "[.][avx2]") {
   CHECK(check_computes(*backend, "fully_connected features=5 in=7", Precision::fp32, 2e-4) == 1);
 }
 
+TEST_CASE("oneDNN multiplies fp32 in fp32") {
+  const ProductBits bits = product_bits_of(*make_onednn_backend(1), Precision::fp32);
+  CHECK(bits.ran == 5);
+  CHECK(bits.rounded == 0);
+}
+
 TEST_CASE("oneDNN steps optimizers") { check_updates(*make_onednn_backend(1)); }
 
 TEST_CASE("oneDNN's tensors lie in memory that is mapped page by page") {

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <optional>
+#include <cmath>
+#include <memory>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -12,6 +13,8 @@
 #include "profiler/backends/cuda/kernels.hpp"
 #include "profiler/backends/cuda/management.hpp"
 #include "profiler/backends/cuda/status.hpp"
+#include "profiler/backends/cuda/stopwatch.hpp"
+#include "profiler/backends/cuda/supported_device.hpp"
 
 namespace ddl {
 namespace cuda {
@@ -67,19 +70,12 @@ struct Blas {
   ~Blas() { static_cast<void>(cublasLtDestroy(handle)); }
   cublasLtHandle_t handle = nullptr;
 };
-struct Events {
-  Events() {
-    check(cudaEventCreate(&start), "an event");
-    check(cudaEventCreate(&end), "an event");
-  }
-  Events(const Events&) = delete;
-  Events& operator=(const Events&) = delete;
-  ~Events() {
-    static_cast<void>(cudaEventDestroy(start));
-    static_cast<void>(cudaEventDestroy(end));
-  }
-  cudaEvent_t start = nullptr, end = nullptr;
+struct DestroyGraph {
+  void operator()(cudaGraph_t graph) const { static_cast<void>(cudaGraphDestroy(graph)); }
+  void operator()(cudaGraphExec_t graph) const { static_cast<void>(cudaGraphExecDestroy(graph)); }
 };
+using GraphHandle = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, DestroyGraph>;
+using ReadyGraphHandle = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGraph>;
 
 /// Makes it the device of this thread.
 cudaDeviceProp use_device(int device) {
@@ -91,6 +87,12 @@ cudaDeviceProp use_device(int device) {
   check(cudaSetDevice(device), fmt::format("GPU {}", device));
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, device), fmt::format("GPU {}", device));
+  if (const std::string why = device_refusal(compiled_architectures(), properties.major, properties.minor); !why.empty()) {
+    int runtime = 0;
+    check(cudaRuntimeGetVersion(&runtime), "CUDA's runtime");
+    throw Error(fmt::format("GPU {}, {}: {}", device, properties.name, why),
+                device_hint(properties.major, properties.minor, runtime));
+  }
   return properties;
 }
 
@@ -101,16 +103,32 @@ std::string library_version(std::size_t version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
+/// Cycles in a second at the highest clock, 1 GHz where the driver does not say.
+double highest_clock(int device) {
+  int kilohertz = 0;
+  const bool known = cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, device) == cudaSuccess && kilohertz > 0;
+  return known ? 1e3 * kilohertz : 1e9;
+}
+
+/// CUDA's PCI bus id, or nothing.
+std::string bus_of(int device) {
+  constexpr int room = 32;
+  std::array<char, room> bus{};
+  return cudaDeviceGetPCIBusId(bus.data(), room, device) == cudaSuccess ? bus.data() : "";
+}
+
 class Backend final : public KernelBackend {
  public:
   explicit Backend(const CudaOptions& options)
       : properties_(use_device(options.device)),
+        management_(bus_of(options.device)),
         dnn_(stream_.stream),
+        stopwatch_(stream_.stream, highest_clock(options.device)),
         device_{.options = options,
                 .stream = stream_.stream,
                 .products = blas_.handle,
                 .target = Target(dnn_.handle),
-                .choices = {}} {}
+                .stopwatch = &stopwatch_} {}
   ~Backend() override { static_cast<void>(cudaStreamSynchronize(stream_.stream)); }
 
   DeviceInfo info() const override {
@@ -127,11 +145,8 @@ class Backend final : public KernelBackend {
     add("cuBLASLt", library_version(cublasLtGetVersion()));
     add("layout", std::string(to_string(device_.options.layout)));
     add("algorithms", std::string(to_string(device_.options.algorithm)));
-    constexpr int room = 32;
-    std::array<char, room> bus{};
-    if (cudaDeviceGetPCIBusId(bus.data(), room, device_.options.device) == cudaSuccess) {
-      for (auto& detail : management_details(bus.data())) info.details.push_back(std::move(detail));
-    }
+    add("event floor", print_quantity(stopwatch_.floor()));
+    for (auto& detail : management_.details()) info.details.push_back(std::move(detail));
     return info;
   }
 
@@ -159,40 +174,62 @@ class Backend final : public KernelBackend {
     return std::make_unique<CudaBuffer>(tensor);
   }
 
-  // The device is held busy while the host starts the kernels, so that what lies between the events is theirs alone and not
-  // the host's time to start them.
   Seconds time(const std::function<void()>& work) override {
-    using Clock = std::chrono::steady_clock;
-    started(device::hold(stream_.stream, static_cast<std::int64_t>(hold_ * clock_rate())));
-    check(cudaEventRecord(events_.start, stream_.stream), "an event");
-    const auto before = Clock::now();
-    work();
-    const double taken = std::chrono::duration<double>(Clock::now() - before).count();
-    check(cudaEventRecord(events_.end, stream_.stream), "an event");
-    check(cudaEventSynchronize(events_.end), "running a kernel");
-    hold_ = std::clamp(2 * taken, shortest_hold, longest_hold);
-    float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, events_.start, events_.end), "an event");
-    return Seconds(static_cast<double>(milliseconds) / 1e3);
+    TimedWork once(work);
+    return stopwatch_.time(once);
+  }
+  Seconds time_again(TimedWork& work) override { return stopwatch_.time(work); }
+  Seconds shortest_alone() const override { return cuda::shortest_alone; }
+  Bytes cache_size() const override { return Bytes(static_cast<double>(properties_.l2CacheSize)); }
+
+  // What was recorded holds the address of the shared workspace: when that has moved, it is recorded again.
+  std::function<void()> record(const std::function<void()>& work) override {
+    struct Recorded {
+      ReadyGraphHandle graph;
+      int moves = 0;
+    };
+    const auto recorded = std::make_shared<Recorded>(Recorded{record_once(work), device_.workspace.moves()});
+    return [this, recorded, work] {
+      if (recorded->moves != device_.workspace.moves()) *recorded = {record_once(work), device_.workspace.moves()};
+      check(cudaGraphLaunch(recorded->graph.get(), stream_.stream), "starting a graph");
+    };
   }
 
-  // Writing twice the cache leaves nothing else in it, whatever its replacement: what is asked for goes with all the rest.
+  // Reading twice the cache leaves nothing else in it, whatever its replacement: what is asked for goes with all the rest.
+  // What the kernel before wrote is written back meanwhile, and not while the next one is timed.
   void evict(std::span<DeviceBuffer* const> /*buffers*/) override {
-    if (flushed_.bytes() == 0) {
+    if (flushing_.bytes() == 0) {
       constexpr int least = 1 << 20;
-      flushed_ = DeviceMemory(2 * static_cast<std::size_t>(std::max(properties_.l2CacheSize, least)));
+      flushing_ = DeviceMemory(2 * static_cast<std::size_t>(std::max(properties_.l2CacheSize, least)));
+      check(cudaMemsetAsync(flushing_.data(), 0, flushing_.bytes(), stream_.stream), "filling a buffer");
     }
-    check(cudaMemsetAsync(flushed_.data(), 0, flushed_.bytes(), stream_.stream), "clearing the cache");
+    started(device::touch(stream_.stream, flushing_.data(), flushing_.bytes(), nullptr));
   }
   void touch(DeviceBuffer& buffer) override {
     const auto& memory = static_cast<const CudaBuffer&>(buffer);
     started(device::touch(stream_.stream, memory.data(), memory.bytes(), nullptr));
   }
 
- private:
-  static constexpr double shortest_hold = 20e-6;  ///< seconds: the start of one kernel takes a few µs
-  static constexpr double longest_hold = 20e-3;
+  // A product of square matrices on the tensor cores that takes about 0.2 ms: long enough for power to be drawn as in
+  // training. A multiprocessor does up to 7.5e12 operations in a second (989 TFLOP/s of 132 [NVIDIA H100 Tensor Core GPU
+  // Architecture, table 2]), and those of older devices take longer.
+  std::string speed_problem() const override {
+    constexpr double seconds = 0.2e-3;
+    constexpr double rate_of_one = 7.5e12;
+    constexpr double step = 128;
+    constexpr int volta = 7;
+    const double operations = seconds * rate_of_one * properties_.multiProcessorCount;
+    const auto edge = static_cast<int>(std::max(1.0, std::floor(std::cbrt(operations / 2) / step)) * step);
+    const Precision precision = refusal_of(Precision::bf16).empty() ? Precision::bf16
+                                : properties_.major >= volta        ? Precision::fp16
+                                                                    : Precision::fp32;
+    return fmt::format("fully_connected features={0} bias=no in={0} samples={0} precision={1}", edge, to_string(precision));
+  }
+  // Clocks settle within about a second of full load.
+  Seconds warm_up() const override { return Seconds(1); }
+  DeviceState state() override { return management_.state(); }
 
+ private:
   std::string refusal_of(Precision precision) const {
     // Tensor cores multiply bf16 and tf32 from Ampere on.
     constexpr int ampere = 8;
@@ -202,22 +239,33 @@ class Backend final : public KernelBackend {
     }
     return {};
   }
-  /// Cycles in a second, 1 GHz where the driver does not say.
-  double clock_rate() const {
-    int kilohertz = 0;
-    const bool known =
-        cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, device_.options.device) == cudaSuccess && kilohertz > 0;
-    return known ? 1e3 * kilohertz : 1e9;
+  [[nodiscard]] ReadyGraphHandle record_once(const std::function<void()>& work) const {
+    check(cudaStreamBeginCapture(stream_.stream, cudaStreamCaptureModeThreadLocal), "recording a graph");
+    cudaGraph_t raw = nullptr;
+    try {
+      work();
+    } catch (...) {
+      // The error of what could not be recorded says more than that of ending it.
+      static_cast<void>(cudaStreamEndCapture(stream_.stream, &raw));
+      static_cast<void>(cudaGetLastError());
+      if (raw != nullptr) static_cast<void>(cudaGraphDestroy(raw));
+      throw;
+    }
+    check(cudaStreamEndCapture(stream_.stream, &raw), "recording a graph");
+    const GraphHandle graph(raw);
+    cudaGraphExec_t ready = nullptr;
+    check(cudaGraphInstantiate(&ready, graph.get(), 0), "making a graph ready");
+    return ReadyGraphHandle(ready);
   }
 
   cudaDeviceProp properties_;
+  Management management_;
   Stream stream_;
   Blas blas_;
   Dnn dnn_;
-  Events events_;
+  Stopwatch stopwatch_;
   Device device_;
-  DeviceMemory flushed_;
-  double hold_ = shortest_hold;
+  DeviceMemory flushing_;
 };
 
 }  // namespace
@@ -229,7 +277,16 @@ int count_cuda_devices() {
   if (status == cudaSuccess && count == 0) status = cudaErrorNoDevice;
   if (status != cudaSuccess) {
     static_cast<void>(cudaGetLastError());
-    throw Error(fmt::format("no GPU that CUDA can use: {} ({})", cudaGetErrorName(status), cudaGetErrorString(status)),
+    const std::string name = fmt::format("no GPU that CUDA can use: {}", cudaGetErrorName(status));
+    if (status == cudaErrorInsufficientDriver) {
+      int driver = 0;
+      int runtime = 0;
+      static_cast<void>(cudaDriverGetVersion(&driver));
+      static_cast<void>(cudaRuntimeGetVersion(&runtime));
+      throw Error(fmt::format("{}: {}", name, cuda::driver_refusal(driver, runtime, cuda::Management::driver_version())),
+                  cuda::driver_hint(driver, runtime));
+    }
+    throw Error(fmt::format("{} ({})", name, cudaGetErrorString(status)),
                 "it needs an NVIDIA GPU and its driver: look at nvidia-smi");
   }
   return count;

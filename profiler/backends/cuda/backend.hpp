@@ -11,7 +11,7 @@ namespace ddl {
 struct CudaOptions {
   int device = 0;  ///< as CUDA counts them
   ImageLayout layout = ImageLayout::channels_last;
-  AlgorithmPreference algorithm = AlgorithmPreference::fastest;
+  AlgorithmPreference algorithm = AlgorithmPreference::framework;
 };
 
 /// How many GPUs CUDA sees; throws Error with the name of its status where there is none.

@@ -37,7 +37,7 @@ BatchNormRunner::BatchNormRunner(const Device& device, const Problem& problem)
       .workspace =
           [&](std::size_t i) {
             use(device, modes.at(i));
-            return workspace_.bytes() + aside_;
+            return workspace_ + aside_;
           },
       .time =
           [&](std::size_t) {
@@ -75,8 +75,8 @@ void BatchNormRunner::use(const Device& device, cudnnBatchNormMode_t mode) {
         what);
   check(cudnnGetBatchNormalizationTrainingExReserveSpaceSize(handle, mode, nothing_more, nullptr, data_.get(), &aside_),
         what);
-  workspace_ = DeviceMemory();
-  workspace_ = DeviceMemory(std::max(forward, backward));
+  workspace_ = std::max(forward, backward);
+  device.workspace.reserve(workspace_);
 }
 
 void BatchNormRunner::forward(const Device& device, const void* input, const float* scale_shift, float* mean,
@@ -89,7 +89,7 @@ void BatchNormRunner::forward(const Device& device, const void* input, const flo
                                                  input, nullptr, nullptr, data_.get(), output, trained_.get(), scale_shift,
                                                  scale_shift + channels_, share, running, running + channels_,
                                                  static_cast<double>(norm_epsilon), mean, inverse_deviation, nullptr,
-                                                 workspace_.data(), workspace_.bytes(), aside, aside_),
+                                                 device.workspace.data(), workspace_, aside, aside_),
         what);
 }
 
@@ -102,7 +102,7 @@ void BatchNormRunner::backward(const Device& device, const void* input, const fl
             device.target.handle(), mode_, nothing_more, &one, &zero, &one, &zero, data_.get(), input, nullptr, nullptr,
             data_.get(), output_gradient, nullptr, nullptr, data_.get(), input_gradient, trained_.get(), scale_shift,
             nullptr, scale_shift_gradient, scale_shift_gradient + channels_, static_cast<double>(norm_epsilon), mean,
-            inverse_deviation, nullptr, workspace_.data(), workspace_.bytes(), aside, aside_),
+            inverse_deviation, nullptr, device.workspace.data(), workspace_, aside, aside_),
         what);
 }
 

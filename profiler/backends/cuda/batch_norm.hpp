@@ -20,7 +20,7 @@ class BatchNormRunner {
                 const float* inverse_deviation, void* aside, const void* output_gradient, void* input_gradient,
                 float* scale_shift_gradient);
   [[nodiscard]] std::string name() const;
-  [[nodiscard]] std::size_t workspace() const { return workspace_.bytes(); }
+  [[nodiscard]] std::size_t workspace() const { return workspace_; }
   /// Bytes that forward sets aside for backward.
   [[nodiscard]] std::size_t aside() const { return aside_; }
 
@@ -30,8 +30,8 @@ class BatchNormRunner {
   std::int64_t channels_;
   TensorDescriptor data_, trained_;
   cudnnBatchNormMode_t mode_ = CUDNN_BATCHNORM_SPATIAL;
-  std::size_t aside_ = 0;
-  DeviceMemory running_, workspace_;
+  std::size_t aside_ = 0, workspace_ = 0;  ///< bytes
+  DeviceMemory running_;
 };
 
 }  // namespace ddl::cuda

@@ -182,24 +182,28 @@ Plan::Plan(const Target& target, const Descriptor& configuration) : plan_(CUDNN_
   name_ = fmt::format("cudnn:engine{}", number_of(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
 }
 
-void Plan::execute(const Target& target, std::span<const std::pair<Graph::Tensor, void*>> addresses, void* workspace) {
-  if (!addresses_ || workspace != last_workspace_ || !std::ranges::equal(addresses, last_)) {
+const Descriptor& Addresses::of(std::span<const std::pair<Graph::Tensor, void*>> addresses, void* workspace) {
+  if (!pack_ || workspace != last_workspace_ || !std::ranges::equal(addresses, last_)) {
     std::vector<std::int64_t> numbers;
     std::vector<void*> pointers;
     for (const auto& [tensor, address] : addresses) {
       numbers.push_back(tensor);
       pointers.push_back(address);
     }
-    addresses_ = std::make_unique<Descriptor>(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    addresses_->set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, numbers);
-    addresses_->set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, static_cast<std::int64_t>(pointers.size()),
-                    pointers.data());
-    addresses_->set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
-    addresses_->finish();
+    pack_ = std::make_unique<Descriptor>(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+    pack_->set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, numbers);
+    pack_->set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, static_cast<std::int64_t>(pointers.size()),
+               pointers.data());
+    pack_->set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
+    pack_->finish();
     last_.assign(addresses.begin(), addresses.end());
     last_workspace_ = workspace;
   }
-  check(cudnnBackendExecute(target.handle(), plan_.get(), addresses_->get()), name_);
+  return *pack_;
+}
+
+void Plan::execute(const Target& target, const Descriptor& addresses) const {
+  check(cudnnBackendExecute(target.handle(), plan_.get(), addresses.get()), name_);
 }
 
 bool is_exact_enough(const Descriptor& configuration, Precision precision) {
@@ -212,10 +216,8 @@ bool is_exact_enough(const Descriptor& configuration, Precision precision) {
   const auto has = [&](cudnnBackendNumericalNote_t note) {
     return std::find(notes.begin(), notes.begin() + count, note) != notes.begin() + count;
   };
-  if (precision == Precision::tf32) return true;
   if (has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS)) return false;
-  return precision == Precision::fp32 ? !has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE)
-                                      : !has(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION);
+  return precision != Precision::fp32 || !has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
 }
 
 }  // namespace ddl::cuda

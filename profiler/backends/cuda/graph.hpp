@@ -109,6 +109,18 @@ class Graph {
   std::list<std::pair<Tensor, float>> scalars_;  ///< which stay where they are: kernels are given their address
 };
 
+/// Addresses of a graph's tensors as the library wants them; made anew only when one of them changes.
+class Addresses {
+ public:
+  /// Every stored tensor and scalar has an address.
+  [[nodiscard]] const Descriptor& of(std::span<const std::pair<Graph::Tensor, void*>> addresses, void* workspace);
+
+ private:
+  std::unique_ptr<Descriptor> pack_;
+  std::vector<std::pair<Graph::Tensor, void*>> last_;
+  void* last_workspace_ = nullptr;
+};
+
 /// An engine made ready.
 class Plan {
  public:
@@ -116,20 +128,19 @@ class Plan {
   Plan(const Target& target, const Descriptor& configuration);
   [[nodiscard]] std::size_t workspace() const { return workspace_; }
   [[nodiscard]] const std::string& name() const { return name_; }
-  /// Starts it in the handle's stream. Every stored tensor and scalar has an address.
-  void execute(const Target& target, std::span<const std::pair<Graph::Tensor, void*>> addresses, void* workspace);
+  /// Starts it in the handle's stream.
+  void execute(const Target& target, const Descriptor& addresses) const;
 
  private:
   Descriptor plan_;
   std::size_t workspace_ = 0;
   std::string name_;
-  // The addresses of the last execution, as the library wants them.
-  std::unique_ptr<Descriptor> addresses_;
-  std::vector<std::pair<Graph::Tensor, void*>> last_;
-  void* last_workspace_ = nullptr;
 };
 
-/// Whether an engine computes as the precision says: fp32 without tensor cores, all others in fp32 sums.
+/// Whether an engine computes as the precision says: inputs are never rounded to fewer bits than their format has, but for
+/// tf32, whose tensor cores round fp32 to 10 bits; fp32 does without tensor cores. Partial sums of 16-bit formats may be
+/// rounded to 16 bits. These are the engines that PyTorch lets cuDNN choose from (aten/src/ATen/native/cudnn/Conv_v8.cpp,
+/// filterEngineConfigs, with its defaults).
 [[nodiscard]] bool is_exact_enough(const Descriptor& configuration, Precision precision);
 
 }  // namespace ddl::cuda

@@ -40,14 +40,6 @@ class Kernel final : public PreparedKernel {
   std::vector<void*> addresses_;
 };
 
-struct Event {
-  Event() { check(cudaEventCreate(&event), "an event"); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  ~Event() { static_cast<void>(cudaEventDestroy(event)); }
-  cudaEvent_t event = nullptr;
-};
-
 /// Memory for a tensor that a candidate is tried on, with values in (-1, 1); zeros where they are no such numbers but places
 /// or bits, of which others may be wrong.
 DeviceMemory values_for(const Device& device, const Graph::Stored& stored) {
@@ -84,17 +76,17 @@ DeviceMemory values(const Device& device, std::int64_t items, Precision precisio
 
 double shortest_time(const Device& device, const std::function<void()>& work) {
   constexpr int runs = 3;
-  const Event start;
-  const Event end;
+  constexpr int together = 8;
+  TimedWork one(work);
+  static_cast<void>(device.stopwatch->time(one));
+  const int count = device.stopwatch->time(one) < shortest_alone ? together : 1;
+  TimedWork several([&] {
+    for (int i = 0; i < count; ++i) work();
+  });
   double shortest = std::numeric_limits<double>::infinity();
   for (int run = 0; run <= runs; ++run) {
-    check(cudaEventRecord(start.event, device.stream), "an event");
-    work();
-    check(cudaEventRecord(end.event, device.stream), "an event");
-    check(cudaEventSynchronize(end.event), "a candidate");
-    float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, start.event, end.event), "an event");
-    if (run > 0) shortest = std::min(shortest, static_cast<double>(milliseconds) / 1e3);
+    const double time = device.stopwatch->time(several).value() / count;
+    if (run > 0) shortest = std::min(shortest, time);
   }
   return shortest;
 }
@@ -108,7 +100,9 @@ std::size_t choose(const Device& device, const Candidates& candidates) {
   for (std::size_t i = 0; i < candidates.count && ran < candidates.tries; ++i) {
     try {
       const std::size_t workspace = candidates.workspace(i);
-      const bool times = device.options.algorithm == AlgorithmPreference::fastest;
+      const bool takes_first = device.options.algorithm == AlgorithmPreference::first ||
+                               (device.options.algorithm == AlgorithmPreference::framework && candidates.framework_first);
+      const bool times = !takes_first && device.options.algorithm != AlgorithmPreference::smallest;
       double cost = 0;
       if (times || candidates.must_run) cost = candidates.time(i);
       if (!times) cost = 0;
@@ -118,7 +112,7 @@ std::size_t choose(const Device& device, const Candidates& candidates) {
         least = cost;
         best = i;
       }
-      if (device.options.algorithm == AlgorithmPreference::first) break;
+      if (takes_first) break;
     } catch (const Error& error) {
       reason = error;
     }
@@ -128,10 +122,19 @@ std::size_t choose(const Device& device, const Candidates& candidates) {
   return *best;
 }
 
-GraphRunner::GraphRunner(const Device& device, Graph graph, Precision precision, const std::string& key)
-    : graph_(std::move(graph)) {
-  std::vector<Descriptor> configurations = graph_.configurations(device.target);
-  if (graph_.multiplies()) {
+struct ReadyGraph {
+  Graph graph;
+  Descriptor configuration;  ///< outlives its plan
+  Plan plan;
+};
+
+namespace {
+
+/// Chooses an engine for a graph and makes it ready.
+std::shared_ptr<const ReadyGraph> make_ready(const Device& device, Graph graph, Precision precision,
+                                             const std::string& key) {
+  std::vector<Descriptor> configurations = graph.configurations(device.target);
+  if (graph.multiplies()) {
     std::erase_if(configurations, [&](const Descriptor& one) { return !is_exact_enough(one, precision); });
   }
   if (configurations.empty()) throw Error("cuDNN has no engine that computes this problem as exactly as asked");
@@ -150,28 +153,44 @@ GraphRunner::GraphRunner(const Device& device, Graph graph, Precision precision,
       .time =
           [&](std::size_t) {
             std::vector<std::pair<Graph::Tensor, void*>> addresses;
-            for (std::size_t t = 0; t < graph_.stored().size(); ++t) {
-              const Graph::Stored& stored = graph_.stored()[t];
+            for (std::size_t t = 0; t < graph.stored().size(); ++t) {
+              const Graph::Stored& stored = graph.stored()[t];
               if (tensors.size() == t) tensors.push_back(values_for(device, stored));
               addresses.emplace_back(stored.tensor, tensors[t].data());
             }
-            for (auto& [tensor, value] : graph_.scalars()) addresses.emplace_back(tensor, const_cast<float*>(&value));
+            for (const auto& [tensor, value] : graph.scalars()) addresses.emplace_back(tensor, const_cast<float*>(&value));
             workspace = DeviceMemory();
             workspace = DeviceMemory(plan->workspace());
-            return shortest_time(device, [&] { plan->execute(device.target, addresses, workspace.data()); });
+            Addresses pack;
+            const Descriptor& bound = pack.of(addresses, workspace.data());
+            return shortest_time(device, [&] { plan->execute(device.target, bound); });
           },
-      .tries = graph_.multiplies() ? Candidates{}.tries : tries_of_others,
-      .must_run = false,
+      .tries = graph.multiplies() ? Candidates{}.tries : tries_of_others,
   };
   const std::size_t chosen = choose(device, candidates);
-  configuration_ = std::make_unique<Descriptor>(std::move(configurations[chosen]));
-  plan_ = std::make_unique<Plan>(device.target, *configuration_);
-  workspace_ = DeviceMemory(plan_->workspace());
+  plan.reset();
+  Plan ready(device.target, configurations[chosen]);
+  return std::make_shared<const ReadyGraph>(
+      ReadyGraph{std::move(graph), std::move(configurations[chosen]), std::move(ready)});
 }
 
+}  // namespace
+
+GraphRunner::GraphRunner(const Device& device, Graph graph, Precision precision, const std::string& key) {
+  std::shared_ptr<const ReadyGraph>& ready = device.graphs[key];
+  if (!ready) ready = make_ready(device, std::move(graph), precision, key);
+  ready_ = ready;
+  device.workspace.reserve(workspace());
+}
+
+std::string GraphRunner::name() const { return ready_->plan.name(); }
+std::size_t GraphRunner::workspace() const { return ready_->plan.workspace(); }
+
 void GraphRunner::run(const Device& device, std::vector<std::pair<Graph::Tensor, void*>> addresses) {
-  for (auto& [tensor, value] : graph_.scalars()) addresses.emplace_back(tensor, const_cast<float*>(&value));
-  plan_->execute(device.target, addresses, workspace_.data());
+  for (const auto& [tensor, value] : ready_->graph.scalars()) {
+    addresses.emplace_back(tensor, const_cast<float*>(&value));
+  }
+  ready_->plan.execute(device.target, addresses_.of(addresses, device.workspace.data()));
 }
 
 std::shared_ptr<GraphRunner> run_graph(const Device& device, Graph graph, Precision precision, const std::string& key,

@@ -11,11 +11,15 @@
 #include "profiler/backends/cuda/device/kernels.hpp"
 #include "profiler/backends/cuda/graph.hpp"
 #include "profiler/backends/cuda/memory.hpp"
+#include "profiler/backends/cuda/stopwatch.hpp"
 #include "profiler/kernel_backend.hpp"
 
 struct cublasLtContext;
 
 namespace ddl::cuda {
+
+/// A graph with an engine made ready for it, which several kernels may run.
+struct ReadyGraph;
 
 /// What kernels are prepared for and run on.
 struct Device {
@@ -23,14 +27,22 @@ struct Device {
   cudaStream_t stream = nullptr;
   cublasLtContext* products = nullptr;
   Target target;
+  Stopwatch* stopwatch = nullptr;
+  /// Of all kernels.
+  mutable Workspace workspace{};
   /// Candidates that were chosen, by what for: a kernel that is prepared again need not be tuned again.
-  mutable std::map<std::string, std::size_t> choices;
+  mutable std::map<std::string, std::size_t> choices{};
+  /// By what for: engines that are compiled at run time take seconds to make ready.
+  mutable std::map<std::string, std::shared_ptr<const ReadyGraph>> graphs{};
 
   [[nodiscard]] device::Launch launch(Precision precision) const;
 };
 [[nodiscard]] device::Number number(Precision precision);
 
-/// Median-free time of `work` in the device's stream: the shortest of three runs after one that does not count. Seconds.
+/// Shorter kernels are timed several at a time: events show about 1.5 to 3 µs for nothing, in steps of about 0.5 µs.
+inline constexpr Seconds shortest_alone{20e-6};
+
+/// Time of `work` in the device's stream: the shortest of three after one that does not count. Seconds.
 [[nodiscard]] double shortest_time(const Device& device, const std::function<void()>& work);
 
 /// Memory with values in (-1, 1), for trying kernels out.
@@ -43,8 +55,9 @@ struct Candidates {
   std::size_t count = 0;
   std::function<std::size_t(std::size_t)> workspace;
   std::function<double(std::size_t)> time;
-  std::size_t tries = 10;  ///< of the first that run, as in PyTorch (torch.backends.cudnn.benchmark_limit)
-  bool must_run = false;   ///< nothing but running one tells whether it can
+  std::size_t tries = 10;        ///< of the first that run, as in PyTorch (torch.backends.cudnn.benchmark_limit)
+  bool must_run = false;         ///< nothing but running one tells whether it can
+  bool framework_first = false;  ///< frameworks take the first without trying
 };
 [[nodiscard]] std::size_t choose(const Device& device, const Candidates& candidates);
 
@@ -55,14 +68,12 @@ class GraphRunner {
   GraphRunner(const Device& device, Graph graph, Precision precision, const std::string& key);
   /// Addresses of the stored tensors.
   void run(const Device& device, std::vector<std::pair<Graph::Tensor, void*>> addresses);
-  [[nodiscard]] std::string name() const { return plan_->name(); }
-  [[nodiscard]] std::size_t workspace() const { return plan_->workspace(); }
+  [[nodiscard]] std::string name() const;
+  [[nodiscard]] std::size_t workspace() const;
 
  private:
-  Graph graph_;
-  std::unique_ptr<Descriptor> configuration_;  ///< outlives its plan
-  std::unique_ptr<Plan> plan_;
-  DeviceMemory workspace_;
+  std::shared_ptr<const ReadyGraph> ready_;
+  Addresses addresses_;
 };
 
 /// The same where the library runs the graph; nothing where it does not, and why in `reason`.

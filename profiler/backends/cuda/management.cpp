@@ -18,8 +18,10 @@ enum class Clock : int { sm = 1, memory = 2 };
 enum class Sensor : int { device = 0 };
 constexpr unsigned version_room = 80;  ///< NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE
 
+}  // namespace
+
 /// The library opened and initialized, and shut down again.
-class Library {
+struct Management::Library {
  public:
   Library() : opened_(dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL)) {
     if (opened_) works_ = call<Status>("nvmlInit_v2");
@@ -45,6 +47,8 @@ class Library {
   std::unique_ptr<void, Close> opened_;
   bool works_ = false;
 };
+
+namespace {
 
 struct Reason {
   unsigned long long bit;
@@ -72,32 +76,57 @@ std::string slowdown_names(unsigned long long bits) {
   return names.empty() ? "none" : names;
 }
 
-std::vector<std::pair<std::string, std::string>> management_details(const std::string& bus) {
+Management::Management(const std::string& bus) : library_(std::make_unique<Library>()) {
+  if (!library_->works()) return;
+  if (!library_->call<Status>("nvmlDeviceGetHandleByPciBusId_v2", bus.c_str(), &device_)) device_ = nullptr;
+}
+
+Management::~Management() = default;
+
+std::vector<std::pair<std::string, std::string>> Management::details() const {
   std::vector<std::pair<std::string, std::string>> details;
-  const Library library;
-  if (!library.works()) return details;
-  std::array<char, version_room> version{};
-  if (library.call<Status>("nvmlSystemGetDriverVersion", version.data(), version_room)) {
-    details.emplace_back("driver", version.data());
-  }
-  Handle device = nullptr;
-  if (!library.call<Status>("nvmlDeviceGetHandleByPciBusId_v2", bus.c_str(), &device)) return details;
+  if (std::string version = driver_version(); !version.empty()) details.emplace_back("driver", std::move(version));
+  if (device_ == nullptr) return details;
   const auto number = [&](const char* name, const char* function, std::string_view unit, auto... arguments) {
     unsigned value = 0;
-    if (library.call<Status>(function, device, arguments..., &value)) {
+    if (library_->call<Status>(function, device_, arguments..., &value)) {
       details.emplace_back(name, fmt::format("{} {}", value, unit));
     }
   };
   number("SM clock", "nvmlDeviceGetClockInfo", "MHz", Clock::sm);
   number("highest SM clock", "nvmlDeviceGetMaxClockInfo", "MHz", Clock::sm);
+  // Where clocks were locked or set, they are no longer the default.
+  number("SM clock of applications", "nvmlDeviceGetApplicationsClock", "MHz", Clock::sm);
+  number("default SM clock of applications", "nvmlDeviceGetDefaultApplicationsClock", "MHz", Clock::sm);
   number("memory clock", "nvmlDeviceGetClockInfo", "MHz", Clock::memory);
   number("temperature", "nvmlDeviceGetTemperature", "degrees C", Sensor::device);
   number("power limit", "nvmlDeviceGetEnforcedPowerLimit", "mW");
   unsigned long long bits = 0;  // NOLINT(google-runtime-int): the library's type
-  if (library.call<Status>("nvmlDeviceGetCurrentClocksThrottleReasons", device, &bits)) {
+  if (library_->call<Status>("nvmlDeviceGetCurrentClocksThrottleReasons", device_, &bits)) {
     details.emplace_back("slowed down by", slowdown_names(bits));
   }
   return details;
+}
+
+DeviceState Management::state() const {
+  DeviceState state;
+  if (device_ == nullptr) return state;
+  unsigned value = 0;
+  if (library_->call<Status>("nvmlDeviceGetClockInfo", device_, Clock::sm, &value)) state.clock_hz = 1e6 * value;
+  if (library_->call<Status>("nvmlDeviceGetPowerUsage", device_, &value)) state.power_w = 1e-3 * value;
+  unsigned long long bits = 0;  // NOLINT(google-runtime-int): the library's type
+  if (library_->call<Status>("nvmlDeviceGetCurrentClocksThrottleReasons", device_, &bits)) {
+    constexpr unsigned long long idle = 1;  // NOLINT(google-runtime-int): between two kernels it often is
+    if ((bits & ~idle) != 0) state.slowed_by = slowdown_names(bits & ~idle);
+  }
+  return state;
+}
+
+std::string Management::driver_version() {
+  const auto library = std::make_unique<Library>();
+  std::array<char, version_room> version{};
+  const bool known = library->works() && library->call<Status>("nvmlSystemGetDriverVersion", version.data(), version_room);
+  return known ? version.data() : "";
 }
 
 }  // namespace ddl::cuda

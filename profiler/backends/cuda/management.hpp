@@ -1,14 +1,36 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "profiler/kernel_backend.hpp"
+
 namespace ddl::cuda {
 
-/// Driver, clocks, power and what slows the device down, by NVIDIA's management library, which comes with the driver and is
-/// opened when it is asked: nothing where it is not there. `bus` is CUDA's PCI bus id.
-[[nodiscard]] std::vector<std::pair<std::string, std::string>> management_details(const std::string& bus);
+/// What NVIDIA's management library (NVML), which comes with the driver, says of one device. Everything is empty where the
+/// library is not there.
+class Management {
+ public:
+  /// `bus` is CUDA's PCI bus id.
+  explicit Management(const std::string& bus);
+  Management(const Management&) = delete;
+  Management& operator=(const Management&) = delete;
+  ~Management();
+
+  /// Driver, clocks, power limit, and what slows the device down, by name.
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> details() const;
+  /// At this moment. A call takes some microseconds.
+  [[nodiscard]] DeviceState state() const;
+  /// `550.54.15`; empty where there is no driver that says so.
+  [[nodiscard]] static std::string driver_version();
+
+ private:
+  struct Library;
+  std::unique_ptr<Library> library_;
+  void* device_ = nullptr;
+};
 
 /// The names of the bits that NVML gives as reasons for lower clocks, `none` for 0. Bits without a name are left out.
 [[nodiscard]] std::string slowdown_names(unsigned long long bits);

@@ -115,11 +115,9 @@ ProductRunner::ProductRunner(const Device& device, const Product& product, Preci
 
   Preference preference;
   preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(room));
-  // Parts of a sum that are added up in place are added in the output's format.
-  const std::uint32_t schemes = is_mixed(precision)
-                                    ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
-                                    : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_INPLACE;
-  preference.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, schemes);
+  // Parts of a sum may be added up in 16 bits, as PyTorch allows by default
+  // (torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction).
+  preference.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_MASK));
   std::vector<cublasLtMatmulHeuristicResult_t> found(asked);
   int count = 0;
   check(cublasLtMatmulAlgoGetHeuristic(device.products, raw, first_.get(), second_.get(), result_.get(), result_.get(),
@@ -151,12 +149,14 @@ ProductRunner::ProductRunner(const Device& device, const Product& product, Preci
             });
           },
       .tries = asked,
-      .must_run = false,
+      // PyTorch asks for one algorithm (aten/src/ATen/cuda/CUDABlas.cpp, gemm_and_bias).
+      .framework_first = true,
   };
   const std::size_t chosen = choose(device, candidates);
   algorithm_ = found.at(chosen).algo;
   name_ = name_of(algorithm_);
-  workspace_ = DeviceMemory(found[chosen].workspaceSize);
+  workspace_ = found[chosen].workspaceSize;
+  device.workspace.reserve(workspace_);
 }
 
 void ProductRunner::start(const Device& device, const cublasLtMatmulAlgo_t& algorithm, void* workspace,
@@ -170,7 +170,7 @@ void ProductRunner::start(const Device& device, const cublasLtMatmulAlgo_t& algo
 }
 
 void ProductRunner::run(const Device& device, const void* a, const void* b, void* c, const void* bias) {
-  start(device, algorithm_, workspace_.data(), workspace_.bytes(), a, b, c, bias);
+  start(device, algorithm_, device.workspace.data(), workspace_, a, b, c, bias);
 }
 
 }  // namespace ddl::cuda

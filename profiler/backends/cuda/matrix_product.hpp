@@ -39,7 +39,7 @@ class ProductRunner {
   /// `bias` only where there is one.
   void run(const Device& device, const void* a, const void* b, void* c, const void* bias = nullptr);
   [[nodiscard]] std::string name() const { return name_; }
-  [[nodiscard]] std::size_t workspace() const { return workspace_.bytes(); }
+  [[nodiscard]] std::size_t workspace() const { return workspace_; }
 
  private:
   void start(const Device& device, const cublasLtMatmulAlgo_t& algorithm, void* workspace, std::size_t workspace_bytes,
@@ -62,7 +62,7 @@ class ProductRunner {
   Description description_;
   cublasLtMatmulAlgo_t algorithm_{};
   std::string name_;
-  DeviceMemory workspace_;
+  std::size_t workspace_ = 0;  ///< bytes
 };
 
 }  // namespace ddl::cuda

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/error.hpp"
 #include "core/units.hpp"
 #include "profiler/backends/cuda/layout.hpp"
 #include "profiler/backends/cuda/status.hpp"
@@ -19,6 +20,19 @@ DeviceMemory::DeviceMemory(std::size_t bytes) : bytes_(bytes) {
 
 DeviceMemory::~DeviceMemory() {
   if (data_ != nullptr && cudaFree(data_) != cudaSuccess) static_cast<void>(cudaGetLastError());
+}
+
+void Workspace::reserve(std::size_t bytes) {
+  if (bytes <= memory_.bytes()) return;
+  const std::size_t before = memory_.bytes();
+  ++moves_;
+  memory_ = DeviceMemory();
+  try {
+    memory_ = DeviceMemory(bytes);
+  } catch (const Error&) {
+    memory_ = DeviceMemory(before);
+    throw;
+  }
 }
 
 CudaBuffer::CudaBuffer(const KernelTensor& tensor)

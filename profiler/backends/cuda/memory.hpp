@@ -29,6 +29,22 @@ class DeviceMemory {
   std::size_t bytes_ = 0;
 };
 
+/// Scratch memory that all kernels of one stream share, since one runs at a time: as large as the largest of them needs.
+/// Kernels ask for its address whenever they are started.
+class Workspace {
+ public:
+  /// Makes it at least so large. Where there is no room for that, it stays as it was, and that is an Error.
+  void reserve(std::size_t bytes);
+  [[nodiscard]] void* data() const { return memory_.data(); }
+  [[nodiscard]] std::size_t bytes() const { return memory_.bytes(); }
+  /// Changes when the address does.
+  [[nodiscard]] int moves() const { return moves_; }
+
+ private:
+  DeviceMemory memory_;
+  int moves_ = 0;
+};
+
 /// A tensor in the device's memory, in the number format and order that its kernel wants.
 class CudaBuffer final : public DeviceBuffer {
  public:

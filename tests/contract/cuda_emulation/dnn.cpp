@@ -107,6 +107,8 @@ class Tensor {
   [[nodiscard]] double at(const std::vector<Index>& index) const {
     return type == CUDNN_DATA_INT8 ? static_cast<signed char*>(address)[place(index)] : numbers_.at(place(index));
   }
+  /// As a product reads it.
+  [[nodiscard]] double factor(const std::vector<Index>& index) const { return numbers_.factor(place(index)); }
   void set(const std::vector<Index>& index, double value) const {
     if (type == CUDNN_DATA_INT8) {
       static_cast<signed char*>(address)[place(index)] = static_cast<signed char>(value);
@@ -169,9 +171,9 @@ void convolve(const Parts& operation, Addresses& addresses, Direction direction,
         in.push_back(out[d + 2] * stride[d] - before[d] + step[d + 1] * dilation[d]);
         if (in.back() < 0 || in.back() >= large.sizes[d + 2]) return;
       }
-      if (direction == Direction::forward) small.add(out, large.at(in) * weights.at(weight));
-      if (direction == Direction::data) large.add(in, small.at(out) * weights.at(weight));
-      if (direction == Direction::weights) weights.add(weight, small.at(out) * large.at(in));
+      if (direction == Direction::forward) small.add(out, large.factor(in) * weights.factor(weight));
+      if (direction == Direction::data) large.add(in, small.factor(out) * weights.factor(weight));
+      if (direction == Direction::weights) weights.add(weight, small.factor(out) * large.factor(in));
     });
   });
   (direction == Direction::forward ? small : direction == Direction::data ? large : weights).write_sums();
@@ -355,7 +357,7 @@ void multiply(const Parts& operation, Addresses& addresses) {
   const Tensor c(operation.part(CUDNN_ATTR_OPERATION_MATMUL_CDESC), addresses);
   each(c.sizes, [&](const std::vector<Index>& i) {
     double sum = 0;
-    for (Index k = 0; k < a.sizes[3]; ++k) sum += a.at({i[0], i[1], i[2], k}) * b.at({i[0], i[1], k, i[3]});
+    for (Index k = 0; k < a.sizes[3]; ++k) sum += a.factor({i[0], i[1], i[2], k}) * b.factor({i[0], i[1], k, i[3]});
     c.set(i, sum);
   });
 }
@@ -461,8 +463,17 @@ std::vector<const Parts*> operations_of(const Parts& graph) {
   return graph.all<const Parts*>(CUDNN_ATTR_OPERATIONGRAPH_OPS);
 }
 
-/// Engine 0 multiplies on tensor cores in less than fp32, engine 1 does not.
-constexpr Index engines = 2;
+/// How an engine multiplies fp32.
+struct Engine {
+  std::vector<cudnnBackendNumericalNote_t> notes;
+  int bits;  ///< behind the point that it leaves of fp32
+};
+/// The first rounds what it reads to bf16, the second multiplies on tensor cores, the third does neither.
+const std::vector<Engine> engines{
+    {{CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS}, 7},
+    {{CUDNN_NUMERICAL_NOTE_TENSOR_CORE}, 10},
+    {{}, 23},
+};
 
 }  // namespace
 
@@ -502,7 +513,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor, cudn
   if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS) {
     const Parts& graph = its.part(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
     const bool first = its.one<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_A;
-    *count = first && is_offered(*operations_of(graph).front()) ? engines : 0;
+    *count = first && is_offered(*operations_of(graph).front()) ? static_cast<Index>(engines.size()) : 0;
     for (Index i = 0; i < std::min(asked, *count); ++i) {
       Parts& configuration = parts(static_cast<cudnnBackendDescriptor_t*>(values)[i]);
       keep(configuration, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, &graph);
@@ -518,11 +529,12 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor, cudn
   } else if (name == CUDNN_ATTR_ENGINE_GLOBAL_INDEX) {
     *static_cast<Index*>(values) = its.one<Index>(name);
   } else if (name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE) {
-    *count = its.one<Index>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX) == 0 ? 1 : 0;
-    *static_cast<cudnnBackendNumericalNote_t*>(values) = CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
+    const auto& notes = engines.at(static_cast<std::size_t>(its.one<Index>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX))).notes;
+    *count = static_cast<Index>(notes.size());
+    std::copy(notes.begin(), notes.end(), static_cast<cudnnBackendNumericalNote_t*>(values));
   } else if (name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) {
     const Parts& configuration = its.part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
-    *static_cast<Index*>(values) = 512 * (1 - configuration.one<Index>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
+    *static_cast<Index*>(values) = 512 * (2 - configuration.one<Index>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
   } else {
     return CUDNN_STATUS_BAD_PARAM;
   }
@@ -533,6 +545,9 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t plan, 
   const Parts& graph = configuration.part(CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
   const auto numbers = parts(pack).all<Index>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
   const auto pointers = parts(pack).all<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+  ddl::emulation::launched();
+  ddl::emulation::product_bits() =
+      engines.at(static_cast<std::size_t>(configuration.one<Index>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX))).bits;
   Addresses addresses;
   for (std::size_t i = 0; i < numbers.size(); ++i) addresses.places[numbers[i]] = {pointers[i], CUDNN_DATA_DOUBLE};
   for (const Parts* operation : operations_of(graph)) {

@@ -7,6 +7,8 @@
 
 #include <ucontext.h>
 
+#include "tests/contract/cuda_emulation/device.hpp"
+
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
 
@@ -66,6 +68,8 @@ void enter() {
   take_turn();
 }
 
+long long cycles = 0;
+
 void run_block(unsigned count) {
   running.warps.assign((count + warp_size - 1) / warp_size, {});
   running.words.assign(running.warps.size(), {});
@@ -100,7 +104,13 @@ void wait_for_warp() { wait(running.warps[running.current / warp_size]); }
 float* warp_words() { return running.words[running.current / warp_size].data(); }
 unsigned lane() { return static_cast<unsigned>(running.current % warp_size); }
 
+long long next_cycle() {
+  constexpr long long step = 1000;
+  return cycles += step;
+}
+
 void run_grid(dim3 grid, dim3 block, const std::function<void()>& thread) {
+  const long long before = cycles;
   gridDim = grid;
   blockDim = block;
   running.body = &thread;
@@ -111,6 +121,11 @@ void run_grid(dim3 grid, dim3 block, const std::function<void()>& thread) {
         run_block(block.x * block.y * block.z);
       }
     }
+  }
+  if (cycles == before) {
+    launched();
+  } else {
+    launched(static_cast<double>(cycles - before) * 1e-9);
   }
 }
 

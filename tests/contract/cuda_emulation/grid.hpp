@@ -11,13 +11,16 @@
 // the other. Included before any kernel.
 namespace ddl::emulation {
 
-/// Runs `thread` for each thread of each block.
+/// Runs `thread` for each thread of each block. It takes the device as many seconds as it asked the clock for cycles, at 1
+/// GHz, or else what any kernel takes.
 void run_grid(dim3 grid, dim3 block, const std::function<void()>& thread);
 /// All threads of the block, or of the warp, have come here.
 void wait_for_block();
 void wait_for_warp();
 /// One word for each lane of the warp.
 float* warp_words();
+/// The device's clock, which goes on when it is read.
+long long next_cycle();
 unsigned lane();
 
 }  // namespace ddl::emulation
@@ -46,10 +49,7 @@ inline float atomicAdd(float* to, float value) {
   return before;
 }
 inline float rsqrtf(float value) { return 1 / std::sqrt(value); }
-inline long long clock64() {
-  static long long now = 0;
-  return now += 1000;
-}
+inline long long clock64() { return ddl::emulation::next_cycle(); }
 #define DDL_LAUNCH(kernel, grid, block, stream, ...) \
   (static_cast<void>(stream), ddl::emulation::run_grid(grid, block, [&] { kernel(__VA_ARGS__); }))
 // NOLINTEND(*)

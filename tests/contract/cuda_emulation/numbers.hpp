@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "profiler/backends/cuda/layout.hpp"
+#include "tests/contract/cuda_emulation/device.hpp"
 
 namespace ddl::emulation {
 
@@ -19,6 +20,10 @@ class Numbers {
     float value = 0;
     std::memcpy(&value, static_cast<const char*>(data_) + i * sizeof value, sizeof value);
     return static_cast<double>(value);
+  }
+  /// As a product reads it.
+  [[nodiscard]] double factor(std::int64_t item) const {
+    return precision_ == Precision::fp32 ? static_cast<double>(rounded_for_product(static_cast<float>(at(item)))) : at(item);
   }
   void set(std::int64_t item, double value) const {
     const auto i = static_cast<std::size_t>(item);

@@ -18,6 +18,7 @@ struct Description {
   std::int32_t first_operation = CUBLAS_OP_N, second_operation = CUBLAS_OP_N;
   std::uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   const void* bias = nullptr;
+  cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
 };
 
 template <class Part, class Handle>
@@ -64,8 +65,10 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout, c
   if (name == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET) return copy(&its.stride, value, sizeof its.stride, bytes);
   return CUBLAS_STATUS_INVALID_VALUE;
 }
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* description, cublasComputeType_t, cudaDataType_t) {
-  *description = reinterpret_cast<cublasLtMatmulDesc_t>(new Description());
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* description, cublasComputeType_t compute, cudaDataType_t) {
+  auto* its = new Description();
+  its->compute = compute;
+  *description = reinterpret_cast<cublasLtMatmulDesc_t>(its);
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t description) {
@@ -131,6 +134,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
   if (k != (turns_second ? second.columns : second.rows) || m != result.rows || n != result.columns) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
+  ddl::emulation::launched();
+  constexpr int tf32_bits = 10;
+  constexpr int all_bits = 23;
+  ddl::emulation::product_bits() = its.compute == CUBLAS_COMPUTE_32F_FAST_TF32 ? tf32_bits : all_bits;
   const ddl::Precision precision = precision_of(result.type);
   const ddl::emulation::Numbers left(a, precision), right(b, precision), to(d, precision), bias(its.bias, precision);
   for (std::int64_t matrix = 0; matrix < result.batch; ++matrix) {
@@ -138,9 +145,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
       for (std::int64_t row = 0; row < m; ++row) {
         double sum = 0;
         for (std::int64_t i = 0; i < k; ++i) {
-          sum +=
-              left.at(matrix * first.stride + (turns_first ? row * first.leading + i : i * first.leading + row)) *
-              right.at(matrix * second.stride + (turns_second ? i * second.leading + column : column * second.leading + i));
+          sum += left.factor(matrix * first.stride + (turns_first ? row * first.leading + i : i * first.leading + row)) *
+                 right.factor(matrix * second.stride +
+                              (turns_second ? i * second.leading + column : column * second.leading + i));
         }
         sum *= static_cast<double>(*static_cast<const float*>(alpha));
         if (its.epilogue == CUBLASLT_EPILOGUE_BIAS) sum += bias.at(row);

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace ddl {
+
+/// A device that this process can no longer use: every later call would fail, whatever it asks for. It is no Error, so that
+/// nobody who goes on after an Error (with the next algorithm, with the next problem) takes it for one: it ends the process.
+class DeviceLost : public std::runtime_error {
+ public:
+  explicit DeviceLost(const std::string& message, std::string hint = {})
+      : std::runtime_error(message), hint_(std::move(hint)) {}
+
+  /// What to do about it, without the word "hint".
+  [[nodiscard]] const std::string& hint() const { return hint_; }
+
+ private:
+  std::string hint_;
+};
+
+}  // namespace ddl

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ddl::cuda {
+
+/// What a program was compiled for, as CMake lists it: `75-virtual 80-real 90-real`.
+[[nodiscard]] std::string_view compiled_architectures();
+
+/// Why none of the kernels compiled for `architectures` runs on a device of that compute capability, in words; empty where
+/// one does. Machine code (`-real`, or no suffix) runs on later minor versions of the same major version, code for the
+/// driver to compile (`-virtual`, or no suffix) on all later ones [CUDA C++ Programming Guide, "Binary compatibility" and
+/// "PTX compatibility"].
+[[nodiscard]] std::string device_refusal(std::string_view architectures, int major, int minor);
+/// What to do about it; `runtime` is CUDA's version that the program was built with, as 13000.
+[[nodiscard]] std::string device_hint(int major, int minor, int runtime);
+
+/// Why a driver that knows CUDA up to `driver` (as 12040; 0: there is none) does not run a program of `runtime`, in words;
+/// `version` is the driver's own, empty where it is not known.
+[[nodiscard]] std::string driver_refusal(int driver, int runtime, std::string_view version);
+/// What to install.
+[[nodiscard]] std::string driver_hint(int driver, int runtime);
+
+}  // namespace ddl::cuda

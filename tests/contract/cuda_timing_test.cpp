@@ -1,0 +1,331 @@
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/device_lost.hpp"
+#include "core/error.hpp"
+#include "model_zoo/model.hpp"
+#include "profiler/backends/cuda/backend.hpp"
+#include "profiler/backends/cuda/stopwatch.hpp"
+#include "profiler/backends/cuda/supported_device.hpp"
+#include "profiler/measurement.hpp"
+#include "profiler/profiling.hpp"
+#include "profiler/sequence.hpp"
+#include "tests/catch.hpp"
+#include "tests/contract/cuda_emulation/device.hpp"
+#include "tests/error_of.hpp"
+#include "tests/unit/model_zoo/one_layer.hpp"
+
+using namespace ddl;
+using namespace ddl::cuda;
+using Catch::Matchers::Contains;
+using emulation::Timeline;
+
+// What is measured, over an emulated device and host with clocks of their own: a kernel takes 10 µs of the device and 5 µs
+// of the host to be started unless a test says otherwise.
+
+namespace {
+
+/// Clocks of their own for the time of a test, and a device that is whole again after it.
+class Clocks {
+ public:
+  explicit Clocks(const Timeline& timeline) {
+    emulation::timeline() = timeline;
+    emulation::timeline().is_on = true;
+  }
+  Clocks(const Clocks&) = delete;
+  Clocks& operator=(const Clocks&) = delete;
+  ~Clocks() {
+    emulation::break_device(cudaSuccess);
+    emulation::timeline() = {};
+    emulation::properties() = {};
+  }
+};
+
+constexpr double clock_hz = 1e9;
+
+std::function<void()> kernels(int count) {
+  return [count] {
+    for (int i = 0; i < count; ++i) emulation::launched();
+  };
+}
+
+/// A chain of layers that a device runs in a kernel each.
+Model chain(int layers) {
+  std::string text = "  - fully_connected: {features: 2, bias: no}\n";
+  for (int i = 0; i < layers; ++i) text += "  - activation: hardswish\n";
+  return model_of("{features: 2}", text);
+}
+
+}  // namespace
+
+TEST_CASE("the time of a kernel is the device's, whatever the host takes to start it") {
+  const Clocks clocks({.launch_cost = 200e-6});
+  Stopwatch stopwatch(nullptr, clock_hz);
+  TimedWork work(kernels(1));
+  CHECK(stopwatch.time(work).value() == Approx(10e-6));
+  // The host takes a millisecond for five kernels of 10 µs: what it took the last time tells how long to hold the device.
+  TimedWork several(kernels(5));
+  static_cast<void>(stopwatch.time(several));
+  CHECK(stopwatch.time(several).value() == Approx(50e-6));
+  CHECK_FALSE(several.host_bound);
+}
+
+TEST_CASE("each piece of work is held for as long as it takes to start, whatever was started before it") {
+  const Clocks clocks({});
+  Stopwatch stopwatch(nullptr, clock_hz);
+  TimedWork small(kernels(1));
+  TimedWork large(kernels(400));
+  for (int i = 0; i < 2; ++i) {
+    static_cast<void>(stopwatch.time(small));
+    static_cast<void>(stopwatch.time(large));
+  }
+  CHECK(stopwatch.time(small).value() == Approx(10e-6));
+  CHECK(stopwatch.time(large).value() == Approx(400 * 10e-6));
+  CHECK_FALSE(large.host_bound);
+  CHECK(large.pieces.front().starting.value() == Approx(400 * 5e-6));
+}
+
+TEST_CASE("what two events show with nothing between them is subtracted") {
+  const Clocks clocks({.event_time = 2e-6});
+  Stopwatch stopwatch(nullptr, clock_hz);
+  CHECK(stopwatch.floor().value() == Approx(2e-6));
+  TimedWork work(kernels(1));
+  CHECK(stopwatch.time(work).value() == Approx(10e-6));
+  TimedWork nothing([] {});
+  CHECK(stopwatch.time(nothing).value() == Approx(0).margin(1e-12));
+}
+
+TEST_CASE("work that the device does not take in at once is known to wait for the host, and is whole in pieces") {
+  // 3000 kernels of 2 µs, which the host needs 5 µs each to start: the device is done with those that it took in long
+  // before.
+  const Clocks clocks({.kernel_time = 2e-6});
+  Stopwatch stopwatch(nullptr, clock_hz);
+  TimedWork at_once(kernels(3000));
+  static_cast<void>(stopwatch.time(at_once));
+  CHECK(stopwatch.time(at_once).value() > 1.5 * 3000 * 2e-6);
+  CHECK(at_once.host_bound);
+  TimedWork pieces;
+  for (int i = 0; i < 30; ++i) pieces.pieces.push_back({kernels(100)});
+  static_cast<void>(stopwatch.time(pieces));
+  CHECK(stopwatch.time(pieces).value() == Approx(3000 * 2e-6));
+  CHECK_FALSE(pieces.host_bound);
+}
+
+TEST_CASE("a whole step is timed without the host, part by part") {
+  const Clocks clocks({.launch_cost = 20e-6, .kernel_time = 3e-6});
+  const auto backend = make_cuda_backend({.algorithm = AlgorithmPreference::first});
+  const Model model = chain(200);
+  SequenceSampling sampling(*backend, model, 1, Precision::fp32, Optimizer::sgd);
+  REQUIRE_FALSE(sampling.failed());
+  // Looks at the device's speed come between steps, each of one kernel that takes no time to start.
+  TimedWork look(kernels(1));
+  for (int i = 0; i < 6; ++i) {
+    static_cast<void>(backend->time_again(look));
+    sampling.step();
+  }
+  const std::vector<Measurement> parts = sampling.measurements({});
+  REQUIRE(parts.size() == 3);
+  Sequence sequence(*backend, model, 1, Precision::fp32, Optimizer::sgd);
+  for (const auto& [part, measured] : {std::pair(StepPart::forward, parts[0]), std::pair(StepPart::backward, parts[1])}) {
+    INFO(to_string(part));
+    CHECK(sequence.kernels(part) >= 200);
+    CHECK(measured.samples.median.value() == Approx(sequence.kernels(part) * 3e-6));
+    CHECK_FALSE(measured.host_bound);
+  }
+}
+
+TEST_CASE("a step that was recorded as a graph is started once a part") {
+  const Clocks clocks({.launch_cost = 20e-6, .kernel_time = 3e-6});
+  const auto backend = make_cuda_backend({.algorithm = AlgorithmPreference::first});
+  const Model model = chain(300);
+  SequenceSampling sampling(*backend, model, 1, Precision::fp32, Optimizer::sgd, StepStart::graph);
+  REQUIRE_FALSE(sampling.failed());
+  const std::int64_t before = emulation::timeline().graph_launches;
+  sampling.step();
+  CHECK(emulation::timeline().graph_launches == before + 3);
+  const std::vector<Measurement> parts = sampling.measurements({});
+  Sequence sequence(*backend, model, 1, Precision::fp32, Optimizer::sgd);
+  CHECK(parts[0].samples.median.value() == Approx(sequence.kernels(StepPart::forward) * 3e-6));
+}
+
+TEST_CASE("what was recorded is recorded again when the shared workspace has moved") {
+  const Clocks clocks({});
+  const auto backend = make_cuda_backend({.algorithm = AlgorithmPreference::first});
+  int recorded = 0;
+  const std::function<void()> start = backend->record([&] {
+    ++recorded;
+    emulation::launched();
+  });
+  start();
+  start();
+  CHECK(recorded == 1);
+  // An algorithm that needs more workspace than any before it.
+  static_cast<void>(backend->prepare(parse_problem("fully_connected features=4 in=4 samples=2", "test")));
+  start();
+  CHECK(recorded == 2);
+}
+
+TEST_CASE("a recording that fails says why, and leaves the device usable") {
+  const Clocks clocks({});
+  const auto backend = make_cuda_backend({});
+  CHECK_THROWS_WITH(backend->record([] { throw Error("not in a graph"); }), "not in a graph");
+  CHECK(backend->time(kernels(1)).value() == Approx(10e-6));
+}
+
+TEST_CASE("kernels that are too short for the clock are timed several at a time, each on tensors of its own") {
+  const Clocks clocks({.kernel_time = 2e-6});
+  const auto backend = make_cuda_backend({});
+  const SamplingRule rule{.warm_up = 0, .least = 6, .most = 6};
+  const char* line = "activation kind=hardswish in=8 samples=2";
+  // An algorithm is chosen once.
+  static_cast<void>(measure(*backend, line, rule, CacheState::warm));
+  const auto launches = [&](CacheState caches) {
+    const std::int64_t before = emulation::timeline().launches;
+    const Measurement measured = measure(*backend, line, rule, caches);
+    CHECK(measured.reason.empty());
+    CHECK(measured.samples.median.value() == Approx(2e-6));
+    return emulation::timeline().launches - before;
+  };
+  // Six samples of 32 runs, two single runs before, and a hold before each of the eight.
+  CHECK(launches(CacheState::warm) == 6 * 33 + 2 * 2);
+  // Cold, a flush goes before each as well; as in a step, the input of each of the 32 runs is touched too.
+  const std::int64_t cold = launches(CacheState::cold);
+  CHECK(cold >= 6 * 34);
+  CHECK(launches(CacheState::step) == cold + 6 * 32 + 2);
+}
+
+TEST_CASE("short kernels with large tensors are timed in as large a batch as the cache holds") {
+  const Clocks clocks({.kernel_time = 2e-6});
+  const auto backend = make_cuda_backend({});
+  const SamplingRule rule{.warm_up = 0, .least = 6, .most = 6};
+  const auto launches = [&](const char* line) {
+    static_cast<void>(measure(*backend, line, rule, CacheState::cold));
+    const std::int64_t before = emulation::timeline().launches;
+    CHECK(measure(*backend, line, rule, CacheState::cold).samples.median.value() == Approx(2e-6));
+    return emulation::timeline().launches - before;
+  };
+  // 1 MiB of cache: its half holds four copies of two tensors of 64 KiB, and none of two tensors of 256 KiB but one.
+  CHECK(launches("activation kind=hardswish in=16384 samples=1") < 6 * (2 + 5) + 20);
+  CHECK(launches("activation kind=hardswish in=65536 samples=1") < 6 * 4 + 10);
+}
+
+TEST_CASE("candidates are ranked by the device's time, not by the host's") {
+  const Clocks clocks({.launch_cost = 300e-6, .kernel_time = 4e-6});
+  const auto backend = make_cuda_backend({.algorithm = AlgorithmPreference::fastest});
+  const auto kernel = backend->prepare(parse_problem("fully_connected features=4 in=4 samples=2 bias=no", "test"));
+  CHECK(kernel->algorithm().starts_with("cublaslt"));
+}
+
+TEST_CASE("an error that stays ends the process and is no reason of a row") {
+  // Long kernels, so that the device is warm after a few, and small ones, since they are computed.
+  const Clocks clocks({.kernel_time = 0.3});
+  emulation::properties().multiprocessors = 0;
+  const auto backend = make_cuda_backend({});
+  ProfilePlan plan;
+  for (const char* line : {"activation kind=hardswish in=4 samples=1", "activation kind=silu in=4 samples=1"}) {
+    plan.problems.push_back({print_problem(parse_problem(line, "test")), 1});
+  }
+  Profiling profiling(*backend, plan);
+  CHECK(profiling.measure_item(0)->measurement.reason.empty());
+  emulation::break_device_after(20, cudaErrorIllegalAddress);
+  try {
+    static_cast<void>(profiling.measure_item(1));
+    FAIL("a broken device measured something");
+  } catch (const DeviceLost& lost) {
+    CHECK_THAT(lost.what(), Contains("cudaErrorIllegalAddress") && Contains("activation kind=silu in=4"));
+    CHECK_THAT(lost.hint(), Contains("--resume") && Contains("--leave-out 'activation kind=silu in=4"));
+  }
+}
+
+TEST_CASE("a device that breaks while an engine is tried is lost, and no other engine is tried") {
+  const Clocks clocks({});
+  const auto backend = make_cuda_backend({.algorithm = AlgorithmPreference::fastest});
+  emulation::break_device_after(3, cudaErrorIllegalAddress);
+  const Problem problem = parse_problem("convolution filters=4 kernel=3x3 in=3x6x5 samples=2 bias=no", "test");
+  CHECK_THROWS_AS(backend->prepare(problem), DeviceLost);
+}
+
+TEST_CASE("an error that passes leaves the device usable") {
+  const Clocks clocks({});
+  const auto backend = make_cuda_backend({});
+  CHECK_THROWS_AS(backend->allocate(std::int64_t{1} << 40, Precision::fp32), Error);
+  CHECK(backend->time(kernels(1)).value() == Approx(10e-6));
+}
+
+TEST_CASE("all kernels share one workspace, as large as the largest of them asks for") {
+  const Clocks clocks({});
+  const auto backend = make_cuda_backend({.algorithm = AlgorithmPreference::first});
+  const Problem product = parse_problem("fully_connected features=4 in=4 samples=2", "test");
+  int moved = 0;
+  const std::function<void()> start = backend->record([&] { ++moved; });
+  std::vector<std::unique_ptr<PreparedKernel>> kept;
+  for (int i = 0; i < 5; ++i) kept.push_back(backend->prepare(product));
+  CHECK(kept.front()->workspace().value() == 1024);
+  start();
+  // Recorded at first, and once more after the first of the five: the others found their workspace there.
+  CHECK(moved == 2);
+}
+
+TEST_CASE("a device that the program was not compiled for is refused by name, with what to do") {
+  const Clocks clocks({});
+  const auto refusal = [](int major, int minor) {
+    emulation::properties().major = major;
+    emulation::properties().minor = minor;
+    try {
+      static_cast<void>(make_cuda_backend({}));
+    } catch (const Error& error) {
+      return std::string(error.what()) + " | " + error.hint();
+    }
+    return std::string();
+  };
+  // A V100, with whatever toolkit this test was built: only CUDA 12 and older compile for it.
+  if (device_refusal(compiled_architectures(), 7, 0).empty()) {
+    CHECK(refusal(7, 0).empty());
+  } else {
+    CHECK_THAT(refusal(7, 0), Contains("emulated device") && Contains("compute capability 7.0") && Contains("CUDA 12"));
+  }
+  CHECK(refusal(9, 0).empty());
+}
+
+TEST_CASE("machine code runs on its own major version, code for the driver on all later ones") {
+  constexpr const char* ours = "75-virtual 80-real 90-real";
+  CHECK_FALSE(device_refusal(ours, 6, 0).empty());
+  CHECK_FALSE(device_refusal(ours, 7, 0).empty());
+  for (const auto& [major, minor] : {std::pair(7, 5), {8, 0}, {8, 6}, {9, 0}, {10, 0}, {12, 0}}) {
+    CHECK(device_refusal(ours, major, minor).empty());
+  }
+  CHECK_FALSE(device_refusal("80-real 90-real", 7, 5).empty());
+  CHECK(device_refusal("80-real 90-real", 8, 9).empty());
+  CHECK_FALSE(device_refusal("80-real 90-real", 10, 0).empty());
+  CHECK(device_refusal("80", 12, 0).empty());
+  CHECK(device_refusal("90a-real", 9, 0).empty());
+  CHECK_FALSE(device_refusal("90a", 10, 0).empty());
+  CHECK_FALSE(device_refusal("86-real", 8, 0).empty());
+  CHECK(device_hint(7, 0, 13000).find("CUDA 12") != std::string::npos);
+  CHECK(device_hint(7, 0, 12060) == "build with -DCMAKE_CUDA_ARCHITECTURES=70");
+}
+
+TEST_CASE("a driver that is too old is said with its version and the one that is needed") {
+  const Clocks clocks({});
+  emulation::properties().count_status = cudaErrorInsufficientDriver;
+  emulation::properties().driver = 12040;
+  try {
+    static_cast<void>(count_cuda_devices());
+    FAIL("an old driver counted devices");
+  } catch (const Error& error) {
+    CHECK_THAT(error.what(),
+               Contains("cudaErrorInsufficientDriver") && Contains("up to 12.4") && Contains("built with 13.0"));
+    CHECK_THAT(error.hint(), Contains("580 or newer") && Contains("a build with CUDA 12"));
+  }
+  emulation::properties().driver = 0;
+  CHECK_THAT(error_of([] { static_cast<void>(count_cuda_devices()); }), Contains("there is no driver"));
+}
+
+TEST_CASE("the floor of events and the preference for algorithms are written with the device") {
+  const Clocks clocks({.event_time = 1.5e-6});
+  const auto backend = make_cuda_backend({});
+  std::string all;
+  for (const auto& [key, value] : backend->info().details) all += key + ": " + value + "\n";
+  CHECK_THAT(all, Contains("event floor: 1.5us") && Contains("algorithms: framework"));
+}
