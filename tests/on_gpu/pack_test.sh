@@ -434,6 +434,7 @@ case $case in
     ! kill -0 "$(cat "$scratch/clocks.pid")" 2>/dev/null || fail 'nvidia-smi still runs'
     equal "$(outcome 'contract it hangs')" 'cut short'
     is_there "$results/summary.txt"
+    has "$scratch/out" 'What to do next'
     is_there "$results.tar.gz"
     ;;
 
@@ -465,6 +466,8 @@ case $case in
     has "$scratch/out" 'usage: run.sh RESULTS'
     BUDGET=long "$pack/run.sh" "$results" >"$scratch/out" 2>&1 && fail 'it took a word for seconds'
     has "$scratch/out" "BUDGET is a whole number, not 'long'"
+    PARTS='kernels everything' "$pack/run.sh" "$results" >"$scratch/out" 2>&1 && fail 'it took any word for a part'
+    has "$scratch/out" "there is no part 'everything'"
     rm "$pack/pack.txt"
     runs 2
     has "$results/check.txt" 'pack.txt does not say'

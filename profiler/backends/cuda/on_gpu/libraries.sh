@@ -67,11 +67,18 @@ if [ -z "${DDL_PACK_LIBRARIES-}" ]; then
 fi
 libraries=$DDL_PACK_LIBRARIES
 
+# What the dynamic loader finds for a program or a module. ldd is a script of a shell that small systems lack.
+loaded_by() {
+  if ldd --version >/dev/null 2>&1; then
+    LD_LIBRARY_PATH=$libraries ldd "$1" 2>/dev/null
+  else
+    LD_LIBRARY_PATH=$libraries LD_TRACE_LOADED_OBJECTS=1 /lib64/ld-linux-x86-64.so.2 "$1" 2>/dev/null
+  fi
+}
+
 # missing_libraries FILE...: names of the libraries that these programs and modules do not find.
 missing_libraries() {
-  for file in "$@"; do
-    LD_LIBRARY_PATH=$libraries ldd "$file" 2>/dev/null | sed -n 's/^[[:space:]]*\([^ ]*\) => not found.*/\1/p'
-  done | sort -u
+  for file in "$@"; do loaded_by "$file"; done | sed -n 's/^[[:space:]]*\([^ ]*\) => not found.*/\1/p' | sort -u
 }
 
 # comes_from LIBRARY: what brings it, in words.

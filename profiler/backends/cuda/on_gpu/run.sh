@@ -53,6 +53,15 @@ whole BUDGET "$budget"
 whole PART_LIMIT "$part_limit"
 whole MOST "$most"
 parts=${PARTS-kernels contract profile pytorch memory sweep}
+for each in $parts; do
+  case $each in
+    kernels | contract | profile | pytorch | memory | sweep) ;;
+    *)
+      echo "error: there is no part '$each': PARTS has some of kernels contract profile pytorch memory sweep" >&2
+      exit 2
+      ;;
+  esac
+done
 models=${MODELS-resnet50 gpt2 vgg16 mobilenet_v2 densenet121 vit_b_16 bert-large convnext_tiny swin_t cosmoflow-128}
 precisions=${PRECISIONS-bf16 fp32 tf32}
 backend=${BACKEND-cuda}
@@ -87,7 +96,7 @@ outcome_of() {
 
 # limited SECONDS COMMAND...: sets `status`. In the background, so that Ctrl-C is heard at once.
 limited() {
-  timeout -k 20 "$@" &
+  timeout -k 20 "$@" 3>&- 4>&- &
   child=$!
   wait "$child"
   status=$?
@@ -308,7 +317,7 @@ start_clocks() {
   # The field has another name in older drivers.
   reasons=clocks_event_reasons.active
   nvidia-smi --query-gpu="$reasons" --format=csv >/dev/null 2>&1 || reasons=clocks_throttle_reasons.active
-  nvidia-smi --query-gpu="$clocks_fields,$reasons" --format=csv,nounits -lms 500 >>"$results/clocks.csv" 2>/dev/null &
+  nvidia-smi --query-gpu="$clocks_fields,$reasons" --format=csv,nounits -lms 500 >>"$results/clocks.csv" 2>/dev/null 3>&- 4>&- &
   clocks=$!
 }
 
@@ -381,6 +390,8 @@ summarize() {
 finish() {
   trap '' INT TERM HUP
   trap - EXIT
+  # A signal may have come while the output was a part's.
+  exec 1>&3 2>&4
   if [ -n "$clocks" ]; then kill "$clocks" 2>/dev/null && wait "$clocks" 2>/dev/null; fi
   if [ -n "$child" ]; then
     kill "$child" 2>/dev/null && wait "$child" 2>/dev/null
@@ -392,6 +403,7 @@ finish() {
   exit "$1"
 }
 
+exec 3>&1 4>&2
 runs=
 resume=
 child=

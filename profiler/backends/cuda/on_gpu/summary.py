@@ -250,6 +250,14 @@ def memory(results):
         print(f"  and {len(without) - shown} more without a figure, in the files memory-*.csv")
 
 
+def number(text):
+    """None for what this GPU does not say."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
 def clocks(results):
     if not os.path.exists(results.path("clocks.csv")):
         return
@@ -260,17 +268,18 @@ def clocks(results):
             cells = [cell.strip() for cell in line.split(",")]
             if len(cells) != 8:
                 continue
+            speed, power, temperature = (number(cell) for cell in (cells[2], cells[4], cells[5]))
             try:
-                speed, power, temperature, mask = float(cells[2]), float(cells[4]), float(cells[5]), int(cells[7], 16)
+                mask = int(cells[7], 16)
             except ValueError:
-                continue  # a heading, or a field that this GPU has not
+                continue  # a heading, or a GPU that does not say
             total += 1
             if mask & idle_reason:
                 continue
             busy += 1
-            speeds.append(speed)
-            powers.append(power)
-            temperatures.append(temperature)
+            for value, into in ((speed, speeds), (power, powers), (temperature, temperatures)):
+                if value is not None:
+                    into.append(value)
             for bit, name in reasons:
                 if mask & bit:
                     seen[name] += 1
@@ -279,8 +288,13 @@ def clocks(results):
         print(f"  the GPU was idle in all {total} samples")
         return
     speeds.sort()
-    print(f"  SM clock from {speeds[0]:.0f} to {speeds[-1]:.0f} MHz, half the time at {speeds[len(speeds) // 2]:.0f} or more; power up to "
-          f"{max(powers):.0f} W, {max(temperatures):.0f} C; {busy} of {total} samples")
+    if speeds:
+        print(f"  SM clock from {speeds[0]:.0f} to {speeds[-1]:.0f} MHz, half the time at {speeds[len(speeds) // 2]:.0f} or more")
+    if powers:
+        print(f"  power up to {max(powers):.0f} W")
+    if temperatures:
+        print(f"  temperature up to {max(temperatures):.0f} C")
+    print(f"  worked in {busy} of {total} samples")
     for name, count in seen.most_common():
         print(f"  held back {100 * count / busy:.0f} % of that time by: {name}")
     if not seen:
