@@ -263,6 +263,7 @@ case $case in
     equal "$(chosen)" 'libstdc++.so.6 '
     SYSTEM='libgomp.so.1'
     equal "$(chosen)" 'libstdc++.so.6 '
+    equal "$("$pack/bin/launched" a b)" 'launched a b'
     # A library that is missing is no reason to take another one.
     printf 'GLIBCXX_3.4.30\n' >"$scratch/system/libstdc++.so.6"
     SYSTEM='libstdc++.so.6'

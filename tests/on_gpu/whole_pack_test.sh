@@ -36,6 +36,14 @@ has "$scratch/backends" 'cuda      no'
 has "$scratch/backends" 'cudaError'
 alone "$pack/bin/contract_cuda" 'the cuda back end steps*' >"$scratch/contract" 2>&1 || fail "contract_cuda does not start: $(cat "$scratch/contract")"
 has "$scratch/contract" 'not run, '
+alone "$pack/bin/contract_cuda" --list-test-names-only >"$scratch/cases" 2>&1
+has "$scratch/cases" 'the cuda back end steps optimizers'
+# Each name that the suite lists is taken for a single case, whatever is in it.
+while read -r case; do
+  pattern=$(printf '%s' "$case" | sed 's/[][\\,*"~]/\\&/g')
+  [ -z "$case" ] || [ "$(alone "$pack/bin/contract_cuda" --list-test-names-only "$pattern" 2>/dev/null | grep -c .)" -eq 1 ] ||
+    fail "the pattern '$pattern' is not one case"
+done <"$scratch/cases"
 code=0
 alone "$pack/run.sh" "$scratch/results" >"$scratch/out" 2>&1 || code=$?
 [ "$code" -eq 2 ] || fail "run.sh ended with $code: $(cat "$scratch/out")"

@@ -7,6 +7,8 @@ here=$(dirname -- "$(readlink -f -- "$0")")
 # shellcheck source-path=SCRIPTDIR source=libraries.sh
 . "$here/libraries.sh"
 backend=${BACKEND-cuda}
+# Where some containers have the driver's programs.
+PATH=$PATH:/usr/local/nvidia/bin
 python=${PYTHON-python3}
 kernels=yes
 nccl=yes

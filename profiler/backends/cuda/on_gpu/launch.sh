@@ -2,9 +2,9 @@
 # bin/NAME of a pack: starts the program of that name with the libraries that it needs, or says which are missing.
 set -u
 here=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
-name=$(basename -- "$0")
 # shellcheck source-path=SCRIPTDIR source=libraries.sh
 . "$here/libraries.sh"
+name=$(basename -- "$0")
 missing=$(missing_libraries "$here/programs/$name")
 for library in $missing; do
   echo "error: $name needs $library, which is not found here" >&2

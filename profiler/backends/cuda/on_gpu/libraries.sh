@@ -58,9 +58,9 @@ if [ -z "${DDL_PACK_LIBRARIES-}" ]; then
   DDL_PACK_LIBRARIES=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   found=$(python_folders)
   [ -z "$found" ] || DDL_PACK_LIBRARIES=$DDL_PACK_LIBRARIES:$found
-  for name in $(own_base | sed 's/: .*//'); do DDL_PACK_LIBRARIES=$DDL_PACK_LIBRARIES:$here/lib/base/$name; done
-  # A toolkit that the system does not know of, last.
-  for folder in ${CUDA_HOME:+"$CUDA_HOME/lib64"} /usr/local/cuda/lib64 /usr/local/cuda/lib; do
+  for library in $(own_base | sed 's/: .*//'); do DDL_PACK_LIBRARIES=$DDL_PACK_LIBRARIES:$here/lib/base/$library; done
+  # A toolkit that the system does not know of, and a driver that a container was given, last.
+  for folder in ${CUDA_HOME:+"$CUDA_HOME/lib64"} /usr/local/cuda/lib64 /usr/local/cuda/lib /usr/local/nvidia/lib64; do
     [ ! -d "$folder" ] || DDL_PACK_LIBRARIES=$DDL_PACK_LIBRARIES:$folder
   done
   export DDL_PACK_LIBRARIES

@@ -73,6 +73,8 @@ here=$(dirname -- "$(readlink -f -- "$0")")
 mkdir -p "$1" || exit 2
 results=$(readlink -f -- "$1")
 program=$here/bin/ddl-oracle
+# Where some containers have the driver's programs.
+PATH=$PATH:/usr/local/nvidia/bin
 began=$(date +%s)
 # What is left for the summary and the archive at the end.
 reserve=15
