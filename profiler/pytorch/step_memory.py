@@ -112,12 +112,17 @@ def is_no_room(error):
 
 
 def as_memory_format(torch, network, batch, name):
-    """Images and volumes with their channels last in memory, as frameworks run them fastest; sequences have them there anyway."""
+    """Images and volumes with their channels last in memory, as frameworks run them fastest; sequences have them there anyway. A batch is
+    a tensor, or a list of them."""
     layouts = {4: torch.channels_last, 5: torch.channels_last_3d}
-    if name != "channels_last" or batch.dim() not in layouts:
+    first = batch[0] if isinstance(batch, (list, tuple)) else batch
+    layout = layouts.get(first.dim()) if name == "channels_last" else None
+    if layout is None:
         return batch, "contiguous"
-    network.to(memory_format=layouts[batch.dim()])
-    return batch.contiguous(memory_format=layouts[batch.dim()]), "channels_last"
+    network.to(memory_format=layout)
+    if first is batch:
+        return batch.contiguous(memory_format=layout), "channels_last"
+    return [x.contiguous(memory_format=layout) if x.dim() == first.dim() else x for x in batch], "channels_last"
 
 
 def step(options):
@@ -152,11 +157,12 @@ def step(options):
 
 
 def check(options):
-    """Builds every model of the table for a step of one sample, on a device that has shapes and no memory: what step_time.py or the
-    oracle refuse shows here, without a GPU. 0 where nothing was refused."""
+    """Builds every model of the table and runs it forward on one sample, on a device that has shapes and no memory where PyTorch knows one
+    (2.0 and newer): what step_time.py or the oracle refuse shows here, without a GPU. 0 where nothing was refused."""
     import step_time
     import torch
 
+    device = torch.device("meta" if hasattr(torch, "set_default_device") else "cpu")
     failed = 0
     wanted = names(options.models) + [each for each in names(options.largest) if each not in names(options.models)]
     for model in wanted:
@@ -164,8 +170,8 @@ def check(options):
             file = model_file(options, model)
             network = step_time.Network(file, "none")
             step_time.check_parameters(network)
-            network.to("meta").train()
-            batch, memory_format = as_memory_format(torch, network, network.batch(1, torch.device("meta")), options.memory_format)
+            network.to(device).train()
+            batch, memory_format = as_memory_format(torch, network, network.batch(1, device), options.memory_format)
             network(batch, step_time.check_shape(network, 1))
             predicted(options, model, 1, "fp32")
             print(f"{model}: {len(file['layers'])} layers, {memory_format}")

@@ -70,7 +70,8 @@ step_time_double = """
         def train(self):
             return self
         def batch(self, samples, device):
-            return Batch(samples, len(self.file["input"]) + 1)
+            made = Batch(samples, len(self.file["input"]) + 1)
+            return [made, Batch(samples, 2)] if self.file["name"] == "two_inputs" else made
         def __call__(self, batch, check):
             check(0, batch)
     def check_parameters(network):
@@ -79,8 +80,9 @@ step_time_double = """
         return lambda i, out: None
     class Training:
         def __init__(self, network, batch, options, device):
-            self.network, self.batch = network, batch
-            assert network.format == batch.format
+            self.network, self.batch = network, batch[0] if isinstance(batch, list) else batch
+            assert network.format == self.batch.format
+            assert not isinstance(batch, list) or batch[1].format == "nchw"
         def step(self):
             name, samples = self.network.file["name"], self.batch.samples
             limit = {"cudnn": 20, "cublas": 20, "full": 20, "broken": 0}.get(name, 1 << 30)
@@ -142,6 +144,10 @@ class StepMemory(unittest.TestCase):
         self.assertEqual(row["memory_format"], "contiguous")
         row, = self.table("--models", "tokens", "--batches", "8", "--precisions", "fp32", "--largest", "")
         self.assertEqual(row["memory_format"], "contiguous")
+
+    def test_a_model_may_have_several_inputs(self):
+        row, = self.table("--models", "two_inputs", "--batches", "8", "--precisions", "fp32", "--largest", "")
+        self.assertEqual((row["allocated_bytes"], row["memory_format"], row["reason"]), ("800", "channels_last", ""))
 
     def test_a_model_that_cannot_be_measured_is_a_row_with_its_reason_and_the_rest_goes_on(self):
         rows = self.table("--models", "strange,broken,absent,unpriced,images", "--batches", "8", "--precisions", "fp32", "--largest", "")
