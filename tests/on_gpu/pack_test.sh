@@ -239,8 +239,16 @@ case $case in
   the_contract_is_not_done_where_it_did_not_run)
     runs 0 CONTRACT='no GPU' PARTS=contract
     equal "$(outcome 'contract it steps optimizers')" 'not run'
-    is_absent "$results/contract-it-steps-optimizers.txt"
+    is_absent "$results/contract-3-it-steps-optimizers.txt"
     lacks "$results/summary.csv" ',done'
+    ;;
+
+  the_contract_leaves_time_for_the_first_model)
+    # Each part takes 200 s: two cases begin within a quarter of 1000 s, the third behind the first model.
+    runs 0 BUDGET=1000 TAKES=200 PARTS='contract profile' MODELS=resnet50
+    expected='contract it computes what the definitions say  in [both] layouts;contract it hangs;profile resnet50 bf16 8;'
+    equal "$(begun)" "${expected}contract it steps optimizers;"
+    equal "$(outcome 'contract it steps optimizers')" 'done'
     ;;
 
   names_of_cases_are_no_patterns)
@@ -369,7 +377,7 @@ case $case in
     runs 0 BUDGET=16 PARTS=contract CONTRACT=hangs
     equal "$(outcome 'contract it hangs')" 'not begun'
     # Were it worth that, it would have been cut; the next run begins it again, though its time was up.
-    sed -i 's/ 180 20 / 180 1 /' "$pack/run.sh"
+    sed -i 's/ 120 20 / 120 1 /' "$pack/run.sh"
     runs 0 BUDGET=16 PARTS=contract CONTRACT=hangs
     equal "$(outcome 'contract it hangs')" 'cut short'
     has "$results/summary.txt" '1 are still to do'
@@ -413,7 +421,7 @@ case $case in
     rm "$scratch/stubs/python3"
     runs 1 PYTHON=no-python CONTRACT=fails
     has "$results/summary.txt" 'No no-python: this page lacks the times of models'
-    has "$results/summary.txt" 'contract it steps optimizers: failed (1): see contract-it-steps-optimizers.txt.log'
+    has "$results/summary.txt" 'contract it steps optimizers: failed (1): see contract-3-it-steps-optimizers.txt.log'
     has "$results/summary.txt" 'profile resnet50 bf16 8: done'
     equal "$(outcome pytorch)" 'not run'
     ;;

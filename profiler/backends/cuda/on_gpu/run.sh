@@ -142,12 +142,12 @@ part() {
   took=$(($(date +%s) - start))
   case $status in
     0) outcome='done' ;;
-    124 | 137)
-      outcome='time is up'
-      [ "$allowed" -ge "$full" ] || outcome='cut short'
-      ;;
+    # Killed: because it did not end when it was told to, or by somebody else, for its memory.
+    137) [ "$took" -ge "$allowed" ] && outcome='time is up' || outcome='failed (137)' ;;
+    124) outcome='time is up' ;;
     *) outcome="failed ($status)" ;;
   esac
+  [ "$outcome" != 'time is up' ] || [ "$allowed" -ge "$full" ] || outcome='cut short'
   # The contract suite passes where it finds no GPU, and says so.
   if grep -qs '^not run,' "$file.part"; then outcome='not run'; fi
   [ "$outcome" != 'done' ] || mv "$file.part" "$file"
@@ -155,12 +155,16 @@ part() {
   record "$name" "$outcome" "$took" "${file##*/}"
 }
 
-kernels() {
+products() {
   product='fully_connected features=4096 bias=no in=4096 samples=4096 pass=forward'
+  part "$1" "$2" 120 20 "$program" profile --backend "$backend" --caches warm --format json \
+    --problem "$product precision=bf16" --problem "$product precision=tf32" --problem "$product precision=fp32"
+}
+
+kernels() {
   part 'kernel floor' kernel-floor.json 120 20 "$program" profile --backend "$backend" --caches warm --format json \
     --problem 'activation kind=relu in=32 samples=1 pass=forward'
-  part 'kernel products' kernel-products.json 120 20 "$program" profile --backend "$backend" --caches warm --format json \
-    --problem "$product precision=bf16" --problem "$product precision=tf32" --problem "$product precision=fp32"
+  products 'kernel products' kernel-products.json
   part 'kernel memory' kernel-memory.json 120 20 "$program" profile --backend "$backend" --caches cold --format json \
     --problem 'activation kind=relu in=1048576 samples=256 precision=fp32 pass=forward'
   part 'kernel convolution' kernel-convolution.json 120 20 "$program" profile --backend "$backend" --format json \
@@ -170,14 +174,8 @@ kernels() {
     --problem "$attention pass=forward" --problem "$attention pass=backward-data"
 }
 
-# Once more, behind everything else of the first round: whether the device still runs as fast.
-products_again() {
-  product='fully_connected features=4096 bias=no in=4096 samples=4096 pass=forward'
-  part 'kernel products again' kernel-products-again.json 120 20 "$program" profile --backend "$backend" --caches warm --format json \
-    --problem "$product precision=bf16" --problem "$product precision=tf32" --problem "$product precision=fp32"
-}
-
-# Each test case by itself, so that one that hangs or crashes takes no other with it.
+# contract SECONDS: each test case by itself, so that one that hangs or crashes takes no other with it. None is begun after so many seconds
+# of this run; 0 for no end.
 contract() {
   timeout -k 5 60 "$here/bin/contract_cuda" --list-test-names-only >"$results/contract-cases" 2>"$results/contract-cases.log"
   if [ ! -s "$results/contract-cases" ]; then
@@ -185,12 +183,15 @@ contract() {
     say "contract: it does not start: $(head -n 1 "$results/contract-cases.log")"
     return
   fi
-  while read -r case; do
-    [ -n "$case" ] || continue
-    slug=$(printf '%s' "$case" | sed 's/[^A-Za-z0-9]\{1,\}/-/g' | cut -c 1-70)
+  number=0
+  while read -r tested; do
+    [ -n "$tested" ] || continue
+    [ "$1" -eq 0 ] || [ "$(($(date +%s) - began))" -lt "$1" ] || return 0
+    number=$((number + 1))
+    slug=$(printf '%s' "$tested" | sed 's/[^A-Za-z0-9]\{1,\}/-/g' | cut -c 1-50)
     # A pattern of Catch2's: what means something in one is escaped.
-    pattern=$(printf '%s' "$case" | sed 's/[][\\,*"~]/\\&/g')
-    part "contract $(printf '%s' "$case" | tr , ' ')" "contract-$slug.txt" 180 20 "$here/bin/contract_cuda" "$pattern"
+    pattern=$(printf '%s' "$tested" | sed 's/[][\\,*"~]/\\&/g')
+    part "contract $(printf '%s' "$tested" | tr , ' ')" "contract-$number-$slug.txt" 120 20 "$here/bin/contract_cuda" "$pattern"
   done <"$results/contract-cases"
 }
 
@@ -288,11 +289,15 @@ all_parts() {
   first=${1-}
   best=${precisions%% *}
   if wants kernels && can kernels; then kernels; fi
-  if wants contract && can kernels && [ "$backend" = cuda ]; then contract; fi
+  # Cases compile engines as they try them and may take long: no more than a quarter of the time before the first model.
+  if wants contract && can kernels && [ "$backend" = cuda ]; then contract $((budget / 4)); fi
   for model in "$@"; do
     own=$(batches_of "$model")
     beside "$model" "$best" "${own%% *}"
-    if [ "$model" = "$first" ] && wants kernels && can kernels; then products_again; fi
+    [ "$model" = "$first" ] || continue
+    # Whether the device still runs as fast.
+    if wants kernels && can kernels; then products 'kernel products again' kernel-products-again.json; fi
+    if wants contract && can kernels && [ "$backend" = cuda ]; then contract 0; fi
   done
   if [ -n "$first" ]; then operators "$first" "$best" 16; fi
   if wants memory && can pytorch; then memory; fi
