@@ -328,7 +328,7 @@ case $case in
 
   missing_libraries_are_named)
     runs 1 MISSING='libcublasLt.so.13 libnccl.so.2' TORCH=12.6 BACKENDS=no PARTS='kernels sweep'
-    has "$results/check.txt" 'STOP  libcublasLt.so.13 is not found: it is of cuBLAS of CUDA 13'
+    has "$results/check.txt" 'STOP  libcublasLt.so.13 is not found: it comes with cuBLAS of CUDA 13'
     has "$results/check.txt" "pip install --target $pack/site 'nvidia-cublas==13.*'"
     has "$results/check.txt" 'PyTorch is of CUDA 12'
     # Without NCCL alone the rest runs.
@@ -340,7 +340,7 @@ case $case in
     has "$scratch/check" 'libcudnn.so.9 that is found is one for CUDA 12'
     MISSING=libcudnn.so.9 "$pack/bin/launched" >"$scratch/out" 2>&1 && fail 'it was launched'
     has "$scratch/out" 'error: launched needs libcudnn.so.9, which is not found here'
-    has "$scratch/out" "hint: it is of cuDNN 9 for CUDA 13"
+    has "$scratch/out" "hint: it comes with cuDNN 9 for CUDA 13"
     equal "$("$pack/bin/launched" a b)" 'launched a b'
     ;;
 
@@ -477,6 +477,13 @@ case $case in
     has "$scratch/out" "BUDGET is a whole number, not 'long'"
     PARTS='kernels everything' "$pack/run.sh" "$results" >"$scratch/out" 2>&1 && fail 'it took any word for a part'
     has "$scratch/out" "there is no part 'everything'"
+    printf '#!/bin/sh\necho "check.sh: broken" >&2\nexit 1\n' >"$scratch/broken"
+    mv "$pack/check.sh" "$scratch/check.sh"
+    cp "$scratch/broken" "$pack/check.sh"
+    chmod +x "$pack/check.sh"
+    runs 2
+    has "$results/summary.txt" '- the check itself failed: check.sh: broken'
+    mv "$scratch/check.sh" "$pack"
     rm "$pack/pack.txt"
     runs 2
     has "$results/check.txt" 'pack.txt does not say'

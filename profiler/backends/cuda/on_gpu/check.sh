@@ -176,7 +176,7 @@ check_libraries() {
   missing=$(missing_libraries "$here"/programs/* "$here"/lib/ddl-oracle/*.so)
   [ -n "$missing" ] || ok "every library that the pack's programs name is found"
   for library in $missing; do
-    stop "$library is not found: it is of $(comes_from "$library")"
+    stop "$library is not found: it comes with $(comes_from "$library")"
     case $library in libnccl*) nccl=no ;; *) kernels=no ;; esac
   done
   [ -z "$missing" ] || note "looked in $libraries, and where the system looks"
@@ -194,7 +194,7 @@ print(ctypes.CDLL("libcudnn.so.9").cudnnGetCudartVersion() // 1000)' 2>/dev/null
   for folder in $libraries; do [ -n "$found" ] || [ ! -e "$folder/libnvrtc.so.$major" ] || found=$folder; done
   IFS=$old_ifs
   [ -n "$found" ] || [ -n "$missing" ] ||
-    note "libnvrtc.so.$major is not found, without which cuDNN has no kernels for norms, pooling and attention: it is of $(comes_from libnvrtc)"
+    note "libnvrtc.so.$major is not found, without which cuDNN has no kernels for norms, pooling and attention: it comes with $(comes_from libnvrtc)"
 }
 
 check_program() {

@@ -8,7 +8,7 @@ name=$(basename -- "$0")
 missing=$(missing_libraries "$here/programs/$name")
 for library in $missing; do
   echo "error: $name needs $library, which is not found here" >&2
-  echo "hint: it is of $(comes_from "$library")" >&2
+  echo "hint: it comes with $(comes_from "$library")" >&2
 done
 [ -z "$missing" ] || exit 2
 LD_LIBRARY_PATH=$libraries

@@ -92,6 +92,6 @@ comes_from() {
     libnvrtc*) echo "NVRTC of CUDA $major: the toolkit's, or: python3 -m pip install --target $here/site '$nvrtc==$major.*'" ;;
     libnccl*) echo "NCCL 2 for CUDA $major: python3 -m pip install --target $here/site 'nvidia-nccl-cu$major'" ;;
     libcuda.*) echo "the driver of the GPU; in a container, that it was started with the host's GPUs" ;;
-    *) echo "nothing that this pack knows: it may lack a file" ;;
+    *) echo "this pack, from which the file was lost: pack again" ;;
   esac
 }

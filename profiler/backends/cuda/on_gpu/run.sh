@@ -439,6 +439,9 @@ mv "$results/check.part" "$results/check.txt"
 if [ "$status" -ge 124 ]; then
   echo 'STOP  the check of the machine did not end within 180 s: the driver or a library hangs' >>"$results/check.txt"
 fi
+if ! grep -q '^runs:' "$results/check.txt" && ! grep -q '^STOP' "$results/check.txt"; then
+  echo "STOP  the check itself failed: $(tail -n 1 "$results/check.log")" >>"$results/check.txt"
+fi
 cat "$results/check.txt"
 runs=$(sed -n 's/^runs: *//p' "$results/check.txt")
 if [ -z "$runs" ]; then
