@@ -53,8 +53,13 @@ const void* load_module(const std::string& name, const std::string& symbol, cons
   }
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    throw Error(fmt::format("cannot load {}: {}", quote(path.string()), dlerror()),
-                fmt::format("install {}, and build again", packages));
+    const std::string why = dlerror();
+    // A module that was built elsewhere may want a library that this machine has in no folder that is looked into.
+    const bool absent =
+        why.find(path.string()) == std::string::npos && why.find("cannot open shared object") != std::string::npos;
+    throw Error(fmt::format("cannot load {}: {}", quote(path.string()), why),
+                absent ? fmt::format("install {}, or name the folder of that library in LD_LIBRARY_PATH", packages)
+                       : fmt::format("install {}, and build again", packages));
   }
   using Build = decltype(&ddl_module_build);
   const auto build = reinterpret_cast<Build>(dlsym(library, module_build_symbol));

@@ -32,6 +32,12 @@ TEST_CASE("a file that is no module says why it does not load") {
   CHECK_THAT(error, EndsWith("hint: install libbroken-dev, and build again"));
 }
 
+TEST_CASE("a module whose library is missing names it, and says how it is found") {
+  const std::string error = error_of([] { static_cast<void>(load_module("test-lacking", "ddl_lacking", "libfar-dev")); });
+  CHECK_THAT(error, Contains("libtest-far-away.so: cannot open shared object file"));
+  CHECK_THAT(error, EndsWith("hint: install libfar-dev, or name the folder of that library in LD_LIBRARY_PATH"));
+}
+
 TEST_CASE("a module of another build is refused") {
   const std::string foreign =
       "'" MODULE_FOLDER "/test-foreign.so' is of another version of ddl-oracle\nhint: install both from one build";

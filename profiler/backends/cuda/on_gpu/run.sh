@@ -1,27 +1,35 @@
 #!/bin/sh
-# Runs on a machine with a GPU what `./dev gpu-pack` packed: the contract suite, a sweep by NCCL, profiles of models, and
-# PyTorch's own step times beside them. Needs this folder, NVIDIA's driver, cuDNN 9, cuBLASLt and NCCL (CUDA's, or those that
-# came with PyTorch), and for the last part a python3 with PyTorch. Each part writes files of its own, and goes on after one
-# that failed.
+# Runs on a machine with a GPU what `./dev gpu-pack` packed, the most telling first: a check of the machine, single kernels, the contract
+# suite, whole models beside PyTorch, memory, a sweep by NCCL. Needs this folder, NVIDIA's driver, cuDNN 9, cuBLASLt and NCCL (CUDA's, or
+# those that came with PyTorch), and for PyTorch's parts a python3 with it. Each part has files of its own and a limit of its time; one
+# that fails is named in the summary, and the next begins.
 set -u
 
 usage() {
-  cat <<'END'
+  cat <<'END_OF_USAGE'
 usage: run.sh RESULTS
 
-  RESULTS  folder for profiles, step times, logs and summary.csv; what is there and complete is not measured again
+  RESULTS  folder for all files; begun a second time, it goes on where the first run ended. RESULTS/summary.txt says
+           what came of it, RESULTS.tar.gz beside it has everything
 
 Environment:
-  MODELS      resnet50 vgg16 mobilenet_v2 densenet121 vit_b_16 bert-large gpt2 cosmoflow-128
+  BUDGET      1800: seconds of this run, 0 for no end
+  PART_LIMIT  600: seconds of one part at most
+  PARTS       kernels contract profile pytorch memory sweep; the check of the machine always comes first
+  MODELS      resnet50 gpt2 vgg16 mobilenet_v2 densenet121 vit_b_16 bert-large convnext_tiny swin_t cosmoflow-128
   PRECISIONS  bf16 fp32 tf32
-  BATCHES     1,4,16: samples of a micro-batch
-  BACKEND     cuda; simulated tries the script out without a GPU
+  BATCHES     samples of a step, the first of them first; otherwise each model has a batch of its own, then 16 and 1
   OPTIMIZER   momentum
-  LIMIT       0.1: seconds of samples of one problem
-  SECONDS_ALL 0: no part is begun after so many seconds; 0 for no limit
-  PARTS       contract profile pytorch sweep
+  LIMIT       0.05: seconds of samples of one problem
+  PYTORCH     more options for step_time.py
+  MACHINE     bundled machine whose memory is predicted, by default after the GPU's name
+  RETRY       yes: parts that failed or ran out of time are begun again
+  BACKEND     cuda; simulated tries the script out without a GPU
   PYTHON      python3
-END
+  MOST        15000000: bytes of RESULTS.tar.gz at most
+
+Exit code: 0, 1 where a part failed, 2 where nothing can run, which RESULTS/check.txt explains.
+END_OF_USAGE
 }
 
 case ${1-} in
@@ -30,104 +38,428 @@ case ${1-} in
     exit 2
     ;;
 esac
-models=${MODELS-resnet50 vgg16 mobilenet_v2 densenet121 vit_b_16 bert-large gpt2 cosmoflow-128}
+whole() {
+  case $2 in
+    '' | *[!0-9]*)
+      echo "error: $1 is a whole number, not '$2'" >&2
+      exit 2
+      ;;
+  esac
+}
+budget=${BUDGET-1800}
+part_limit=${PART_LIMIT-600}
+most=${MOST-15000000}
+whole BUDGET "$budget"
+whole PART_LIMIT "$part_limit"
+whole MOST "$most"
+parts=${PARTS-kernels contract profile pytorch memory sweep}
+for each in $parts; do
+  case $each in
+    kernels | contract | profile | pytorch | memory | sweep) ;;
+    *)
+      echo "error: there is no part '$each': PARTS has some of kernels contract profile pytorch memory sweep" >&2
+      exit 2
+      ;;
+  esac
+done
+models=${MODELS-resnet50 gpt2 vgg16 mobilenet_v2 densenet121 vit_b_16 bert-large convnext_tiny swin_t cosmoflow-128}
 precisions=${PRECISIONS-bf16 fp32 tf32}
-batches=${BATCHES-1,4,16}
 backend=${BACKEND-cuda}
 optimizer=${OPTIMIZER-momentum}
-limit=${LIMIT-0.1}
-most=${SECONDS_ALL-0}
-parts=${PARTS-contract profile pytorch sweep}
+limit=${LIMIT-0.05}
 python=${PYTHON-python3}
 
 here=$(dirname -- "$(readlink -f -- "$0")")
 mkdir -p "$1" || exit 2
 results=$(readlink -f -- "$1")
 program=$here/bin/ddl-oracle
+# Where some containers have the driver's programs.
+PATH=$PATH:/usr/local/nvidia/bin
 began=$(date +%s)
-
-# Libraries of the toolkit are found by the system; those that came with PyTorch lie in its packages. Ours come last but for
-# those that the machine has none of.
-folders=$here/lib
-found=$("$python" - 2>/dev/null <<'END'
-import glob, importlib.util, os
-for base in (importlib.util.find_spec("nvidia") or type("none", (), {"submodule_search_locations": []})).submodule_search_locations:
-    for folder in sorted(glob.glob(os.path.join(base, "*", "lib")) + glob.glob(os.path.join(base, "lib"))):
-        print(folder)
-END
-)
-for folder in $found; do folders=$folders:$folder; done
-ldconfig -p 2>/dev/null | grep -q libstdc++.so.6 || folders=$folders:$here/lib/base
-LD_LIBRARY_PATH=$folders${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export LD_LIBRARY_PATH
+# What is left for the summary and the archive at the end.
+reserve=15
 
 say() { printf '%s s: %s\n' "$(($(date +%s) - began))" "$*" | tee -a "$results/log"; }
-in_time() { [ "$most" -eq 0 ] || [ "$(($(date +%s) - began))" -lt "$most" ]; }
 wants() { case " $parts " in *" $1 "*) true ;; *) false ;; esac; }
+can() { case " $runs " in *" $1 "*) true ;; *) false ;; esac; }
 
-# part NAME FILE COMMAND...: runs the command unless FILE is there; its output is FILE.log, and a line of the summary says
-# what came of it and how long it took.
+# ---- parts ----
+
+# record NAME OUTCOME [SECONDS [FILE]]: a line of summary.csv; the last one of a name counts.
+record() { printf '%s,%s,%s,%s\n' "$1" "$2" "${3-}" "${4-}" >>"$results/summary.csv"; }
+# outcome_of NAME [log]: how it ended last; and where its log is.
+outcome_of() {
+  answer=
+  while IFS=, read -r each_name each_outcome _ each_file; do
+    [ "$each_name" != "$1" ] || answer="$each_outcome${2:+: see $each_file.log}"
+  done <"$results/summary.csv"
+  echo "$answer"
+}
+
+# limited SECONDS COMMAND...: sets `status`. In the background, so that Ctrl-C is heard at once.
+limited() {
+  timeout -k 20 "$@" 3>&- 4>&- &
+  child=$!
+  wait "$child"
+  status=$?
+  child=
+}
+
+# part NAME FILE MOST LEAST COMMAND...: runs the command unless FILE is there; what it prints becomes FILE, once it has ended well, and
+# what it says on stderr FILE.log. It has MOST seconds, and less where less is left; it is not begun with less than LEAST. Sets `outcome`.
 part() {
+  outcome=
   name=$1
   file=$results/$2
-  shift 2
-  [ ! -s "$file" ] || return 0
-  if ! in_time; then
-    printf '%s,not begun,\n' "$name" >>"$results/summary.csv"
-    return 0
+  full=$3
+  least=$4
+  shift 4
+  [ ! -e "$file" ] || return 0
+  case $tried in *"|$name|"*) return 0 ;; esac
+  before=$(outcome_of "$name")
+  case $before in
+    failed* | 'time is up')
+      # What goes on where it ended is worth its time again.
+      if [ "${RETRY-}" != yes ] && [ -z "$resume" ]; then return 0; fi
+      ;;
+  esac
+  [ "$full" -le "$part_limit" ] || full=$part_limit
+  allowed=$full
+  if [ "$budget" -gt 0 ]; then
+    left=$((budget - reserve - ($(date +%s) - began)))
+    [ "$least" -le "$full" ] || least=$full
+    if [ "$left" -lt "$least" ]; then
+      [ -n "$before" ] || record "$name" 'not begun'
+      return 0
+    fi
+    [ "$allowed" -le "$left" ] || allowed=$left
   fi
+  tried="$tried|$name|"
   start=$(date +%s)
-  if "$@" >"$file.log" 2>&1; then outcome='done'; else outcome="failed ($?)"; fi
+  running=$name
+  limited "$allowed" "$@" >"$file.part" 2>"$file.log"
+  running=
   took=$(($(date +%s) - start))
+  case $status in
+    0) outcome='done' ;;
+    # Killed: because it did not end when it was told to, or by somebody else, for its memory.
+    137) [ "$took" -ge "$allowed" ] && outcome='time is up' || outcome='failed (137)' ;;
+    124) outcome='time is up' ;;
+    *) outcome="failed ($status)" ;;
+  esac
+  [ "$outcome" != 'time is up' ] || [ "$allowed" -ge "$full" ] || outcome='cut short'
+  # The contract suite passes where it finds no GPU, and says so.
+  if grep -qs '^not run,' "$file.part"; then outcome='not run'; fi
+  [ "$outcome" != 'done' ] || mv "$file.part" "$file"
   say "$name: $outcome in $took s"
-  printf '%s,%s,%s\n' "$name" "$outcome" "$took" >>"$results/summary.csv"
+  record "$name" "$outcome" "$took" "${file##*/}"
 }
 
-# The program's output is the file itself.
-into() {
-  target=$1
-  shift
-  "$@" >"$target.part" && mv "$target.part" "$target"
+products() {
+  product='fully_connected features=4096 bias=no in=4096 samples=4096 pass=forward'
+  part "$1" "$2" 120 20 "$program" profile --backend "$backend" --caches warm --format json \
+    --problem "$product precision=bf16" --problem "$product precision=tf32" --problem "$product precision=fp32"
 }
 
-[ -s "$results/summary.csv" ] || echo 'part,outcome,seconds' >"$results/summary.csv"
-uname -a >"$results/machine.txt"
-nvidia-smi >>"$results/machine.txt" 2>&1
-nvidia-smi -q -d CLOCK,POWER,PERFORMANCE >>"$results/machine.txt" 2>&1
-"$program" backends >"$results/backends.txt" 2>&1
-cat "$results/backends.txt"
+kernels() {
+  part 'kernel floor' kernel-floor.json 120 20 "$program" profile --backend "$backend" --caches warm --format json \
+    --problem 'activation kind=relu in=32 samples=1 pass=forward'
+  products 'kernel products' kernel-products.json
+  part 'kernel memory' kernel-memory.json 120 20 "$program" profile --backend "$backend" --caches cold --format json \
+    --problem 'activation kind=relu in=1048576 samples=256 precision=fp32 pass=forward'
+  part 'kernel convolution' kernel-convolution.json 120 20 "$program" profile --backend "$backend" --format json \
+    --problem 'convolution filters=256 kernel=3x3 padding=1 bias=no in=256x14x14 samples=64 precision=bf16 pass=forward'
+  attention='attention heads=16 causal=yes fused=yes in=3072x1024t samples=8 precision=bf16'
+  part 'kernel attention' kernel-attention.json 120 20 "$program" profile --backend "$backend" --format json \
+    --problem "$attention pass=forward" --problem "$attention pass=backward-data"
+}
 
-if wants contract; then part contract contract.txt into "$results/contract.txt" "$here/bin/contract_cuda"; fi
-# NCCL with one rank, which copies from device to device, alone and under a convolution.
-if wants sweep && [ "$backend" = cuda ]; then
-  part sweep sweep.txt into "$results/sweep.txt" \
-    "$program" calibrate --nccl --backend "$backend" --limit "$limit" --largest '256 MiB' --osu "$results/sweep.osu"
-fi
-for precision in $precisions; do
-  for model in $models; do
-    if wants profile; then
-      # One that was broken off goes on.
-      resume=
-      [ ! -s "$results/$model-$precision.profile.begun" ] || resume=--resume
-      # shellcheck disable=SC2086 # an option or nothing
-      if [ ! -s "$results/$model-$precision.profile" ]; then
-        part "profile $model $precision" "$model-$precision.profile" \
-          "$program" profile "$model" --backend "$backend" --precision "$precision" --batch "$batches" --splits none \
-          --optimizer "$optimizer" --time-limit "$limit" --output "$results/$model-$precision.profile.begun" $resume
-        if [ "${outcome-}" = 'done' ] && [ -s "$results/$model-$precision.profile.begun" ]; then
-          mv "$results/$model-$precision.profile.begun" "$results/$model-$precision.profile"
-        fi
-      fi
-    fi
-    if wants pytorch; then
-      for batch in $(echo "$batches" | tr , ' '); do
-        part "pytorch $model $precision $batch" "$model-$precision-$batch.pytorch.json" \
-          into "$results/$model-$precision-$batch.pytorch.json" \
-          "$python" "$here/step_time.py" "$here/models/$model.json" --batch "$batch" --precision "$precision" \
-          --optimizer "$optimizer" --device cuda --channels-last --benchmark --phases --json
-      done
-    fi
+# contract SECONDS: each test case by itself, so that one that hangs or crashes takes no other with it. None is begun after so many seconds
+# of this run; 0 for no end.
+contract() {
+  timeout -k 5 60 "$here/bin/contract_cuda" --list-test-names-only >"$results/contract-cases" 2>"$results/contract-cases.log"
+  if [ ! -s "$results/contract-cases" ]; then
+    record contract 'failed (no test cases)' 0 contract-cases
+    say "contract: it does not start: $(head -n 1 "$results/contract-cases.log")"
+    return
+  fi
+  number=0
+  while read -r tested; do
+    [ -n "$tested" ] || continue
+    [ "$1" -eq 0 ] || [ "$(($(date +%s) - began))" -lt "$1" ] || return 0
+    number=$((number + 1))
+    slug=$(printf '%s' "$tested" | sed 's/[^A-Za-z0-9]\{1,\}/-/g' | cut -c 1-50)
+    # A pattern of Catch2's: what means something in one is escaped.
+    pattern=$(printf '%s' "$tested" | sed 's/[][\\,*"~]/\\&/g')
+    part "contract $(printf '%s' "$tested" | tr , ' ')" "contract-$number-$slug.txt" 120 20 "$here/bin/contract_cuda" "$pattern"
+  done <"$results/contract-cases"
+}
+
+# Images and volumes have more than two numbers: channels and extents.
+is_of_images() {
+  shape=$(tr -d ' \n' <"$here/models/$1.json" | grep -o '"input":\[[^]]*\]' | head -n 1)
+  case $shape in *,*,*) true ;; *) false ;; esac
+}
+
+# A batch that keeps a data-center GPU busy and fits into 40 GB in bf16.
+own_batch() {
+  case $1 in
+    resnet50 | mobilenet_v2) echo 128 ;;
+    bert-large | gpt2) echo 8 ;;
+    cosmoflow-128) echo 16 ;;
+    *) echo 64 ;;
+  esac
+}
+batches_of() {
+  if [ -n "${BATCHES-}" ]; then echo "$BATCHES" | tr , ' '; else echo "$(own_batch "$1") 16 1"; fi
+}
+
+# steps NAME FILE MODEL PRECISION BATCH OPTION...: a part by step_time.py, with images as frameworks run them fastest.
+steps() {
+  steps_name=$1
+  steps_file=$2
+  steps_model=$3
+  steps_precision=$4
+  steps_batch=$5
+  shift 5
+  ! is_of_images "$steps_model" || set -- --channels-last "$@"
+  part "$steps_name" "$steps_file" 240 30 "$python" "$here/step_time.py" "$here/models/$steps_model.json" --batch "$steps_batch" \
+    --precision "$steps_precision" --optimizer "$optimizer" --device cuda --benchmark "$@"
+}
+
+profile() {
+  stem=$1-$2-$3
+  resume=
+  [ ! -s "$results/$stem.profile.begun" ] || resume=--resume
+  # shellcheck disable=SC2086 # an option or nothing
+  part "profile $1 $2 $3" "$stem.profile.json" 600 60 \
+    "$program" profile "$1" --backend "$backend" --precision "$2" --batch "$3" --splits none --optimizer "$optimizer" \
+    --time-limit "$limit" --format json --output "$results/$stem.profile.begun" $resume
+  resume=
+  if [ "$outcome" = 'done' ] && [ -s "$results/$stem.profile.begun" ]; then
+    mv "$results/$stem.profile.begun" "$results/$stem.profile"
+  fi
+}
+
+# beside MODEL PRECISION BATCH: PyTorch first, which is quick and known to run.
+beside() {
+  if wants pytorch && can pytorch; then
+    # shellcheck disable=SC2086 # several words
+    steps "pytorch $1 $2 $3" "$1-$2-$3.pytorch.json" "$1" "$2" "$3" --seconds 20 --phases --json ${PYTORCH-}
+  fi
+  if wants profile && can kernels; then profile "$@"; fi
+}
+
+operators() {
+  if wants pytorch && can pytorch; then
+    steps "operators $1 $2 $3" "$1-$2-$3.operators.txt" "$1" "$2" "$3" --layers "$results/$1-$2-$3.operators.csv"
+  fi
+}
+
+memory() {
+  machine=${MACHINE-}
+  if [ -z "$machine" ]; then
+    case $(grep '^ok  *GPU\|^note  *GPU' "$results/check.txt" | head -n 1) in
+      *A100*) machine=dgx-a100 ;;
+      *V100*) machine=abci ;;
+      *) machine=dgx-h100 ;;
+    esac
+  fi
+  for model in resnet50 gpt2 vit_b_16 densenet121 mobilenet_v2 vgg16 convnext_tiny efficientnet_b0 inception_v3 resnet18 swin_t; do
+    part "memory $model" "memory-$model.csv" 300 45 \
+      "$python" "$here/step_memory.py" --program "$program" --machine "$machine" --models "$model" --largest ''
   done
-done
-say "results in $results"
-! grep -q ',failed' "$results/summary.csv"
+  for model in resnet50 vgg16; do
+    part "largest batch $model" "memory-$model-largest.csv" 400 120 \
+      "$python" "$here/step_memory.py" --program "$program" --machine "$machine" --models '' --largest "$model"
+  done
+}
+
+# With one GPU, copies from the device to itself, alone and under a convolution: it shows that NCCL runs, and no network.
+sweep() {
+  gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
+  [ "$gpus" -ge 1 ] || gpus=1
+  part "sweep on $gpus GPUs" "sweep-$gpus.txt" 300 60 "$here/ranks.sh" "$gpus" \
+    "$program" calibrate --nccl --backend "$backend" --limit "$limit" --largest '256 MiB' --osu "$results/sweep-$gpus.osu"
+}
+
+all_parts() {
+  # shellcheck disable=SC2086 # a list
+  set -- $models
+  first=${1-}
+  best=${precisions%% *}
+  if wants kernels && can kernels; then kernels; fi
+  # Cases compile engines as they try them and may take long: no more than a quarter of the time before the first model.
+  if wants contract && can kernels && [ "$backend" = cuda ]; then contract $((budget / 4)); fi
+  for model in "$@"; do
+    own=$(batches_of "$model")
+    beside "$model" "$best" "${own%% *}"
+    [ "$model" = "$first" ] || continue
+    # Whether the device still runs as fast.
+    if wants kernels && can kernels; then products 'kernel products again' kernel-products-again.json; fi
+    if wants contract && can kernels && [ "$backend" = cuda ]; then contract 0; fi
+  done
+  if [ -n "$first" ]; then operators "$first" "$best" 16; fi
+  if wants memory && can pytorch; then memory; fi
+  if wants sweep && can nccl; then sweep; fi
+  # First the other precisions at each model's own batch, then the other batches.
+  for precision in $precisions; do
+    for model in "$@"; do
+      own=$(batches_of "$model")
+      beside "$model" "$precision" "${own%% *}"
+    done
+  done
+  for precision in $precisions; do
+    for model in "$@"; do
+      for batch in $(batches_of "$model"); do beside "$model" "$precision" "$batch"; done
+    done
+  done
+}
+
+# ---- beginning and end ----
+
+clocks_fields=timestamp,index,clocks.sm,clocks.mem,power.draw,temperature.gpu,utilization.gpu
+start_clocks() {
+  command -v nvidia-smi >/dev/null 2>&1 || return 0
+  # The field has another name in older drivers.
+  reasons=clocks_event_reasons.active
+  nvidia-smi --query-gpu="$reasons" --format=csv >/dev/null 2>&1 || reasons=clocks_throttle_reasons.active
+  nvidia-smi --query-gpu="$clocks_fields,$reasons" --format=csv,nounits -lms 500 >>"$results/clocks.csv" 2>/dev/null 3>&- 4>&- &
+  clocks=$!
+}
+
+# One archive of all results that holds to its bound: the largest files are left out first.
+archive() {
+  if ! command -v tar >/dev/null 2>&1 || ! command -v gzip >/dev/null 2>&1; then
+    say 'no archive: there is no tar or no gzip'
+    return
+  fi
+  bound=$((most * 8))
+  while :; do
+    (
+      cd "$results" || exit
+      find . -type f -size "+${bound}c" >"$results.left"
+      find . -type f ! -size "+${bound}c" >"$results.list"
+      tar -cf - -T "$results.list"
+    ) | gzip >"$results.tar.gz"
+    size=$(wc -c <"$results.tar.gz")
+    if [ "$size" -le "$most" ] || [ "$bound" -lt 1000 ]; then break; fi
+    bound=$((bound / 2))
+  done
+  [ ! -s "$results.left" ] || say "too large for the archive, and only in $results: $(tr '\n' ' ' <"$results.left")"
+  rm -f "$results.left" "$results.list"
+}
+
+# names OUTCOME: the parts that ended so.
+names() {
+  sed -n '2,$s/^\([^,]*\),.*/\1/p' "$results/summary.csv" | sort -u | while read -r each; do
+    case $(outcome_of "$each") in "$1"*) echo "$each" ;; esac
+  done
+}
+
+# The page without Python: what the parts came to, and what they last said.
+short_summary() {
+  printf '\nNo %s: this page lacks the times of models and kernels, memory and clocks, whose files are all here\n' "$python"
+  printf '\nParts\n'
+  for ended in 'done' 'time is up' 'cut short' 'not run'; do
+    names "$ended" | while read -r each; do echo "  $each: $ended"; done
+  done
+  names failed | while read -r each; do
+    echo "  $each: $(outcome_of "$each" log)"
+  done
+}
+
+summarize() {
+  {
+    echo "ddl-oracle on a GPU, $(date -u +%Y-%m-%d\ %H:%M) UTC, $(($(date +%s) - began)) s of this run"
+    printf '\nThe machine (check.txt)\n'
+    sed 's/^/  /' "$results/check.txt" 2>/dev/null
+    if [ "$can_summarize" = yes ]; then
+      "$python" "$here/summary.py" "$results" 2>&1
+    else
+      short_summary
+    fi
+    printf '\nWhat to do next\n'
+    sed -n 's/^STOP */  - /p' "$results/check.txt" 2>/dev/null
+    count=$(names failed | wc -l)
+    [ "$count" -eq 0 ] || echo "  - $count failed: their last words are above, all of them in the .log named there; RETRY=yes begins them again"
+    count=$(names 'time is up' | wc -l)
+    [ "$count" -eq 0 ] || echo "  - $count ran out of their time: profiles go on in the next run, others with a larger PART_LIMIT and RETRY=yes"
+    count=$( (names 'not begun' && names 'cut short') | wc -l)
+    [ "$count" -eq 0 ] || echo "  - $count are still to do: the same command goes on with them"
+    echo "  - copy $results.tar.gz away before the machine goes back"
+  } >"$results/summary.part"
+  mv "$results/summary.part" "$results/summary.txt"
+  cat "$results/summary.txt"
+}
+
+# finish CODE: on every way out.
+finish() {
+  trap '' INT TERM HUP
+  trap - EXIT
+  # A signal may have come while the output was a part's.
+  exec 1>&3 2>&4
+  if [ -n "$clocks" ]; then kill "$clocks" 2>/dev/null && wait "$clocks" 2>/dev/null; fi
+  if [ -n "$child" ]; then
+    kill "$child" 2>/dev/null && wait "$child" 2>/dev/null
+    [ -z "$running" ] || record "$running" 'cut short' "$(($(date +%s) - start))" "${file##*/}"
+  fi
+  summarize
+  archive
+  say "results in $results and $results.tar.gz"
+  exit "$1"
+}
+
+exec 3>&1 4>&2
+runs=
+resume=
+child=
+clocks=
+tried=
+running=
+can_summarize=no
+[ -s "$results/summary.csv" ] || echo 'part,outcome,seconds,file' >"$results/summary.csv"
+trap 'finish 130' INT
+trap 'finish 143' TERM HUP
+trap 'finish $?' EXIT
+
+! "$python" -c 'import json' >/dev/null 2>&1 || can_summarize=yes
+say 'checking the machine'
+{
+  date -u
+  uname -a
+  hostname
+  sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1
+  nvidia-smi
+  nvidia-smi -q -d CLOCK,POWER,PERFORMANCE
+  cat "$here/pack.txt"
+} >"$results/machine.txt" 2>&1
+limited 180 "$here/check.sh" >"$results/check.part" 2>"$results/check.log"
+mv "$results/check.part" "$results/check.txt"
+if [ "$status" -ge 124 ]; then
+  echo 'STOP  the check of the machine did not end within 180 s: the driver or a library hangs' >>"$results/check.txt"
+fi
+if ! grep -q '^runs:' "$results/check.txt" && ! grep -q '^STOP' "$results/check.txt"; then
+  echo "STOP  the check itself failed: $(tail -n 1 "$results/check.log")" >>"$results/check.txt"
+fi
+cat "$results/check.txt"
+runs=$(sed -n 's/^runs: *//p' "$results/check.txt")
+if [ -z "$runs" ]; then
+  say 'nothing can run here; check.txt says why'
+  finish 2
+fi
+if ! can kernels; then
+  for each in kernels contract profile sweep; do
+    if wants "$each"; then record "$each" 'not run'; fi
+  done
+fi
+if ! can pytorch; then
+  for each in pytorch memory; do
+    if wants "$each"; then record "$each" 'not run'; fi
+  done
+fi
+"$program" backends >"$results/backends.txt" 2>&1
+start_clocks
+all_parts
+if ! can kernels || [ -n "$(names failed)" ]; then finish 1; fi
+finish 0

@@ -1,0 +1,267 @@
+#!/bin/sh
+# Says in words what of this machine the pack can use: driver, GPUs, libraries, PyTorch. One finding a line: `ok`, `note` (goes on),
+# `STOP` (what cannot run, and what to install). The last line, `runs:`, names what can run: kernels, nccl, pytorch.
+# Ends with 2 where neither kernels nor PyTorch can.
+set -u
+here=$(dirname -- "$(readlink -f -- "$0")")
+# shellcheck source-path=SCRIPTDIR source=libraries.sh
+. "$here/libraries.sh"
+backend=${BACKEND-cuda}
+# Where some containers have the driver's programs.
+PATH=$PATH:/usr/local/nvidia/bin
+python=${PYTHON-python3}
+kernels=yes
+nccl=yes
+pytorch=yes
+cuda=$(packed cuda)
+if [ -z "$cuda" ]; then
+  echo "STOP  $here/pack.txt does not say what this pack was built with: pack again, with ./dev gpu-pack"
+  exit 2
+fi
+major=${cuda%%.*}
+
+ok() { echo "ok    $*"; }
+note() { echo "note  $*"; }
+stop() { echo "STOP  $*"; }
+
+ok "$(uname -srm), $(nproc 2>/dev/null || echo '?') processors; this pack: CUDA $cuda for $(packed architectures)"
+
+# The driver that a CUDA runtime needs at least: CUDA toolkit release notes, "CUDA Toolkit and minimum required driver version for CUDA
+# minor version compatibility".
+driver_for() {
+  case $1 in
+    11) echo 450.80.02 ;;
+    12) echo 525.60.13 ;;
+    *) echo 580.65.06 ;;
+  esac
+}
+
+check_glibc() {
+  known=$(getconf GNU_LIBC_VERSION 2>/dev/null | sed -n 's/^glibc //p')
+  needed=$(packed glibc)
+  if [ -z "$known" ]; then
+    stop "this system has no glibc, which the pack's programs need, in version $needed or newer: take Debian 12, Ubuntu 22.04, RHEL 10 or newer"
+    kernels=no
+  elif [ -n "$needed" ] && is_older "$known" "$needed"; then
+    stop "glibc is $known, and the pack's programs need $needed: take Debian 12, Ubuntu 22.04, RHEL 10 or newer, or a pack built on this system"
+    kernels=no
+  else
+    ok "glibc $known, needed is $needed"
+  fi
+}
+
+check_base() {
+  chosen=$(own_base)
+  [ -n "$chosen" ] || ok "libstdc++ and libgcc are the system's"
+  echo "$chosen" | while read -r line; do
+    [ -z "$line" ] || note "the pack's own ${line%%:*} is used: ${line#*: }"
+  done
+  needed=$(packed base_glibc)
+  case $chosen in
+    *libstdc++*)
+      if [ -n "$known" ] && [ -n "$needed" ] && is_older "$known" "$needed"; then
+        stop "the pack's libstdc++ needs glibc $needed, and here it is $known: install a newer libstdc++ of this system, or take another system"
+        kernels=no
+      fi
+      ;;
+  esac
+}
+
+# query FIELDS: of each GPU, a line with commas. Nothing where the driver knows no such field.
+query() {
+  answer=$(nvidia-smi --query-gpu="$1" --format=csv,noheader,nounits 2>/dev/null) || return 0
+  case $answer in *'not a valid field'*) ;; *) echo "$answer" | sed 's/, /,/g' ;; esac
+}
+
+# What can run on a compute capability such as 9.0: machine code of its own generation, or code that the driver compiles.
+compiled_for() {
+  wanted=$(echo "$1" | tr -d .)
+  way=
+  for architecture in $(packed architectures); do
+    number=${architecture%%-*}
+    number=${number%%[!0-9]*}
+    [ "$number" -le "$wanted" ] || continue
+    case $architecture in
+      *-virtual) [ "$way" = real ] || way=compiled ;;
+      *)
+        # A number alone stands for both.
+        if [ $((number / 10)) -eq $((wanted / 10)) ]; then
+          way=real
+        elif [ "${architecture%-real}" = "$architecture" ] && [ -z "$way" ]; then
+          way=compiled
+        fi
+        ;;
+    esac
+  done
+  echo "$way"
+}
+
+check_gpus() {
+  if ! command -v nvidia-smi >/dev/null 2>&1; then
+    driver=$(grep -o '[0-9][0-9]*\.[0-9][0-9.]*' /proc/driver/nvidia/version 2>/dev/null | head -n 1)
+    if [ -z "$driver" ]; then
+      stop "no GPU: there is no NVIDIA driver here, neither nvidia-smi nor /proc/driver/nvidia; a container has to be started with the host's GPUs"
+      return
+    fi
+    note "there is no nvidia-smi: clocks are not recorded, and nobody looked whether the GPU is free"
+  else
+    if ! answer=$(nvidia-smi -L 2>&1); then
+      stop "no GPU: nvidia-smi fails: $(echo "$answer" | head -n 1)"
+      return
+    fi
+    if [ -z "$answer" ] || case $answer in *'No devices'*) true ;; *) false ;; esac; then
+      stop "no GPU: the driver is there and lists none"
+      return
+    fi
+    driver=$(query driver_version | head -n 1)
+  fi
+  needed=$(driver_for "$major")
+  if [ -n "$driver" ] && is_older "$driver" "$needed"; then
+    old_driver="the driver is $driver, and CUDA $major, which this pack was built with, needs $needed or newer"
+    if [ "$major" -ge 13 ] && ! is_older "$driver" "$(driver_for 12)"; then
+      old_driver="$old_driver: install one, or take a pack built with CUDA 12, for which this one is new enough"
+    else
+      old_driver="$old_driver: install one"
+    fi
+    for folder in /usr/local/cuda/compat /usr/local/cuda-"$major"*/compat; do
+      [ ! -e "$folder/libcuda.so.1" ] ||
+        old_driver="$old_driver; or try the compatibility package that is there: LD_LIBRARY_PATH=$folder"
+    done
+  else
+    ok "driver $driver, needed is $needed"
+  fi
+
+  gpus=yes
+  ! command -v nvidia-smi >/dev/null 2>&1 || check_each_gpu
+}
+
+check_each_gpu() {
+  some=
+  query index,name,compute_cap,memory.total,memory.used >"$scratch"
+  [ -s "$scratch" ] || query index,name >"$scratch"
+  while IFS=, read -r index name capability total used; do
+    [ -n "$name" ] || continue
+    if [ -z "$capability" ]; then
+      note "GPU $index: $name; this driver does not say its compute capability"
+      some=yes
+      continue
+    fi
+    case $(compiled_for "$capability") in
+      real) ok "GPU $index: $name, compute capability $capability, $total MiB" && some=yes ;;
+      compiled)
+        note "GPU $index: $name, compute capability $capability, $total MiB: the driver compiles the pack's kernels when they are first used"
+        some=yes
+        ;;
+      *)
+        advice='no pack has kernels for one as old'
+        [ "$major" -lt 13 ] || advice='take a pack built with CUDA 12, which has kernels for 6.x and 7.0, too'
+        stop "GPU $index: $name has compute capability $capability, and the pack's kernels are for $(packed architectures): $advice"
+        ;;
+    esac
+    case $used in
+      '' | *[!0-9]*) ;;
+      *) [ "$used" -le 1024 ] || note "GPU $index: $used MiB are in use before anything ran: other programs make times and largest batches worthless" ;;
+    esac
+  done <"$scratch"
+  [ -n "$some" ] || kernels=no
+  query index,mig.mode.current >"$scratch"
+  while IFS=, read -r index mig; do
+    [ "$mig" != Enabled ] || note "GPU $index is divided (MIG): its times are those of a part of it"
+  done <"$scratch"
+  others=$(nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv,noheader 2>/dev/null | head -n 5)
+  [ -z "$others" ] || echo "$others" | while read -r line; do note "another program is on a GPU: $line"; done
+}
+
+check_libraries() {
+  missing=$(missing_libraries "$here"/programs/* "$here"/lib/ddl-oracle/*.so)
+  [ -n "$missing" ] || ok "every library that the pack's programs name is found"
+  for library in $missing; do
+    stop "$library is not found: it comes with $(comes_from "$library")"
+    case $library in libnccl*) nccl=no ;; *) kernels=no ;; esac
+  done
+  [ -z "$missing" ] || note "looked in $libraries, and where the system looks"
+  case $missing in *libcudnn*) return ;; esac
+  # What cuDNN opens by itself.
+  major_of_cudnn=$(LD_LIBRARY_PATH=$libraries "$python" -c 'import ctypes
+print(ctypes.CDLL("libcudnn.so.9").cudnnGetCudartVersion() // 1000)' 2>/dev/null)
+  if [ -n "$major_of_cudnn" ] && [ -n "$major" ] && [ "$major_of_cudnn" != "$major" ]; then
+    stop "libcudnn.so.9 that is found is one for CUDA $major_of_cudnn, and the pack is built with CUDA $major; needed is $(comes_from libcudnn)"
+    kernels=no
+  fi
+  found=$(system_library "libnvrtc.so.$major")
+  old_ifs=$IFS
+  IFS=:
+  for folder in $libraries; do [ -n "$found" ] || [ ! -e "$folder/libnvrtc.so.$major" ] || found=$folder; done
+  IFS=$old_ifs
+  [ -n "$found" ] || [ -n "$missing" ] ||
+    note "libnvrtc.so.$major is not found, without which cuDNN has no kernels for norms, pooling and attention: it comes with $(comes_from libnvrtc)"
+}
+
+check_program() {
+  answer=$("$here/bin/ddl-oracle" backends --format csv 2>&1)
+  if [ "$backend" != cuda ]; then
+    note "the back end is $backend: the script is tried out, and no GPU measured"
+    return
+  fi
+  case $answer in
+    *cuda,true,*)
+      ok "the program finds $(echo "$answer" | sed -n 's/^cuda,true,"\{0,1\}\([^,"]*\).*/\1/p' | tr '\n' ' ')"
+      [ -z "$old_driver" ] || note "$old_driver; yet it starts, by a compatibility package"
+      return
+      ;;
+  esac
+  kernels=no
+  nccl=no
+  [ -z "$old_driver" ] || stop "$old_driver"
+  line=$(echo "$answer" | grep '^cuda,' | head -n 1)
+  stop "the program finds no GPU that it can use: ${line:-$(echo "$answer" | head -n 1)}"
+}
+
+check_pytorch() {
+  if ! command -v "$python" >/dev/null 2>&1; then
+    note "there is no $python: nothing is measured with PyTorch, and the summary is a short one"
+    pytorch=no
+    return
+  fi
+  answer=$("$python" -c 'import torch
+print("PyTorch", torch.__version__, "of CUDA", torch.version.cuda, "with cuDNN", torch.backends.cudnn.version())
+print(torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU")' 2>&1)
+  device=$(echo "$answer" | tail -n 1)
+  case $answer in
+    PyTorch*'no GPU')
+      note "$(echo "$answer" | head -n 1): it finds no GPU, so nothing is measured with it"
+      pytorch=no
+      ;;
+    *PyTorch*) ok "$(echo "$answer" | grep '^PyTorch' | head -n 1), on $device" ;;
+    *)
+      note "$python has no PyTorch that can be imported ($device): nothing is measured with it"
+      pytorch=no
+      ;;
+  esac
+  of_torch=$(echo "$answer" | sed -n 's/^PyTorch .* of CUDA \([0-9]*\).*/\1/p')
+  if [ -n "$of_torch" ] && [ "$of_torch" != "$major" ] && [ -n "$missing" ]; then
+    note "PyTorch is of CUDA $of_torch, and so are the libraries that it brings: a pack built with CUDA $of_torch would find them"
+  fi
+}
+
+scratch=$(mktemp) || exit 2
+trap 'rm -f "$scratch"' EXIT
+gpus=
+old_driver=
+missing=
+check_glibc
+check_base
+check_gpus
+if [ "$backend" = cuda ] && [ -z "$gpus" ]; then
+  kernels=no
+  nccl=no
+fi
+check_libraries
+if [ "$backend" != cuda ] || [ -n "$gpus" ]; then check_program; fi
+check_pytorch
+runs=
+[ "$kernels" = no ] || runs="$runs kernels"
+[ "$nccl" = no ] || [ "$kernels" = no ] || [ "$backend" != cuda ] || runs="$runs nccl"
+[ "$pytorch" = no ] || runs="$runs pytorch"
+echo "runs:$runs"
+case $runs in *kernels* | *pytorch*) exit 0 ;; *) exit 2 ;; esac

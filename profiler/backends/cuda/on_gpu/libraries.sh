@@ -1,0 +1,97 @@
+# shellcheck shell=sh disable=SC2154 # `here` is of the script that reads this
+# Sourced by the scripts of a pack, with its folder as `here`. Sets `libraries`, the folders in which the dynamic loader is to look for
+# what the pack's programs need, and functions that say what is missing and where it comes from.
+
+# packed KEY: what pack.txt, which `./dev gpu-pack` wrote, says of it.
+packed() { sed -n "s/^$1 //p" "$here/pack.txt" 2>/dev/null; }
+
+# is_older A B: whether the version A is older than B.
+is_older() { [ "$1" != "$2" ] && [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
+
+# Where the system has a library; nothing where it has none.
+system_library() {
+  PATH=$PATH:/usr/sbin:/sbin ldconfig -p 2>/dev/null | grep -F "$1 (" | grep x86-64 | sed 's/.* => //' | head -n 1
+}
+
+# The newest interface of a libstdc++, as 3.4.30.
+newest_glibcxx() { LC_ALL=C grep -ao 'GLIBCXX_3\.4\.[0-9]*' "$1" 2>/dev/null | sed 's/.*_//' | sort -V | tail -n 1; }
+
+# The compiler's libraries that are to be the pack's own, a line each, `NAME: why` in words. Each lies in a folder of its own, so that one
+# is not taken for another's sake: a newer libstdc++ than the system's needs a newer glibc, too.
+own_base() {
+  for folder in "$here"/lib/base/*; do
+    name=${folder##*/}
+    [ -e "$folder/$name" ] || continue
+    known=$(system_library "$name")
+    needed=$(packed glibcxx)
+    if [ -z "$known" ]; then
+      echo "$name: the system has none"
+    elif [ "$name" = libstdc++.so.6 ] && [ -n "$needed" ]; then
+      newest=$(newest_glibcxx "$known")
+      [ -z "$newest" ] || ! is_older "$newest" "$needed" ||
+        echo "$name: the system's has interfaces up to GLIBCXX $newest, and the pack needs those of $needed"
+    fi
+  done
+}
+
+# Folders of NVIDIA's Python packages, PyTorch's own where it brings the libraries itself, and what was installed into the pack's folder
+# `site`.
+python_folders() {
+  "${PYTHON-python3}" - "$here/site" 2>/dev/null <<'END_OF_PYTHON'
+import glob, importlib.util, os, sys
+bases = [os.path.join(sys.argv[1], "nvidia")]
+spec = importlib.util.find_spec("nvidia")
+if spec and spec.submodule_search_locations:
+    bases += list(spec.submodule_search_locations)
+folders = []
+for base in bases:
+    folders += sorted(glob.glob(os.path.join(base, "*", "lib")))
+spec = importlib.util.find_spec("torch")
+if spec and spec.submodule_search_locations:
+    folders += [f for base in spec.submodule_search_locations for f in [os.path.join(base, "lib")] if glob.glob(os.path.join(f, "libcudnn.so*"))]
+print(":".join(folders))
+END_OF_PYTHON
+}
+
+# Programs that the pack starts inherit what was found.
+if [ -z "${DDL_PACK_LIBRARIES-}" ]; then
+  DDL_PACK_LIBRARIES=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  found=$(python_folders)
+  [ -z "$found" ] || DDL_PACK_LIBRARIES=$DDL_PACK_LIBRARIES:$found
+  for library in $(own_base | sed 's/: .*//'); do DDL_PACK_LIBRARIES=$DDL_PACK_LIBRARIES:$here/lib/base/$library; done
+  # A toolkit that the system does not know of, and a driver that a container was given, last.
+  for folder in ${CUDA_HOME:+"$CUDA_HOME/lib64"} /usr/local/cuda/lib64 /usr/local/cuda/lib /usr/local/nvidia/lib64; do
+    [ ! -d "$folder" ] || DDL_PACK_LIBRARIES=$DDL_PACK_LIBRARIES:$folder
+  done
+  export DDL_PACK_LIBRARIES
+fi
+libraries=$DDL_PACK_LIBRARIES
+
+# What the dynamic loader finds for a program or a module. ldd is a script of a shell that small systems lack.
+loaded_by() {
+  if ldd --version >/dev/null 2>&1; then
+    LD_LIBRARY_PATH=$libraries ldd "$1" 2>/dev/null
+  else
+    LD_LIBRARY_PATH=$libraries LD_TRACE_LOADED_OBJECTS=1 /lib64/ld-linux-x86-64.so.2 "$1" 2>/dev/null
+  fi
+}
+
+# missing_libraries FILE...: names of the libraries that these programs and modules do not find.
+missing_libraries() {
+  for file in "$@"; do loaded_by "$file"; done | sed -n 's/^[[:space:]]*\([^ ]*\) => not found.*/\1/p' | sort -u
+}
+
+# comes_from LIBRARY: what brings it, in words.
+comes_from() {
+  major=$(packed cuda | sed 's/\..*//')
+  # NVIDIA's Python packages of CUDA 13 have names of their own.
+  case $major in 12) cublas=nvidia-cublas-cu12 nvrtc=nvidia-cuda-nvrtc-cu12 ;; *) cublas=nvidia-cublas nvrtc=nvidia-cuda-nvrtc ;; esac
+  case $1 in
+    libcublas*) echo "cuBLAS of CUDA $major: the toolkit's, or: python3 -m pip install --target $here/site '$cublas==$major.*'" ;;
+    libcudnn*) echo "cuDNN 9 for CUDA $major: python3 -m pip install --target $here/site 'nvidia-cudnn-cu$major==9.*'" ;;
+    libnvrtc*) echo "NVRTC of CUDA $major: the toolkit's, or: python3 -m pip install --target $here/site '$nvrtc==$major.*'" ;;
+    libnccl*) echo "NCCL 2 for CUDA $major: python3 -m pip install --target $here/site 'nvidia-nccl-cu$major'" ;;
+    libcuda.*) echo "the driver of the GPU; in a container, that it was started with the host's GPUs" ;;
+    *) echo "this pack, from which the file was lost: pack again" ;;
+  esac
+}

@@ -1,0 +1,25 @@
+#!/bin/sh
+# ranks.sh COUNT COMMAND...: starts the command once for each GPU, with the variables that torchrun sets, and ends as the first that fails.
+# What rank 0 prints on the standard output is its own; of the others, what they say on stderr.
+set -u
+count=$1
+shift
+[ "$count" -gt 1 ] || exec "$@"
+MASTER_ADDR=127.0.0.1
+MASTER_PORT=${MASTER_PORT-29517}
+WORLD_SIZE=$count
+LOCAL_WORLD_SIZE=$count
+export MASTER_ADDR MASTER_PORT WORLD_SIZE LOCAL_WORLD_SIZE
+others=
+rank=1
+while [ "$rank" -lt "$count" ]; do
+  RANK=$rank LOCAL_RANK=$rank "$@" >/dev/null &
+  others="$others $!"
+  rank=$((rank + 1))
+done
+RANK=0 LOCAL_RANK=0 "$@"
+status=$?
+for pid in $others; do
+  wait "$pid" || { code=$?; [ "$status" -ne 0 ] || status=$code; }
+done
+exit "$status"
