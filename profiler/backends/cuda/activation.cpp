@@ -17,7 +17,7 @@ struct Function {
   cudnnActivationMode_t mode;
   double coefficient;
 };
-constexpr std::array<Function, 9> functions{{
+constexpr std::array<Function, 11> functions{{
     {"relu", device::Function::relu, CUDNN_ACTIVATION_RELU, 0},
     {"relu6", device::Function::relu6, CUDNN_ACTIVATION_CLIPPED_RELU, 6},
     {"leaky_relu", device::Function::leaky_relu, CUDNN_ACTIVATION_IDENTITY, 0},
@@ -27,6 +27,8 @@ constexpr std::array<Function, 9> functions{{
     {"silu", device::Function::silu, CUDNN_ACTIVATION_SWISH, 1},
     {"hardswish", device::Function::hardswish, CUDNN_ACTIVATION_IDENTITY, 0},
     {"elu", device::Function::elu, CUDNN_ACTIVATION_ELU, 1},
+    {"hardsigmoid", device::Function::hardsigmoid, CUDNN_ACTIVATION_IDENTITY, 0},
+    {"softplus", device::Function::softplus, CUDNN_ACTIVATION_IDENTITY, 0},
 }};
 
 const Function* find_function(const Problem& problem) {

@@ -24,7 +24,9 @@ Extents each_channel(const Problem& problem) {
 
 BatchNormRunner::BatchNormRunner(const Device& device, const Problem& problem)
     : channels_(problem.output.channels),
-      data_(image(problem.output, problem.samples, device.options.layout), data_type(problem.precision)),
+      data_(image(problem.output, problem.samples,
+                  problem.output.sequence ? ImageLayout::channels_last : device.options.layout),
+            data_type(problem.precision)),
       trained_(each_channel(problem), CUDNN_DATA_FLOAT),
       running_(values(device, 2 * channels_, Precision::fp32)) {
   Problem both = problem;
@@ -49,11 +51,12 @@ BatchNormRunner::BatchNormRunner(const Device& device, const Problem& problem)
             put_aside = DeviceMemory();
             put_aside = DeviceMemory(aside_);
             auto* mean = static_cast<float*>(statistics.data());
-            auto* scale_shift = static_cast<float*>(trained.data());
+            auto* scales = static_cast<float*>(trained.data());
+            const device::Trained both_of_them{scales, scales + channels_};
             return shortest_time(device, [&] {
-              forward(device, input.data(), scale_shift, mean, mean + channels_, put_aside.data(), output.data());
-              backward(device, input.data(), scale_shift, mean, mean + channels_, put_aside.data(), output.data(),
-                       gradient.data(), scale_shift + 2 * channels_);
+              forward(device, input.data(), both_of_them, mean, mean + channels_, put_aside.data(), output.data());
+              backward(device, input.data(), both_of_them, mean, mean + channels_, put_aside.data(), output.data(),
+                       gradient.data(), scales + 2 * channels_, scales + 3 * channels_);
             });
           },
       .tries = modes.size(),
@@ -79,30 +82,30 @@ void BatchNormRunner::use(const Device& device, cudnnBatchNormMode_t mode) {
   device.workspace.reserve(workspace_);
 }
 
-void BatchNormRunner::forward(const Device& device, const void* input, const float* scale_shift, float* mean,
+void BatchNormRunner::forward(const Device& device, const void* input, device::Trained trained, float* mean,
                               float* inverse_deviation, void* aside, void* output) {
   constexpr float one = 1;
   constexpr float zero = 0;
   constexpr double share = 0.1;  // of this batch in the running statistics
   auto* running = static_cast<float*>(running_.data());
   check(cudnnBatchNormalizationForwardTrainingEx(device.target.handle(), mode_, nothing_more, &one, &zero, data_.get(),
-                                                 input, nullptr, nullptr, data_.get(), output, trained_.get(), scale_shift,
-                                                 scale_shift + channels_, share, running, running + channels_,
+                                                 input, nullptr, nullptr, data_.get(), output, trained_.get(),
+                                                 trained.scales, trained.shifts, share, running, running + channels_,
                                                  static_cast<double>(norm_epsilon), mean, inverse_deviation, nullptr,
                                                  device.workspace.data(), workspace_, aside, aside_),
         what);
 }
 
-void BatchNormRunner::backward(const Device& device, const void* input, const float* scale_shift, const float* mean,
+void BatchNormRunner::backward(const Device& device, const void* input, device::Trained trained, const float* mean,
                                const float* inverse_deviation, void* aside, const void* output_gradient,
-                               void* input_gradient, float* scale_shift_gradient) {
+                               void* input_gradient, float* scale_gradient, float* shift_gradient) {
   constexpr float one = 1;
   constexpr float zero = 0;
-  check(cudnnBatchNormalizationBackwardEx(
-            device.target.handle(), mode_, nothing_more, &one, &zero, &one, &zero, data_.get(), input, nullptr, nullptr,
-            data_.get(), output_gradient, nullptr, nullptr, data_.get(), input_gradient, trained_.get(), scale_shift,
-            nullptr, scale_shift_gradient, scale_shift_gradient + channels_, static_cast<double>(norm_epsilon), mean,
-            inverse_deviation, nullptr, device.workspace.data(), workspace_, aside, aside_),
+  check(cudnnBatchNormalizationBackwardEx(device.target.handle(), mode_, nothing_more, &one, &zero, &one, &zero, data_.get(),
+                                          input, nullptr, nullptr, data_.get(), output_gradient, nullptr, nullptr,
+                                          data_.get(), input_gradient, trained_.get(), trained.scales, nullptr,
+                                          scale_gradient, shift_gradient, static_cast<double>(norm_epsilon), mean,
+                                          inverse_deviation, nullptr, device.workspace.data(), workspace_, aside, aside_),
         what);
 }
 

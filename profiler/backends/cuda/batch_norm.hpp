@@ -14,11 +14,11 @@ class BatchNormRunner {
  public:
   /// Throws Error where the library does not run it.
   BatchNormRunner(const Device& device, const Problem& problem);
-  void forward(const Device& device, const void* input, const float* scale_shift, float* mean, float* inverse_deviation,
+  void forward(const Device& device, const void* input, device::Trained trained, float* mean, float* inverse_deviation,
                void* aside, void* output);
-  void backward(const Device& device, const void* input, const float* scale_shift, const float* mean,
+  void backward(const Device& device, const void* input, device::Trained trained, const float* mean,
                 const float* inverse_deviation, void* aside, const void* output_gradient, void* input_gradient,
-                float* scale_shift_gradient);
+                float* scale_gradient, float* shift_gradient);
   [[nodiscard]] std::string name() const;
   [[nodiscard]] std::size_t workspace() const { return workspace_; }
   /// Bytes that forward sets aside for backward.

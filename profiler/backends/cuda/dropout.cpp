@@ -4,41 +4,43 @@
 namespace ddl::cuda {
 namespace {
 
-std::string refusal(const Problem& problem) {
-  return AttributeText(*problem.operation).text("of") == "samples" ? "dropout of whole samples is not in this back end"
-                                                                   : std::string();
-}
-
-// Forward draws a mask of bytes, as frameworks do on GPUs.
+// Forward draws a mask of bytes, as frameworks do on GPUs: one of each item, or of each sample where whole samples go.
 std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
   const double rate = AttributeText(*problem.operation).number("rate", 0);
   if (problem.pass == Pass::backward_weight || rate == 0) return empty_kernel();
   const Precision precision = problem.precision;
   const std::int64_t items = problem.samples * problem.output.items();
   const bool forward = problem.pass == Pass::forward;
-  KernelTensor mask = flat(TensorRole::kept, 0, items, forward, Precision::fp32);
+  const bool of_samples = AttributeText(*problem.operation).text("of") == "samples";
+  const std::int64_t samples = problem.samples;
+  const std::int64_t each = problem.output.items();
+  KernelTensor mask = flat(TensorRole::kept, 0, of_samples ? samples : items, forward, Precision::fp32);
   mask.bytes = true;
   if (forward) {
     return make_kernel(
         "own:dropout",
         {flat(TensorRole::input, 0, items, false, precision), mask, flat(TensorRole::output, 0, items, true, precision)},
-        [&device, items, rate, precision, seed = std::uint64_t{0}](std::span<void* const> at) mutable {
-          started(device::dropout(device.launch(precision), at[0], static_cast<std::uint8_t*>(at[1]), at[2], items, rate,
-                                  ++seed));
+        [=, &device, seed = std::uint64_t{0}](std::span<void* const> at) mutable {
+          const device::Launch launch = device.launch(precision);
+          auto* stays = static_cast<std::uint8_t*>(at[1]);
+          started(of_samples ? device::drop_samples(launch, at[0], stays, at[2], samples, each, rate, ++seed)
+                             : device::dropout(launch, at[0], stays, at[2], items, rate, ++seed));
         });
   }
   const float scale = rate < 1 ? static_cast<float>(1 / (1 - rate)) : 0.0F;
-  return make_kernel(
-      "own:mask",
-      {mask, flat(TensorRole::output_gradient, 0, items, false, precision),
-       flat(TensorRole::input_gradient, 0, items, true, precision)},
-      [&device, items, scale, precision](std::span<void* const> at) {
-        started(device::mask(device.launch(precision), at[1], static_cast<const std::uint8_t*>(at[0]), at[2], items, scale));
-      });
+  return make_kernel("own:mask",
+                     {mask, flat(TensorRole::output_gradient, 0, items, false, precision),
+                      flat(TensorRole::input_gradient, 0, items, true, precision)},
+                     [=, &device](std::span<void* const> at) {
+                       const device::Launch launch = device.launch(precision);
+                       const auto* stays = static_cast<const std::uint8_t*>(at[0]);
+                       started(of_samples ? device::mask_samples(launch, at[1], stays, at[2], samples, each, scale)
+                                          : device::mask(launch, at[1], stays, at[2], items, scale));
+                     });
 }
 
 }  // namespace
 
-const Kind dropout{"dropout", refusal, prepare};
+const Kind dropout{"dropout", no_refusal, prepare};
 
 }  // namespace ddl::cuda

@@ -1,17 +1,14 @@
 #include "core/error.hpp"
 #include "profiler/attribute_text.hpp"
+#include "profiler/backends/cuda/experts.hpp"
 #include "profiler/backends/cuda/matrix_product.hpp"
 
 namespace ddl::cuda {
 namespace {
 
-std::string refusal(const Problem& problem) {
-  const AttributeText attributes(*problem.operation);
-  return attributes.has("experts") ? "layers with experts are not in this back end" : std::string();
-}
-
 // Rows are samples, or tokens.
 std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+  if (AttributeText(*problem.operation).has("experts")) return prepare_experts(device, problem);
   const std::int64_t rows = problem.samples * problem.inputs.front().positions();
   const std::int64_t from = problem.inputs.front().channels;
   const std::int64_t to = problem.output.channels;
@@ -79,6 +76,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind fully_connected{"fully_connected", refusal, prepare};
+const Kind fully_connected{"fully_connected", no_refusal, prepare};
 
 }  // namespace ddl::cuda

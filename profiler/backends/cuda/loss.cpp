@@ -1,67 +1,110 @@
+#include <utility>
+
 #include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/kernels.hpp"
 
 namespace ddl::cuda {
 namespace {
 
-std::string refusal(const Problem& problem) {
-  if (problem.inputs.size() > 1) return "the sum of several losses is not in this back end";
-  const TensorShape& input = problem.inputs.front();
-  if (AttributeText(*problem.operation).text("kind") == "cross_entropy" && !input.sequence && input.rank > 0) {
-    return "the cross entropy of an image's positions is not in this back end";
-  }
-  return {};
+/// One of the tensors whose losses are added up: rows of samples, tokens or positions of an image.
+struct Part {
+  std::int64_t items = 0, classes = 1, rows = 1;
+  device::Image image;
+  bool apart = false;  ///< the classes of a row lie apart, as the channels of an image may
+};
+
+/// `first`, then one tensor, then `last`.
+std::vector<KernelTensor> joined(std::vector<KernelTensor> first, const KernelTensor& middle,
+                                 const std::vector<KernelTensor>& last) {
+  first.push_back(middle);
+  first.insert(first.end(), last.begin(), last.end());
+  return first;
 }
 
-// The mean over rows of samples or tokens, in fp32 whatever the precision, as autocast has it. What should come out is made
-// up: class `row modulo classes`, and zero for the mean square; time does not depend on it.
+float* floats(void* data) { return static_cast<float*>(data); }
+
+// The mean over rows, of each input, added up; in fp32 whatever the precision, as autocast has it. What should come out is
+// made up: class `row modulo classes`, and zero for the mean square; time does not depend on it.
 std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const Precision precision = problem.precision;
-  const std::int64_t classes = problem.inputs.front().channels;
-  const std::int64_t items = problem.samples * problem.inputs.front().items();
-  const std::int64_t rows = items / classes;
-  const KernelTensor input = flat(TensorRole::input, 0, items, false, precision);
+  const bool forward = problem.pass == Pass::forward;
+  std::vector<Part> parts;
+  std::vector<KernelTensor> inputs, kept, to_inputs;
+  std::int64_t room = 0;
+  const bool mean_square = AttributeText(*problem.operation).text("kind") != "cross_entropy";
+  for (const TensorShape& shape : problem.inputs) {
+    const auto index = static_cast<int>(parts.size());
+    const std::int64_t items = problem.samples * shape.items();
+    const device::Image image = image_of(device, shape, problem.samples);
+    parts.push_back(
+        {items, shape.channels, items / shape.channels, image, !image.channels_innermost && image.positions > 1});
+    const auto data = [&](TensorRole role, bool written) {
+      return mean_square ? flat(role, index, items, written, precision)
+                         : image_tensor(device, role, index, shape, problem, written);
+    };
+    inputs.push_back(data(TensorRole::input, false));
+    to_inputs.push_back(data(TensorRole::input_gradient, true));
+    kept.push_back(data(TensorRole::kept, forward));
+    kept.back().precision = Precision::fp32;
+    room = std::max(room, mean_square ? device::square_parts(items) : items / shape.channels);
+  }
+  const std::size_t count = parts.size();
   const KernelTensor output = flat(TensorRole::output, 0, 1, true, Precision::fp32);
   const KernelTensor gradient = flat(TensorRole::output_gradient, 0, 1, false, Precision::fp32);
-  const KernelTensor to_input = flat(TensorRole::input_gradient, 0, items, true, precision);
-  const bool forward = problem.pass == Pass::forward;
-  const auto scratch = [](std::int64_t count) {
-    return std::make_shared<DeviceMemory>(buffer_bytes(count, Precision::fp32, false));
-  };
-  const auto floats = [](void* data) { return static_cast<float*>(data); };
-  if (AttributeText(*problem.operation).text("kind") != "cross_entropy") {
-    if (forward) {
-      const auto partial = scratch(device::square_parts(items));
-      return make_kernel(
-          "own:mse", {input, output},
-          [=, &device](std::span<void* const> at) {
-            started(device::mean_square(device.launch(precision), at[0], floats(partial->data()), floats(at[1]), items));
-          },
-          partial->bytes());
-    }
-    return make_kernel("own:mse", {input, gradient, to_input}, [=, &device](std::span<void* const> at) {
-      started(device::mean_square_backward(device.launch(precision), at[0], floats(at[1]), at[2], items));
+  std::shared_ptr<DeviceMemory> scratch;
+  if (forward) scratch = std::make_shared<DeviceMemory>(buffer_bytes(room, Precision::fp32, false));
+  if (mean_square && forward) {
+    return make_kernel(
+        "own:mse", joined(std::move(inputs), output, {}),
+        [=, &device](std::span<void* const> at) {
+          for (std::size_t i = 0; i < count; ++i) {
+            started(device::mean_square(device.launch(precision), at[i], floats(scratch->data()), floats(at[count]),
+                                        parts[i].items, i > 0));
+          }
+        },
+        scratch->bytes());
+  }
+  if (mean_square) {
+    return make_kernel("own:mse", joined(std::move(inputs), gradient, to_inputs), [=, &device](std::span<void* const> at) {
+      for (std::size_t i = 0; i < count; ++i) {
+        started(device::mean_square_backward(device.launch(precision), at[i], floats(at[count]), at[count + 1 + i],
+                                             parts[i].items));
+      }
     });
   }
-  const KernelTensor logarithms = flat(TensorRole::kept, 0, items, forward, Precision::fp32);
   if (forward) {
-    const auto row_losses = scratch(rows);
     return make_kernel(
-        "own:cross_entropy", {input, logarithms, output},
+        "own:cross_entropy", joined(std::move(inputs), output, kept),
         [=, &device](std::span<void* const> at) {
-          started(device::cross_entropy(device.launch(precision), at[0], floats(at[1]), floats(row_losses->data()),
-                                        floats(at[2]), rows, classes));
+          const device::Launch launch = device.launch(precision);
+          for (std::size_t i = 0; i < count; ++i) {
+            const Part& part = parts[i];
+            float* logarithms = floats(at[count + 1 + i]);
+            float* rows = floats(scratch->data());
+            started(part.apart ? device::channel_cross_entropy(launch, part.image, at[i], logarithms, rows,
+                                                               floats(at[count]), i > 0)
+                               : device::cross_entropy(launch, at[i], logarithms, rows, floats(at[count]), part.rows,
+                                                       part.classes, i > 0));
+          }
         },
-        row_losses->bytes());
+        scratch->bytes());
   }
-  return make_kernel("own:cross_entropy", {logarithms, gradient, to_input}, [=, &device](std::span<void* const> at) {
-    started(device::cross_entropy_backward(device.launch(precision), floats(at[0]), floats(at[1]), at[2], rows, classes));
-  });
+  return make_kernel(
+      "own:cross_entropy", joined(std::move(kept), gradient, to_inputs), [=, &device](std::span<void* const> at) {
+        const device::Launch launch = device.launch(precision);
+        for (std::size_t i = 0; i < count; ++i) {
+          const Part& part = parts[i];
+          const float* slope = floats(at[count]);
+          void* to = at[count + 1 + i];
+          started(part.apart ? device::channel_cross_entropy_backward(launch, part.image, floats(at[i]), slope, to)
+                             : device::cross_entropy_backward(launch, floats(at[i]), slope, to, part.rows, part.classes));
+        }
+      });
 }
 
 }  // namespace
 
-const Kind loss{"loss", refusal, prepare};
+const Kind loss{"loss", no_refusal, prepare};
 
 }  // namespace ddl::cuda

@@ -62,6 +62,14 @@ std::string name_of(const cublasLtMatmulAlgo_t& algorithm) {
 
 }  // namespace
 
+std::uint32_t alignment_of(std::initializer_list<std::int64_t> offsets, Precision precision) {
+  std::uint32_t alignment = 256;
+  for (const std::int64_t offset : offsets) {
+    while (offset * (is_mixed(precision) ? 2 : 4) % alignment != 0) alignment /= 2;
+  }
+  return alignment;
+}
+
 ColumnProduct by_columns(const Product& product) {
   // A matrix of r rows and c columns in row order is one of c rows and r columns in column order, c items apart.
   const auto matrix = [](std::int64_t rows, std::int64_t columns, bool transposed) {
@@ -115,6 +123,10 @@ ProductRunner::ProductRunner(const Device& device, const Product& product, Preci
 
   Preference preference;
   preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(room));
+  for (const auto name : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+    preference.set(name, product.alignment);
+  }
   // Parts of a sum may be added up in 16 bits, as PyTorch allows by default
   // (torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction).
   preference.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_MASK));

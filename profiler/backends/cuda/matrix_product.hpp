@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,7 +19,10 @@ struct Product {
   bool a_transposed = false, b_transposed = false;  ///< lies as k × m, as n × k
   bool has_bias = false;                            ///< an item of each column is added to all rows
   std::int64_t count = 1;
+  std::uint32_t alignment = 256;  ///< of all addresses, in bytes: less for parts of larger tensors
 };
+/// The largest power of two up to 256 that divides all of these offsets, in items.
+[[nodiscard]] std::uint32_t alignment_of(std::initializer_list<std::int64_t> offsets, Precision precision);
 
 /// The same in the library's terms, which are columns: Cᵀ = Bᵀ·Aᵀ, so that its first matrix is our second.
 struct ColumnProduct {

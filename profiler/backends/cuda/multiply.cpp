@@ -3,13 +3,40 @@
 namespace ddl::cuda {
 namespace {
 
-std::string refusal(const Problem& problem) {
-  return problem.inputs.size() == 2 ? std::string() : "products of more than two tensors are not in this back end";
+/// The product of several tensors of one shape: of two after the other.
+std::unique_ptr<PreparedKernel> prepare_many(const Device& device, const Problem& problem) {
+  const Precision precision = problem.precision;
+  const std::int64_t items = problem.samples * problem.output.items();
+  const std::size_t inputs = problem.inputs.size();
+  const bool forward = problem.pass == Pass::forward;
+  const auto tensor = [&](TensorRole role, std::size_t index, bool written) {
+    return flat(role, static_cast<int>(index), items, written, precision);
+  };
+  std::vector<KernelTensor> tensors;
+  for (std::size_t i = 0; i < inputs; ++i) tensors.push_back(tensor(TensorRole::input, i, false));
+  tensors.push_back(tensor(forward ? TensorRole::output : TensorRole::output_gradient, 0, forward));
+  for (std::size_t i = 0; i < inputs && !forward; ++i) tensors.push_back(tensor(TensorRole::input_gradient, i, true));
+  // A tensor times all inputs but one, into `to`.
+  const auto multiply_by = [=, &device](std::span<void* const> at, const void* from, std::size_t but, void* to) {
+    for (std::size_t i = 0; i < inputs; ++i) {
+      if (i == but) continue;
+      started(device::multiply(device.launch(precision), from, at[i], to, items));
+      from = to;
+    }
+  };
+  return make_kernel("own:multiply", std::move(tensors), [=](std::span<void* const> at) {
+    if (forward) {
+      multiply_by(at, at[0], 0, at[inputs]);
+      return;
+    }
+    for (std::size_t i = 0; i < inputs; ++i) multiply_by(at, at[inputs], i, at[inputs + 1 + i]);
+  });
 }
 
 // The second input has as many items as the first, or one for each channel of each sample.
 std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
+  if (problem.inputs.size() != 2) return prepare_many(device, problem);
   const Precision precision = problem.precision;
   const std::int64_t items = problem.samples * problem.output.items();
   const bool alike = problem.inputs[1].items() == problem.output.items();
@@ -40,6 +67,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind multiply{"multiply", refusal, prepare};
+const Kind multiply{"multiply", no_refusal, prepare};
 
 }  // namespace ddl::cuda

@@ -6,8 +6,9 @@
 namespace ddl::cuda {
 namespace {
 
-std::string refusal(const Problem& problem) {
-  return problem.inputs.front().sequence ? "pooling over tokens is not in this back end" : std::string();
+/// Tokens lie as an image does whose channels are innermost.
+ImageLayout layout_of(const Device& device, const Problem& problem) {
+  return problem.output.sequence ? ImageLayout::channels_last : device.options.layout;
 }
 
 device::Windows windows_of(const Device& device, const Problem& problem) {
@@ -31,7 +32,7 @@ device::Windows windows_of(const Device& device, const Problem& problem) {
 
 bool pools_by_library(const Device& device, const Problem& problem) {
   return has_window(problem) && library_runs(device, problem, [&](const Problem& pass) {
-           return pool_graph(pass, pool_window(pass), device.options.layout).graph;
+           return pool_graph(pass, pool_window(pass), layout_of(device, pass)).graph;
          });
 }
 
@@ -52,7 +53,7 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
   const std::int64_t items = problem.samples * problem.output.items();
 
   if (pools_by_library(device, problem)) {
-    PoolGraph made = pool_graph(problem, pool_window(problem), device.options.layout);
+    PoolGraph made = pool_graph(problem, pool_window(problem), layout_of(device, problem));
     const auto large = made.large;
     const auto small = made.small;
     const auto winners = made.winners;
@@ -82,6 +83,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind pool{"pool", refusal, prepare};
+const Kind pool{"pool", no_refusal, prepare};
 
 }  // namespace ddl::cuda

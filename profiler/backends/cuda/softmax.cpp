@@ -5,11 +5,6 @@
 namespace ddl::cuda {
 namespace {
 
-std::string refusal(const Problem& problem) {
-  const TensorShape& shape = problem.output;
-  return shape.sequence || shape.rank == 0 ? std::string() : "the softmax over an image's channels is not in this back end";
-}
-
 std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const Precision precision = problem.precision;
@@ -18,16 +13,24 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
   const std::int64_t rows = problem.samples * problem.output.positions();
   const std::int64_t items = rows * length;
   const device::Scores scores{rows, length, rows, false, 1};
-  const auto run_own = [&device, scores, forward, precision](std::span<void* const> at) {
+  // The channels of an image may lie apart.
+  const device::Image image = image_of(device, problem.output, problem.samples);
+  const bool apart = !image.channels_innermost && image.positions > 1;
+  const auto run_own = [&device, scores, image, apart, forward, precision](std::span<void* const> at) {
     const device::Launch launch = device.launch(precision);
-    started(forward ? device::softmax(launch, scores, at[0], at[1])
-                    : device::softmax_backward(launch, scores, at[0], at[1], at[2]));
+    if (apart) {
+      started(forward ? device::channel_softmax(launch, image, at[0], at[1])
+                      : device::channel_softmax_backward(launch, image, at[0], at[1], at[2]));
+    } else {
+      started(forward ? device::softmax(launch, scores, at[0], at[1])
+                      : device::softmax_backward(launch, scores, at[0], at[1], at[2]));
+    }
   };
-  const auto run_library = [&device, forward](const TensorDescriptor& data, std::span<void* const> at) {
+  const auto run_library = [&device, apart, forward](const TensorDescriptor& data, std::span<void* const> at) {
     constexpr float one = 1;
     constexpr float zero = 0;
     constexpr auto algorithm = CUDNN_SOFTMAX_ACCURATE;
-    constexpr auto mode = CUDNN_SOFTMAX_MODE_INSTANCE;
+    const auto mode = apart ? CUDNN_SOFTMAX_MODE_CHANNEL : CUDNN_SOFTMAX_MODE_INSTANCE;
     const cudnnHandle_t handle = device.target.handle();
     check(forward ? cudnnSoftmaxForward(handle, algorithm, mode, &one, data.get(), at[0], &zero, data.get(), at[1])
                   : cudnnSoftmaxBackward(handle, algorithm, mode, &one, data.get(), at[0], data.get(), at[1], &zero,
@@ -39,7 +42,8 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
   std::vector<DeviceMemory> memories;
   std::vector<void*> trial;
   const auto describe = [&] {
-    data = std::make_shared<const TensorDescriptor>(dense({rows, length, 1, 1}), data_type(precision));
+    const Extents extents = apart ? dense({problem.samples, length, image.positions, 1}) : dense({rows, length, 1, 1});
+    data = std::make_shared<const TensorDescriptor>(extents, data_type(precision));
   };
   const Candidates candidates{
       .key = print_problem(problem),
@@ -61,13 +65,15 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
       .must_run = true,
   };
   const bool by_library = choose(device, candidates) == 0;
+  const auto tensor = [&](TensorRole role, bool written) {
+    return image_tensor(device, role, 0, problem.output, problem, written);
+  };
   std::vector<KernelTensor> tensors;
   if (forward) {
-    tensors = {flat(TensorRole::input, 0, items, false, precision), flat(TensorRole::output, 0, items, true, precision)};
+    tensors = {tensor(TensorRole::input, false), tensor(TensorRole::output, true)};
   } else {
-    tensors = {flat(TensorRole::output, 0, items, false, precision),
-               flat(TensorRole::output_gradient, 0, items, false, precision),
-               flat(TensorRole::input_gradient, 0, items, true, precision)};
+    tensors = {tensor(TensorRole::output, false), tensor(TensorRole::output_gradient, false),
+               tensor(TensorRole::input_gradient, true)};
   }
   if (!by_library) return make_kernel("own:softmax", std::move(tensors), run_own);
   if (!data) describe();
@@ -77,6 +83,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind softmax{"softmax", refusal, prepare};
+const Kind softmax{"softmax", no_refusal, prepare};
 
 }  // namespace ddl::cuda

@@ -355,9 +355,11 @@ void multiply(const Parts& operation, Addresses& addresses) {
   const Tensor a(operation.part(CUDNN_ATTR_OPERATION_MATMUL_ADESC), addresses);
   const Tensor b(operation.part(CUDNN_ATTR_OPERATION_MATMUL_BDESC), addresses);
   const Tensor c(operation.part(CUDNN_ATTR_OPERATION_MATMUL_CDESC), addresses);
+  // Heads of the second matrix may be shared by those of the first that lie one behind the other.
+  const Index sharing = a.sizes[1] / b.sizes[1];
   each(c.sizes, [&](const std::vector<Index>& i) {
     double sum = 0;
-    for (Index k = 0; k < a.sizes[3]; ++k) sum += a.factor({i[0], i[1], i[2], k}) * b.factor({i[0], i[1], k, i[3]});
+    for (Index k = 0; k < a.sizes[3]; ++k) sum += a.factor({i[0], i[1], i[2], k}) * b.factor({i[0], i[1] / sharing, k, i[3]});
     c.set(i, sum);
   });
 }
@@ -368,6 +370,16 @@ void reduce(const Parts& operation, Addresses& addresses) {
   const bool adds =
       operation.part(CUDNN_ATTR_OPERATION_REDUCTION_DESC).one<cudnnReduceTensorOp_t>(CUDNN_ATTR_REDUCTION_OPERATOR) ==
       CUDNN_REDUCE_TENSOR_ADD;
+  if (y.sizes[3] == x.sizes[3] && y.sizes[1] < x.sizes[1]) {
+    // Over the heads that share one.
+    const Index sharing = x.sizes[1] / y.sizes[1];
+    each(y.sizes, [&](const std::vector<Index>& i) {
+      double sum = 0;
+      for (Index head = i[1] * sharing; head < (i[1] + 1) * sharing; ++head) sum += x.at({i[0], head, i[2], i[3]});
+      y.set(i, sum);
+    });
+    return;
+  }
   each(y.sizes, [&](const std::vector<Index>& i) {
     double value = adds ? 0 : -std::numeric_limits<double>::infinity();
     for (Index k = 0; k < x.sizes[3]; ++k) {
@@ -585,28 +597,37 @@ cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t descriptor, cud
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t, cudnnSoftmaxAlgorithm_t, cudnnSoftmaxMode_t, const void*,
+/// Calls `row` with the places of each row that adds up to one: a sample, or the channels of a position.
+static void each_softmax_row(const cudnnTensorStruct& data, cudnnSoftmaxMode_t mode,
+                             const std::function<void(const std::vector<Index>&)>& row) {
+  std::map<std::vector<Index>, std::vector<Index>> rows;
+  each(data.sizes, [&](const std::vector<Index>& i) {
+    std::vector<Index> key{i[0]};
+    if (mode == CUDNN_SOFTMAX_MODE_CHANNEL) key.insert(key.end(), i.begin() + 2, i.end());
+    rows[key].push_back(data.place(i));
+  });
+  for (const auto& [key, places] : rows) row(places);
+}
+cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t, cudnnSoftmaxAlgorithm_t, cudnnSoftmaxMode_t mode, const void*,
                                   const cudnnTensorDescriptor_t data, const void* x, const void*,
                                   const cudnnTensorDescriptor_t, void* y) {
   const Numbers from = data->at(x), to = data->at(y);
-  for (Index row = 0; row < data->sizes[0]; ++row) {
-    const Index start = row * data->sizes[1];
+  each_softmax_row(*data, mode, [&](const std::vector<Index>& places) {
     double sum = 0;
-    for (Index i = start; i < start + data->sizes[1]; ++i) sum += std::exp(from.at(i));
-    for (Index i = start; i < start + data->sizes[1]; ++i) to.set(i, std::exp(from.at(i)) / sum);
-  }
+    for (const Index i : places) sum += std::exp(from.at(i));
+    for (const Index i : places) to.set(i, std::exp(from.at(i)) / sum);
+  });
   return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t, cudnnSoftmaxAlgorithm_t, cudnnSoftmaxMode_t, const void*,
+cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t, cudnnSoftmaxAlgorithm_t, cudnnSoftmaxMode_t mode, const void*,
                                    const cudnnTensorDescriptor_t data, const void* y, const cudnnTensorDescriptor_t,
                                    const void* dy, const void*, const cudnnTensorDescriptor_t, void* dx) {
   const Numbers output = data->at(y), gradient = data->at(dy), to = data->at(dx);
-  for (Index row = 0; row < data->sizes[0]; ++row) {
-    const Index start = row * data->sizes[1];
+  each_softmax_row(*data, mode, [&](const std::vector<Index>& places) {
     double sum = 0;
-    for (Index i = start; i < start + data->sizes[1]; ++i) sum += output.at(i) * gradient.at(i);
-    for (Index i = start; i < start + data->sizes[1]; ++i) to.set(i, output.at(i) * (gradient.at(i) - sum));
-  }
+    for (const Index i : places) sum += output.at(i) * gradient.at(i);
+    for (const Index i : places) to.set(i, output.at(i) * (gradient.at(i) - sum));
+  });
   return CUDNN_STATUS_SUCCESS;
 }
 

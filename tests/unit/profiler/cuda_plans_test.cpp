@@ -156,7 +156,9 @@ TEST_CASE("cuDNN lists engines for norms, pooling and fused attention on an H100
   for (const char* precision : {"fp16", "bf16"}) {
     for (const char* line :
          {"attention heads=12 fused=yes in=2304x128t", "attention heads=12 causal=yes fused=yes in=2304x128t",
-          "attention heads=16 dropout=0.1 fused=yes in=3072x128t"}) {
+          "attention heads=16 dropout=0.1 fused=yes in=3072x128t",
+          "attention heads=32 kv_heads=8 causal=yes fused=yes in=6144x512t",
+          "attention heads=16 fused=yes in=1024x128t,2048x256t"}) {
       check_both(line + std::string(" samples=4 pass=forward precision=") + precision,
                  [](const Problem& p) { return attention_graph(p).graph; });
     }

@@ -1,6 +1,6 @@
 #include <type_traits>
 
-#include "profiler/backends/cuda/device/grid.cuh"
+#include "profiler/backends/cuda/device/random.cuh"
 
 namespace ddl::cuda::device {
 namespace {
@@ -25,6 +25,10 @@ __device__ inline float value_of(float x) {
     return x * sigmoid_of(x);
   } else if constexpr (function == Function::hardswish) {
     return x * fminf(fmaxf(x + 3, 0), 6) / 6;
+  } else if constexpr (function == Function::hardsigmoid) {
+    return fminf(fmaxf(x + 3, 0), 6) / 6;
+  } else if constexpr (function == Function::softplus) {
+    return fmaxf(x, 0) + log1pf(expf(-fabsf(x)));
   } else {
     return x > 0 ? x : expm1f(x);
   }
@@ -52,6 +56,10 @@ __device__ inline float slope_of(float x) {
     return y * (1 + x * (1 - y));
   } else if constexpr (function == Function::hardswish) {
     return x <= -3 ? 0 : (x >= 3 ? 1 : (2 * x + 3) / 6);
+  } else if constexpr (function == Function::hardsigmoid) {
+    return x > -3 && x < 3 ? 1.0F / 6 : 0;
+  } else if constexpr (function == Function::softplus) {
+    return sigmoid_of(x);
   } else {
     return x > 0 ? 1 : expf(x);
   }
@@ -103,6 +111,10 @@ cudaError_t dispatch_function(Function function, Call call) {
       return call(std::integral_constant<Function, Function::silu>());
     case Function::hardswish:
       return call(std::integral_constant<Function, Function::hardswish>());
+    case Function::hardsigmoid:
+      return call(std::integral_constant<Function, Function::hardsigmoid>());
+    case Function::softplus:
+      return call(std::integral_constant<Function, Function::softplus>());
     case Function::elu:
       break;
   }
@@ -160,29 +172,6 @@ struct MultiplyBackward {
     }
     store<width>(first_gradient, item, a);
     store<width>(second_gradient, item, b);
-  }
-};
-
-/// Four words of Philox 4x32-10 [Salmon et al. 2011, section 3.3] from a counter and a key.
-struct Random {
-  std::uint32_t word[4];
-  __device__ Random(std::uint64_t counter, std::uint64_t key) {
-    word[0] = static_cast<std::uint32_t>(counter);
-    word[1] = static_cast<std::uint32_t>(counter >> 32U);
-    word[2] = 0;
-    word[3] = 0;
-    auto low = static_cast<std::uint32_t>(key);
-    auto high = static_cast<std::uint32_t>(key >> 32U);
-    for (int round = 0; round < 10; ++round) {
-      const std::uint64_t even = std::uint64_t{0xD2511F53U} * word[0];
-      const std::uint64_t odd = std::uint64_t{0xCD9E8D57U} * word[2];
-      word[0] = static_cast<std::uint32_t>(odd >> 32U) ^ word[1] ^ low;
-      word[1] = static_cast<std::uint32_t>(odd);
-      word[2] = static_cast<std::uint32_t>(even >> 32U) ^ word[3] ^ high;
-      word[3] = static_cast<std::uint32_t>(even);
-      low += 0x9E3779B9U;
-      high += 0xBB67AE85U;
-    }
   }
 };
 
@@ -340,13 +329,10 @@ cudaError_t multiply_backward(Launch launch, const void* first, const void* seco
 
 cudaError_t dropout(Launch launch, const void* input, std::uint8_t* mask, void* output, std::int64_t items, double rate,
                     std::uint64_t seed) {
-  const double words = rate * 4294967296.0;
-  const auto threshold = words >= 4294967295.0 ? 4294967295U : static_cast<std::uint32_t>(words);
-  const float scale = rate < 1 ? static_cast<float>(1 / (1 - rate)) : 0.0F;
   return dispatch(launch.number, [&](auto number) {
     using T = decltype(number);
-    return map<whole_width<T>()>(launch.stream, Dropout<T>{in<T>(input), mask, out<T>(output), threshold, scale, seed},
-                                 items);
+    return map<whole_width<T>()>(
+        launch.stream, Dropout<T>{in<T>(input), mask, out<T>(output), drop_threshold(rate), kept_scale(rate), seed}, items);
   });
 }
 

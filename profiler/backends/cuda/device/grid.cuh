@@ -133,4 +133,27 @@ __device__ inline float reduce(float value) {
   return value;
 }
 
+/// Rows that a warp works on, or a block: `run(row, lane)` with lanes 0 to `threads` - 1.
+constexpr int rows_at_once = 4;
+template <int threads, class Work>
+__global__ void rows_kernel(Work work, std::int64_t rows) {
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
+  if (row < rows) work.template run<threads>(row, threadIdx.x);
+}
+/// Short rows get a warp each.
+template <class Work>
+cudaError_t each_row(cudaStream_t stream, Work work, std::int64_t rows, std::int64_t length) {
+  if (rows == 0) return cudaSuccess;
+  constexpr std::int64_t longest = 1024;
+  if (length <= longest) {
+    const auto count = static_cast<unsigned>((rows + rows_at_once - 1) / rows_at_once);
+    DDL_LAUNCH((rows_kernel<static_cast<int>(warp), Work>), count, dim3(warp, rows_at_once), stream, work, rows);
+  } else {
+    DDL_LAUNCH((rows_kernel<block, Work>), static_cast<unsigned>(rows), dim3(block), stream, work, rows);
+  }
+  return cudaGetLastError();
+}
+
+inline bool is_aligned(const void* data, std::size_t bytes) { return reinterpret_cast<std::uintptr_t>(data) % bytes == 0; }
+
 }  // namespace ddl::cuda::device

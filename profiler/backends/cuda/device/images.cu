@@ -1,25 +1,7 @@
-#include "profiler/backends/cuda/device/grid.cuh"
+#include "profiler/backends/cuda/device/image.cuh"
 
 namespace ddl::cuda::device {
 namespace {
-
-/// Channels times rows of threads that share them.
-constexpr unsigned lanes = 8;
-
-__device__ inline std::int64_t item_of(const Image& image, std::int64_t sample, std::int64_t channel,
-                                       std::int64_t position) {
-  return image.channels_innermost ? (sample * image.positions + position) * image.channels + channel
-                                  : (sample * image.channels + channel) * image.positions + position;
-}
-
-/// The item of a [samples, channels] matrix that belongs to an item of the image.
-__device__ inline std::int64_t factor_of(const Image& image, std::int64_t item) {
-  return image.channels_innermost ? item / (image.positions * image.channels) * image.channels + item % image.channels
-                                  : item / image.positions;
-}
-
-/// Items one behind the other that have one factor each (channels innermost), or all the same.
-std::int64_t length_of(const Image& image) { return image.channels_innermost ? image.channels : image.positions; }
 
 template <class T>
 struct ScaleChannels {
@@ -168,28 +150,6 @@ __device__ inline float divisor_of(const Windows& w, const Range& a, const Range
   return static_cast<float>(length(a) * length(b) * length(c));
 }
 
-struct Place {
-  std::int64_t sample, channel, position[3];
-};
-/// Where an item of an image with such extents lies.
-__device__ inline Place place_of(const Image& image, const std::int64_t extent[3], std::int64_t item) {
-  Place place{};
-  const std::int64_t positions = extent[0] * extent[1] * extent[2];
-  std::int64_t position = 0;
-  if (image.channels_innermost) {
-    place.channel = item % image.channels;
-    position = item / image.channels % positions;
-  } else {
-    position = item % positions;
-    place.channel = item / positions % image.channels;
-  }
-  place.sample = item / (positions * image.channels);
-  place.position[2] = position % extent[2];
-  place.position[1] = position / extent[2] % extent[1];
-  place.position[0] = position / (extent[2] * extent[1]);
-  return place;
-}
-
 template <class T>
 struct Pool {
   Windows w;
@@ -258,8 +218,8 @@ struct PoolBackward {
 
 /// One block for each channel.
 template <class T>
-__global__ void batch_norm_kernel(Image image, const T* input, const float* scale_shift, float* means,
-                                  float* inverse_deviations, T* output, float epsilon) {
+__global__ void batch_norm_kernel(Image image, const T* input, Trained trained, float* means, float* inverse_deviations,
+                                  T* output, float epsilon) {
   const std::int64_t channel = blockIdx.x;
   const std::int64_t rows = image.samples * image.positions;
   const auto item = [&](std::int64_t row) { return item_of(image, row / image.positions, channel, row % image.positions); };
@@ -274,7 +234,7 @@ __global__ void batch_norm_kernel(Image image, const T* input, const float* scal
   const float inverse = rsqrtf(reduce<Sum, block>(squares) / static_cast<float>(rows) + epsilon);
   for (std::int64_t row = threadIdx.x; row < rows; row += block) {
     const float value = (to_float(input[item(row)]) - mean) * inverse;
-    output[item(row)] = from_float<T>(value * scale_shift[channel] + scale_shift[image.channels + channel]);
+    output[item(row)] = from_float<T>(value * scale_of(trained, channel) + shift_of(trained, channel));
   }
   if (threadIdx.x == 0) {
     means[channel] = mean;
@@ -283,9 +243,9 @@ __global__ void batch_norm_kernel(Image image, const T* input, const float* scal
 }
 
 template <class T>
-__global__ void batch_norm_backward_kernel(Image image, const T* input, const float* scale_shift, const float* means,
+__global__ void batch_norm_backward_kernel(Image image, const T* input, Trained trained, const float* means,
                                            const float* inverse_deviations, const T* gradient, T* result,
-                                           float* scale_shift_gradient) {
+                                           float* scale_gradient, float* shift_gradient) {
   const std::int64_t channel = blockIdx.x;
   const std::int64_t rows = image.samples * image.positions;
   const auto item = [&](std::int64_t row) { return item_of(image, row / image.positions, channel, row % image.positions); };
@@ -303,15 +263,13 @@ __global__ void batch_norm_backward_kernel(Image image, const T* input, const fl
   for (std::int64_t row = threadIdx.x; row < rows; row += block) {
     const float value = (to_float(input[item(row)]) - mean) * inverse;
     const float slope = to_float(gradient[item(row)]) - (sum + value * product) / static_cast<float>(rows);
-    result[item(row)] = from_float<T>(slope * scale_shift[channel] * inverse);
+    result[item(row)] = from_float<T>(slope * scale_of(trained, channel) * inverse);
   }
   if (threadIdx.x == 0) {
-    scale_shift_gradient[channel] = product;
-    scale_shift_gradient[image.channels + channel] = sum;
+    if (scale_gradient != nullptr) scale_gradient[channel] = product;
+    if (shift_gradient != nullptr) shift_gradient[channel] = sum;
   }
 }
-
-unsigned warps(std::int64_t channels) { return static_cast<unsigned>((channels + warp - 1) / warp); }
 
 }  // namespace
 
@@ -392,24 +350,24 @@ cudaError_t pool_backward(Launch launch, Windows windows, const void* output_gra
   });
 }
 
-cudaError_t batch_norm(Launch launch, Image image, const void* input, const float* scale_shift, float* mean,
-                       float* inverse_deviation, void* output, float epsilon) {
+cudaError_t batch_norm(Launch launch, Image image, const void* input, Trained trained, float* mean, float* inverse_deviation,
+                       void* output, float epsilon) {
   return dispatch(launch.number, [&](auto number) {
     using T = decltype(number);
     DDL_LAUNCH(batch_norm_kernel<T>, static_cast<unsigned>(image.channels), block, launch.stream, image, in<T>(input),
-               scale_shift, mean, inverse_deviation, out<T>(output), epsilon);
+               trained, mean, inverse_deviation, out<T>(output), epsilon);
     return cudaGetLastError();
   });
 }
 
-cudaError_t batch_norm_backward(Launch launch, Image image, const void* input, const float* scale_shift, const float* mean,
+cudaError_t batch_norm_backward(Launch launch, Image image, const void* input, Trained trained, const float* mean,
                                 const float* inverse_deviation, const void* output_gradient, void* input_gradient,
-                                float* scale_shift_gradient) {
+                                float* scale_gradient, float* shift_gradient) {
   return dispatch(launch.number, [&](auto number) {
     using T = decltype(number);
     DDL_LAUNCH(batch_norm_backward_kernel<T>, static_cast<unsigned>(image.channels), block, launch.stream, image,
-               in<T>(input), scale_shift, mean, inverse_deviation, in<T>(output_gradient), out<T>(input_gradient),
-               scale_shift_gradient);
+               in<T>(input), trained, mean, inverse_deviation, in<T>(output_gradient), out<T>(input_gradient),
+               scale_gradient, shift_gradient);
     return cudaGetLastError();
   });
 }

@@ -12,7 +12,7 @@ namespace ddl::cuda::device {
 enum class Number { fp32, fp16, bf16 };
 
 /// Functions of one item.
-enum class Function { relu, relu6, leaky_relu, tanh, sigmoid, gelu, silu, hardswish, elu };
+enum class Function { relu, relu6, leaky_relu, tanh, sigmoid, gelu, silu, hardswish, elu, hardsigmoid, softplus };
 
 struct Launch {
   cudaStream_t stream = nullptr;
@@ -36,6 +36,13 @@ cudaError_t dropout(Launch launch, const void* input, std::uint8_t* mask, void* 
                     std::uint64_t seed);
 /// output = input · mask · scale
 cudaError_t mask(Launch launch, const void* input, const std::uint8_t* mask, void* output, std::int64_t items, float scale);
+/// The same for whole samples of `each` items, with one number of the mask for each.
+cudaError_t drop_samples(Launch launch, const void* input, std::uint8_t* mask, void* output, std::int64_t samples,
+                         std::int64_t each, double rate, std::uint64_t seed);
+cudaError_t mask_samples(Launch launch, const void* input, const std::uint8_t* mask, void* output, std::int64_t samples,
+                         std::int64_t each, float scale);
+/// output = input · factor
+cudaError_t multiply_by(Launch launch, const void* input, float factor, void* output, std::int64_t items);
 /// Values in (-1, 1), for tuning.
 cudaError_t fill(Launch launch, void* output, std::int64_t items);
 
@@ -43,6 +50,20 @@ cudaError_t fill(Launch launch, void* output, std::int64_t items);
 /// Rows of `length` items, which begin `from_pitch` and `to_pitch` items apart.
 cudaError_t copy_rows(Launch launch, const void* input, std::int64_t from_pitch, void* output, std::int64_t to_pitch,
                       std::int64_t rows, std::int64_t length);
+/// Items of a tensor put in another order: steps of each dimension, the last innermost in what is written, in items.
+struct Order {
+  static constexpr int most = 10;
+  int dimensions = 0;
+  std::int64_t size[most]{}, from[most]{}, to[most]{};
+  std::int64_t from_start = 0, to_start = 0;
+};
+cudaError_t rearrange(Launch launch, const Order& order, const void* input, void* output);
+/// Sums of each column over rows that begin `pitch` items apart.
+cudaError_t sum_rows(Launch launch, const void* input, std::int64_t pitch, std::int64_t rows, std::int64_t length,
+                     void* sums);
+/// `length` items before the `each` of every sample.
+cudaError_t prepend(Launch launch, const void* first, std::int64_t length, const void* input, std::int64_t each,
+                    std::int64_t samples, void* output);
 /// output[r][p][c] = first[r][p][c] · second[r][c] where channels are innermost, else [r][c][p].
 struct Image {
   std::int64_t samples = 1, channels = 1, positions = 1;
@@ -57,6 +78,23 @@ cudaError_t add_bias(Launch launch, Image image, const void* bias, void* output)
 /// Sums over samples and positions; `partial` has room for channel_sum_parts(image) · channels fp32.
 int channel_sum_parts(Image image);
 cudaError_t channel_sums(Launch launch, Image image, const void* input, float* partial, void* sums);
+
+/// output = input · factors[c] + shifts[c]; no shifts for a gradient. `scratch` has room for channel_scratch(image) fp32.
+std::int64_t channel_scratch(Image image);
+cudaError_t scale_shift(Launch launch, Image image, const void* input, const void* factors, const void* shifts,
+                        void* output);
+/// `shift_gradient` may be null.
+cudaError_t scale_shift_gradients(Launch launch, Image image, const void* input, const void* output_gradient,
+                                  void* factor_gradient, void* shift_gradient, float* scratch);
+
+/// An image of other extents, by the nearest item or linearly between those around.
+struct Resizing {
+  Image input;  ///< positions are those of the extents below
+  std::int64_t in[3]{1, 1, 1}, out[3]{1, 1, 1};
+  bool linear = false;
+};
+cudaError_t resize(Launch launch, const Resizing& resizing, const void* input, void* output);
+cudaError_t resize_backward(Launch launch, const Resizing& resizing, const void* output_gradient, void* input_gradient);
 
 /// [samples, tokens, width], of which it takes heads · size channels from `offset` on, to [samples, heads, tokens, size],
 /// and back.
@@ -77,6 +115,121 @@ cudaError_t softmax(Launch launch, Scores scores, const void* input, void* outpu
 cudaError_t softmax_backward(Launch launch, Scores scores, const void* output, const void* output_gradient,
                              void* input_gradient);
 
+/// Scores of [outer, heads, queries] rows: times the scale, plus a bias; of each row some may be hidden.
+struct ScoreRules {
+  std::int64_t rows = 1, length = 1, queries = 1, heads = 1;
+  float scale = 1;
+  bool causal = false;
+  std::int64_t window = 0;   ///< keys up to the query that are seen; 0 for all
+  bool alibi = false;        ///< less by the distance times the head's slope
+  std::int64_t windows = 1;  ///< that `outer` counts, each with edges of its own
+};
+/// `biases`: [heads, queries, length], the same for all `outer`; `edges`: [windows, length], of which a query sees those
+/// that are as its own. Either may be null.
+cudaError_t ruled_softmax(Launch launch, ScoreRules rules, const void* biases, const std::uint8_t* edges, const void* input,
+                          void* output);
+/// biases[h][p] = table[rows[p]][h]
+cudaError_t look_up_biases(Launch launch, const void* table, const std::int32_t* rows, void* biases, std::int64_t heads,
+                           std::int64_t pairs);
+/// Adds to an fp32 table that is zero the gradients of [matrices, heads, pairs] scores, times a factor.
+cudaError_t table_gradient(Launch launch, const void* score_gradients, const std::int32_t* rows, float* table,
+                           std::int64_t matrices, std::int64_t heads, std::int64_t pairs, float factor);
+/// Windows cut out of an image whose channels are innermost, of which heads · size are taken from `offset` on, to
+/// [samples, windows, heads, area, size], and back. `places`: [windows, area], the position of each item.
+struct Cut {
+  std::int64_t samples = 1, windows = 1, heads = 1, area = 1, size = 1, channels = 1, offset = 0;
+  const std::int32_t* places = nullptr;
+};
+cudaError_t cut_windows(Launch launch, Cut cut, const void* image, void* windows);
+cudaError_t paste_windows(Launch launch, Cut cut, const void* windows, void* image);
+
+/// Pairs of channels that turn by an angle of their token, in the first `heads` heads of `size` channels of a row.
+struct Turning {
+  std::int64_t tokens = 1, width = 1, heads = 1, size = 1, pairs = 1;
+};
+/// `cosines` and `sines`: [tokens, pairs].
+cudaError_t turn(Launch launch, Turning turning, bool back, const void* input, const float* cosines, const float* sines,
+                 void* output, std::int64_t rows);
+
+/// Attention whose scores are v·tanh(query + key), of `features` numbers.
+struct Additive {
+  std::int64_t samples = 1, queries = 1, keys = 1, features = 1;
+  bool normalized = false;  ///< v has a length that is trained, and the sums a bias
+};
+/// v in fp32, and the length that the weights have. `biases`: v's weights and, normalized, the sums' bias and v's length.
+cudaError_t weigh(Launch launch, const void* biases, std::int64_t features, bool normalized, float* v, float* length);
+/// `sums`: [samples, queries, keys, features], the tanh of each.
+cudaError_t additive_scores(Launch launch, Additive sizes, const void* queries, const void* keys, const void* biases,
+                            const float* v, void* sums, void* scores);
+/// `to_v`: [samples · queries, features], parts of v's gradient.
+cudaError_t additive_gradients(Launch launch, Additive sizes, const void* sums, const void* score_gradients, const float* v,
+                               void* query_gradients, void* key_gradients, float* to_v);
+/// The gradient of `biases` from those of v and of the sums' bias.
+cudaError_t direction_gradient(Launch launch, const void* biases, const float* to_v, const float* length,
+                               const void* to_bias, std::int64_t features, bool normalized, void* gradients);
+
+/// One step of all samples: the items of a sample begin `pitch` apart in the output, those of this step at `offset`.
+struct LstmStep {
+  std::int64_t samples = 1, features = 1, pitch = 1, offset = 0;
+};
+/// `from_state` and `cells_before` are null in the first step, `next_state` in the last.
+cudaError_t lstm_step(Launch launch, LstmStep step, const void* from_input, const void* from_state,
+                      const float* cells_before, void* gates, float* cells, void* next_state, void* output);
+/// `state_gradient` is null in the last step. `cell_gradients`: of the next step, then of this one.
+cudaError_t lstm_step_backward(Launch launch, LstmStep step, const void* output_gradient, const void* state_gradient,
+                               const void* gates, const float* cells_before, const float* cells, float* cell_gradients,
+                               void* gate_gradients);
+
+// Experts.
+/// The places of the best `active` of each row of scores, best first.
+cudaError_t choose_best(Launch launch, const void* scores, std::int32_t* chosen, std::int64_t rows, std::int64_t experts,
+                        std::int64_t active);
+/// Copies of rows lie grouped by expert, inside a group in the order of the rows. `tokens`: the row of each copy; `places`:
+/// the copy of each choice; `counts` has room for the experts.
+cudaError_t place_copies(cudaStream_t stream, const std::int32_t* chosen, std::int64_t rows, std::int64_t experts,
+                         std::int64_t active, std::int32_t* counts, std::int32_t* tokens, std::int32_t* places);
+/// Zero but for the best of each row.
+cudaError_t keep_best(Launch launch, const void* scores, void* output, std::int64_t rows, std::int64_t experts,
+                      std::int64_t active);
+/// The gradient where the output is not zero.
+cudaError_t where_kept(Launch launch, const void* output, const void* output_gradient, void* result, std::int64_t items);
+cudaError_t gather_rows(Launch launch, const void* input, const std::int32_t* rows, void* output, std::int64_t count,
+                        std::int64_t channels);
+struct Routes {
+  std::int64_t experts = 1, active = 1, channels = 1;
+  const std::int32_t* chosen = nullptr;
+  const std::int32_t* places = nullptr;
+};
+/// The sum of a row's copies, each times its weight in [rows, experts]; `weights` may be null.
+cudaError_t add_copies(Launch launch, Routes routes, const void* copies, const void* weights, void* output,
+                       std::int64_t rows);
+/// `weight_gradients` is zero before.
+cudaError_t combine_backward(Launch launch, Routes routes, const void* copies, const void* weights,
+                             const void* output_gradient, void* copy_gradients, void* weight_gradients, std::int64_t rows);
+
+/// Vectors of each sample side by side: `count` tensors of `channels`, from `together` on, whose samples begin `pitch`
+/// apart.
+struct Addresses {
+  static constexpr int most = 64;
+  void* at[most]{};
+};
+cudaError_t stack(Launch launch, const Addresses& addresses, int count, std::int64_t channels, std::int64_t samples,
+                  std::int64_t pitch, void* together);
+/// Of the sum of two such.
+cudaError_t unstack(Launch launch, const Addresses& addresses, int count, std::int64_t channels, std::int64_t samples,
+                    std::int64_t pitch, const void* first, const void* second);
+/// The first vector of each sample, and behind it the products of each two vectors.
+struct Pairs {
+  std::int64_t samples = 1, count = 1, channels = 1;
+  std::int64_t length() const { return channels + count * (count - 1) / 2; }
+};
+/// `products`: [samples, count, count].
+cudaError_t pick_pairs(Launch launch, Pairs pairs, const void* together, const void* products, void* output);
+/// Their gradients, zero on and above the diagonal.
+cudaError_t put_pairs(Launch launch, Pairs pairs, const void* output_gradient, void* product_gradients);
+/// Adds the part of the first vector to its gradient.
+cudaError_t add_first(Launch launch, Pairs pairs, const void* output_gradient, void* first_gradient);
+
 // Tables.
 /// Tokens are fp32 numbers of rows.
 cudaError_t look_up(Launch launch, const float* tokens, const void* table, void* output, std::int64_t count,
@@ -90,14 +243,25 @@ cudaError_t add_table(Launch launch, const void* input, const void* table, void*
 cudaError_t add_table_backward(Launch launch, const void* output_gradient, void* table, std::int64_t samples,
                                std::int64_t each);
 
-// Losses; the wanted class of a row is its number modulo classes. `row_losses` has room for `rows` fp32.
+// Losses; the wanted class of a row is its number modulo classes. `row_losses` has room for `rows` fp32. `adds`: to what the
+// loss is already.
 cudaError_t cross_entropy(Launch launch, const void* input, float* logarithms, float* row_losses, float* loss,
-                          std::int64_t rows, std::int64_t classes);
+                          std::int64_t rows, std::int64_t classes, bool adds);
 cudaError_t cross_entropy_backward(Launch launch, const float* logarithms, const float* loss_gradient, void* input_gradient,
                                    std::int64_t rows, std::int64_t classes);
+/// The same over the positions of an image whose positions are innermost.
+cudaError_t channel_cross_entropy(Launch launch, Image image, const void* input, float* logarithms, float* row_losses,
+                                  float* loss, bool adds);
+cudaError_t channel_cross_entropy_backward(Launch launch, Image image, const float* logarithms, const float* loss_gradient,
+                                           void* input_gradient);
+/// So is the softmax over its channels.
+cudaError_t channel_softmax(Launch launch, Image image, const void* input, void* output);
+cudaError_t channel_softmax_backward(Launch launch, Image image, const void* output, const void* output_gradient,
+                                     void* input_gradient);
+cudaError_t mean(cudaStream_t stream, const float* parts, std::int64_t count, double divisor, float* result, bool adds);
 /// The mean of squares; `partial` has room for square_parts(items) fp32.
 int square_parts(std::int64_t items);
-cudaError_t mean_square(Launch launch, const void* input, float* partial, float* loss, std::int64_t items);
+cudaError_t mean_square(Launch launch, const void* input, float* partial, float* loss, std::int64_t items, bool adds);
 cudaError_t mean_square_backward(Launch launch, const void* input, const float* loss_gradient, void* input_gradient,
                                  std::int64_t items);
 
@@ -114,12 +278,31 @@ cudaError_t pool(Launch launch, Windows windows, const void* input, std::int32_t
 cudaError_t pool_backward(Launch launch, Windows windows, const void* output_gradient, const std::int32_t* winners,
                           void* input_gradient);
 
-/// Norms over groups of items, for those that the library does not run: a channel over samples and positions.
-cudaError_t batch_norm(Launch launch, Image image, const void* input, const float* scale_shift, float* mean,
-                       float* inverse_deviation, void* output, float epsilon);
-cudaError_t batch_norm_backward(Launch launch, Image image, const void* input, const float* scale_shift, const float* mean,
+/// What a norm multiplies channels by, and adds to them: null for ones and zeros.
+struct Trained {
+  const float* scales = nullptr;
+  const float* shifts = nullptr;
+};
+/// Groups of a sample's channels; as many groups as channels for instances. `scratch` has room for group_scratch(image,
+/// groups) fp32. Gradients of scales and shifts may be null.
+std::int64_t group_scratch(Image image, std::int64_t groups);
+cudaError_t group_norm(Launch launch, Image image, std::int64_t groups, const void* input, Trained trained, float* means,
+                       float* inverse_deviations, void* output, float* scratch, float epsilon);
+cudaError_t group_norm_backward(Launch launch, Image image, std::int64_t groups, const void* input, Trained trained,
+                                const float* means, const float* inverse_deviations, const void* output_gradient,
+                                void* input_gradient, float* scale_gradient, float* shift_gradient, float* scratch);
+/// Root mean squares of rows of channels. `scratch` has room for channel_scratch({1, channels, rows, true}) fp32.
+cudaError_t rms_norm(Launch launch, const void* input, Trained trained, float* inverse_roots, void* output,
+                     std::int64_t rows, std::int64_t channels, float epsilon);
+cudaError_t rms_norm_backward(Launch launch, const void* input, Trained trained, const float* inverse_roots,
+                              const void* output_gradient, void* input_gradient, float* scale_gradient,
+                              float* shift_gradient, float* scratch, std::int64_t rows, std::int64_t channels);
+/// A channel over samples and positions, for those that the library does not run.
+cudaError_t batch_norm(Launch launch, Image image, const void* input, Trained trained, float* mean, float* inverse_deviation,
+                       void* output, float epsilon);
+cudaError_t batch_norm_backward(Launch launch, Image image, const void* input, Trained trained, const float* mean,
                                 const float* inverse_deviation, const void* output_gradient, void* input_gradient,
-                                float* scale_shift_gradient);
+                                float* scale_gradient, float* shift_gradient);
 
 /// Steps of an optimizer in one pass. `copy`, where it is not null, gets the new weights in the launch's format; so do
 /// gradients come in it.

@@ -50,27 +50,6 @@ struct JoinHeads {
   }
 };
 
-/// Rows that a warp works on, or a block: `run(row, lane)` with lanes 0 to `threads` - 1.
-constexpr int rows_at_once = 4;
-template <int threads, class Work>
-__global__ void rows_kernel(Work work, std::int64_t rows) {
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
-  if (row < rows) work.template run<threads>(row, threadIdx.x);
-}
-/// Short rows get a warp each.
-template <class Work>
-cudaError_t each_row(cudaStream_t stream, Work work, std::int64_t rows, std::int64_t length) {
-  if (rows == 0) return cudaSuccess;
-  constexpr std::int64_t longest = 1024;
-  if (length <= longest) {
-    const auto count = static_cast<unsigned>((rows + rows_at_once - 1) / rows_at_once);
-    DDL_LAUNCH((rows_kernel<static_cast<int>(warp), Work>), count, dim3(warp, rows_at_once), stream, work, rows);
-  } else {
-    DDL_LAUNCH((rows_kernel<block, Work>), static_cast<unsigned>(rows), dim3(block), stream, work, rows);
-  }
-  return cudaGetLastError();
-}
-
 template <class T>
 struct Softmax {
   Scores scores;
@@ -166,11 +145,11 @@ __global__ void squares_kernel(const T* input, float* partial, std::int64_t item
   if (threadIdx.x == 0) partial[blockIdx.x] = sum;
 }
 
-__global__ void mean_kernel(const float* parts, std::int64_t count, float divisor, float* mean) {
+__global__ void mean_kernel(const float* parts, std::int64_t count, float divisor, float* mean, bool adds) {
   float sum = 0;
   for (std::int64_t i = threadIdx.x; i < count; i += block) sum += parts[i];
   sum = reduce<Sum, block>(sum);
-  if (threadIdx.x == 0) *mean = sum / divisor;
+  if (threadIdx.x == 0) *mean = sum / divisor + (adds ? *mean : 0.0F);
 }
 
 template <class T>
@@ -253,8 +232,6 @@ struct AddTableBackward {
   }
 };
 
-bool is_aligned(const void* data, std::size_t bytes) { return reinterpret_cast<std::uintptr_t>(data) % bytes == 0; }
-
 }  // namespace
 
 cudaError_t copy_rows(Launch launch, const void* input, std::int64_t from_pitch, void* output, std::int64_t to_pitch,
@@ -307,15 +284,19 @@ cudaError_t softmax_backward(Launch launch, Scores scores, const void* output, c
   });
 }
 
+cudaError_t mean(cudaStream_t stream, const float* parts, std::int64_t count, double divisor, float* result, bool adds) {
+  DDL_LAUNCH(mean_kernel, 1, block, stream, parts, count, static_cast<float>(divisor), result, adds);
+  return cudaGetLastError();
+}
+
 cudaError_t cross_entropy(Launch launch, const void* input, float* logarithms, float* row_losses, float* loss,
-                          std::int64_t rows, std::int64_t classes) {
+                          std::int64_t rows, std::int64_t classes, bool adds) {
   const cudaError_t status = dispatch(launch.number, [&](auto number) {
     using T = decltype(number);
     return each_row(launch.stream, CrossEntropy<T>{in<T>(input), logarithms, row_losses, classes}, rows, classes);
   });
   if (status != cudaSuccess) return status;
-  DDL_LAUNCH(mean_kernel, 1, block, launch.stream, row_losses, rows, static_cast<float>(rows), loss);
-  return cudaGetLastError();
+  return mean(launch.stream, row_losses, rows, static_cast<double>(rows), loss, adds);
 }
 
 cudaError_t cross_entropy_backward(Launch launch, const float* logarithms, const float* loss_gradient, void* input_gradient,
@@ -333,7 +314,7 @@ int square_parts(std::int64_t items) {
   return static_cast<int>(blocks(items) < most_blocks ? blocks(items) : most_blocks);
 }
 
-cudaError_t mean_square(Launch launch, const void* input, float* partial, float* loss, std::int64_t items) {
+cudaError_t mean_square(Launch launch, const void* input, float* partial, float* loss, std::int64_t items, bool adds) {
   const int parts = square_parts(items);
   const cudaError_t status = dispatch(launch.number, [&](auto number) {
     using T = decltype(number);
@@ -341,9 +322,7 @@ cudaError_t mean_square(Launch launch, const void* input, float* partial, float*
     return cudaGetLastError();
   });
   if (status != cudaSuccess) return status;
-  DDL_LAUNCH(mean_kernel, 1, block, launch.stream, partial, static_cast<std::int64_t>(parts), static_cast<float>(items),
-             loss);
-  return cudaGetLastError();
+  return mean(launch.stream, partial, parts, static_cast<double>(items), loss, adds);
 }
 
 cudaError_t mean_square_backward(Launch launch, const void* input, const float* loss_gradient, void* input_gradient,

@@ -1,9 +1,10 @@
 #include "profiler/backends/cuda/graphs/attention.hpp"
 
-#include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
+
+#include "profiler/backends/cuda/attention_shape.hpp"
 
 namespace ddl::cuda {
 namespace {
@@ -62,17 +63,28 @@ class Composer {
 
   /// Over the last dimension.
   Tensor reduce(cudnnReduceTensorOp_t mode, Tensor from, const Extents& shape) {
+    const Tensor result = graph_.add_virtual(shape, CUDNN_DATA_FLOAT);
+    reduce(mode, from, result);
+    return result;
+  }
+  void reduce(cudnnReduceTensorOp_t mode, Tensor from, Tensor result) {
     Descriptor& reduction = graph_.add_part(CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
     reduction.set(CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &mode);
     reduction.set(CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_DATA_FLOAT);
     reduction.finish();
-    const Tensor result = graph_.add_virtual(shape, CUDNN_DATA_FLOAT);
     Descriptor& operation = graph_.add_operation(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
     graph_.attach(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, from);
     graph_.attach(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, result);
     operation.set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, reduction);
     graph_.finish_operation();
-    return result;
+  }
+
+  /// A product that belongs to the keys and values: where query heads share them, the sum of all that do.
+  void multiply_and_sum(Tensor first, Tensor second, Tensor result, const Extents& apart, bool shared) {
+    if (!shared) return multiply(first, second, result);
+    const Tensor each = graph_.add_virtual(apart, CUDNN_DATA_FLOAT);
+    multiply(first, second, each);
+    reduce(CUDNN_REDUCE_TENSOR_ADD, each, result);
   }
 
   Tensor reshape(Tensor from, const Extents& shape, cudnnDataType_t type) {
@@ -123,44 +135,42 @@ class Composer {
 }  // namespace
 
 AttentionGraph attention_graph(const Problem& problem) {
-  const AttributeText attributes(*problem.operation);
-  const std::int64_t samples = problem.samples;
-  const std::int64_t tokens = problem.output.extent[0];
-  const std::int64_t heads = attributes.integer("heads", 1);
-  const std::int64_t size = problem.output.channels / heads;
-  const bool causal = attributes.flag("causal", false);
-  const double rate = attributes.number("dropout", 0);
+  const AttentionShape shape(problem);
+  const std::int64_t size = shape.size;
+  const bool causal = shape.causal;
+  const bool shared = shape.kv_heads != shape.heads;
+  const double rate = shape.dropout;
   const cudnnDataType_t type = data_type(problem.precision);
 
   AttentionGraph result;
   Graph& graph = result.graph;
-  Composer compose(graph, samples, heads);
-  const Extents scores = compose.extents(tokens, tokens);
-  const Extents rows = compose.extents(tokens, 1);
-  // Tokens of one sample alternate heads; in the packed tensor, those of queries, keys and values.
-  const auto interleaved = [&](std::int64_t parts) {
-    const std::int64_t pitch = parts * heads * size;
-    return Extents{{samples, heads, tokens, size}, {tokens * pitch, size, pitch, 1}};
+  Composer compose(graph, shape.samples, shape.heads);
+  const Extents scores = compose.extents(shape.queries, shape.keys);
+  const Extents rows = compose.extents(shape.queries, 1);
+  // Tokens of one sample alternate heads; in a packed tensor, those of queries, keys and values.
+  const auto interleaved = [&](std::int64_t heads, std::int64_t tokens, std::int64_t pitch) {
+    return Extents{{shape.samples, heads, tokens, size}, {tokens * pitch, size, pitch, 1}};
   };
-  const Extents packed = interleaved(3);
-  const Extents single = interleaved(1);
-  const Tensor scale = graph.add_scalar(static_cast<float>(1 / std::sqrt(static_cast<double>(size))), 4);
+  const Extents query = interleaved(shape.heads, shape.queries, shape.query_row());
+  const Extents key = interleaved(shape.kv_heads, shape.keys, shape.key_row());
+  const Extents single = interleaved(shape.heads, shape.queries, shape.width());
+  const Tensor factor = graph.add_scalar(shape.scale, 4);
   const Tensor keep_scale = rate > 0 ? graph.add_scalar(static_cast<float>(1 / (1 - rate)), 4) : 0;
   if (rate > 0) {
     const Extents one = dense({1, 1, 1, 1});
     result.seed = graph.add_tensor(one, CUDNN_DATA_INT64);
     result.offset = graph.add_tensor(one, CUDNN_DATA_INT64);
   }
-  result.queries = graph.add_tensor(packed, type);
-  result.keys = graph.add_tensor(Composer::turned(packed), type);
+  result.queries = graph.add_tensor(query, type);
+  result.keys = graph.add_tensor(Composer::turned(key), type);
   result.output = graph.add_tensor(single, type);
   result.statistics = graph.add_tensor(rows, CUDNN_DATA_FLOAT);
 
   if (problem.pass == Pass::forward) {
-    result.values = graph.add_tensor(packed, type);
+    result.values = graph.add_tensor(key, type);
     Tensor score = graph.add_virtual(scores, CUDNN_DATA_FLOAT);
     compose.multiply(result.queries, result.keys, score);
-    score = compose.point(CUDNN_POINTWISE_MUL, scores, score, scale);
+    score = compose.point(CUDNN_POINTWISE_MUL, scores, score, factor);
     if (causal) score = compose.mask_later(score, scores);
     const Tensor largest = compose.reduce(CUDNN_REDUCE_TENSOR_MAX, score, rows);
     const Tensor below = compose.point(CUDNN_POINTWISE_SUB, scores, score, largest);
@@ -178,18 +188,19 @@ AttentionGraph attention_graph(const Problem& problem) {
     return result;
   }
 
-  result.values = graph.add_tensor(Composer::turned(packed), type);
+  result.values = graph.add_tensor(Composer::turned(key), type);
   result.output_gradient = graph.add_tensor(single, type);
-  result.query_gradient = graph.add_tensor(packed, type);
-  result.key_gradient = graph.add_tensor(packed, type);
-  result.value_gradient = graph.add_tensor(packed, type);
+  result.query_gradient = graph.add_tensor(query, type);
+  result.key_gradient = graph.add_tensor(key, type);
+  result.value_gradient = graph.add_tensor(key, type);
   result.sums = graph.add_tensor(rows, CUDNN_DATA_FLOAT);
-  result.accumulated = graph.add_tensor(compose.extents(tokens, size), CUDNN_DATA_FLOAT);
+  const Extents apart = compose.extents(shape.keys, size);
+  result.accumulated = graph.add_tensor(compose.extents(shape.queries, size), CUDNN_DATA_FLOAT);
   const Tensor stays = rate > 0 ? compose.draw(1 - rate, scores, result.seed, result.offset) : 0;
 
   // Σ dO·O of each query, which is what the softmax's gradient subtracts.
   const Tensor products =
-      compose.point(CUDNN_POINTWISE_MUL, compose.extents(tokens, size), result.output_gradient, result.output);
+      compose.point(CUDNN_POINTWISE_MUL, compose.extents(shape.queries, size), result.output_gradient, result.output);
   const Tensor sum = compose.reduce(CUDNN_REDUCE_TENSOR_ADD, products, rows);
   const Tensor undo = graph.add_scalar(static_cast<float>(1 - rate), 4);
   compose.point(CUDNN_POINTWISE_MUL, sum, undo, std::nullopt, result.sums);
@@ -197,7 +208,7 @@ AttentionGraph attention_graph(const Problem& problem) {
   // The probabilities again, and dV = Pᵀ·dO.
   Tensor score = graph.add_virtual(scores, CUDNN_DATA_FLOAT);
   compose.multiply(result.queries, result.keys, score);
-  score = compose.point(CUDNN_POINTWISE_MUL, scores, score, scale);
+  score = compose.point(CUDNN_POINTWISE_MUL, scores, score, factor);
   score = compose.point(CUDNN_POINTWISE_SUB, scores, score, result.statistics);
   if (causal) score = compose.mask_later(score, scores);
   const Tensor probability = compose.point(CUDNN_POINTWISE_EXP, scores, score);
@@ -207,7 +218,7 @@ AttentionGraph attention_graph(const Problem& problem) {
     dropped = compose.point(CUDNN_POINTWISE_MUL, scores, dropped, keep_scale);
   }
   dropped = compose.reshape(dropped, Composer::turned(scores), type);
-  compose.multiply(dropped, result.output_gradient, result.value_gradient);
+  compose.multiply_and_sum(dropped, result.output_gradient, result.value_gradient, apart, shared);
 
   // dP = dO·Vᵀ, dS = P·(dP - Σ dO·O), dK = dSᵀ·Q and dQ = dS·K.
   Tensor slope = graph.add_virtual(scores, CUDNN_DATA_FLOAT);
@@ -216,10 +227,10 @@ AttentionGraph attention_graph(const Problem& problem) {
   slope = compose.point(CUDNN_POINTWISE_SUB, scores, slope, result.sums);
   slope = compose.point(CUDNN_POINTWISE_MUL, scores, slope, probability);
   if (rate > 0) slope = compose.point(CUDNN_POINTWISE_MUL, scores, slope, keep_scale);
-  slope = compose.point(CUDNN_POINTWISE_MUL, scores, slope, scale);
+  slope = compose.point(CUDNN_POINTWISE_MUL, scores, slope, factor);
   const Tensor turned_slope = compose.reshape(slope, Composer::turned(scores), type);
-  compose.multiply(turned_slope, result.queries, result.key_gradient);
-  const Tensor keys = compose.reshape(result.keys, packed, type);
+  compose.multiply_and_sum(turned_slope, result.queries, result.key_gradient, apart, shared);
+  const Tensor keys = compose.reshape(result.keys, key, type);
   compose.multiply(slope, keys, result.accumulated);
   compose.point(CUDNN_POINTWISE_IDENTITY, result.accumulated, std::nullopt, std::nullopt, result.query_gradient);
   return result;

@@ -5,7 +5,8 @@
 namespace ddl::cuda {
 
 /// Attention that never writes its scores, in one direction. Queries, keys and values lie packed in one tensor, behind one
-/// another in each token; so do their gradients.
+/// another in each token, or queries in one and keys and values in another; so do their gradients. Query heads may share
+/// those of keys and values.
 struct AttentionGraph {
   Graph graph;
   Graph::Tensor queries = 0, keys = 0, values = 0, output = 0;
@@ -15,7 +16,7 @@ struct AttentionGraph {
   Graph::Tensor output_gradient = 0, query_gradient = 0, key_gradient = 0, value_gradient = 0;
   Graph::Tensor sums = 0, accumulated = 0;  ///< scratch
 };
-/// For 16-bit precisions: the library has no engines for others.
+/// For 16-bit precisions: the library has no engines for others. Knows no windows and no biases.
 [[nodiscard]] AttentionGraph attention_graph(const Problem& problem);
 
 }  // namespace ddl::cuda

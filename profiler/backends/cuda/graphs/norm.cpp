@@ -7,7 +7,7 @@ NormGraph norm_graph(const Problem& problem, ImageLayout layout) {
   const bool batch = AttributeText(*problem.operation).text("kind") == "batch";
   // To a layer norm each position is a sample with channels alone.
   constexpr auto innermost = ImageLayout::channels_last;
-  const Extents data = batch ? image(shape, problem.samples, layout)
+  const Extents data = batch ? image(shape, problem.samples, shape.sequence ? innermost : layout)
                              : dense({problem.samples * shape.positions(), shape.channels, 1, 1}, innermost);
   std::vector<std::int64_t> ones(data.sizes.size(), 1);
   std::vector<std::int64_t> each_channel = ones;

@@ -1,0 +1,71 @@
+#include "profiler/backends/cuda/attention_shape.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "profiler/attribute_text.hpp"
+#include "profiler/backends/cuda/status.hpp"
+
+namespace ddl::cuda {
+
+AttentionShape::AttentionShape(const Problem& problem)
+    : samples(problem.samples),
+      queries(problem.output.extent[0]),
+      keys(problem.inputs.back().extent[0]),
+      crossed(problem.inputs.size() == 2) {
+  const AttributeText attributes(*problem.operation);
+  heads = attributes.integer("heads", 1);
+  kv_heads = attributes.integer("kv_heads", heads);
+  size = problem.output.channels / heads;
+  causal = attributes.flag("causal", false);
+  fused = attributes.flag("fused", false);
+  alibi = attributes.flag("alibi", false);
+  window = attributes.integer("window", 0);
+  buckets = attributes.integer("buckets", 0);
+  dropout = attributes.number("dropout", 0);
+  scale = static_cast<float>(1 / std::sqrt(static_cast<double>(size)));
+}
+
+std::vector<KernelTensor> AttentionShape::inputs(bool gradients, Precision precision) const {
+  const TensorRole role = gradients ? TensorRole::input_gradient : TensorRole::input;
+  std::vector<KernelTensor> tensors{flat(role, 0, samples * queries * query_row(), gradients, precision)};
+  if (crossed) tensors.push_back(flat(role, 1, samples * keys * key_row(), gradients, precision));
+  return tensors;
+}
+
+// By distance: near ones have one each, those further away share [Raffel et al., "Exploring the limits of transfer
+// learning", JMLR 21, 2020, section 2.1]; half of them are for keys that come later. The logarithm ends at a distance of
+// 128, as in the code of the paper.
+std::vector<std::int32_t> AttentionShape::bucket_of_pairs() const {
+  constexpr double furthest = 128;
+  std::vector<std::int32_t> result;
+  result.reserve(static_cast<std::size_t>(queries * keys));
+  const std::int64_t count = causal ? buckets : std::max<std::int64_t>(1, buckets / 2);
+  const std::int64_t exact = count / 2;
+  for (std::int64_t query = 0; query < queries; ++query) {
+    for (std::int64_t key = 0; key < keys; ++key) {
+      const std::int64_t distance = causal ? std::max<std::int64_t>(0, query - key) : std::abs(query - key);
+      std::int64_t bucket = distance;
+      if (distance >= exact) {
+        const double share = exact == 0 ? 1.0
+                                        : std::log(static_cast<double>(distance) / static_cast<double>(exact)) /
+                                              std::log(furthest / static_cast<double>(exact));
+        bucket = exact + static_cast<std::int64_t>(share * static_cast<double>(count - exact));
+        bucket = std::clamp<std::int64_t>(bucket, 0, count - 1);
+      }
+      if (!causal && key > query && count < buckets) bucket += count;
+      result.push_back(static_cast<std::int32_t>(bucket));
+    }
+  }
+  return result;
+}
+
+DeviceMemory on_device(const std::vector<std::int32_t>& numbers) {
+  DeviceMemory memory(buffer_bytes(static_cast<std::int64_t>(numbers.size()), Precision::fp32, false));
+  const std::size_t bytes = numbers.size() * sizeof(std::int32_t);
+  check(cudaMemcpy(memory.data(), numbers.data(), bytes, cudaMemcpyHostToDevice), "copying to the device");
+  return memory;
+}
+
+}  // namespace ddl::cuda

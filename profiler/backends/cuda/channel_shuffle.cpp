@@ -1,0 +1,23 @@
+#include "profiler/attribute_text.hpp"
+#include "profiler/backends/cuda/arrangement.hpp"
+
+namespace ddl::cuda {
+namespace {
+
+// Channels of a group are dealt out to all groups, one after the other.
+std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+  const ImageSteps image(device, problem.output);
+  const std::int64_t groups = AttributeText(*problem.operation).integer("groups", 1);
+  const std::int64_t members = problem.output.channels / groups;
+  std::vector<CopiedDimension> dimensions{{problem.samples, image.sample, image.sample},
+                                          {members, image.channel, groups * image.channel},
+                                          {groups, members * image.channel, image.channel}};
+  for (std::size_t d = 0; d < 3; ++d) dimensions.push_back({problem.output.extent[d], image.extent[d], image.extent[d]});
+  return prepare_arrangement(device, problem, dimensions);
+}
+
+}  // namespace
+
+const Kind channel_shuffle{"channel_shuffle", no_refusal, prepare};
+
+}  // namespace ddl::cuda

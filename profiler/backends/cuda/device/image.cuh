@@ -1,0 +1,58 @@
+#pragma once
+
+#include "profiler/backends/cuda/device/grid.cuh"
+
+// Where the items of an image lie, whichever of its dimensions is innermost.
+namespace ddl::cuda::device {
+
+/// Channels times rows of threads that share them.
+constexpr unsigned lanes = 8;
+
+__device__ inline std::int64_t item_of(const Image& image, std::int64_t sample, std::int64_t channel,
+                                       std::int64_t position) {
+  return image.channels_innermost ? (sample * image.positions + position) * image.channels + channel
+                                  : (sample * image.channels + channel) * image.positions + position;
+}
+
+/// The item of a [samples, channels] matrix that belongs to an item of the image.
+__device__ inline std::int64_t factor_of(const Image& image, std::int64_t item) {
+  return image.channels_innermost ? item / (image.positions * image.channels) * image.channels + item % image.channels
+                                  : item / image.positions;
+}
+
+/// Items one behind the other that have one factor each (channels innermost), or all the same.
+inline std::int64_t length_of(const Image& image) { return image.channels_innermost ? image.channels : image.positions; }
+
+/// What a norm multiplies a channel by, and adds to it.
+__device__ inline float scale_of(const Trained& trained, std::int64_t channel) {
+  return trained.scales == nullptr ? 1.0F : trained.scales[channel];
+}
+__device__ inline float shift_of(const Trained& trained, std::int64_t channel) {
+  return trained.shifts == nullptr ? 0.0F : trained.shifts[channel];
+}
+
+struct Place {
+  std::int64_t sample, channel, position[3];
+};
+/// Where an item of an image with such extents lies.
+__device__ inline Place place_of(const Image& image, const std::int64_t extent[3], std::int64_t item) {
+  Place place{};
+  const std::int64_t positions = extent[0] * extent[1] * extent[2];
+  std::int64_t position = 0;
+  if (image.channels_innermost) {
+    place.channel = item % image.channels;
+    position = item / image.channels % positions;
+  } else {
+    position = item % positions;
+    place.channel = item / positions % image.channels;
+  }
+  place.sample = item / (positions * image.channels);
+  place.position[2] = position % extent[2];
+  place.position[1] = position / extent[2] % extent[1];
+  place.position[0] = position / (extent[2] * extent[1]);
+  return place;
+}
+
+inline unsigned warps(std::int64_t channels) { return static_cast<unsigned>((channels + warp - 1) / warp); }
+
+}  // namespace ddl::cuda::device

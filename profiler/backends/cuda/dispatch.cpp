@@ -1,0 +1,48 @@
+#include "profiler/attribute_text.hpp"
+#include "profiler/backends/cuda/routing.hpp"
+
+namespace ddl::cuda {
+namespace {
+
+// The router's choice has no gradient here: the weights of the experts have, in `combine`.
+std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+  if (problem.pass == Pass::backward_weight) return empty_kernel();
+  const std::int64_t active = AttributeText(*problem.operation).integer("active", 1);
+  const std::int64_t experts = problem.inputs[1].channels;
+  const std::int64_t channels = problem.output.channels;
+  const std::int64_t rows = problem.samples * problem.inputs[0].positions();
+  const Precision precision = problem.precision;
+  const bool forward = problem.pass == Pass::forward;
+  const Routing routing(rows, experts, active);
+  std::vector<KernelTensor> tensors = routing.kept(forward);
+  if (forward) {
+    tensors.push_back(flat(TensorRole::input, 0, rows * channels, false, precision));
+    tensors.push_back(flat(TensorRole::input, 1, rows * experts, false, precision));
+    tensors.push_back(flat(TensorRole::output, 0, rows * active * channels, true, precision));
+    return make_kernel(
+        "own:route+own:gather", std::move(tensors),
+        [=, &device](std::span<void* const> at) {
+          routing.work_out(device, precision, at[4], at);
+          started(device::gather_rows(device.launch(precision), at[3], Routing::tokens(at), at[5], rows * active, channels));
+        },
+        routing.workspace());
+  }
+  tensors.push_back(flat(TensorRole::output_gradient, 0, rows * active * channels, false, precision));
+  tensors.push_back(flat(TensorRole::input_gradient, 0, rows * channels, true, precision));
+  return make_kernel("own:add_copies", std::move(tensors), [=, &device](std::span<void* const> at) {
+    started(device::add_copies(device.launch(precision), routing.routes(channels, at), at[3], nullptr, at[4], rows));
+  });
+}
+
+// As many experts for each token as are active.
+std::string refusal(const Problem& problem) {
+  return AttributeText(*problem.operation).integer("active", 1) > problem.inputs[1].channels
+             ? "more copies of a token than experts are not in this back end"
+             : std::string();
+}
+
+}  // namespace
+
+const Kind dispatch{"dispatch", refusal, prepare};
+
+}  // namespace ddl::cuda

@@ -1,0 +1,22 @@
+#include "profiler/attribute_text.hpp"
+#include "profiler/backends/cuda/arrangement.hpp"
+
+namespace ddl::cuda {
+namespace {
+
+// Forward is a view to frameworks, and no time of it is asked for; run by itself it makes the dense tensor that others read.
+std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+  const ImageSteps whole(device, problem.inputs.front());
+  const ImageSteps part(device, problem.output);
+  std::vector<CopiedDimension> dimensions{{problem.samples, whole.sample, part.sample},
+                                          {problem.output.channels, whole.channel, part.channel}};
+  for (std::size_t d = 0; d < 3; ++d) dimensions.push_back({problem.output.extent[d], whole.extent[d], part.extent[d]});
+  return prepare_arrangement(device, problem, dimensions,
+                             AttributeText(*problem.operation).integer("first", 0) * whole.channel);
+}
+
+}  // namespace
+
+const Kind slice{"slice", no_refusal, prepare};
+
+}  // namespace ddl::cuda

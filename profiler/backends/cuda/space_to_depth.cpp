@@ -1,0 +1,27 @@
+#include "profiler/backends/cuda/arrangement.hpp"
+
+namespace ddl::cuda {
+namespace {
+
+// Positions of a block become channels, those of one position side by side.
+std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+  const TensorShape& input = problem.inputs.front();
+  const ImageSteps large(device, input);
+  const ImageSteps small(device, problem.output);
+  std::vector<CopiedDimension> dimensions{{problem.samples, large.sample, small.sample},
+                                          {input.channels, large.channel, small.channel}};
+  std::int64_t step = input.channels * small.channel;  // in the output, from one position of a block to the next
+  for (std::size_t d = 3; d-- > 0;) {
+    const std::int64_t block = input.extent[d] / problem.output.extent[d];
+    dimensions.push_back({problem.output.extent[d], block * large.extent[d], small.extent[d]});
+    dimensions.push_back({block, large.extent[d], step});
+    step *= block;
+  }
+  return prepare_arrangement(device, problem, dimensions);
+}
+
+}  // namespace
+
+const Kind space_to_depth{"space_to_depth", no_refusal, prepare};
+
+}  // namespace ddl::cuda

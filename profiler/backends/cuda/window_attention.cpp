@@ -1,0 +1,224 @@
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "profiler/attribute_text.hpp"
+#include "profiler/backends/cuda/attention_shape.hpp"
+#include "profiler/backends/cuda/matrix_product.hpp"
+#include "profiler/backends/cuda/status.hpp"
+
+namespace ddl::cuda {
+namespace {
+
+using Point = std::array<std::int64_t, 3>;
+
+/// An image cut into windows, which may be shifted: where each item of a window lies, and which number of the table a pair
+/// of them reads. Items that came around different edges do not see each other.
+struct Windows {
+  explicit Windows(const Problem& problem) {
+    const AttributeText attributes(*problem.operation);
+    const TensorShape& shape = problem.output;
+    const Point sizes = attributes.sizes("window", 1);
+    Point window{1, 1, 1}, shift{0, 0, 0}, grid{1, 1, 1};
+    for (std::size_t d = 0; d < static_cast<std::size_t>(shape.rank); ++d) {
+      window[d] = sizes[d];
+      grid[d] = shape.extent[d] / window[d];
+      // A dimension that the window covers is not shifted.
+      shift[d] = grid[d] > 1 ? attributes.integer("shift", 0) % shape.extent[d] : 0;
+    }
+    area = window[0] * window[1] * window[2];
+    count = grid[0] * grid[1] * grid[2];
+    relative = (2 * window[0] - 1) * (2 * window[1] - 1) * (2 * window[2] - 1);
+    is_shifted = shift != Point{};
+    const auto point = [](std::int64_t place, const Point& extents) {
+      return Point{place / (extents[1] * extents[2]), place / extents[2] % extents[1], place % extents[2]};
+    };
+    for (std::int64_t w = 0; w < count; ++w) {
+      const Point corner = point(w, grid);
+      for (std::int64_t a = 0; a < area; ++a) {
+        const Point step = point(a, window);
+        std::int64_t place = 0;
+        unsigned around = 0;
+        for (std::size_t d = 0; d < 3; ++d) {
+          const std::int64_t rolled = corner[d] * window[d] + step[d] + shift[d];
+          if (rolled >= shape.extent[d]) around |= 1U << d;
+          place = place * shape.extent[d] + rolled % shape.extent[d];
+        }
+        places.push_back(static_cast<std::int32_t>(place));
+        edges.push_back(static_cast<std::uint8_t>(around));
+      }
+    }
+    for (std::int64_t a = 0; a < area; ++a) {
+      for (std::int64_t b = 0; b < area; ++b) {
+        const Point from = point(a, window);
+        const Point to = point(b, window);
+        std::int64_t row = 0;
+        for (std::size_t d = 0; d < 3; ++d) row = row * (2 * window[d] - 1) + from[d] - to[d] + window[d] - 1;
+        rows.push_back(static_cast<std::int32_t>(row));
+      }
+    }
+  }
+
+  std::int64_t area = 1, count = 1;  ///< of one window, and of them
+  std::int64_t relative = 1;         ///< positions of one item to another
+  bool is_shifted = false;
+  std::vector<std::int32_t> places{};  ///< in a plane, of each window's items
+  std::vector<std::uint8_t> edges{};   ///< which dimensions of an item came around the edge
+  std::vector<std::int32_t> rows{};    ///< of the table, of each pair
+};
+
+// Step by step, as frameworks do it: the image is copied into windows, scores are written, and the softmax biases and masks
+// those that it reads. Images have their channels innermost whatever the layout, as frameworks have them here.
+class WindowAttention {
+ public:
+  WindowAttention(const Device& on, const Problem& problem)
+      : device_(on),
+        precision_(problem.precision),
+        forward_(problem.pass == Pass::forward),
+        samples_(problem.samples),
+        heads_(AttributeText(*problem.operation).integer("heads", 1)),
+        size_(problem.output.channels / heads_),
+        positions_(problem.output.positions()),
+        windows_(problem),
+        matrices_(samples_ * windows_.count * heads_),
+        scale_(static_cast<float>(1 / std::sqrt(static_cast<double>(size_)))),
+        by_features_(on, product({.m = windows_.area, .n = windows_.area, .k = size_, .b_transposed = true}), precision_,
+                     print_problem(problem) + " by features"),
+        by_keys_(on, product({.m = windows_.area, .n = size_, .k = windows_.area}), precision_,
+                 print_problem(problem) + " by keys"),
+        places_(on_device(windows_.places)),
+        rows_(on_device(windows_.rows)),
+        scores_(memory(matrices_ * pairs())) {
+    for (DeviceMemory& part : parts_) part = memory(items());
+    if (forward_) {
+      biases_ = memory(heads_ * pairs());
+      if (windows_.is_shifted) {
+        edges_ = DeviceMemory(windows_.edges.size());
+        check(cudaMemcpy(edges_.data(), windows_.edges.data(), windows_.edges.size(), cudaMemcpyHostToDevice),
+              "copying to the device");
+      }
+    } else {
+      by_queries_.emplace(on, product({.m = windows_.area, .n = size_, .k = windows_.area, .a_transposed = true}),
+                          precision_, print_problem(problem) + " by queries");
+      score_gradients_ = memory(matrices_ * pairs());
+    }
+  }
+
+  [[nodiscard]] std::vector<KernelTensor> tensors() const {
+    const auto image = [&](TensorRole role, std::int64_t parts, bool written) {
+      KernelTensor tensor = flat(role, 0, parts * items(), written, precision_);
+      tensor.channels = parts * heads_ * size_;
+      tensor.positions = positions_;
+      return tensor;
+    };
+    const std::int64_t table = windows_.relative * heads_;
+    std::vector<KernelTensor> tensors{image(TensorRole::input, 3, false),
+                                      flat(TensorRole::kept, 0, matrices_ * pairs(), forward_, precision_),
+                                      image(forward_ ? TensorRole::output : TensorRole::output_gradient, 1, forward_)};
+    // The table's gradient is summed up in fp32.
+    tensors.push_back(forward_ ? flat(TensorRole::bias, 0, table, false, precision_)
+                               : flat(TensorRole::bias_gradient, 0, table, true, Precision::fp32));
+    if (!forward_) tensors.push_back(image(TensorRole::input_gradient, 3, true));
+    return tensors;
+  }
+  [[nodiscard]] std::string name() const { return by_features_.name() + "+own:softmax"; }
+  [[nodiscard]] std::size_t workspace() const {
+    std::size_t bytes =
+        by_features_.workspace() + by_keys_.workspace() + scores_.bytes() + score_gradients_.bytes() + biases_.bytes();
+    if (by_queries_) bytes += by_queries_->workspace();
+    for (const DeviceMemory& part : parts_) bytes += part.bytes();
+    return bytes;
+  }
+
+  void run(std::span<void* const> at) {
+    auto& [queries, keys, values, result] = parts_;
+    for (int part = 0; part < 3; ++part) {
+      started(device::cut_windows(launch(), cut(3, part), at[0], parts_.at(static_cast<std::size_t>(part)).data()));
+    }
+    const auto* const rows = static_cast<const std::int32_t*>(rows_.data());
+    if (forward_) {
+      by_features_.run(device_, queries.data(), keys.data(), scores_.data());
+      started(device::look_up_biases(launch(), at[3], rows, biases_.data(), heads_, pairs()));
+      device::ScoreRules rules;
+      rules.rows = matrices_ * windows_.area;
+      rules.length = windows_.area;
+      rules.queries = windows_.area;
+      rules.heads = heads_;
+      rules.scale = scale_;
+      rules.windows = windows_.count;
+      started(device::ruled_softmax(launch(), rules, biases_.data(),
+                                    windows_.is_shifted ? static_cast<const std::uint8_t*>(edges_.data()) : nullptr,
+                                    scores_.data(), at[1]));
+      by_keys_.run(device_, at[1], values.data(), result.data());
+      started(device::paste_windows(launch(), cut(1, 0), result.data(), at[2]));
+      return;
+    }
+    started(device::cut_windows(launch(), cut(1, 0), at[2], result.data()));
+    // P' = dO·Vᵀ, and the values' gradient Pᵀ·dO, which may use their room.
+    by_features_.run(device_, result.data(), values.data(), scores_.data());
+    by_queries_->run(device_, at[1], result.data(), values.data());
+    started(device::paste_windows(launch(), cut(3, 2), values.data(), at[4]));
+    const device::Scores scores{matrices_ * windows_.area, windows_.area, windows_.area, false, scale_};
+    started(device::softmax_backward(launch(), scores, at[1], scores_.data(), score_gradients_.data()));
+    auto* const table = static_cast<float*>(at[3]);
+    const auto bytes = static_cast<std::size_t>(windows_.relative * heads_) * sizeof(float);
+    check(cudaMemsetAsync(table, 0, bytes, device_.stream), "clearing a gradient");
+    // Biases are added behind the scale.
+    started(device::table_gradient(launch(), score_gradients_.data(), rows, table, samples_ * windows_.count, heads_,
+                                   pairs(), 1 / scale_));
+    by_keys_.run(device_, score_gradients_.data(), keys.data(), result.data());
+    started(device::paste_windows(launch(), cut(3, 0), result.data(), at[4]));
+    by_queries_->run(device_, score_gradients_.data(), queries.data(), result.data());
+    started(device::paste_windows(launch(), cut(3, 1), result.data(), at[4]));
+  }
+
+ private:
+  [[nodiscard]] Product product(Product shape) const {
+    shape.count = matrices_;
+    return shape;
+  }
+  [[nodiscard]] device::Launch launch() const { return device_.launch(precision_); }
+  [[nodiscard]] DeviceMemory memory(std::int64_t count) const {
+    return DeviceMemory(buffer_bytes(count, precision_, false));
+  }
+  [[nodiscard]] std::int64_t pairs() const { return windows_.area * windows_.area; }
+  [[nodiscard]] std::int64_t items() const { return matrices_ * windows_.area * size_; }
+  /// One of the `parts` that lie behind one another in each position of an image.
+  [[nodiscard]] device::Cut cut(std::int64_t parts, std::int64_t part) const {
+    return {samples_,
+            windows_.count,
+            heads_,
+            windows_.area,
+            size_,
+            parts * heads_ * size_,
+            part * heads_ * size_,
+            static_cast<const std::int32_t*>(places_.data())};
+  }
+
+  const Device& device_;
+  Precision precision_;
+  bool forward_;
+  std::int64_t samples_, heads_, size_, positions_;
+  Windows windows_;
+  std::int64_t matrices_;
+  float scale_;
+  ProductRunner by_features_, by_keys_;
+  std::optional<ProductRunner> by_queries_;
+  DeviceMemory places_, rows_, scores_, score_gradients_, biases_, edges_;
+  std::array<DeviceMemory, 4> parts_;  ///< queries, keys, values, and the output or its gradient, heads of windows apart
+};
+
+std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+  // The table's gradient is made of those of the scores, which backward-data computes.
+  if (problem.pass == Pass::backward_weight) return empty_kernel();
+  const auto attention = std::make_shared<WindowAttention>(device, problem);
+  return make_kernel(
+      attention->name(), attention->tensors(), [attention](std::span<void* const> at) { attention->run(at); },
+      attention->workspace());
+}
+
+}  // namespace
+
+const Kind window_attention{"window_attention", no_refusal, prepare};
+
+}  // namespace ddl::cuda
