@@ -73,8 +73,10 @@ def measured(options, model, batch, precision):
 
 def predicted(options, model, batch, precision):
     """The prediction's memory, and whether it fits."""
-    command = [options.program, "recommend", "--model", model, "--machine", options.machine, "--strategy", "data", "--degrees", "data=1",
-               "--global-batch", str(batch), "--precision", precision, "--optimizer", "momentum", "--format", "json"]
+    # The step that runs here: the whole batch at once, with all that backward needs kept.
+    command = [options.program, "recommend", "--model", model, "--machine", options.machine, "--strategy", "serial", "--gpus", "1",
+               "--global-batch", str(batch), "--micro-batches", "1", "--recompute", "none", "--precision", precision,
+               "--optimizer", "momentum", "--format", "json"]
     if precision != "fp32":
         command += ["--mixed-precision", "autocast"]
     done = run(command, options.seconds)
@@ -157,7 +159,7 @@ def step(options):
 
 
 def check(options):
-    """Builds every model of the table and runs it forward on one sample, on a device that has shapes and no memory where PyTorch knows one
+    """Builds every model of the table and runs it forward on two samples, on a device that has shapes and no memory where PyTorch knows one
     (2.0 and newer): what step_time.py or the oracle refuse shows here, without a GPU. 0 where nothing was refused."""
     import step_time
     import torch
@@ -171,9 +173,9 @@ def check(options):
             network = step_time.Network(file, "none")
             step_time.check_parameters(network)
             network.to(device).train()
-            batch, memory_format = as_memory_format(torch, network, network.batch(1, device), options.memory_format)
-            network(batch, step_time.check_shape(network, 1))
-            predicted(options, model, 1, "fp32")
+            batch, memory_format = as_memory_format(torch, network, network.batch(2, device), options.memory_format)
+            network(batch, step_time.check_shape(network, 2))
+            predicted(options, model, 2, "fp32")
             print(f"{model}: {len(file['layers'])} layers, {memory_format}")
         except (step_time.Refusal, NotMeasured, RuntimeError, ValueError) as refusal:
             failed += 1

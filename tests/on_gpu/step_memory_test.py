@@ -1,6 +1,9 @@
-"""usage: step_memory_test.py STEP_MEMORY. The script beside a PyTorch, a step_time.py and an oracle that only play their parts."""
+"""usage: step_memory_test.py STEP_MEMORY [DDL_ORACLE]. The script beside a PyTorch, a step_time.py and an oracle that only play their parts;
+and what it asks of the true oracle."""
 
+import argparse
 import csv
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -10,6 +13,7 @@ import textwrap
 import unittest
 
 script = sys.argv[1]
+oracle = sys.argv[2] if len(sys.argv) > 2 else None
 
 # Counts what the allocator is told; a step of it needs 100 bytes a sample, and 1000 more until the cache is emptied.
 torch_double = """
@@ -188,6 +192,22 @@ class StepMemory(unittest.TestCase):
         self.assertEqual(done.stdout, "images: 0 layers, channels_last\nstrange: an operation is not in this script\n"
                                       "tokens: 0 layers, contiguous\n")
         self.call("--check", "--models", "images,tokens", "--largest", "")
+
+    @unittest.skipUnless(oracle, "no oracle was given")
+    def test_the_oracle_answers_what_it_is_asked(self):
+        spec = importlib.util.spec_from_file_location("step_memory", script)
+        step_memory = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(step_memory)
+        options = argparse.Namespace(program=oracle, machine="dgx-h100", seconds=120)
+        for precision in ("fp32", "fp16", "bf16"):
+            small, fits = step_memory.predicted(options, "resnet50", 8, precision)
+            large, _ = step_memory.predicted(options, "resnet50", 32, precision)
+            self.assertTrue(fits)
+            self.assertLess(small["peak_allocated_bytes"], large["peak_allocated_bytes"])
+            self.assertLessEqual(large["peak_allocated_bytes"], large["peak_reserved_bytes"])
+        # What does not fit is not cut into smaller batches, nor computed again in backward.
+        self.assertFalse(step_memory.predicted(options, "resnet50", 100000, "fp32")[1])
+        self.assertEqual(step_memory.model_file(options, "gpt2")["name"], "gpt2")
 
     def test_batches_are_whole_numbers(self):
         self.assertIn("not 'many'", self.call("--batches", "many", code=2).stderr)

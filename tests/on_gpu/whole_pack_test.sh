@@ -32,7 +32,7 @@ chmod +x "$scratch/stubs/nvidia-smi"
 alone() { (cd / && env -i PATH="$scratch/stubs:/usr/bin:/bin" CUDA_VISIBLE_DEVICES= PYTHON=no-python "$@"); }
 
 alone "$pack/bin/ddl-oracle" backends >"$scratch/backends" 2>&1 || fail "ddl-oracle does not start: $(cat "$scratch/backends")"
-has "$scratch/backends" 'cuda      no'
+grep -q '^cuda  *no' "$scratch/backends" || fail "backends: $(cat "$scratch/backends")"
 has "$scratch/backends" 'cudaError'
 alone "$pack/bin/contract_cuda" 'the cuda back end steps*' >"$scratch/contract" 2>&1 || fail "contract_cuda does not start: $(cat "$scratch/contract")"
 has "$scratch/contract" 'not run, '
