@@ -48,14 +48,14 @@ __device__ inline float weight_of(const Resizing& r, int d, std::int64_t small, 
   return (middle.low == small ? 1 - middle.share : 0.0F) + (middle.share > 0 && middle.high == small ? middle.share : 0.0F);
 }
 
-template <class T>
+template <class T, class Index>
 struct Resize {
   Resizing r;
   const T* input;
   T* output;
   template <int width>
   __device__ void run(std::int64_t item) const {
-    const Place place = place_of(r.input, r.out, item);
+    const Place place = place_of<Index>(r.input, r.out, item);
     const Middle a = middle_of(r, 0, place.position[0]);
     const Middle b = middle_of(r, 1, place.position[1]);
     const Middle c = middle_of(r, 2, place.position[2]);
@@ -92,14 +92,14 @@ __device__ inline Reach readers_of(const Resizing& r, int d, std::int64_t positi
 }
 
 /// Each item collects what was made of it: nothing is added in memory.
-template <class T>
+template <class T, class Index>
 struct ResizeBackward {
   Resizing r;
   const T* gradient;
   T* result;
   template <int width>
   __device__ void run(std::int64_t item) const {
-    const Place place = place_of(r.input, r.in, item);
+    const Place place = place_of<Index>(r.input, r.in, item);
     const Reach a = readers_of(r, 0, place.position[0]);
     const Reach b = readers_of(r, 1, place.position[1]);
     const Reach c = readers_of(r, 2, place.position[2]);
@@ -150,31 +150,39 @@ cudaError_t rearrange(Launch launch, const Order& order, const void* input, void
         whole = whole && order.from[d] == 1 && order.to[d] == 1 && order.size[d] % width == 0;
       }
     }
-    constexpr std::int64_t most = 0x7fffffff;
     const auto start = [&](auto work) {
       return whole ? map<width>(launch.stream, work, items) : map<1>(launch.stream, work, items);
     };
-    return items <= most ? start(Rearrange<T, std::uint32_t>{order, in<T>(input), out<T>(output)})
-                         : start(Rearrange<T, std::int64_t>{order, in<T>(input), out<T>(output)});
+    return items <= short_most ? start(Rearrange<T, std::uint32_t>{order, in<T>(input), out<T>(output)})
+                               : start(Rearrange<T, std::int64_t>{order, in<T>(input), out<T>(output)});
   });
 }
 
 cudaError_t resize(Launch launch, const Resizing& resizing, const void* input, void* output) {
   return dispatch(launch.number, [&](auto number) {
     using T = decltype(number);
-    const std::int64_t items =
-        resizing.input.samples * resizing.input.channels * resizing.out[0] * resizing.out[1] * resizing.out[2];
-    return map_channels<whole_width<T>()>(launch.stream, Resize<T>{resizing, in<T>(input), out<T>(output)}, resizing.input,
-                                          items);
+    constexpr int width = whole_width<T>();
+    const Image& image = resizing.input;
+    const std::int64_t items = image.samples * image.channels * resizing.out[0] * resizing.out[1] * resizing.out[2];
+    return items <= short_most
+               ? map_channels<width>(launch.stream, Resize<T, std::uint32_t>{resizing, in<T>(input), out<T>(output)}, image,
+                                     items)
+               : map_channels<width>(launch.stream, Resize<T, std::int64_t>{resizing, in<T>(input), out<T>(output)}, image,
+                                     items);
   });
 }
 
 cudaError_t resize_backward(Launch launch, const Resizing& resizing, const void* output_gradient, void* input_gradient) {
   return dispatch(launch.number, [&](auto number) {
     using T = decltype(number);
-    return map_channels<whole_width<T>()>(launch.stream,
-                                          ResizeBackward<T>{resizing, in<T>(output_gradient), out<T>(input_gradient)},
-                                          resizing.input, resizing.input.items());
+    constexpr int width = whole_width<T>();
+    const Image& image = resizing.input;
+    const std::int64_t items = image.items();
+    const T* from = in<T>(output_gradient);
+    T* to = out<T>(input_gradient);
+    return items <= short_most
+               ? map_channels<width>(launch.stream, ResizeBackward<T, std::uint32_t>{resizing, from, to}, image, items)
+               : map_channels<width>(launch.stream, ResizeBackward<T, std::int64_t>{resizing, from, to}, image, items);
   });
 }
 

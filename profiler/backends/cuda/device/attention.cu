@@ -92,37 +92,57 @@ __global__ void table_gradient_kernel(const T* gradients, const std::int32_t* ro
   atomicAdd(table + rows[item % pairs] * heads + item / pairs, sum * factor);
 }
 
+template <class Index>
 __device__ inline std::int64_t place_in_image(const Cut& cut, std::int64_t item) {
-  const std::int64_t d = item % cut.size;
-  const std::int64_t place = item / cut.size % cut.area;
-  const std::int64_t head = item / (cut.size * cut.area) % cut.heads;
-  const std::int64_t window = item / (cut.size * cut.area * cut.heads) % cut.windows;
-  const std::int64_t sample = item / (cut.size * cut.area * cut.heads * cut.windows);
-  const std::int64_t position = sample * cut.windows * cut.area + cut.places[window * cut.area + place];
+  auto rest = static_cast<Index>(item);
+  const auto next = [&rest](std::int64_t size) {
+    const auto by = static_cast<Index>(size);
+    const Index place = rest % by;
+    rest /= by;
+    return static_cast<std::int64_t>(place);
+  };
+  const std::int64_t d = next(cut.size);
+  const std::int64_t place = next(cut.area);
+  const std::int64_t head = next(cut.heads);
+  const std::int64_t window = next(cut.windows);
+  const std::int64_t position =
+      static_cast<std::int64_t>(rest) * cut.windows * cut.area + cut.places[window * cut.area + place];
   return position * cut.channels + cut.offset + head * cut.size + d;
 }
 
-template <class T>
+template <class T, class Index>
 struct CutWindows {
   Cut cut;
   const T* image;
   T* windows;
   template <int width>
   __device__ void run(std::int64_t item) const {
-    store<width>(windows, item, load<width>(image, place_in_image(cut, item)));
+    store<width>(windows, item, load<width>(image, place_in_image<Index>(cut, item)));
   }
 };
 
-template <class T>
+template <class T, class Index>
 struct PasteWindows {
   Cut cut;
   const T* windows;
   T* image;
   template <int width>
   __device__ void run(std::int64_t item) const {
-    store<width>(image, place_in_image(cut, item), load<width>(windows, item));
+    store<width>(image, place_in_image<Index>(cut, item), load<width>(windows, item));
   }
 };
+
+/// Starts what `make` makes for an index of 32 or 64 bits.
+template <class T, class Make>
+cudaError_t map_windows(cudaStream_t stream, const Cut& cut, Make make) {
+  constexpr int width = whole_width<T>();
+  const std::int64_t items = cut.samples * cut.windows * cut.heads * cut.area * cut.size;
+  const bool whole = cut.channels % width == 0 && cut.offset % width == 0;
+  const auto start = [&](auto work) {
+    return whole ? map_rows<width>(stream, work, items, cut.size) : map<1>(stream, work, items);
+  };
+  return items <= short_most ? start(make(std::uint32_t{})) : start(make(std::int64_t{}));
+}
 
 /// v of the length that is trained, g·w/|w|; `lengths` gets |w|.
 template <class T>
@@ -254,22 +274,18 @@ cudaError_t table_gradient(Launch launch, const void* score_gradients, const std
 cudaError_t cut_windows(Launch launch, Cut cut, const void* image, void* windows) {
   return dispatch(launch.number, [&](auto number) {
     using T = decltype(number);
-    constexpr int width = whole_width<T>();
-    const CutWindows<T> work{cut, in<T>(image), out<T>(windows)};
-    const std::int64_t items = cut.samples * cut.windows * cut.heads * cut.area * cut.size;
-    return cut.channels % width == 0 && cut.offset % width == 0 ? map_rows<width>(launch.stream, work, items, cut.size)
-                                                                : map<1>(launch.stream, work, items);
+    return map_windows<T>(launch.stream, cut, [&](auto index) {
+      return CutWindows<T, decltype(index)>{cut, in<T>(image), out<T>(windows)};
+    });
   });
 }
 
 cudaError_t paste_windows(Launch launch, Cut cut, const void* windows, void* image) {
   return dispatch(launch.number, [&](auto number) {
     using T = decltype(number);
-    constexpr int width = whole_width<T>();
-    const PasteWindows<T> work{cut, in<T>(windows), out<T>(image)};
-    const std::int64_t items = cut.samples * cut.windows * cut.heads * cut.area * cut.size;
-    return cut.channels % width == 0 && cut.offset % width == 0 ? map_rows<width>(launch.stream, work, items, cut.size)
-                                                                : map<1>(launch.stream, work, items);
+    return map_windows<T>(launch.stream, cut, [&](auto index) {
+      return PasteWindows<T, decltype(index)>{cut, in<T>(windows), out<T>(image)};
+    });
   });
 }
 

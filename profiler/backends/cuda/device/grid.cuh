@@ -55,6 +55,7 @@ __device__ inline void store(T* to, std::int64_t item, const Pack<T, width>& pac
 
 constexpr int block = 256;  ///< threads
 constexpr unsigned warp = 32;
+constexpr std::int64_t short_most = 0x7fffffff;  ///< items that 32 bits count
 
 /// `work.template run<width>(item)` for all items, `width` at once where they are whole.
 template <int width, class Work>

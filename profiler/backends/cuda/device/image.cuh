@@ -34,22 +34,26 @@ __device__ inline float shift_of(const Trained& trained, std::int64_t channel) {
 struct Place {
   std::int64_t sample, channel, position[3];
 };
-/// Where an item of an image with such extents lies.
+/// Where an item of an image with such extents lies, by divisions of this many bits: short ones take a fraction of the time.
+template <class Index = std::int64_t>
 __device__ inline Place place_of(const Image& image, const std::int64_t extent[3], std::int64_t item) {
   Place place{};
-  const std::int64_t positions = extent[0] * extent[1] * extent[2];
-  std::int64_t position = 0;
+  const auto number = static_cast<Index>(item);
+  const auto channels = static_cast<Index>(image.channels);
+  const auto positions = static_cast<Index>(extent[0] * extent[1] * extent[2]);
+  Index position = 0;
   if (image.channels_innermost) {
-    place.channel = item % image.channels;
-    position = item / image.channels % positions;
+    place.channel = number % channels;
+    position = number / channels % positions;
   } else {
-    position = item % positions;
-    place.channel = item / positions % image.channels;
+    position = number % positions;
+    place.channel = number / positions % channels;
   }
-  place.sample = item / (positions * image.channels);
-  place.position[2] = position % extent[2];
-  place.position[1] = position / extent[2] % extent[1];
-  place.position[0] = position / (extent[2] * extent[1]);
+  place.sample = number / (positions * channels);
+  place.position[2] = position % static_cast<Index>(extent[2]);
+  position /= static_cast<Index>(extent[2]);
+  place.position[1] = position % static_cast<Index>(extent[1]);
+  place.position[0] = position / static_cast<Index>(extent[1]);
   return place;
 }
 

@@ -178,6 +178,22 @@ struct GroupMoments {
   }
 };
 
+/// Channels and groups of the items that are read at once: long divisions once for all of them.
+template <int width>
+struct PlaneOf {
+  std::int64_t first_group;
+  std::uint32_t first_channel, members;
+  bool innermost;
+  __device__ PlaneOf(const Image& image, std::int64_t groups, std::int64_t group_members, std::int64_t item)
+      : members(static_cast<std::uint32_t>(group_members)), innermost(image.channels_innermost) {
+    const std::int64_t plane = factor_of(image, item);
+    first_group = plane / image.channels * groups;
+    first_channel = static_cast<std::uint32_t>(plane % image.channels);
+  }
+  __device__ std::uint32_t channel(int i) const { return first_channel + (innermost ? static_cast<std::uint32_t>(i) : 0); }
+  __device__ std::int64_t group(int i) const { return first_group + channel(i) / members; }
+};
+
 template <class T>
 struct GroupNorm {
   Image image;
@@ -190,12 +206,11 @@ struct GroupNorm {
   template <int width>
   __device__ void run(std::int64_t item) const {
     Pack<T, width> pack = load<width>(input, item);
-    const std::int64_t plane = factor_of(image, item);
+    const PlaneOf<width> plane(image, groups, members, item);
     for (int i = 0; i < width; ++i) {
-      const std::int64_t channel = (plane + (image.channels_innermost ? i : 0)) % image.channels;
-      const std::int64_t group = plane / image.channels * groups + channel / members;
+      const std::int64_t group = plane.group(i);
       const float value = (to_float(pack.at[i]) - means[group]) * inverses[group];
-      pack.at[i] = from_float<T>(value * scale_of(trained, channel) + shift_of(trained, channel));
+      pack.at[i] = from_float<T>(value * scale_of(trained, plane.channel(i)) + shift_of(trained, plane.channel(i)));
     }
     store<width>(output, item, pack);
   }
@@ -241,13 +256,12 @@ struct GroupNormBackward {
   __device__ void run(std::int64_t item) const {
     const Pack<T, width> x = load<width>(input, item);
     Pack<T, width> pack = load<width>(gradient, item);
-    const std::int64_t plane = factor_of(image, item);
+    const PlaneOf<width> plane(image, groups, members, item);
     const float count = static_cast<float>(members) * static_cast<float>(image.positions);
     for (int i = 0; i < width; ++i) {
-      const std::int64_t channel = (plane + (image.channels_innermost ? i : 0)) % image.channels;
-      const std::int64_t group = plane / image.channels * groups + channel / members;
+      const std::int64_t group = plane.group(i);
       const float value = (to_float(x.at[i]) - means[group]) * inverses[group];
-      const float slope = to_float(pack.at[i]) * scale_of(trained, channel);
+      const float slope = to_float(pack.at[i]) * scale_of(trained, plane.channel(i));
       pack.at[i] = from_float<T>(inverses[group] * (slope - (slopes[2 * group] + value * slopes[2 * group + 1]) / count));
     }
     store<width>(result, item, pack);
@@ -274,7 +288,7 @@ struct SumSamples {
   }
 };
 
-template <class T>
+template <class T, int width>
 struct RmsNorm {
   const T* input;
   Trained trained;
@@ -284,19 +298,26 @@ struct RmsNorm {
   float epsilon;
   template <int threads>
   __device__ void run(std::int64_t row, unsigned lane) const {
-    const T* from = input + row * channels;
+    const std::int64_t start = row * channels;
     float squares = 0;
-    for (std::int64_t c = lane; c < channels; c += threads) squares += to_float(from[c]) * to_float(from[c]);
+    for (std::int64_t c = lane * width; c < channels; c += threads * width) {
+      const Pack<T, width> x = load<width>(input, start + c);
+      for (int i = 0; i < width; ++i) squares += to_float(x.at[i]) * to_float(x.at[i]);
+    }
     const float inverse = rsqrtf(reduce<Sum, threads>(squares) / static_cast<float>(channels) + epsilon);
-    for (std::int64_t c = lane; c < channels; c += threads) {
-      output[row * channels + c] = from_float<T>(to_float(from[c]) * inverse * scale_of(trained, c) + shift_of(trained, c));
+    for (std::int64_t c = lane * width; c < channels; c += threads * width) {
+      Pack<T, width> pack = load<width>(input, start + c);
+      for (int i = 0; i < width; ++i) {
+        pack.at[i] = from_float<T>(to_float(pack.at[i]) * inverse * scale_of(trained, c + i) + shift_of(trained, c + i));
+      }
+      store<width>(output, start + c, pack);
     }
     if (lane == 0) inverses[row] = inverse;
   }
 };
 
 /// With s = Σ dy·scale·x over the n channels: dx = (dy·scale - x·s/(n·root²))/root.
-template <class T>
+template <class T, int width>
 struct RmsNormBackward {
   const T* input;
   Trained trained;
@@ -308,14 +329,21 @@ struct RmsNormBackward {
   __device__ void run(std::int64_t row, unsigned lane) const {
     const std::int64_t start = row * channels;
     float sum = 0;
-    for (std::int64_t c = lane; c < channels; c += threads) {
-      sum += to_float(gradient[start + c]) * scale_of(trained, c) * to_float(input[start + c]);
+    for (std::int64_t c = lane * width; c < channels; c += threads * width) {
+      const Pack<T, width> x = load<width>(input, start + c);
+      const Pack<T, width> dy = load<width>(gradient, start + c);
+      for (int i = 0; i < width; ++i) sum += to_float(dy.at[i]) * scale_of(trained, c + i) * to_float(x.at[i]);
     }
     const float inverse = inverses[row];
     const float slope = reduce<Sum, threads>(sum) * inverse * inverse / static_cast<float>(channels);
-    for (std::int64_t c = lane; c < channels; c += threads) {
-      const float value = to_float(gradient[start + c]) * scale_of(trained, c) - to_float(input[start + c]) * slope;
-      result[start + c] = from_float<T>(value * inverse);
+    for (std::int64_t c = lane * width; c < channels; c += threads * width) {
+      const Pack<T, width> x = load<width>(input, start + c);
+      Pack<T, width> pack = load<width>(gradient, start + c);
+      for (int i = 0; i < width; ++i) {
+        const float value = to_float(pack.at[i]) * scale_of(trained, c + i) - to_float(x.at[i]) * slope;
+        pack.at[i] = from_float<T>(value * inverse);
+      }
+      store<width>(result, start + c, pack);
     }
   }
 };
@@ -402,8 +430,13 @@ cudaError_t rms_norm(Launch launch, const void* input, Trained trained, float* i
                      std::int64_t rows, std::int64_t channels, float epsilon) {
   return dispatch(launch.number, [&](auto number) {
     using T = decltype(number);
-    return each_row(launch.stream, RmsNorm<T>{in<T>(input), trained, inverse_roots, out<T>(output), channels, epsilon}, rows,
-                    channels);
+    constexpr int width = whole_width<T>();
+    const T* from = in<T>(input);
+    T* to = out<T>(output);
+    return channels % width == 0
+               ? each_row(launch.stream, RmsNorm<T, width>{from, trained, inverse_roots, to, channels, epsilon}, rows,
+                          channels / width)
+               : each_row(launch.stream, RmsNorm<T, 1>{from, trained, inverse_roots, to, channels, epsilon}, rows, channels);
   });
 }
 
@@ -412,12 +445,19 @@ cudaError_t rms_norm_backward(Launch launch, const void* input, Trained trained,
                               float* shift_gradient, float* scratch, std::int64_t rows, std::int64_t channels) {
   return dispatch(launch.number, [&](auto number) {
     using T = decltype(number);
-    const RmsNormBackward<T> backward{in<T>(input),           trained, inverse_roots, in<T>(output_gradient),
-                                      out<T>(input_gradient), channels};
-    cudaError_t status = each_row(launch.stream, backward, rows, channels);
+    constexpr int width = whole_width<T>();
+    const T* from = in<T>(input);
+    const T* slopes = in<T>(output_gradient);
+    T* to = out<T>(input_gradient);
+    cudaError_t status =
+        channels % width == 0
+            ? each_row(launch.stream, RmsNormBackward<T, width>{from, trained, inverse_roots, slopes, to, channels}, rows,
+                       channels / width)
+            : each_row(launch.stream, RmsNormBackward<T, 1>{from, trained, inverse_roots, slopes, to, channels}, rows,
+                       channels);
     if (status != cudaSuccess || (scale_gradient == nullptr && shift_gradient == nullptr)) return status;
     const Image all{1, channels, rows, true};
-    const RowGradientTerms<T> terms{in<T>(input), in<T>(output_gradient), inverse_roots, channels};
+    const RowGradientTerms<T> terms{from, slopes, inverse_roots, channels};
     status = sum_planes(launch.stream, all, terms, scratch);
     if (status != cudaSuccess) return status;
     const SumSamples<float> sums{scratch, 1, channels, plane_parts(all), shift_gradient, scale_gradient};
