@@ -157,7 +157,7 @@ constexpr std::array parts{
     Parts{"transposed_convolution", "add add_"},
     Parts{"window_attention",
           "matmul bmm softmax _softmax div mul add add_ where masked_fill masked_fill_ roll pad constant_pad_nd index full "
-          "ones zeros dropout new_zeros fill_ copy_ sub ne eq"},
+          "ones zeros dropout new_zeros fill_ copy_ sub ne eq lift_fresh"},
 };
 
 bool has_word(std::string_view words, std::string_view word) {
