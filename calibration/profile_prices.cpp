@@ -153,7 +153,7 @@ std::optional<MeasuredPhase> phase_of(const SequenceProblem& step, Seconds whole
 
 /// Steps that were timed as a whole. Those of a framework come before those of the profiler's own kernels, which start
 /// without it; steps of the model before those of other bundled models; and of a framework, those whose memory goes back to
-/// the system before those that keep it.
+/// the system before those that keep it, and these before graphs that were captured, which need no framework to start.
 class Steps {
  public:
   Steps(std::span<const FoundProfile> profiles, const Model& model, Precision precision, SecondsPerByte fresh_memory)
@@ -179,7 +179,7 @@ class Steps {
     if (found == kinds_.end()) return;
     const auto place = static_cast<std::size_t>(found - kinds_.begin());
     kernels.same_model = place % 2 == 0;
-    if (place / 2 == kept_by_framework) kernels.fresh_memory = {};
+    if (place / 2 == kept_by_framework || place / 2 == graphs_of_framework) kernels.fresh_memory = {};
     kernels.forward = overhead_of(found->phases[static_cast<std::size_t>(StepPart::forward)]);
     kernels.backward = overhead_of(found->phases[static_cast<std::size_t>(StepPart::backward)]);
     kernels.update = overhead_of_one_kind(found->phases[static_cast<std::size_t>(StepPart::update)]);
@@ -189,7 +189,7 @@ class Steps {
 
  private:
   /// In the order in which they are preferred, each of the model and of others.
-  enum : std::size_t { by_framework, kept_by_framework, by_profiler, kinds };
+  enum : std::size_t { by_framework, kept_by_framework, graphs_of_framework, by_profiler, kinds };
   struct Kind {
     std::array<std::vector<MeasuredPhase>, 3> phases;
     std::set<std::string> models, frameworks;
@@ -204,11 +204,14 @@ class Steps {
     const auto phase =
         phase_of(step, whole, is_own ? model_ : *other, medians, gives_back ? fresh_memory_ : SecondsPerByte{});
     if (!phase) return;
-    const std::size_t kind = step.by.empty() ? by_profiler : (step.keeps_memory ? kept_by_framework : by_framework);
+    const std::size_t kind = step.by.empty()     ? by_profiler
+                             : step.graph        ? graphs_of_framework
+                             : step.keeps_memory ? kept_by_framework
+                                                 : by_framework;
     Kind& place = kinds_[2 * kind + (is_own ? 0 : 1)];
     place.phases[static_cast<std::size_t>(step.part)].push_back(*phase);
     place.models.insert(step.model);
-    if (!step.by.empty()) place.frameworks.insert(step.by);
+    if (!step.by.empty()) place.frameworks.insert(step.by + (step.graph ? " in CUDA graphs" : ""));
   }
 
   static std::optional<Model> bundled(const std::string& name) {

@@ -46,7 +46,10 @@ std::string print_problem(const SequenceProblem& problem) {
   std::string line =
       fmt::format("{}model={} samples={} precision={} optimizer={} pass={}", start, one_word(problem.model), problem.samples,
                   to_string(problem.precision), to_string(problem.optimizer), to_string(problem.part));
-  if (!problem.by.empty()) line += fmt::format(" by={}{}", one_word(problem.by), problem.keeps_memory ? " memory=kept" : "");
+  if (!problem.by.empty()) {
+    line += fmt::format(" by={}{}{}", one_word(problem.by), problem.graph ? " launch=graph" : "",
+                        problem.keeps_memory ? " memory=kept" : "");
+  }
   return line;
 }
 
@@ -90,6 +93,11 @@ SequenceProblem parse_sequence_problem(const std::string& line, const std::strin
     const auto by = word("by");
     if (by.second.empty()) throw source.error(by.first, "who ran it?", "such as: by=pytorch-1.13.1");
     problem.by = by.second;
+  }
+  if (at < line.size() && line.compare(at, 7, "launch=") == 0) {
+    const auto launch = word("launch");
+    if (launch.second != "graph") throw source.error(launch.first, fmt::format("unknown {}", quote(launch.second)));
+    problem.graph = true;
   }
   if (at < line.size()) {
     const auto memory = word("memory");

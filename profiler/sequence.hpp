@@ -28,7 +28,8 @@ enum class StepStart {
 
 /// What one row of a profile says of a model run as a whole:
 /// `sequence model=resnet50 samples=4 precision=fp32 optimizer=sgd pass=forward`, and behind it, where a framework ran it,
-/// `by=pytorch-1.13.1`, and `memory=kept` where its memory did not go back to the system between tensors.
+/// `by=pytorch-1.13.1`, `launch=graph` where the device ran graphs that were captured, without the framework's calls, and
+/// `memory=kept` where its memory did not go back to the system between tensors.
 struct SequenceProblem {
   std::string model;
   std::int64_t samples = 1;
@@ -36,6 +37,7 @@ struct SequenceProblem {
   Optimizer optimizer = Optimizer::sgd;
   StepPart part = StepPart::forward;
   std::string by{};           ///< the framework that ran it; empty: the kernels of the profile one after the other
+  bool graph = false;         ///< of a framework
   bool keeps_memory = false;  ///< of a framework
 };
 [[nodiscard]] std::string print_problem(const SequenceProblem& problem);

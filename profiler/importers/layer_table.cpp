@@ -159,6 +159,10 @@ class LayerTable {
 
 ProfileImport import_layer_table(std::string text, const std::string& origin, const Model& model,
                                  const ProfileImportOptions& options) {
+  if (text.starts_with("operator,shapes,")) {
+    throw Error(fmt::format("{}: a table of operators, which says nothing of layers", origin),
+                "import a trace: step_time.py MODEL.json --layers trace.json");
+  }
   const LayerTable table(std::move(text), origin, model);
   const std::vector<LayerTimes> times = table.read();
   if (!options.samples) throw Error("a table of layer times does not say of how many samples", "add --batch N");

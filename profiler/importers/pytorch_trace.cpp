@@ -157,8 +157,9 @@ std::vector<Claim> Matcher::claims_of(const TraceSteps::Step& step) const {
   return claims;
 }
 
-/// Queries, keys and values may be three products where the model has one: three products of one input with nothing but
-/// views between them, which together have as many features as a layer that otherwise no operator is of.
+/// Queries, keys and values may be three products where the model has one, and keys and values of another sequence two:
+/// products of one input with nothing but views between them, which together have as many features as a layer that otherwise
+/// no operator is of.
 void Matcher::join_projections(std::vector<Claim>& claims) const {
   std::set<std::string> present;
   for (const Claim& claim : claims) present.insert(claim.signature);
@@ -172,19 +173,20 @@ void Matcher::join_projections(std::vector<Claim>& claims) const {
     }
     if (!run.empty() && (run.front().second.rows != linear.rows || run.front().second.in != linear.in)) run.clear();
     run.emplace_back(i, linear);
-    if (run.size() < 3) continue;
-    LinearShape together = linear;
-    for (std::size_t k = 0; k < 2; ++k) together.out += run[run.size() - 3 + k].second.out;
-    const std::string signature = linear_signature(together);
-    if (signatures_.find(signature) != nullptr && !present.contains(signature)) {
-      for (std::size_t k = 0; k < 3; ++k) {
-        Claim& claim = claims[run[run.size() - 3 + k].first];
+    if (run.size() > 3) run.erase(run.begin());
+    for (std::size_t count = run.size(); count > 1; --count) {
+      const std::size_t first = run.size() - count;
+      LinearShape together = linear;
+      for (std::size_t k = first; k + 1 < run.size(); ++k) together.out += run[k].second.out;
+      const std::string signature = linear_signature(together);
+      if (signatures_.find(signature) == nullptr || present.contains(signature)) continue;
+      for (std::size_t k = first; k < run.size(); ++k) {
+        Claim& claim = claims[run[k].first];
         claim.signature = signature;
-        claim.again = k > 0;
+        claim.again = k > first;
       }
       run.clear();
-    } else {
-      run.erase(run.begin());
+      break;
     }
   }
 }
@@ -252,6 +254,14 @@ void Matcher::place_parts(std::vector<Claim>& claims) const {
     }
     const std::string_view name = steps_.name(claims[i].node);
     const bool view = is_view(name);
+    // An image is laid out in windows before the product that makes queries, keys and values of it.
+    const std::size_t windows = behind[i] + 1;
+    if (before != no_layer && windows < model_.layers.size() && behind[i] == before + 1 &&
+        model_.layers[windows].operation->type() == "window_attention" &&
+        (view || is_part_of(name, *model_.layers[windows].operation))) {
+      claims[i].layer = windows;
+      continue;
+    }
     const auto fits = [&](std::size_t layer) {
       return layer < model_.layers.size() && (view || is_part_of(name, *model_.layers[layer].operation));
     };
@@ -337,7 +347,9 @@ double Matcher::sums_of_gradients(std::size_t step, std::size_t node) {
 /// names.
 void Matcher::split_backward(std::size_t node, const Layer& layer, StepTimes& into, double seconds) const {
   double data = 0, weight = 0;
-  if (layer.operation->type() == "fully_connected") {
+  const std::string of = short_name(steps_.name(node));
+  const bool is_product = of.starts_with("Addmm") || of.starts_with("Mm") || of.starts_with("Linear");
+  if (layer.operation->type() == "fully_connected" || is_product) {
     const std::int64_t in = layer.input_shapes.front().channels;
     const std::int64_t out = layer.output_shape.channels;
     for (std::size_t i = node + 1; i < steps_.node(node).end; ++i) {
@@ -394,7 +406,7 @@ void Matcher::add_update(std::size_t step) {
   double seconds = 0;
   for (const std::size_t node : steps_.steps()[step].optimizer) {
     seconds += steps_.seconds(node);
-    optimizer_ = std::string(steps_.name(node));
+    if (!steps_.name(node).starts_with("aten::")) optimizer_ = std::string(steps_.name(node));
   }
   update_.push_back(seconds);
   matched_[step] += seconds;
@@ -551,13 +563,19 @@ Precision precision_of(const Trace& trace) {
   return half(TraceEvent::Items::fp16) ? Precision::fp16 : Precision::fp32;
 }
 
-/// That of the steps in the trace. Momentum shows in SGD by what it multiplies.
+/// That of the steps in the trace. Momentum shows in SGD by what it multiplies, in one that is fused by its third list of
+/// tensors.
 Optimizer optimizer_of(const TraceSteps& steps) {
   for (const TraceSteps::Step& step : steps.steps()) {
     for (const std::size_t node : step.optimizer) {
       if (steps.name(node).find("Adam") != std::string_view::npos) return Optimizer::adam;
       for (std::size_t i = node; i < steps.node(node).end; ++i) {
         if (steps.name(i) == "aten::mul_" || steps.name(i) == "aten::_foreach_mul_") return Optimizer::momentum;
+        const OperatorShapes& shapes = steps.shapes(i);
+        // An empty list looks like a number: a tensor without dimensions.
+        if (steps.name(i) == "aten::_fused_sgd_" && shapes.size() > 2 && !shapes[2].empty() && !shapes[2].front().empty()) {
+          return Optimizer::momentum;
+        }
       }
     }
   }

@@ -44,6 +44,11 @@ class StepTimes {
     if (!at(key).is_boolean()) fail(key, fmt::format("'{}' is neither true nor false", key));
     return at(key).get<bool>();
   }
+  /// Files of before there was such a key have none.
+  [[nodiscard]] bool flag_or_no(std::string_view key) const { return source_.root().contains(key) && flag(key); }
+  [[nodiscard]] std::string text_or(std::string_view key, std::string_view otherwise) const {
+    return source_.root().contains(key) ? text(key) : std::string(otherwise);
+  }
   /// Of one part of the step.
   [[nodiscard]] std::vector<double> seconds(std::string_view part) const {
     const Json& summary = at(part);
@@ -104,6 +109,12 @@ ProfileImport import_step_times(std::string text, const std::string& origin, con
   step.optimizer = known("optimizer", parse_optimizer(file.text("optimizer")), options.optimizer);
   step.by = "pytorch-" + file.text("torch");
   step.keeps_memory = file.flag("keeps_memory");
+  step.graph = file.flag_or_no("graph");
+  if (file.flag_or_no("sparse_tables")) {
+    file.fail("sparse_tables",
+              "these steps updated only the rows that they read, and models here have gradients of all rows",
+              "leave --sparse-tables out");
+  }
 
   ProfileImport result;
   result.samples = step.samples;
@@ -114,7 +125,9 @@ ProfileImport import_step_times(std::string text, const std::string& origin, con
                          .device = device,
                          .details = {{"library", "PyTorch " + file.text("torch")},
                                      {"threads", fmt::format("{}", file.count("threads"))},
-                                     {"channels_last", file.flag("channels_last") ? "yes" : "no"}}};
+                                     {"channels_last", file.flag("channels_last") ? "yes" : "no"},
+                                     {"optimizer", file.text_or("optimizer_implementation", "default")},
+                                     {"graph", step.graph ? "yes" : "no"}}};
   for (const StepPart part : {StepPart::forward, StepPart::backward, StepPart::update}) {
     step.part = part;
     ProfileRow row;

@@ -90,6 +90,7 @@ constexpr std::array named{
     NamedOperator{"aten::softmax", "softmax"},
     NamedOperator{"aten::_softmax", "softmax"},
     NamedOperator{"aten::embedding", "embedding"},
+    NamedOperator{"aten::embedding_bag", "embedding"},
 };
 
 constexpr std::array views{
@@ -112,24 +113,28 @@ struct Parts {
 };
 constexpr std::array parts{
     Parts{"activation",
-          "mul mul_ add add_ pow tanh erf div sigmoid clamp clamp_ exp hardtanh hardtanh_ relu relu_ neg square"},
-    Parts{"additive_attention", "add mul tanh linear matmul bmm baddbmm softmax sum masked_fill masked_fill_ addmm mm"},
+          "mul mul_ add add_ pow tanh erf div sigmoid clamp clamp_ exp hardtanh hardtanh_ relu relu_ neg square gelu silu"},
     Parts{
-        "attention",
-        "matmul bmm baddbmm softmax _softmax div div_ mul mul_ add add_ where masked_fill masked_fill_ dropout dropout_ "
-        "native_dropout scaled_dot_product_attention _scaled_dot_product_attention _scaled_dot_product_efficient_attention "
-        "_scaled_dot_product_flash_attention full full_like ones ones_like zeros zeros_like arange tril triu sub rsub lt gt "
-        "le ge eq ne logical_not logical_or bitwise_not repeat repeat_interleave max maximum empty fill_ copy_ cat index "
-        "einsum sum masked_fill_ scalar_tensor lift_fresh"},
+        "additive_attention",
+        "add mul tanh linear matmul bmm baddbmm softmax sum masked_fill masked_fill_ addmm mm div norm linalg_vector_norm"},
+    Parts{"attention",
+          "matmul bmm baddbmm softmax _softmax div div_ mul mul_ add add_ where masked_fill masked_fill_ dropout dropout_ "
+          "native_dropout scaled_dot_product_attention _scaled_dot_product_attention _scaled_dot_product_attention_math "
+          "_scaled_dot_product_efficient_attention _scaled_dot_product_flash_attention _scaled_dot_product_cudnn_attention "
+          "_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_fused_attention_overrideable "
+          "_flash_attention_forward _efficient_attention_forward _cudnn_attention_forward embedding abs neg min minimum log "
+          "bitwise_and full full_like ones ones_like zeros zeros_like arange tril triu sub rsub lt gt "
+          "le ge eq ne logical_not logical_or bitwise_not repeat repeat_interleave max maximum empty fill_ copy_ cat index "
+          "einsum sum masked_fill_ scalar_tensor lift_fresh"},
     Parts{"channel_shuffle", "channel_shuffle native_channel_shuffle"},
     Parts{"class_token", "cat concat repeat"},
-    Parts{"combine", "index_add index_add_ mul sum scatter_add scatter_add_ gather"},
+    Parts{"combine", "index_add index_add_ mul sum scatter_add scatter_add_ gather index zeros where"},
     Parts{"convolution", "add add_ pad constant_pad_nd"},
     Parts{"crop", "constant_pad_nd"},
-    Parts{"dispatch", "index index_select gather scatter sort nonzero"},
+    Parts{"dispatch", "index index_select gather scatter sort nonzero where one_hot"},
     Parts{"dropout", "empty empty_like bernoulli_ bernoulli div div_ mul mul_ rand floor_ add_ add"},
     Parts{"embedding", "index_select arange ones zeros add mul"},
-    Parts{"fully_connected", "add add_ matmul mm addmm baddbmm bmm"},
+    Parts{"fully_connected", "add add_ linear matmul mm addmm baddbmm bmm"},
     Parts{"input", "to"},
     Parts{"interaction", "bmm index cat matmul"},
     Parts{"loss",
@@ -144,16 +149,15 @@ constexpr std::array parts{
           "upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d upsample_bilinear2d "
           "upsample_trilinear3d _upsample_nearest_exact2d"},
     Parts{"rotary_embedding", "mul neg cat add sub stack cos sin view_as_complex view_as_real"},
-    Parts{"router", "linear matmul mm softmax topk div sum"},
+    Parts{"router", "linear matmul mm softmax topk div div_ sum one_hot"},
     Parts{"scale", "mul mul_ add add_"},
     Parts{"select", "index"},
     Parts{"slice", "index"},
-    Parts{"space_to_depth", "cat pixel_unshuffle"},
+    Parts{"space_to_depth", "cat pixel_unshuffle pad constant_pad_nd"},
     Parts{"transposed_convolution", "add add_"},
-    Parts{
-        "window_attention",
-        "matmul bmm softmax _softmax div mul add add_ where masked_fill masked_fill_ roll pad index full ones zeros dropout "
-        "new_zeros fill_ copy_ sub ne eq"},
+    Parts{"window_attention",
+          "matmul bmm softmax _softmax div mul add add_ where masked_fill masked_fill_ roll pad constant_pad_nd index full "
+          "ones zeros dropout new_zeros fill_ copy_ sub ne eq lift_fresh"},
 };
 
 bool has_word(std::string_view words, std::string_view word) {
@@ -216,6 +220,11 @@ std::vector<std::string> convolution_signatures(const Layer& layer, std::int64_t
                                  : Dimensions{output.channels, input.channels / groups};
   for (std::size_t d = 0; d < static_cast<std::size_t>(input.rank); ++d) weight.push_back(kernel[d]);
   std::vector<std::string> found{convolution_signature(image(input, samples), weight)};
+  const bool is_point = product(std::span(weight).subspan(2)) == 1 && groups == 1 && !transposed;
+  if (is_point && input.positions() == output.positions()) {
+    // On each position by itself: ConvNeXt and Swin put the channels last and take a matrix product.
+    found.push_back(linear_signature({samples * input.positions(), input.channels, output.channels}));
+  }
   if (attributes.text("padding") == "same" && !transposed) {
     // A rim that is wider behind is an operator of its own before the convolution.
     const WindowGeometry geometry = window_geometry(*layer.operation, input, output);

@@ -19,6 +19,12 @@ bool is_operator(const TraceEvent& event, std::string_view name) {
   return event.kind == TraceEvent::Kind::operation && name.find("::") != std::string_view::npos;
 }
 
+/// Of torch.amp.GradScaler, which is part of an update: gradients are divided by the scale, and looked at for what is not
+/// finite.
+bool is_of_scaler(std::string_view name) {
+  return name == "aten::_amp_foreach_non_finite_check_and_unscale_" || name == "aten::_amp_update_scale_";
+}
+
 }  // namespace
 
 bool is_backward_node(std::string_view name) { return name.starts_with("autograd::engine::evaluate_function: "); }
@@ -42,6 +48,7 @@ void TraceSteps::build_tree() {
   // Times are rounded: what begins within this of another's end and outlasts it was not called by it.
   constexpr double rounding = 1e-6;
   std::vector<std::size_t> open;
+  in_operator_.resize(nodes_.size());
   const auto end_of = [](const TraceEvent& event) { return event.start + event.seconds; };
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const TraceEvent& event = *nodes_[i].event;
@@ -54,12 +61,15 @@ void TraceSteps::build_tree() {
       nodes_[open.back()].end = i;
       open.pop_back();
     }
+    in_operator_[i] = std::any_of(open.begin(), open.end(),
+                                  [this](std::size_t caller) { return is_operator(*nodes_[caller].event, name(caller)); });
     open.push_back(i);
   }
   for (const std::size_t node : open) nodes_[node].end = nodes_.size();
 }
 
-/// Finds for each kernel the call that started it: the one of the same correlation, else the operator of the same number.
+/// Finds for each kernel the call that started it: the one of the same correlation. Where that was by no operator, as of a
+/// thread that the trace does not know by the operators' number for it, the operator that the kernel names.
 void TraceSteps::place_kernels() {
   std::unordered_map<std::int64_t, std::size_t> launches, operators;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -74,8 +84,10 @@ void TraceSteps::place_kernels() {
     of_device_ = true;
     const auto launch = launches.find(event.correlation);
     const auto caller = operators.find(event.external);
-    if (launch == launches.end() && caller == operators.end()) continue;
-    const std::size_t node = launch != launches.end() ? launch->second : caller->second;
+    const bool launched = launch != launches.end();
+    if (!launched && caller == operators.end()) continue;
+    const bool by_number = caller != operators.end() && !(launched && in_operator_[launch->second]);
+    const std::size_t node = by_number ? caller->second : launch->second;
     started_[node].push_back(&event);
     own[node] += event.seconds;
   }
@@ -135,6 +147,9 @@ void TraceSteps::sort_into_steps() {
       i = nodes_[i].end;
     } else if (is_backward_node(called)) {
       step->backward.push_back(i);
+      i = nodes_[i].end;
+    } else if (is_of_scaler(called)) {
+      step->optimizer.push_back(i);
       i = nodes_[i].end;
     } else if (is_operator(event, called)) {
       forward[event.thread].push_back(i);

@@ -22,12 +22,13 @@ class TraceSteps {
   };
   /// Operators that no other one called, in the order of their start, by what they belong to.
   struct Step {
-    double seconds = 0;                    ///< on the clock
-    double busy = 0;                       ///< of the device's kernels; of a trace without any, `seconds`
-    std::vector<std::size_t> forward{};    ///< on the thread that runs the model; whatever is no other
-    std::vector<std::size_t> backward{};   ///< nodes of autograd, on any thread
-    std::vector<std::size_t> optimizer{};  ///< regions `Optimizer.step#…`, each with all that it called
-    std::vector<std::size_t> others{};     ///< `Optimizer.zero_grad#…`
+    double seconds = 0;                   ///< on the clock
+    double busy = 0;                      ///< of the device's kernels; of a trace without any, `seconds`
+    std::vector<std::size_t> forward{};   ///< on the thread that runs the model; whatever is no other
+    std::vector<std::size_t> backward{};  ///< nodes of autograd, on any thread
+    std::vector<std::size_t>
+        optimizer{};                    ///< regions `Optimizer.step#…`, and what scales gradients, each with all it called
+    std::vector<std::size_t> others{};  ///< `Optimizer.zero_grad#…`
   };
 
   [[nodiscard]] const std::vector<Step>& steps() const { return steps_; }
@@ -57,7 +58,8 @@ class TraceSteps {
   void sort_into_steps();
 
   const Trace& trace_;
-  std::vector<Node> nodes_;  ///< a thread's behind each other, callers before what they called
+  std::vector<Node> nodes_;        ///< a thread's behind each other, callers before what they called
+  std::vector<bool> in_operator_;  ///< of each node, whether an operator called it
   /// Kernels by the node that started them, and time of the kernels of all nodes before one.
   std::vector<std::vector<const TraceEvent*>> started_;
   std::vector<double> before_;

@@ -1,6 +1,7 @@
 """usage: step_time_test.py DDL_ORACLE STEP_TIME. Runs the script on small models of every family that it has to know."""
 
-import importlib.util
+import argparse
+import inspect
 import json
 import os
 import subprocess
@@ -11,9 +12,9 @@ import unittest
 import torch
 
 oracle, script = sys.argv[1:3]
-spec = importlib.util.spec_from_file_location("step_time", script)
-step_time = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(step_time)
+sys.path.insert(0, os.path.dirname(script))
+import step_modules  # noqa: E402  (their folder is an argument)
+import step_time  # noqa: E402
 
 # The bundled families at sizes that take no time.
 models = {
@@ -24,6 +25,8 @@ models = {
     "vit": "family: vit\ninput: {channels: 3, size: 32x32}\n"
     "parameters: {size: 32, patch: 8, layers: 2, hidden: 32, heads: 4, classes: 10}\n",
     "gpt": "family: gpt\nparameters: {layers: 2, hidden: 32, heads: 4, vocabulary: 100, tokens: 16}\n",
+    "llama": "family: llama\nparameters: {layers: 2, hidden: 32, heads: 4, kv_heads: 2, feed_forward: 48, vocabulary: 100, tokens: 16, "
+    "fused: no}\n",
     "bert": "family: bert\nparameters: {layers: 2, hidden: 32, heads: 4, vocabulary: 100, tokens: 16}\n",
     "volume": """input: {channels: 2, size: 9x8x8}
 layers:
@@ -118,7 +121,13 @@ class StepTime(unittest.TestCase):
         changed["layers"][0]["output"][1] += 1
         self.refuse(changed, "conv1 makes [1, 64, 16, 16] here, [1, 64, 17, 16] by the file")
         changed["layers"][0]["operation"] = "fourier"
-        self.refuse(changed, "conv1: the operation 'fourier' is not in this script")
+        self.refuse(changed, "error: resnet: conv1: the operation 'fourier' is not in this script")
+        changed["layers"][0]["operation"] = "convolution"
+        changed["layers"][0]["attributes"] = "filters=64 kernel=seven"
+        self.refuse(changed, "error: resnet: conv1: 'convolution filters=64 kernel=seven' is not understood")
+        del changed["layers"][0]["attributes"]
+        self.refuse(changed, "a layer without one of name, operation, attributes")
+        self.refuse({**changed, "layers": {}}, "'layers' is not what a model has")
         self.refuse([], "not the JSON of a model")
 
     def refuse(self, model, message):
@@ -148,8 +157,10 @@ class StepTime(unittest.TestCase):
         torch.manual_seed(0)
         x = torch.randn(2, 5, 24)
         for causal in (False, True):
-            for images in (False, True):
-                attention = step_time.Attention(2, 2, 4, 5, causal, 0.0, False, images)
+            for style in ("images", "gpt", "bert", "llama"):
+                if style == "bert" and causal:
+                    continue
+                attention = step_modules.Attention(2, 2, 4, 5, causal, 0.0, False, style)
                 out = attention(x)
                 for n in range(2):
                     for head in range(2):
@@ -162,15 +173,177 @@ class StepTime(unittest.TestCase):
 
     def test_fused_attention_is_that_of_pytorch_2(self):
         path = show(self.scratch.name, "fused", models["gpt"].replace("tokens: 16", "tokens: 16, fused: yes"))
-        done = run(path, "--check")
-        if hasattr(torch.nn.functional, "scaled_dot_product_attention"):
+        self.assertEqual(run(path, "--check").returncode, 0)
+        done = run(path, "--steps", "1", "--warm-up", "0")
+        if step_modules.has_fused_attention:
             self.assertEqual(done.returncode, 0, done.stderr)
         else:
-            self.assertEqual(done.stderr, "error: layer0.attention1: fused attention needs PyTorch 2.0 or newer\n")
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.stderr, "error: gpt: layer0.attention1: fused attention needs PyTorch 2.0 or newer; eager attention is that "
+                                          "of gpt@fused=no\n")
+
+    @unittest.skipUnless(step_modules.has_fused_attention, "needs PyTorch 2.0")
+    def test_fused_attention_computes_what_eager_attention_does(self):
+        torch.manual_seed(0)
+        x = torch.randn(2, 6, (4 + 2 * 2) * 8)
+        for window in (0, 3):
+            outs = [step_modules.Attention(4, 2, 8, 6, True, 0.0, fused, "llama", window)(x) for fused in (False, True)]
+            torch.testing.assert_close(*outs)
+
+    def test_grouped_heads_and_windows_of_tokens_are_those_of_their_definition(self):
+        torch.manual_seed(0)
+        heads, kv_heads, size, tokens, window = 4, 2, 3, 5, 2
+        x = torch.randn(1, tokens, (heads + 2 * kv_heads) * size)
+        out = step_modules.Attention(heads, kv_heads, size, tokens, True, 0.0, False, "llama", window)(x)
+        q, k, v = x[0].split([heads * size, kv_heads * size, kv_heads * size], dim=1)
+        for head in range(heads):
+            own = slice(head * size, (head + 1) * size)
+            shared = slice(head // 2 * size, (head // 2 + 1) * size)
+            for i in range(tokens):
+                seen = slice(max(0, i - window + 1), i + 1)
+                weights = torch.softmax(k[seen, shared] @ q[i, own] / size**0.5, 0)
+                torch.testing.assert_close(out[0, i, own], weights @ v[seen, shared])
+
+    def test_rotary_positions_turn_pairs_by_angles_that_grow_with_the_position(self):
+        torch.manual_seed(0)
+        x = torch.randn(1, 4, 3 * 6)
+        q, k, v = step_modules.Rotary(1, 1, 6, 4, 4)(x)
+        torch.testing.assert_close(v[0, 0], x[0, :, 12:])
+        torch.testing.assert_close(k[0, 0, 0], x[0, 0, 6:12])
+        torch.testing.assert_close(q[0, 0, :, 4:], x[0, :, 4:6])
+        for position in range(4):
+            for pair, speed in ((0, 1.0), (1, 10000**-0.5)):
+                a, b = x[0, position, pair], x[0, position, pair + 2]
+                angle = torch.tensor(position * speed)
+                torch.testing.assert_close(q[0, 0, position, pair], a * angle.cos() - b * angle.sin())
+                torch.testing.assert_close(q[0, 0, position, pair + 2], b * angle.cos() + a * angle.sin())
+
+    def test_distances_fall_into_buckets_as_t5_has_them(self):
+        # Raffel et al., section 2.1, and the reference: half of the buckets are of one distance each, the others grow to 128.
+        back = step_modules.distance_buckets(200, 200, False, 32, torch.device("cpu"))
+        self.assertEqual(back[150, :16].unique().tolist(), [31])
+        self.assertEqual([back[150, 150 - d].item() for d in (0, 1, 15, 16, 20, 127)], [0, 1, 15, 16, 17, 31])
+        self.assertEqual(back[0, 1:].unique().tolist(), [0])
+        both = step_modules.distance_buckets(9, 9, True, 32, torch.device("cpu"))
+        self.assertEqual([both[4, 4 + d].item() for d in (-4, -1, 0, 1, 4)], [4, 1, 0, 17, 20])
+
+    def test_attention_in_windows_is_that_of_its_definition(self):
+        torch.manual_seed(0)
+        samples, channels, side, window = 2, 4, 4, 2
+        for shift in (0, 1):
+            linear = torch.nn.Linear(channels, 3 * channels)
+            into = step_modules.IntoWindows(linear, (window, window), (shift, shift))
+            heads = step_modules.WindowAttention(2, 2, [side, side], (window, window), (shift, shift))
+            x = torch.randn(samples, channels, side, side)
+            out = heads(into(x))
+            self.assertEqual(list(out.shape), list(x.shape))
+            qkv = linear(x.movedim(1, -1))
+
+            def window_of(place):  # of the rolled image; a rolled edge keeps apart what was not side by side
+                rolled = [(p - shift) % side for p in place]
+                wrapped = [p < shift for p in place] if shift else [False, False]
+                return [r // window for r in rolled] + wrapped
+
+            def cell(place):
+                return [(p - shift) % side % window for p in place]
+
+            places = [(i, j) for i in range(side) for j in range(side)]
+            for n in range(samples):
+                for i in places:
+                    seen = [j for j in places if window_of(j) == window_of(i)]
+                    for head in range(2):
+                        q = qkv[n][i][2 * head : 2 * head + 2]
+                        k = torch.stack([qkv[n][j][4 + 2 * head : 6 + 2 * head] for j in seen])
+                        v = torch.stack([qkv[n][j][8 + 2 * head : 10 + 2 * head] for j in seen])
+                        apart = [[a - b for a, b in zip(cell(i), cell(j))] for j in seen]
+                        bias = torch.stack([heads.table[(a + window - 1) * (2 * window - 1) + b + window - 1, head] for a, b in apart])
+                        weights = torch.softmax(k @ q / 2**0.5 + bias, 0)
+                        torch.testing.assert_close(out[n, 2 * head : 2 * head + 2, i[0], i[1]], weights @ v, atol=1e-5, rtol=1e-4)
+
+    def test_experts_see_their_tokens_and_count_by_their_weights(self):
+        torch.manual_seed(0)
+        router, experts = step_modules.Router(6, 4, 2), step_modules.ExpertLinear(4, 6, 6, False)
+        x = torch.randn(2, 5, 6)
+        choice = router(x)
+        groups = step_modules.Dispatch()(x, choice)
+        self.assertEqual(sum(len(group) for group in groups), 2 * 5 * 2)
+        out = step_modules.Combine(5)(experts(groups), choice)
+        for token, made in zip(x.view(-1, 6), out.view(-1, 6)):
+            weights, chosen = torch.softmax(router.gate(token), 0).topk(2)
+            expected = sum(w / weights.sum() * experts.experts[e](token) for w, e in zip(weights, chosen))
+            torch.testing.assert_close(made, expected)
+
+    def test_additive_attention_and_interaction_are_those_of_their_definition(self):
+        torch.manual_seed(0)
+        queries, keys = torch.randn(1, 3, 4), torch.randn(1, 5, 2)
+        attention = step_modules.AdditiveAttention(4, 2, 6, True)
+        out = attention(queries, keys)
+        vector = attention.vector / attention.vector.norm() * attention.length
+        for i in range(3):
+            scores = torch.stack([
+                vector @ torch.tanh(attention.of_queries(queries[0, i]) + attention.of_keys(keys[0, j]) + attention.bias) for j in range(5)
+            ])
+            torch.testing.assert_close(out[0, i], torch.softmax(scores, 0) @ keys[0])
+        a, b, c = torch.randn(3, 2, 4)
+        out = step_modules.Interaction(3)(a, b, c)
+        products = [(b * a).sum(1), (c * a).sum(1), (c * b).sum(1)]
+        torch.testing.assert_close(out, torch.cat([a, torch.stack(products, 1)], 1))
+
+    def test_projections_are_products_of_their_own_where_the_reference_has_them(self):
+        for name, parts in (("gpt", 0), ("bert", 3), ("llama", 3)):
+            network = network_of(self.files[name])
+            separate = [m for m in network.layers if isinstance(m, step_modules.SeparateLinear)]
+            self.assertEqual([len(m.parts) for m in separate], 2 * [parts] if parts else [], name)
+
+    def test_optimizers_are_those_that_were_asked_for(self):
+        network = network_of(self.files["gpt"])
+
+        def optimizer(kind, implementation):
+            return step_time.make_optimizer(
+                argparse.Namespace(optimizer=kind, optimizer_implementation=implementation, graph=False), network
+            ).defaults
+
+        for kind in ("sgd", "momentum", "adam"):
+            self.assertFalse(optimizer(kind, "default").get("fused"))
+            self.assertIsNone(optimizer(kind, "default")["foreach"])
+            self.assertTrue(optimizer(kind, "foreach")["foreach"])
+            self.assertFalse(optimizer(kind, "single")["foreach"])
+        for implementation in ("foreach", "single"):
+            options = ("--optimizer", "adam", "--optimizer-implementation", implementation, "--steps", "1", "--json")
+            done = run(self.files["gpt"], *options)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(done.stdout)["optimizer_implementation"], implementation)
+        done = run(self.files["gpt"], "--optimizer-implementation", "fused", "--steps", "1")
+        if "fused" in inspect.signature(torch.optim.SGD.__init__).parameters:
+            self.assertEqual(done.returncode, 0, done.stderr)
+        else:
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("error: gpt: SGD of PyTorch", done.stderr)
+
+    def test_memory_that_runs_out_has_an_exit_code_of_its_own(self):
+        for error in (
+            RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB"),
+            RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+            RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"),
+            RuntimeError("[enforce fail at alloc_cpu.cpp:75] . DefaultCPUAllocator: not enough memory: you tried to allocate 4 bytes"),
+            MemoryError(),
+        ):
+            self.assertTrue(step_time.is_out_of_memory(error), error)
+        self.assertFalse(step_time.is_out_of_memory(RuntimeError("unable to find an engine to execute this computation")))
+        # A batch whose input alone is larger than any machine's memory.
+        done = run(self.files["resnet"], "--batch", str(10**12))
+        self.assertEqual(done.returncode, step_time.memory_ran_out, done.stderr)
+        self.assertEqual(done.stderr, f"error: resnet: memory of the device ran out with a batch of {10**12}\n")
+
+    def test_sequences_have_no_channels_to_put_last(self):
+        done = run(self.files["gpt"], "--channels-last")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, "error: gpt: --channels-last is for images and volumes, and its samples are sequences or vectors: "
+                                      "leave it out\n")
 
     def test_the_tied_head_reads_the_embedding(self):
         network = network_of(self.files["gpt"])
-        tied = [module for module in network.layers if isinstance(module, step_time.Tied)]
+        tied = [module for module in network.layers if isinstance(module, step_modules.Tied)]
         self.assertEqual(len(tied), 1)
         self.assertIs(tied[0].owner[0], network.layers[0])
 
@@ -239,6 +412,10 @@ class StepTime(unittest.TestCase):
             (("--precision", "fp16"), "fp16 needs --device cuda"),
             (("--layers", "here.txt"), "ends in .json or .csv"),
             (("--seconds", "nan"), "at least 0"),
+            (("--graph",), "--graph needs --device cuda"),
+            (("--graph", "--device", "cuda", "--layers", "a.json"), "leave --graph or --layers out"),
+            (("--graph", "--device", "cuda", "--precision", "fp16"), "--graph with fp16 needs --optimizer-implementation fused"),
+            (("--sparse-tables", "--optimizer", "adam"), "--sparse-tables is for --optimizer sgd"),
         ):
             done = run(self.files["gpt"], *options)
             self.assertEqual(done.returncode, 2)

@@ -167,6 +167,201 @@ TEST_CASE("on a device, times are those of kernels, and their names tell gradien
                       [](const std::string& line) { return line.starts_with("fully_connected"); }) == 3);
 }
 
+// As PyTorch 2.11 traces GPT-2's attention with autocast: casts inside the outer one of two `aten::linear`, fused attention
+// inside its operator, and gradients on the thread of autograd, whose launches are on that thread.
+TEST_CASE("fused attention with autocast on a device") {
+  const Model model = model_of("{tokens: 16}",
+                               "  - embedding: {vocabulary: 100, features: 32}\n"
+                               "  - fully_connected: 96\n"
+                               "  - attention: {heads: 4, causal: yes, fused: yes}\n"
+                               "  - fully_connected: 32\n"
+                               "  - loss: cross_entropy\n");
+  const std::string heads = "[[3,4,16,8],[3,4,16,8],[3,4,16,8],[],[],[]]";
+  for (const std::string kind : {"flash", "efficient", "cudnn"}) {
+    INFO(kind);
+    TraceBuilder trace;
+    trace.region("ProfilerStep#1", 0, 1000);
+    trace.operation("aten::embedding", 1, 5, "[[100,32],[3,16]]", 0);
+    trace.kernel("indexSelectLargeIndex", 2, 4);
+    trace.operation("aten::linear", 10, 30, "[[3,16,32],[96,32],[96]]", 1);
+    trace.operation("aten::to", 11, 5, "[[3,16,32]]", 1);
+    trace.operation("aten::_to_copy", 12, 4, "[[3,16,32]]", 1);
+    trace.operation("aten::copy_", 13, 3, "[[3,16,32],[3,16,32]]");
+    trace.kernel("bfloat16_copy_kernel_cuda", 14, 2);
+    trace.operation("aten::linear", 20, 15, "[[3,16,32],[96,32],[96]]", 2);
+    trace.operation("aten::addmm", 22, 10, "[[96],[48,32],[32,96]]", 3);
+    trace.kernel("nvjet_tst_128x64", 24, 7);
+    trace.operation("aten::split", 41, 1, "[[3,16,96]]", 4);
+    trace.operation("aten::view", 43, 1, "[[3,16,32]]", 5);
+    trace.operation("aten::transpose", 45, 1, "[[3,16,4,8]]", 6);
+    trace.operation("aten::scaled_dot_product_attention", 50, 20, heads, 7);
+    trace.operation("aten::_scaled_dot_product_" + kind + "_attention", 52, 15, heads, 7);
+    trace.operation("aten::_flash_attention_forward", 53, 12, heads);
+    trace.kernel("pytorch_flash::flash_fwd_kernel", 54, 11);
+    trace.operation("aten::transpose", 71, 1, "[[3,4,16,8]]", 8);
+    trace.operation("aten::contiguous", 73, 4, "[[3,16,4,8]]", 9);
+    trace.kernel("direct_copy_kernel_cuda", 74, 1);
+    trace.operation("aten::linear", 80, 10, "[[3,16,32],[32,32],[32]]", 10);
+    trace.kernel("nvjet_tst_64x64", 82, 5);
+    trace.operation("aten::cross_entropy_loss", 95, 10, "[[48,32],[48]]", 12);
+    trace.kernel("cunn_SoftMaxForward", 96, 3);
+    trace.backward("ScaledDotProductAttentionBackward0", 200, 30, 7, 9);
+    trace.operation("aten::_scaled_dot_product_" + kind + "_attention_backward", 205, 20, heads, -1, 9);
+    trace.kernel("pytorch_flash::flash_bwd_dq_dk_dv_loop", 210, 23, 9);
+    trace.backward("AddmmBackward0", 240, 20, 3, 9);
+    trace.operation("aten::mm", 242, 4, "[[48,96],[96,32]]", -1, 9);
+    trace.kernel("nvjet_data", 243, 6, 9);
+    trace.operation("aten::mm", 248, 4, "[[96,48],[48,32]]", -1, 9);
+    trace.kernel("nvjet_weight", 249, 8, 9);
+    trace.backward("ToCopyBackward0", 262, 5, 1, 9);
+    trace.kernel("copy_back", 263, 2, 9);
+    trace.backward("EmbeddingBackward0", 270, 9, 0, 9);
+    trace.operation("aten::embedding_dense_backward", 271, 7, "[[3,16,32],[3,16]]", -1, 9);
+    trace.kernel("embedding_backward_feature_kernel", 273, 13, 9);
+    const ProfileImport import =
+        import_pytorch_trace(trace.text(R"("deviceProperties":[{"name":"H100"}],)"), "t.json", model, {});
+    CHECK(import.samples == 3);
+    CHECK(import.of_device);
+    CHECK(micros(row(import, "embedding", "pass=forward")) == Approx(4));
+    CHECK(micros(row(import, "embedding", "pass=backward-weight")) == Approx(13));
+    CHECK(micros(row(import, "fully_connected features=96", "pass=forward")) == Approx(2 + 7));
+    // 6 and 8 of products; the cast's gradient in proportion.
+    CHECK(micros(row(import, "fully_connected features=96", "pass=backward-data")) == Approx(6 + 2 * 6.0 / 14));
+    CHECK(micros(row(import, "fully_connected features=96", "pass=backward-weight")) == Approx(8 + 2 * 8.0 / 14));
+    CHECK(micros(row(import, "attention", "pass=forward")) == Approx(11 + 1));
+    CHECK(micros(row(import, "attention", "pass=backward-data")) == Approx(23));
+    CHECK(micros(row(import, "fully_connected features=32", "pass=forward")) == Approx(5));
+    CHECK(micros(row(import, "loss", "pass=forward")) == Approx(3));
+    CHECK(import.matched.value() == Approx(import.step.value()));
+    CHECK(import.unmatched.empty());
+  }
+}
+
+TEST_CASE("a kernel that no operator's thread started is of the operator that it names") {
+  TraceBuilder trace;
+  trace.region("ProfilerStep#1", 0, 1000);
+  trace.operation("aten::conv2d", 10, 90, "[" + image + "," + filters + "]", 0);
+  trace.operation("aten::cudnn_convolution", 15, 80, "[" + image + "," + filters + "]");
+  const int convolution = trace.last_number();
+  trace.kernel("nchwToNhwc", 20, 3);
+  trace.kernel_by_number("fprop", 25, 5, convolution);
+  trace.kernel_by_number("of nobody", 30, 1, 1000);
+  const ProfileImport import = imported(trace, two_convolutions);
+  CHECK(micros(row(import, "convolution", "pass=forward")) == Approx(8));
+  CHECK(import.step.value() * 1e6 == Approx(9));
+  CHECK(import.unmatched.front().name == "(kernels of no operator)");
+  CHECK(import.unmatched.front().time.value() * 1e6 == Approx(1));
+}
+
+TEST_CASE("an update on a device is that of lists of tensors, and what scales gradients is part of it") {
+  const auto import_of = [](const std::string& step, const std::string& inside, const std::string& shapes) {
+    TraceBuilder trace;
+    trace.region("ProfilerStep#1", 0, 1000);
+    trace.operation("aten::conv2d", 1, 10, "[" + image + "," + filters + "]");
+    trace.kernel("fprop", 2, 5);
+    trace.operation("aten::_amp_foreach_non_finite_check_and_unscale_", 80, 10, "[[[4,4,3,3],[10,256]],[1],[1]]");
+    trace.kernel("multi_tensor_apply_kernel", 81, 4);
+    trace.region(step, 100, 50);
+    trace.operation(inside, 101, 10, shapes);
+    trace.kernel("multi_tensor_apply_kernel", 102, 6);
+    trace.operation("aten::_foreach_add_", 120, 10, "[[[4,4,3,3],[10,256]],[[4,4,3,3],[10,256]],[]]");
+    trace.kernel("multi_tensor_apply_kernel", 121, 10);
+    return imported(trace, two_convolutions);
+  };
+  const std::string list = "[[4,4,3,3],[10,256]]";
+  const double parameters = 2 * 144 + 2570;
+  const auto update = [&](const ProfileImport& import, const std::string& optimizer) {
+    const ProfileRow& found = row(import, "update optimizer=" + optimizer + " parameters=2570", "precision=fp32");
+    CHECK(found.measurement.algorithm.starts_with("Optimizer.step#"));
+    CHECK(import.matched.value() * 1e6 == Approx(25));
+    return micros(found) * parameters / 2570;
+  };
+  CHECK(update(import_of("Optimizer.step#SGD.step", "aten::_foreach_mul_", "[" + list + ",[]]"), "momentum") == Approx(20));
+  CHECK(update(import_of("Optimizer.step#SGD.step", "aten::_foreach_norm", "[" + list + ",[]]"), "sgd") == Approx(20));
+  const std::string fused = "[" + list + "," + list;
+  CHECK(update(import_of("Optimizer.step#SGD.step", "aten::_fused_sgd_", fused + "," + list + ",[]]"), "momentum") ==
+        Approx(20));
+  CHECK(update(import_of("Optimizer.step#SGD.step", "aten::_fused_sgd_", fused + ",[],[]]"), "sgd") == Approx(20));
+  CHECK(update(import_of("Optimizer.step#AdamW.step", "aten::_fused_adamw_", fused + "," + list + "]"), "adam") ==
+        Approx(20));
+}
+
+TEST_CASE("a convolution of single positions may be a matrix product") {
+  const Model model = model_of("{channels: 4, size: 8x8}",
+                               "  - convolution: {filters: 8, kernel: 2, stride: 2}\n"
+                               "  - norm: layer\n"
+                               "  - convolution: {filters: 24, kernel: 1}\n"
+                               "  - activation: gelu\n");
+  TraceBuilder trace;
+  trace.region("ProfilerStep#1", 0, 1000);
+  trace.operation("aten::conv2d", 1, 10, "[[2,4,8,8],[8,4,2,2],[8]]", 0);
+  trace.operation("aten::layer_norm", 20, 5, "[[2,4,4,8],[],[8],[8]]", 1);
+  trace.operation("aten::linear", 30, 7, "[[2,4,4,8],[24,8],[24]]", 2);
+  trace.operation("aten::gelu", 40, 3, "[[2,24,4,4]]", 4);
+  trace.backward("AddmmBackward0", 100, 10, 3);
+  trace.operation("aten::mm", 101, 3, "[[32,24],[24,8]]");
+  trace.operation("aten::mm", 105, 4, "[[24,32],[32,8]]");
+  const ProfileImport import = imported(trace, model);
+  CHECK(import.samples == 2);
+  CHECK(micros(row(import, "convolution filters=24", "pass=forward")) == Approx(7));
+  CHECK(micros(row(import, "convolution filters=24", "pass=backward-data")) == Approx(3 + 3 * 3.0 / 7));
+  CHECK(micros(row(import, "convolution filters=24", "pass=backward-weight")) == Approx(4 + 3 * 4.0 / 7));
+}
+
+TEST_CASE("an image is laid out in windows for the attention in them, not for the product before it") {
+  const Model model = model_of("{channels: 8, size: 4x4}",
+                               "  - norm: layer\n"
+                               "  - convolution: {filters: 24, kernel: 1}\n"
+                               "  - window_attention: {heads: 2, window: 2, shift: 1}\n"
+                               "  - convolution: {filters: 8, kernel: 1}\n");
+  TraceBuilder trace;
+  trace.region("ProfilerStep#1", 0, 1000);
+  trace.operation("aten::layer_norm", 1, 2, "[[3,4,4,8],[],[8],[8]]", 0);
+  trace.operation("aten::pad", 10, 1.5, "[[3,4,4,8],[],[],[]]", 1);
+  trace.operation("aten::roll", 12, 2.5, "[[3,4,4,8],[],[]]", 2);
+  trace.operation("aten::reshape", 15, 3.5, "[[3,2,2,2,2,8],[]]", 3);
+  trace.operation("aten::linear", 20, 4, "[[12,4,8],[24,8],[24]]", 4);
+  trace.operation("aten::softmax", 30, 5, "[[12,2,4,4],[],[]]", 5);
+  trace.operation("aten::roll", 40, 6, "[[3,4,4,8],[],[]]", 6);
+  trace.operation("aten::linear", 50, 7, "[[3,4,4,8],[8,8],[8]]", 7);
+  const ProfileImport import = imported(trace, model);
+  CHECK(import.samples == 3);
+  CHECK(micros(row(import, "norm", "pass=forward")) == Approx(2));
+  CHECK(micros(row(import, "convolution filters=24", "pass=forward")) == Approx(4));
+  CHECK(micros(row(import, "window_attention", "pass=forward")) == Approx(1.5 + 2.5 + 3.5 + 5 + 6));
+  CHECK(micros(row(import, "convolution filters=8", "pass=forward")) == Approx(7));
+}
+
+TEST_CASE("keys and values of another sequence may be two products") {
+  const Model model = model_of("{tokens: 16}",
+                               "  - embedding: {vocabulary: 100, features: 32}\n"
+                               "    name: words\n"
+                               "  - fully_connected: {features: 16, bias: no}\n"
+                               "    name: queries\n"
+                               "  - fully_connected: {features: 64, bias: no}\n"
+                               "    name: keys_and_values\n"
+                               "    from: words\n"
+                               "  - fully_connected: {features: 32, bias: no}\n"
+                               "    name: widened\n"
+                               "    from: queries\n"
+                               "  - attention: {heads: 4}\n"
+                               "    from: [widened, keys_and_values]\n"
+                               "  - loss: cross_entropy\n");
+  TraceBuilder trace;
+  trace.region("ProfilerStep#1", 0, 1000);
+  trace.operation("aten::embedding", 1, 2, "[[100,32],[3,16]]", 0);
+  trace.operation("aten::linear", 10, 1, "[[3,16,32],[16,32]]", 1);
+  trace.operation("aten::linear", 20, 3, "[[3,16,32],[32,32]]", 2);
+  trace.operation("aten::view", 24, 1, "[[3,16,32],[]]", 3);
+  trace.operation("aten::linear", 30, 4, "[[3,16,32],[32,32]]", 4);
+  trace.operation("aten::linear", 40, 5, "[[3,16,16],[32,16]]", 5);
+  trace.operation("aten::softmax", 50, 6, "[[3,4,16,16],[],[]]", 6);
+  const ProfileImport import = imported(trace, model);
+  CHECK(micros(row(import, "fully_connected features=16", "pass=forward")) == Approx(1));
+  CHECK(micros(row(import, "fully_connected features=64", "pass=forward")) == Approx(3 + 1 + 4));
+  CHECK(micros(row(import, "fully_connected features=32", "pass=forward")) == Approx(5));
+}
+
 TEST_CASE("a step may run through the model several times") {
   TraceBuilder trace;
   trace.region("ProfilerStep#1", 0, 1000);

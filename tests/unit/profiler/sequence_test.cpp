@@ -88,6 +88,12 @@ TEST_CASE("the line of a framework's step says who ran it") {
   CHECK(print_problem(read) == line);
   CHECK(read.keeps_memory);
   CHECK(read.by == "pytorch-1.13.1");
+  CHECK_FALSE(read.graph);
+  problem.graph = true;
+  const std::string graph = print_problem(problem);
+  CHECK(graph.ends_with(" by=pytorch-1.13.1 launch=graph memory=kept"));
+  CHECK(parse_sequence_problem(graph, "x").graph);
+  CHECK(print_problem(parse_sequence_problem(graph, "x")) == graph);
   const auto error = [](const std::string& end) {
     const std::string start = "sequence model=a samples=1 precision=fp32 optimizer=sgd pass=forward ";
     return error_of([&] { static_cast<void>(parse_sequence_problem(start + end, "x")); });
@@ -95,6 +101,8 @@ TEST_CASE("the line of a framework's step says who ran it") {
   CHECK_THAT(error("for=me"), Contains("x:1:70: expected by="));
   CHECK_THAT(error("by= memory=kept"), Contains("x:1:73: who ran it?"));
   CHECK_THAT(error("by=me memory=lost"), Contains("x:1:83: unknown 'lost'"));
+  CHECK_THAT(error("by=me launch=rocket"), Contains("x:1:83: unknown 'rocket'"));
+  CHECK_THAT(error("by=me memory=kept launch=graph"), Contains("x:1:88: unknown 'launch=graph'"));
   CHECK_THAT(error("by=me memory=kept more"), Contains("x:1:88: unknown 'more'"));
 }
 

@@ -72,6 +72,19 @@ TEST_CASE("whole steps become a row for each part, which says who ran it") {
   }
 }
 
+TEST_CASE("steps that were captured in graphs are no eager ones") {
+  const std::string key = "\"keeps_memory\": false";
+  const auto problem = [&](const std::string& more) {
+    return parse_sequence_problem(imported(result(key, key + more)).profile.rows[0].measurement.problem, "x");
+  };
+  CHECK_FALSE(problem("").graph);
+  CHECK_FALSE(problem(", \"graph\": false").graph);
+  CHECK(problem(", \"graph\": true, \"sparse_tables\": false").graph);
+  CHECK_THAT(error(result(key, key + ", \"graph\": 1")), Contains("'graph' is neither true nor false"));
+  CHECK_THAT(error(result(key, key + ", \"sparse_tables\": true")),
+             Contains("updated only the rows that they read") && Contains("leave --sparse-tables out"));
+}
+
 TEST_CASE("imported steps are a profile that is read as it is written") {
   const Profile profile = imported(result()).profile;
   const std::string text = print_profile(profile);

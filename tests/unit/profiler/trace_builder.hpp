@@ -30,6 +30,16 @@ class TraceBuilder {
     event("cuda_runtime", "cudaLaunchKernel", launched, 0.1, arguments, thread);
     return event("kernel", name, launched + 100000, duration, arguments, 77);
   }
+  /// A kernel that a thread started which ran no operator, as of a number that the system gives it and Kineto does not know;
+  /// it names the operator, counted from 1 among all events of this builder that have a number.
+  TraceBuilder& kernel_by_number(const std::string& name, double launched, double duration, int external) {
+    const int correlation = ++count_;
+    event("cuda_runtime", "cudaLaunchKernel", launched, 0.1, fmt::format(R"("correlation":{})", correlation), 99);
+    return event("kernel", name, launched + 100000, duration,
+                 fmt::format(R"("External id":{},"correlation":{})", external, correlation), 77);
+  }
+  /// The number of the last event that has one.
+  [[nodiscard]] int last_number() const { return count_; }
   [[nodiscard]] std::string text(const std::string& head = {}) const {
     return fmt::format("{{{}\"traceEvents\":[{}]}}", head, events_);
   }
