@@ -75,6 +75,11 @@ TEST_CASE("over an emulated device the cuda back end computes in tf32, fp16 and 
   CHECK(check_all({.layout = Layout::channels_first, .algorithm = Algorithm::first}, Precision::bf16, 4e-2) == problems);
 }
 
+TEST_CASE("over an emulated device the cuda back end casts between fp32 and 16 bits") {
+  const auto backend = make_cuda_backend({});
+  for (const Precision half : {Precision::fp16, Precision::bf16}) CHECK(check_casts(*backend, half) == 2);
+}
+
 TEST_CASE("over an emulated device the cuda back end steps optimizers") { check_updates(*make_cuda_backend({})); }
 
 TEST_CASE("over an emulated device the library runs what it offers, and kernels of our own the rest") {

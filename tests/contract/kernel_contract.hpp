@@ -15,7 +15,9 @@ namespace ddl {
 /// to `tolerance` times the largest item. Problems that the back end refuses are counted, not checked. Returns how many ran.
 int check_computes(KernelBackend& backend, const std::string& line, Precision precision, double tolerance);
 
-/// Steps of every optimizer against their definition.
+/// Casts between fp32 and this format, there and back; returns how many of the two were run.
+int check_casts(KernelBackend& backend, Precision half);
+/// Steps of every optimizer, in every implementation, against their definition.
 void check_updates(KernelBackend& backend);
 
 /// Whatever the back end: every operation of the bundled models is prepared and timed, or refused with a reason; times are

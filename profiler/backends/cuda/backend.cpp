@@ -17,25 +17,10 @@ namespace ddl {
 namespace cuda {
 namespace {
 
-constexpr std::array<const Kind*, 19> kinds{&activation,
-                                            &add,
-                                            &attention,
-                                            &concat,
-                                            &convolution,
-                                            &dropout,
-                                            &embedding,
-                                            &flatten,
-                                            &fully_connected,
-                                            &identity,
-                                            &loss,
-                                            &multiply,
-                                            &norm,
-                                            &pool,
-                                            &position_embedding,
-                                            &reshape,
-                                            &select,
-                                            &softmax,
-                                            &transposed_convolution};
+constexpr std::array<const Kind*, 20> kinds{&activation,         &add,     &attention, &cast,    &concat,
+                                            &convolution,        &dropout, &embedding, &flatten, &fully_connected,
+                                            &identity,           &loss,    &multiply,  &norm,    &pool,
+                                            &position_embedding, &reshape, &select,    &softmax, &transposed_convolution};
 
 const Kind* find_kind(std::string_view type) {
   const auto* found = std::find_if(kinds.begin(), kinds.end(), [type](const Kind* kind) { return kind->type == type; });
@@ -141,7 +126,10 @@ class Backend final : public KernelBackend {
     if (std::string why = refusal_of(problem.precision); !why.empty()) return why;
     return kind->refusal(problem);
   }
-  std::string refusal(const UpdateProblem& problem) const override { return refusal_of(problem.precision); }
+  std::string refusal(const UpdateProblem& problem) const override {
+    if (is_of_list(problem.implementation) && is_mixed(problem.precision)) return "lists of tensors are updated in fp32";
+    return refusal_of(problem.precision);
+  }
 
   std::unique_ptr<PreparedKernel> prepare(const Problem& problem) override {
     if (std::string why = refusal(problem); !why.empty()) throw Error(why);

@@ -97,9 +97,11 @@ struct Kind {
   std::unique_ptr<PreparedKernel> (*prepare)(const Device& device, const Problem& problem);
 };
 // Each in the file of its name.
-extern const Kind activation, add, attention, concat, convolution, dropout, embedding, flatten, fully_connected, identity,
-    loss, multiply, norm, pool, position_embedding, reshape, select, softmax, transposed_convolution;
+extern const Kind activation, add, attention, cast, concat, convolution, dropout, embedding, flatten, fully_connected,
+    identity, loss, multiply, norm, pool, position_embedding, reshape, select, softmax, transposed_convolution;
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_update(const Device& device, const UpdateProblem& problem);
+/// Of a list of tensors.
+[[nodiscard]] std::unique_ptr<PreparedKernel> prepare_update_list(const Device& device, const UpdateProblem& problem);
 
 [[nodiscard]] std::string no_refusal(const Problem& problem);
 

@@ -2,8 +2,10 @@
 
 // clang-format off
 #include "tests/contract/cuda_emulation/grid.hpp"
+#include "profiler/backends/cuda/device/cast.cu"
 #include "profiler/backends/cuda/device/elementwise.cu"
 #include "profiler/backends/cuda/device/images.cu"
+#include "profiler/backends/cuda/device/lists.cu"
 #include "profiler/backends/cuda/device/rows.cu"
 #include "profiler/backends/cuda/device/timing.cu"
 // clang-format on
