@@ -256,6 +256,18 @@ SecondsPerByte fresh_memory_of(std::span<const FoundProfile> profiles) {
   return found;
 }
 
+/// Of the profiles that say it.
+std::string layout_of(std::span<const FoundProfile> profiles) {
+  std::string layout;
+  for (const FoundProfile& each : profiles) {
+    const std::string& own = each.profile.head.layout;
+    if (own.empty()) continue;
+    if (!layout.empty() && layout != own) return "both";
+    layout = own;
+  }
+  return layout;
+}
+
 }  // namespace
 
 bool is_device(const Device& device, std::string_view name) {
@@ -295,6 +307,7 @@ MeasuredKernels measured_kernels(std::span<const FoundProfile> profiles, const M
       }
     }
   }
+  kernels.layout = layout_of(profiles);
   Steps(profiles, model, precision, fresh_memory_of(profiles)).into(kernels);
   return kernels;
 }

@@ -70,6 +70,8 @@ double samples_of(const Dataset& dataset, const Model& model) {
 
 }  // namespace
 
+bool has_layout(const Model& model) { return !model.input.sequence && model.input.rank > 0; }
+
 Coefficients coefficients_of(const StudySpec& spec, const Machine& machine) {
   if (spec.coefficients == "none") return {};
   if (spec.coefficients.empty()) {
@@ -157,10 +159,15 @@ Study::Study(const StudySpec& spec)
   const MeasuredKernels measured = measured_kernels(profiles_->profiles, model_, precision_);
   const bool any = !profiles_->profiles.empty();
   kernels_ = std::make_unique<KernelPrices>(facts_, machine_.device, coefficients_, precision_, optimizer_, scale,
-                                            any ? &measured : nullptr);
+                                            any ? &measured : nullptr, spec_.assumptions);
   if (any && kernels_->measured() == nullptr) {
     warnings_.push_back(
         fmt::format("no kernel in {} was measured for {}: the profile is not used", to_string(precision_), measured.name));
+  }
+  if (measured.layout == "both" && has_layout(model_)) {
+    warnings_.push_back(
+        "kernels of images were measured in channels-last and in channels-first: prices are of both; name the profiles of "
+        "one layout with --profile");
   }
   job_ = std::make_unique<Job>(Job{facts_, machine_, coefficients_, *kernels_, spec_.assumptions,
                                    samples_of(dataset_, model_), bytes_per_sample(dataset_, model_),

@@ -73,6 +73,8 @@ class Study {
 /// of another machine.
 [[nodiscard]] Coefficients coefficients_of(const StudySpec& spec, const Machine& machine);
 
+/// Whether its tensors are images or volumes, which lie in memory with their channels first or last.
+[[nodiscard]] bool has_layout(const Model& model);
 /// The data set that goes with a model's input: the one of such samples; else of those with as many channels the one nearest
 /// in size; else, as for any flat vector, a common one of about its size.
 [[nodiscard]] std::string default_dataset(const Model& model);

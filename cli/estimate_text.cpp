@@ -15,6 +15,7 @@
 #include "estimator/findings.hpp"
 #include "estimator/fresh_memory.hpp"
 #include "estimator/shard_prices.hpp"
+#include "profiler/backend_options.hpp"
 
 namespace ddl {
 namespace {
@@ -108,7 +109,14 @@ std::string plan_line(const Estimate& estimate, const Study& study, const std::s
 
 std::string kernel_times_text(const Study& study) {
   const ShardPrices* measured = study.kernels().measured();
-  return measured == nullptr ? std::string(to_string(study.kernels().origin())) : "profile of " + measured->name();
+  if (measured == nullptr) return std::string(to_string(study.kernels().origin()));
+  std::string text = "profile of " + measured->name();
+  // A script that does not ask for it has the other layout, and other kernels.
+  if (!has_layout(study.model())) return text;
+  if (measured->layout() == to_string(ImageLayout::channels_last)) text += ", images channels-last (torch.channels_last)";
+  if (measured->layout() == to_string(ImageLayout::channels_first)) text += ", images channels-first (PyTorch's default)";
+  if (measured->layout() == "both") text += ", images channels-last and channels-first";
+  return text;
 }
 
 std::string kernel_shares_text(const Explanation& explanation) {

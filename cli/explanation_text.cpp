@@ -266,8 +266,9 @@ Json problem_to_json(const PricedKernel& kernel, const LayerExplanation& layer, 
   Json json;
   json["pass"] = kernel.pass;
   json["flops"] = work ? Json(work->flops * samples) : Json(nullptr);
-  json["bytes"] =
-      work ? Json((work->activation_items * samples + work->weight_items) * item_bytes(plan.precision)) : Json(nullptr);
+  json["bytes"] = work ? Json((work->activation_items * samples + work->weight_items) *
+                              item_bytes(kernel.precision.value_or(plan.precision)))
+                       : Json(nullptr);
   json["time_s"] = kernel.time.value();
   json["runs"] = runs_per_iteration(plan, kernel.phase);
   json["source"] = to_string(kernel.source);

@@ -49,11 +49,29 @@ class JobReader {
 
   JobFile read() {
     check_format(root_);
-    root_.only_keys({"format",          "model",         "dataset",           "machine",        "coefficients",
-                     "profiles",        "any_device",    "precision",         "optimizer",      "mixed_precision",
-                     "older_framework", "allreduce",     "parameter_servers", "sparse_density", "overlap",
-                     "input",           "input_exposed", "global_batch",      "batch_per_gpu",  "gpu_memory",
-                     "margin",          "plan"});
+    root_.only_keys({"format",
+                     "model",
+                     "dataset",
+                     "machine",
+                     "coefficients",
+                     "profiles",
+                     "any_device",
+                     "precision",
+                     "optimizer",
+                     "mixed_precision",
+                     "older_framework",
+                     "allreduce",
+                     "parameter_servers",
+                     "sparse_density",
+                     "overlap",
+                     "input",
+                     "input_exposed",
+                     "global_batch",
+                     "batch_per_gpu",
+                     "gpu_memory",
+                     "margin",
+                     "plan",
+                     "optimizer_implementation"});
     job_.model = name_of(root_.at("model"));
     job_.machine = name_of(root_.at("machine"));
     if (const auto node = root_.find("dataset")) job_.dataset = name_of(*node);
@@ -63,6 +81,9 @@ class JobReader {
     job_.precision = choice("precision", parse_precision, {"fp32", "tf32", "fp16", "bf16"});
     job_.optimizer = choice("optimizer", parse_optimizer, optimizer_names());
     if (const auto node = root_.find("mixed_precision")) read_mixed_precision(*node);
+    job_.update = choice("optimizer_implementation", parse_update_implementation,
+                         {list_implementation_names().begin(), list_implementation_names().end()})
+                      .value_or(job_.update);
     if (const auto node = root_.find("older_framework")) job_.older_framework = node->boolean();
     read_exchange();
     read_input();
@@ -351,6 +372,7 @@ std::string print_job(const JobFile& job) {
   if (job.mixed_precision != MixedPrecision::half_gradients)
     add("mixed_precision", std::string(mixed_precision_names[static_cast<std::size_t>(job.mixed_precision)]));
   if (job.optimizer) add("optimizer", std::string(to_string(*job.optimizer)));
+  if (is_of_list(job.update)) add("optimizer_implementation", std::string(to_string(job.update)));
   if (job.older_framework) add("older_framework", "yes");
   const JobFile usual_job;
   if (job.allreduce) add("allreduce", std::string(to_string(*job.allreduce)));
@@ -399,6 +421,7 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   job.optimizer = study.optimizer();
   const Assumptions& assumptions = spec.assumptions;
   job.mixed_precision = assumptions.mixed_precision;
+  job.update = assumptions.update;
   job.older_framework = assumptions.older_framework;
   job.allreduce = assumptions.allreduce;
   job.parameter_servers = assumptions.parameter_servers;
@@ -423,6 +446,7 @@ StudySpec spec_of(const JobFile& job, const std::string& folder) {
   spec.optimizer = job.optimizer;
   Assumptions& assumptions = spec.assumptions;
   assumptions = with_mixed_precision(assumptions, job.mixed_precision);
+  assumptions.update = job.update;
   assumptions.older_framework = job.older_framework;
   assumptions.allreduce = job.allreduce;
   assumptions.parameter_servers = job.parameter_servers;

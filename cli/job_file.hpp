@@ -23,6 +23,7 @@ struct JobFile {
   std::optional<Precision> precision;
   std::optional<Optimizer> optimizer;
   MixedPrecision mixed_precision = MixedPrecision::half_gradients;
+  UpdateImplementation update = UpdateImplementation::layer;
   bool older_framework = false;
   // What changes times, and so which plan that fits is the fastest:
   std::optional<AllreduceAlgorithm> allreduce;

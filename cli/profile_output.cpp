@@ -68,7 +68,7 @@ std::optional<Profile> existing_profile(const std::string& path, bool resume, bo
   return load_profile(path);
 }
 
-std::string usual_profile_path(const ProfileHead& head, Precision precision) {
+std::string usual_profile_path(const ProfileHead& head, Precision precision, const std::string& recipe) {
   const std::optional<std::string> folder = data_directory();
   if (!folder) throw Error("there is no folder for the user's own profiles", "name a file with --output");
   const std::filesystem::path profiles = std::filesystem::path(*folder) / "profiles";
@@ -78,7 +78,8 @@ std::string usual_profile_path(const ProfileHead& head, Precision precision) {
     throw Error(fmt::format("cannot make the folder {}: {}", quote(profiles.string()), problem.message()),
                 "name a file with --output");
   }
-  return (profiles / fmt::format("{}-{}@{}.profile", file_name(head.model), to_string(precision), file_name(head.device)))
+  return (profiles / fmt::format("{}-{}{}{}@{}.profile", file_name(head.model), to_string(precision),
+                                 recipe.empty() ? "" : "-", recipe, file_name(head.device)))
       .string();
 }
 

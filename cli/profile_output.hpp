@@ -31,8 +31,9 @@ class ProfileOutput {
 [[nodiscard]] std::optional<Profile> existing_profile(const std::string& path, bool resume, bool parts);
 
 /// Where a model's profile of this device lies among the user's own (data_directory), its folder made:
-/// `profiles/resnet50-fp32@Tesla-V100.profile`. An Error where no variable says where that is, or it cannot be made.
-[[nodiscard]] std::string usual_profile_path(const ProfileHead& head, Precision precision);
+/// `profiles/resnet50-fp32@Tesla-V100.profile`, and `-autocast` behind the precision where that is the recipe. An Error
+/// where no variable says where that is, or it cannot be made.
+[[nodiscard]] std::string usual_profile_path(const ProfileHead& head, Precision precision, const std::string& recipe = {});
 
 /// The line of a problem as profiles have it, or an Error placed in it.
 [[nodiscard]] std::string checked_problem(const std::string& line, const std::string& origin, int line_number);

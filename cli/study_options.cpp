@@ -55,6 +55,10 @@ void add_study_options(CLI::App& command, StudyOptions& o) {
                            "kernels are loaded at once");
   command.add_option("--optimizer", o.optimizer,
                      "sgd, momentum, adam, adamw, lamb, adafactor or adam8bit; default: adam for sequences, else momentum");
+  command.add_option(
+      "--optimizer-implementation", o.optimizer_implementation,
+      "how the framework runs it: foreach or fused over the list of all tensors, or single, tensor by tensor; "
+      "default: one fused pass over each layer's parameters");
   auto* ideal = add_switch(command, "--ideal", o.ideal,
                            "closed forms only: linear kernels, one alpha and beta, no overlap, no penalties");
   command.add_option("--allreduce", o.allreduce,
@@ -85,6 +89,15 @@ Assumptions with_mixed_precision(Assumptions assumptions, MixedPrecision mixed) 
   assumptions.mixed_precision = mixed;
   if (mixed == MixedPrecision::full_gradients) assumptions.cross_entropy = CrossEntropy::in_place;
   return assumptions;
+}
+
+UpdateImplementation update_implementation_named(const std::string& name) {
+  const std::optional<UpdateImplementation> found = parse_update_implementation(name);
+  if (!found) {
+    const std::span<const std::string_view> known = list_implementation_names();
+    unknown_choice("--optimizer-implementation", name, {known.begin(), known.end()});
+  }
+  return *found;
 }
 
 std::string_view mixed_precision_text(const Study& study) {
@@ -121,6 +134,7 @@ StudySpec spec_of(const StudyOptions& o) {
     spec.optimizer = parse_optimizer(o.optimizer);
     if (!spec.optimizer) unknown_choice("--optimizer", o.optimizer, optimizer_names());
   }
+  if (!o.optimizer_implementation.empty()) spec.assumptions.update = update_implementation_named(o.optimizer_implementation);
   if (!o.allreduce.empty()) {
     spec.assumptions.allreduce = parse_allreduce_algorithm(o.allreduce);
     if (!spec.assumptions.allreduce) {

@@ -16,7 +16,7 @@ namespace ddl {
 /// The options by which every command says what is trained on what, as typed.
 struct StudyOptions {
   std::string model = "resnet50", dataset, machine = "dgx-a100", coefficients;
-  std::string precision, mixed_precision, optimizer, allreduce, input = "every-rank";
+  std::string precision, mixed_precision, optimizer, optimizer_implementation, allreduce, input = "every-rank";
   std::vector<std::string> profiles;
   bool any_device = false;
   bool older_framework = false;
@@ -31,6 +31,8 @@ inline constexpr std::array<std::string_view, 3> mixed_precision_names{"half", "
 [[nodiscard]] std::string_view mixed_precision_text(const Study& study);
 /// That, and how the software that does so computes cross entropy.
 [[nodiscard]] Assumptions with_mixed_precision(Assumptions assumptions, MixedPrecision mixed);
+/// Of --optimizer-implementation. Throws Error, with "did you mean", on a name that is none.
+[[nodiscard]] UpdateImplementation update_implementation_named(const std::string& name);
 /// Throws Error, with "did you mean", on a name that is none.
 [[nodiscard]] StudySpec spec_of(const StudyOptions& options);
 

@@ -4,6 +4,7 @@
 
 #include "core/quantity.hpp"
 #include "estimator/collective.hpp"
+#include "model_zoo/optimizer_passes.hpp"
 
 namespace ddl {
 
@@ -42,6 +43,8 @@ struct Assumptions {
   std::optional<double> memory_reuse;
   MixedPrecision mixed_precision = MixedPrecision::half_gradients;
   CrossEntropy cross_entropy = CrossEntropy::operators;
+  /// How the framework runs the optimizer's step; of a list of tensors it is priced as a share of the whole model's.
+  UpdateImplementation update = UpdateImplementation::layer;
   /// PyTorch before 2.0 with CUDA before 11.7: gradients are filled with zeros after the update and stay (`set_to_none` was
   /// off [PyTorch docs, torch.optim.Optimizer.zero_grad, 1.12 and 2.0]), and all kernels of the libraries are loaded at once
   /// (CUDA 11.7 brought lazy loading [CUDA C++ programming guide, "Lazy Loading"]).

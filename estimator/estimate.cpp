@@ -138,20 +138,19 @@ Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) cons
   const Model& model = *job_.facts.model;
   const bool given = job_.assumptions.linear_kernels || job_.kernels.origin() == PriceOrigin::given;
   const ShardPrices* measured = job_.kernels.measured();
+  Plan alone;
+  alone.precision = job_.kernels.precision();
+  const bool casting = casts(alone, job_.assumptions);
   struct Times {
     Seconds weights{}, data{};
   };
   std::vector<std::optional<Times>> classes(static_cast<std::size_t>(model.shape_classes));
-  WholeLayers whole(job_.facts, samples, job_.kernels.precision(), job_.kernels.optimizer());
+  WholeLayers whole(job_.facts, samples, job_.kernels.precision(), job_.kernels.optimizer(), job_.assumptions);
   const auto& sums = running_sums(whole_, samples, [&](std::size_t i) {
     const Layer& layer = model.layers[i];
     const LayerTimes& serial = job_.kernels.serial()[i];
     if (given) return (serial.forward + serial.backward) * samples;
-    if (measured != nullptr) {
-      Seconds sum{};
-      for (const PricedKernel& kernel : measured->kernels(whole.at(i), whole.shard())) sum += kernel.time;
-      return sum;
-    }
+    if (measured != nullptr || casting) return kernels_time(job_, whole.at(i), whole.shard());
     const auto time = [&](Pass pass) {
       return job_.kernels.kernel_time(layer.operation->work(pass, layer.input_shapes, layer.output_shape), samples);
     };
@@ -186,7 +185,7 @@ Estimator::WholeTime Estimator::least_time(double samples, int stage_count) cons
   const auto key = std::pair(samples, stage_count);
   const auto known = least_times_.find(key);
   if (known != least_times_.end()) return known->second;
-  WholeLayers whole(job_.facts, samples, job_.kernels.precision(), job_.kernels.optimizer());
+  WholeLayers whole(job_.facts, samples, job_.kernels.precision(), job_.kernels.optimizer(), job_.assumptions);
   const auto& sums =
       running_sums(least_, samples, [&](std::size_t i) { return measured->least(whole.at(i), whole.shard()); });
   return least_times_.emplace(key, by_stage(sums, stage_count)).first->second;

@@ -1,6 +1,9 @@
 #include "estimator/fresh_memory.hpp"
 
 #include <algorithm>
+#include <optional>
+
+#include "model_zoo/operations/cast.hpp"
 
 namespace ddl {
 
@@ -18,7 +21,10 @@ Bytes fresh_bytes(const Problem& problem) {
   };
   switch (problem.pass) {
     case Pass::forward:
-      if (!operation.in_place()) add(static_cast<double>(problem.output.items()) * samples * item);
+      if (!operation.in_place()) {
+        const std::optional<Precision> cast = cast_format(operation);
+        add(static_cast<double>(problem.output.items()) * samples * (cast ? item_bytes(*cast) : item));
+      }
       add_inner();
       add(operation.kept(problem.inputs, problem.output).mask_items * samples);
       break;

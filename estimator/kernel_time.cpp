@@ -7,6 +7,7 @@
 
 #include "estimator/shard_prices.hpp"
 #include "estimator/shard_problems.hpp"
+#include "model_zoo/update_list.hpp"
 
 namespace ddl {
 namespace {
@@ -38,10 +39,9 @@ std::string_view to_string(PriceOrigin origin) {
   return "";
 }
 
-double update_bytes_per_parameter(Optimizer optimizer, Precision precision) {
-  // fp32 words: weight and gradient read, weight written; one more read and write for each slot. Mixed precision reads a
-  // 2-byte gradient and also writes the 2-byte weight.
-  const double words = 3.0 + 2.0 * optimizer_slots(optimizer);
+double update_bytes_per_parameter(Optimizer optimizer, Precision precision, UpdateImplementation implementation) {
+  // fp32 words. Mixed precision reads a 2-byte gradient and also writes the 2-byte weight.
+  const double words = update_words(optimizer, implementation);
   return is_mixed(precision) ? 4.0 * (words - 1.0) + 2.0 + 2.0 : 4.0 * words;
 }
 
@@ -49,14 +49,23 @@ KernelPrices::KernelPrices(std::vector<LayerTimes> times) : serial_(std::move(ti
 
 KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const Coefficients& coefficients,
                            Precision precision, Optimizer optimizer, std::optional<double> scale,
-                           const MeasuredKernels* measured_kernels)
+                           const MeasuredKernels* measured_kernels, const Assumptions& assumptions)
     : roofline_(device, precision),
       precision_(precision),
+      update_precision_(precision),
       optimizer_(optimizer),
-      update_bytes_per_parameter_(ddl::update_bytes_per_parameter(optimizer, precision)),
+      update_bytes_per_parameter_(ddl::update_bytes_per_parameter(optimizer, precision, assumptions.update)),
       filter_undivided_(coefficients.filter_undivided),
       channel_undivided_(coefficients.channel_undivided) {
   const Model& model = *facts.model;
+  const bool casting = is_mixed(precision) && assumptions.mixed_precision == MixedPrecision::autocast;
+  if (casting) {
+    wide_roofline_ = Roofline(device, Precision::fp32);
+    update_precision_ = Precision::fp32;
+  }
+  if (is_of_list(assumptions.update) && model.parameters() > 0) {
+    list_ = update_of_all(model, optimizer, update_precision_, assumptions.update);
+  }
   const MeasuredModel* measured = find_measured(coefficients, model.name, precision);
   reference_batch_ = measured != nullptr ? measured->batch : default_reference_batch;
 
@@ -65,8 +74,9 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
     Seconds total{};
     for (std::size_t i = 0; i < model.layers.size(); ++i) {
       const Layer& layer = model.layers[i];
+      const Roofline& roofline = casting && facts.autocast.is_wide[i] ? *wide_roofline_ : roofline_;
       const auto time = [&](Pass pass) {
-        return roofline_.time(layer.operation->work(pass, layer.input_shapes, layer.output_shape), batch);
+        return roofline.time(layer.operation->work(pass, layer.input_shapes, layer.output_shape), batch);
       };
       LayerTimes& at = times[i];
       at.forward = time(Pass::forward) / batch;
@@ -92,11 +102,11 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
     layer.backward *= scale_;
     layer.update *= scale_;
   }
-  if (measured_kernels != nullptr) measure_layers(facts, *measured_kernels);
+  if (measured_kernels != nullptr) measure_layers(facts, *measured_kernels, assumptions);
 }
 
-void KernelPrices::measure_layers(const ModelFacts& facts, const MeasuredKernels& measured) {
-  auto prices = std::make_shared<const ShardPrices>(measured, roofline_, precision_);
+void KernelPrices::measure_layers(const ModelFacts& facts, const MeasuredKernels& measured, const Assumptions& assumptions) {
+  auto prices = std::make_shared<const ShardPrices>(measured, roofline_, precision_, wide_roofline_);
   if (prices->problems().empty()) return;
   origin_ = PriceOrigin::profile;
   measured_ = std::move(prices);
@@ -111,12 +121,12 @@ void KernelPrices::measure_layers(const ModelFacts& facts, const MeasuredKernels
   };
   for (const std::int64_t batch : batches) {
     const auto size = static_cast<double>(batch);
-    WholeLayers whole(facts, size, precision_, optimizer_);
+    WholeLayers whole(facts, size, precision_, optimizer_, assumptions);
     std::size_t known = 0;
     while (known < layers && is_measured(measured_->kernels(whole.at(known), whole.shard()))) ++known;
     if (known == layers) reference_batch_ = size;
   }
-  WholeLayers whole(facts, reference_batch_, precision_, optimizer_);
+  WholeLayers whole(facts, reference_batch_, precision_, optimizer_, assumptions);
   for (std::size_t i = 0; i < layers; ++i) {
     LayerTimes& at = serial_[i];
     at = {};
@@ -141,10 +151,18 @@ PriceSource KernelPrices::source() const {
   return PriceSource::roofline;
 }
 
-Seconds KernelPrices::kernel_time(const Work& work, double samples) const { return roofline_.time(work, samples) * scale_; }
+Seconds KernelPrices::kernel_time(const Work& work, double samples, Precision precision) const {
+  const bool wide = wide_roofline_ && precision == Precision::fp32;
+  return (wide ? *wide_roofline_ : roofline_).time(work, samples) * scale_;
+}
 
 KernelPrice KernelPrices::update_price(double parameters) const {
-  if (measured_) return measured_->update(parameters, optimizer_, precision_);
+  if (measured_ && list_) {
+    KernelPrice price = measured_->update(*list_);
+    price.time *= parameters / static_cast<double>(list_->parameters);
+    return price;
+  }
+  if (measured_) return measured_->update(parameters, optimizer_, update_precision_);
   return {roofline_.traffic_time(parameters * update_bytes_per_parameter_) * scale_, source()};
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/quantity.hpp"
+#include "estimator/assumptions.hpp"
 #include "estimator/coefficients.hpp"
 #include "estimator/machine.hpp"
 #include "estimator/measured_prices.hpp"
@@ -42,16 +43,21 @@ enum class PriceOrigin {
 class KernelPrices {
  public:
   /// `scale`: measured over roofline time of other models on this device, used where this one was never measured.
-  /// `measured`: kernels of this device; those of another precision are left out.
+  /// `measured`: kernels of this device; those of another precision are left out. Of the assumptions, those of what a
+  /// framework runs count: they are the job's.
   KernelPrices(const ModelFacts& facts, const Device& device, const Coefficients& coefficients, Precision precision,
-               Optimizer optimizer, std::optional<double> scale, const MeasuredKernels* measured = nullptr);
+               Optimizer optimizer, std::optional<double> scale, const MeasuredKernels* measured = nullptr,
+               const Assumptions& assumptions = {});
   /// Times given layer by layer; split layers scale linearly.
   explicit KernelPrices(std::vector<LayerTimes> times);
 
   /// Whole layers at the batch of reference: what [ParaDL] calls FW_l, BW_l and WU_l.
   [[nodiscard]] const std::vector<LayerTimes>& serial() const { return serial_; }
-  /// Time of a kernel that does `work` per sample on `samples` samples.
-  [[nodiscard]] Seconds kernel_time(const Work& work, double samples) const;
+  /// Time of a kernel that does `work` per sample on `samples` samples, in the plan's precision or, under autocast, in fp32.
+  [[nodiscard]] Seconds kernel_time(const Work& work, double samples, Precision precision) const;
+  [[nodiscard]] Seconds kernel_time(const Work& work, double samples) const {
+    return kernel_time(work, samples, precision_);
+  }
   /// Time to update `parameters` parameters.
   [[nodiscard]] KernelPrice update_price(double parameters) const;
   /// Prices by measured kernels; none where nothing was measured.
@@ -68,12 +74,14 @@ class KernelPrices {
 
  private:
   /// What the layers' kernels take at the batch of reference, from the prices of whole layers.
-  void measure_layers(const ModelFacts& facts, const MeasuredKernels& measured);
+  void measure_layers(const ModelFacts& facts, const MeasuredKernels& measured, const Assumptions& assumptions);
 
   Roofline roofline_;
-  Precision precision_ = Precision::fp32;
+  std::optional<Roofline> wide_roofline_;  ///< of fp32, where autocast runs a part of the kernels so
+  Precision precision_ = Precision::fp32, update_precision_ = Precision::fp32;
   Optimizer optimizer_ = Optimizer::sgd;
   double update_bytes_per_parameter_ = 0;
+  std::optional<UpdateProblem> list_;  ///< the whole model's update, where it is one problem
   double scale_ = 1;
   double reference_batch_ = 1;
   std::optional<double> filter_undivided_, channel_undivided_;
@@ -87,6 +95,7 @@ class KernelPrices {
                                                    const Coefficients& coefficients, Precision precision);
 
 /// Bytes an optimizer moves per parameter in one update: reads of weight, gradient and slots, writes of weight and slots.
-[[nodiscard]] double update_bytes_per_parameter(Optimizer optimizer, Precision precision);
+[[nodiscard]] double update_bytes_per_parameter(Optimizer optimizer, Precision precision,
+                                                UpdateImplementation implementation = UpdateImplementation::layer);
 
 }  // namespace ddl

@@ -1,6 +1,8 @@
 #include "estimator/layer_costs.hpp"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 #include "estimator/shard_memory.hpp"
 #include "estimator/shard_prices.hpp"
@@ -55,32 +57,47 @@ void each_priced_kernel(const Job& job, const ShardContext& context, const Layer
   const double part = rows.is_cut() ? static_cast<double>(rows.own) / static_cast<double>(rows.all) : 1.0;
   const PriceSource source =
       filters_measured || channels_measured ? farther(kernels.source(), PriceSource::curve) : kernels.source();
+  const Precision precision = precision_of(context);
   const auto price = [&](Pass pass) {
     Work work = operation.work(pass, *inputs, output);
     work.weight_items *= part;
     const Phase phase = pass == Pass::forward ? Phase::forward : Phase::backward;
-    take(PricedKernel{to_string(pass), phase, work, kernels.kernel_time(work, shard.samples) * factor, source});
+    take(PricedKernel{to_string(pass), phase, work, kernels.kernel_time(work, shard.samples, precision) * factor, source,
+                      precision});
   };
   price(Pass::forward);
   price(Pass::backward_weight);
   if (context.facts.needs_input_gradient[context.index()]) price(Pass::backward_data);
+  if (!casts(context.plan, context.assumptions)) return;
+  for (const ShardProblem& each : shard_problems(context, shard)) {
+    if (kernel_name(each) != cast_pass) continue;
+    const Problem& cast = each.problem;
+    const Work work = work_of(each, shard.samples);
+    const Seconds time = kernels.kernel_time(work, shard.samples, cast.precision);
+    take(PricedKernel{cast_pass, phase_of(each), work, time, kernels.source(), cast.precision});
+  }
 }
+
+}  // namespace
+
+Seconds kernels_time(const Job& job, const ShardContext& context, const LayerShard& shard) {
+  Seconds sum{};
+  each_priced_kernel(job, context, shard, [&](const PricedKernel& kernel) { sum += kernel.time; });
+  return sum;
+}
+
+namespace {
 
 /// What measured runs make of the price of a shard's kernels: a factor, and work of the whole layer that is repeated.
 double learned_factor(const Job& job, const ShardContext& context, const LayerShard& shard, const Learned& learned) {
   const Plan& plan = context.plan;
   const bool splits = plan.filter > 1 || plan.channel > 1 || plan.tensor > 1 || degree(plan, Axis::spatial) > 1;
   if (!splits || learned.repeated <= 0) return learned.kernels;
-  const auto time_of = [&](const ShardContext& at, const LayerShard& part) {
-    Seconds sum{};
-    each_priced_kernel(job, at, part, [&](const PricedKernel& kernel) { sum += kernel.time; });
-    return sum;
-  };
-  const Seconds split = time_of(context, shard);
+  const Seconds split = kernels_time(job, context, shard);
   if (split.value() <= 0) return learned.kernels;
-  WholeLayers layers(context.facts, shard.samples, plan.precision, plan.optimizer);
+  WholeLayers layers(context.facts, shard.samples, plan.precision, plan.optimizer, job.assumptions);
   const ShardContext& unsplit = layers.at(context.index());
-  const Seconds whole = time_of(unsplit, layers.shard());
+  const Seconds whole = kernels_time(job, unsplit, layers.shard());
   return learned.kernels * (1.0 + learned.repeated * std::max(0.0, whole / split - 1.0));
 }
 
@@ -113,10 +130,13 @@ void price_kernels(const Job& job, const ShardContext& context, const LayerShard
 
 /// The lines of a shard's problems, with the prices of its kernels.
 void add_problems(const Job& job, const ShardContext& context, LayerPrices& prices) {
+  // A layer may have several casts, whose prices come in the order of their problems.
+  std::unordered_map<std::string_view, int> seen;
   for (const ShardProblem& each : shard_problems(context, prices.shard)) {
     const std::string_view pass = kernel_name(each);
+    int place = seen[pass]++;
     const auto priced = std::find_if(prices.kernels.begin(), prices.kernels.end(),
-                                     [&](const PricedKernel& kernel) { return kernel.pass == pass; });
+                                     [&](const PricedKernel& kernel) { return kernel.pass == pass && place-- == 0; });
     const bool any = priced != prices.kernels.end();
     prices.problems.push_back({print_problem(each.problem), phase_of(each), false, any ? priced->time : Seconds{},
                                any ? priced->source : job.kernels.source()});

@@ -109,6 +109,9 @@ struct LayerKinds {
 /// `spatial_end` as spatial_end() has it; -1 for a plan without a spatial split.
 [[nodiscard]] LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial, int spatial_end);
 
+/// Kernels of one rank's part of a layer, forward and backward, before what measured runs make of them.
+[[nodiscard]] Seconds kernels_time(const Job& job, const ShardContext& context, const LayerShard& shard);
+
 /// Costs of all layers under one split, any stretch of layers being a difference of running sums. Depends on the plan's
 /// degrees, micro-batch and placement alone.
 class LayerCostTable {

@@ -51,6 +51,9 @@ struct MeasuredPhase {
 /// Kernels of one device that were timed, whoever timed them.
 struct MeasuredKernels {
   std::string name;  ///< of the measurements, as reports print it
+  /// Of images in memory, `channels-last` or `channels-first`, where the device has both; `both` where some were measured so
+  /// and some so.
+  std::string layout;
   std::vector<MeasuredKernel> kernels;
   std::vector<MeasuredUpdate> updates;
   StepOverhead forward, backward, update;

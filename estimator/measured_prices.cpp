@@ -142,14 +142,20 @@ MeasuredPrices::Asked MeasuredPrices::asked(const Problem& problem) const {
 }
 
 MeasuredPrices::Asked MeasuredPrices::asked(const UpdateProblem& problem) const {
-  const double bytes =
-      static_cast<double>(problem.parameters) * update_bytes_per_parameter(problem.optimizer, problem.precision);
+  const double bytes = static_cast<double>(problem.parameters) *
+                       update_bytes_per_parameter(problem.optimizer, problem.precision, problem.implementation);
   Asked asked;
   asked.point.place[0] = size_of(static_cast<double>(problem.parameters));
   asked.point.bytes = size_of(bytes);
   asked.point.roofline = roofline_.traffic_time(bytes).value();
   asked.operation = asked.pass = "update";
   asked.family = fmt::format("update {}", to_string(problem.optimizer));
+  if (is_of_list(problem.implementation)) {
+    asked.point.place[1] = size_of(static_cast<double>(problem.tensors));
+    // A list is told by lists; where there is none, by what the device reaches with single layers.
+    asked.pass += fmt::format(" {}", to_string(problem.implementation));
+    asked.family += fmt::format(" {}", to_string(problem.implementation));
+  }
   return asked;
 }
 

@@ -83,7 +83,9 @@ bool has_whole_gradients(const Plan& plan, const Assumptions& assumptions) {
   return plan.micro_batches > 1 || plan.layer > 1 || one_buffer || assumptions.older_framework;
 }
 
-double update_scratch_bytes(const Plan& plan, MixedPrecision mixed) {
+double update_scratch_bytes(const Plan& plan, const Assumptions& assumptions) {
+  const MixedPrecision mixed = assumptions.mixed_precision;
+  if (assumptions.update == UpdateImplementation::fused || assumptions.update == UpdateImplementation::single) return 0.0;
   // Those with masters are fused, as are LAMB (Apex) and Adam with 8 bits (bitsandbytes); momentum is updated in place.
   const bool fused = (is_mixed(plan.precision) && mixed != MixedPrecision::autocast) || plan.zero_stage > 0;
   const bool for_each = plan.optimizer == Optimizer::adam || plan.optimizer == Optimizer::adamw;
@@ -215,7 +217,7 @@ MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTa
   }
   memory.communication = bucket_bytes(parameters, plan, mixed);
   // In the update there are all gradients and no activations any more.
-  const Bytes update(parameters * update_scratch_bytes(plan, mixed));
+  const Bytes update(parameters * update_scratch_bytes(plan, job.assumptions));
   if (whole_gradients + update > memory.gradients + memory.activations + memory.kernel_workspace) {
     memory.gradients = whole_gradients;
     memory.activations = {};

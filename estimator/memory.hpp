@@ -84,7 +84,8 @@ struct ParameterBytes {
 [[nodiscard]] bool has_whole_gradients(const Plan& plan, const Assumptions& assumptions);
 /// Of the update, for each parameter, temporaries of all parameters at once: PyTorch's optimizers run over lists of tensors
 /// (`foreach`) where they are not fused [PyTorch docs, torch.optim.Adam: about as much memory more as the parameters take].
-[[nodiscard]] double update_scratch_bytes(const Plan& plan, MixedPrecision mixed);
+/// None where the step is asked for as fused, or tensor by tensor.
+[[nodiscard]] double update_scratch_bytes(const Plan& plan, const Assumptions& assumptions);
 
 /// Buckets of gradients on their way: a copy of all of them [PyTorch docs, DistributedDataParallel,
 /// gradient_as_bucket_view]; with ZeRO one bucket of 5·10⁸ items [DeepSpeed docs, reduce_bucket_size].

@@ -450,7 +450,7 @@ class Step {
     const bool first_step = !has_state_;
     has_state_ = true;
     std::vector<Block> scratch;
-    const double more = update_scratch_bytes(plan_, mixed_);
+    const double more = update_scratch_bytes(plan_, job_.assumptions);
     for (int i = first_; i < last_; ++i) {
       for (const double items : layers_[index(i)].parameters) {
         if (first_step && parameters_ > 0) {

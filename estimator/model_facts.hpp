@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/autocast.hpp"
+#include "model_zoo/autocast.hpp"
 #include "model_zoo/model.hpp"
 
 namespace ddl {

@@ -32,15 +32,20 @@ std::size_t ShardPrices::Hash::operator()(const Key& key) const {
   return static_cast<std::size_t>(hash ^ (hash >> 32U));
 }
 
-ShardPrices::ShardPrices(const MeasuredKernels& measured, const Roofline& roofline, Precision precision)
+ShardPrices::ShardPrices(const MeasuredKernels& measured, const Roofline& roofline, Precision precision,
+                         const std::optional<Roofline>& wide)
     : name_(measured.name),
+      layout_(measured.layout),
       steps_(measured.steps),
+      precision_(precision),
       prices_(measured, roofline, precision),
       forward_(measured.forward),
       backward_(measured.backward),
       update_(measured.update),
       fresh_memory_(measured.fresh_memory),
-      overhead_source_(measured.same_model ? PriceSource::measured : PriceSource::curve) {}
+      overhead_source_(measured.same_model ? PriceSource::measured : PriceSource::curve) {
+  if (wide) wide_.emplace(measured, *wide, Precision::fp32);
+}
 
 const ShardPrices::Priced& ShardPrices::priced(const ShardContext& context, const LayerShard& shard) const {
   const auto add_shape = [&](const TensorShape& shape) {
@@ -56,6 +61,14 @@ const ShardPrices::Priced& ShardPrices::priced(const ShardContext& context, cons
   key_.push_back(additions);
   key_.push_back(rows.is_cut() ? rows.own : 0);
   key_.push_back(std::llround(shard.samples));
+  if (wide_) {
+    // Layers of one shape compute in another format where what they read has another.
+    const AutocastTypes& types = context.facts.autocast;
+    key_.push_back(types.is_wide[index] ? 1 : 0);
+    for (const int input : context.at().inputs) {
+      key_.push_back(input < 0 ? 2 : (types.is_wide[static_cast<std::size_t>(input)] ? 1 : 0));
+    }
+  }
   for (const TensorShape& input : shard.inputs) add_shape(input);
   add_shape(shard.output);
   if (additions > 0) add_shape(shard.kept_output);
@@ -75,13 +88,11 @@ ShardPrices::Priced ShardPrices::price(const ShardContext& context, const LayerS
   std::array<Sum, 2> sums;
   for (const ShardProblem& each : shard_problems(context, shard)) {
     const Problem& problem = each.problem;
-    const KernelPrice price = prices_.price(problem);
+    const KernelPrice price = this->price(problem);
     const Phase phase = phase_of(each);
-    Work work = problem.operation->work(problem.pass, problem.inputs, problem.output);
-    work.flops *= each.times;
-    work.activation_items *= each.times;
+    const Work work = work_of(each, static_cast<double>(std::llround(shard.samples)));
     const Seconds time = price.time * static_cast<double>(each.times);
-    kernels.push_back({kernel_name(each), phase, work, time, price.source});
+    kernels.push_back({kernel_name(each), phase, work, time, price.source, problem.precision});
     Sum& sum = sums[phase == Phase::forward ? 0 : 1];
     sum.time += time;
     if (time.value() > 0) sum.count += each.times;
@@ -98,13 +109,39 @@ ShardPrices::Priced ShardPrices::price(const ShardContext& context, const LayerS
   return priced;
 }
 
+KernelPrice ShardPrices::price(const Problem& problem) const {
+  if (!wide_ || problem.precision != Precision::fp32) return prices_.price(problem);
+  if (!wide_->empty()) return wide_->price(problem);
+  Problem half = problem;
+  half.precision = precision_;
+  KernelPrice price = prices_.price(half);
+  const Seconds roofline = prices_.roofline(half);
+  if (roofline.value() > 0) price.time *= wide_->roofline(problem) / roofline;
+  price.source = farther(price.source, PriceSource::curve);
+  price.workspace.source = farther(price.workspace.source, PriceSource::interpolated);
+  return price;
+}
+
+Seconds ShardPrices::least(const Problem& problem) const {
+  if (!wide_ || problem.precision != Precision::fp32) return prices_.roofline(problem) * prices_.least_ratio(problem);
+  if (!wide_->empty()) return wide_->roofline(problem) * wide_->least_ratio(problem);
+  Problem half = problem;
+  half.precision = precision_;
+  return wide_->roofline(problem) * prices_.least_ratio(half);
+}
+
+KernelPrice ShardPrices::update(const UpdateProblem& list) const {
+  const bool wide = wide_ && list.precision == Precision::fp32 && !wide_->empty();
+  return wide ? wide_->price(list) : prices_.price(list);
+}
+
 KernelPrice ShardPrices::update(double parameters, Optimizer optimizer, Precision precision) const {
   const std::int64_t count = std::llround(parameters);
   if (count < 1) return {Seconds{}, PriceSource::measured};
   key_.assign({count, static_cast<std::int64_t>(optimizer)});
   const auto known = known_updates_.find(key_);
   if (known != known_updates_.end()) return known->second;
-  KernelPrice price = prices_.price(UpdateProblem{optimizer, count, precision});
+  KernelPrice price = update(UpdateProblem{optimizer, count, precision});
   price.time = price.time * update_.factor + update_.per_kernel;
   return known_updates_.emplace(key_, price).first->second;
 }
@@ -112,8 +149,7 @@ KernelPrice ShardPrices::update(double parameters, Optimizer optimizer, Precisio
 Seconds ShardPrices::least(const ShardContext& context, const LayerShard& whole) const {
   Seconds sum{};
   for (const ShardProblem& each : shard_problems(context, whole)) {
-    sum +=
-        prices_.roofline(each.problem) * (prices_.least_ratio(each.problem) * each.times * overhead(phase_of(each)).factor);
+    sum += least(each.problem) * (each.times * overhead(phase_of(each)).factor);
   }
   return sum;
 }

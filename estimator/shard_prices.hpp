@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -26,9 +27,12 @@ struct ShardWorkspace {
 /// threads at once.
 class ShardPrices {
  public:
-  ShardPrices(const MeasuredKernels& measured, const Roofline& roofline, Precision precision);
+  /// `wide`: that of fp32, where autocast runs a part of the kernels so.
+  ShardPrices(const MeasuredKernels& measured, const Roofline& roofline, Precision precision,
+              const std::optional<Roofline>& wide = std::nullopt);
 
   [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::string& layout() const { return layout_; }
   /// What a whole step takes beside its kernels: whose steps were measured, and what came of it.
   [[nodiscard]] const std::string& steps() const { return steps_; }
   [[nodiscard]] const StepOverhead& overhead(Phase phase) const { return phase == Phase::forward ? forward_ : backward_; }
@@ -44,6 +48,8 @@ class ShardPrices {
   }
   /// The optimizer's step on so many parameters; no time for none.
   [[nodiscard]] KernelPrice update(double parameters, Optimizer optimizer, Precision precision) const;
+  /// One of a whole list, which takes nothing beside.
+  [[nodiscard]] KernelPrice update(const UpdateProblem& list) const;
   /// The ranks of no split of this layer take less together, forward and backward.
   [[nodiscard]] Seconds least(const ShardContext& context, const LayerShard& whole) const;
 
@@ -58,9 +64,15 @@ class ShardPrices {
   };
   [[nodiscard]] const Priced& priced(const ShardContext& context, const LayerShard& shard) const;
   [[nodiscard]] Priced price(const ShardContext& context, const LayerShard& shard) const;
+  /// Of a kernel in fp32 where others run in 16 bits: as measured so; where nothing was, as the same in 16 bits times what
+  /// the rooflines differ by.
+  [[nodiscard]] KernelPrice price(const Problem& problem) const;
+  [[nodiscard]] Seconds least(const Problem& problem) const;
 
-  std::string name_, steps_;
+  std::string name_, layout_, steps_;
+  Precision precision_;
   MeasuredPrices prices_;
+  std::optional<MeasuredPrices> wide_;
   StepOverhead forward_, backward_, update_;
   SecondsPerByte fresh_memory_;
   PriceSource overhead_source_;

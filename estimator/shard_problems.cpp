@@ -8,12 +8,28 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "estimator/priced_kernel.hpp"
+#include "estimator/shard_memory.hpp"
 #include "estimator/strategies/spatial.hpp"
+#include "model_zoo/update_list.hpp"
 
 namespace ddl {
 
 std::string_view kernel_name(const ShardProblem& problem) {
+  if (problem.problem.operation->type() == cast_pass) return cast_pass;
   return problem.adds_gradients ? "gradient-sum" : to_string(problem.problem.pass);
+}
+
+Work work_of(const ShardProblem& problem, double samples) {
+  const Problem& own = problem.problem;
+  Work work = own.operation->work(own.pass, own.inputs, own.output);
+  work.flops *= problem.times;
+  work.activation_items *= problem.times;
+  if (kernel_name(problem) == cast_pass && static_cast<double>(own.samples) != samples) {
+    work.weight_items = work.activation_items * static_cast<double>(own.samples);
+    work.activation_items = 0;
+  }
+  return work;
 }
 
 Phase phase_of(const ShardProblem& problem) {
@@ -35,7 +51,7 @@ std::vector<ShardProblem> shard_problems(const ShardContext& context, const Laye
                   .inputs = std::move(local.inputs),
                   .output = shard.output,
                   .samples = samples,
-                  .precision = context.plan.precision};
+                  .precision = precision_of(context)};
   if (const TableRows rows = table_rows(context); rows.is_cut()) {
     if (auto part = problem.operation->with_rows(rows.own)) problem.operation = std::move(part);
   }
@@ -52,21 +68,45 @@ std::vector<ShardProblem> shard_problems(const ShardContext& context, const Laye
     problem.pass = pass;
     problems.push_back({problem, 1, false});
   }
+  const bool casting = casts(context.plan, context.assumptions);
+  if (casting) {
+    // Of weights that are another layer's too.
+    const std::int64_t weights = problem.operation->weights(problem.inputs, problem.output);
+    const SharedTable table = problem.operation->shared_table(problem.inputs, problem.output);
+    const std::int64_t biases = problem.operation->biases(problem.inputs, problem.output);
+    const CastLayer own{context.index(), shard.inputs, std::max(weights, table.rows * table.columns) + biases, samples,
+                        context.facts.needs_input_gradient[context.index()]};
+    for (Problem& cast : autocast_casts(*context.facts.model, context.facts.autocast, own, context.plan.precision)) {
+      problems.push_back({std::move(cast), 1, false});
+    }
+  }
   if (context.at().tied_to >= 0) {
     const SharedTable table = problem.operation->shared_table(problem.inputs, problem.output);
-    if (table.rows > 0 && table.columns > 0) problems.push_back({table_addition(table, context.plan.precision), 1, true});
+    const Precision precision = casting ? Precision::fp32 : context.plan.precision;
+    if (table.rows > 0 && table.columns > 0) problems.push_back({table_addition(table, precision), 1, true});
   }
   // A gradient is as large as the tensor that lies in memory, exchanges done.
   if (const int additions = context.facts.gradient_additions[context.index()]; additions > 0) {
-    problems.push_back({gradient_addition(shard.kept_output, samples, context.plan.precision), additions, true});
+    problems.push_back({gradient_addition(shard.kept_output, samples, precision_of(context)), additions, true});
   }
   return problems;
+}
+
+Precision precision_of(const ShardContext& context) {
+  return casts(context.plan, context.assumptions) ? context.facts.autocast.precision(context.index(), context.plan.precision)
+                                                  : context.plan.precision;
 }
 
 std::optional<UpdateProblem> shard_update(const ShardContext& context, const LayerShard& shard) {
   const auto parameters = static_cast<std::int64_t>(std::llround(shard.weights + shard.biases));
   if (parameters < 1) return std::nullopt;
-  return UpdateProblem{timed_as(context.plan.optimizer), parameters, context.plan.precision};
+  // Autocast's weights and gradients are in fp32.
+  const bool casting = casts(context.plan, context.assumptions);
+  const Precision precision = casting ? Precision::fp32 : context.plan.precision;
+  if (is_of_list(context.assumptions.update)) {
+    return update_of_all(*context.facts.model, context.plan.optimizer, precision, context.assumptions.update);
+  }
+  return UpdateProblem{timed_as(context.plan.optimizer), parameters, precision};
 }
 
 std::vector<std::array<int, 3>> tilings(const ModelFacts& facts, int tiles) {
@@ -85,8 +125,9 @@ std::vector<std::array<int, 3>> tilings(const ModelFacts& facts, int tiles) {
   return all;
 }
 
-WholeLayers::WholeLayers(const ModelFacts& facts, double samples, Precision precision, Optimizer optimizer)
-    : context_{facts, plan_, assumptions_, 0, 0} {
+WholeLayers::WholeLayers(const ModelFacts& facts, double samples, Precision precision, Optimizer optimizer,
+                         const Assumptions& assumptions)
+    : assumptions_(assumptions), context_{facts, plan_, assumptions_, 0, 0} {
   plan_.global_batch = std::llround(samples);
   plan_.precision = precision;
   plan_.optimizer = optimizer;
@@ -100,8 +141,7 @@ const ShardContext& WholeLayers::at(std::size_t layer) {
 
 std::vector<CountedProblem> split_problems(const ModelFacts& facts, const SplitDegrees& splits,
                                            const std::vector<std::int64_t>& samples, Precision precision,
-                                           Optimizer optimizer, const Software& software) {
-  const Assumptions assumptions;
+                                           Optimizer optimizer, const Software& software, const Assumptions& assumptions) {
   std::vector<CountedProblem> problems;
   std::unordered_set<std::string> known;
   LayerShard shard;

@@ -19,15 +19,23 @@ struct ShardProblem {
   bool adds_gradients = false;  ///< sums what the layer's readers send back, or two gradients of a table: part of backward
 };
 
+/// The number format in which a layer computes.
+[[nodiscard]] Precision precision_of(const ShardContext& context);
+
+/// The work of a problem, per sample of its shard: casts of weights are none of a sample's.
+[[nodiscard]] Work work_of(const ShardProblem& problem, double samples);
+
 /// As PricedKernel::pass has it.
 [[nodiscard]] std::string_view kernel_name(const ShardProblem& problem);
 [[nodiscard]] Phase phase_of(const ShardProblem& problem);
 
 /// The problems of one rank's part of one layer, with its shapes, samples and the plan's precision: forward,
-/// backward-weight, backward-data where something before the layer is trained, the additions that make one gradient of its
-/// output, and of a table that is an earlier layer's. Passes without work are left out.
+/// backward-weight, backward-data where something before the layer is trained, the casts of autocast, the additions that
+/// make one gradient of its output, and of a table that is an earlier layer's. Passes without work are left out. Under
+/// autocast each layer has the precision in which that runs it.
 [[nodiscard]] std::vector<ShardProblem> shard_problems(const ShardContext& context, const LayerShard& shard);
-/// The optimizer's step on the parameters that the rank has of the layer; nothing where it has none.
+/// The optimizer's step on the parameters that the rank has of the layer; nothing where it has none. Where a framework runs
+/// it over a list, that of the whole model, of which the layer has a share.
 [[nodiscard]] std::optional<UpdateProblem> shard_update(const ShardContext& context, const LayerShard& shard);
 
 /// Rows that the rank has of a layer's table: all, or a part where a tensor split divides them.
@@ -40,7 +48,8 @@ struct TableRows {
 /// The layers of a model one after the other, undivided, so many samples at once.
 class WholeLayers {
  public:
-  WholeLayers(const ModelFacts& facts, double samples, Precision precision, Optimizer optimizer);
+  WholeLayers(const ModelFacts& facts, double samples, Precision precision, Optimizer optimizer,
+              const Assumptions& assumptions = {});
   WholeLayers(const WholeLayers&) = delete;
   WholeLayers& operator=(const WholeLayers&) = delete;
 
@@ -68,6 +77,7 @@ struct SplitDegrees {
 /// the first number of samples that has it. Splits that the model's shape rules out have none.
 [[nodiscard]] std::vector<CountedProblem> split_problems(const ModelFacts& facts, const SplitDegrees& splits,
                                                          const std::vector<std::int64_t>& samples, Precision precision,
-                                                         Optimizer optimizer, const Software& software = {});
+                                                         Optimizer optimizer, const Software& software = {},
+                                                         const Assumptions& assumptions = {});
 
 }  // namespace ddl

@@ -13,6 +13,7 @@
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "core/yaml_node.hpp"
+#include "model_zoo/operations/cast.hpp"
 #include "model_zoo/operations/registry.hpp"
 #include "model_zoo/operations/shape_rules.hpp"
 
@@ -175,10 +176,12 @@ Problem table_addition(const SharedTable& table, Precision precision) {
 
 Problem parse_problem(const std::string& text, const std::string& origin) {
   const Line line(text, origin);
-  const OperationKind* kind = find_operation_kind(line.operation().key);
+  const bool is_cast = line.operation().key == cast_kind().key;
+  const OperationKind* kind = is_cast ? &cast_kind() : find_operation_kind(line.operation().key);
   if (kind == nullptr) {
     std::vector<std::string_view> keys;
     for (const OperationKind& known : operation_kinds()) keys.push_back(known.key);
+    keys.push_back(cast_kind().key);
     line.fail(line.operation(), fmt::format("unknown operation {}", quote(line.operation().key)),
               suggest(line.operation().key, keys));
   }
@@ -238,6 +241,11 @@ Problem parse_problem(const std::string& text, const std::string& origin) {
     const auto [place, value] = node.entries().front();
     problem.operation = kind->read(Attributes(place, value, kind->main_attribute, none, problem.inputs, {}));
     problem.output = checked(problem.operation->infer(problem.inputs));
+    if (const auto to = cast_format(*problem.operation); to && is_mixed(*to) == is_mixed(problem.precision)) {
+      throw Error(fmt::format("a cast from {} to {} is none between two and four bytes", to_string(problem.precision),
+                              to_string(*to)),
+                  "such as: cast to=bf16 in=200704 samples=32 precision=fp32");
+    }
     static_cast<void>(item_count("the input", {problem.inputs.front().items(), problem.samples}));
     static_cast<void>(item_count("the output", {problem.output.items(), problem.samples}));
   } catch (const Error& error) {
@@ -248,14 +256,17 @@ Problem parse_problem(const std::string& text, const std::string& origin) {
 }
 
 std::string print_problem(const UpdateProblem& problem) {
-  return fmt::format("update optimizer={} parameters={} precision={}", to_string(problem.optimizer), problem.parameters,
-                     to_string(problem.precision));
+  const std::string list = is_of_list(problem.implementation) ? fmt::format(" tensors={} implementation={}", problem.tensors,
+                                                                            to_string(problem.implementation))
+                                                              : std::string();
+  return fmt::format("update optimizer={} parameters={}{} precision={}", to_string(problem.optimizer), problem.parameters,
+                     list, to_string(problem.precision));
 }
 
 bool is_update_problem(std::string_view line) { return first_word(line) == "update"; }
 
 UpdateProblem parse_update_problem(const std::string& text, const std::string& origin) {
-  constexpr std::array<std::string_view, 3> known{"optimizer", "parameters", "precision"};
+  constexpr std::array<std::string_view, 5> known{"optimizer", "parameters", "tensors", "implementation", "precision"};
   const Line line(text, origin);
   for (const Word& word : line.words()) {
     if (std::find(known.begin(), known.end(), word.key) != known.end()) continue;
@@ -285,6 +296,25 @@ UpdateProblem parse_update_problem(const std::string& text, const std::string& o
               "a whole number of at least 1");
   }
   problem.parameters = *count;
+  if (const Word* const word = line.find("implementation")) {
+    const std::optional<UpdateImplementation> implementation = parse_update_implementation(word->value);
+    if (!implementation) {
+      line.fail(*word, fmt::format("unknown implementation {}", quote(word->value)),
+                suggest(word->value, list_implementation_names()));
+    }
+    problem.implementation = *implementation;
+  }
+  if (const Word* const word = line.find("tensors")) {
+    if (!is_of_list(problem.implementation)) {
+      line.fail(*word, "'tensors' is of a list", "add how it is run, such as implementation=foreach");
+    }
+    const std::optional<std::int64_t> tensors = parse_count(word->value);
+    if (!tensors || *tensors > problem.parameters) {
+      line.fail(*word, fmt::format("{} is not a number of tensors", quote(word->value)),
+                "a whole number of at least 1, at most as many as parameters");
+    }
+    problem.tensors = *tensors;
+  }
   return problem;
 }
 

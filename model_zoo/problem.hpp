@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "model_zoo/operation.hpp"
-#include "model_zoo/optimizer.hpp"
+#include "model_zoo/optimizer_passes.hpp"
 #include "model_zoo/precision.hpp"
 #include "model_zoo/tensor_shape.hpp"
 
@@ -39,13 +39,16 @@ struct Problem {
 /// that do not fit.
 [[nodiscard]] Problem parse_problem(const std::string& line, const std::string& origin);
 
-/// The optimizer's step on the parameters of one layer.
+/// The optimizer's step on the parameters of one layer, or of a list of tensors, such as all that a model has.
 struct UpdateProblem {
   Optimizer optimizer = Optimizer::sgd;
-  std::int64_t parameters = 1;
+  std::int64_t parameters = 1;  ///< of all tensors
   Precision precision = Precision::fp32;
+  UpdateImplementation implementation = UpdateImplementation::layer;
+  std::int64_t tensors = 1;  ///< in the list, at most as many as parameters; they are measured as if all were of one size
 };
-/// `update optimizer=momentum parameters=36864 precision=fp32`
+/// `update optimizer=momentum parameters=36864 precision=fp32`, and of a list
+/// `update optimizer=adam parameters=25557032 tensors=161 implementation=foreach precision=fp32`
 [[nodiscard]] std::string print_problem(const UpdateProblem& problem);
 /// Whether a line is to be read by parse_update_problem.
 [[nodiscard]] bool is_update_problem(std::string_view line);

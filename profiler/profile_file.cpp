@@ -14,6 +14,7 @@
 #include "core/file_format.hpp"
 #include "core/source_text.hpp"
 #include "core/yaml_node.hpp"
+#include "profiler/backend_options.hpp"
 #include "profiler/sequence.hpp"
 
 namespace ddl {
@@ -173,6 +174,14 @@ Profile at_full_speed(Profile profile) {
   return profile;
 }
 
+void move_layout(ProfileHead& head) {
+  const auto found =
+      std::find_if(head.details.begin(), head.details.end(), [](const auto& detail) { return detail.first == "layout"; });
+  if (found == head.details.end()) return;
+  if (head.layout.empty()) head.layout = std::move(found->second);
+  head.details.erase(found);
+}
+
 std::string print_profile_head(const ProfileHead& head) {
   std::string text = "format: 1\n";
   const auto say = [&text](std::string_view key, const std::string& value) {
@@ -182,6 +191,7 @@ std::string print_profile_head(const ProfileHead& head) {
   say("backend", head.backend);
   say("device", head.device);
   say("caches", head.caches);
+  say("layout", head.layout);
   say("date", head.date);
   say("host", head.host);
   say("command", head.command);
@@ -231,7 +241,8 @@ Profile parse_profile(const std::string& given, const std::string& origin) {
   Profile profile;
   const YamlNode root = YamlNode::parse(text.substr(0, cut + 1), origin);
   check_format(root);
-  root.only_keys({"format", "model", "backend", "device", "caches", "date", "host", "command", "source", "details"});
+  root.only_keys(
+      {"format", "model", "backend", "device", "caches", "layout", "date", "host", "command", "source", "details"});
   const auto say = [&root](std::string_view key) {
     const std::optional<YamlNode> node = root.find(key);
     return node ? node->text() : std::string();
@@ -240,6 +251,7 @@ Profile parse_profile(const std::string& given, const std::string& origin) {
                   .backend = root.at("backend").text(),
                   .device = root.at("device").text(),
                   .caches = say("caches"),
+                  .layout = say("layout"),
                   .date = say("date"),
                   .host = say("host"),
                   .command = say("command"),
@@ -249,6 +261,11 @@ Profile parse_profile(const std::string& given, const std::string& origin) {
   }
   if (const std::optional<YamlNode> details = root.find("details")) {
     for (const auto& [key, value] : details->entries()) profile.head.details.emplace_back(key.text(), value.text());
+  }
+  move_layout(profile.head);
+  if (!profile.head.layout.empty() && !parse_image_layout(profile.head.layout)) {
+    root.find("layout").value_or(root).fail(fmt::format("{} is no layout of images", quote(profile.head.layout)),
+                                            "channels-last or channels-first");
   }
   // Blank lines are skipped, and keep the places of errors true.
   const std::size_t table_start = cut == 0 ? separator.size() : cut + 1 + separator.size();

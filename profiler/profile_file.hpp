@@ -15,6 +15,7 @@ struct ProfileHead {
   std::string backend{};  ///< `onednn`
   std::string device{};   ///< the vendor's name
   std::string caches{};   ///< `warm`, `cold` or `step`; empty where nobody knows
+  std::string layout{};   ///< of images: `channels-last` or `channels-first`; empty where the device has no choice of both
   std::string date{};     ///< `2026-11-21T20:26:49Z`
   std::string host{}, command{};
   std::string source{};                                        ///< of an imported profile: what it was made of
@@ -34,6 +35,9 @@ struct Profile {
   ProfileHead head{};
   std::vector<ProfileRow> rows{};
 };
+
+/// Takes the layout out of the details, among which devices and older profiles have it.
+void move_layout(ProfileHead& head);
 
 /// The rows as they would have been had the device run at full speed all the time: each time is multiplied by what the speed
 /// watch saw at full speed over what it saw around the row, where that is less than one. Full speed is the fastest tenth of

@@ -23,7 +23,8 @@ struct OwnedJob {
         machine(std::move(a_machine)),
         coefficients(std::move(some_coefficients)),
         kernels(times ? KernelPrices(*std::move(times))
-                      : KernelPrices(facts, machine.device, coefficients, precision, optimizer, std::nullopt, measured)),
+                      : KernelPrices(facts, machine.device, coefficients, precision, optimizer, std::nullopt, measured,
+                                     some_assumptions)),
         assumptions(some_assumptions),
         job{facts, machine, coefficients, kernels, assumptions, samples, {}, {}} {}
   OwnedJob(const OwnedJob&) = delete;

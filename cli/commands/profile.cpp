@@ -28,6 +28,7 @@
 #include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "estimator/model_facts.hpp"
+#include "model_zoo/update_list.hpp"
 #include "profiler/backends.hpp"
 #include "profiler/profiling.hpp"
 #include "profiler/rank.hpp"
@@ -42,7 +43,7 @@ using Align = Table::Align;
 /// The command line, as typed.
 struct ProfileOptions {
   std::string model, backend, precision = "fp32", optimizer = "momentum", machine = "dgx-a100", caches = "step";
-  std::string batch, layout, algorithm, problems, output, simulated, blas;
+  std::string batch, layout, algorithm, problems, output, simulated, blas, implementation, mixed;
   std::vector<std::string> splits, lines, left_out;
   std::optional<std::int64_t> threads, device;
   std::optional<double> tolerance, limit;
@@ -55,6 +56,7 @@ struct ProfileJob {
   BackendOptions device;
   ProfilePlan plan;
   std::string output;  ///< empty: nowhere
+  std::string recipe;  ///< of mixed precision, where it is not one precision for all
 };
 
 /// What came of it.
@@ -95,6 +97,19 @@ BackendOptions device_options(const ProfileOptions& o) {
                                       to_string(AlgorithmPreference::first), to_string(AlgorithmPreference::smallest)});
   }
   return options;
+}
+
+/// Whether autocast decides what runs in which precision.
+bool runs_autocast(const ProfileOptions& o, Precision precision) {
+  if (o.mixed.empty() || o.mixed == mixed_precision_names[0]) return false;
+  if (o.mixed != mixed_precision_names[2]) {
+    unknown_choice("--mixed-precision", o.mixed, {mixed_precision_names[0], mixed_precision_names[2]});
+  }
+  if (!is_mixed(precision)) {
+    throw Error(fmt::format("autocast needs two precisions, and --precision is {}", to_string(precision)),
+                "add --precision bf16 or fp16");
+  }
+  return true;
 }
 
 /// Lines of a file: blank ones and those that begin with # say nothing.
@@ -157,6 +172,10 @@ ProfileJob job_of(const ProfileOptions& o) {
   for (const std::string& line : o.lines) plan.problems.push_back({checked_problem(line, "--problem", 1), 0});
   if (!o.problems.empty()) plan.problems = problems_in(o.problems);
   if (o.model.empty()) {
+    if (!o.mixed.empty()) throw Error("--mixed-precision is of a model, and none is named", "a problem says its precision");
+    if (!o.implementation.empty())
+      throw Error("--optimizer-implementation is of a model's update, and no model is named",
+                  "a problem says so itself: implementation=foreach tensors=161");
     leave_out(plan, o.left_out);
     return job;
   }
@@ -173,7 +192,23 @@ ProfileJob job_of(const ProfileOptions& o) {
       if (std::find(samples.begin(), samples.end(), part) == samples.end()) samples.push_back(part);
     }
   }
-  plan.problems = split_problems(facts, splits.degrees, samples, plan.precision, plan.optimizer);
+  Assumptions assumptions;
+  if (runs_autocast(o, plan.precision)) {
+    assumptions.mixed_precision = MixedPrecision::autocast;
+    job.recipe = "autocast";
+    // Whole steps are of one precision.
+    plan.sequences.clear();
+  }
+  plan.problems = split_problems(facts, splits.degrees, samples, plan.precision, plan.optimizer, {}, assumptions);
+  if (!o.implementation.empty()) {
+    const UpdateImplementation implementation = update_implementation_named(o.implementation);
+    // Beside those of the layers, of which whole steps are made.
+    if (is_of_list(implementation) && plan.model->parameters() > 0)
+      plan.problems.push_back(
+          {print_problem(update_of_all(*plan.model, plan.optimizer, job.recipe.empty() ? plan.precision : Precision::fp32,
+                                       implementation)),
+           0});
+  }
   leave_out(plan, o.left_out);
   return job;
 }
@@ -200,6 +235,8 @@ ProfileHead head_of(const ProfileJob& job, const DeviceInfo& device, const std::
                    .host = host_name(),
                    .command = command,
                    .details = device.details};
+  move_layout(head);
+  if (!job.recipe.empty()) head.details.emplace_back("mixed precision", job.recipe);
   return head;
 }
 
@@ -250,8 +287,9 @@ void require_same(const ProfileHead& old, const ProfileHead& head, const std::st
   same("device", old.device, head.device);
   same("model", old.model, head.model);
   same("state of the caches", old.caches, head.caches);
+  same("layout", old.layout, head.layout);
   // Rows of one file are of one set-up.
-  for (const std::string key : {"threads", "blas", "layout"}) same(key, detail(old, key), detail(head, key));
+  for (const std::string key : {"threads", "blas", "mixed precision"}) same(key, detail(old, key), detail(head, key));
 }
 
 /// A profile in which nothing is measured is none.
@@ -318,7 +356,8 @@ ProfileResult run(const ProfileJob& asked, const ProfileOptions& o, const std::s
     // First, so that the shortest of runs has it.
     job.plan.problems.insert(job.plan.problems.begin(), {print_problem(FreshMemoryProblem{}), 0});
   }
-  if (job.output.empty() && job.plan.model) job.output = usual_profile_path(result.profile.head, job.plan.precision);
+  if (job.output.empty() && job.plan.model)
+    job.output = usual_profile_path(result.profile.head, job.plan.precision, job.recipe);
   result.output = job.output;
   result.items = job.plan.items();
 
@@ -580,7 +619,13 @@ void add_profile(CLI::App& program, Request& request) {
   command.add_option("--batch", o.batch,
                      "samples of a micro-batch, several with commas; default: 1,4,16, on a processor 1,2,4");
   command.add_option("--precision", o.precision, "fp32, tf32, fp16 or bf16")->capture_default_str();
+  command.add_option(
+      "--mixed-precision", o.mixed,
+      "half: all kernels in the precision; autocast: as PyTorch's, some in fp32, with casts between; default: half");
   command.add_option("--optimizer", o.optimizer, "sgd, momentum or adam: the weight update")->capture_default_str();
+  command.add_option("--optimizer-implementation", o.implementation,
+                     "also measure the update of the whole model as one problem: foreach or fused over the list of its "
+                     "tensors, or single, tensor by tensor");
   command
       .add_option(
           "--splits", o.splits,

@@ -95,6 +95,12 @@ TEST_CASE("the smallest algorithm needs no more workspace than the fastest") {
   CHECK(smallest->prepare(problem)->workspace() <= fastest->prepare(problem)->workspace());
 }
 
+TEST_CASE("the cuda back end casts between fp32 and 16 bits") {
+  const auto backend = backend_of(quick(Layout::channels_last));
+  if (!backend) return;
+  for (const Precision half : {Precision::fp16, Precision::bf16}) CHECK(check_casts(*backend, half) == 2);
+}
+
 TEST_CASE("the cuda back end steps optimizers") {
   if (const auto backend = backend_of(quick(Layout::channels_last))) check_updates(*backend);
 }

@@ -115,6 +115,11 @@ TEST_CASE("over an emulated device the cuda back end computes what is wide, long
   }
 }
 
+TEST_CASE("over an emulated device the cuda back end casts between fp32 and 16 bits") {
+  const auto backend = make_cuda_backend({});
+  for (const Precision half : {Precision::fp16, Precision::bf16}) CHECK(check_casts(*backend, half) == 2);
+}
+
 TEST_CASE("over an emulated device the cuda back end steps optimizers") { check_updates(*make_cuda_backend({})); }
 
 TEST_CASE("over an emulated device the library runs what it offers, and kernels of our own the rest") {

@@ -347,34 +347,58 @@ ProductBits product_bits_of(KernelBackend& backend, Precision precision) {
 }
 
 void check_updates(KernelBackend& backend) {
-  constexpr std::int64_t count = 37;
+  constexpr std::int64_t count = 1037;
+  constexpr std::int64_t tensors = 5;
   for (const Optimizer optimizer : all_optimizers) {
-    INFO(to_string(optimizer));
-    const std::unique_ptr<PreparedKernel> kernel = backend.prepare(UpdateProblem{optimizer, count, Precision::fp32});
-    Buffers buffers;
-    const std::vector<DeviceBuffer*> bound = buffers_of(backend, *kernel, buffers);
-    std::vector<float> ones(count, 1.0F);
-    const std::vector<float> gradients(count, 0.5F);
-    buffers.at({TensorRole::weight, 0})->write(ones);
-    buffers.at({TensorRole::weight_gradient, 0})->write(gradients);
-    kernel->run(bound);
-    kernel->run(bound);
-    // Two steps of rate 0.001 on a gradient of 0.5, states from zero.
-    const Optimizer timed = timed_as(optimizer);
-    double expected = 1 - 2 * 1e-3 * 0.5;
-    if (timed == Optimizer::momentum) expected = 1 - 1e-3 * (0.5 + (0.9 * 0.5 + 0.5));
-    if (timed == Optimizer::adam) {
-      expected = 1;
-      double first = 0;
-      double second = 0;
-      for (int run = 0; run < 2; ++run) {
-        first = 0.9 * first + 0.1 * 0.5;
-        second = 0.999 * second + 0.001 * 0.25;
-        expected -= 1e-3 * first / (std::sqrt(second) + 1e-8);
+    for (const UpdateImplementation implementation : all_update_implementations) {
+      INFO(to_string(optimizer) << " " << to_string(implementation));
+      // Of a list the last tensor is shorter than the others.
+      const UpdateProblem problem{optimizer, count, Precision::fp32, implementation,
+                                  is_of_list(implementation) ? tensors : 1};
+      REQUIRE(backend.refusal(problem).empty());
+      const std::unique_ptr<PreparedKernel> kernel = backend.prepare(problem);
+      Buffers buffers;
+      const std::vector<DeviceBuffer*> bound = buffers_of(backend, *kernel, buffers);
+      std::vector<float> ones(count, 1.0F);
+      const std::vector<float> gradients(count, 0.5F);
+      buffers.at({TensorRole::weight, 0})->write(ones);
+      buffers.at({TensorRole::weight_gradient, 0})->write(gradients);
+      kernel->run(bound);
+      kernel->run(bound);
+      // Two steps of rate 0.001 on a gradient of 0.5, states from zero.
+      const Optimizer timed = timed_as(optimizer);
+      double expected = 1 - 2 * 1e-3 * 0.5;
+      if (timed == Optimizer::momentum) expected = 1 - 1e-3 * (0.5 + (0.9 * 0.5 + 0.5));
+      if (timed == Optimizer::adam) {
+        expected = 1;
+        double first = 0;
+        double second = 0;
+        for (int run = 0; run < 2; ++run) {
+          first = 0.9 * first + 0.1 * 0.5;
+          second = 0.999 * second + 0.001 * 0.25;
+          expected -= 1e-3 * first / (std::sqrt(second) + 1e-8);
+        }
       }
+      for (const double weight : read(*buffers.at({TensorRole::weight, 0}))) CHECK(weight == Approx(expected).epsilon(1e-5));
     }
-    for (const double weight : read(*buffers.at({TensorRole::weight, 0}))) CHECK(weight == Approx(expected).epsilon(1e-5));
   }
+}
+
+int check_casts(KernelBackend& backend, Precision half) {
+  const std::string name(to_string(half));
+  const int ran = check_computes(backend, "cast to=" + name + " in=45", Precision::fp32, 1e-6) +
+                  check_computes(backend, "cast to=fp32 precision=" + name + " in=45", half, 1e-6);
+  const Problem problem = parse_problem("cast to=" + name + " in=9", "contract");
+  if (!backend.refusal(problem).empty()) return ran;
+  const std::unique_ptr<PreparedKernel> kernel = backend.prepare(problem);
+  Buffers buffers;
+  const std::vector<DeviceBuffer*> bound = buffers_of(backend, *kernel, buffers);
+  // Nine more bits than bf16 has and one more than fp16.
+  buffers.at({TensorRole::input, 0})->write(std::vector<float>(9, 1 + 1.0F / 4096));
+  kernel->run(bound);
+  CHECK(backend.time([] {}).value() >= 0);
+  CHECK(read(*buffers.at({TensorRole::output, 0})) == std::vector<double>(9, 1.0));
+  return ran;
 }
 
 void check_behaves(KernelBackend& backend) {

@@ -23,7 +23,9 @@ struct ProductBits {
 };
 [[nodiscard]] ProductBits product_bits_of(KernelBackend& backend, Precision precision);
 
-/// Steps of every optimizer against their definition.
+/// Casts between fp32 and this format, there and back; returns how many of the two were run.
+int check_casts(KernelBackend& backend, Precision half);
+/// Steps of every optimizer, in every implementation, against their definition.
 void check_updates(KernelBackend& backend);
 
 /// Whatever the back end: every operation of the bundled models is prepared and timed, or refused with a reason; times are

@@ -637,6 +637,9 @@ Values scale(const Call& c) {
   return output;
 }
 
+// The gradient of a cast is its output's.
+Values cast(const Call& c) { return c.get(TensorRole::input); }
+
 Values softmax(const Call& c) {
   Values output(index(c.problem.samples * c.out.items()));
   for (std::int64_t n = 0; n < c.problem.samples; ++n) {
@@ -761,6 +764,7 @@ Values reference_forward(const Problem& problem, const ReferenceTensors& tensors
       {"add", add},
       {"additive_attention", additive_attention},
       {"attention", attention},
+      {"cast", cast},
       {"channel_shuffle", channel_shuffle},
       {"class_token", class_token},
       {"combine", combine},

@@ -190,22 +190,23 @@ TEST_CASE("no plan is faster, or needs less memory, than its lower bounds say") 
 
 /// Some problems of the model and of its splits, in times that are no device's: parts may be far cheaper than the whole.
 MeasuredKernels erratic_kernels(const ModelFacts& facts, const Machine& machine, Precision precision, Optimizer optimizer,
-                                std::uint64_t seed) {
+                                std::uint64_t seed, const Assumptions& assumptions = {}) {
   Random random(seed);
-  const Roofline roofline(machine.device, precision);
   SplitDegrees splits{.filter = {2, 4}, .channel = {4}, .tensor = {2}};
   if (!tilings(facts, 2).empty()) splits.spatial = tilings(facts, 2);
   MeasuredKernels measured;
   measured.name = "erratic";
-  for (const CountedProblem& each : split_problems(facts, splits, {1, 3, 8}, precision, optimizer)) {
+  for (const CountedProblem& each : split_problems(facts, splits, {1, 3, 8}, precision, optimizer, {}, assumptions)) {
     const double factor = std::exp2(random.whole(-10, 20) / 10.0);
     if (random.whole(0, 2) == 0) continue;
     if (is_update_problem(each.line)) {
       const UpdateProblem update = parse_update_problem(each.line, "test");
+      const Roofline roofline(machine.device, update.precision);
       const Seconds time = roofline.traffic_time(12.0 * static_cast<double>(update.parameters)) * factor;
       measured.updates.push_back({update, {time, time, time}});
     } else {
       const Problem problem = parse_problem(each.line, "test");
+      const Roofline roofline(machine.device, problem.precision);
       const Work work = problem.operation->work(problem.pass, problem.inputs, problem.output);
       const Seconds time = roofline.time(work, static_cast<double>(problem.samples)) * factor;
       measured.kernels.push_back({problem, {time, time, time}});
@@ -258,6 +259,30 @@ SearchResult all_above_their_bounds(const OwnedJob& owned, const Setting& settin
     }
   }
   return exhaustive;
+}
+
+TEST_CASE("what autocast runs takes no less than its bounds, measured in both precisions, in one, or not at all") {
+  std::uint64_t seed = 0;
+  for (Setting setting : settings()) {
+    if (++seed % 29 != 0 || setting.assumptions.memory_reuse || setting.assumptions.linear_kernels) continue;
+    setting.precision = Precision::fp16;
+    setting.assumptions.mixed_precision = MixedPrecision::autocast;
+    INFO(setting.name);
+    Machine machine = setting.machine;
+    machine.device.memory = Bytes(1e15);
+    const ModelFacts facts = facts_of(setting.model);
+    const MeasuredKernels half = erratic_kernels(facts, machine, setting.precision, setting.optimizer, seed);
+    const MeasuredKernels both =
+        erratic_kernels(facts, machine, setting.precision, setting.optimizer, seed, setting.assumptions);
+    for (const MeasuredKernels* measured : {static_cast<const MeasuredKernels*>(nullptr), &half, &both}) {
+      INFO((measured == nullptr ? "none" : measured == &half ? "half" : "both"));
+      const OwnedJob owned(setting.model, machine, setting.assumptions, 1e4, std::nullopt, setting.precision,
+                           setting.optimizer, setting.coefficients, measured);
+      REQUIRE((owned.kernels.origin() == PriceOrigin::profile) == (measured != nullptr));
+      const SearchResult exhaustive = all_above_their_bounds(owned, setting);
+      check_same_best(owned, options_of(setting, Objective::time), exhaustive);
+    }
+  }
 }
 
 /// Sixteen nodes of four in each kind of network that is no tree.

@@ -23,11 +23,12 @@ models = {
     "densenet": "family: densenet\ninput: {channels: 3, size: 64x64}\n"
     "parameters: {growth: 8, first: 16, block1: 2, block2: 3, block3: 1, block4: 2, classes: 10}\n",
     "vit": "family: vit\ninput: {channels: 3, size: 32x32}\n"
-    "parameters: {size: 32, patch: 8, layers: 2, hidden: 32, heads: 4, classes: 10}\n",
+    "parameters: {size: 32, patch: 8, layers: 2, hidden: 32, heads: 4, classes: 10, fused: no}\n",
     "gpt": "family: gpt\nparameters: {layers: 2, hidden: 32, heads: 4, vocabulary: 100, tokens: 16}\n",
     "llama": "family: llama\nparameters: {layers: 2, hidden: 32, heads: 4, kv_heads: 2, feed_forward: 48, vocabulary: 100, tokens: 16, "
     "fused: no}\n",
-    "bert": "family: bert\nparameters: {layers: 2, hidden: 32, heads: 4, vocabulary: 100, tokens: 16}\n",
+    "bert": "family: bert\n"
+    "parameters: {layers: 2, hidden: 32, heads: 4, vocabulary: 100, tokens: 16, fused: no}\n",
     "volume": """input: {channels: 2, size: 9x8x8}
 layers:
   - convolution: {filters: 4, kernel: 2, padding: same}

@@ -24,6 +24,7 @@ constexpr std::array kinds{&activation,
                            &add,
                            &additive_attention,
                            &attention,
+                           &cast,
                            &channel_shuffle,
                            &class_token,
                            &combine,
@@ -171,7 +172,10 @@ class Backend final : public KernelBackend {
     if (std::string why = refusal_of(problem.precision); !why.empty()) return why;
     return kind->refusal(problem);
   }
-  std::string refusal(const UpdateProblem& problem) const override { return refusal_of(problem.precision); }
+  std::string refusal(const UpdateProblem& problem) const override {
+    if (is_of_list(problem.implementation) && is_mixed(problem.precision)) return "lists of tensors are updated in fp32";
+    return refusal_of(problem.precision);
+  }
 
   std::unique_ptr<PreparedKernel> prepare(const Problem& problem) override {
     if (std::string why = refusal(problem); !why.empty()) throw Error(why);

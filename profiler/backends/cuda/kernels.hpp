@@ -108,11 +108,13 @@ struct Kind {
   std::unique_ptr<PreparedKernel> (*prepare)(const Device& device, const Problem& problem);
 };
 // Each in the file of its name.
-extern const Kind activation, add, additive_attention, attention, channel_shuffle, class_token, combine, concat, convolution,
-    crop, dispatch, dropout, embedding, flatten, fully_connected, identity, interaction, loss, lstm, multiply, norm, pool,
-    position_embedding, reshape, resize, rotary_embedding, router, scale, select, slice, softmax, space_to_depth,
+extern const Kind activation, add, additive_attention, attention, cast, channel_shuffle, class_token, combine, concat,
+    convolution, crop, dispatch, dropout, embedding, flatten, fully_connected, identity, interaction, loss, lstm, multiply,
+    norm, pool, position_embedding, reshape, resize, rotary_embedding, router, scale, select, slice, softmax, space_to_depth,
     transposed_convolution, window_attention;
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_update(const Device& device, const UpdateProblem& problem);
+/// Of a list of tensors.
+[[nodiscard]] std::unique_ptr<PreparedKernel> prepare_update_list(const Device& device, const UpdateProblem& problem);
 
 [[nodiscard]] std::string no_refusal(const Problem& problem);
 

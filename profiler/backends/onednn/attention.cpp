@@ -64,9 +64,6 @@ void weigh_scores(const AttentionShape& shape, std::int64_t head, std::int64_t q
 namespace {
 
 std::string refusal(const Problem& problem) {
-  const AttentionShape shape(problem);
-  // Backward would have to draw the same mask again.
-  if (shape.fused && shape.dropout > 0) return "fused attention with dropout is not in this back end";
   return only_fp32(problem);
 }
 
@@ -276,7 +273,10 @@ class AttentionKernel final : public PreparedKernel {
 std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
   // Trained biases have their gradient from those of the scores, which backward-data computes.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
-  if (AttentionShape(problem).fused) return prepare_fused_attention(device, problem);
+  // PyTorch's fused kernel for processors has no dropout, and its scaled_dot_product_attention then runs one operator after
+  // the other (aten/src/ATen/native/transformers/sdp_utils_cpp.cpp, use_flash_attention_cpp).
+  const AttentionShape shape(problem);
+  if (shape.fused && shape.dropout == 0) return prepare_fused_attention(device, problem);
   return std::make_unique<AttentionKernel>(device, problem);
 }
 

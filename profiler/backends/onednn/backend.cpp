@@ -18,6 +18,7 @@
 #endif
 
 #include "core/error.hpp"
+#include "model_zoo/operations/cast.hpp"
 #include "profiler/backends/onednn/blas.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 
@@ -29,6 +30,7 @@ constexpr std::array kinds{&activation,
                            &add,
                            &additive_attention,
                            &attention,
+                           &cast,
                            &channel_shuffle,
                            &class_token,
                            &combine,
@@ -133,7 +135,8 @@ class Backend final : public KernelBackend {
     if (problem.precision != Precision::fp32 && problem.precision != Precision::bf16) {
       return fmt::format("processors have no {}", to_string(problem.precision));
     }
-    if (problem.precision == Precision::bf16 && !has_bf16()) {
+    const bool any_bf16 = problem.precision == Precision::bf16 || cast_format(*problem.operation) == Precision::bf16;
+    if (any_bf16 && !has_bf16()) {
       return "bf16 needs a processor with AVX-512";
     }
     return kind->refusal(problem);
@@ -154,7 +157,7 @@ class Backend final : public KernelBackend {
   }
   std::unique_ptr<PreparedKernel> prepare(const UpdateProblem& problem) override {
     if (std::string why = refusal(problem); !why.empty()) throw Error(why);
-    return prepare_update(problem);
+    return prepare_update(device_, problem);
   }
 
   std::unique_ptr<DeviceBuffer> allocate(std::int64_t items, Precision precision) override {

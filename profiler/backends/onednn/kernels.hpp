@@ -104,11 +104,11 @@ struct Kind {
   std::unique_ptr<PreparedKernel> (*prepare)(const Device& device, const Problem& problem);
 };
 // Each in the file of its name.
-extern const Kind activation, add, additive_attention, attention, channel_shuffle, class_token, combine, concat, convolution,
-    crop, dispatch, dropout, embedding, flatten, fully_connected, identity, interaction, loss, lstm, multiply, norm, pool,
-    position_embedding, reshape, resize, rotary_embedding, router, scale, select, slice, softmax, space_to_depth,
+extern const Kind activation, add, additive_attention, attention, cast, channel_shuffle, class_token, combine, concat,
+    convolution, crop, dispatch, dropout, embedding, flatten, fully_connected, identity, interaction, loss, lstm, multiply,
+    norm, pool, position_embedding, reshape, resize, rotary_embedding, router, scale, select, slice, softmax, space_to_depth,
     transposed_convolution, window_attention;
-[[nodiscard]] std::unique_ptr<PreparedKernel> prepare_update(const UpdateProblem& problem);
+[[nodiscard]] std::unique_ptr<PreparedKernel> prepare_update(const Device& device, const UpdateProblem& problem);
 
 /// For kinds that run in fp32 alone.
 [[nodiscard]] std::string only_fp32(const Problem& problem);

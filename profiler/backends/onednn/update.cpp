@@ -1,15 +1,80 @@
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "profiler/backends/onednn/kernels.hpp"
 
 namespace ddl::onednn {
+namespace {
+
+/// By UpdateTensor.
+using UpdateTensors = std::array<float*, 6>;
+
+/// An operator on the first `count` items of the tensors that it names.
+void run_pass(const UpdatePass& pass, const UpdateTensors& tensors, std::int64_t count) {
+  const auto at = [&](UpdateTensor tensor) { return tensors[static_cast<std::size_t>(tensor)]; };
+  float* const to = at(pass.to);
+  const float* const a = at(pass.a);
+  const float* const b = at(pass.b);
+  const float factor = pass.factor;
+  const auto each = [&](const auto& value) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = value(i);
+  };
+  switch (pass.function) {
+    case UpdatePass::Function::scale:
+      return each([=](std::int64_t i) { return to[i] * factor; });
+    case UpdatePass::Function::add:
+      return each([=](std::int64_t i) { return to[i] + factor * a[i]; });
+    case UpdatePass::Function::lerp:
+      return each([=](std::int64_t i) { return to[i] + factor * (a[i] - to[i]); });
+    case UpdatePass::Function::addcmul:
+      return each([=](std::int64_t i) { return to[i] + factor * a[i] * b[i]; });
+    case UpdatePass::Function::root:
+      return each([=](std::int64_t i) { return std::sqrt(a[i]); });
+    case UpdatePass::Function::shift:
+      return each([=](std::int64_t i) { return to[i] + factor; });
+    case UpdatePass::Function::addcdiv:
+      return each([=](std::int64_t i) { return to[i] + factor * a[i] / b[i]; });
+  }
+}
+
+/// Operators one after the other: each over all tensors, or all of them over each tensor. Temporaries are the framework's
+/// own, here of the kernel's workspace.
+std::unique_ptr<PreparedKernel> prepare_passes(const Device& device, const UpdateProblem& problem,
+                                               std::vector<KernelTensor> tensors) {
+  const std::int64_t count = problem.parameters;
+  const bool by_tensor = problem.implementation == UpdateImplementation::single;
+  const std::int64_t of_each = (count + problem.tensors - 1) / problem.tensors;
+  const std::int64_t temporaries =
+      update_temporaries(problem.optimizer, problem.implementation) * (by_tensor ? of_each : count);
+  const std::span<const UpdatePass> passes = update_passes(problem.optimizer);
+  const auto slots = static_cast<std::size_t>(optimizer_slots(problem.optimizer));
+  return composed_kernel(
+      device, "loop", std::move(tensors), temporaries, [=](std::span<DeviceBuffer* const> buffers, float* temporary) {
+        const auto from = [&](std::int64_t begin) {
+          UpdateTensors at{nullptr, floats(buffers[0]) + begin, floats(buffers[1]) + begin, nullptr, nullptr, temporary};
+          for (std::size_t slot = 0; slot < slots; ++slot) at[3 + slot] = floats(buffers[2 + slot]) + begin;
+          return at;
+        };
+        // The temporary of one tensor is where that of the one before was.
+        const std::int64_t step = by_tensor ? of_each : count;
+        for (std::int64_t begin = 0; begin < count; begin += step) {
+          for (const UpdatePass& pass : passes) run_pass(pass, from(begin), std::min(step, count - begin));
+        }
+      });
+}
+
+}  // namespace
 
 // One pass over the parameters with everything fused. Small steps, so that values stay finite however often it runs.
-std::unique_ptr<PreparedKernel> prepare_update(const UpdateProblem& problem) {
+std::unique_ptr<PreparedKernel> prepare_update(const Device& device, const UpdateProblem& problem) {
   const std::int64_t count = problem.parameters;
   std::vector<KernelTensor> tensors{{TensorRole::weight, 0, count, true}, {TensorRole::weight_gradient, 0, count, false}};
   for (int slot = 0; slot < optimizer_slots(problem.optimizer); ++slot) {
     tensors.push_back({TensorRole::optimizer_state, slot, count, true});
+  }
+  if (problem.implementation == UpdateImplementation::single || problem.implementation == UpdateImplementation::foreach) {
+    return prepare_passes(device, problem, std::move(tensors));
   }
   constexpr float rate = 1e-3F;
   switch (timed_as(problem.optimizer)) {

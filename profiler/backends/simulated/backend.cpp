@@ -89,10 +89,14 @@ class SimulatedBackend final : public KernelBackend {
   }
   std::unique_ptr<PreparedKernel> prepare(const UpdateProblem& problem) override {
     const auto parameters = static_cast<double>(problem.parameters);
-    // Weight and gradient are read, the weight written; each slot is read and written.
-    const double words = 3 + 2 * optimizer_slots(problem.optimizer);
+    const double words = update_words(problem.optimizer, problem.implementation);
+    // Operators one after the other start one by one, of single tensors each for itself.
+    const auto passes = static_cast<int>(update_passes(problem.optimizer).size());
+    const std::int64_t starts = problem.implementation == UpdateImplementation::single    ? passes * problem.tensors
+                                : problem.implementation == UpdateImplementation::foreach ? passes
+                                                                                          : 1;
     return kernel(Flops(words * parameters), Bytes(words * parameters * sizeof(float)),
-                  {{TensorRole::weight, 0, problem.parameters, true}});
+                  {{TensorRole::weight, 0, problem.parameters, true}}, static_cast<double>(starts));
   }
   std::unique_ptr<DeviceBuffer> allocate(std::int64_t items, Precision /*precision*/) override {
     return std::make_unique<SimulatedBuffer>(items);
@@ -112,10 +116,10 @@ class SimulatedBackend final : public KernelBackend {
   }
 
  private:
-  std::unique_ptr<PreparedKernel> kernel(Flops flops, Bytes bytes, std::vector<KernelTensor> tensors) {
+  std::unique_ptr<PreparedKernel> kernel(Flops flops, Bytes bytes, std::vector<KernelTensor> tensors, double starts = 1) {
     Seconds time{};
     if (flops.value() > 0 || bytes.value() > 0) {
-      time = device_.latency + max(flops / device_.peak, bytes / device_.bandwidth);
+      time = device_.latency * starts + max(flops / device_.peak, bytes / device_.bandwidth);
     }
     return std::make_unique<SimulatedKernel>(clock_, time, device_.noise, std::move(tensors));
   }

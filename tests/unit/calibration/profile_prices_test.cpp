@@ -7,6 +7,7 @@
 #include "calibration/study.hpp"
 #include "estimator/shard_problems.hpp"
 #include "estimator/unmeasured.hpp"
+#include "model_zoo/update_list.hpp"
 #include "profiler/backends/simulated/backend.hpp"
 #include "profiler/problems.hpp"
 #include "profiler/sequence.hpp"
@@ -74,6 +75,105 @@ TEST_CASE("a serial step of measured kernels takes the sum of their times") {
   CHECK(kernel_time_shares(explanation)[0] == 1.0);
   CHECK(study.kernels().reference_batch() == 4);
   CHECK(unmeasured_problems(Estimator(study.job()), {explanation.estimate}).empty());
+}
+
+TEST_CASE("a step under autocast takes the sum of what autocast runs, in both precisions") {
+  const std::string name = "gpt2@layers=2@tokens=64";
+  const Model model = load_model(name);
+  Assumptions assumptions;
+  assumptions.mixed_precision = MixedPrecision::autocast;
+  const auto spec_of = [&](const Simulant& simulant) {
+    StudySpec spec = simulant.spec();
+    spec.precision = Precision::bf16;
+    spec.optimizer = Optimizer::adam;
+    spec.assumptions = assumptions;
+    return spec;
+  };
+  Plan plan = serial(4);
+  plan.precision = Precision::bf16;
+  plan.optimizer = Optimizer::adam;
+
+  Simulant simulant(name);
+  simulant.measure_all(split_problems(facts_of(model), {}, {4}, Precision::bf16, Optimizer::adam, {}, assumptions));
+  double sum = 0;
+  for (const ProfileRow& row : simulant.profile().rows) sum += row.layers * row.measurement.samples.median.value();
+  const Study study(spec_of(simulant));
+  const Explanation explanation = Estimator(study.job()).explain(plan);
+  CHECK(explanation.estimate.time.compute().value() == Approx(sum));
+  CHECK(kernel_time_shares(explanation)[0] == 1.0);
+  CHECK(unmeasured_problems(Estimator(study.job()), {explanation.estimate}).empty());
+  // The parts of each layer are those that its lines say.
+  for (const LayerExplanation& layer : explanation.layers) {
+    Seconds lines{}, kernels{};
+    for (const PricedProblem& each : layer.prices.problems) lines += each.is_update ? Seconds{} : each.time;
+    for (const PricedKernel& each : layer.prices.kernels) kernels += each.time;
+    CHECK(lines.value() == Approx(kernels.value()));
+  }
+
+  // Where nothing was measured in fp32, a norm is as in 16 bits, and twice as long by what it moves.
+  Simulant halves(name);
+  halves.measure_all(problems_of(model, 4, Precision::bf16, Optimizer::adam));
+  const Study told(spec_of(halves));
+  const Study half([&] {
+    StudySpec spec = spec_of(halves);
+    spec.assumptions = {};
+    return spec;
+  }());
+  const auto norm = [&](const Study& of) {
+    for (const LayerExplanation& layer : Estimator(of.job()).explain(plan).layers) {
+      if (of.model().layers[static_cast<std::size_t>(layer.layer)].operation->type() != "norm") continue;
+      return layer.prices.kernels.front();
+    }
+    return PricedKernel{};
+  };
+  CHECK(norm(told).source == PriceSource::curve);
+  CHECK(norm(half).source == PriceSource::measured);
+  CHECK(norm(told).time / norm(half).time == Approx(2));
+}
+
+TEST_CASE("the update of a list is priced as it was measured, whatever the layers' are") {
+  const Model model = load_model("alexnet");
+  Simulant simulant("alexnet");
+  simulant.measure_all(problems_of(model, 4, Precision::fp32, Optimizer::momentum));
+  const Study plain(simulant.spec());
+  const Seconds by_layer = Estimator(plain.job()).estimate(serial(4)).time.weight_update;
+  for (const UpdateImplementation implementation :
+       {UpdateImplementation::single, UpdateImplementation::foreach, UpdateImplementation::fused}) {
+    INFO(to_string(implementation));
+    simulant.measure_line(print_problem(update_of_all(model, Optimizer::momentum, Precision::fp32, implementation)));
+    const Seconds measured = simulant.profile().rows.back().measurement.samples.median;
+    // Who does not ask for it has what he had.
+    const Study as_before(simulant.spec());
+    CHECK(Estimator(as_before.job()).estimate(serial(4)).time.weight_update.value() == by_layer.value());
+    StudySpec spec = simulant.spec();
+    spec.assumptions.update = implementation;
+    const Study study(spec);
+    const Explanation explanation = Estimator(study.job()).explain(serial(4));
+    CHECK(explanation.estimate.time.weight_update.value() == Approx(measured.value()));
+    CHECK(unmeasured_problems(Estimator(study.job()), {explanation.estimate}).empty());
+    // Half of the parameters are half of the list.
+    Plan split = serial(4);
+    split.data = 2;
+    split.zero_stage = 1;
+    CHECK(Estimator(study.job()).estimate(split).time.weight_update.value() == Approx(measured.value() / 2));
+  }
+}
+
+TEST_CASE("profiles of one layout of images have it, and of both a warning") {
+  const auto profile_in = [](const std::string& layout) {
+    Simulant simulant("alexnet");
+    simulant.measure_line("activation kind=relu in=64x55x55 samples=4");
+    Profile profile = simulant.profile();
+    profile.head.layout = layout;
+    return profile;
+  };
+  const Study one(Simulant::spec_of({profile_in("channels-last"), profile_in("")}));
+  CHECK(one.kernels().measured()->layout() == "channels-last");
+  CHECK(one.warnings().empty());
+  const Study both(Simulant::spec_of({profile_in("channels-last"), profile_in("channels-first")}));
+  CHECK(both.kernels().measured()->layout() == "both");
+  REQUIRE(both.warnings().size() == 1);
+  CHECK(both.warnings().front().starts_with("kernels of images were measured in channels-last and in channels-first"));
 }
 
 TEST_CASE("once what plans miss is measured nothing is missing") {

@@ -37,6 +37,7 @@ class RandomJobs {
     if (flip()) job.precision = plan.precision = all_precisions[static_cast<std::size_t>(number(0, 3))];
     if (flip()) job.optimizer = plan.optimizer = all_optimizers[static_cast<std::size_t>(number(0, 6))];
     job.mixed_precision = static_cast<MixedPrecision>(number(0, 2));
+    job.update = all_update_implementations[static_cast<std::size_t>(number(0, 3))];
     job.older_framework = flip();
     if (flip()) job.allreduce = all_allreduce_algorithms[static_cast<std::size_t>(number(0, 10))];
     if (job.allreduce == AllreduceAlgorithm::parameter_server)

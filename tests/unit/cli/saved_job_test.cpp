@@ -32,7 +32,7 @@ TEST_CASE("a saved job needs the memory of the plan it was saved from, and all i
       "--model vgg16 --machine abci --strategy data+spatial --degrees data=2,spatial=2x2 --allreduce ring --no-input",
       "--model vit_b_16 --strategy data --degrees data=4 --precision fp16 --mixed-precision autocast --batch-per-gpu 128",
       "--model vit_b_16 --strategy data --degrees data=4 --precision fp16 --mixed-precision autocast --older-framework "
-      "--optimizer adamw",
+      "--optimizer adamw --optimizer-implementation fused",
       "--model resnet50 --strategy data --degrees data=8 --allreduce parameter-server --parameter-servers 3 --input leader",
       "--model resnet50 --strategy data --degrees data=8 --allreduce sparse --sparse-density 0.003 --input-exposed",
       "--model gpt2 --strategy tensor+data --degrees tensor=2,data=2 --mixed-precision full --zero 2 --micro-batches 4 "

@@ -208,6 +208,8 @@ TEST_CASE("an update moves weight, gradient and slots") {
   CHECK(update_bytes_per_parameter(Optimizer::sgd, Precision::fp16) == 4 + 4 + 2 + 2);
   CHECK(update_bytes_per_parameter(Optimizer::momentum, Precision::bf16) == 4 + 4 + 2 + 2 + 8);
   CHECK(update_bytes_per_parameter(Optimizer::adam, Precision::fp16) == 4 + 4 + 2 + 2 + 16);
+  // An operator at a time: 18 words of Adam.
+  CHECK(update_bytes_per_parameter(Optimizer::adam, Precision::fp32, UpdateImplementation::foreach) == 72);
 }
 
 TEST_CASE("an update takes its traffic at the attainable bandwidth") {

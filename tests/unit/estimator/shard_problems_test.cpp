@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "estimator/priced_kernel.hpp"
 #include "estimator/strategies/spatial.hpp"
 #include "tests/catch.hpp"
 
@@ -77,6 +78,49 @@ TEST_CASE("every problem of every split of every bundled model can be read and i
       });
     }
   }
+}
+
+TEST_CASE("autocast's norms, sums and losses are problems in fp32, and casts lie between them and matrix products") {
+  const Model model = parse_model(
+      "format: 1\nmodel: m\ninput: {tokens: 4}\nlayers:\n  - embedding: {vocabulary: 10, features: 8}\n  - residual:\n"
+      "      - norm: layer\n      - fully_connected: 8\n  - fully_connected: {features: 10, bias: no}\n"
+      "  - loss: cross_entropy\n",
+      "m.yaml");
+  const ModelFacts facts = facts_of(model);
+  Assumptions assumptions;
+  assumptions.mixed_precision = MixedPrecision::autocast;
+  WholeLayers layers(facts, 2, Precision::bf16, Optimizer::adam, assumptions);
+  std::map<std::string, std::string> precision;
+  std::map<std::string, std::vector<std::string>> casts;
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    const ShardContext& context = layers.at(i);
+    const std::string type(model.layers[i].operation->type());
+    for (const ShardProblem& each : shard_problems(context, layers.shard())) {
+      const bool is_cast = kernel_name(each) == cast_pass;
+      if (is_cast) casts[type].push_back(print_problem(each.problem));
+      if (is_cast) CHECK((phase_of(each) == Phase::forward) == (each.problem.pass == Pass::forward));
+      if (!is_cast) precision[type] = to_string(each.problem.precision);
+    }
+    // Weights and their gradients are in fp32.
+    if (const auto update = shard_update(context, layers.shard())) CHECK(update->precision == Precision::fp32);
+  }
+  CHECK(precision ==
+        std::map<std::string, std::string>{
+            {"embedding", "fp32"}, {"norm", "fp32"}, {"fully_connected", "bf16"}, {"add", "fp32"}, {"loss", "fp32"}});
+  const auto cast = [](const std::string& to, int items, int samples, const std::string& from, Pass pass) {
+    return fmt::format("cast to={} in={} samples={} precision={} pass={}", to, items, samples, from, to_string(pass));
+  };
+  const Pass there = Pass::forward, back = Pass::backward_data;
+  using Lines = std::vector<std::string>;
+  // What each product reads of 2 × 4 × 8 items, its 72 and 80 weights, and all their gradients; the engine casts the
+  // gradient that the sum sends to the branch, and the loss computes in fp32.
+  CHECK(casts["fully_connected"] == Lines{cast("bf16", 32, 2, "fp32", there), cast("bf16", 32, 2, "fp32", back),
+                                          cast("bf16", 72, 1, "fp32", there), cast("bf16", 72, 1, "fp32", back),
+                                          cast("bf16", 32, 2, "fp32", there), cast("bf16", 32, 2, "fp32", back),
+                                          cast("bf16", 80, 1, "fp32", there), cast("bf16", 80, 1, "fp32", back)});
+  CHECK(casts["add"] == Lines{cast("fp32", 32, 2, "bf16", back)});
+  CHECK(casts["loss"] == Lines{cast("fp32", 40, 2, "bf16", there), cast("fp32", 40, 2, "bf16", back)});
+  CHECK(casts.size() == 3);
 }
 
 TEST_CASE("a rank has its share of the table") {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -260,8 +261,9 @@ TEST_CASE("a transformer layer has the weights, work and activations of Korthika
     std::string name;
     double h, a, s;
   };
-  for (const auto& [name, h, a, s] : {Case{"gpt2", 768, 12, 1024}, Case{"megatron-2.5b", 1920, 20, 1024},
-                                      Case{"gpt3-175b", 12288, 96, 2048}, Case{"bert-large", 1024, 16, 512}}) {
+  // Their attention writes its scores.
+  for (const auto& [name, h, a, s] : {Case{"gpt2@fused=no", 768, 12, 1024}, Case{"megatron-2.5b", 1920, 20, 1024},
+                                      Case{"gpt3-175b", 12288, 96, 2048}, Case{"bert-large@fused=no", 1024, 16, 512}}) {
     const Model model = load_model(name);
     INFO(name);
     for (const int block : {0, 5, model.blocks - 1}) {
@@ -278,6 +280,29 @@ TEST_CASE("a transformer layer has the weights, work and activations of Korthika
       // In fp16, for one sample.
       CHECK(kept_bytes(model, layers, 2).sum() == Approx(s * h * (34 + 5 * a * s / h)).epsilon(1e-14));
     }
+  }
+}
+
+TEST_CASE("attention is fused where the implementation that a model follows calls fused kernels") {
+  const auto is_fused = [](const std::string& name) {
+    std::set<bool> found;
+    for (const Layer& layer : load_model(name).layers) {
+      if (layer.operation->type() == "attention")
+        found.insert(layer.operation->attributes().find("fused=yes") != std::string::npos);
+    }
+    REQUIRE(found.size() == 1);
+    return *found.begin();
+  };
+  for (const std::string name : {"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl", "bert-base", "bert-large", "vit_b_16",
+                                 "vit_b_32", "vit_l_16", "llama2-7b", "llama3-8b"}) {
+    INFO(name);
+    CHECK(is_fused(name));
+    CHECK_FALSE(is_fused(name + "@fused=no"));
+  }
+  // Megatron-LM's of the publications, and T5, whose scores have trained biases.
+  for (const std::string name : {"gpt3-175b", "megatron-2.5b", "megatron-8.3b", "t5-large"}) {
+    INFO(name);
+    CHECK_FALSE(is_fused(name));
   }
 }
 

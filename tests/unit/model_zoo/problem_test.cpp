@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "model_zoo/model.hpp"
+#include "model_zoo/update_list.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 
@@ -14,13 +15,18 @@ namespace {
 
 constexpr std::array passes{Pass::forward, Pass::backward_data, Pass::backward_weight};
 
-std::string error_of(const std::string& line) {
+template <class Call>
+std::string why(const Call& call) {
   try {
-    static_cast<void>(parse_problem(line, "line"));
+    call();
   } catch (const Error& error) {
     return std::string(error.what()) + "\n" + error.hint();
   }
   return "no error";
+}
+
+std::string error_of(const std::string& line) {
+  return why([&] { static_cast<void>(parse_problem(line, "line")); });
 }
 
 }  // namespace
@@ -142,6 +148,69 @@ TEST_CASE("an optimizer's step is a problem too") {
   CHECK_THAT(refused("update optimizer=sgd"), Contains("update needs 'parameters'"));
   CHECK_THAT(refused("update optimizer=sgd parameters=-1"), Contains("line:1:22:"));
   CHECK_THAT(refused("update optimizer=sgd parameters=1 in=4"), Contains("unknown attribute 'in'"));
+}
+
+TEST_CASE("an optimizer's step on a list of tensors is one problem") {
+  const std::string line = "update optimizer=adam parameters=25557032 tensors=161 implementation=foreach precision=fp32";
+  const UpdateProblem problem = parse_update_problem(line, "line");
+  CHECK(problem.tensors == 161);
+  CHECK(problem.implementation == UpdateImplementation::foreach);
+  CHECK(print_problem(problem) == line);
+  // Profiles of before say neither.
+  const UpdateProblem layer = parse_update_problem("update optimizer=sgd parameters=3", "line");
+  CHECK(layer.implementation == UpdateImplementation::layer);
+  CHECK(layer.tensors == 1);
+  CHECK(print_problem(parse_update_problem("update optimizer=sgd parameters=3 implementation=layer", "line")) ==
+        print_problem(layer));
+  const auto refused = [](const std::string& text) {
+    return why([&] { static_cast<void>(parse_update_problem(text, "line")); });
+  };
+  CHECK_THAT(refused("update optimizer=sgd parameters=3 implementation=forech"),
+             Contains("line:1:35: unknown implementation 'forech'") && Contains("did you mean 'foreach'?"));
+  CHECK_THAT(refused("update optimizer=sgd parameters=3 tensors=2"), Contains("line:1:35: 'tensors' is of a list"));
+  CHECK_THAT(refused("update optimizer=sgd parameters=3 tensors=4 implementation=fused"),
+             Contains("line:1:35: '4' is not a number of tensors"));
+}
+
+TEST_CASE("operators of an optimizer's step move what PyTorch's move") {
+  // add_(w, g): reads w and g, writes w.
+  CHECK(update_words(Optimizer::sgd, UpdateImplementation::foreach) == 3);
+  // mul_(b), add_(b, g), add_(w, b).
+  CHECK(update_words(Optimizer::momentum, UpdateImplementation::foreach) == 2 + 3 + 3);
+  // lerp_(m, g), mul_(v), addcmul_(v, g, g), sqrt(v), div_(r), add_(r), addcdiv_(w, m, r).
+  CHECK(update_words(Optimizer::adam, UpdateImplementation::foreach) == 3 + 2 + 3 + 2 + 2 + 2 + 4);
+  CHECK(update_words(Optimizer::adam, UpdateImplementation::single) == 18);
+  for (const Optimizer optimizer : all_optimizers) {
+    CHECK(update_words(optimizer, UpdateImplementation::fused) == update_words(optimizer, UpdateImplementation::layer));
+    CHECK(update_words(optimizer, UpdateImplementation::foreach) >= update_words(optimizer, UpdateImplementation::fused));
+  }
+}
+
+TEST_CASE("a model's update is one problem of all its tensors") {
+  // model.parameters() of torchvision's resnet50 has 161 tensors: 53 kernels, as many scales and shifts, and two of the
+  // classifier.
+  CHECK(
+      print_problem(update_of_all(load_model("resnet50"), Optimizer::adamw, Precision::fp32, UpdateImplementation::fused)) ==
+      "update optimizer=adam parameters=25557032 tensors=161 implementation=fused precision=fp32");
+}
+
+TEST_CASE("a cast is a problem, and no layer of a model") {
+  const std::string line = "cast to=bf16 in=200704 samples=32 precision=fp32 pass=forward";
+  const Problem problem = parse_problem(line, "line");
+  CHECK(print_problem(problem) == line);
+  // Four bytes read and two written; in the gradient's cast back two and four.
+  CHECK(problem.operation->work(Pass::forward, problem.inputs, problem.output).activation_items * 4 == 6.0 * 200704);
+  CHECK(problem.operation->work(Pass::backward_data, problem.inputs, problem.output).activation_items * 4 == 6.0 * 200704);
+  CHECK_FALSE(problem.operation->work(Pass::backward_weight, problem.inputs, problem.output).is_any());
+  const Problem wider = parse_problem("cast to=fp32 in=10 precision=fp16", "line");
+  CHECK(wider.operation->work(Pass::forward, wider.inputs, wider.output).activation_items * 2 == 60);
+  CHECK_THAT(error_of("cast to=fp32 in=4"), Contains("a cast from fp32 to fp32 is none between two and four bytes"));
+  CHECK_THAT(error_of("cast to=fp16 in=4 precision=bf16"), Contains("is none between two and four bytes"));
+  CHECK_THAT(error_of("cast to=fp8 in=4"), Contains("line:1:6:"));
+  CHECK_THAT(why([] {
+               static_cast<void>(parse_model("format: 1\nmodel: m\ninput: {features: 4}\nlayers:\n  - cast: bf16\n", "m"));
+             }),
+             Contains("cast"));
 }
 
 TEST_CASE("the first touch of fresh memory is a problem too") {

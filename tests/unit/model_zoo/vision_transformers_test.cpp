@@ -71,7 +71,7 @@ TEST_CASE("vision transformers have the parameters and multiply-adds of torchvis
 TEST_CASE("a vision transformer's layers keep what those of a language model keep, without dropout") {
   // [Kort22]'s sbh(34 + 5as/h) bytes in fp16, less the two masks of a byte after the matrices and, of the scores, the
   // dropout's mask and output: sbh(32 + 2as/h).
-  const Model model = load_model("vit_b_16");
+  const Model model = load_model("vit_b_16@fused=no");
   const double h = 768, a = 12, s = 14 * 14 + 1;
   CHECK(model.blocks == 12);
   std::vector<int> layers;

@@ -57,6 +57,20 @@ TEST_CASE("a profile that is written is read back as it was") {
   CHECK(again.substr(0, again.find("has no")) == text.substr(0, text.find("has no")));
 }
 
+TEST_CASE("the layout of images is in the head, and was among the details") {
+  const auto layout_of = [](const std::string& line) {
+    return parse_profile("format: 1\nbackend: cuda\ndevice: d\n" + line + "---\n" + columns, "p").head;
+  };
+  CHECK(layout_of("").layout.empty());
+  CHECK(layout_of("layout: channels-first\n").layout == "channels-first");
+  const ProfileHead older = layout_of("details:\n  layout: channels-last\n  cuDNN: 9.1.0\n");
+  CHECK(older.layout == "channels-last");
+  CHECK(older.details == std::vector<std::pair<std::string, std::string>>{{"cuDNN", "9.1.0"}});
+  CHECK(print_profile_head(older).find("layout: \"channels-last\"\n") != std::string::npos);
+  CHECK_THAT(error_of([&] { static_cast<void>(layout_of("layout: NHWC\n")); }),
+             Contains("p:4:9: 'NHWC' is no layout of images") && Contains("channels-last or channels-first"));
+}
+
 TEST_CASE("what a crash leaves of the last line is not read") {
   const std::string text = print_profile(example());
   // Cut anywhere behind the first row, there is at least that row; nothing is half read.

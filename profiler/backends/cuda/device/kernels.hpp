@@ -310,6 +310,24 @@ enum class Step { sgd, momentum, adam };
 cudaError_t update(Launch launch, Step step, float* weights, const void* gradients, float* first, float* second, void* copy,
                    std::int64_t items);
 
+/// Copies items to another format: `from` is the launch's.
+cudaError_t cast(Launch launch, const void* input, Number to, void* output, std::int64_t items);
+
+/// Chunks of tensors that lie one behind the other, as PyTorch hands lists of them to the device: a block of threads each.
+struct ListPart {
+  std::int64_t items = 0;                    ///< of all tensors
+  std::int64_t of_tensor = 0;                ///< items of each tensor but the last
+  std::int64_t chunk = 0;                    ///< items of a block, at most
+  std::int64_t first_block = 0, blocks = 0;  ///< those of this launch, counted over all tensors
+};
+/// An operator of an optimizer's step, of fp32 items (UpdatePass has the same).
+enum class ListFunction { scale, add, lerp, addcmul, root, shift, addcdiv };
+cudaError_t list_pass(cudaStream_t stream, ListFunction function, ListPart part, float* to, const float* a, const float* b,
+                      float factor);
+/// The whole step in one pass over the list.
+cudaError_t list_update(cudaStream_t stream, Step step, ListPart part, float* weights, const float* gradients, float* first,
+                        float* second);
+
 /// Reads all of it.
 cudaError_t touch(cudaStream_t stream, const void* data, std::size_t bytes, float* sink);
 /// Keeps the device busy for so many of its cycles.

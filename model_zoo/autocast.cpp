@@ -1,8 +1,10 @@
-#include "estimator/autocast.hpp"
+#include "model_zoo/autocast.hpp"
 
 #include <algorithm>
 #include <array>
 #include <string_view>
+
+#include "model_zoo/operations/cast.hpp"
 
 namespace ddl {
 namespace {
@@ -48,6 +50,40 @@ AutocastTypes autocast_types(const Model& model) {
     types.reads_half.push_back(reads_half);
   }
   return types;
+}
+
+std::vector<Problem> autocast_casts(const Model& model, const AutocastTypes& types, const CastLayer& layer, Precision half) {
+  std::vector<Problem> casts;
+  const auto add = [&](Precision from, Precision to, std::int64_t items, std::int64_t samples, Pass pass) {
+    if (items > 0) casts.push_back({cast_to(to), {{.channels = items}}, {.channels = items}, samples, from, pass});
+  };
+  const Layer& whole = model.layers[layer.index];
+  const std::string_view type = whole.operation->type();
+  const bool reads_half = types.reads_half[layer.index];
+  // Losses are in fp32 as norms are, but keep no copy of what they read; what is joined has one format first. Softmax casts
+  // within its kernel.
+  constexpr std::array<std::string_view, 3> casting{"loss", "concat", "class_token"};
+  constexpr std::array<std::string_view, 4> promoting{"add", "multiply", "scale", "position_embedding"};
+  const bool reads_wide = types.reads_wide[layer.index] || (types.is_wide[layer.index] && is_one_of(type, casting));
+  const bool promotes = types.is_wide[layer.index] && is_one_of(type, promoting);
+  for (std::size_t i = 0; i < whole.inputs.size() && i < layer.inputs.size(); ++i) {
+    const int input = whole.inputs[i];
+    const bool of_batch = input < 0;
+    const bool is_wide = of_batch || types.is_wide[static_cast<std::size_t>(input)];
+    const bool narrows = reads_half && is_wide;
+    const bool widens = reads_wide && !is_wide;
+    const std::int64_t items = layer.inputs[i].items();
+    const Precision from = narrows ? Precision::fp32 : half;
+    const Precision to = narrows ? half : Precision::fp32;
+    if (narrows || widens) add(from, to, items, layer.samples, Pass::forward);
+    const bool casts_back = narrows || widens || (promotes && !is_wide);
+    if (casts_back && layer.needs_gradient && !of_batch) add(from, to, items, layer.samples, Pass::backward_data);
+  }
+  if (reads_half) {
+    add(Precision::fp32, half, layer.parameters, 1, Pass::forward);
+    add(Precision::fp32, half, layer.parameters, 1, Pass::backward_data);
+  }
+  return casts;
 }
 
 }  // namespace ddl
