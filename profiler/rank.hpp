@@ -12,7 +12,7 @@ struct Rank {
   int rank = 0, ranks = 1;
   std::optional<int> local{};  ///< its number among those of this node, where the launcher says it
   bool own_device = false;     ///< the launcher shows each process a device of its own
-  std::string launcher{};      ///< `Open MPI`, `PMI`, `Slurm`; empty where nobody launched it
+  std::string launcher{};      ///< `Open MPI`, `PMI`, `torchrun`, `Slurm`; empty where nobody launched it
 };
 
 /// Reads one variable of the environment; nullptr where it is not set.
@@ -23,12 +23,13 @@ using Environment = std::function<const char*(const char*)>;
 ///
 /// - Open MPI's mpirun: OMPI_COMM_WORLD_RANK, _SIZE and _LOCAL_RANK.
 /// - MPICH's and Intel's mpiexec (Hydra), Cray's: PMI_RANK, PMI_SIZE, and MPI_LOCALRANKID or PMI_LOCAL_RANK.
+/// - torchrun, and whoever sets the same: RANK, WORLD_SIZE and LOCAL_RANK.
 /// - srun: SLURM_PROCID, SLURM_STEP_NUM_TASKS and SLURM_LOCALID. The shell of sbatch or salloc has SLURM_PROCID and
-/// SLURM_NTASKS,
-///   too, but is one process: only a step has SLURM_STEP_NUM_TASKS.
+///   SLURM_NTASKS, too, but is one process: only a step has SLURM_STEP_NUM_TASKS.
 ///
-/// In this order, since mpirun may start its processes by srun. Without any of them the process is alone. A variable that is
-/// no number, is missing beside its others, or does not fit them is an Error.
+/// In this order, since mpirun may start its processes by srun; but torchrun itself (TORCHELASTIC_RUN_ID) comes first, since
+/// any of them may start it. Without any of them the process is alone. A variable that is no number, is missing beside its
+/// others, or does not fit them is an Error; WORLD_SIZE alone is none within a step of srun.
 [[nodiscard]] Rank this_rank(const Environment& environment = process_environment());
 
 /// Which device of its node a rank takes, of `devices`: the one of its local number. 0 where the process is alone, where all

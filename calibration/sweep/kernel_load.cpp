@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "calibration/sweep/rows_of_kernels.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/statistics.hpp"
@@ -67,10 +68,11 @@ class KernelLoad final : public DeviceLoad {
   void run() {
     guarded([&] {
       // A back end belongs to the thread that opened it: so does the current device of CUDA.
-      backend_ = open_backend(name_, options_);
+      backend_ = std::make_unique<RowsOfKernels>(open_backend(name_, options_));
       // Once, so that what is found out about a kernel once is known later.
       const Measurement first = measure(*backend_, problem_, {.warm_up = 1, .least = 1, .most = 1}, CacheState::warm);
       if (!first.reason.empty()) throw Error(fmt::format("{} does not run {}: {}", name_, quote(problem_), first.reason));
+      backend_->make_rows(first.samples.median);
     });
     std::unique_lock lock(mutex_);
     is_open_ = true;
@@ -127,7 +129,7 @@ class KernelLoad final : public DeviceLoad {
   std::condition_variable changed_;
   bool is_open_ = false, is_wanted_ = false, is_running_ = false, is_idle_ = true, is_ending_ = false;
   std::vector<double> medians_;
-  std::unique_ptr<KernelBackend> backend_;
+  std::unique_ptr<RowsOfKernels> backend_;
   std::exception_ptr problem_with_it_;
   std::thread thread_;
 };

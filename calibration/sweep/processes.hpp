@@ -3,7 +3,15 @@
 #include <string>
 #include <vector>
 
+#include "core/error.hpp"
+
 namespace ddl {
+
+/// Another process ended, or had all of them end: in its words, which all of them have.
+class EndedElsewhere : public Error {
+ public:
+  using Error::Error;
+};
 
 /// The processes of one launch, and how they agree: every one of them calls the same functions in the same order.
 class Processes {
@@ -21,6 +29,11 @@ class Processes {
   [[nodiscard]] virtual const std::vector<std::string>& node_names() const = 0;
   /// What each process says, by rank.
   [[nodiscard]] virtual std::vector<std::string> gather(const std::string& text) = 0;
+  /// An EndedElsewhere where it can be seen at once, without waiting, that another has ended. For who waits for something
+  /// else.
+  virtual void look() {}
+  /// Has all the others end with these words. False where they can only be ended without: by abort_all.
+  virtual bool end_others(const std::string& /*what*/, const std::string& /*hint*/) noexcept { return false; }
   /// Ends all of them at once, wherever they are; the launcher's exit status is not zero. May not come back.
   virtual void abort_all() noexcept = 0;
 };

@@ -22,7 +22,8 @@ struct StepTiming {
   [[nodiscard]] Seconds time() const { return samples.median; }
 };
 
-/// Of a pair the first rank's time counts, as in OSU's tests.
+/// Two exchanges come before those that are timed: libraries connect ranks, and load code, when a group first exchanges, and
+/// again where the algorithm changes with the size. Of a pair the first rank's time counts, as in OSU's tests.
 [[nodiscard]] StepTiming time_step(Transport& transport, const ExchangeStep& step, const TimingRule& rule);
 
 }  // namespace ddl

@@ -361,7 +361,7 @@ void refuse_options_of_others(const CLI::App& command, bool from_files, bool fro
     const char* option;
     bool files, live, runs;
   };
-  constexpr std::array<Belongs, 15> all{{{"--operation", true, false, false},
+  constexpr std::array<Belongs, 18> all{{{"--operation", true, false, false},
                                          {"--ranks", true, false, false},
                                          {"--nodes", true, false, false},
                                          {"--level", true, false, false},
@@ -374,6 +374,9 @@ void refuse_options_of_others(const CLI::App& command, bool from_files, bool fro
                                          {"--kernel", false, true, false},
                                          {"--backend", false, true, false},
                                          {"--osu", false, true, false},
+                                         {"--buffers", false, true, false},
+                                         {"--rendezvous", false, true, false},
+                                         {"--patience", false, true, false},
                                          {"--where", false, false, true},
                                          {"--coefficients", false, false, true}}};
   for (const Belongs& each : all) {

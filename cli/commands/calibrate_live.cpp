@@ -20,6 +20,7 @@
 #include "calibration/machine_reader.hpp"
 #include "calibration/sweep/kernel_load.hpp"
 #include "calibration/sweep/osu_print.hpp"
+#include "calibration/sweep/rendezvous/meeting_place.hpp"
 #include "calibration/sweep/transports.hpp"
 #include "cli/number_option.hpp"
 #include "cli/profile_output.hpp"
@@ -42,6 +43,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view contention_word = "contention";
 constexpr std::string_view overlap_word = "overlap";
+constexpr std::string_view in_place_word = "in-place";
+constexpr std::string_view separate_word = "separate";
 
 /// Largest message of a sweep: two of them are kept.
 constexpr std::int64_t largest_message = std::int64_t{4} << 30U;
@@ -125,9 +128,45 @@ SweepPlan plan_of(const LiveRequest& request) {
   return plan;
 }
 
+/// What only NCCL's ranks are told.
+void check_nccl_options(const LiveRequest& request) {
+  const bool has_patience = request.patience.has_value();
+  for (const auto& [option, is_given] :
+       {std::pair("--rendezvous", !request.rendezvous.empty()), std::pair("--buffers", !request.buffers.empty()),
+        std::pair("--patience", has_patience)}) {
+    if (is_given && !request.nccl) throw Error(fmt::format("{} is of --nccl alone", option), "leave it out");
+  }
+  if (!request.buffers.empty() && request.buffers != in_place_word && request.buffers != separate_word) {
+    unknown_choice("--buffers", request.buffers, {in_place_word, separate_word});
+  }
+  if (!request.rendezvous.empty() && request.rendezvous != "mpi") static_cast<void>(meeting_place({}, request.rendezvous));
+}
+
 std::unique_ptr<Transport> open_transport(const LiveRequest& request) {
   if (!request.simulated.empty()) return open_simulated_network(request.simulated, "--simulated");
-  return request.nccl ? open_nccl() : open_mpi();
+  if (!request.nccl) return open_mpi();
+  TransportOptions options{.in_place = request.buffers != separate_word};
+  if (request.patience) options.patience = Seconds(*request.patience);
+  return open_nccl({.rendezvous = request.rendezvous}, options);
+}
+
+/// A rank alone copies within its GPU: its times hold neither α nor β, and nothing is fitted to them.
+void require_network(const LiveRequest& request, const LiveOutputs& outputs, const SweepPlan& plan) {
+  constexpr std::string_view alone = "one rank alone copies within its GPU, and shows no α and no β of a network";
+  constexpr std::string_view several =
+      "start one process for each GPU: torchrun --nproc-per-node=8 --no-python ddl-oracle calibrate --nccl, or srun, or "
+      "mpirun";
+  for (const auto& [option, path] : outputs) {
+    if (path.empty() || option == "--osu") continue;
+    throw Error(fmt::format("{}: nothing can be written into {}", alone, quote(path)), std::string(several));
+  }
+  const bool is_collective = std::any_of(plan.operations.begin(), plan.operations.end(), [](SweepOperation operation) {
+    return kind_of(operation).pattern == ExchangePattern::collective;
+  });
+  if (!is_collective && !plan.overlap) {
+    throw Error(fmt::format("--measure {} takes several ranks, and this one is alone", request.measure),
+                std::string(several));
+  }
 }
 
 /// A convolution of a ResNet's second stage; on a GPU of so many samples that it is not over at once.
@@ -197,6 +236,7 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
     throw Error("no two groups of these ranks leave a node at once, and contention is what they do to each other",
                 "several ranks on each of several nodes");
   }
+  if (transport.nodes().size() < 2) require_network(request, outputs, plan);
   // Known before it takes long. Of several ranks only one may see the folder.
   if (live.speaks) {
     std::map<std::string, std::string> taken;
@@ -216,7 +256,11 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
         if (!progress) progress = std::make_unique<Progress>(all);
         progress->show(done, 0, next);
       });
-  // A rank alone shows how fast its device copies, and nothing of a network.
+  if (transport.nodes().size() < 2) {
+    live.result.warnings.emplace_back(
+        "one rank alone copies within its GPU: these times hold neither α nor β of a network, and none are fitted");
+    if (std::string warning = warning_of_being_alone(); !warning.empty()) live.result.warnings.push_back(std::move(warning));
+  }
   for (ExchangeSeries& each : series_of(live.result.tables, request.nccl  ? "--nccl"
                                                             : request.mpi ? "--mpi"
                                                                           : "--simulated")) {
@@ -229,21 +273,28 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
   return live;
 }
 
-/// Another rank would wait for ever for one that is gone.
-void end_all(Processes& processes, const std::string& what, const std::string& hint) {
+/// The others would wait for a rank that is gone.
+[[noreturn]] void end_all(Processes& processes, const std::string& what, const std::string& hint) {
   const auto rank = static_cast<std::size_t>(processes.rank());
   const auto node = static_cast<std::size_t>(processes.nodes()[rank]);
-  std::cerr << fmt::format("error: rank {} of {} on {}: {}\n", rank, processes.count(), processes.node_names()[node], what);
-  if (!hint.empty()) std::cerr << "hint: " << hint << '\n';
-  std::cerr << std::flush;
-  processes.abort_all();
+  const Error error(fmt::format("rank {} of {} on {}: {}", rank, processes.count(), processes.node_names()[node], what),
+                    hint);
+  if (!processes.end_others(error.what(), error.hint())) {
+    // What ends them ends this one, too, before its error is printed.
+    std::cerr << fmt::format("error: {}\n", error.what());
+    if (!hint.empty()) std::cerr << "hint: " << hint << '\n';
+    std::cerr << std::flush;
+    processes.abort_all();
+  }
+  throw error;
 }
 
 }  // namespace
 
 void add_live_options(CLI::App& calibrate, LiveRequest& request) {
   add_switch(calibrate, "--mpi", request.mpi, "measure among the ranks that mpirun or srun started together, by MPI");
-  add_switch(calibrate, "--nccl", request.nccl, "the same among GPUs, one for each rank, by NCCL");
+  add_switch(calibrate, "--nccl", request.nccl,
+             "the same among GPUs, one for each rank, by NCCL; torchrun starts them, too");
   calibrate.add_option("--simulated", request.simulated,
                        "the same on a network that does not exist: 'ranks=8 nodes=2 latency=5 us bandwidth=12.5 GB/s'");
   calibrate.add_option("--measure", request.measure,
@@ -253,6 +304,12 @@ void add_live_options(CLI::App& calibrate, LiveRequest& request) {
   add_number(calibrate, "--limit", request.limit, 0, 1e6, "seconds for each size of each table (default 0.1)");
   calibrate.add_option("--kernel", request.kernel, "problem that runs beside an exchange (default: a convolution)");
   calibrate.add_option("--backend", request.backend, "back end that runs it (default: onednn, with --nccl cuda)");
+  calibrate.add_option("--buffers", request.buffers, "in-place, as DDP and FSDP exchange, or separate; of --nccl")
+      ->default_str("in-place");
+  calibrate.add_option("--rendezvous", request.rendezvous,
+                       "where NCCL's ranks find each other: HOST:PORT of rank 0, or mpi (default: what the launcher says)");
+  add_number(calibrate, "--patience", request.patience, 0.1, 86400,
+             "seconds that NCCL's ranks wait for each other (default 120)");
   calibrate.add_option("--osu", request.osu, "write the times into this file as OSU's micro-benchmarks print theirs");
 }
 
@@ -261,6 +318,7 @@ LiveSweep measure_live(const LiveRequest& request, const LiveOutputs& others) {
     throw Error("--mpi, --nccl and --simulated are asked for one at a time");
   }
   const SweepPlan plan = plan_of(request);
+  check_nccl_options(request);
   LiveOutputs outputs = others;
   outputs.emplace_back("--osu", request.osu);
   const std::unique_ptr<Transport> transport = open_transport(request);
@@ -268,12 +326,12 @@ LiveSweep measure_live(const LiveRequest& request, const LiveOutputs& others) {
   if (processes.count() == 1) return sweep(request, outputs, plan, *transport);
   try {
     return sweep(request, outputs, plan, *transport);
+  } catch (const EndedElsewhere&) {
+    throw;  // all know
   } catch (const Error& error) {
     end_all(processes, error.what(), error.hint());
-    throw;
   } catch (const std::exception& error) {
     end_all(processes, error.what(), "");
-    throw;
   }
 }
 

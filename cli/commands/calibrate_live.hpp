@@ -20,6 +20,8 @@ struct LiveRequest {
   std::optional<double> limit;
   std::string kernel, backend;
   std::string osu;
+  std::string rendezvous, buffers;  ///< of NCCL
+  std::optional<double> patience;   ///< seconds
   [[nodiscard]] bool is_asked() const { return mpi || nccl || !simulated.empty(); }
 };
 void add_live_options(CLI::App& calibrate, LiveRequest& request);

@@ -1,6 +1,7 @@
 #include "calibration/sweep/sweep.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -278,6 +279,43 @@ TEST_CASE("Kernels that fail are a warning, and an exchange that fails beside th
   CHECK(run_sweep(whole, plan, {}).overlap);
   FailingNetwork transport(1, 0);
   CHECK_THROWS_WITH(run_sweep(transport, plan, {}), "the exchange failed");
+}
+
+namespace {
+
+/// A network whose ranks connect when a size is first exchanged, in the first two exchanges of it.
+class ConnectingNetwork final : public Transport {
+ public:
+  [[nodiscard]] std::string name() const override { return whole_->name(); }
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> details() const override { return whole_->details(); }
+  [[nodiscard]] Processes& processes() override { return whole_->processes(); }
+  [[nodiscard]] const std::vector<int>& nodes() const override { return whole_->nodes(); }
+  [[nodiscard]] std::vector<std::vector<Seconds>> time(const ExchangeStep& step, int repetitions) override {
+    auto times = whole_->time(step, repetitions);
+    if (seen_[step.bytes]++ < 2) {
+      for (auto& group : times) {
+        for (Seconds& each : group) each += Seconds(0.03) / repetitions;
+      }
+    }
+    return times;
+  }
+
+ private:
+  std::unique_ptr<Transport> whole_ = network("ranks=2 nodes=2 latency=5 us noise=0");
+  std::map<std::int64_t, int> seen_;
+};
+
+}  // namespace
+
+TEST_CASE("The time that ranks take to connect decides neither repetitions nor times") {
+  ConnectingNetwork transport;
+  for (const std::int64_t bytes : {4, 8}) {
+    const ExchangeStep step{.operation = SweepOperation::allreduce, .bytes = bytes, .groups = {{0, 1}}};
+    const StepTiming timing = time_step(transport, step, {});
+    // An allreduce of two ranks by a ring is two messages of 5 us: a hundred in a sample of 1 ms.
+    CHECK(timing.repetitions == 100);
+    CHECK(timing.time().value() == Approx(10e-6).epsilon(1e-3));
+  }
 }
 
 TEST_CASE("A time that the clock does not show is not printed") {

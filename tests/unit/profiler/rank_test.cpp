@@ -24,7 +24,8 @@ std::string problem_of(const Variables& variables) {
   return error_of([&] { static_cast<void>(rank_of(variables)); });
 }
 
-constexpr const char* hint = "\nhint: a launcher such as mpirun or srun sets it; unset it where the program runs alone";
+constexpr const char* hint =
+    "\nhint: a launcher such as torchrun, mpirun or srun sets it; unset it where the program runs alone";
 
 }  // namespace
 
@@ -50,6 +51,30 @@ TEST_CASE("each launcher is understood") {
   check({{"PMI_RANK", "5"}, {"PMI_SIZE", "8"}, {"PMI_LOCAL_RANK", "1"}}, "PMI");
   check({{"PMI_RANK", "5"}, {"PMI_SIZE", "8"}, {"SLURM_LOCALID", "1"}}, "PMI");
   check({{"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_LOCALID", "1"}, {"SLURM_NTASKS", "16"}}, "Slurm");
+}
+
+TEST_CASE("torchrun is understood, whoever started it") {
+  const Variables own{{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}};
+  CHECK(rank_of(own).launcher == "torchrun");
+  CHECK(rank_of(own).rank == 5);
+  CHECK(rank_of(own).ranks == 8);
+  CHECK(rank_of(own).local == 1);
+  // One torchrun on each of two nodes, started by mpirun or srun.
+  Variables within = own;
+  within.insert({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"TORCHELASTIC_RUN_ID", "none"}});
+  CHECK(rank_of(within).rank == 5);
+  within = own;
+  within.insert({{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_LOCALID", "0"}});
+  CHECK(rank_of(within).rank == 5);
+  // Set for a program that mpirun starts.
+  within = own;
+  within.insert({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
+  CHECK(rank_of(within).launcher == "Open MPI");
+  // Half of it is an error, but where srun says the rest.
+  CHECK(problem_of({{"RANK", "0"}}) == std::string("the environment variable RANK is set, but WORLD_SIZE is not") + hint);
+  CHECK(problem_of({{"WORLD_SIZE", "4"}}) ==
+        std::string("the environment variable WORLD_SIZE is set, but RANK is not") + hint);
+  CHECK(rank_of({{"WORLD_SIZE", "16"}, {"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "8"}}).launcher == "Slurm");
 }
 
 TEST_CASE("a shell within an allocation of Slurm is one process") {

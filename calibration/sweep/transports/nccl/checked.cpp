@@ -26,9 +26,13 @@ void check(cudaError_t status, std::string_view what) {
               hint_of(status));
 }
 
-void check(ncclResult_t status, std::string_view what) {
+void check(ncclResult_t status, std::string_view what, ncclComm_t communicator) {
   if (status == ncclSuccess) return;
-  throw Error(fmt::format("NCCL: {} failed: {}", what, ncclGetErrorString(status)), "NCCL_DEBUG=WARN makes it say more");
+  const char* const noted = ncclGetLastError(communicator);
+  const std::string more = noted == nullptr || *noted == '\0' ? "" : fmt::format(": {}", noted);
+  throw Error(fmt::format("NCCL: {} failed: {}{}", what, ncclGetErrorString(status), more),
+              status == ncclRemoteError ? "another rank ended, or the network between them: look at what the others say"
+                                        : "NCCL_DEBUG=WARN makes it say more");
 }
 
 }  // namespace ddl::nccl

@@ -2,11 +2,11 @@
 
 #include <memory>
 
-#include "calibration/sweep/transport.hpp"
+#include "calibration/sweep/transport_module.hpp"
 
 namespace ddl::nccl {
 
 /// Exchanges between GPUs, one for each process: of those `beside`, or of this process alone.
-[[nodiscard]] std::unique_ptr<Transport> make_transport(Processes* beside);
+[[nodiscard]] std::unique_ptr<Transport> make_transport(Processes* beside, const TransportOptions& options);
 
 }  // namespace ddl::nccl
