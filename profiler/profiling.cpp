@@ -41,8 +41,14 @@ std::size_t ProfilePlan::items() const { return problems.size() + sequences.size
 std::string ProfilePlan::line(std::size_t item) const {
   if (item < problems.size()) return problems[item].line;
   const std::size_t sequence = item - problems.size();
-  return print_problem(SequenceProblem{model->name, sequences[sequence / parts.size()], precision, optimizer,
-                                       parts[sequence % parts.size()]});
+  return print_problem(SequenceProblem{model->name,
+                                       sequences[sequence / parts.size()],
+                                       precision,
+                                       optimizer,
+                                       parts[sequence % parts.size()],
+                                       {},
+                                       step_start == StepStart::graph,
+                                       false});
 }
 
 std::string refusal_of_all(const KernelBackend& backend, const ProfilePlan& plan) {
@@ -205,11 +211,11 @@ std::vector<Closure> closures(const Profile& profile, const Model& model) {
     if (!problem.by.empty()) continue;
     const auto same = [&problem](const Closure& closure) {
       return closure.samples == problem.samples && closure.precision == problem.precision &&
-             closure.optimizer == problem.optimizer;
+             closure.optimizer == problem.optimizer && closure.graph == problem.graph;
     };
     auto closure = std::find_if(found.begin(), found.end(), same);
     if (closure == found.end()) {
-      closure = found.insert(found.end(), {problem.samples, problem.precision, problem.optimizer, {}, {}, 0});
+      closure = found.insert(found.end(), {problem.samples, problem.precision, problem.optimizer, problem.graph, {}, {}, 0});
       parts_seen.push_back(0);
     }
     closure->whole += mean_of(measurement.samples);

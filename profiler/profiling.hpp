@@ -88,6 +88,7 @@ struct Closure {
   std::int64_t samples = 1;
   Precision precision = Precision::fp32;
   Optimizer optimizer = Optimizer::sgd;
+  bool graph = false;  ///< the step was a CUDA graph
   Seconds whole{}, parts{};
   int kernels = 0;  ///< that do anything
   /// Σ parts / whole − 1.

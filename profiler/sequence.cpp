@@ -46,10 +46,9 @@ std::string print_problem(const SequenceProblem& problem) {
   std::string line =
       fmt::format("{}model={} samples={} precision={} optimizer={} pass={}", start, one_word(problem.model), problem.samples,
                   to_string(problem.precision), to_string(problem.optimizer), to_string(problem.part));
-  if (!problem.by.empty()) {
-    line += fmt::format(" by={}{}{}", one_word(problem.by), problem.graph ? " launch=graph" : "",
-                        problem.keeps_memory ? " memory=kept" : "");
-  }
+  if (!problem.by.empty()) line += fmt::format(" by={}", one_word(problem.by));
+  if (problem.graph) line += " launch=graph";
+  if (!problem.by.empty() && problem.keeps_memory) line += " memory=kept";
   return line;
 }
 
@@ -89,17 +88,18 @@ SequenceProblem parse_sequence_problem(const std::string& line, const std::strin
   const auto* const found =
       std::find_if(parts.begin(), parts.end(), [&](StepPart known_part) { return to_string(known_part) == part.second; });
   problem.part = known(part, found == parts.end() ? std::nullopt : std::optional(*found));
-  if (at < line.size()) {
+  const auto is_next = [&](std::string_view key) { return at < line.size() && line.compare(at, key.size(), key) == 0; };
+  if (at < line.size() && !is_next("launch=")) {
     const auto by = word("by");
     if (by.second.empty()) throw source.error(by.first, "who ran it?", "such as: by=pytorch-1.13.1");
     problem.by = by.second;
   }
-  if (at < line.size() && line.compare(at, 7, "launch=") == 0) {
+  if (is_next("launch=")) {
     const auto launch = word("launch");
     if (launch.second != "graph") throw source.error(launch.first, fmt::format("unknown {}", quote(launch.second)));
     problem.graph = true;
   }
-  if (at < line.size()) {
+  if (at < line.size() && !problem.by.empty()) {
     const auto memory = word("memory");
     if (memory.second != "kept") throw source.error(memory.first, fmt::format("unknown {}", quote(memory.second)));
     problem.keeps_memory = true;
@@ -346,7 +346,8 @@ SequenceSampling::SequenceSampling(KernelBackend& backend, const Model& model, s
   // A device takes in about a thousand kernels ahead of time, and one of ours may be several of its own.
   constexpr std::size_t piece = 64;
   for (const StepPart part : parts) {
-    parts_.push_back({.problem = print_problem(SequenceProblem{model.name, samples, precision, optimizer, part})});
+    const SequenceProblem problem{model.name, samples, precision, optimizer, part, {}, start == StepStart::graph, false};
+    parts_.push_back({.problem = print_problem(problem)});
   }
   try {
     sequence_ = std::make_unique<Sequence>(backend, model, samples, precision, optimizer);

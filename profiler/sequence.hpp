@@ -27,9 +27,9 @@ enum class StepStart {
 };
 
 /// What one row of a profile says of a model run as a whole:
-/// `sequence model=resnet50 samples=4 precision=fp32 optimizer=sgd pass=forward`, and behind it, where a framework ran it,
-/// `by=pytorch-1.13.1`, `launch=graph` where the device ran graphs that were captured, without the framework's calls, and
-/// `memory=kept` where its memory did not go back to the system between tensors.
+/// `sequence model=resnet50 samples=4 precision=fp32 optimizer=sgd pass=forward`, and behind it `by=pytorch-1.13.1` where a
+/// framework ran it, `launch=graph` where the device ran graphs that were captured, without calls of the host for each
+/// kernel, and `memory=kept` where the framework's memory did not go back to the system between tensors.
 struct SequenceProblem {
   std::string model;
   std::int64_t samples = 1;
@@ -37,7 +37,7 @@ struct SequenceProblem {
   Optimizer optimizer = Optimizer::sgd;
   StepPart part = StepPart::forward;
   std::string by{};           ///< the framework that ran it; empty: the kernels of the profile one after the other
-  bool graph = false;         ///< of a framework
+  bool graph = false;         ///< captured before
   bool keeps_memory = false;  ///< of a framework
 };
 [[nodiscard]] std::string print_problem(const SequenceProblem& problem);

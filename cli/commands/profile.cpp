@@ -47,7 +47,7 @@ struct ProfileOptions {
   std::vector<std::string> splits, lines, left_out;
   std::optional<std::int64_t> threads, device;
   std::optional<double> tolerance, limit;
-  bool resume = false, overwrite = false, retry = false, no_sequence = false;
+  bool resume = false, overwrite = false, retry = false, no_sequence = false, graph = false;
 };
 
 /// What is measured, on what, and where it goes.
@@ -185,6 +185,10 @@ ProfileJob job_of(const ProfileOptions& o) {
   std::vector<std::int64_t> samples =
       parse_counts("--batch", o.batch.empty() ? (job.backend == "onednn" ? "1,2,4" : "1,4,16") : o.batch);
   if (!o.no_sequence) plan.sequences = samples;
+  if (o.graph) {
+    if (job.backend != "cuda") throw Error(fmt::format("--graph is of a GPU, and --backend is {}", job.backend));
+    plan.step_start = StepStart::graph;
+  }
   const SplitRequest splits = parse_splits(o.splits, load_machine(o.machine).devices_per_node(), facts);
   for (const std::int64_t whole : std::vector(samples)) {
     for (const int parts : splits.batch) {
@@ -666,7 +670,9 @@ void add_profile(CLI::App& program, Request& request) {
   auto* overwrite = add_switch(command, "--overwrite", o.overwrite, "begin a profile that is there anew");
   add_switch(command, "--retry", o.retry, "with --resume: measure again what did not settle, or was refused")
       ->excludes(overwrite);
-  add_switch(command, "--no-sequence", o.no_sequence, "do not run the model as a whole");
+  auto* no_sequence = add_switch(command, "--no-sequence", o.no_sequence, "do not run the model as a whole");
+  add_switch(command, "--graph", o.graph, "on a GPU: run the model as a whole by CUDA graphs, not kernel by kernel")
+      ->excludes(no_sequence);
   command
       .add_option_function<std::string>(
           "--format",

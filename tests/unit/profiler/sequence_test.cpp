@@ -171,3 +171,27 @@ TEST_CASE("a problem that the device refuses is a row with the reason") {
   CHECK(refused == 5);
   CHECK(closures(profile, model).empty());
 }
+
+TEST_CASE("the line of a step that was captured says so, whoever ran it") {
+  SequenceProblem problem{"vgg16", 32, Precision::bf16, Optimizer::sgd, StepPart::forward, {}, true, false};
+  const std::string line = print_problem(problem);
+  CHECK(line == "sequence model=vgg16 samples=32 precision=bf16 optimizer=sgd pass=forward launch=graph");
+  CHECK(parse_sequence_problem(line, "x").graph);
+  CHECK(parse_sequence_problem(line, "x").by.empty());
+  problem.by = "pytorch-2.11.0";
+  CHECK(print_problem(parse_sequence_problem(print_problem(problem), "x")) == print_problem(problem));
+  CHECK_THAT(error_of([&] { static_cast<void>(parse_sequence_problem(line + " memory=kept", "x")); }),
+             Contains("unknown 'memory=kept'"));
+}
+
+TEST_CASE("a back end that cannot capture a step says so in the rows of the step") {
+  const auto backend = make_simulated_backend(quiet);
+  const Model model = model_of("{features: 4}", "  - fully_connected: {features: 4, bias: no}\n");
+  ProfilePlan plan = plan_of(model, {1});
+  plan.step_start = StepStart::graph;
+  int refused = 0;
+  for (const ProfileRow& row : profile_of(*backend, plan).rows) {
+    refused += row.measurement.reason.find("cannot record a step") != std::string::npos ? 1 : 0;
+  }
+  CHECK(refused == 3);
+}
