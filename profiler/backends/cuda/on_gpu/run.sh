@@ -236,7 +236,8 @@ profile() {
     "$program" profile "$1" --backend "$backend" --precision "$2" --batch "$3" --splits none --optimizer "$optimizer" \
     --time-limit "$limit" --format json --output "$results/$stem.profile.begun" $resume
   resume=
-  if [ "$outcome" = 'done' ] && [ -s "$results/$stem.profile.begun" ]; then
+  # The report is there once the profile is whole.
+  if [ -e "$results/$stem.profile.json" ] && [ -s "$results/$stem.profile.begun" ]; then
     mv "$results/$stem.profile.begun" "$results/$stem.profile"
   fi
 }
