@@ -306,6 +306,9 @@ Report calibrate_network(const CalibrateRequest& asked, ReportOptions& options) 
   const bool beside_fits = live && (!live->result.contention.empty() || live->result.overlap);
   if (!beside_fits) require_fits(*fits, *series);
   for (std::string& warning : exchange_fit_warnings(*fits)) report.warnings.push_back(std::move(warning));
+  if (asked.tolerance && fits->empty()) {
+    throw Error("--tolerance is of fits, and nothing was measured that is fitted", "leave it out, or start several ranks");
+  }
   if (misses_tolerance(asked, *fits)) {
     report.status = ExitStatus::beyond_tolerance;
     report.warnings.push_back(fmt::format("a fit is off by more than the tolerance of {:.4g}", *asked.tolerance));
