@@ -149,6 +149,15 @@ TEST_CASE("over an emulated device the library runs what it offers, and kernels 
   CHECK(algorithm(convolution + "fp32") == "cudnn:engine2");
 }
 
+// Memory that is too small for a trial would be written beyond its end, which ends the emulation.
+TEST_CASE("over an emulated device engines of packed tensors are tried on memory that is large enough") {
+  const auto backend = make_cuda_backend({.algorithm = Algorithm::fastest});
+  for (const char* pass : {"forward", "backward-data"}) {
+    const std::string line = "attention heads=4 kv_heads=2 causal=yes fused=yes in=64x6t samples=2 precision=bf16 pass=";
+    CHECK(backend->prepare(parse_problem(line + pass, "test"))->algorithm().starts_with("cudnn:engine"));
+  }
+}
+
 TEST_CASE("over an emulated device the smallest workspace is taken where it is asked for") {
   const Problem problem =
       parse_problem("convolution filters=4 kernel=3x3 in=3x6x5 samples=2 bias=no pass=forward precision=bf16", "test");

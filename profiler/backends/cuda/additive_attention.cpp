@@ -1,4 +1,5 @@
-#include <optional>
+#include <algorithm>
+#include <map>
 
 #include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/matrix_product.hpp"

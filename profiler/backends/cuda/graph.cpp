@@ -95,7 +95,8 @@ Graph::Tensor Graph::add(const Extents& extents, cudnnDataType_t type, bool is_v
   if (is_virtual) tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
   tensor.finish();
   if (!is_virtual) {
-    stored_.push_back({number, type, extents.items(), static_cast<std::size_t>(extents.items() * item_bytes_of(type))});
+    // Queries, keys and values lie among one another: what is tried out must reach as far.
+    stored_.push_back({number, type, extents.reach(), static_cast<std::size_t>(extents.reach() * item_bytes_of(type))});
   }
   return number;
 }

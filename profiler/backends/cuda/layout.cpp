@@ -29,6 +29,12 @@ std::int64_t Extents::items() const {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
 }
 
+std::int64_t Extents::reach() const {
+  std::int64_t last = 0;
+  for (std::size_t d = 0; d < sizes.size(); ++d) last += (sizes[d] - 1) * strides[d];
+  return last + 1;
+}
+
 Extents dense(std::vector<std::int64_t> sizes, ImageLayout layout) {
   std::vector<std::int64_t> strides(sizes.size(), 1);
   if (layout == ImageLayout::channels_first) {

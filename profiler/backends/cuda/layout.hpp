@@ -17,6 +17,8 @@ namespace ddl::cuda {
 struct Extents {
   std::vector<std::int64_t> sizes, strides;
   [[nodiscard]] std::int64_t items() const;
+  /// Items from the first to the last in memory, others' between them included.
+  [[nodiscard]] std::int64_t reach() const;
   friend bool operator==(const Extents&, const Extents&) = default;
 };
 /// `sizes` lying dense in memory, in the order in which they are given or with the second innermost.

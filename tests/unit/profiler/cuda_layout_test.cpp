@@ -41,6 +41,21 @@ TEST_CASE("strides are those of the layout, each item's place its own") {
   }
 }
 
+TEST_CASE("a tensor that lies among others reaches further than it has items") {
+  CHECK(dense({2, 3, 5, 7}, nhwc).reach() == 210);
+  // Keys of 2 samples, 3 tokens and 2 heads of 4, in rows of 24: the last begins at 72 + 4 + 48 and ends 4 behind.
+  const Extents keys{{2, 2, 3, 4}, {72, 4, 24, 1}};
+  CHECK(keys.items() == 48);
+  CHECK(keys.reach() == 128);
+}
+
+TEST_CASE("the alignment of a part is what divides its offsets") {
+  CHECK(alignment_of({}, Precision::fp32) == 256);
+  CHECK(alignment_of({64, 128}, Precision::fp32) == 256);
+  CHECK(alignment_of({64, 20}, Precision::fp32) == 16);  // 80 bytes
+  CHECK(alignment_of({64, 20}, Precision::bf16) == 8);   // 40 bytes
+}
+
 TEST_CASE("images of fewer extents are filled up to two") {
   CHECK(image({.channels = 3, .extent = {9, 1, 1}, .rank = 1}, 2, nchw).sizes == Sizes{2, 3, 1, 9});
   CHECK(image({.channels = 10}, 2, nhwc).sizes == Sizes{2, 10, 1, 1});
