@@ -47,8 +47,8 @@ std::string ProfilePlan::line(std::size_t item) const {
                                        optimizer,
                                        parts[sequence % parts.size()],
                                        {},
-                                       step_start == StepStart::graph,
-                                       false});
+                                       false,
+                                       step_start == StepStart::graph});
 }
 
 std::string refusal_of_all(const KernelBackend& backend, const ProfilePlan& plan) {

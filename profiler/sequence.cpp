@@ -346,7 +346,7 @@ SequenceSampling::SequenceSampling(KernelBackend& backend, const Model& model, s
   // A device takes in about a thousand kernels ahead of time, and one of ours may be several of its own.
   constexpr std::size_t piece = 64;
   for (const StepPart part : parts) {
-    const SequenceProblem problem{model.name, samples, precision, optimizer, part, {}, start == StepStart::graph, false};
+    const SequenceProblem problem{model.name, samples, precision, optimizer, part, {}, false, start == StepStart::graph};
     parts_.push_back({.problem = print_problem(problem)});
   }
   try {

@@ -37,8 +37,8 @@ struct SequenceProblem {
   Optimizer optimizer = Optimizer::sgd;
   StepPart part = StepPart::forward;
   std::string by{};           ///< the framework that ran it; empty: the kernels of the profile one after the other
-  bool graph = false;         ///< captured before
   bool keeps_memory = false;  ///< of a framework
+  bool graph = false;         ///< captured before
 };
 [[nodiscard]] std::string print_problem(const SequenceProblem& problem);
 /// Whether a line is to be read by parse_sequence_problem.

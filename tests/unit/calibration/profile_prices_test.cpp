@@ -32,10 +32,10 @@ class Simulant {
     profile_.rows.push_back({measure(*backend_, line, SamplingRule{}, CacheState::warm), layers});
   }
   void add_step(const Model& model, std::int64_t samples, StepPart part, Seconds time, const std::string& by = {},
-                bool keeps_memory = false) {
+                bool keeps_memory = false, bool graph = false) {
     Measurement whole;
-    whole.problem =
-        print_problem(SequenceProblem{model.name, samples, Precision::fp32, Optimizer::momentum, part, by, keeps_memory});
+    whole.problem = print_problem(
+        SequenceProblem{model.name, samples, Precision::fp32, Optimizer::momentum, part, by, keeps_memory, graph});
     whole.samples.median = whole.samples.low = whole.samples.high = time;
     profile_.rows.push_back({whole, 0});
   }
@@ -370,6 +370,19 @@ TEST_CASE("a framework that keeps its memory has no first touches") {
   const Explanation both = step_of(Simulant::spec_of({simulant.profile(), steps.profile()}));
   CHECK(both.estimate.time.backward.value() == Approx(3.0));
   CHECK(beside(both, "fresh-memory", Phase::backward).value() == Approx(alexnet_touches));
+}
+
+TEST_CASE("steps of graphs count only where there are no eager ones") {
+  const Model model = load_model("alexnet");
+  Simulant simulant = alexnet();
+  Simulant steps("alexnet");
+  steps.add_step(model, 4, StepPart::backward, Seconds(1.5), "torch-1", true, true);
+  const auto backward = [&] {
+    return step_of(Simulant::spec_of({simulant.profile(), steps.profile()})).estimate.time.backward.value();
+  };
+  CHECK(backward() == Approx(1.5));
+  steps.add_step(model, 4, StepPart::backward, Seconds(2.0), "torch-1", true);
+  CHECK(backward() == Approx(2.0));
 }
 
 TEST_CASE("a row that failed is not measured") {
