@@ -117,7 +117,8 @@ void price_kernels(const Job& job, const ShardContext& context, const LayerShard
   each_kernel(job, context, shard, learned, [&](const PricedKernel& kernel) {
     const bool forward = kernel.phase == Phase::forward;
     (forward ? costs.forward : costs.backward) += kernel.time;
-    if (!kernel.is_beside_kernels() && kernel.time > Seconds{})
+    // What the host takes for a kernel was learned of steps in which casts were not counted: it has them in it.
+    if (!kernel.is_beside_kernels() && kernel.pass != cast_pass && kernel.time > Seconds{})
       (forward ? costs.forward_kernels : costs.backward_kernels) += 1;
   });
   if (prices_whole_layers(job)) {
