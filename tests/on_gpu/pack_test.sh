@@ -113,6 +113,15 @@ case "\$*" in
     output=\$(echo "\$*" | sed 's/.*--output \\([^ ]*\\).*/\\1/')
     echo rows >>"\$output"
     [ "\${PROFILE-}" != hangs ] || exec sleep 1000
+    if [ "\${PROFILE-}" = breaks ]; then
+      # As long as one of two problems is among those that are to be measured.
+      for each in 'attention heads=2 in=3' 'norm kind=batch in=4'; do
+        case "\$*" in *"--leave-out \$each"*) continue ;; esac
+        echo "error: running a kernel: the GPU cannot be used any more: cudaErrorIllegalAddress, at: \$each" >&2
+        echo "hint: rows before it are kept: --resume goes on, with --leave-out '\$each' without it" >&2
+        exit 2
+      done
+    fi
     samples=\$(echo "\$*" | sed 's/.*--batch \\([0-9]*\\).*/\\1/')
     echo "{\"closure\": [{\"samples\": \$samples, \"parts_s\": 0.033, \"whole_s\": 0.030, \"error\": 0.1}], \"left\": 0, \"slow_share\": 0,"
     echo '"refused": [{"problem": "attention x", "reason": "no engine at 0x12ab"}, {"problem": "attention y", "reason": "no engine at 0x77"}]}'
@@ -223,6 +232,13 @@ case $case in
     is_absent "$results/gpt2-bf16-8.profile.begun"
     ;;
 
+  a_problem_that_breaks_the_gpu_is_left_out)
+    runs 0 PROFILE=breaks PARTS=profile MODELS=resnet50
+    equal "$(grep -c '^ddl-oracle profile resnet50' "$calls")" 3
+    has "$calls" "--leave-out attention heads=2 in=3 --leave-out norm kind=batch in=4 --resume"
+    is_there "$results/resnet50-bf16-8.profile"
+    has "$results/resnet50-bf16-8.left-out" 'norm kind=batch in=4'
+    ;;
   a_part_that_hangs_is_ended)
     runs 0 CONTRACT=hangs PART_LIMIT=1 PARTS=contract
     equal "$(outcome 'contract it hangs')" 'time is up'

@@ -227,15 +227,31 @@ steps() {
     --precision "$steps_precision" --optimizer "$optimizer" --device cuda --benchmark "$@"
 }
 
+# A problem that makes the GPU unusable ends the program, which names it as what to leave out: the profile goes on without it, three times
+# at most.
 profile() {
+  profiled="profile $1 $2 $3"
   stem=$1-$2-$3
-  resume=
-  [ ! -s "$results/$stem.profile.begun" ] || resume=--resume
-  # shellcheck disable=SC2086 # an option or nothing
-  part "profile $1 $2 $3" "$stem.profile.json" 600 60 \
-    "$program" profile "$1" --backend "$backend" --precision "$2" --batch "$3" --splits none --optimizer "$optimizer" \
-    --time-limit "$limit" --format json --output "$results/$stem.profile.begun" $resume
-  resume=
+  left_out=$results/$stem.left-out
+  [ -e "$left_out" ] || : >"$left_out"
+  set -- profile "$1" --backend "$backend" --precision "$2" --batch "$3" --splits none --optimizer "$optimizer" \
+    --time-limit "$limit" --format json --output "$results/$stem.profile.begun"
+  while read -r each; do set -- "$@" --leave-out "$each"; done <"$left_out"
+  while :; do
+    resume=
+    [ ! -s "$results/$stem.profile.begun" ] || resume=--resume
+    # shellcheck disable=SC2086 # an option or nothing
+    part "$profiled" "$stem.profile.json" 600 60 "$program" "$@" $resume
+    resume=
+    case $outcome in failed*) ;; *) break ;; esac
+    each=$(sed -n "s/.*--leave-out '\([^']*\)'.*/\1/p" "$results/$stem.profile.json.log" | tail -n 1)
+    if [ -z "$each" ] || [ "$(wc -l <"$left_out")" -ge 3 ]; then break; fi
+    echo "$each" >>"$left_out"
+    set -- "$@" --leave-out "$each"
+    say "$profiled: again without $each"
+    tried=$(printf '%s' "$tried" | sed "s/|$profiled|//")
+  done
+  [ -s "$left_out" ] || rm -f "$left_out"
   # The report is there once the profile is whole.
   if [ -e "$results/$stem.profile.json" ] && [ -s "$results/$stem.profile.begun" ]; then
     mv "$results/$stem.profile.begun" "$results/$stem.profile"
@@ -253,7 +269,7 @@ beside() {
 
 operators() {
   if wants pytorch && can pytorch; then
-    steps "operators $1 $2 $3" "$1-$2-$3.operators.txt" "$1" "$2" "$3" --layers "$results/$1-$2-$3.operators.csv"
+    steps "operators $1 $2 $3" "$1-$2-$3.operators.txt" "$1" "$2" "$3" --layers "$results/$1-$2-$3.trace.json"
   fi
 }
 
