@@ -21,8 +21,8 @@ namespace ddl {
 namespace {
 
 constexpr std::array<std::string_view, 18> columns{
-    "problem", "layers",   "samples", "median_s",  "deviation_s", "low_s",           "high_s",    "settled", "drifted",
-    "look_s",  "clock_hz", "power_w", "slowed_by", "host_bound",  "workspace_bytes", "algorithm", "reason",  "samples_s"};
+    "problem", "layers",          "samples",   "median_s", "deviation_s", "low_s",    "high_s",  "settled",   "drifted",
+    "look_s",  "workspace_bytes", "algorithm", "reason",   "samples_s",   "clock_hz", "power_w", "slowed_by", "host_bound"};
 /// Those that profiles of before do not have.
 constexpr std::array<std::string_view, 4> newer_columns{"clock_hz", "power_w", "slowed_by", "host_bound"};
 constexpr std::string_view separator = "---\n";
@@ -214,9 +214,9 @@ std::string print_profile_row(const ProfileRow& row) {
   return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(measured.problem), row.layers,
                      samples.count, samples.median.value(), samples.deviation.value(), samples.low.value(),
                      samples.high.value(), flag(samples.settled), flag(samples.drifted), row.look.value(),
-                     row.state.clock_hz, row.state.power_w, csv_cell(one_line(row.state.slowed_by)),
-                     flag(measured.host_bound), measured.workspace.value(), csv_cell(one_line(measured.algorithm)),
-                     csv_cell(one_line(measured.reason)), times);
+                     measured.workspace.value(), csv_cell(one_line(measured.algorithm)), csv_cell(one_line(measured.reason)),
+                     times, row.state.clock_hz, row.state.power_w, csv_cell(one_line(row.state.slowed_by)),
+                     flag(measured.host_bound));
 }
 
 std::string print_profile(const Profile& profile) {

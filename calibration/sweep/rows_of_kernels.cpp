@@ -11,11 +11,11 @@ constexpr Seconds timed_for(100e-6);
 /// A row takes so long: beside it the wait for its end is short.
 constexpr Seconds row_for(5e-3);
 /// Devices queue about a thousand kernels, then their host waits.
-constexpr int most_queued = 500;
+constexpr int queue_length = 500;
 
 int how_many(Seconds time, Seconds each) {
   const double count = std::ceil(time.value() / std::max(each.value(), 1e-9));
-  return static_cast<int>(std::min(count, static_cast<double>(most_queued)));
+  return static_cast<int>(std::min(count, static_cast<double>(queue_length)));
 }
 
 }  // namespace

@@ -126,8 +126,8 @@ ProfileImport import_step_times(std::string text, const std::string& origin, con
                          .details = {{"library", "PyTorch " + file.text("torch")},
                                      {"threads", fmt::format("{}", file.count("threads"))},
                                      {"channels_last", file.flag("channels_last") ? "yes" : "no"},
-                                     {"optimizer", file.text_or("optimizer_implementation", "default")},
-                                     {"graph", step.graph ? "yes" : "no"}}};
+                                     {"optimizer implementation", file.text_or("optimizer_implementation", "")},
+                                     {"graph", step.graph ? "yes" : ""}}};
   for (const StepPart part : {StepPart::forward, StepPart::backward, StepPart::update}) {
     step.part = part;
     ProfileRow row;

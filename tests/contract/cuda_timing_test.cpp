@@ -327,5 +327,5 @@ TEST_CASE("the floor of events and the preference for algorithms are written wit
   const auto backend = make_cuda_backend({});
   std::string all;
   for (const auto& [key, value] : backend->info().details) all += key + ": " + value + "\n";
-  CHECK_THAT(all, Contains("event floor: 1.5us") && Contains("algorithms: framework"));
+  CHECK_THAT(all, Contains("event floor: 1.50 us") && Contains("algorithms: framework"));
 }

@@ -161,7 +161,7 @@ class Backend final : public KernelBackend {
     add("cuBLASLt", library_version(cublasLtGetVersion()));
     add("layout", std::string(to_string(device_.options.layout)));
     add("algorithms", std::string(to_string(device_.options.algorithm)));
-    add("event floor", print_quantity(stopwatch_.floor()));
+    add("event floor", fmt::format("{:.2f} us", 1e6 * stopwatch_.floor().value()));
     for (auto& detail : management_.details()) info.details.push_back(std::move(detail));
     return info;
   }

@@ -13,6 +13,11 @@ namespace {
 
 constexpr const char* smaller_batch = "a smaller batch needs less memory";
 
+/// Whether there never was a device: cuDNN plans for one that is only described, too.
+bool is_without_device(cudaError_t status) {
+  return status == cudaErrorNoDevice || status == cudaErrorInsufficientDriver || status == cudaErrorStubLibrary;
+}
+
 /// Forgets the error that CUDA remembers; throws DeviceLost where it comes again. Errors that stay are given by every call
 /// from then on [CUDA Runtime API, "cudaGetLastError" and the descriptions of cudaError_t].
 void forget_error(std::string_view what) {
@@ -20,7 +25,7 @@ void forget_error(std::string_view what) {
   static_cast<void>(cudaDeviceSynchronize());
   static_cast<void>(cudaGetLastError());
   const cudaError_t again = cudaDeviceSynchronize();
-  if (again == cudaSuccess) return;
+  if (again == cudaSuccess || is_without_device(again)) return;
   throw DeviceLost(
       fmt::format("{}: the GPU cannot be used any more: {} ({})", what, cudaGetErrorName(again), cudaGetErrorString(again)),
       "a kernel that was started before may have caused it: CUDA_LAUNCH_BLOCKING=1 names the one that did");

@@ -13,7 +13,7 @@ namespace {
 /// aten/src/ATen/native/cuda/MultiTensorApply.cuh: kChunkSize, depth_to_max_blocks and depth_to_max_tensors, by how many
 /// tensors an operator has for each parameter).
 constexpr std::int64_t chunk = 65536;
-constexpr std::int64_t most_blocks = 320;
+constexpr std::int64_t blocks_of_a_launch = 320;
 constexpr std::array<std::int64_t, 5> most_tensors{110, 64, 48, 36, 30};
 /// PyTorch's allocator gives tensors memory in multiples of 512 bytes.
 constexpr std::int64_t unit = 512 / static_cast<std::int64_t>(sizeof(float));
@@ -30,7 +30,7 @@ std::vector<device::ListPart> launches_of(const UpdateProblem& problem, int dept
   // A list's implementation fills launches up; of single tensors each has its own.
   const bool single = problem.implementation == UpdateImplementation::single;
   const std::int64_t by_tensors = (single ? 1 : most_tensors[static_cast<std::size_t>(depth) - 1]) * chunks;
-  const std::int64_t step = single ? by_tensors : std::min(most_blocks, by_tensors);
+  const std::int64_t step = single ? by_tensors : std::min(blocks_of_a_launch, by_tensors);
   std::vector<device::ListPart> launches;
   for (std::int64_t first = 0; first < blocks; first += step) {
     launches.push_back({items, of_tensor, chunk, first, std::min(step, blocks - first)});

@@ -24,7 +24,8 @@ Profile example() {
                       .workspace = Bytes(4096),
                       .algorithm = "loop, plain"};
   Measurement refused{.problem = "update optimizer=sgd parameters=10 precision=fp16", .reason = "has no \"fp16\",\nhere"};
-  profile.rows = {{settled, 3}, {refused, 0}};
+  settled.host_bound = true;
+  profile.rows = {{settled, 3, Seconds(2e-4), {1.41e9, 699.5, "power cap, sync boost"}}, {refused, 0}};
   return profile;
 }
 
@@ -51,6 +52,11 @@ TEST_CASE("a profile that is written is read back as it was") {
   CHECK(samples.high == profile.rows[0].measurement.samples.high);
   CHECK(back.rows[0].measurement.workspace == Bytes(4096));
   CHECK(back.rows[0].measurement.algorithm == "loop, plain");
+  CHECK(back.rows[0].state.clock_hz == 1.41e9);
+  CHECK(back.rows[0].state.power_w == 699.5);
+  CHECK(back.rows[0].state.slowed_by == "power cap, sync boost");
+  CHECK(back.rows[0].measurement.host_bound);
+  CHECK_FALSE(back.rows[1].measurement.host_bound);
   CHECK(back.rows[1].measurement.reason == "has no \"fp16\", here");
   CHECK(print_profile(back) == print_profile(parse_profile(print_profile(back), "p")));
   const std::string again = print_profile(back);
