@@ -265,6 +265,13 @@ TEST_CASE("all kernels share one workspace, as large as the largest of them asks
   start();
   // Recorded at first, and once more after the first of the five: the others found their workspace there.
   CHECK(moved == 2);
+  // So does what lies between the kernels that an attention is made of.
+  const Problem attention = parse_problem("attention heads=2 in=48x6t samples=2", "test");
+  for (int i = 0; i < 5; ++i) {
+    kept.push_back(backend->prepare(attention));
+    start();
+  }
+  CHECK(moved == 3);
 }
 
 TEST_CASE("a device that the program was not compiled for is refused by name, with what to do") {

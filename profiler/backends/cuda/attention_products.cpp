@@ -14,6 +14,7 @@ class Products {
  public:
   Products(const Device& on, const Problem& problem)
       : device_(on),
+        room_(on.between),
         s_(problem),
         precision_(problem.precision),
         forward_(problem.pass == Pass::forward),
@@ -55,7 +56,7 @@ class Products {
   [[nodiscard]] std::size_t workspace() const {
     std::size_t bytes = by_features_.workspace() + by_keys_.workspace();
     if (by_rows_) bytes += by_rows_->workspace();
-    for (const DeviceMemory* part : {&queries_, &keys_, &values_, &result_, &scores_, &score_gradients_, &biases_}) {
+    for (const WorkspacePart* part : {&queries_, &keys_, &values_, &result_, &scores_, &score_gradients_, &biases_}) {
       bytes += part->bytes();
     }
     return bytes;
@@ -86,9 +87,7 @@ class Products {
     return tensors_.size() - 1;
   }
   [[nodiscard]] device::Launch launch() const { return device_.launch(precision_); }
-  [[nodiscard]] DeviceMemory memory(std::int64_t items) const {
-    return DeviceMemory(buffer_bytes(items, precision_, false));
-  }
+  [[nodiscard]] WorkspacePart memory(std::int64_t items) { return room_.take(buffer_bytes(items, precision_, false)); }
   /// Of the matrix of one key and value head.
   [[nodiscard]] std::int64_t rows() const { return s_.heads / s_.kv_heads * s_.queries; }
   [[nodiscard]] std::int64_t query_items() const { return s_.samples * s_.queries * s_.width(); }
@@ -167,13 +166,15 @@ class Products {
   }
 
   const Device& device_;
+  WorkspaceParts room_;
   AttentionShape s_;
   Precision precision_;
   bool forward_;
   ProductRunner by_features_, by_keys_;
   std::optional<ProductRunner> by_rows_;
-  DeviceMemory queries_, keys_, values_, result_;  ///< heads apart; the output or its gradient
-  DeviceMemory scores_, score_gradients_, biases_, buckets_;
+  WorkspacePart queries_, keys_, values_, result_;  ///< heads apart; the output or its gradient
+  WorkspacePart scores_, score_gradients_, biases_;
+  DeviceMemory buckets_;
   std::vector<KernelTensor> tensors_;
   std::size_t probabilities_ = 0, output_ = 0, input_gradients_ = 0;
   std::optional<std::size_t> table_, mask_;

@@ -207,9 +207,9 @@ class Backend final : public KernelBackend {
       ReadyGraphHandle graph;
       int moves = 0;
     };
-    const auto recorded = std::make_shared<Recorded>(Recorded{record_once(work), device_.workspace.moves()});
+    const auto recorded = std::make_shared<Recorded>(Recorded{record_once(work), moves()});
     return [this, recorded, work] {
-      if (recorded->moves != device_.workspace.moves()) *recorded = {record_once(work), device_.workspace.moves()};
+      if (recorded->moves != moves()) *recorded = {record_once(work), moves()};
       check(cudaGraphLaunch(recorded->graph.get(), stream_.stream), "starting a graph");
     };
   }
@@ -258,6 +258,8 @@ class Backend final : public KernelBackend {
     }
     return {};
   }
+  /// Changes when one of the shared workspaces has another address.
+  [[nodiscard]] int moves() const { return device_.workspace.moves() + device_.between.moves(); }
   [[nodiscard]] ReadyGraphHandle record_once(const std::function<void()>& work) const {
     check(cudaStreamBeginCapture(stream_.stream, cudaStreamCaptureModeThreadLocal), "recording a graph");
     cudaGraph_t raw = nullptr;

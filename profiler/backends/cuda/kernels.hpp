@@ -28,8 +28,8 @@ struct Device {
   cublasLtContext* products = nullptr;
   Target target;
   Stopwatch* stopwatch = nullptr;
-  /// Of all kernels.
-  mutable Workspace workspace{};
+  /// Scratch memory of the libraries' kernels, and of what lies between several kernels that are one here (attention).
+  mutable Workspace workspace{}, between{};
   /// Candidates that were chosen, by what for: a kernel that is prepared again need not be tuned again.
   mutable std::map<std::string, std::size_t> choices{};
   /// By what for: engines that are compiled at run time take seconds to make ready.

@@ -45,6 +45,37 @@ class Workspace {
   int moves_ = 0;
 };
 
+/// A part of a workspace. What is in it lasts as long as the kernel that it belongs to runs.
+class WorkspacePart {
+ public:
+  WorkspacePart() = default;
+  WorkspacePart(Workspace& whole, std::size_t offset, std::size_t bytes) : whole_(&whole), offset_(offset), bytes_(bytes) {
+    whole.reserve(offset + bytes);
+  }
+  [[nodiscard]] void* data() const { return bytes_ == 0 ? nullptr : static_cast<std::byte*>(whole_->data()) + offset_; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  Workspace* whole_ = nullptr;
+  std::size_t offset_ = 0, bytes_ = 0;
+};
+
+/// Deals out parts of a workspace to one kernel, one behind the other, aligned as CUDA's own allocations are.
+class WorkspaceParts {
+ public:
+  explicit WorkspaceParts(Workspace& whole) : whole_(whole) {}
+  [[nodiscard]] WorkspacePart take(std::size_t bytes) {
+    constexpr std::size_t alignment = 256;
+    const WorkspacePart part(whole_, used_, bytes);
+    used_ += (bytes + alignment - 1) / alignment * alignment;
+    return part;
+  }
+
+ private:
+  Workspace& whole_;
+  std::size_t used_ = 0;
+};
+
 /// A tensor in the device's memory, in the number format and order that its kernel wants.
 class CudaBuffer final : public DeviceBuffer {
  public:

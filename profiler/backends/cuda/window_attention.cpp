@@ -73,6 +73,7 @@ class WindowAttention {
  public:
   WindowAttention(const Device& on, const Problem& problem)
       : device_(on),
+        room_(on.between),
         precision_(problem.precision),
         forward_(problem.pass == Pass::forward),
         samples_(problem.samples),
@@ -89,7 +90,7 @@ class WindowAttention {
         places_(on_device(windows_.places)),
         rows_(on_device(windows_.rows)),
         scores_(memory(matrices_ * pairs())) {
-    for (DeviceMemory& part : parts_) part = memory(items());
+    for (WorkspacePart& part : parts_) part = memory(items());
     if (forward_) {
       biases_ = memory(heads_ * pairs());
       if (windows_.is_shifted) {
@@ -126,7 +127,7 @@ class WindowAttention {
     std::size_t bytes =
         by_features_.workspace() + by_keys_.workspace() + scores_.bytes() + score_gradients_.bytes() + biases_.bytes();
     if (by_queries_) bytes += by_queries_->workspace();
-    for (const DeviceMemory& part : parts_) bytes += part.bytes();
+    for (const WorkspacePart& part : parts_) bytes += part.bytes();
     return bytes;
   }
 
@@ -178,9 +179,7 @@ class WindowAttention {
     return shape;
   }
   [[nodiscard]] device::Launch launch() const { return device_.launch(precision_); }
-  [[nodiscard]] DeviceMemory memory(std::int64_t count) const {
-    return DeviceMemory(buffer_bytes(count, precision_, false));
-  }
+  [[nodiscard]] WorkspacePart memory(std::int64_t count) { return room_.take(buffer_bytes(count, precision_, false)); }
   [[nodiscard]] std::int64_t pairs() const { return windows_.area * windows_.area; }
   [[nodiscard]] std::int64_t items() const { return matrices_ * windows_.area * size_; }
   /// One of the `parts` that lie behind one another in each position of an image.
@@ -196,6 +195,7 @@ class WindowAttention {
   }
 
   const Device& device_;
+  WorkspaceParts room_;
   Precision precision_;
   bool forward_;
   std::int64_t samples_, heads_, size_, positions_;
@@ -204,8 +204,9 @@ class WindowAttention {
   float scale_;
   ProductRunner by_features_, by_keys_;
   std::optional<ProductRunner> by_queries_;
-  DeviceMemory places_, rows_, scores_, score_gradients_, biases_, edges_;
-  std::array<DeviceMemory, 4> parts_;  ///< queries, keys, values, and the output or its gradient, heads of windows apart
+  DeviceMemory places_, rows_, edges_;
+  WorkspacePart scores_, score_gradients_, biases_;
+  std::array<WorkspacePart, 4> parts_;  ///< queries, keys, values, and the output or its gradient, heads of windows apart
 };
 
 std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
