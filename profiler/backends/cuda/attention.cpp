@@ -1,6 +1,6 @@
 #include "profiler/backends/cuda/graphs/attention.hpp"
 
-#include "profiler/backends/cuda/attention_shape.hpp"
+#include "profiler/backends/cuda/attention_parts.hpp"
 #include "profiler/backends/cuda/status.hpp"
 
 namespace ddl::cuda {

@@ -1,6 +1,6 @@
 #include <optional>
 
-#include "profiler/backends/cuda/attention_shape.hpp"
+#include "profiler/backends/cuda/attention_parts.hpp"
 #include "profiler/backends/cuda/matrix_product.hpp"
 #include "profiler/backends/cuda/status.hpp"
 
@@ -39,7 +39,7 @@ class Products {
       for (const KernelTensor& tensor : s_.inputs(true, precision_)) add(tensor);
     }
     if (s_.buckets > 0) {
-      buckets_ = on_device(s_.bucket_of_pairs());
+      buckets_ = on_device(s_.buckets_of_pairs());
       if (forward_) biases_ = memory(s_.heads * s_.queries * s_.keys);
       // A table's gradient is summed up in fp32.
       table_ = add(forward_ ? flat(TensorRole::bias, 0, s_.buckets * s_.heads, false, precision_)

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "profiler/attribute_text.hpp"
-#include "profiler/backends/cuda/attention_shape.hpp"
+#include "profiler/backends/cuda/attention_parts.hpp"
 #include "profiler/backends/cuda/matrix_product.hpp"
 #include "profiler/backends/cuda/status.hpp"
 

@@ -14,36 +14,6 @@ namespace ddl::onednn {
 
 using dnnl::memory;
 
-AttentionShape::AttentionShape(const Problem& problem)
-    : samples(problem.samples),
-      queries(problem.output.extent[0]),
-      keys(problem.inputs.back().extent[0]),
-      crossed(problem.inputs.size() == 2) {
-  const AttributeText attributes(*problem.operation);
-  heads = attributes.integer("heads", 1);
-  kv_heads = attributes.integer("kv_heads", heads);
-  size = problem.output.channels / heads;
-  causal = attributes.flag("causal", false);
-  fused = attributes.flag("fused", false);
-  alibi = attributes.flag("alibi", false);
-  window = attributes.integer("window", 0);
-  buckets = attributes.integer("buckets", 0);
-  dropout = attributes.number("dropout", 0);
-  scale = 1.0F / std::sqrt(static_cast<float>(size));
-}
-
-float AttentionShape::slope(std::int64_t head) const {
-  // Powers of 2^(−8/heads) [Press et al., "Train short, test long", ICLR 2022, section 3].
-  return alibi ? std::exp2(-8.0F * static_cast<float>(head + 1) / static_cast<float>(heads)) : 0.0F;
-}
-
-std::vector<KernelTensor> AttentionShape::inputs(bool gradients) const {
-  const TensorRole role = gradients ? TensorRole::input_gradient : TensorRole::input;
-  std::vector<KernelTensor> tensors{{role, 0, samples * queries * query_row(), gradients}};
-  if (crossed) tensors.push_back({role, 1, samples * keys * key_row(), gradients});
-  return tensors;
-}
-
 void weigh_scores(const AttentionShape& shape, std::int64_t head, std::int64_t query, std::int64_t first, std::int64_t end,
                   float factor, float* scores) {
   constexpr float hidden = -1e30F;
@@ -63,9 +33,7 @@ void weigh_scores(const AttentionShape& shape, std::int64_t head, std::int64_t q
 
 namespace {
 
-std::string refusal(const Problem& problem) {
-  return only_fp32(problem);
-}
+std::string refusal(const Problem& problem) { return only_fp32(problem); }
 
 /// Copies between [samples, tokens, width], of which it takes so many channels, and [samples, heads, tokens, size].
 class Heads {
@@ -94,32 +62,6 @@ class Heads {
   dnnl::reorder split_, join_;
 };
 
-/// Which number of its table a pair adds to its score, by distance: near ones have one each, those further away share
-/// [Raffel et al., "Exploring the limits of transfer learning", JMLR 21, 2020, section 2.1]; half of them are for keys that
-/// come later. The logarithm ends at a distance of 128, as in the code of the paper.
-std::vector<std::int64_t> buckets_of_pairs(const AttentionShape& shape) {
-  constexpr double furthest = 128;
-  std::vector<std::int64_t> buckets;
-  const std::int64_t count = shape.causal ? shape.buckets : std::max<std::int64_t>(1, shape.buckets / 2);
-  const std::int64_t exact = count / 2;
-  for (std::int64_t query = 0; query < shape.queries; ++query) {
-    for (std::int64_t key = 0; key < shape.keys; ++key) {
-      const std::int64_t distance = shape.causal ? std::max<std::int64_t>(0, query - key) : std::abs(query - key);
-      std::int64_t bucket = distance;
-      if (distance >= exact) {
-        const double share = exact == 0 ? 1.0
-                                        : std::log(static_cast<double>(distance) / static_cast<double>(exact)) /
-                                              std::log(furthest / static_cast<double>(exact));
-        bucket = exact + static_cast<std::int64_t>(share * static_cast<double>(count - exact));
-        bucket = std::clamp<std::int64_t>(bucket, 0, count - 1);
-      }
-      if (!shape.causal && key > query && count < shape.buckets) bucket += count;
-      buckets.push_back(bucket);
-    }
-  }
-  return buckets;
-}
-
 // As a framework without a fused kernel does it: heads are split apart by copies, the scores are written, scaled and masked
 // in a pass of their own, and the softmax reads and writes them. The query heads of one key and value head are one matrix:
 // their rows follow each other.
@@ -141,14 +83,14 @@ class AttentionKernel final : public PreparedKernel {
         key_items_(s_.samples * s_.keys * s_.kv_width()),
         score_items_(s_.samples * s_.heads * s_.queries * s_.keys),
         bias_items_(s_.buckets > 0 ? s_.heads * s_.queries * s_.keys : 0) {
-    tensors_ = s_.inputs(false);
+    tensors_ = s_.inputs(false, Precision::fp32);
     tensors_.push_back({TensorRole::kept, 0, score_items_, forward_});
     tensors_.push_back({forward_ ? TensorRole::output : TensorRole::output_gradient, 0, query_items_, forward_});
     if (!forward_) {
-      for (const KernelTensor& tensor : s_.inputs(true)) tensors_.push_back(tensor);
+      for (const KernelTensor& tensor : s_.inputs(true, Precision::fp32)) tensors_.push_back(tensor);
     }
     if (s_.buckets > 0) {
-      buckets_ = buckets_of_pairs(s_);
+      buckets_ = s_.buckets_of_pairs();
       tensors_.push_back({forward_ ? TensorRole::bias : TensorRole::bias_gradient, 0, s_.buckets * s_.heads, !forward_});
     }
     if (s_.dropout > 0) tensors_.push_back({TensorRole::kept, 1, score_items_, forward_});
@@ -265,7 +207,7 @@ class AttentionKernel final : public PreparedKernel {
   RowSoftmax softmax_;
   std::int64_t query_items_, key_items_, score_items_, bias_items_;
   std::int64_t scratch_ = 0;
-  std::vector<std::int64_t> buckets_{};
+  std::vector<std::int32_t> buckets_{};
   std::vector<KernelTensor> tensors_{};
   std::mt19937 random_{};
 };

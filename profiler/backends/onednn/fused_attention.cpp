@@ -33,11 +33,11 @@ constexpr std::int64_t block = 64;
 class FusedAttentionKernel final : public PreparedKernel {
  public:
   FusedAttentionKernel(const Device& device, const Problem& problem)
-      : device_(device), s_(problem), forward_(problem.pass == Pass::forward), tensors_(s_.inputs(false)) {
+      : device_(device), s_(problem), forward_(problem.pass == Pass::forward), tensors_(s_.inputs(false, Precision::fp32)) {
     tensors_.push_back(
         {forward_ ? TensorRole::output : TensorRole::output_gradient, 0, s_.samples * s_.queries * s_.width(), forward_});
     if (!forward_) {
-      for (const KernelTensor& tensor : s_.inputs(true)) tensors_.push_back(tensor);
+      for (const KernelTensor& tensor : s_.inputs(true, Precision::fp32)) tensors_.push_back(tensor);
     }
     each_block([&](const Block& one) {
       auto& softmax = softmax_[{one.queries, one.keys}];

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "profiler/backends/cuda/attention_shape.hpp"
+#include "profiler/backends/cuda/attention_parts.hpp"
 
 namespace ddl::cuda {
 namespace {

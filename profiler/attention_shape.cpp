@@ -1,13 +1,12 @@
-#include "profiler/backends/cuda/attention_shape.hpp"
+#include "profiler/attention_shape.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
 #include "profiler/attribute_text.hpp"
-#include "profiler/backends/cuda/status.hpp"
 
-namespace ddl::cuda {
+namespace ddl {
 
 AttentionShape::AttentionShape(const Problem& problem)
     : samples(problem.samples),
@@ -27,17 +26,25 @@ AttentionShape::AttentionShape(const Problem& problem)
   scale = static_cast<float>(1 / std::sqrt(static_cast<double>(size)));
 }
 
+float AttentionShape::slope(std::int64_t head) const {
+  // Powers of 2^(−8/heads) [Press et al., "Train short, test long", ICLR 2022, section 3].
+  return alibi ? std::exp2(-8.0F * static_cast<float>(head + 1) / static_cast<float>(heads)) : 0.0F;
+}
+
 std::vector<KernelTensor> AttentionShape::inputs(bool gradients, Precision precision) const {
-  const TensorRole role = gradients ? TensorRole::input_gradient : TensorRole::input;
-  std::vector<KernelTensor> tensors{flat(role, 0, samples * queries * query_row(), gradients, precision)};
-  if (crossed) tensors.push_back(flat(role, 1, samples * keys * key_row(), gradients, precision));
+  const auto tensor = [&](int index, std::int64_t items) {
+    const TensorRole role = gradients ? TensorRole::input_gradient : TensorRole::input;
+    return KernelTensor{.role = role, .index = index, .items = items, .written = gradients, .precision = precision};
+  };
+  std::vector<KernelTensor> tensors{tensor(0, samples * queries * query_row())};
+  if (crossed) tensors.push_back(tensor(1, samples * keys * key_row()));
   return tensors;
 }
 
 // By distance: near ones have one each, those further away share [Raffel et al., "Exploring the limits of transfer
 // learning", JMLR 21, 2020, section 2.1]; half of them are for keys that come later. The logarithm ends at a distance of
 // 128, as in the code of the paper.
-std::vector<std::int32_t> AttentionShape::bucket_of_pairs() const {
+std::vector<std::int32_t> AttentionShape::buckets_of_pairs() const {
   constexpr double furthest = 128;
   std::vector<std::int32_t> result;
   result.reserve(static_cast<std::size_t>(queries * keys));
@@ -61,11 +68,4 @@ std::vector<std::int32_t> AttentionShape::bucket_of_pairs() const {
   return result;
 }
 
-DeviceMemory on_device(const std::vector<std::int32_t>& numbers) {
-  DeviceMemory memory(buffer_bytes(static_cast<std::int64_t>(numbers.size()), Precision::fp32, false));
-  const std::size_t bytes = numbers.size() * sizeof(std::int32_t);
-  check(cudaMemcpy(memory.data(), numbers.data(), bytes, cudaMemcpyHostToDevice), "copying to the device");
-  return memory;
-}
-
-}  // namespace ddl::cuda
+}  // namespace ddl

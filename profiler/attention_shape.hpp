@@ -1,10 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
-#include "profiler/backends/cuda/kernels.hpp"
+#include "profiler/kernel_backend.hpp"
 
-namespace ddl::cuda {
+namespace ddl {
 
 /// What an attention is, from its problem. Reads queries, keys and values side by side in one tensor, or queries in one and
 /// keys and values in another. Query heads that share a key and value head lie one behind the other.
@@ -26,16 +27,19 @@ struct AttentionShape {
   [[nodiscard]] std::int64_t key_row() const { return crossed ? 2 * kv_width() : query_row(); }
   [[nodiscard]] std::int64_t key_offset() const { return crossed ? 0 : width(); }
   [[nodiscard]] std::int64_t score_rows() const { return samples * heads * queries; }
+  /// What each query head has to a key and value head of its own.
+  [[nodiscard]] std::int64_t sharing() const { return heads / kv_heads; }
+  /// Keys that a query sees, from the first to the one behind the last.
+  [[nodiscard]] std::int64_t first_key(std::int64_t query) const {
+    return window > 0 && query >= window ? query - window + 1 : 0;
+  }
+  [[nodiscard]] std::int64_t end_key(std::int64_t query) const { return causal ? query + 1 : keys; }
+  /// What a head adds to a score for each position of distance; zero without alibi.
+  [[nodiscard]] float slope(std::int64_t head) const;
+  /// Of each query and key, which number of its head's table is added to their score.
+  [[nodiscard]] std::vector<std::int32_t> buckets_of_pairs() const;
   /// The inputs or their gradients.
   [[nodiscard]] std::vector<KernelTensor> inputs(bool gradients, Precision precision) const;
-  /// Of each query and key, which number of its head's table is added to their score.
-  [[nodiscard]] std::vector<std::int32_t> bucket_of_pairs() const;
 };
 
-/// By products of matrices and passes of our own over the scores.
-[[nodiscard]] std::unique_ptr<PreparedKernel> prepare_attention_products(const Device& device, const Problem& problem);
-
-/// Numbers in the device's memory.
-[[nodiscard]] DeviceMemory on_device(const std::vector<std::int32_t>& numbers);
-
-}  // namespace ddl::cuda
+}  // namespace ddl

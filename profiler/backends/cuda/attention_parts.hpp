@@ -1,0 +1,16 @@
+#pragma once
+
+#include <vector>
+
+#include "profiler/attention_shape.hpp"
+#include "profiler/backends/cuda/kernels.hpp"
+
+namespace ddl::cuda {
+
+/// By products of matrices and passes of our own over the scores.
+[[nodiscard]] std::unique_ptr<PreparedKernel> prepare_attention_products(const Device& device, const Problem& problem);
+
+/// Numbers in the device's memory.
+[[nodiscard]] DeviceMemory on_device(const std::vector<std::int32_t>& numbers);
+
+}  // namespace ddl::cuda
