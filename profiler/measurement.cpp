@@ -124,7 +124,14 @@ void run_samples(KernelBackend& backend, PreparedKernel& kernel, Pass pass, cons
   if (backend.shortest_alone().value() > 0) {
     static_cast<void>(runs.time(work, copies, 1));
     batch = batch_of(backend, kernel, caches, runs.time(work, copies, 1));
-    while (static_cast<int>(copies.size()) < batch.copies) copies.push_back(bind());
+    while (static_cast<int>(copies.size()) < batch.copies) {
+      try {
+        copies.push_back(bind());
+      } catch (const Error&) {
+        // As many as there is memory for.
+        batch.copies = batch.runs = static_cast<int>(copies.size());
+      }
+    }
     work = runs.work(copies, batch.runs);
   }
   measurement.samples = take_samples(

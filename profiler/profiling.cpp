@@ -32,6 +32,18 @@ std::size_t steps_of_a_model(const SequenceSampling* sampling) {
 /// Means add up, as medians do not: what other work on the machine takes of a step, it takes of the parts.
 Seconds mean_of(const Samples& samples) { return samples.seconds.empty() ? samples.median : Seconds(mean(samples.seconds)); }
 
+/// `work`, which says of a device that it loses at which problem that was.
+template <class Work>
+auto at_problem(const std::string& line, const Work& work) {
+  try {
+    return work();
+  } catch (const DeviceLost& lost) {
+    throw DeviceLost(
+        fmt::format("{}, at: {}", lost.what(), line),
+        fmt::format("rows before it are kept: --resume goes on, with --leave-out '{}' without it; {}", line, lost.hint()));
+  }
+}
+
 constexpr std::array<StepPart, 3> parts{StepPart::forward, StepPart::backward, StepPart::update};
 
 }  // namespace
@@ -88,7 +100,16 @@ SpeedLook Profiling::look() {
   return {(before.time + last_look_.time) / 2.0, last_look_.state};
 }
 
+std::string Profiling::line_of_step(std::int64_t samples) const {
+  const auto place = std::find(plan_.sequences.begin(), plan_.sequences.end(), samples) - plan_.sequences.begin();
+  return plan_.line(plan_.problems.size() + static_cast<std::size_t>(place) * parts.size());
+}
+
 void Profiling::take_step(std::int64_t samples, WholeSteps& steps) {
+  at_problem(line_of_step(samples), [&] { run_step(samples, steps); });
+}
+
+void Profiling::run_step(std::int64_t samples, WholeSteps& steps) {
   if (!steps.sampling) {
     steps.sampling = std::make_unique<SequenceSampling>(backend_, *plan_.model, samples, plan_.precision, plan_.optimizer,
                                                         plan_.step_start);
@@ -127,23 +148,16 @@ std::vector<ProfileRow> Profiling::rows_of(const WholeSteps& steps) const {
 }
 
 std::optional<ProfileRow> Profiling::measure_item(std::size_t item, const std::function<bool()>& stop) {
-  try {
-    return row_of(item, stop);
-  } catch (const DeviceLost& lost) {
-    throw DeviceLost(fmt::format("{}, at: {}", lost.what(), plan_.line(item)),
-                     fmt::format("rows before it are kept: --resume goes on, with --leave-out '{}' without it; {}",
-                                 plan_.line(item), lost.hint()));
-  }
-}
-
-std::optional<ProfileRow> Profiling::row_of(std::size_t item, const std::function<bool()>& stop) {
   ProfileRow row;
   if (item < plan_.problems.size()) {
     const CountedProblem& problem = plan_.problems[item];
     step_between(problem.line);
     if (stop && stop()) return std::nullopt;
     static_cast<void>(look());
-    row = {measure(backend_, problem.line, plan_.rule, plan_.caches, stop), problem.layers, {}, {}};
+    row = {at_problem(problem.line, [&] { return measure(backend_, problem.line, plan_.rule, plan_.caches, stop); }),
+           problem.layers,
+           {},
+           {}};
     SpeedLook after = look();
     row.look = after.time;
     row.state = std::move(after.state);

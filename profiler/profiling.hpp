@@ -46,7 +46,8 @@ class Profiling {
  public:
   Profiling(KernelBackend& backend, const ProfilePlan& plan);
 
-  /// The row of one item; nothing where it was stopped before there was a sample. DeviceLost says which item it was.
+  /// The row of one item; nothing where it was stopped before there was a sample. DeviceLost says which problem it was, or
+  /// that it was a step of the whole model, which is run between its problems.
   [[nodiscard]] std::optional<ProfileRow> measure_item(std::size_t item, const std::function<bool()>& stop = {});
 
  private:
@@ -61,8 +62,9 @@ class Profiling {
   };
   /// Looks at the device, and returns the mean of this look and of the one before, and the state of this one.
   [[nodiscard]] SpeedLook look();
-  [[nodiscard]] std::optional<ProfileRow> row_of(std::size_t item, const std::function<bool()>& stop);
+  [[nodiscard]] std::string line_of_step(std::int64_t samples) const;
   void take_step(std::int64_t samples, WholeSteps& steps);
+  void run_step(std::int64_t samples, WholeSteps& steps);
   void step_between(const std::string& line);
   [[nodiscard]] std::vector<ProfileRow> rows_of(const WholeSteps& steps) const;
 

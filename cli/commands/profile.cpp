@@ -293,7 +293,8 @@ void require_same(const ProfileHead& old, const ProfileHead& head, const std::st
   same("state of the caches", old.caches, head.caches);
   same("layout", old.layout, head.layout);
   // Rows of one file are of one set-up.
-  for (const std::string key : {"threads", "blas", "mixed precision"}) same(key, detail(old, key), detail(head, key));
+  for (const std::string key : {"threads", "blas", "mixed precision", "algorithms"})
+    same(key, detail(old, key), detail(head, key));
 }
 
 /// A profile in which nothing is measured is none.

@@ -6,9 +6,11 @@
 #include "core/error.hpp"
 #include "model_zoo/model.hpp"
 #include "profiler/backends/cuda/backend.hpp"
+#include "profiler/backends/cuda/status.hpp"
 #include "profiler/backends/cuda/stopwatch.hpp"
 #include "profiler/backends/cuda/supported_device.hpp"
 #include "profiler/measurement.hpp"
+#include "profiler/problems.hpp"
 #include "profiler/profiling.hpp"
 #include "profiler/sequence.hpp"
 #include "tests/catch.hpp"
@@ -170,6 +172,8 @@ TEST_CASE("a recording that fails says why, and leaves the device usable") {
   const Clocks clocks({});
   const auto backend = make_cuda_backend({});
   CHECK_THROWS_WITH(backend->record([] { throw Error("not in a graph"); }), "not in a graph");
+  // An error of CUDA's within, when nothing may wait for the device.
+  CHECK_THROWS_WITH(backend->record([] { check(cudaErrorInvalidValue, "a kernel"); }), Contains("a kernel: "));
   CHECK(backend->time(kernels(1)).value() == Approx(10e-6));
 }
 
@@ -236,6 +240,40 @@ TEST_CASE("an error that stays ends the process and is no reason of a row") {
     CHECK_THAT(lost.what(), Contains("cudaErrorIllegalAddress") && Contains("activation kind=silu in=4"));
     CHECK_THAT(lost.hint(), Contains("--resume") && Contains("--leave-out 'activation kind=silu in=4"));
   }
+}
+
+TEST_CASE("a device that breaks in a step of the whole model is blamed on the step, and not on the problem beside it") {
+  const Clocks clocks({.kernel_time = 0.3});
+  emulation::properties().multiprocessors = 0;
+  const auto backend = make_cuda_backend({.algorithm = AlgorithmPreference::first});
+  const Model model = chain(3);
+  ProfilePlan plan{.model = model, .sequences = {1}};
+  plan.problems = problems_of(model, 1, plan.precision, plan.optimizer);
+  Profiling profiling(*backend, plan);
+  emulation::break_device_after(20, cudaErrorIllegalAddress);
+  try {
+    static_cast<void>(profiling.measure_item(0));
+    FAIL("a broken device measured something");
+  } catch (const DeviceLost& lost) {
+    CHECK_THAT(lost.hint(), Contains("--leave-out 'sequence model=m samples=1 precision=fp32 optimizer=sgd pass=forward'"));
+  }
+}
+
+TEST_CASE("a choice that was made with too little memory is made again") {
+  const Clocks clocks({});
+  const auto backend = make_cuda_backend({.algorithm = AlgorithmPreference::fastest});
+  const Problem problem = parse_problem("fully_connected features=4 in=4 samples=2 bias=no", "test");
+  emulation::properties().memory = 700;  // the first algorithm's workspace of 1024 bytes does not fit
+  const double with_little = backend->prepare(problem)->workspace().value();
+  CHECK(with_little == 0);
+  emulation::properties().memory = std::size_t{1} << 30U;
+  // Which is faster is a matter of chance here: both are tried again.
+  const std::int64_t before = emulation::timeline().launches;
+  static_cast<void>(backend->prepare(problem));
+  CHECK(emulation::timeline().launches > before);
+  const std::int64_t after = emulation::timeline().launches;
+  static_cast<void>(backend->prepare(problem));
+  CHECK(emulation::timeline().launches == after);
 }
 
 TEST_CASE("a device that breaks while an engine is tried is lost, and no other engine is tried") {

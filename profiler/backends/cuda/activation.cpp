@@ -120,7 +120,7 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
       .tries = 2,
       .must_run = true,
   };
-  const bool by_library = choose(device, candidates) == 0;
+  const bool by_library = choose(device, candidates).index == 0;
   if (by_library && !library) library = std::make_shared<const Library>(function, problem);
 
   std::vector<KernelTensor> tensors{flat(TensorRole::input, 0, items, false, precision)};

@@ -100,7 +100,13 @@ cudaDeviceProp use_device(int device) {
     throw Error(fmt::format("there is no GPU {}: {}", device, cudaGetErrorName(cudaErrorInvalidDevice)),
                 fmt::format("CUDA sees {}, counted from 0", count));
   }
-  check(cudaSetDevice(device), fmt::format("GPU {}", device));
+  // Where it makes the context, another process may have the device for itself: an error that comes again, and tells of no
+  // harm.
+  if (const cudaError_t status = cudaSetDevice(device); status != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    throw Error(fmt::format("GPU {}: {} ({})", device, cudaGetErrorName(status), cudaGetErrorString(status)),
+                "another process may use it: look at nvidia-smi");
+  }
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, device), fmt::format("GPU {}", device));
   if (const std::string why = device_refusal(compiled_architectures(), properties.major, properties.minor); !why.empty()) {

@@ -62,7 +62,7 @@ BatchNormRunner::BatchNormRunner(const Device& device, const Problem& problem)
       .tries = modes.size(),
       .must_run = true,
   };
-  use(device, modes.at(choose(device, candidates)));
+  use(device, modes.at(choose(device, candidates).index));
 }
 
 void BatchNormRunner::use(const Device& device, cudnnBatchNormMode_t mode) {

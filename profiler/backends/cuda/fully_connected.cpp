@@ -2,6 +2,7 @@
 #include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/experts.hpp"
 #include "profiler/backends/cuda/matrix_product.hpp"
+#include "profiler/backends/cuda/status.hpp"
 
 namespace ddl::cuda {
 namespace {
@@ -26,6 +27,8 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
       std::shared_ptr<ProductRunner> runner;
       try {
         runner = std::make_shared<ProductRunner>(device, product, precision, key);
+      } catch (const OutOfMemory&) {
+        throw;
       } catch (const Error&) {
         // Not every size has an algorithm that adds the bias on the way.
         if (!has_bias) throw;

@@ -91,9 +91,10 @@ double shortest_time(const Device& device, const std::function<void()>& work) {
   return shortest;
 }
 
-std::size_t choose(const Device& device, const Candidates& candidates) {
-  if (const auto known = device.choices.find(candidates.key); known != device.choices.end()) return known->second;
+Choice choose(const Device& device, const Candidates& candidates) {
+  if (const auto known = device.choices.find(candidates.key); known != device.choices.end()) return {known->second};
   std::optional<Error> reason;
+  bool is_final = true;
   std::optional<std::size_t> best;
   double least = std::numeric_limits<double>::infinity();
   std::size_t ran = 0;
@@ -113,19 +114,24 @@ std::size_t choose(const Device& device, const Candidates& candidates) {
         best = i;
       }
       if (takes_first) break;
+    } catch (const OutOfMemory& error) {
+      reason = error;
+      is_final = false;
     } catch (const Error& error) {
       reason = error;
     }
   }
+  if (!best && !is_final) throw OutOfMemory(reason->what());
   if (!best) throw reason ? *reason : Error("the library has no kernel for this problem");
-  device.choices[candidates.key] = *best;
-  return *best;
+  if (is_final) device.choices[candidates.key] = *best;
+  return {*best, is_final};
 }
 
 struct ReadyGraph {
   Graph graph;
   Descriptor configuration;  ///< outlives its plan
   Plan plan;
+  bool is_final;  ///< as of Choice
 };
 
 namespace {
@@ -167,19 +173,22 @@ std::shared_ptr<const ReadyGraph> make_ready(const Device& device, Graph graph, 
           },
       .tries = graph.multiplies() ? Candidates{}.tries : tries_of_others,
   };
-  const std::size_t chosen = choose(device, candidates);
+  const auto [chosen, is_final] = choose(device, candidates);
   plan.reset();
   Plan ready(device.target, configurations[chosen]);
   return std::make_shared<const ReadyGraph>(
-      ReadyGraph{std::move(graph), std::move(configurations[chosen]), std::move(ready)});
+      ReadyGraph{std::move(graph), std::move(configurations[chosen]), std::move(ready), is_final});
 }
 
 }  // namespace
 
 GraphRunner::GraphRunner(const Device& device, Graph graph, Precision precision, const std::string& key) {
-  std::shared_ptr<const ReadyGraph>& ready = device.graphs[key];
-  if (!ready) ready = make_ready(device, std::move(graph), precision, key);
-  ready_ = ready;
+  if (const auto known = device.graphs.find(key); known != device.graphs.end()) {
+    ready_ = known->second;
+  } else {
+    ready_ = make_ready(device, std::move(graph), precision, key);
+    if (ready_->is_final) device.graphs.emplace(key, ready_);
+  }
   device.workspace.reserve(workspace());
 }
 
@@ -190,6 +199,7 @@ void GraphRunner::run(const Device& device, std::vector<std::pair<Graph::Tensor,
   for (const auto& [tensor, value] : ready_->graph.scalars()) {
     addresses.emplace_back(tensor, const_cast<float*>(&value));
   }
+  device.workspace.reserve(workspace());
   ready_->plan.execute(device.target, addresses_.of(addresses, device.workspace.data()));
 }
 
@@ -197,6 +207,8 @@ std::shared_ptr<GraphRunner> run_graph(const Device& device, Graph graph, Precis
                                        std::string* reason) {
   try {
     return std::make_shared<GraphRunner>(device, std::move(graph), precision, key);
+  } catch (const OutOfMemory&) {
+    throw;
   } catch (const Error& error) {
     if (reason != nullptr) *reason = error.what();
     return nullptr;

@@ -59,7 +59,11 @@ struct Candidates {
   bool must_run = false;         ///< nothing but running one tells whether it can
   bool framework_first = false;  ///< frameworks take the first without trying
 };
-[[nodiscard]] std::size_t choose(const Device& device, const Candidates& candidates);
+struct Choice {
+  std::size_t index = 0;
+  bool is_final = true;  ///< memory ran out for none of those tried; others are chosen anew the next time
+};
+[[nodiscard]] Choice choose(const Device& device, const Candidates& candidates);
 
 /// A graph with an engine chosen for it.
 class GraphRunner {
@@ -76,7 +80,7 @@ class GraphRunner {
   Addresses addresses_;
 };
 
-/// The same where the library runs the graph; nothing where it does not, and why in `reason`.
+/// The same where the library runs the graph; nothing where it does not, and why in `reason`. OutOfMemory where it might.
 [[nodiscard]] std::shared_ptr<GraphRunner> run_graph(const Device& device, Graph graph, Precision precision,
                                                      const std::string& key, std::string* reason = nullptr);
 

@@ -21,7 +21,8 @@ class Management {
 
   /// Driver, clocks, power limit, and what slows the device down, by name.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> details() const;
-  /// At this moment. A call takes some microseconds.
+  /// The clock and the reasons are those of this moment, the power may be an average of the last second [NVML API Reference,
+  /// nvmlDeviceGetPowerUsage].
   [[nodiscard]] DeviceState state() const;
   /// `550.54.15`; empty where there is no driver that says so.
   [[nodiscard]] static std::string driver_version();

@@ -164,7 +164,7 @@ ProductRunner::ProductRunner(const Device& device, const Product& product, Preci
       // PyTorch asks for one algorithm (aten/src/ATen/cuda/CUDABlas.cpp, gemm_and_bias).
       .framework_first = true,
   };
-  const std::size_t chosen = choose(device, candidates);
+  const std::size_t chosen = choose(device, candidates).index;
   algorithm_ = found.at(chosen).algo;
   name_ = name_of(algorithm_);
   workspace_ = found[chosen].workspaceSize;
@@ -182,6 +182,7 @@ void ProductRunner::start(const Device& device, const cublasLtMatmulAlgo_t& algo
 }
 
 void ProductRunner::run(const Device& device, const void* a, const void* b, void* c, const void* bias) {
+  device.workspace.reserve(workspace_);
   start(device, algorithm_, device.workspace.data(), workspace_, a, b, c, bias);
 }
 

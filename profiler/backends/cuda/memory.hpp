@@ -33,7 +33,7 @@ class DeviceMemory {
 /// Kernels ask for its address whenever they are started.
 class Workspace {
  public:
-  /// Makes it at least so large. Where there is no room for that, it stays as it was, and that is an Error.
+  /// Makes it at least so large. Where there is no room for that, it stays as it was where it can, and that is an Error.
   void reserve(std::size_t bytes);
   [[nodiscard]] void* data() const { return memory_.data(); }
   [[nodiscard]] std::size_t bytes() const { return memory_.bytes(); }

@@ -124,6 +124,8 @@ std::unique_ptr<PreparedKernel> prepare_by_library(const Device& device, const P
             }
           },
           runner->workspace());
+    } catch (const OutOfMemory&) {
+      throw;
     } catch (const Error& error) {
       reason = error.what();
     }

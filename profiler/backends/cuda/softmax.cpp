@@ -64,7 +64,7 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
       .tries = 2,
       .must_run = true,
   };
-  const bool by_library = choose(device, candidates) == 0;
+  const bool by_library = choose(device, candidates).index == 0;
   const auto tensor = [&](TensorRole role, bool written) {
     return image_tensor(device, role, 0, problem.output, problem, written);
   };

@@ -11,11 +11,15 @@
 namespace ddl::cuda {
 namespace {
 
-constexpr const char* smaller_batch = "a smaller batch needs less memory";
-
 /// Whether there never was a device: cuDNN plans for one that is only described, too.
 bool is_without_device(cudaError_t status) {
   return status == cudaErrorNoDevice || status == cudaErrorInsufficientDriver || status == cudaErrorStubLibrary;
+}
+
+/// Whether a stream is being recorded, when nothing may wait for the device: what could not be recorded is an error of its
+/// own.
+bool is_of_recording(cudaError_t status) {
+  return status >= cudaErrorStreamCaptureUnsupported && status <= cudaErrorStreamCaptureWrongThread;
 }
 
 /// Forgets the error that CUDA remembers; throws DeviceLost where it comes again. Errors that stay are given by every call
@@ -25,7 +29,7 @@ void forget_error(std::string_view what) {
   static_cast<void>(cudaDeviceSynchronize());
   static_cast<void>(cudaGetLastError());
   const cudaError_t again = cudaDeviceSynchronize();
-  if (again == cudaSuccess || is_without_device(again)) return;
+  if (again == cudaSuccess || is_without_device(again) || is_of_recording(again)) return;
   throw DeviceLost(
       fmt::format("{}: the GPU cannot be used any more: {} ({})", what, cudaGetErrorName(again), cudaGetErrorString(again)),
       "a kernel that was started before may have caused it: CUDA_LAUNCH_BLOCKING=1 names the one that did");
@@ -33,11 +37,14 @@ void forget_error(std::string_view what) {
 
 }  // namespace
 
+OutOfMemory::OutOfMemory(const std::string& message) : Error(message, "a smaller batch needs less memory") {}
+
 void check(cudaError_t status, std::string_view what) {
   if (status == cudaSuccess) return;
   forget_error(what);
-  const std::string hint = status == cudaErrorMemoryAllocation ? smaller_batch : "";
-  throw Error(fmt::format("{}: {} ({})", what, cudaGetErrorName(status), cudaGetErrorString(status)), hint);
+  const std::string message = fmt::format("{}: {} ({})", what, cudaGetErrorName(status), cudaGetErrorString(status));
+  if (status == cudaErrorMemoryAllocation) throw OutOfMemory(message);
+  throw Error(message);
 }
 
 void check(cudnnStatus_t status, std::string_view what) {
@@ -46,17 +53,19 @@ void check(cudnnStatus_t status, std::string_view what) {
   cudnnGetLastErrorString(words.data(), words.size());
   forget_error(what);
   const std::string_view text(words.data());
-  const std::string hint = status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED ? smaller_batch : "";
-  throw Error(fmt::format("{}: {}{}{}", what, cudnnGetErrorString(status), text.empty() ? "" : ": ",
-                          text.substr(0, text.find('\n'))),
-              hint);
+  const std::string message = fmt::format("{}: {}{}{}", what, cudnnGetErrorString(status), text.empty() ? "" : ": ",
+                                          text.substr(0, text.find('\n')));
+  if (status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED) throw OutOfMemory(message);
+  throw Error(message);
 }
 
 void check(cublasStatus_t status, std::string_view what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   forget_error(what);
-  const std::string hint = status == CUBLAS_STATUS_ALLOC_FAILED ? smaller_batch : "";
-  throw Error(fmt::format("{}: {} ({})", what, cublasLtGetStatusName(status), cublasLtGetStatusString(status)), hint);
+  const std::string message =
+      fmt::format("{}: {} ({})", what, cublasLtGetStatusName(status), cublasLtGetStatusString(status));
+  if (status == CUBLAS_STATUS_ALLOC_FAILED) throw OutOfMemory(message);
+  throw Error(message);
 }
 
 }  // namespace ddl::cuda

@@ -38,6 +38,7 @@ struct Properties {
   int major = 9, minor = 0, multiprocessors = 1;
   cudaError_t count_status = cudaSuccess;
   int driver = 13000;
+  std::size_t memory = std::size_t{1} << 30U;  ///< that one allocation may have
 };
 [[nodiscard]] Properties& properties();
 

@@ -359,7 +359,8 @@ void multiply(const Parts& operation, Addresses& addresses) {
   const Index sharing = a.sizes[1] / b.sizes[1];
   each(c.sizes, [&](const std::vector<Index>& i) {
     double sum = 0;
-    for (Index k = 0; k < a.sizes[3]; ++k) sum += a.factor({i[0], i[1], i[2], k}) * b.factor({i[0], i[1] / sharing, k, i[3]});
+    for (Index k = 0; k < a.sizes[3]; ++k)
+      sum += a.factor({i[0], i[1], i[2], k}) * b.factor({i[0], i[1] / sharing, k, i[3]});
     c.set(i, sum);
   });
 }

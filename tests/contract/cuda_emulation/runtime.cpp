@@ -103,7 +103,7 @@ extern "C" {
 
 cudaError_t cudaMalloc(void** data, size_t bytes) {
   if (broken != cudaSuccess) return broken;
-  if (bytes > memory) return last = cudaErrorMemoryAllocation;
+  if (bytes > ddl::emulation::properties().memory) return last = cudaErrorMemoryAllocation;
   auto* whole = static_cast<Allocation*>(std::aligned_alloc(256, (sizeof(Allocation) + bytes + fence + 255) / 256 * 256));
   whole->bytes = bytes;
   *data = whole + 1;
@@ -154,7 +154,10 @@ cudaError_t cudaStreamCreate(cudaStream_t* stream) {
 }
 cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return broken; }
-cudaError_t cudaDeviceSynchronize() { return broken; }
+cudaError_t cudaDeviceSynchronize() {
+  if (is_recording) return last = cudaErrorStreamCaptureUnsupported;
+  return broken;
+}
 struct CUevent_st {
   double at;
 };
