@@ -164,6 +164,17 @@ Study::Study(const StudySpec& spec)
     warnings_.push_back(
         fmt::format("no kernel in {} was measured for {}: the profile is not used", to_string(precision_), measured.name));
   }
+  const bool casts = spec_.assumptions.mixed_precision == MixedPrecision::autocast;
+  for (const FoundProfile& each : profiles_->profiles) {
+    const auto& details = each.profile.head.details;
+    const bool autocast = std::find(details.begin(), details.end(),
+                                    std::pair<std::string, std::string>("mixed precision", "autocast")) != details.end();
+    if (!autocast || casts) continue;
+    warnings_.push_back(fmt::format(
+        "{} was measured under autocast, in which norms, losses and updates are in fp32: add --mixed-precision autocast",
+        each.path));
+    break;
+  }
   if (measured.layout == "both" && has_layout(model_)) {
     warnings_.push_back(
         "kernels of images were measured in channels-last and in channels-first: prices are of both; name the profiles of "

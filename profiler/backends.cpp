@@ -28,7 +28,7 @@ constexpr std::array<BackendKind, 3> kinds{{
 
 int count_simulated() { return 1; }
 std::unique_ptr<KernelBackend> open_simulated(const BackendOptions& options) {
-  return make_simulated_backend(parse_simulated_device(options.simulated, "--device"));
+  return make_simulated_backend(parse_simulated_device(options.simulated, "--simulated"));
 }
 constexpr BackendModule simulated{.devices = count_simulated, .open = open_simulated};
 

@@ -137,15 +137,20 @@ void leave_out(ProfilePlan& plan, const std::vector<std::string>& lines) {
   for (const std::string& given : lines) {
     const std::string line = is_sequence_problem(given) ? print_problem(parse_sequence_problem(given, "--leave-out"))
                                                         : checked_problem(given, "--leave-out", 1);
-    const auto samples = [&] { return parse_sequence_problem(line, "--leave-out").samples; };
-    const std::size_t taken =
-        is_sequence_problem(line)
-            ? std::erase(plan.sequences, samples())
-            : std::erase_if(plan.problems, [&](const CountedProblem& problem) { return problem.line == line; });
-    if (taken == 0)
-      throw Error(fmt::format("--leave-out {}: it is not asked for", quote(line)), "see the lines of the profile");
+    bool is_there = false;
+    for (std::size_t item = 0; item < plan.items(); ++item) is_there = is_there || plan.line(item) == line;
+    if (!is_there) {
+      throw Error(fmt::format("--leave-out {}: it is not asked for", quote(line)),
+                  "copy a line of the column 'problem' of the profile");
+    }
+    if (is_sequence_problem(line)) {
+      // The parts of a step run one after the other: they go together.
+      std::erase(plan.sequences, parse_sequence_problem(line, "--leave-out").samples);
+    } else {
+      std::erase_if(plan.problems, [&](const CountedProblem& problem) { return problem.line == line; });
+    }
   }
-  if (plan.items() == 0) throw Error("--leave-out leaves nothing to measure");
+  if (plan.items() == 0) throw Error("--leave-out leaves nothing to measure", "name fewer problems");
 }
 
 ProfileJob job_of(const ProfileOptions& o) {
@@ -186,7 +191,8 @@ ProfileJob job_of(const ProfileOptions& o) {
       parse_counts("--batch", o.batch.empty() ? (job.backend == "onednn" ? "1,2,4" : "1,4,16") : o.batch);
   if (!o.no_sequence) plan.sequences = samples;
   if (o.graph) {
-    if (job.backend != "cuda") throw Error(fmt::format("--graph is of a GPU, and --backend is {}", job.backend));
+    if (job.backend != "cuda")
+      throw Error(fmt::format("--graph is of a GPU, and --backend is {}", job.backend), "add --backend cuda");
     plan.step_start = StepStart::graph;
   }
   const SplitRequest splits = parse_splits(o.splits, load_machine(o.machine).devices_per_node(), facts);

@@ -493,6 +493,12 @@ case $case in
     has "$scratch/out" "BUDGET is a whole number, not 'long'"
     PARTS='kernels everything' "$pack/run.sh" "$results" >"$scratch/out" 2>&1 && fail 'it took any word for a part'
     has "$scratch/out" "there is no part 'everything'"
+    PRECISIONS='bf16 fp8' "$pack/run.sh" "$results" >"$scratch/out" 2>&1 && fail 'it took any word for a precision'
+    has "$scratch/out" "PRECISIONS has no 'fp8'"
+    BATCHES=16,0 "$pack/run.sh" "$results" >"$scratch/out" 2>&1 && fail 'it took a batch of none'
+    has "$scratch/out" "not '0'"
+    LIMIT=abc "$pack/run.sh" "$results" >"$scratch/out" 2>&1 && fail 'it took a word for a limit'
+    has "$scratch/out" "LIMIT is a number of seconds, not 'abc'"
     printf '#!/bin/sh\necho "check.sh: broken" >&2\nexit 1\n' >"$scratch/broken"
     mv "$pack/check.sh" "$scratch/check.sh"
     cp "$scratch/broken" "$pack/check.sh"

@@ -33,7 +33,7 @@ TEST_CASE("the simulated back end is always there, with the figures it is given"
   CHECK(has("peak", "2 TFLOP/s"));
   CHECK(has("seed", "7"));
   CHECK(error_of([] { static_cast<void>(open_backend("simulated", {.simulated = "peek=2 TFLOP/s"})); }) ==
-        "--device:1:1: a simulated device has no 'peek'\n  peek=2 TFLOP/s\n  ^\nhint: did you mean 'peak'?");
+        "--simulated:1:1: a simulated device has no 'peek'\n  peek=2 TFLOP/s\n  ^\nhint: did you mean 'peak'?");
 }
 
 TEST_CASE("a device that is not there is refused") {

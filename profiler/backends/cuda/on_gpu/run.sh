@@ -62,6 +62,37 @@ for each in $parts; do
       ;;
   esac
 done
+words() {
+  # words NAME VALUES KNOWN...: each of the values is known.
+  words_name=$1
+  words_values=$2
+  shift 2
+  for each in $words_values; do
+    case " $* " in
+      *" $each "*) ;;
+      *)
+        echo "error: $words_name has no '$each': it has some of $*" >&2
+        exit 2
+        ;;
+    esac
+  done
+}
+words PRECISIONS "${PRECISIONS-bf16}" bf16 fp16 tf32 fp32
+words BACKEND "${BACKEND-cuda}" cuda simulated
+for each in $(echo "${BATCHES-1}" | tr , ' '); do
+  case $each in
+    0* | *[!0-9]*)
+      echo "error: BATCHES are whole numbers from 1 on, not '$each'" >&2
+      exit 2
+      ;;
+  esac
+done
+case ${LIMIT-0.05} in
+  '' | *[!0-9.]* | *.*.*)
+    echo "error: LIMIT is a number of seconds, not '${LIMIT-}'" >&2
+    exit 2
+    ;;
+esac
 models=${MODELS-resnet50 gpt2 vgg16 mobilenet_v2 densenet121 vit_b_16 bert-large convnext_tiny swin_t cosmoflow-128}
 precisions=${PRECISIONS-bf16 fp32 tf32}
 backend=${BACKEND-cuda}
