@@ -1,5 +1,4 @@
 #include "profiler/backends/cuda/management.hpp"
-
 #include "tests/catch.hpp"
 
 using namespace ddl;
