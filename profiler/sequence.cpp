@@ -343,8 +343,9 @@ int Sequence::kernels(StepPart part) const {
 SequenceSampling::SequenceSampling(KernelBackend& backend, const Model& model, std::int64_t samples, Precision precision,
                                    Optimizer optimizer, StepStart start)
     : backend_(backend) {
-  // A device takes in about a thousand kernels ahead of time, and one of ours may be several of its own.
-  constexpr std::size_t piece = 64;
+  // A device takes in about a thousand kernels ahead of time, and one of ours may be several of its own: hundreds of an
+  // LSTM. Where the device waits for the host nevertheless, pieces are made smaller.
+  constexpr std::size_t largest_piece = 64;
   for (const StepPart part : parts) {
     const SequenceProblem problem{model.name, samples, precision, optimizer, part, {}, false, start == StepStart::graph};
     parts_.push_back({.problem = print_problem(problem)});
@@ -353,9 +354,13 @@ SequenceSampling::SequenceSampling(KernelBackend& backend, const Model& model, s
     sequence_ = std::make_unique<Sequence>(backend, model, samples, precision, optimizer);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       parts_[i].algorithm = fmt::format("{} kernels", sequence_->kernels(parts[i]));
-      work_[i] = sequence_->work(parts[i], piece);
-      // The first step brings code and memory to where later ones find them.
-      static_cast<void>(backend_.time_again(work_[i]));
+      for (std::size_t piece = largest_piece; piece > 0; piece /= 4) {
+        work_[i] = sequence_->work(parts[i], piece);
+        // The first step brings code and memory to where later ones find them.
+        static_cast<void>(backend_.time_again(work_[i]));
+        if (work_[i].host_bound) static_cast<void>(time_without_host(backend_, work_[i]));
+        if (!work_[i].host_bound) break;
+      }
       if (start == StepStart::kernels || sequence_->kernels(parts[i]) == 0) continue;
       work_[i] = TimedWork(backend_.record([this, part = parts[i]] { sequence_->run(part); }));
       static_cast<void>(backend_.time_again(work_[i]));

@@ -32,14 +32,14 @@ namespace {
 class Clocks {
  public:
   explicit Clocks(const Timeline& timeline) {
-    emulation::timeline() = timeline;
+    emulation::restart(timeline);
     emulation::timeline().is_on = true;
   }
   Clocks(const Clocks&) = delete;
   Clocks& operator=(const Clocks&) = delete;
   ~Clocks() {
     emulation::break_device(cudaSuccess);
-    emulation::timeline() = {};
+    emulation::restart({});
     emulation::properties() = {};
   }
 };
@@ -135,6 +135,18 @@ TEST_CASE("a whole step is timed without the host, part by part") {
     CHECK(measured.samples.median.value() == Approx(sequence.kernels(part) * 3e-6));
     CHECK_FALSE(measured.host_bound);
   }
+}
+
+TEST_CASE("pieces of a step are made smaller where the device takes in fewer kernels ahead of time") {
+  const Clocks clocks({.launch_cost = 20e-6, .kernel_time = 3e-6, .queue = 20});
+  const auto backend = make_cuda_backend({.algorithm = AlgorithmPreference::first});
+  const Model model = chain(200);
+  SequenceSampling sampling(*backend, model, 1, Precision::fp32, Optimizer::sgd);
+  sampling.step();
+  const Measurement forward = sampling.measurements({}).front();
+  Sequence sequence(*backend, model, 1, Precision::fp32, Optimizer::sgd);
+  CHECK(forward.samples.median.value() == Approx(sequence.kernels(StepPart::forward) * 3e-6));
+  CHECK_FALSE(forward.host_bound);
 }
 
 TEST_CASE("a step that was recorded as a graph is started once a part") {

@@ -21,6 +21,8 @@ struct Timeline {
   std::int64_t graph_launches = 0;
 };
 [[nodiscard]] Timeline& timeline();
+/// Begins with these clocks, with nothing started.
+void restart(const Timeline& timeline);
 
 /// A kernel was started that takes the device so long.
 void launched(double seconds);

@@ -44,6 +44,11 @@ Timeline& timeline() {
   return one;
 }
 
+void restart(const Timeline& from) {
+  timeline() = from;
+  pending.clear();
+}
+
 void launched(double seconds) {
   if (launches_until_broken >= 0 && launches_until_broken-- == 0) broken = breaks_with;
   if (is_recording) {
