@@ -15,8 +15,6 @@ namespace {
 
 using Align = Table::Align;
 
-std::string share_text(double share) { return fmt::format("{:.0f} %", share * 100); }
-
 std::string items_table(const JobCheck& check) {
   const MemoryBreakdown& memory = check.fitting.estimate.memory;
   Table table({{"item", Align::left}, {"memory", Align::right}, {"share", Align::right}, {"is", Align::left}});

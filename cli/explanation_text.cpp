@@ -99,8 +99,6 @@ std::vector<TimePart> parts_above_zero(const Breakdown& time) {
   return parts;
 }
 
-std::string share_text(double share) { return fmt::format("{:.0f} %", share * 100); }
-
 /// `leaf, φ 2: 4 flows on 2 links`.
 std::string busiest_text(const std::optional<BusyLink>& busiest) {
   if (!busiest) return {};

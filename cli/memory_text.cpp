@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 using Align = Table::Align;
 
 /// Of what is there at the peak, so many rows.
-constexpr std::size_t rows_of_peak = 10;
+constexpr std::size_t rows_of_text = 10;
 
 std::string layer_name(int layer, const Model& model) {
   return layer < 0 ? std::string() : model.layers[static_cast<std::size_t>(layer)].name;
@@ -42,13 +42,13 @@ std::string timeline_text(const MemoryTimeline& timeline, const Model& model, co
   Bytes rest = timeline.rounding;
   for (std::size_t i = 0; i < timeline.live_at_peak.size(); ++i) {
     const LiveMemory& live = timeline.live_at_peak[i];
-    if (i >= rows_of_peak) {
+    if (i >= rows_of_text) {
       rest += live.bytes;
       continue;
     }
     table.add({std::string(to_string(live.item)), layer_name(live.layer, model), humanize(live.bytes), share(live.bytes)});
   }
-  const std::size_t more = timeline.live_at_peak.size() - std::min(timeline.live_at_peak.size(), rows_of_peak);
+  const std::size_t more = timeline.live_at_peak.size() - std::min(timeline.live_at_peak.size(), rows_of_text);
   table.add({"all else", more > 0 ? fmt::format("{} more, and rounding", more) : "rounding", humanize(rest), share(rest)});
   return out + table.text();
 }

@@ -17,7 +17,7 @@
 namespace ddl {
 namespace {
 
-constexpr std::size_t width = 100;
+constexpr std::size_t drawing_width = 100;
 /// Room that is kept for a layer however deep it stands.
 constexpr std::size_t least_room = 40;
 constexpr std::size_t longest_word = 44;
@@ -186,7 +186,7 @@ class Drawing {
 
   /// `first` begins the next line, `rest` all after it; both as wide.
   void draw(const Items& items, std::string first, const std::string& rest, bool in_branch) {
-    if (display_width(rest) + least_room > width) {
+    if (display_width(rest) + least_room > drawing_width) {
       std::size_t layers = 0;
       for (const Item& item : items) layers += item.layers;
       add(first + fmt::format("... {}", count_text(static_cast<std::int64_t>(layers), "layer")));
@@ -227,11 +227,11 @@ class Drawing {
     if (layer < 0) return add(line);
     const std::string shape = to_string(shape_of(model_, layer));
     const std::size_t used = display_width(line) + display_width(shape);
-    if (used + 2 <= width) {
-      add(line + std::string(width - used, ' ') + shape);
+    if (used + 2 <= drawing_width) {
+      add(line + std::string(drawing_width - used, ' ') + shape);
     } else {
       add(line);
-      add(std::string(width - std::min(width, display_width(shape)), ' ') + shape);
+      add(std::string(drawing_width - std::min(drawing_width, display_width(shape)), ' ') + shape);
     }
   }
 
@@ -261,7 +261,7 @@ class Drawing {
     if (row.words.empty()) return;
     std::string line = row.take_first();
     std::size_t used = display_width(line);
-    std::size_t room = width - 2;
+    std::size_t room = drawing_width - 2;
     if (row.with_shape) room -= std::min(room / 2, display_width(to_string(shape_of(model_, row.last_layer))));
     bool is_empty = true;
     for (const std::string& word : row.words) {
@@ -394,7 +394,7 @@ class Drawing {
       end = inner.size();
       heading += ": " + heading_of(inner, begin, end);
     }
-    add(first + shortened(std::move(heading), width - 24 - display_width(first)), last_layer);
+    add(first + shortened(std::move(heading), drawing_width - 24 - display_width(first)), last_layer);
     for (std::size_t i = begin; i < end;) {
       std::size_t next = i + 1;
       while (next < end && (*drawn)[next].signature == (*drawn)[i].signature) ++next;
@@ -427,7 +427,7 @@ std::string draw_model(const Model& model) {
   const Items items = Itemizer(model).items(series.data(), series.data() + series.size(), 0);
   Drawing drawing(model);
   const std::string input = to_string(model.input);
-  drawing.add("input" + std::string(width - 5 - std::min(width - 5, display_width(input)), ' ') + input);
+  drawing.add("input" + std::string(drawing_width - 5 - std::min(drawing_width - 5, display_width(input)), ' ') + input);
   drawing.draw(items, "", "", false);
   return drawing.text();
 }

@@ -95,4 +95,6 @@ std::string wrap_text(std::string_view text, std::size_t width, std::string_view
   return out;
 }
 
+std::string share_text(double share) { return fmt::format("{:.0f} %", share * 100); }
+
 }  // namespace ddl

@@ -39,4 +39,7 @@ class Table {
 /// Breaks text into lines of at most `width` columns between words; lines after the first begin with `indent`.
 [[nodiscard]] std::string wrap_text(std::string_view text, std::size_t width, std::string_view indent);
 
+/// `12 %`, of a share of one.
+[[nodiscard]] std::string share_text(double share);
+
 }  // namespace ddl

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view blanks = " \t\r\n";
+constexpr std::string_view json_white_space = " \t\r\n";
 constexpr std::size_t deepest_place = 3;  // best/degrees/data
 
 /// The opening quote of the text whose closing quote stands before `end`.
@@ -30,7 +30,7 @@ std::size_t opening_quote(std::string_view text, std::size_t end) {
 }
 
 std::size_t skip_blanks(std::string_view text, std::size_t at) {
-  return std::min(text.find_first_not_of(blanks, at), text.size());
+  return std::min(text.find_first_not_of(json_white_space, at), text.size());
 }
 
 /// The first letter of the number that the parser has just read; it may have looked at the letter behind it.

@@ -24,7 +24,7 @@
 namespace ddl {
 namespace {
 
-constexpr std::string_view blanks = " \t";
+constexpr std::string_view spaces_and_tabs = " \t";
 constexpr std::string_view white_space = " \t\r\n";
 
 /// Reads a text without copying it.
@@ -65,7 +65,7 @@ bool is_written_null(std::string_view source, std::size_t at) {
 
 /// Whether a ':' follows the key that ends at `end`. In brackets it may stand on a later line.
 bool has_colon(std::string_view source, std::size_t end, bool in_brackets) {
-  const std::size_t next = source.find_first_not_of(in_brackets ? white_space : blanks, end);
+  const std::size_t next = source.find_first_not_of(in_brackets ? white_space : spaces_and_tabs, end);
   return next != std::string_view::npos && source[next] == ':';
 }
 

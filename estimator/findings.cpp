@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, 14> names{"compute",
 /// Below this share of the time a cause is not worth a sentence.
 constexpr double worth_saying = 0.05;
 
-int percent(double share) { return static_cast<int>(std::lround(share * 100.0)); }
+int whole_percent(double share) { return static_cast<int>(std::lround(share * 100.0)); }
 
 }  // namespace
 
@@ -48,7 +48,7 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
   const auto add_time = [&](Kind kind, Seconds part, const std::string& what) {
     const double share = part.value() / whole;
     if (share >= worth_saying)
-      findings.push_back({kind, share, fmt::format("{} takes {} % of the time", what, percent(share))});
+      findings.push_back({kind, share, fmt::format("{} takes {} % of the time", what, whole_percent(share))});
   };
   add_time(Kind::compute, time.forward + time.backward, "computing forward and backward");
   add_time(Kind::gradient_exchange, time.gradient_exchange,
@@ -72,7 +72,7 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
   if (estimate.replicated_share >= worth_saying && devices(plan) > 1) {
     std::string sentence =
         fmt::format("{} % of the computing repeats what other ranks compute, or runs below the speed of whole layers",
-                    percent(estimate.replicated_share));
+                    whole_percent(estimate.replicated_share));
     if (degree(plan, Axis::spatial) > 1) {
       const auto end = static_cast<std::size_t>(spatial_end(job.facts, plan, job.coefficients.software));
       const std::vector<Layer>& layers = job.facts.model->layers;
@@ -82,7 +82,7 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
   }
   if (plan.layer > 1 && estimate.imbalance >= worth_saying) {
     findings.push_back({Kind::load_imbalance, estimate.imbalance,
-                        fmt::format("the longest stage takes {} % more than the mean", percent(estimate.imbalance))});
+                        fmt::format("the longest stage takes {} % more than the mean", whole_percent(estimate.imbalance))});
   }
   const double replicas = static_cast<double>(plan.data) * degree(plan, Axis::spatial);
   const MemoryBreakdown& memory = estimate.memory;
@@ -92,7 +92,7 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
     findings.push_back(
         {Kind::memory_redundancy, held,
          fmt::format("{} % of the memory holds weights, gradients and optimizer state that {:.0f} ranks keep alike",
-                     percent(held), replicas)});
+                     whole_percent(held), replicas)});
   }
   if (plan.data > 1 && plan.global_batch <= plan.data) {
     findings.push_back({Kind::scaling_limit, 1.0, "each replica has a single sample: data parallelism ends here"});
@@ -124,7 +124,7 @@ std::string comparison(const Estimate& faster, const Estimate& slower) {
   }
   const double longer = slower.time.iteration() / faster.time.iteration() - 1.0;
   if (longer < 0.005) return fmt::format("as fast as {} within 0.5 %", family_name(family_of(faster.plan)));
-  return fmt::format("{} % longer than {}, most of it for {}", std::max(1, percent(longer)),
+  return fmt::format("{} % longer than {}, most of it for {}", std::max(1, whole_percent(longer)),
                      family_name(family_of(faster.plan)), after[worst].doing);
 }
 

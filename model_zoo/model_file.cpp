@@ -14,7 +14,6 @@ namespace ddl {
 namespace {
 
 // Far above what a person writes, far below what takes time.
-constexpr std::size_t max_name_length = 100;
 constexpr std::size_t max_parameters = 200;
 constexpr std::size_t max_blocks = 1000;
 constexpr std::size_t max_value_length = 1000;
@@ -34,7 +33,7 @@ void check_name(const YamlNode& node, std::string_view what) {
   const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
   });
-  if (name.size() > max_name_length) node.fail(fmt::format("a name of more than {} letters", max_name_length));
+  if (name.size() > max_model_name_length) node.fail(fmt::format("a name of more than {} letters", max_model_name_length));
   if (!plain) node.fail(fmt::format("{} is no name for a {}", quote(name), what), "a name has letters, digits, '_' and '-'");
 }
 

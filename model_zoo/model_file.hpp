@@ -13,6 +13,9 @@
 
 namespace ddl {
 
+/// Letters of the longest name that a model may have.
+inline constexpr std::size_t max_model_name_length = 100;
+
 /// One entry of a list of layers, as the file says it.
 struct ModelItem {
   enum class Kind {

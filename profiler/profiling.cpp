@@ -44,20 +44,18 @@ auto at_problem(const std::string& line, const Work& work) {
   }
 }
 
-constexpr std::array<StepPart, 3> parts{StepPart::forward, StepPart::backward, StepPart::update};
-
 }  // namespace
 
-std::size_t ProfilePlan::items() const { return problems.size() + sequences.size() * parts.size(); }
+std::size_t ProfilePlan::items() const { return problems.size() + sequences.size() * all_step_parts.size(); }
 
 std::string ProfilePlan::line(std::size_t item) const {
   if (item < problems.size()) return problems[item].line;
   const std::size_t sequence = item - problems.size();
   return print_problem(SequenceProblem{model->name,
-                                       sequences[sequence / parts.size()],
+                                       sequences[sequence / all_step_parts.size()],
                                        precision,
                                        optimizer,
-                                       parts[sequence % parts.size()],
+                                       all_step_parts[sequence % all_step_parts.size()],
                                        {},
                                        false,
                                        step_start == StepStart::graph});
@@ -102,7 +100,7 @@ SpeedLook Profiling::look() {
 
 std::string Profiling::line_of_step(std::int64_t samples) const {
   const auto place = std::find(plan_.sequences.begin(), plan_.sequences.end(), samples) - plan_.sequences.begin();
-  return plan_.line(plan_.problems.size() + static_cast<std::size_t>(place) * parts.size());
+  return plan_.line(plan_.problems.size() + static_cast<std::size_t>(place) * all_step_parts.size());
 }
 
 void Profiling::take_step(std::int64_t samples, WholeSteps& steps) {
@@ -165,7 +163,7 @@ std::optional<ProfileRow> Profiling::measure_item(std::size_t item, const std::f
     const std::string line = plan_.line(item);
     if (!parts_.contains(line)) {
       // Its problems were measured before, or elsewhere.
-      const std::int64_t samples = plan_.sequences[(item - plan_.problems.size()) / parts.size()];
+      const std::int64_t samples = plan_.sequences[(item - plan_.problems.size()) / all_step_parts.size()];
       WholeSteps steps;
       for (std::size_t step = 0; step < steps_of_a_model(steps.sampling.get()) && !(stop && stop()); ++step) {
         take_step(samples, steps);
@@ -238,7 +236,7 @@ std::vector<Closure> closures(const Profile& profile, const Model& model) {
   std::vector<Closure> complete;
   for (std::size_t i = 0; i < found.size(); ++i) {
     Closure closure = found[i];
-    bool known = parts_seen[i] == static_cast<int>(parts.size()) && closure.whole.value() > 0;
+    bool known = parts_seen[i] == static_cast<int>(all_step_parts.size()) && closure.whole.value() > 0;
     for (const CountedProblem& problem : problems_of(model, closure.samples, closure.precision, closure.optimizer)) {
       const auto place = measured.find(problem.line);
       known = known && place != measured.end();

@@ -19,7 +19,6 @@
 namespace ddl {
 namespace {
 
-constexpr std::array<StepPart, 3> parts{StepPart::forward, StepPart::backward, StepPart::update};
 constexpr std::string_view start = "sequence ";
 
 }  // namespace
@@ -85,9 +84,9 @@ SequenceProblem parse_sequence_problem(const std::string& line, const std::strin
   const auto optimizer = word("optimizer");
   problem.optimizer = known(optimizer, parse_measured_optimizer(optimizer.second));
   const auto part = word("pass");
-  const auto* const found =
-      std::find_if(parts.begin(), parts.end(), [&](StepPart known_part) { return to_string(known_part) == part.second; });
-  problem.part = known(part, found == parts.end() ? std::nullopt : std::optional(*found));
+  const auto* const found = std::find_if(all_step_parts.begin(), all_step_parts.end(),
+                                         [&](StepPart known_part) { return to_string(known_part) == part.second; });
+  problem.part = known(part, found == all_step_parts.end() ? std::nullopt : std::optional(*found));
   const auto is_next = [&](std::string_view key) { return at < line.size() && line.compare(at, key.size(), key) == 0; };
   if (at < line.size() && !is_next("launch=")) {
     const auto by = word("by");
@@ -346,23 +345,23 @@ SequenceSampling::SequenceSampling(KernelBackend& backend, const Model& model, s
   // A device takes in about a thousand kernels ahead of time, and one of ours may be several of its own: hundreds of an
   // LSTM. Where the device waits for the host nevertheless, pieces are made smaller.
   constexpr std::size_t largest_piece = 64;
-  for (const StepPart part : parts) {
+  for (const StepPart part : all_step_parts) {
     const SequenceProblem problem{model.name, samples, precision, optimizer, part, {}, false, start == StepStart::graph};
     parts_.push_back({.problem = print_problem(problem)});
   }
   try {
     sequence_ = std::make_unique<Sequence>(backend, model, samples, precision, optimizer);
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      parts_[i].algorithm = fmt::format("{} kernels", sequence_->kernels(parts[i]));
+    for (std::size_t i = 0; i < all_step_parts.size(); ++i) {
+      parts_[i].algorithm = fmt::format("{} kernels", sequence_->kernels(all_step_parts[i]));
       for (std::size_t piece = largest_piece; piece > 0; piece /= 4) {
-        work_[i] = sequence_->work(parts[i], piece);
+        work_[i] = sequence_->work(all_step_parts[i], piece);
         // The first step brings code and memory to where later ones find them.
         static_cast<void>(backend_.time_again(work_[i]));
         if (work_[i].host_bound) static_cast<void>(time_without_host(backend_, work_[i]));
         if (!work_[i].host_bound) break;
       }
-      if (start == StepStart::kernels || sequence_->kernels(parts[i]) == 0) continue;
-      work_[i] = TimedWork(backend_.record([this, part = parts[i]] { sequence_->run(part); }));
+      if (start == StepStart::kernels || sequence_->kernels(all_step_parts[i]) == 0) continue;
+      work_[i] = TimedWork(backend_.record([this, part = all_step_parts[i]] { sequence_->run(part); }));
       static_cast<void>(backend_.time_again(work_[i]));
     }
   } catch (const Error& error) {
@@ -373,7 +372,7 @@ SequenceSampling::SequenceSampling(KernelBackend& backend, const Model& model, s
 
 void SequenceSampling::step() {
   if (failed()) return;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
+  for (std::size_t i = 0; i < all_step_parts.size(); ++i) {
     seconds_[i].push_back(time_without_host(backend_, work_[i]).value());
     parts_[i].host_bound = parts_[i].host_bound || work_[i].host_bound;
   }
@@ -387,7 +386,7 @@ Seconds SequenceSampling::mean() const {
 
 std::vector<Measurement> SequenceSampling::measurements(const SamplingRule& rule) const {
   std::vector<Measurement> measured = parts_;
-  for (std::size_t i = 0; i < parts.size(); ++i) measured[i].samples = summarize(seconds_[i], rule);
+  for (std::size_t i = 0; i < all_step_parts.size(); ++i) measured[i].samples = summarize(seconds_[i], rule);
   return measured;
 }
 

@@ -18,6 +18,7 @@ namespace ddl {
 
 /// A part of a training step.
 enum class StepPart { forward, backward, update };
+inline constexpr std::array<StepPart, 3> all_step_parts{StepPart::forward, StepPart::backward, StepPart::update};
 [[nodiscard]] std::string_view to_string(StepPart part);
 
 /// How the host starts the kernels of a step.

@@ -5,7 +5,7 @@
 namespace ddl {
 namespace {
 
-void limits(const LimitContext& context, Limits& limits) {
+void channel_limits(const LimitContext& context, Limits& limits) {
   const ModelFacts& facts = context.facts;
   if (context.plan.channel > 1 && context.plan.channel > facts.smallest_channels) {
     limits.add({Limit::Kind::channels, static_cast<double>(context.plan.channel),
@@ -24,7 +24,7 @@ bool splits_channels(const ShardContext& context, const LayerShard& shard) {
 // Every rank reads C/p of the input's channels: its output is a partial sum that an Allreduce completes in forward, and an
 // Allgather joins the slices of the input's gradient in backward [ParaDL, Table III]. The first layer has too few channels
 // and is computed whole unless it has enough.
-void shard(const ShardContext& context, LayerShard& shard) {
+void channel_shard(const ShardContext& context, LayerShard& shard) {
   const int parts = context.plan.channel;
   if (parts == 1) return;
   if (!splits_channels(context, shard)) {
@@ -52,7 +52,8 @@ void shard(const ShardContext& context, LayerShard& shard) {
 
 }  // namespace
 
-const Strategy channel_strategy{
-    Axis::channel, "every rank reads its share of each layer's input channels, partial outputs are summed", limits, shard};
+const Strategy channel_strategy{Axis::channel,
+                                "every rank reads its share of each layer's input channels, partial outputs are summed",
+                                channel_limits, channel_shard};
 
 }  // namespace ddl

@@ -5,7 +5,7 @@
 namespace ddl {
 namespace {
 
-void limits(const LimitContext& context, Limits& limits) {
+void data_limits(const LimitContext& context, Limits& limits) {
   const Plan& plan = context.plan;
   const auto wanted = static_cast<double>(plan.data);
   const auto batch = static_cast<double>(plan.global_batch);
@@ -18,7 +18,7 @@ void limits(const LimitContext& context, Limits& limits) {
 
 // The batch is shared out before any layer is looked at (samples_per_micro_batch). What is left to say of a layer is that
 // all ranks holding the same weights, replicas and tiles alike, add up their gradients [ParaDL, Table III].
-void shard(const ShardContext& context, LayerShard& shard) {
+void data_shard(const ShardContext& context, LayerShard& shard) {
   const double parameters = shard.weights + shard.biases;
   if (parameters <= 0 || context.plan.data * degree(context.plan, Axis::spatial) == 1) return;
   shard.exchanges.push_back({Collective::allreduce, parameters, family_bit(Axis::data) | family_bit(Axis::spatial),
@@ -27,6 +27,7 @@ void shard(const ShardContext& context, LayerShard& shard) {
 
 }  // namespace
 
-const Strategy data_strategy{Axis::data, "every rank trains the whole model on its share of the batch", limits, shard};
+const Strategy data_strategy{Axis::data, "every rank trains the whole model on its share of the batch", data_limits,
+                             data_shard};
 
 }  // namespace ddl

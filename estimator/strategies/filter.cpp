@@ -9,7 +9,7 @@ std::int64_t filter_units(const ModelFacts& facts, int layer) {
   return units > 0 ? units : facts.model->layers[index].output_shape.channels;
 }
 
-void limits(const LimitContext& context, Limits& limits) {
+void filter_limits(const LimitContext& context, Limits& limits) {
   const ModelFacts& facts = context.facts;
   if (context.plan.filter > 1 && context.plan.filter > facts.smallest_filters) {
     limits.add({Limit::Kind::filters, static_cast<double>(context.plan.filter), static_cast<double>(facts.smallest_filters),
@@ -20,7 +20,7 @@ void limits(const LimitContext& context, Limits& limits) {
 // Every rank computes F/p of the filters from the whole input: an Allgather makes the output whole in forward, an Allreduce
 // adds up the partial gradients of the input in backward [ParaDL, Table III]. Layers without filters, and layers with fewer
 // filters than ranks, are computed whole by everybody.
-void shard(const ShardContext& context, LayerShard& shard) {
+void filter_shard(const ShardContext& context, LayerShard& shard) {
   const int parts = context.plan.filter;
   if (parts == 1) return;
   const bool splits = splits_filters(context.facts, context.layer, parts);
@@ -55,6 +55,6 @@ bool splits_filters(const ModelFacts& facts, int layer, int degree) {
 }
 
 const Strategy filter_strategy{Axis::filter, "every rank computes its share of each layer's filters, outputs are gathered",
-                               limits, shard};
+                               filter_limits, filter_shard};
 
 }  // namespace ddl

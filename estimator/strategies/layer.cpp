@@ -3,7 +3,7 @@
 namespace ddl {
 namespace {
 
-void limits(const LimitContext& context, Limits& limits) {
+void layer_limits(const LimitContext& context, Limits& limits) {
   const auto layers = static_cast<double>(context.facts.weighted.size());
   if (context.plan.layer > layers && context.plan.layer > 1) {
     limits.add({Limit::Kind::stages, static_cast<double>(context.plan.layer), layers, -1});
@@ -12,7 +12,7 @@ void limits(const LimitContext& context, Limits& limits) {
 
 // A stage computes its layers whole. The tensors live at a cut travel to the next stage in forward and their gradients back;
 // which cut that is depends on the balance of the stages, so every layer says what a cut before it would send.
-void shard(const ShardContext& context, LayerShard& shard) {
+void layer_shard(const ShardContext& context, LayerShard& shard) {
   if (context.plan.layer == 1 || context.layer == 0) return;
   double items = context.facts.live_items[context.index()];
   if (context.layer <= context.spatial_end) items /= degree(context.plan, Axis::spatial);
@@ -23,7 +23,7 @@ void shard(const ShardContext& context, LayerShard& shard) {
 
 }  // namespace
 
-const Strategy layer_strategy{Axis::layer, "the layers are dealt to stages that work on micro-batches in a pipeline", limits,
-                              shard};
+const Strategy layer_strategy{Axis::layer, "the layers are dealt to stages that work on micro-batches in a pipeline",
+                              layer_limits, layer_shard};
 
 }  // namespace ddl

@@ -66,7 +66,7 @@ bool fits(const ModelFacts& facts, int layer, const std::array<int, 3>& split) {
   return true;
 }
 
-void limits(const LimitContext& context, Limits& limits) {
+void spatial_limits(const LimitContext& context, Limits& limits) {
   const Plan& plan = context.plan;
   const ModelFacts& facts = context.facts;
   if (degree(plan, Axis::spatial) == 1) return;
@@ -101,7 +101,7 @@ void cut(TensorShape& shape, const std::array<int, 3>& split) {
 // sums over all positions of a sample adds up the sums of its tiles; every rank computes all of what is made of one
 // position. Auxiliary layers gather what they read and are replicated too: they end in few positions before the network
 // does.
-void shard(const ShardContext& context, LayerShard& shard) {
+void spatial_shard(const ShardContext& context, LayerShard& shard) {
   const Plan& plan = context.plan;
   const int parts = degree(plan, Axis::spatial);
   if (parts == 1) return;
@@ -216,7 +216,8 @@ int spatial_end(const ModelFacts& facts, const Plan& plan, const Software& softw
   return count;
 }
 
-const Strategy spatial_strategy{
-    Axis::spatial, "every rank holds a tile of each sample and exchanges halos with its neighbours", limits, shard};
+const Strategy spatial_strategy{Axis::spatial,
+                                "every rank holds a tile of each sample and exchanges halos with its neighbours",
+                                spatial_limits, spatial_shard};
 
 }  // namespace ddl

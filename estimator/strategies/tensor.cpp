@@ -6,7 +6,7 @@
 namespace ddl {
 namespace {
 
-void limits(const LimitContext& context, Limits& limits) {
+void tensor_limits(const LimitContext& context, Limits& limits) {
   if (context.plan.tensor == 1) return;
   const ModelFacts& facts = context.facts;
   std::int64_t most = 0;
@@ -37,7 +37,7 @@ void slice(TensorShape& shape, double part) {
 // nothing forward, everything up to its partner works on that slice, and the row layer reads the slice as its share of the
 // input channels and completes its output with one Allreduce. Backward mirrors it with one Allreduce of the column's input
 // gradient.
-void shard(const ShardContext& context, LayerShard& shard) {
+void tensor_shard(const ShardContext& context, LayerShard& shard) {
   const int parts = context.plan.tensor;
   if (parts == 1) return;
   const ModelFacts& facts = context.facts;
@@ -125,7 +125,7 @@ void shard(const ShardContext& context, LayerShard& shard) {
 
 }  // namespace
 
-const Strategy tensor_strategy{Axis::tensor, "filter and channel splits in alternation, one sum per pair of layers", limits,
-                               shard};
+const Strategy tensor_strategy{Axis::tensor, "filter and channel splits in alternation, one sum per pair of layers",
+                               tensor_limits, tensor_shard};
 
 }  // namespace ddl

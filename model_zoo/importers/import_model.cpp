@@ -12,13 +12,13 @@
 #include "model_zoo/importers/hugging_face/hugging_face.hpp"
 #include "model_zoo/importers/module.hpp"
 #include "model_zoo/model.hpp"
+#include "model_zoo/model_file.hpp"
 
 namespace ddl {
 namespace {
 
 // Protocol buffers are shorter than 2^31 bytes.
 constexpr std::size_t max_onnx_bytes = std::size_t{2047} << 20U;
-constexpr std::size_t max_name_length = 100;
 
 Import import_onnx_file(const std::string& path, const ImportOptions& options) {
   const auto& module =
@@ -48,11 +48,12 @@ std::string lower_case(std::string text) {
 void check_name(const std::string& name) {
   const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 && c > 0; };
   const bool fits =
-      name.size() <= max_name_length && is_letter(name.front()) &&
+      name.size() <= max_model_name_length && is_letter(name.front()) &&
       std::all_of(name.begin(), name.end(), [&](char c) { return is_letter(c) || c == '-' || c == '_' || c == '.'; });
   if (fits && lower_case(name) != "null") return;
-  throw Error(fmt::format("no model can be called {}", quote(name)),
-              fmt::format("at most {} of the letters A-Z a-z 0-9 - _ . with a letter or digit first", max_name_length));
+  throw Error(
+      fmt::format("no model can be called {}", quote(name)),
+      fmt::format("at most {} of the letters A-Z a-z 0-9 - _ . with a letter or digit first", max_model_name_length));
 }
 
 }  // namespace

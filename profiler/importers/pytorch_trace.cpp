@@ -62,7 +62,7 @@ struct Claim {
 };
 
 /// Seconds of the passes of one layer in one step.
-struct StepTimes {
+struct LayerTimesOfStep {
   double forward = 0, data = 0, weight = 0, rest = 0;
 };
 
@@ -117,7 +117,7 @@ class Matcher {
   void add_backward(std::size_t step, const std::vector<Claim>& claims);
   void add_update(std::size_t step);
   [[nodiscard]] double sums_of_gradients(std::size_t step, std::size_t node);
-  void split_backward(std::size_t node, const Layer& layer, StepTimes& into, double seconds) const;
+  void split_backward(std::size_t node, const Layer& layer, LayerTimesOfStep& into, double seconds) const;
   void leave(std::size_t node, double seconds);
   void name_algorithm(std::size_t layer, bool forward, std::size_t node, double seconds);
 
@@ -131,8 +131,8 @@ class Matcher {
     std::vector<std::pair<int, double>> times{};
   };
   std::unordered_map<std::string, Sums> sums_;
-  std::vector<std::unordered_map<std::size_t, StepTimes>> times_;  ///< by step and layer
-  std::vector<double> update_;                                     ///< by step
+  std::vector<std::unordered_map<std::size_t, LayerTimesOfStep>> times_;  ///< by step and layer
+  std::vector<double> update_;                                            ///< by step
   std::string optimizer_;
   std::vector<double> matched_;
   Unmatched unmatched_;
@@ -345,7 +345,7 @@ double Matcher::sums_of_gradients(std::size_t step, std::size_t node) {
 
 /// Tells the products of a fully connected layer's node apart by their shapes, the kernels of a convolution's by their
 /// names.
-void Matcher::split_backward(std::size_t node, const Layer& layer, StepTimes& into, double seconds) const {
+void Matcher::split_backward(std::size_t node, const Layer& layer, LayerTimesOfStep& into, double seconds) const {
   double data = 0, weight = 0;
   const std::string of = short_name(steps_.name(node));
   const bool is_product = of.starts_with("Addmm") || of.starts_with("Mm") || of.starts_with("Linear");
@@ -431,15 +431,15 @@ std::vector<LayerTimes> Matcher::layer_times() const {
     }
     const auto in_step = [&](std::size_t step) {
       const auto found = times_[step].find(i);
-      return found == times_[step].end() ? StepTimes{} : found->second;
+      return found == times_[step].end() ? LayerTimesOfStep{} : found->second;
     };
     bool split = true;
     for (std::size_t step = 0; step < times_.size(); ++step) {
-      const StepTimes times = in_step(step);
+      const LayerTimesOfStep times = in_step(step);
       split = split && ((times.data > 0 && times.weight > 0) || times.data + times.weight + times.rest == 0);
     }
     for (std::size_t step = 0; step < times_.size(); ++step) {
-      const StepTimes times = in_step(step);
+      const LayerTimesOfStep times = in_step(step);
       keep(layer.forward, times.forward);
       const double told = times.data + times.weight;
       if (split && told > 0) {

@@ -14,12 +14,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view hint = "written by: step_time.py MODEL.json --json";
+constexpr std::string_view step_times_hint = "written by: step_time.py MODEL.json --json";
 
 /// The file, with errors placed at its values.
 class StepTimes {
  public:
-  StepTimes(std::string text, const std::string& origin) : source_(std::move(text), origin, std::string(hint)) {
+  StepTimes(std::string text, const std::string& origin) : source_(std::move(text), origin, std::string(step_times_hint)) {
     if (!source_.root().is_object()) fail("", "no times of steps");
   }
 
@@ -66,7 +66,7 @@ class StepTimes {
     }
     return seconds;
   }
-  [[noreturn]] void fail(std::string_view path, const std::string& message, std::string_view more = hint) const {
+  [[noreturn]] void fail(std::string_view path, const std::string& message, std::string_view more = step_times_hint) const {
     throw source_.error(path, message, std::string(more));
   }
 

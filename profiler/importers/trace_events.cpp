@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view hint = "a trace is written by torch.profiler: profiler.export_chrome_trace(\"trace.json\")";
+constexpr std::string_view trace_hint = "a trace is written by torch.profiler: profiler.export_chrome_trace(\"trace.json\")";
 
 constexpr std::size_t max_trace_depth = 64;
 /// Of a tensor; those of PyTorch have at most 64.
@@ -78,7 +78,7 @@ class Reader final : public nlohmann::json_sax<Json> {
   Trace read() {
     const std::string& text = source_.text();
     Json::sax_parse(JsonCursor(text.data(), &bytes_read_), JsonCursor(text.data() + text.size(), &bytes_read_), this);
-    if (!events_seen_) throw source_.error(0, "no trace: it has no list 'traceEvents'", std::string(hint));
+    if (!events_seen_) throw source_.error(0, "no trace: it has no list 'traceEvents'", std::string(trace_hint));
     trace_.names = std::move(names_.texts());
     return std::move(trace_);
   }
@@ -106,7 +106,7 @@ class Reader final : public nlohmann::json_sax<Json> {
     const bool out_of_range = dynamic_cast<const Json::out_of_range*>(&error) != nullptr;
     const std::size_t place = out_of_range ? bytes_read_ : byte;
     throw source_.error(place == 0 ? 0 : place - 1, out_of_range ? "a number that is too large" : "not valid JSON",
-                        std::string(hint));
+                        std::string(trace_hint));
   }
 
  private:
@@ -121,7 +121,9 @@ class Reader final : public nlohmann::json_sax<Json> {
   void keep();
   void begin_shapes();
   void close_list();
-  [[noreturn]] void fail(const std::string& message) const { throw source_.error(event_start_, message, std::string(hint)); }
+  [[noreturn]] void fail(const std::string& message) const {
+    throw source_.error(event_start_, message, std::string(trace_hint));
+  }
 
   const SourceText& source_;
   std::size_t bytes_read_ = 0;
@@ -336,7 +338,7 @@ void Reader::keep() {
 Trace parse_trace(std::string text, const std::string& origin) {
   const SourceText source(std::move(text), origin);
   if (source.text().find_first_not_of(" \t\r\n") == std::string::npos) {
-    throw source.error(0, "the file is empty", std::string(hint));
+    throw source.error(0, "the file is empty", std::string(trace_hint));
   }
   return Reader(source).read();
 }

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path source_folder = SOURCE_FOLDER;
+const fs::path checkout = SOURCE_FOLDER;
 
 std::string content_of(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -41,12 +41,12 @@ std::map<Constant, std::string> limits_of_source(bool of_functions) {
   const std::regex& limit = of_functions ? any : global;
   std::map<Constant, std::string> limits;
   for (const char* module : {"core", "model_zoo", "profiler", "calibration", "cli", "estimator"}) {
-    if (!fs::exists(source_folder / module)) continue;
-    for (const auto& entry : fs::recursive_directory_iterator(source_folder / module)) {
+    if (!fs::exists(checkout / module)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(checkout / module)) {
       const std::string extension = entry.path().extension();
       if (extension != ".cpp" && extension != ".hpp") continue;
       const std::string text = content_of(entry.path());
-      const std::string file = fs::relative(entry.path(), source_folder);
+      const std::string file = fs::relative(entry.path(), checkout);
       for (auto found = std::sregex_iterator(text.begin(), text.end(), limit); found != std::sregex_iterator(); ++found) {
         limits[{file, (*found)[1]}] = (*found)[2];
       }
@@ -135,7 +135,7 @@ struct Row {
 std::vector<Row> rows_of_table() {
   static const std::regex row(R"re(\| (.+) \| (.+) \| `(\w+)` \| `([\w/.]+)` \|)re");
   std::vector<Row> rows;
-  std::istringstream lines(content_of(source_folder / "docs/limits.md"));
+  std::istringstream lines(content_of(checkout / "docs/limits.md"));
   for (std::string line; std::getline(lines, line);) {
     std::smatch cells;
     if (std::regex_match(line, cells, row)) rows.push_back({cells[1], cells[2], {cells[4], cells[3]}});

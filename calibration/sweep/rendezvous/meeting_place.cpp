@@ -51,9 +51,9 @@ int slurm_port(const Environment& environment) {
   constexpr int first = 20'000, ports = 12'000, steps = 7;
   const auto number = [&](const char* name) {
     const std::string text = value_of(environment, name);
-    unsigned long number = 0;
-    std::from_chars(text.data(), text.data() + text.size(), number);
-    return number;
+    unsigned long value = 0;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
   };
   return first + static_cast<int>((number("SLURM_JOB_ID") * steps + number("SLURM_STEP_ID")) % ports);
 }

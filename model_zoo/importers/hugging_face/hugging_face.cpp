@@ -11,6 +11,7 @@
 #include "core/suggest.hpp"
 #include "model_zoo/importers/hugging_face/families.hpp"
 #include "model_zoo/model.hpp"
+#include "model_zoo/model_file.hpp"
 
 namespace ddl {
 
@@ -37,8 +38,6 @@ std::span<const HuggingFaceFamily> hugging_face_families() {
 
 namespace {
 
-constexpr std::size_t max_name_length = 100;
-
 const HuggingFaceFamily& family_of(HuggingFaceConfig& config) {
   const std::string type = config.text({"model_type"}, "");
   const std::vector<std::string_view> known = hugging_face_model_types();
@@ -57,7 +56,7 @@ std::string plain_name(std::string_view text) {
   while (!text.empty() && text.back() == '/') text.remove_suffix(1);
   text.remove_prefix(text.rfind('/') + 1);
   std::string name;
-  for (const char c : text.substr(0, max_name_length)) {
+  for (const char c : text.substr(0, max_model_name_length)) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
     if (letter || ((c == '-' || c == '_' || c == '.') && !name.empty())) {
       name += c;

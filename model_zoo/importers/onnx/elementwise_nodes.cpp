@@ -19,10 +19,6 @@ namespace {
 /// Operators in a row that are looked at as one function; longer ones than any activation are not.
 constexpr int most_operators = 40;
 
-bool same_view(const View& a, const View& b) {
-  return a.tensor == b.tensor && a.dimensions == b.dimensions && a.offset == b.offset;
-}
-
 /// A value that may take part in a function of one item: the view and the function so far.
 Value function_input(Translation& translation, const onnx::NodeProto& node, const Value& value) {
   if (!value.moment && !value.scores && value.pads.empty() && value.operators < most_operators) return value;

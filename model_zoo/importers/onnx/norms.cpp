@@ -17,10 +17,6 @@ namespace {
 
 using Part = Moment::Part;
 
-bool same_view(const View& a, const View& b) {
-  return a.tensor == b.tensor && a.dimensions == b.dimensions && a.offset == b.offset;
-}
-
 /// Number of items, where they are known to be a tensor's.
 std::int64_t item_count(const Value& value) {
   if (value.is_network() || !value.shape) return -1;

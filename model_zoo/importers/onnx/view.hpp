@@ -31,6 +31,10 @@ struct View {
   std::vector<Dimension> dimensions;
   std::array<std::int64_t, 4> offset{0, 0, 0, 0};  ///< of each axis from `channels` on
 };
+/// Whether both read the same items of one tensor in the same order.
+[[nodiscard]] inline bool same_view(const View& a, const View& b) {
+  return a.tensor == b.tensor && a.dimensions == b.dimensions && a.offset == b.offset;
+}
 
 [[nodiscard]] std::int64_t size_of(const Dimension& dimension);
 [[nodiscard]] std::vector<std::int64_t> sizes_of(const View& view);

@@ -38,7 +38,7 @@ const Function* find_function(const Problem& problem) {
   return found == functions.end() ? nullptr : found;
 }
 
-std::string refusal(const Problem& problem) {
+std::string refusal_activation(const Problem& problem) {
   if (find_function(problem) != nullptr) return {};
   return "the function " + std::string(AttributeText(*problem.operation).text("kind")) + " is not in this back end";
 }
@@ -78,7 +78,7 @@ class Library {
   cudnnActivationDescriptor_t descriptor_ = nullptr;
 };
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_activation(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const Function& function = *find_function(problem);
   const Precision precision = problem.precision;
@@ -138,6 +138,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind activation{"activation", refusal, prepare};
+const Kind activation{"activation", refusal_activation, prepare_activation};
 
 }  // namespace ddl::cuda

@@ -3,7 +3,7 @@
 namespace ddl::cuda {
 namespace {
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_add(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const Precision precision = problem.precision;
   const std::int64_t items = problem.samples * problem.output.items();
@@ -37,6 +37,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind add{"add", no_refusal, prepare};
+const Kind add{"add", no_refusal, prepare_add};
 
 }  // namespace ddl::cuda

@@ -142,7 +142,7 @@ class AdditiveAttention {
   DeviceMemory scores_, v_, length_, values_, to_v_, to_bias_, sums_;
 };
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_additive_attention(const Device& device, const Problem& problem) {
   // The gradients of the weights are made of those of the sums, which backward-data adds up.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const auto attention = std::make_shared<AdditiveAttention>(device, problem);
@@ -153,6 +153,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind additive_attention{"additive_attention", no_refusal, prepare};
+const Kind additive_attention{"additive_attention", no_refusal, prepare_additive_attention};
 
 }  // namespace ddl::cuda

@@ -80,7 +80,7 @@ bool has_graph(const Problem& problem) {
          (shape.window == 0 || (shape.causal && shape.window >= shape.keys));
 }
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_attention(const Device& device, const Problem& problem) {
   // Trained biases have their gradient from those of the scores, which backward-data computes.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   if (has_graph(problem) && library_runs(device, problem, [](const Problem& pass) { return attention_graph(pass).graph; })) {
@@ -91,6 +91,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind attention{"attention", no_refusal, prepare};
+const Kind attention{"attention", no_refusal, prepare_attention};
 
 }  // namespace ddl::cuda

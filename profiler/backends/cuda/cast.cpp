@@ -5,7 +5,7 @@
 namespace ddl::cuda {
 namespace {
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_cast(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const bool forward = problem.pass == Pass::forward;
   const Precision other = *cast_format(*problem.operation);
@@ -21,6 +21,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind cast{"cast", no_refusal, prepare};
+const Kind cast{"cast", no_refusal, prepare_cast};
 
 }  // namespace ddl::cuda

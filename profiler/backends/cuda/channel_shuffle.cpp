@@ -5,7 +5,7 @@ namespace ddl::cuda {
 namespace {
 
 // Channels of a group are dealt out to all groups, one after the other.
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_channel_shuffle(const Device& device, const Problem& problem) {
   const ImageSteps image(device, problem.output);
   const std::int64_t groups = AttributeText(*problem.operation).integer("groups", 1);
   const std::int64_t members = problem.output.channels / groups;
@@ -18,6 +18,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind channel_shuffle{"channel_shuffle", no_refusal, prepare};
+const Kind channel_shuffle{"channel_shuffle", no_refusal, prepare_channel_shuffle};
 
 }  // namespace ddl::cuda

@@ -4,7 +4,7 @@ namespace ddl::cuda {
 namespace {
 
 // The trained token comes before those of the sequence.
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_class_token(const Device& device, const Problem& problem) {
   const std::int64_t token = problem.output.channels;
   const std::int64_t each = problem.inputs.front().items();
   const std::int64_t samples = problem.samples;
@@ -35,6 +35,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind class_token{"class_token", no_refusal, prepare};
+const Kind class_token{"class_token", no_refusal, prepare_class_token};
 
 }  // namespace ddl::cuda

@@ -4,7 +4,7 @@
 namespace ddl::cuda {
 namespace {
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_combine(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const std::int64_t experts = problem.inputs[1].channels;
   const std::int64_t channels = problem.output.channels;
@@ -38,7 +38,7 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 }
 
 // As many experts for each token as there are copies of it.
-std::string refusal(const Problem& problem) {
+std::string refusal_combine(const Problem& problem) {
   return problem.inputs[0].extent[0] / problem.inputs[1].extent[0] > problem.inputs[1].channels
              ? "more copies of a token than experts are not in this back end"
              : std::string();
@@ -46,6 +46,6 @@ std::string refusal(const Problem& problem) {
 
 }  // namespace
 
-const Kind combine{"combine", refusal, prepare};
+const Kind combine{"combine", refusal_combine, prepare_combine};
 
 }  // namespace ddl::cuda

@@ -4,7 +4,7 @@ namespace ddl::cuda {
 namespace {
 
 // Where channels are innermost, a position's channels of one input alternate with those of the next; else a sample's do.
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_concat(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const bool forward = problem.pass == Pass::forward;
   const bool innermost = image_of(device, problem.output, 1).channels_innermost;
@@ -36,6 +36,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind concat{"concat", no_refusal, prepare};
+const Kind concat{"concat", no_refusal, prepare_concat};
 
 }  // namespace ddl::cuda

@@ -8,13 +8,13 @@
 namespace ddl::cuda {
 namespace {
 
-std::string refusal(const Problem& problem) {
+std::string refusal_convolution(const Problem& problem) {
   return problem.inputs.front().sequence ? "convolutions over tokens are not in this back end" : std::string();
 }
 
 std::int64_t volume(const WindowGeometry& window) { return window.kernel[0] * window.kernel[1] * window.kernel[2]; }
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_convolution(const Device& device, const Problem& problem) {
   const AttributeText attributes(*problem.operation);
   const bool has_bias = attributes.flag("bias", true);
   const Precision precision = problem.precision;
@@ -91,7 +91,7 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind convolution{"convolution", refusal, prepare};
-const Kind transposed_convolution{"transposed_convolution", refusal, prepare};
+const Kind convolution{"convolution", refusal_convolution, prepare_convolution};
+const Kind transposed_convolution{"transposed_convolution", refusal_convolution, prepare_convolution};
 
 }  // namespace ddl::cuda

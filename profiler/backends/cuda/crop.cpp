@@ -4,7 +4,7 @@ namespace ddl::cuda {
 namespace {
 
 // Forward is a view to frameworks, and no time of it is asked for; run by itself it makes the dense tensor that others read.
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_crop(const Device& device, const Problem& problem) {
   const TensorShape& input = problem.inputs.front();
   const ImageSteps whole(device, input);
   const ImageSteps middle(device, problem.output);
@@ -20,6 +20,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind crop{"crop", no_refusal, prepare};
+const Kind crop{"crop", no_refusal, prepare_crop};
 
 }  // namespace ddl::cuda

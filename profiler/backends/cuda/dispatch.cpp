@@ -5,7 +5,7 @@ namespace ddl::cuda {
 namespace {
 
 // The router's choice has no gradient here: the weights of the experts have, in `combine`.
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_dispatch(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const std::int64_t active = AttributeText(*problem.operation).integer("active", 1);
   const std::int64_t experts = problem.inputs[1].channels;
@@ -35,7 +35,7 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 }
 
 // As many experts for each token as are active.
-std::string refusal(const Problem& problem) {
+std::string refusal_dispatch(const Problem& problem) {
   return AttributeText(*problem.operation).integer("active", 1) > problem.inputs[1].channels
              ? "more copies of a token than experts are not in this back end"
              : std::string();
@@ -43,6 +43,6 @@ std::string refusal(const Problem& problem) {
 
 }  // namespace
 
-const Kind dispatch{"dispatch", refusal, prepare};
+const Kind dispatch{"dispatch", refusal_dispatch, prepare_dispatch};
 
 }  // namespace ddl::cuda

@@ -5,7 +5,7 @@ namespace ddl::cuda {
 namespace {
 
 // Forward draws a mask of bytes, as frameworks do on GPUs: one of each item, or of each sample where whole samples go.
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_dropout(const Device& device, const Problem& problem) {
   const double rate = AttributeText(*problem.operation).number("rate", 0);
   if (problem.pass == Pass::backward_weight || rate == 0) return empty_kernel();
   const Precision precision = problem.precision;
@@ -41,6 +41,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind dropout{"dropout", no_refusal, prepare};
+const Kind dropout{"dropout", no_refusal, prepare_dropout};
 
 }  // namespace ddl::cuda

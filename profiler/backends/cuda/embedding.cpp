@@ -6,7 +6,7 @@ namespace ddl::cuda {
 namespace {
 
 // Numbers of tokens are too large for 16 bits. The table's gradient is summed up in fp32, and all of it is written.
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_embedding(const Device& device, const Problem& problem) {
   const std::int64_t rows = AttributeText(*problem.operation).integer("vocabulary", 1);
   const std::int64_t features = problem.output.channels;
   const std::int64_t tokens = problem.samples * problem.output.positions();
@@ -36,6 +36,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind embedding{"embedding", no_refusal, prepare};
+const Kind embedding{"embedding", no_refusal, prepare_embedding};
 
 }  // namespace ddl::cuda

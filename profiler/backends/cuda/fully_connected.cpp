@@ -8,7 +8,7 @@ namespace ddl::cuda {
 namespace {
 
 // Rows are samples, or tokens.
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_fully_connected(const Device& device, const Problem& problem) {
   if (AttributeText(*problem.operation).has("experts")) return prepare_experts(device, problem);
   const std::int64_t rows = problem.samples * problem.inputs.front().positions();
   const std::int64_t from = problem.inputs.front().channels;
@@ -79,6 +79,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind fully_connected{"fully_connected", no_refusal, prepare};
+const Kind fully_connected{"fully_connected", no_refusal, prepare_fully_connected};
 
 }  // namespace ddl::cuda

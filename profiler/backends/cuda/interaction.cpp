@@ -20,7 +20,7 @@ void in_groups(std::span<void* const> at, std::size_t count, const Copy& copy) {
 
 // Of each sample the vectors are put side by side in one matrix T, T·Tᵀ is computed in full, and what lies below its
 // diagonal is picked out.
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_interaction(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const std::size_t inputs = problem.inputs.size();
   const auto count = static_cast<std::int64_t>(inputs);
@@ -88,6 +88,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind interaction{"interaction", no_refusal, prepare};
+const Kind interaction{"interaction", no_refusal, prepare_interaction};
 
 }  // namespace ddl::cuda

@@ -22,11 +22,11 @@ std::vector<KernelTensor> joined(std::vector<KernelTensor> first, const KernelTe
   return first;
 }
 
-float* floats(void* data) { return static_cast<float*>(data); }
+float* float_pointer(void* data) { return static_cast<float*>(data); }
 
 // The mean over rows, of each input, added up; in fp32 whatever the precision, as autocast has it. What should come out is
 // made up: class `row modulo classes`, and zero for the mean square; time does not depend on it.
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_loss(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const Precision precision = problem.precision;
   const bool forward = problem.pass == Pass::forward;
@@ -60,8 +60,8 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
         "own:mse", joined(std::move(inputs), output, {}),
         [=, &device](std::span<void* const> at) {
           for (std::size_t i = 0; i < count; ++i) {
-            started(device::mean_square(device.launch(precision), at[i], floats(scratch->data()), floats(at[count]),
-                                        parts[i].items, i > 0));
+            started(device::mean_square(device.launch(precision), at[i], float_pointer(scratch->data()),
+                                        float_pointer(at[count]), parts[i].items, i > 0));
           }
         },
         scratch->bytes());
@@ -69,7 +69,7 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
   if (mean_square) {
     return make_kernel("own:mse", joined(std::move(inputs), gradient, to_inputs), [=, &device](std::span<void* const> at) {
       for (std::size_t i = 0; i < count; ++i) {
-        started(device::mean_square_backward(device.launch(precision), at[i], floats(at[count]), at[count + 1 + i],
+        started(device::mean_square_backward(device.launch(precision), at[i], float_pointer(at[count]), at[count + 1 + i],
                                              parts[i].items));
       }
     });
@@ -81,11 +81,11 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
           const device::Launch launch = device.launch(precision);
           for (std::size_t i = 0; i < count; ++i) {
             const Part& part = parts[i];
-            float* logarithms = floats(at[count + 1 + i]);
-            float* rows = floats(scratch->data());
+            float* logarithms = float_pointer(at[count + 1 + i]);
+            float* rows = float_pointer(scratch->data());
             started(part.apart ? device::channel_cross_entropy(launch, part.image, at[i], logarithms, rows,
-                                                               floats(at[count]), i > 0)
-                               : device::cross_entropy(launch, at[i], logarithms, rows, floats(at[count]), part.rows,
+                                                               float_pointer(at[count]), i > 0)
+                               : device::cross_entropy(launch, at[i], logarithms, rows, float_pointer(at[count]), part.rows,
                                                        part.classes, i > 0));
           }
         },
@@ -96,16 +96,17 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
         const device::Launch launch = device.launch(precision);
         for (std::size_t i = 0; i < count; ++i) {
           const Part& part = parts[i];
-          const float* slope = floats(at[count]);
+          const float* slope = float_pointer(at[count]);
           void* to = at[count + 1 + i];
-          started(part.apart ? device::channel_cross_entropy_backward(launch, part.image, floats(at[i]), slope, to)
-                             : device::cross_entropy_backward(launch, floats(at[i]), slope, to, part.rows, part.classes));
+          started(part.apart
+                      ? device::channel_cross_entropy_backward(launch, part.image, float_pointer(at[i]), slope, to)
+                      : device::cross_entropy_backward(launch, float_pointer(at[i]), slope, to, part.rows, part.classes));
         }
       });
 }
 
 }  // namespace
 
-const Kind loss{"loss", no_refusal, prepare};
+const Kind loss{"loss", no_refusal, prepare_loss};
 
 }  // namespace ddl::cuda

@@ -209,7 +209,7 @@ class Lstm {
   std::array<DeviceMemory, 2> input_gradients_;
 };
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_lstm(const Device& device, const Problem& problem) {
   // Going back through the steps gives all gradients, and there is no way around it even where nobody asks for the input's:
   // backward-data has nothing left to do.
   if (problem.pass == Pass::backward_data) return empty_kernel();
@@ -220,6 +220,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind lstm{"lstm", no_refusal, prepare};
+const Kind lstm{"lstm", no_refusal, prepare_lstm};
 
 }  // namespace ddl::cuda

@@ -34,7 +34,7 @@ std::unique_ptr<PreparedKernel> prepare_many(const Device& device, const Problem
 }
 
 // The second input has as many items as the first, or one for each channel of each sample.
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_multiply(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   if (problem.inputs.size() != 2) return prepare_many(device, problem);
   const Precision precision = problem.precision;
@@ -67,6 +67,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind multiply{"multiply", no_refusal, prepare};
+const Kind multiply{"multiply", no_refusal, prepare_multiply};
 
 }  // namespace ddl::cuda

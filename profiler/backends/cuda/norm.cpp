@@ -223,7 +223,7 @@ std::unique_ptr<PreparedKernel> prepare_rms(const Device& device, const Problem&
       scratch->bytes());
 }
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_norm(const Device& device, const Problem& problem) {
   // The gradients of scale and shift come out of the same sums as the input's: backward-weight has nothing left to do.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const std::string_view kind = AttributeText(*problem.operation).text("kind");
@@ -234,6 +234,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind norm{"norm", no_refusal, prepare};
+const Kind norm{"norm", no_refusal, prepare_norm};
 
 }  // namespace ddl::cuda

@@ -36,7 +36,7 @@ bool pools_by_library(const Device& device, const Problem& problem) {
          });
 }
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_pool(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const TensorShape& input = problem.inputs.front();
   const bool is_max = AttributeText(*problem.operation).text("kind") == "max";
@@ -83,6 +83,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind pool{"pool", no_refusal, prepare};
+const Kind pool{"pool", no_refusal, prepare_pool};
 
 }  // namespace ddl::cuda

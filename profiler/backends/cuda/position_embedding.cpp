@@ -5,7 +5,7 @@
 namespace ddl::cuda {
 namespace {
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_position_embedding(const Device& device, const Problem& problem) {
   const Precision precision = problem.precision;
   const std::int64_t each = problem.output.items();  // of the table, the rows of the sequence's positions
   const std::int64_t table = AttributeText(*problem.operation).integer("positions", 1) * problem.output.channels;
@@ -42,6 +42,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind position_embedding{"position_embedding", no_refusal, prepare};
+const Kind position_embedding{"position_embedding", no_refusal, prepare_position_embedding};
 
 }  // namespace ddl::cuda

@@ -4,7 +4,7 @@
 namespace ddl::cuda {
 namespace {
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_resize(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const bool forward = problem.pass == Pass::forward;
   const Precision precision = problem.precision;
@@ -34,6 +34,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind resize{"resize", no_refusal, prepare};
+const Kind resize{"resize", no_refusal, prepare_resize};
 
 }  // namespace ddl::cuda

@@ -32,7 +32,7 @@ struct Angles {
 };
 
 // Of each token the heads of the queries, the keys and the values, side by side; values pass as they are.
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_rotary_embedding(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const AttributeText attributes(*problem.operation);
   const std::int64_t heads = attributes.integer("heads", 1);
@@ -58,6 +58,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind rotary_embedding{"rotary_embedding", no_refusal, prepare};
+const Kind rotary_embedding{"rotary_embedding", no_refusal, prepare_rotary_embedding};
 
 }  // namespace ddl::cuda

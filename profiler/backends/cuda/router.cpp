@@ -5,7 +5,7 @@ namespace ddl::cuda {
 namespace {
 
 // Of each token the weights of the experts taken, and zero for the others.
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_router(const Device& device, const Problem& problem) {
   const std::int64_t experts = problem.output.channels;
   const std::int64_t active = AttributeText(*problem.operation).integer("active", 1);
   const std::int64_t channels = problem.inputs.front().channels;
@@ -59,6 +59,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind router{"router", no_refusal, prepare};
+const Kind router{"router", no_refusal, prepare_router};
 
 }  // namespace ddl::cuda

@@ -55,13 +55,13 @@ std::unique_ptr<PreparedKernel> prepare_trained(const Device& device, const Prob
                      });
 }
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_scale(const Device& device, const Problem& problem) {
   return AttributeText(*problem.operation).text("factor") == "trained" ? prepare_trained(device, problem)
                                                                        : prepare_constant(device, problem);
 }
 
 }  // namespace
 
-const Kind scale{"scale", no_refusal, prepare};
+const Kind scale{"scale", no_refusal, prepare_scale};
 
 }  // namespace ddl::cuda

@@ -5,7 +5,7 @@
 namespace ddl::cuda {
 namespace {
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_select(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const Precision precision = problem.precision;
   const std::int64_t each = problem.inputs.front().items();
@@ -36,6 +36,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind select{"select", no_refusal, prepare};
+const Kind select{"select", no_refusal, prepare_select};
 
 }  // namespace ddl::cuda

@@ -5,7 +5,7 @@ namespace ddl::cuda {
 namespace {
 
 // Forward is a view to frameworks, and no time of it is asked for; run by itself it makes the dense tensor that others read.
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_slice(const Device& device, const Problem& problem) {
   const ImageSteps whole(device, problem.inputs.front());
   const ImageSteps part(device, problem.output);
   std::vector<CopiedDimension> dimensions{{problem.samples, whole.sample, part.sample},
@@ -17,6 +17,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind slice{"slice", no_refusal, prepare};
+const Kind slice{"slice", no_refusal, prepare_slice};
 
 }  // namespace ddl::cuda

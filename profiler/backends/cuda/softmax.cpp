@@ -5,7 +5,7 @@
 namespace ddl::cuda {
 namespace {
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_softmax(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const Precision precision = problem.precision;
   const bool forward = problem.pass == Pass::forward;
@@ -83,6 +83,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind softmax{"softmax", no_refusal, prepare};
+const Kind softmax{"softmax", no_refusal, prepare_softmax};
 
 }  // namespace ddl::cuda

@@ -4,7 +4,7 @@ namespace ddl::cuda {
 namespace {
 
 // Positions of a block become channels, those of one position side by side.
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_space_to_depth(const Device& device, const Problem& problem) {
   const TensorShape& input = problem.inputs.front();
   const ImageSteps large(device, input);
   const ImageSteps small(device, problem.output);
@@ -22,6 +22,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind space_to_depth{"space_to_depth", no_refusal, prepare};
+const Kind space_to_depth{"space_to_depth", no_refusal, prepare_space_to_depth};
 
 }  // namespace ddl::cuda

@@ -209,7 +209,7 @@ class WindowAttention {
   std::array<WorkspacePart, 4> parts_;  ///< queries, keys, values, and the output or its gradient, heads of windows apart
 };
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_window_attention(const Device& device, const Problem& problem) {
   // The table's gradient is made of those of the scores, which backward-data computes.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const auto attention = std::make_shared<WindowAttention>(device, problem);
@@ -220,6 +220,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind window_attention{"window_attention", no_refusal, prepare};
+const Kind window_attention{"window_attention", no_refusal, prepare_window_attention};
 
 }  // namespace ddl::cuda

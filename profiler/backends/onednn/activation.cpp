@@ -62,13 +62,13 @@ std::unique_ptr<PreparedKernel> prepare_hardsigmoid(const Problem& problem) {
                      });
 }
 
-std::string refusal(const Problem& problem) {
+std::string refusal_activation(const Problem& problem) {
   if (is_hardsigmoid(problem)) return only_fp32(problem);
   if (find_function(problem) != nullptr) return {};
   return fmt::format("the function {} is not in this back end", AttributeText(*problem.operation).text("kind"));
 }
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_activation(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   if (is_hardsigmoid(problem)) return prepare_hardsigmoid(problem);
   const Function& function = *find_function(problem);
@@ -101,6 +101,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind activation{"activation", refusal, prepare};
+const Kind activation{"activation", refusal_activation, prepare_activation};
 
 }  // namespace ddl::onednn

@@ -5,7 +5,7 @@
 namespace ddl::onednn {
 namespace {
 
-std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_add(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const std::int64_t items = problem.samples * problem.output.items();
   const auto inputs = static_cast<int>(problem.inputs.size());
@@ -36,6 +36,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem&
 
 }  // namespace
 
-const Kind add{"add", only_fp32, prepare};
+const Kind add{"add", only_fp32, prepare_add};
 
 }  // namespace ddl::onednn

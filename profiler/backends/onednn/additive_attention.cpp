@@ -208,7 +208,7 @@ std::unique_ptr<PreparedKernel> prepare_backward(const Device& device, const Siz
                          });
 }
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_additive_attention(const Device& device, const Problem& problem) {
   // The gradients of the weights are made of those of the sums, which backward-data adds up.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const Sizes s(problem);
@@ -225,6 +225,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind additive_attention{"additive_attention", only_fp32, prepare};
+const Kind additive_attention{"additive_attention", only_fp32, prepare_additive_attention};
 
 }  // namespace ddl::onednn

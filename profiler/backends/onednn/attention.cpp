@@ -33,7 +33,7 @@ void weigh_scores(const AttentionShape& shape, std::int64_t head, std::int64_t q
 
 namespace {
 
-std::string refusal(const Problem& problem) { return only_fp32(problem); }
+std::string refusal_attention(const Problem& problem) { return only_fp32(problem); }
 
 /// Copies between [samples, tokens, width], of which it takes so many channels, and [samples, heads, tokens, size].
 class Heads {
@@ -212,7 +212,7 @@ class AttentionKernel final : public PreparedKernel {
   std::mt19937 random_{};
 };
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_attention(const Device& device, const Problem& problem) {
   // Trained biases have their gradient from those of the scores, which backward-data computes.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   // PyTorch's fused kernel for processors has no dropout, and its scaled_dot_product_attention then runs one operator after
@@ -224,6 +224,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind attention{"attention", refusal, prepare};
+const Kind attention{"attention", refusal_attention, prepare_attention};
 
 }  // namespace ddl::onednn

@@ -5,11 +5,11 @@
 namespace ddl::onednn {
 namespace {
 
-std::string refusal(const Problem& problem) {
+std::string refusal_cast(const Problem& problem) {
   return *cast_format(*problem.operation) == Precision::fp16 ? "processors have no fp16" : "";
 }
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_cast(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const bool forward = problem.pass == Pass::forward;
   const Precision other = *cast_format(*problem.operation);
@@ -27,6 +27,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind cast{"cast", refusal, prepare};
+const Kind cast{"cast", refusal_cast, prepare_cast};
 
 }  // namespace ddl::onednn

@@ -4,7 +4,7 @@
 namespace ddl::onednn {
 namespace {
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_channel_shuffle(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const dnnl::memory::desc data = tensor(problem.output, problem.samples, problem.precision);
   const int axis = problem.output.sequence ? 2 : 1;
@@ -25,10 +25,10 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
                            {{TensorRole::input_gradient, 0, items, true}, DNNL_ARG_DIFF_SRC, data, data}});
 }
 
-std::string refusal(const Problem& /*problem*/) { return {}; }
+std::string refusal_channel_shuffle(const Problem& /*problem*/) { return {}; }
 
 }  // namespace
 
-const Kind channel_shuffle{"channel_shuffle", refusal, prepare};
+const Kind channel_shuffle{"channel_shuffle", refusal_channel_shuffle, prepare_channel_shuffle};
 
 }  // namespace ddl::onednn

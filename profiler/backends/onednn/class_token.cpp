@@ -6,7 +6,7 @@ namespace ddl::onednn {
 namespace {
 
 // The trained token comes before those of the sequence.
-std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_class_token(const Device& /*device*/, const Problem& problem) {
   const std::int64_t token = problem.output.channels;
   const std::int64_t each = problem.inputs.front().items();
   const std::int64_t samples = problem.samples;
@@ -43,6 +43,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem&
 
 }  // namespace
 
-const Kind class_token{"class_token", only_fp32, prepare};
+const Kind class_token{"class_token", only_fp32, prepare_class_token};
 
 }  // namespace ddl::onednn

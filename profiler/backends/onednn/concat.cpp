@@ -7,7 +7,7 @@ namespace {
 
 // Channels come before positions in images and behind them in sequences: in both, rows of one input alternate with those of
 // the next.
-std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_concat(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const bool forward = problem.pass == Pass::forward;
   const bool sequence = problem.output.sequence;
@@ -39,6 +39,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem&
 
 }  // namespace
 
-const Kind concat{"concat", only_fp32, prepare};
+const Kind concat{"concat", only_fp32, prepare_concat};
 
 }  // namespace ddl::onednn

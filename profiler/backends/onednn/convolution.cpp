@@ -16,7 +16,7 @@ struct Shapes {
   bool has_bias = false;
 };
 
-std::string refusal(const Problem& problem) {
+std::string refusal_convolution(const Problem& problem) {
   return problem.inputs.front().sequence ? "convolutions over tokens are not in this back end" : std::string();
 }
 
@@ -132,7 +132,7 @@ std::unique_ptr<PreparedKernel> prepare_transposed(const Device& device, const P
 
 }  // namespace
 
-const Kind convolution{"convolution", refusal, prepare_convolution};
-const Kind transposed_convolution{"transposed_convolution", refusal, prepare_transposed};
+const Kind convolution{"convolution", refusal_convolution, prepare_convolution};
+const Kind transposed_convolution{"transposed_convolution", refusal_convolution, prepare_transposed};
 
 }  // namespace ddl::onednn

@@ -14,7 +14,7 @@ std::array<std::int64_t, 3> inner_last(const TensorShape& shape) {
 }
 
 // Forward is a view to frameworks, and no time of it is asked for; run by itself it makes the dense tensor that others read.
-std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_crop(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const TensorShape& input = problem.inputs.front();
   const std::int64_t planes = problem.samples * input.channels;
@@ -54,6 +54,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem&
 
 }  // namespace
 
-const Kind crop{"crop", only_fp32, prepare};
+const Kind crop{"crop", only_fp32, prepare_crop};
 
 }  // namespace ddl::onednn

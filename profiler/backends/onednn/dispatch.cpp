@@ -8,7 +8,7 @@ namespace ddl::onednn {
 namespace {
 
 // The router's choice has no gradient here: the weights of the experts have, in `combine`.
-std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_dispatch(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const std::int64_t active = AttributeText(*problem.operation).integer("active", 1);
   const std::int64_t experts = problem.inputs[1].channels;
@@ -43,6 +43,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem&
 
 }  // namespace
 
-const Kind dispatch{"dispatch", only_fp32, prepare};
+const Kind dispatch{"dispatch", only_fp32, prepare_dispatch};
 
 }  // namespace ddl::onednn

@@ -27,7 +27,7 @@ std::unique_ptr<PreparedKernel> prepare_of_samples(const Problem& problem, float
 }
 
 // The mask is drawn anew each time, with the generator that frameworks use on processors: that is most of the time.
-std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_dropout(const Device& /*device*/, const Problem& problem) {
   const double rate = AttributeText(*problem.operation).number("rate", 0);
   if (problem.pass == Pass::backward_weight || rate == 0) return empty_kernel();
   const std::int64_t items = problem.samples * problem.output.items();
@@ -58,6 +58,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem&
 
 }  // namespace
 
-const Kind dropout{"dropout", only_fp32, prepare};
+const Kind dropout{"dropout", only_fp32, prepare_dropout};
 
 }  // namespace ddl::onednn

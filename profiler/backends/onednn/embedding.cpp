@@ -11,7 +11,7 @@ std::int64_t row_of(float token, std::int64_t rows) {
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(token), 0, rows - 1);
 }
 
-std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_embedding(const Device& /*device*/, const Problem& problem) {
   const std::int64_t rows = AttributeText(*problem.operation).integer("vocabulary", 1);
   const std::int64_t features = problem.output.channels;
   const std::int64_t tokens = problem.samples * problem.output.positions();
@@ -44,6 +44,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem&
 
 }  // namespace
 
-const Kind embedding{"embedding", only_fp32, prepare};
+const Kind embedding{"embedding", only_fp32, prepare_embedding};
 
 }  // namespace ddl::onednn

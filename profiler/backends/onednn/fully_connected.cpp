@@ -9,10 +9,12 @@ using dnnl::memory;
 
 bool has_experts(const Problem& problem) { return AttributeText(*problem.operation).has("experts"); }
 
-std::string refusal(const Problem& problem) { return has_experts(problem) ? only_fp32(problem) : std::string(); }
+std::string refusal_fully_connected(const Problem& problem) {
+  return has_experts(problem) ? only_fp32(problem) : std::string();
+}
 
 // Frameworks hand plain matrices to a matrix product, so no layout is left to the library: rows are samples, or tokens.
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_fully_connected(const Device& device, const Problem& problem) {
   if (has_experts(problem)) return prepare_experts(device, problem);
   if (device.blas != nullptr && problem.precision == Precision::fp32) return prepare_blas_fully_connected(device, problem);
   const memory::data_type type = data_type(problem.precision);
@@ -67,6 +69,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind fully_connected{"fully_connected", refusal, prepare};
+const Kind fully_connected{"fully_connected", refusal_fully_connected, prepare_fully_connected};
 
 }  // namespace ddl::onednn

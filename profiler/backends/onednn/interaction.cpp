@@ -9,7 +9,7 @@ namespace {
 
 // Of each sample the vectors are put side by side in one matrix T, T·Tᵀ is computed in full, and what lies below its
 // diagonal is picked out.
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_interaction(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const auto count = static_cast<std::int64_t>(problem.inputs.size());
   const std::int64_t channels = problem.inputs.front().channels;
@@ -80,6 +80,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind interaction{"interaction", only_fp32, prepare};
+const Kind interaction{"interaction", only_fp32, prepare_interaction};
 
 }  // namespace ddl::onednn

@@ -22,7 +22,7 @@ struct Part {
 
 // The mean over rows of samples, tokens or positions, of each input, added up. What should come out is made up: class `row
 // modulo classes`, and zero for the mean square; time does not depend on it.
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_loss(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   std::vector<Part> parts;
   std::vector<KernelTensor> inputs, kept, to_inputs;
@@ -102,6 +102,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind loss{"loss", only_fp32, prepare};
+const Kind loss{"loss", only_fp32, prepare_loss};
 
 }  // namespace ddl::onednn

@@ -9,7 +9,7 @@ using dnnl::rnn_direction;
 
 // Gates in the order input, forget, cell, output; of each direction a matrix for the input, one for the state, [gates ×
 // features, channels] each, and one bias: the library has no second one, which would be added to the first.
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_lstm(const Device& device, const Problem& problem) {
   // Going back through the steps gives all gradients, and there is no way around it even where nobody asks for the input's:
   // backward-data has nothing left to do.
   if (problem.pass == Pass::backward_data) return empty_kernel();
@@ -101,6 +101,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind lstm{"lstm", only_fp32, prepare};
+const Kind lstm{"lstm", only_fp32, prepare_lstm};
 
 }  // namespace ddl::onednn

@@ -38,7 +38,7 @@ std::unique_ptr<PreparedKernel> prepare_many(const Problem& problem) {
   });
 }
 
-std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_multiply(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   if (problem.inputs.size() != 2) return prepare_many(problem);
   // The second input has as many items as the first, or one for each channel of each sample.
@@ -86,6 +86,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem&
 
 }  // namespace
 
-const Kind multiply{"multiply", only_fp32, prepare};
+const Kind multiply{"multiply", only_fp32, prepare_multiply};
 
 }  // namespace ddl::onednn

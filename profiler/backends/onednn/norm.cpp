@@ -8,7 +8,7 @@ namespace {
 using dnnl::memory;
 using dnnl::normalization_flags;
 
-std::string refusal(const Problem& problem) {
+std::string refusal_norm(const Problem& problem) {
   const AttributeText attributes(*problem.operation);
   const std::string_view kind = attributes.text("kind");
   const TensorShape& shape = problem.output;
@@ -172,7 +172,7 @@ std::unique_ptr<PreparedKernel> batch_norm_gradient(const Problem& problem) {
   });
 }
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_norm(const Device& device, const Problem& problem) {
   const TensorShape& shape = problem.output;
   const AttributeText attributes(*problem.operation);
   const std::string_view kind = attributes.text("kind");
@@ -193,6 +193,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind norm{"norm", refusal, prepare};
+const Kind norm{"norm", refusal_norm, prepare_norm};
 
 }  // namespace ddl::onednn

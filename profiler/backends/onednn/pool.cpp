@@ -17,7 +17,7 @@ bool has_window(const Problem& problem) {
   return true;
 }
 
-std::string refusal(const Problem& problem) { return has_window(problem) ? std::string() : only_fp32(problem); }
+std::string refusal_pool(const Problem& problem) { return has_window(problem) ? std::string() : only_fp32(problem); }
 
 /// The tensor as the library pools it: samples, channels, extents, whatever comes first in memory.
 memory::desc pooled(const TensorShape& shape, std::int64_t samples, Precision precision) {
@@ -25,7 +25,7 @@ memory::desc pooled(const TensorShape& shape, std::int64_t samples, Precision pr
   return {{samples, shape.channels, shape.extent[0]}, data_type(precision), {shape.items(), 1, shape.channels}};
 }
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_pool(const Device& device, const Problem& problem) {
   if (!has_window(problem)) return prepare_adaptive_pool(problem);
   const TensorShape& input = problem.inputs.front();
   const AttributeText attributes(*problem.operation);
@@ -78,6 +78,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind pool{"pool", refusal, prepare};
+const Kind pool{"pool", refusal_pool, prepare_pool};
 
 }  // namespace ddl::onednn

@@ -6,7 +6,7 @@
 namespace ddl::onednn {
 namespace {
 
-std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_position_embedding(const Device& /*device*/, const Problem& problem) {
   const std::int64_t each = problem.output.items();  // of the table, the rows of the sequence's positions
   const std::int64_t table = AttributeText(*problem.operation).integer("positions", 1) * problem.output.channels;
   const std::int64_t samples = problem.samples;
@@ -42,6 +42,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem&
 
 }  // namespace
 
-const Kind position_embedding{"position_embedding", only_fp32, prepare};
+const Kind position_embedding{"position_embedding", only_fp32, prepare_position_embedding};
 
 }  // namespace ddl::onednn

@@ -4,7 +4,7 @@
 namespace ddl::onednn {
 namespace {
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_resize(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const dnnl::memory::desc source = tensor(problem.inputs.front(), problem.samples, problem.precision);
   const dnnl::memory::desc destination = tensor(problem.output, problem.samples, problem.precision);
@@ -26,10 +26,10 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
                            {{TensorRole::input_gradient, 0, in, true}, DNNL_ARG_DIFF_SRC, source, source}});
 }
 
-std::string refusal(const Problem& /*problem*/) { return {}; }
+std::string refusal_resize(const Problem& /*problem*/) { return {}; }
 
 }  // namespace
 
-const Kind resize{"resize", refusal, prepare};
+const Kind resize{"resize", refusal_resize, prepare_resize};
 
 }  // namespace ddl::onednn

@@ -37,7 +37,7 @@ struct Angles {
 }
 
 // Of each token the heads of the queries, the keys and the values, side by side; values pass as they are, by a copy.
-std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_rotary_embedding(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const AttributeText attributes(*problem.operation);
   const std::int64_t heads = attributes.integer("heads", 1);
@@ -68,6 +68,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem&
 
 }  // namespace
 
-const Kind rotary_embedding{"rotary_embedding", only_fp32, prepare};
+const Kind rotary_embedding{"rotary_embedding", only_fp32, prepare_rotary_embedding};
 
 }  // namespace ddl::onednn

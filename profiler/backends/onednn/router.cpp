@@ -12,7 +12,7 @@ namespace ddl::onednn {
 namespace {
 
 // Of each token the weights of the experts taken, and zero for the others.
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_router(const Device& device, const Problem& problem) {
   const std::int64_t experts = problem.output.channels;
   const std::int64_t active = AttributeText(*problem.operation).integer("active", 1);
   const std::int64_t channels = problem.inputs.front().channels;
@@ -71,6 +71,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind router{"router", only_fp32, prepare};
+const Kind router{"router", only_fp32, prepare_router};
 
 }  // namespace ddl::onednn

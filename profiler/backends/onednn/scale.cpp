@@ -8,7 +8,7 @@ namespace {
 
 bool is_trained(const Problem& problem) { return AttributeText(*problem.operation).text("factor") == "trained"; }
 
-std::string refusal(const Problem& problem) { return is_trained(problem) ? only_fp32(problem) : std::string(); }
+std::string refusal_scale(const Problem& problem) { return is_trained(problem) ? only_fp32(problem) : std::string(); }
 
 std::unique_ptr<PreparedKernel> prepare_constant(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
@@ -116,12 +116,12 @@ std::unique_ptr<PreparedKernel> prepare_trained(const Problem& problem) {
                      });
 }
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_scale(const Device& device, const Problem& problem) {
   return is_trained(problem) ? prepare_trained(problem) : prepare_constant(device, problem);
 }
 
 }  // namespace
 
-const Kind scale{"scale", refusal, prepare};
+const Kind scale{"scale", refusal_scale, prepare_scale};
 
 }  // namespace ddl::onednn

@@ -6,7 +6,7 @@
 namespace ddl::onednn {
 namespace {
 
-std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_select(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const std::int64_t each = problem.inputs.front().items();
   const std::int64_t channels = problem.output.channels;
@@ -33,6 +33,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem&
 
 }  // namespace
 
-const Kind select{"select", only_fp32, prepare};
+const Kind select{"select", only_fp32, prepare_select};
 
 }  // namespace ddl::onednn

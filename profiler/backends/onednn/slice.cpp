@@ -7,7 +7,7 @@ namespace ddl::onednn {
 namespace {
 
 // Forward is a view to frameworks, and no time of it is asked for; run by itself it makes the dense tensor that others read.
-std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_slice(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const TensorShape& input = problem.inputs.front();
   // Channels come before positions in images and behind them in sequences.
@@ -38,6 +38,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem&
 
 }  // namespace
 
-const Kind slice{"slice", only_fp32, prepare};
+const Kind slice{"slice", only_fp32, prepare_slice};
 
 }  // namespace ddl::onednn

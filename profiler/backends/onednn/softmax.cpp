@@ -3,9 +3,9 @@
 namespace ddl::onednn {
 namespace {
 
-std::string refusal(const Problem& /*problem*/) { return {}; }
+std::string refusal_softmax(const Problem& /*problem*/) { return {}; }
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_softmax(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const std::int64_t rows = problem.samples * problem.output.positions();
   const std::int64_t items = rows * problem.output.channels;
@@ -29,6 +29,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind softmax{"softmax", refusal, prepare};
+const Kind softmax{"softmax", refusal_softmax, prepare_softmax};
 
 }  // namespace ddl::onednn

@@ -8,7 +8,7 @@ using dnnl::memory;
 
 // A copy between two orders of the same dimensions: samples, channels, and of each extent the block and the place in it.
 // The channels of a place lie side by side in the output, as those of merged patches do.
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_space_to_depth(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const TensorShape& input = problem.inputs.front();
   const TensorShape& output = problem.output;
@@ -41,10 +41,10 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
        {{forward ? TensorRole::output : TensorRole::input_gradient, 0, items, true}, DNNL_ARG_TO, to, to}});
 }
 
-std::string refusal(const Problem& /*problem*/) { return {}; }
+std::string refusal_space_to_depth(const Problem& /*problem*/) { return {}; }
 
 }  // namespace
 
-const Kind space_to_depth{"space_to_depth", refusal, prepare};
+const Kind space_to_depth{"space_to_depth", refusal_space_to_depth, prepare_space_to_depth};
 
 }  // namespace ddl::onednn

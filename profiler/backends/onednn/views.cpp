@@ -5,13 +5,15 @@
 namespace ddl::onednn {
 namespace {
 
-std::string refusal(const Problem& /*problem*/) { return {}; }
-std::unique_ptr<PreparedKernel> prepare(const Device& /*device*/, const Problem& /*problem*/) { return empty_kernel(); }
+std::string refusal_views(const Problem& /*problem*/) { return {}; }
+std::unique_ptr<PreparedKernel> prepare_views(const Device& /*device*/, const Problem& /*problem*/) {
+  return empty_kernel();
+}
 
 }  // namespace
 
-const Kind flatten{"flatten", refusal, prepare};
-const Kind identity{"identity", refusal, prepare};
-const Kind reshape{"reshape", refusal, prepare};
+const Kind flatten{"flatten", refusal_views, prepare_views};
+const Kind identity{"identity", refusal_views, prepare_views};
+const Kind reshape{"reshape", refusal_views, prepare_views};
 
 }  // namespace ddl::onednn

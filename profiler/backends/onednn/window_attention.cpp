@@ -208,7 +208,7 @@ class WindowAttentionKernel final : public PreparedKernel {
   std::vector<KernelTensor> tensors_{};
 };
 
-std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& problem) {
+std::unique_ptr<PreparedKernel> prepare_window_attention(const Device& device, const Problem& problem) {
   // The table's gradient is made of those of the scores, which backward-data computes.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   return std::make_unique<WindowAttentionKernel>(device, problem);
@@ -216,6 +216,6 @@ std::unique_ptr<PreparedKernel> prepare(const Device& device, const Problem& pro
 
 }  // namespace
 
-const Kind window_attention{"window_attention", only_fp32, prepare};
+const Kind window_attention{"window_attention", only_fp32, prepare_window_attention};
 
 }  // namespace ddl::onednn

@@ -8,7 +8,7 @@
 
 namespace {
 
-struct Layout {
+struct MatrixLayout {
   cudaDataType type;
   std::int64_t rows, columns, leading;
   std::int32_t batch = 1;
@@ -51,16 +51,16 @@ const char* cublasLtGetStatusString(cublasStatus_t) { return "emulated"; }
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, uint64_t rows, uint64_t columns,
                                           int64_t leading) {
   *layout = reinterpret_cast<cublasLtMatrixLayout_t>(
-      new Layout{type, static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns), leading});
+      new MatrixLayout{type, static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns), leading});
   return leading >= static_cast<std::int64_t>(rows) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
-  delete reinterpret_cast<Layout*>(layout);
+  delete reinterpret_cast<MatrixLayout*>(layout);
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t name,
                                                 const void* value, size_t bytes) {
-  auto& its = part<Layout>(layout);
+  auto& its = part<MatrixLayout>(layout);
   if (name == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT) return copy(&its.batch, value, sizeof its.batch, bytes);
   if (name == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET) return copy(&its.stride, value, sizeof its.stride, bytes);
   return CUBLAS_STATUS_INVALID_VALUE;
@@ -101,7 +101,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
                                               cublasLtMatmulPreference_t, int asked, cublasLtMatmulHeuristicResult_t* found,
                                               int* count) {
   // No bias for odd sizes, so that both ways of adding one run. Else two, of which the first needs more room.
-  if (part<Description>(description).epilogue == CUBLASLT_EPILOGUE_BIAS && part<Layout>(result).rows % 2 != 0) {
+  if (part<Description>(description).epilogue == CUBLASLT_EPILOGUE_BIAS && part<MatrixLayout>(result).rows % 2 != 0) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
   *count = asked < 2 ? asked : 2;
@@ -123,9 +123,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
                               const void*, cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t d_layout,
                               const cublasLtMatmulAlgo_t*, void*, size_t, cudaStream_t) {
   const auto& its = part<Description>(description);
-  const auto& first = part<Layout>(a_layout);
-  const auto& second = part<Layout>(b_layout);
-  const auto& result = part<Layout>(d_layout);
+  const auto& first = part<MatrixLayout>(a_layout);
+  const auto& second = part<MatrixLayout>(b_layout);
+  const auto& result = part<MatrixLayout>(d_layout);
   const bool turns_first = its.first_operation == CUBLAS_OP_T;
   const bool turns_second = its.second_operation == CUBLAS_OP_T;
   const std::int64_t m = turns_first ? first.columns : first.rows;

@@ -138,7 +138,7 @@ TEST_CASE("a row with too many or too few cells is refused") {
   CHECK(error_in("a,b\n1\n").starts_with("t.csv:2:1: this row has 1 cells, but there are 2 columns"));
 }
 
-TEST_CASE("a quote that is never closed is refused where it opens") {
+TEST_CASE("in CSV, a quote that is never closed is refused where it opens") {
   CHECK(error_in("a\n\"x\ny\n") ==
         "t.csv:2:1: this quote is never closed\n  \"x\n  ^\nhint: a quote inside a quoted cell is doubled: \"\"");
 }

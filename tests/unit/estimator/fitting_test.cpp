@@ -13,7 +13,7 @@ namespace {
 
 using namespace ddl;
 
-constexpr double GiB = 1024.0 * 1024 * 1024;
+constexpr double gibibyte = 1024.0 * 1024 * 1024;
 
 Machine nodes_with(Bytes memory) {
   Machine machine = nodes_of_four();
@@ -49,7 +49,7 @@ TEST_CASE("a plan fits by its upper bound, and does not by what is expected") {
 }
 
 TEST_CASE("the largest batch is the last that fits") {
-  const Resnet net(Bytes(16 * GiB));
+  const Resnet net(Bytes(16 * gibibyte));
   const Plan plan = data_plan(4, 64);
   const LargestBatch largest = largest_batch(net.estimator, plan);
   REQUIRE(largest.fits);
@@ -63,7 +63,7 @@ TEST_CASE("the largest batch is the last that fits") {
 }
 
 TEST_CASE("no batch fits where the weights do not") {
-  const Resnet net(Bytes(0.1 * GiB));
+  const Resnet net(Bytes(0.1 * gibibyte));
   const LargestBatch largest = largest_batch(net.estimator, data_plan(4, 64));
   CHECK_FALSE(largest.fits);
   CHECK_FALSE(largest.at_risk);
@@ -71,7 +71,7 @@ TEST_CASE("no batch fits where the weights do not") {
 }
 
 TEST_CASE("on fewer devices than the fewest nothing fits") {
-  const Resnet net(Bytes(16 * GiB));
+  const Resnet net(Bytes(16 * gibibyte));
   const std::optional<Fitting> fewest = fewest_devices(net.estimator, data_plan(4, 1024), BatchKept::global);
   REQUIRE(fewest);
   REQUIRE(fewest->verdict == Verdict::fits);
@@ -85,7 +85,7 @@ TEST_CASE("on fewer devices than the fewest nothing fits") {
 }
 
 TEST_CASE("more devices do not help where each keeps its samples") {
-  const Resnet net(Bytes(16 * GiB));
+  const Resnet net(Bytes(16 * gibibyte));
   CHECK(judge(net.estimator, data_plan(4, 4 * 1024))->verdict == Verdict::does_not_fit);
   CHECK_FALSE(fewest_devices(net.estimator, data_plan(4, 4 * 1024), BatchKept::per_device));
   const std::optional<Fitting> one = fewest_devices(net.estimator, data_plan(4, 4 * 16), BatchKept::per_device);
@@ -95,7 +95,7 @@ TEST_CASE("more devices do not help where each keeps its samples") {
 }
 
 TEST_CASE("what fits in a plan's place trains the same batch on as many devices, the fastest first") {
-  const Resnet net(Bytes(16 * GiB));
+  const Resnet net(Bytes(16 * gibibyte));
   const Plan plan = data_plan(4, 1024);
   const std::optional<Fitting> judged = judge(net.estimator, plan);
   REQUIRE(judged);
@@ -124,12 +124,12 @@ TEST_CASE("what fits in a plan's place trains the same batch on as many devices,
 }
 
 TEST_CASE("a plan that fits needs nothing else") {
-  const Resnet net(Bytes(16 * GiB));
+  const Resnet net(Bytes(16 * gibibyte));
   CHECK(remedies(net.estimator, *judge(net.estimator, data_plan(4, 64))).empty());
 }
 
 TEST_CASE("a plan that breaks a limit of its shape is not judged") {
-  const Resnet net(Bytes(16 * GiB));
+  const Resnet net(Bytes(16 * gibibyte));
   CHECK_FALSE(judge(net.estimator, data_plan(8, 4)));
 }
 

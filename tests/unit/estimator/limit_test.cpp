@@ -47,7 +47,7 @@ parameters: {layers: 2, hidden: 24, heads: 6, vocabulary: 100, tokens: 8}
 }
 
 /// What stands in the way of a plan, in words.
-std::vector<std::string> limits_of(const OwnedJob& owned, const Plan& plan) {
+std::vector<std::string> limit_texts(const OwnedJob& owned, const Plan& plan) {
   std::vector<std::string> texts;
   for (const Limit& limit : Estimator(owned.job).estimate(plan).limits) texts.push_back(describe(limit, owned.model));
   return texts;
@@ -57,7 +57,7 @@ using Texts = std::vector<std::string>;
 
 struct Images : OwnedJob {
   Images() : OwnedJob(images(), nodes_of_four(), Assumptions{}, 1000) { plan.global_batch = 16; }
-  [[nodiscard]] Texts limits() const { return limits_of(*this, plan); }
+  [[nodiscard]] Texts limits() const { return limit_texts(*this, plan); }
   Plan plan;
 };
 
@@ -98,9 +98,9 @@ TEST_CASE("a tensor split goes up to the heads of a transformer") {
   const OwnedJob owned(tokens(), nodes_of_four(), Assumptions{}, 1000);
   Plan plan;
   plan.tensor = 6;
-  CHECK(limits_of(owned, plan).empty());
+  CHECK(limit_texts(owned, plan).empty());
   plan.tensor = 7;
-  CHECK(limits_of(owned, plan) == Texts{"tensor degree 7 is above the 6 parts its layers can be cut into (layer0.qkv)"});
+  CHECK(limit_texts(owned, plan) == Texts{"tensor degree 7 is above the 6 parts its layers can be cut into (layer0.qkv)"});
 }
 
 TEST_CASE("a tile is as wide as the halo that its neighbours want of it") {
@@ -132,7 +132,7 @@ TEST_CASE("tokens and features are not cut in space") {
   const OwnedJob owned(tokens(), nodes_of_four(), Assumptions{}, 1000);
   Plan plan;
   plan.spatial = {2, 1, 1};
-  CHECK(limits_of(owned, plan) == Texts{"tokens has no spatial extents to split"});
+  CHECK(limit_texts(owned, plan) == Texts{"tokens has no spatial extents to split"});
 }
 
 TEST_CASE("a stage has a layer with weights") {
@@ -202,9 +202,9 @@ TEST_CASE("a tensor split of a model without other matrices is one of its tables
                      nodes_of_four(), Assumptions{}, 1000);
   // The table is cut between its 20 rows, the last layer between its filters.
   Plan plan{.tensor = 16, .global_batch = 16};
-  CHECK(limits_of(recurrent, plan).empty());
+  CHECK(limit_texts(recurrent, plan).empty());
   plan.tensor = 32;
-  CHECK(limits_of(recurrent, plan) == Texts{"tensor degree 32 is above the 20 parts its layers can be cut into (words)"});
+  CHECK(limit_texts(recurrent, plan) == Texts{"tensor degree 32 is above the 20 parts its layers can be cut into (words)"});
 }
 
 TEST_CASE("a plan that breaks a limit of its shape is not priced") {

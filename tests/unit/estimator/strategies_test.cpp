@@ -40,7 +40,7 @@ layers:
 }
 
 /// Hidden 24, 6 heads, 8 tokens, a vocabulary of 100; the same in every rank's eyes: 24 · 8 = 192 items between layers.
-Model transformer() {
+Model small_transformer() {
   return parse_model(R"(format: 1
 model: transformer
 family: gpt
@@ -535,7 +535,7 @@ layers:
 }
 
 TEST_CASE("tensor: a transformer's block has one sum forward and one backward for each of its two pairs") {
-  const Divided divided(transformer(), plan_of(&Plan::tensor, 3, 1));
+  const Divided divided(small_transformer(), plan_of(&Plan::tensor, 3, 1));
   // Attention: 24 · 72 weights and 72 biases, two of the six heads a rank.
   const LayerShard qkv = divided.shard("layer0.qkv");
   CHECK(to_string(qkv.inputs.front()) == "24 over 8 tokens");
@@ -569,7 +569,7 @@ TEST_CASE("tensor: a transformer's block has one sum forward and one backward fo
 }
 
 TEST_CASE("tensor: tables are cut along the vocabulary, and the head stays sharded up to the loss") {
-  const Divided divided(transformer(), plan_of(&Plan::tensor, 2, 1));
+  const Divided divided(small_transformer(), plan_of(&Plan::tensor, 2, 1));
   const LayerShard words = divided.shard("embedding");
   CHECK(words.weights == 1200);
   CHECK(to_string(words.output) == "24 over 8 tokens");

@@ -12,13 +12,14 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-const Model model = model_of("{features: 4}", "  - fully_connected: {features: 4, bias: no}\n  - activation: relu\n");
+const Model stepped_model =
+    model_of("{features: 4}", "  - fully_connected: {features: 4, bias: no}\n  - activation: relu\n");
 
 /// What step_time.py prints, with one piece of it replaced.
 std::string result(const std::string& piece = {}, const std::string& by = {}) {
   std::string text = R"({
   "schema": 1,
-  "model": ")" + model.name +
+  "model": ")" + stepped_model.name +
                      R"(",
   "batch": 4,
   "precision": "fp32",
@@ -42,30 +43,30 @@ std::string result(const std::string& piece = {}, const std::string& by = {}) {
   }
   return text;
 }
-ProfileImport imported(const std::string& text, const ProfileImportOptions& options = {}) {
-  return import_step_times(text, "steps.json", model, options);
+ProfileImport imported_steps(const std::string& text, const ProfileImportOptions& options = {}) {
+  return import_step_times(text, "steps.json", stepped_model, options);
 }
-std::string error(const std::string& text, const ProfileImportOptions& options = {}) {
-  return error_of([&] { static_cast<void>(imported(text, options)); });
+std::string import_error(const std::string& text, const ProfileImportOptions& options = {}) {
+  return error_of([&] { static_cast<void>(imported_steps(text, options)); });
 }
 
 }  // namespace
 
 TEST_CASE("whole steps become a row for each part, which says who ran it") {
-  const ProfileImport import = imported(result());
+  const ProfileImport import = imported_steps(result());
   CHECK(import.samples == 4);
   CHECK(import.profile.head.backend == "pytorch");
   CHECK(import.profile.head.device == "a processor");
   REQUIRE(import.profile.rows.size() == 3);
   const Measurement& forward = import.profile.rows[0].measurement;
-  CHECK(forward.problem ==
-        "sequence model=" + model.name + " samples=4 precision=fp32 optimizer=momentum pass=forward by=pytorch-1.13.1");
+  CHECK(forward.problem == "sequence model=" + stepped_model.name +
+                               " samples=4 precision=fp32 optimizer=momentum pass=forward by=pytorch-1.13.1");
   CHECK(forward.samples.count == 6);
   CHECK(forward.samples.median.value() == 1.5);
   CHECK(forward.samples.seconds == std::vector<double>{1, 1, 1.5, 1.5, 2, 2});
   CHECK(import.profile.rows[1].measurement.samples.median.value() == 3);
   CHECK(import.profile.rows[2].measurement.samples.median.value() == 2);
-  const ProfileImport kept = imported(result("\"keeps_memory\": false", "\"keeps_memory\": true"), {.device = "mine"});
+  const ProfileImport kept = imported_steps(result("\"keeps_memory\": false", "\"keeps_memory\": true"), {.device = "mine"});
   CHECK(kept.profile.head.device == "mine");
   for (const ProfileRow& row : kept.profile.rows) {
     CHECK(parse_sequence_problem(row.measurement.problem, "x").keeps_memory);
@@ -75,18 +76,18 @@ TEST_CASE("whole steps become a row for each part, which says who ran it") {
 TEST_CASE("steps that were captured in graphs are no eager ones") {
   const std::string key = "\"keeps_memory\": false";
   const auto problem = [&](const std::string& more) {
-    return parse_sequence_problem(imported(result(key, key + more)).profile.rows[0].measurement.problem, "x");
+    return parse_sequence_problem(imported_steps(result(key, key + more)).profile.rows[0].measurement.problem, "x");
   };
   CHECK_FALSE(problem("").graph);
   CHECK_FALSE(problem(", \"graph\": false").graph);
   CHECK(problem(", \"graph\": true, \"sparse_tables\": false").graph);
-  CHECK_THAT(error(result(key, key + ", \"graph\": 1")), Contains("'graph' is neither true nor false"));
-  CHECK_THAT(error(result(key, key + ", \"sparse_tables\": true")),
+  CHECK_THAT(import_error(result(key, key + ", \"graph\": 1")), Contains("'graph' is neither true nor false"));
+  CHECK_THAT(import_error(result(key, key + ", \"sparse_tables\": true")),
              Contains("updated only the rows that they read") && Contains("leave --sparse-tables out"));
 }
 
 TEST_CASE("imported steps are a profile that is read as it is written") {
-  const Profile profile = imported(result()).profile;
+  const Profile profile = imported_steps(result()).profile;
   const std::string text = print_profile(profile);
   CHECK(print_profile(parse_profile(text, "p")) == text);
 }
@@ -100,29 +101,30 @@ TEST_CASE("times of steps are told from traces") {
 }
 
 TEST_CASE("what is wrong with times of steps is placed") {
-  CHECK_THAT(error("{"), Contains("steps.json:1:") && Contains("step_time.py"));
-  CHECK_THAT(error("[]"), Contains("steps.json:1:1: no times of steps"));
-  CHECK_THAT(error(result("\"schema\": 1", "\"schema\": 2")), Contains("steps.json:2:13: another version"));
-  CHECK_THAT(error(result("\"schema\": 1,", "")), Contains("it has no 'schema'"));
-  CHECK_THAT(error(result("\"batch\": 4", "\"batch\": 0")), Contains("steps.json:4:12: 'batch' is no count"));
-  CHECK_THAT(error(result("\"batch\": 4", "\"batch\": 1e300")), Contains("steps.json:4:12: 'batch' is no count"));
-  CHECK_THAT(error(result("fp32", "fp31")), Contains("steps.json:5:16: unknown precision 'fp31'"));
-  CHECK_THAT(error(result("momentum", "rmsprop")), Contains("steps.json:6:16: unknown optimizer 'rmsprop'"));
-  CHECK_THAT(error(result("\"1.13.1\"", "113")), Contains("steps.json:8:12: 'torch' is no text"));
-  CHECK_THAT(error(result("\"keeps_memory\": false", "\"keeps_memory\": 0")), Contains("neither true nor false"));
-  CHECK_THAT(error(result("[3, 3, 3, 3, 3, 3]", "[3, -3]")), Contains("steps.json:17:") && Contains("-3 is no time"));
-  CHECK_THAT(error(result("[3, 3, 3, 3, 3, 3]", "[]")), Contains("no list of times"));
-  CHECK_THAT(error(result("[3, 3, 3, 3, 3, 3]", "[\"3\"]")), Contains("\"3\" is no time"));
-  CHECK_THAT(error(result("{\"samples_s\": [3, 3, 3, 3, 3, 3], \"median_s\": 3}", "3")),
+  CHECK_THAT(import_error("{"), Contains("steps.json:1:") && Contains("step_time.py"));
+  CHECK_THAT(import_error("[]"), Contains("steps.json:1:1: no times of steps"));
+  CHECK_THAT(import_error(result("\"schema\": 1", "\"schema\": 2")), Contains("steps.json:2:13: another version"));
+  CHECK_THAT(import_error(result("\"schema\": 1,", "")), Contains("it has no 'schema'"));
+  CHECK_THAT(import_error(result("\"batch\": 4", "\"batch\": 0")), Contains("steps.json:4:12: 'batch' is no count"));
+  CHECK_THAT(import_error(result("\"batch\": 4", "\"batch\": 1e300")), Contains("steps.json:4:12: 'batch' is no count"));
+  CHECK_THAT(import_error(result("fp32", "fp31")), Contains("steps.json:5:16: unknown precision 'fp31'"));
+  CHECK_THAT(import_error(result("momentum", "rmsprop")), Contains("steps.json:6:16: unknown optimizer 'rmsprop'"));
+  CHECK_THAT(import_error(result("\"1.13.1\"", "113")), Contains("steps.json:8:12: 'torch' is no text"));
+  CHECK_THAT(import_error(result("\"keeps_memory\": false", "\"keeps_memory\": 0")), Contains("neither true nor false"));
+  CHECK_THAT(import_error(result("[3, 3, 3, 3, 3, 3]", "[3, -3]")), Contains("steps.json:17:") && Contains("-3 is no time"));
+  CHECK_THAT(import_error(result("[3, 3, 3, 3, 3, 3]", "[]")), Contains("no list of times"));
+  CHECK_THAT(import_error(result("[3, 3, 3, 3, 3, 3]", "[\"3\"]")), Contains("\"3\" is no time"));
+  CHECK_THAT(import_error(result("{\"samples_s\": [3, 3, 3, 3, 3, 3], \"median_s\": 3}", "3")),
              Contains("'backward' has no 'samples_s'"));
-  CHECK_THAT(error(result("\"parameters\": 16", "\"parameters\": 17")), Contains("has 16 parameters"));
-  CHECK_THAT(error(result('"' + model.name + '"', "\"vgg16\"")),
+  CHECK_THAT(import_error(result("\"parameters\": 16", "\"parameters\": 17")), Contains("has 16 parameters"));
+  CHECK_THAT(import_error(result('"' + stepped_model.name + '"', "\"vgg16\"")),
              Contains("steps.json:3:12: these are steps of 'vgg16'") && Contains("--model vgg16"));
 }
 
 TEST_CASE("what is asked for is what the steps are") {
-  CHECK(imported(result(), {.samples = 4, .precision = Precision::fp32, .optimizer = Optimizer::momentum}).samples == 4);
-  CHECK_THAT(error(result(), {.samples = 8}), Contains("steps.json:4:12: these steps ran on 4 samples"));
-  CHECK_THAT(error(result(), {.precision = Precision::bf16}), Contains("these steps ran with fp32"));
-  CHECK_THAT(error(result(), {.optimizer = Optimizer::adam}), Contains("these steps ran with momentum"));
+  CHECK(imported_steps(result(), {.samples = 4, .precision = Precision::fp32, .optimizer = Optimizer::momentum}).samples ==
+        4);
+  CHECK_THAT(import_error(result(), {.samples = 8}), Contains("steps.json:4:12: these steps ran on 4 samples"));
+  CHECK_THAT(import_error(result(), {.precision = Precision::bf16}), Contains("these steps ran with fp32"));
+  CHECK_THAT(import_error(result(), {.optimizer = Optimizer::adam}), Contains("these steps ran with momentum"));
 }

@@ -8,13 +8,14 @@ using namespace ddl;
 
 namespace {
 
-const std::string hint = "\nhint: a trace is written by torch.profiler: profiler.export_chrome_trace(\"trace.json\")";
+const std::string trace_hint_line =
+    "\nhint: a trace is written by torch.profiler: profiler.export_chrome_trace(\"trace.json\")";
 
-std::string error(const std::string& text) {
+std::string trace_error(const std::string& text) {
   return error_of([&] { static_cast<void>(parse_trace(text, "t.json")); });
 }
 /// The message without the line and the caret.
-std::string first_line(const std::string& text) { return error(text).substr(0, error(text).find('\n')); }
+std::string first_line(const std::string& text) { return trace_error(text).substr(0, trace_error(text).find('\n')); }
 std::string event(const std::string& inside) {
   return R"({"traceEvents":[{"ph":"X","cat":"cpu_op","name":"a",)" + inside + "}]}";
 }
@@ -57,7 +58,7 @@ TEST_CASE("a list of events is a trace; other events and whatever else it holds 
 }
 
 TEST_CASE("what is no trace is refused at its place") {
-  CHECK(error("") == "t.json:1:1: the file is empty" + hint);
+  CHECK(trace_error("") == "t.json:1:1: the file is empty" + trace_hint_line);
   CHECK(first_line("{\"traceEvents\":[{") == "t.json:1:18: not valid JSON");
   CHECK(first_line("{}") == "t.json:1:1: no trace: it has no list 'traceEvents'");
   CHECK(first_line("3") == "t.json:1:1: no trace: it has no list 'traceEvents'");

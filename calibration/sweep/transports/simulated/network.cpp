@@ -15,9 +15,9 @@ namespace {
 /// Of each kernel beside exchanges.
 constexpr Seconds kernel_time(1e-3);
 
-class Network final : public Transport {
+class NetworkTransport final : public Transport {
  public:
-  explicit Network(const SimulatedNetwork& network) : network_(network), random_(network.seed) {
+  explicit NetworkTransport(const SimulatedNetwork& network) : network_(network), random_(network.seed) {
     for (int rank = 0; rank < network.ranks; ++rank) nodes_.push_back(rank / (network.ranks / network.nodes));
   }
 
@@ -95,7 +95,7 @@ class Network final : public Transport {
 
 class Load final : public DeviceLoad {
  public:
-  explicit Load(Network& network) : network_(network) {}
+  explicit Load(NetworkTransport& network) : network_(network) {}
   void start() override {
     network_.is_loaded_ = true;
     network_.was_beside_ = false;
@@ -106,15 +106,15 @@ class Load final : public DeviceLoad {
   }
 
  private:
-  Network& network_;
+  NetworkTransport& network_;
 };
 
-std::unique_ptr<DeviceLoad> Network::simulated_load() { return std::make_unique<Load>(*this); }
+std::unique_ptr<DeviceLoad> NetworkTransport::simulated_load() { return std::make_unique<Load>(*this); }
 
 }  // namespace
 
 std::unique_ptr<Transport> make_simulated_network(const SimulatedNetwork& network) {
-  return std::make_unique<Network>(network);
+  return std::make_unique<NetworkTransport>(network);
 }
 
 }  // namespace ddl

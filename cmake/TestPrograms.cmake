@@ -1,0 +1,69 @@
+# Functions for the tests' CMakeLists: ddl_test_program, ddl_add_test, ddl_add_fuzzer, ddl_add_benchmark.
+
+# ddl_test_program(<program> SOURCES <file>... LIBRARIES <target>... [DEFINITIONS <definition>...])
+# A Catch2 program. Its sources may be compiled together, so that they share the headers that they read.
+function(ddl_test_program program)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;DEFINITIONS")
+  if(NOT TARGET ${program})
+    add_executable(${program})
+    target_link_libraries(${program} PRIVATE Catch2::Catch2WithMain ddl_settings ddl_quick_to_compile ddl_warnings)
+  endif()
+  target_sources(${program} PRIVATE ${arg_SOURCES})
+  target_link_libraries(${program} PRIVATE ${arg_LIBRARIES})
+  target_compile_definitions(${program} PRIVATE ${arg_DEFINITIONS})
+endfunction()
+
+# ddl_add_test(<name> SOURCES <file>... LIBRARIES <target>... [DEFINITIONS <definition>...] [PROGRAM <target>] [TIMEOUT <seconds>])
+# One CTest test of that name: the test cases of these sources. They are part of PROGRAM, which is that of the folder if nothing is
+# said, so that a module's tests are compiled and linked once. The test is labelled with its top folder (unit, property).
+function(ddl_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;PROGRAM" "SOURCES;LIBRARIES;DEFINITIONS")
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/tests" OUTPUT_VARIABLE folder)
+  if(NOT arg_PROGRAM)
+    string(REPLACE "/" "_" arg_PROGRAM "${folder}_tests")
+  endif()
+  ddl_test_program(${arg_PROGRAM} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} DEFINITIONS ${arg_DEFINITIONS})
+  # Catch2 tags each test case with the file it stands in. Hidden ones are for people.
+  set(tags "")
+  foreach(source IN LISTS arg_SOURCES)
+    cmake_path(GET source STEM LAST_ONLY stem)
+    if(stem MATCHES "_test$")
+      list(APPEND tags "[#${stem}]~[.]")
+    endif()
+  endforeach()
+  list(JOIN tags "," tags)
+  add_test(NAME ${name} COMMAND ${arg_PROGRAM} --filenames-as-tags --warn NoTests "${tags}")
+  string(REGEX REPLACE "/.*" "" label "${folder}")
+  # What the user has measured on this machine is none of the tests' business.
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${label}"
+    ENVIRONMENT "DDL_ORACLE_DATA=${PROJECT_BINARY_DIR}/no-data")
+endfunction()
+
+# ddl_add_fuzzer(<name> SOURCES <file>... LIBRARIES <target>...), in tests/fuzz
+# The sources define LLVMFuzzerTestOneInput. With DDL_BUILD_FUZZERS it is a libFuzzer program, which `./dev fuzz` runs. Among
+# the tests it is fuzz.<name>, which replays the inputs in corpus/<name>: examples, and each one that once went wrong.
+function(ddl_add_fuzzer name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} ddl_settings ddl_warnings)
+  if(DDL_BUILD_FUZZERS)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzzers")
+  else()
+    target_link_libraries(${name} PRIVATE ddl_fuzz_replay ddl_quick_to_compile)
+    add_test(NAME "fuzz.${name}" COMMAND ${name} "${CMAKE_CURRENT_SOURCE_DIR}/corpus/${name}")
+    set_tests_properties("fuzz.${name}" PROPERTIES TIMEOUT 120 LABELS fuzz)
+  endif()
+endfunction()
+
+# ddl_add_benchmark(<name> SOURCES <file>... LIBRARIES <target>...), in tests/benchmarks: a google-benchmark program, which
+# `./dev bench` runs.
+function(ddl_add_benchmark name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} benchmark::benchmark_main ddl_settings ddl_warnings)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/benchmarks")
+endfunction()
