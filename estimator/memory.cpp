@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "estimator/pipeline.hpp"
+#include "estimator/schedules/schedule.hpp"
 
 namespace ddl {
 namespace {

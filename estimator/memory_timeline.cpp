@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "estimator/caching_allocator.hpp"
-#include "estimator/pipeline.hpp"
+#include "estimator/schedules/schedule.hpp"
 
 namespace ddl {
 namespace {

@@ -85,10 +85,4 @@ std::vector<int> balanced_stages(const ModelFacts& facts, const std::vector<Laye
   return layers;
 }
 
-double micro_batches_in_flight(Schedule schedule, int stage, int stages, double micro_batches) {
-  if (stages == 1) return 1;
-  if (schedule == Schedule::gpipe) return micro_batches;
-  return std::min(static_cast<double>(stages - stage), micro_batches);
-}
-
 }  // namespace ddl

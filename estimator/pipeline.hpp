@@ -13,8 +13,4 @@ namespace ddl {
 /// those than stages.
 [[nodiscard]] std::vector<int> balanced_stages(const ModelFacts& facts, const std::vector<LayerTimes>& serial, int stages);
 
-/// Samples' worth of micro-batches whose activations stage `stage` of `stages` holds at once: GPipe keeps all m, 1F1B at
-/// most as many as there are stages still to come [Nar21].
-[[nodiscard]] double micro_batches_in_flight(Schedule schedule, int stage, int stages, double micro_batches);
-
 }  // namespace ddl

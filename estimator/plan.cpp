@@ -20,7 +20,6 @@ std::optional<Enum> parse_enum(std::string_view text, const std::array<std::stri
   return static_cast<Enum>(found - names.begin());
 }
 
-constexpr std::array<std::string_view, 2> schedule_names{"gpipe", "1f1b"};
 constexpr std::array<std::string_view, 2> recompute_names{"none", "full"};
 
 }  // namespace
@@ -30,8 +29,6 @@ std::optional<Axis> parse_axis(std::string_view text) {
   if (text == "hmodel") return Axis::tensor;
   return parse_enum<Axis>(text, axis_names);
 }
-std::string_view to_string(Schedule schedule) { return schedule_names[static_cast<std::size_t>(schedule)]; }
-std::optional<Schedule> parse_schedule(std::string_view text) { return parse_enum<Schedule>(text, schedule_names); }
 std::string_view to_string(Recompute recompute) { return recompute_names[static_cast<std::size_t>(recompute)]; }
 std::optional<Recompute> parse_recompute(std::string_view text) { return parse_enum<Recompute>(text, recompute_names); }
 

@@ -167,18 +167,6 @@ layers:
   CHECK(balanced_stages(facts, times, 3).empty());
 }
 
-TEST_CASE("GPipe holds all micro-batches, 1F1B as many as there are stages to come, one stage a single one") {
-  using enum Schedule;
-  for (const int stage : {0, 1, 3}) CHECK(micro_batches_in_flight(gpipe, stage, 4, 8) == 8);
-  CHECK(micro_batches_in_flight(one_forward_one_backward, 0, 4, 8) == 4);
-  CHECK(micro_batches_in_flight(one_forward_one_backward, 1, 4, 8) == 3);
-  CHECK(micro_batches_in_flight(one_forward_one_backward, 3, 4, 8) == 1);
-  CHECK(micro_batches_in_flight(one_forward_one_backward, 0, 4, 2) == 2);
-  // Without a pipeline backward follows forward, micro-batch by micro-batch.
-  CHECK(micro_batches_in_flight(gpipe, 0, 1, 8) == 1);
-  CHECK(micro_batches_in_flight(one_forward_one_backward, 0, 1, 8) == 1);
-}
-
 /// Times of four layers with weights, dealt to four stages, 16 samples in eight micro-batches.
 Breakdown four_stages(const std::vector<double>& seconds, const Assumptions& assumptions, Schedule schedule) {
   const OwnedJob owned(chain("wwww"), nodes_of_four(), assumptions, 1000, times_of(seconds));
