@@ -1,16 +1,15 @@
 #include "estimator/exchange.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
+#include <utility>
 
 namespace ddl {
 namespace {
 
-SecondsPerByte per_byte(Bandwidth bandwidth) { return SecondsPerByte(1.0 / bandwidth.value()); }
+constexpr std::string_view hierarchical = "hierarchical";
 
-/// Groups one plan exchanges in: an axis each, the replicas, and whoever shares samples; each for four purposes.
-constexpr std::size_t most_groups = 40;
+SecondsPerByte per_byte(Bandwidth bandwidth) { return SecondsPerByte(1.0 / bandwidth.value()); }
 
 /// Whether an exchange can go level by level: several nodes, each of which holds as many of the group.
 bool has_levels(const Group& group) {
@@ -28,7 +27,6 @@ ExchangePrices::ExchangePrices(const Plan& plan, const Machine& machine, const C
       software_(coefficients.software),
       assumptions_(assumptions) {
   if (assumptions.learned) learned_ = learned_of(coefficients.learned, family_of(plan));
-  ways_.reserve(most_groups);  // references into it stay valid
 }
 
 Route ExchangePrices::route(Purpose purpose) const {
@@ -115,7 +113,9 @@ SharedLink ExchangePrices::share(const Group& group, const Flows& flows, bool st
 SharedLink ExchangePrices::round_link(const Way& at, Pattern pattern, double step, bool staged) const {
   Flows flows{pattern, std::max(1.0, std::floor(at.group.members[0]))};
   flows.step = step;
-  return share(at.group, flows, staged, at.purpose);
+  SharedLink shared = share(at.group, flows, staged, at.purpose);
+  if (at.only_startups) shared.link.beta = shared.link.add = SecondsPerByte{};
+  return shared;
 }
 
 bool ExchangePrices::rounds_differ(const Way& at) const {
@@ -158,12 +158,18 @@ BusyLink ExchangePrices::busiest(AllreduceAlgorithm algorithm, const Way& at, bo
   return busy;
 }
 
-const ExchangePrices::Way& ExchangePrices::way(Family axes, Purpose purpose) const {
+const ExchangePrices::Way& ExchangePrices::way(Family axes, Purpose purpose, bool only_startups) const {
   for (const Way& known : ways_) {
-    if (known.axes == axes && known.purpose == purpose) return known;
+    if (known.axes == axes && known.purpose == purpose && known.only_startups == only_startups) return known;
   }
-  assert(ways_.size() < most_groups);
-  return ways_.emplace_back(way_for(axes, purpose));
+  if (!only_startups) return ways_.emplace_back(way_for(axes, purpose));
+  Way at = way(axes, purpose);
+  at.only_startups = true;
+  for (SharedLink* each : {&at.flat, &at.inside, &at.slices, &at.leaders, &at.several_leaders, &at.host_flat,
+                           &at.host_slices, &at.host_leaders, &at.host_several_leaders}) {
+    each->link.beta = each->link.add = SecondsPerByte{};
+  }
+  return ways_.emplace_back(std::move(at));
 }
 
 double ExchangePrices::edge_ranks(const Group& group, Purpose purpose) const {
@@ -350,6 +356,41 @@ Seconds ExchangePrices::least_time(Bytes message, Family axes) const {
   return least;
 }
 
+Seconds ExchangePrices::gather_time(RingTime ring, bool two_levels, Bytes message, const Way& at, bool staged) const {
+  if (!two_levels) return ring(message, at.group.ranks, (staged ? at.host_flat : at.flat).link);
+  const double in_node = at.group.members[0];
+  return ring(message, in_node, at.inside.link) +
+         ring(message / in_node, at.group.nodes(), (staged ? at.host_slices : at.slices).link);
+}
+
+Seconds ExchangePrices::startup(Collective operation, Bytes message, Family axes, Purpose purpose) const {
+  const Way& priced = way(axes, purpose);
+  if (priced.group.ranks <= 1) return {};
+  const bool staged = is_staged(priced, purpose);
+  const Way& at = way(axes, purpose, true);
+  switch (operation) {
+    case Collective::allreduce:
+      return allreduce_time(allreduce(message, axes, purpose).algorithm, message, at, staged);
+    case Collective::allgather:
+    case Collective::reduce_scatter: {
+      const bool two_levels = way_of(operation, message, axes, purpose).algorithm == hierarchical;
+      const RingTime ring = operation == Collective::allgather ? ring_allgather_time : ring_reduce_scatter_time;
+      return gather_time(ring, two_levels, message, at, staged);
+    }
+    case Collective::point_to_point:
+      return neighbour_link(axes, purpose).link.alpha;
+    case Collective::all_to_all:
+      return pairwise_all_to_all_time(
+          message, at.group.ranks,
+          (at.group.outermost == 0 ? (staged ? at.host_flat : at.flat) : (staged ? at.host_slices : at.slices)).link);
+    case Collective::broadcast:
+      return tree_broadcast_time(message, at.group.ranks, (staged ? at.host_flat : at.flat).link);
+    case Collective::reduce:
+      return tree_reduce_time(message, at.group.ranks, (staged ? at.host_flat : at.flat).link);
+  }
+  return {};
+}
+
 ExchangePrices::Priced ExchangePrices::way_of(Collective operation, Bytes message, Family axes, Purpose purpose) const {
   const Way& at = way(axes, purpose);
   const double ranks = at.group.ranks;
@@ -358,13 +399,11 @@ ExchangePrices::Priced ExchangePrices::way_of(Collective operation, Bytes messag
   const SharedLink& shared = staged ? at.host_flat : at.flat;
   const SharedLink& slices = staged ? at.host_slices : at.slices;
   const Link& flat = shared.link;
-  const auto gathered = [&](auto ring) -> Priced {
-    const Seconds one_ring = ring(message, ranks, flat);
+  const auto gathered = [&](RingTime ring) -> Priced {
+    const Seconds one_ring = gather_time(ring, false, message, at, staged);
     if (assumptions_.ring_only || software_.layer_algorithm || !has_levels(at.group)) return {"ring", one_ring, shared.busy};
-    const double in_node = at.group.members[0];
-    const Seconds two_levels =
-        ring(message, in_node, at.inside.link) + ring(message / in_node, at.group.nodes(), slices.link);
-    return two_levels < one_ring ? Priced{"hierarchical", two_levels, slices.busy} : Priced{"ring", one_ring, shared.busy};
+    const Seconds two_levels = gather_time(ring, true, message, at, staged);
+    return two_levels < one_ring ? Priced{hierarchical, two_levels, slices.busy} : Priced{"ring", one_ring, shared.busy};
   };
   switch (operation) {
     case Collective::allreduce: {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <string_view>
 #include <vector>
 
@@ -50,6 +51,9 @@ class ExchangePrices {
     BusyLink busy{};
   };
   [[nodiscard]] Choice allreduce(Bytes message, Family axes, Purpose purpose) const;
+  /// The part of price() that start-ups take, done in the same way: all of it that grows with α, and nothing that grows with
+  /// bytes.
+  [[nodiscard]] Seconds startup(Collective operation, Bytes message, Family axes, Purpose purpose) const;
   /// No Allgather or Reduce-Scatter of a layer's message takes less, and no Allreduce less than twice that.
   [[nodiscard]] Seconds least_time(Bytes message, Family axes) const;
   /// To be called when the plan has placed its ranks anew.
@@ -64,6 +68,7 @@ class ExchangePrices {
   struct Way {
     Family axes = 0;
     Purpose purpose = Purpose::layer;
+    bool only_startups = false;  ///< bytes take no time
     Group group;
     SharedLink flat, inside, slices, leaders;         // direct
     SharedLink host_flat, host_slices, host_leaders;  // through the host
@@ -71,7 +76,7 @@ class ExchangePrices {
     SharedLink several_leaders, host_several_leaders;
   };
   [[nodiscard]] Way way_for(Family axes, Purpose purpose) const;
-  [[nodiscard]] const Way& way(Family axes, Purpose purpose) const;
+  [[nodiscard]] const Way& way(Family axes, Purpose purpose, bool only_startups = false) const;
   [[nodiscard]] const Learned::Path& path(Purpose purpose) const;
   /// Ranks of one group that send to another node at once, when every rank sends to its neighbour in one direction.
   [[nodiscard]] double edge_ranks(const Group& group, Purpose purpose) const;
@@ -89,6 +94,9 @@ class ExchangePrices {
   [[nodiscard]] bool rounds_differ(const Way& way) const;
   /// None where all rounds share the same links.
   [[nodiscard]] Rounds rounds_of(AllreduceAlgorithm algorithm, const Way& way) const;
+  /// `two_levels`: ring by ring inside nodes and between them, else one ring of all ranks.
+  using RingTime = Seconds (*)(Bytes message, double ranks, const Link& link);
+  [[nodiscard]] Seconds gather_time(RingTime ring, bool two_levels, Bytes message, const Way& way, bool staged) const;
   [[nodiscard]] Seconds by_rounds(AllreduceAlgorithm algorithm, Bytes message, const Way& way, bool staged) const;
   [[nodiscard]] BusyLink busiest(AllreduceAlgorithm algorithm, const Way& way, bool staged) const;
   /// Whether an exchange goes through the host.
@@ -100,7 +108,7 @@ class ExchangePrices {
   const Software& software_;
   const Assumptions& assumptions_;
   Learned learned_;
-  mutable std::vector<Way> ways_;  ///< a handful of groups, each worked out when first asked for
+  mutable std::deque<Way> ways_;  ///< a handful of groups, each worked out when first asked for; references stay valid
 };
 
 }  // namespace ddl

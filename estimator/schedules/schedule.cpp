@@ -38,7 +38,8 @@ class ScheduleRun {
     for (int stage = 0; stage < count_; ++stage) {
       const auto at = static_cast<std::size_t>(stage);
       if (next_[at] < pending_[at].size()) {
-        throw Error(fmt::format("the schedule never comes to an end: stage {} waits for what is not done before", stage + 1));
+        throw Error(
+            fmt::format("the schedule never comes to an end: stage {} waits for what is not done before", stage + 1));
       }
     }
     return std::move(timeline_);
@@ -120,13 +121,15 @@ std::string_view to_string(SlotPass pass) {
 std::span<const ScheduleOrder* const> all_schedules() { return orders; }
 
 const ScheduleOrder& order_of(Schedule schedule) {
-  return **std::find_if(orders.begin(), orders.end(), [&](const ScheduleOrder* order) { return order->schedule == schedule; });
+  return **std::find_if(orders.begin(), orders.end(),
+                        [&](const ScheduleOrder* order) { return order->schedule == schedule; });
 }
 
 std::string_view to_string(Schedule schedule) { return order_of(schedule).name; }
 
 std::optional<Schedule> parse_schedule(std::string_view text) {
-  const auto found = std::find_if(orders.begin(), orders.end(), [&](const ScheduleOrder* order) { return order->name == text; });
+  const auto found =
+      std::find_if(orders.begin(), orders.end(), [&](const ScheduleOrder* order) { return order->name == text; });
   return found == orders.end() ? std::nullopt : std::optional((*found)->schedule);
 }
 
@@ -177,7 +180,8 @@ Seconds uniform_length(std::span<const StageSlots> stages, std::int64_t micro_ba
     back = max(back, stages[i + 1].to_previous);
   }
   const double others = static_cast<double>(micro_batches) - 1.0;
-  const double hops = stages.size() > 1 ? static_cast<double>(stages.size()) + static_cast<double>(micro_batches) - 2.0 : 0.0;
+  const double hops =
+      stages.size() > 1 ? static_cast<double>(stages.size()) + static_cast<double>(micro_batches) - 2.0 : 0.0;
   return all + longest * others + (on + back) * hops;
 }
 

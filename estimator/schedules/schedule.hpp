@@ -10,13 +10,14 @@
 
 namespace ddl {
 
-/// What a stage of a pipeline does with a micro-batch. Backward is two: the gradient of the stage's input, for which the stage before
-/// waits, and that of its weights, for which nobody waits until the update. Frameworks that run backward as a whole send the input's
-/// gradient when both are done: their orders have it last.
+/// What a stage of a pipeline does with a micro-batch. Backward is two: the gradient of the stage's input, for which the
+/// stage before waits, and that of its weights, for which nobody waits until the update. Frameworks that run backward as a
+/// whole send the input's gradient when both are done: their orders have it last.
 enum class SlotPass { forward, input_gradient, weight_gradient };
 [[nodiscard]] std::string_view to_string(SlotPass pass);
 
-/// One piece of a stage's work. A stage of an interleaved schedule holds several chunks of consecutive layers; of others, chunk 0.
+/// One piece of a stage's work. A stage of an interleaved schedule holds several chunks of consecutive layers; of others,
+/// chunk 0.
 struct Slot {
   int stage = 0;
   int chunk = 0;
@@ -40,8 +41,8 @@ extern const ScheduleOrder one_forward_one_backward_order;
 [[nodiscard]] std::span<const ScheduleOrder* const> all_schedules();
 [[nodiscard]] const ScheduleOrder& order_of(Schedule schedule);
 
-/// Micro-batches that stage `stage` of `stages` holds the activations of at once; 1 without a pipeline, where each micro-batch is
-/// done before the next one begins.
+/// Micro-batches that stage `stage` of `stages` holds the activations of at once; 1 without a pipeline, where each
+/// micro-batch is done before the next one begins.
 [[nodiscard]] double micro_batches_in_flight(Schedule schedule, int stage, int stages, double micro_batches);
 
 /// Times of one stage and micro-batch. A stage that sends does nothing else meanwhile.
@@ -70,15 +71,15 @@ struct PipelineTimeline {
   [[nodiscard]] std::int64_t most_in_flight(int stage) const;
 };
 
-/// Does the slots of all stages as early as their order and what they wait for allow: a forward waits for the activations of the
-/// stage before, both gradients for the input gradient of the next stage, or in the last stage for its own forward. Throws Error
-/// where an order makes two stages wait for each other.
+/// Does the slots of all stages as early as their order and what they wait for allow: a forward waits for the activations of
+/// the stage before, both gradients for the input gradient of the next stage, or in the last stage for its own forward.
+/// Throws Error where an order makes two stages wait for each other.
 [[nodiscard]] PipelineTimeline run_schedule(const ScheduleOrder& order, std::span<const StageSlots> stages,
                                             std::int64_t micro_batches);
 
-/// The same by a closed form: the first micro-batch passes all stages, the others follow at the pace of the longest, and every slot
-/// of the p stages sends once on and once back, 2(p+S−2) times [ParaDL, Table III; Nar21]. Equal to the timeline of GPipe and 1F1B
-/// where all stages are alike and send nothing, and to that of GPipe where they are alike.
+/// The same by a closed form: the first micro-batch passes all stages, the others follow at the pace of the longest, and
+/// every slot of the p stages sends once on and once back, 2(p+S−2) times [ParaDL, Table III; Nar21]. Equal to the timeline
+/// of GPipe and 1F1B where all stages are alike and send nothing, and to that of GPipe where they are alike.
 [[nodiscard]] Seconds uniform_length(std::span<const StageSlots> stages, std::int64_t micro_batches);
 
 }  // namespace ddl

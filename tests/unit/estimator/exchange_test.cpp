@@ -392,6 +392,52 @@ TEST_CASE("no layer-wise collective is shorter than the least time, and no Allre
   CHECK(met > 1000);
 }
 
+TEST_CASE("of a price, the start-ups are what grows with the latency") {
+  Random random(3);
+  int above_zero = 0;
+  for (int i = 0; i < 2000; ++i) {
+    Setting setting = random_setting(random);
+    // An algorithm that is chosen anew is another price.
+    setting.assumptions.allreduce = all_allreduce_algorithms[static_cast<std::size_t>(i) % all_allreduce_algorithms.size()];
+    setting.coefficients.software.layer_algorithm = setting.assumptions.allreduce;
+    Setting slower = setting;
+    for (const Family axes : {data, filter, spatial, pipeline, data | spatial}) {
+      for (const Purpose purpose : all_purposes) {
+        slower.coefficients.learned = {{family_of(setting.plan), Learned{}}};
+        Learned& learned = slower.coefficients.learned.front().second;
+        learned.gradient.alpha = learned.layer.alpha = learned.halo.alpha = 3;
+        setting.coefficients.learned = {{family_of(setting.plan), Learned{}}};
+        for (const Collective operation : all_collectives) {
+          const Bytes message(random.step() * 100);
+          const double startup = setting.prices().startup(operation, message, axes, purpose).value();
+          const double price = setting.prices().price(operation, message, axes, purpose).value();
+          const double more = slower.prices().price(operation, message, axes, purpose).value();
+          INFO(to_string(operation) << " by " << to_string(*setting.assumptions.allreduce));
+          CHECK(startup <= price * (1 + 1e-12));
+          if (family_of(setting.plan) != 0) CHECK(more - price == Approx(2 * startup).epsilon(1e-9).margin(1e-9 * price));
+          above_zero += startup > 0 ? 1 : 0;
+        }
+      }
+    }
+  }
+  CHECK(above_zero > 10000);
+}
+
+TEST_CASE("a group stays where it is while prices of all others are asked for") {
+  Setting setting = with_plan(4, 4);
+  setting.plan.spatial = {2, 1, 1};
+  const ExchangePrices prices = setting.prices();
+  const Group& first = prices.group(data);
+  const double ranks = first.ranks;
+  for (Family axes = 0; axes < (1U << axis_count); ++axes) {
+    for (const Purpose purpose : all_purposes) {
+      static_cast<void>(prices.price(Collective::allreduce, Bytes(1000), axes, purpose));
+    }
+  }
+  CHECK(&first == &prices.group(data));
+  CHECK(first.ranks == ranks);
+}
+
 TEST_CASE("the Allreduce chosen is no longer than any other that may be chosen") {
   Random random(2);
   for (int i = 0; i < 5000; ++i) {

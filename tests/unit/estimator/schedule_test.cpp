@@ -29,8 +29,8 @@ TEST_CASE("GPipe holds all micro-batches, 1F1B as many as there are stages to co
 using Stages = std::vector<StageSlots>;
 
 Stages equal_stages(int count, double forward, double input_gradient, double weight_gradient, double hop) {
-  return Stages(static_cast<std::size_t>(count), StageSlots{Seconds(forward), Seconds(input_gradient), Seconds(weight_gradient),
-                                                            Seconds(hop), Seconds(hop)});
+  return Stages(static_cast<std::size_t>(count),
+                StageSlots{Seconds(forward), Seconds(input_gradient), Seconds(weight_gradient), Seconds(hop), Seconds(hop)});
 }
 
 TEST_CASE("a schedule's names are read as they are written") {
