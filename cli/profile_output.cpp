@@ -83,18 +83,4 @@ std::string usual_profile_path(const ProfileHead& head, Precision precision, con
       .string();
 }
 
-std::string checked_problem(const std::string& line, const std::string& origin, int line_number) {
-  try {
-    if (is_fresh_memory_problem(line)) return print_problem(parse_fresh_memory_problem(line, origin));
-    return is_update_problem(line) ? print_problem(parse_update_problem(line, origin))
-                                   : print_problem(parse_problem(line, origin));
-  } catch (const Error& error) {
-    // Alone it was the first line of all.
-    std::string message = error.what();
-    const std::string start = origin + ":1:";
-    if (message.starts_with(start)) message = fmt::format("{}:{}:{}", origin, line_number, message.substr(start.size()));
-    throw Error(message, error.hint());
-  }
-}
-
 }  // namespace ddl

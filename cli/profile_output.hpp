@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/problem_lines.hpp"
 #include "profiler/profile_file.hpp"
 
 namespace ddl {
@@ -34,8 +35,5 @@ class ProfileOutput {
 /// `profiles/resnet50-fp32@Tesla-V100.profile`, and `-autocast` behind the precision where that is the recipe. An Error
 /// where no variable says where that is, or it cannot be made.
 [[nodiscard]] std::string usual_profile_path(const ProfileHead& head, Precision precision, const std::string& recipe = {});
-
-/// The line of a problem as profiles have it, or an Error placed in it.
-[[nodiscard]] std::string checked_problem(const std::string& line, const std::string& origin, int line_number);
 
 }  // namespace ddl
