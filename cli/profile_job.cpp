@@ -15,6 +15,7 @@
 #include "estimator/model_facts.hpp"
 #include "model_zoo/update_list.hpp"
 #include "profiler/backends.hpp"
+#include "profiler/rank.hpp"
 
 namespace ddl {
 namespace {
@@ -59,32 +60,40 @@ bool runs_autocast(const ProfileOptions& o, Precision precision) {
   return true;
 }
 
-/// Takes problems out of a plan; each must be there.
-void leave_out(ProfilePlan& plan, const std::vector<std::string>& lines) {
-  for (const std::string& given : lines) {
-    const std::string line = is_sequence_problem(given) ? print_problem(parse_sequence_problem(given, "--leave-out"))
-                                                        : checked_problem(given, "--leave-out", 1);
+/// Lines to leave out as the plan has them; each must be there, and something must be left.
+std::vector<std::string> left_out(const ProfilePlan& plan, const std::vector<std::string>& given) {
+  std::vector<std::string> lines;
+  for (const std::string& each : given) {
+    const std::string line = is_sequence_problem(each) ? print_problem(parse_sequence_problem(each, "--leave-out"))
+                                                       : checked_problem(each, "--leave-out", 1);
     bool is_there = false;
     for (std::size_t item = 0; item < plan.items(); ++item) is_there = is_there || plan.line(item) == line;
     if (!is_there) {
       throw Error(fmt::format("--leave-out {}: it is not asked for", quote(line)),
                   "copy a line of the column 'problem' of the profile");
     }
-    if (is_sequence_problem(line)) {
-      // The parts of a step run one after the other: they go together.
-      std::erase(plan.sequences, parse_sequence_problem(line, "--leave-out").samples);
-    } else {
-      std::erase_if(plan.problems, [&](const CountedProblem& problem) { return problem.line == line; });
-    }
+    lines.push_back(line);
   }
-  if (plan.items() == 0) throw Error("--leave-out leaves nothing to measure", "name fewer problems");
+  if (without(plan, lines).items() == 0) throw Error("--leave-out leaves nothing to measure", "name fewer problems");
+  return lines;
+}
+
+/// Which shard is measured. Processes of one launch that all measured the same would write over each other's profile.
+std::optional<Shard> shard_of_this(const ProfileOptions& o, const Rank& rank) {
+  if (!o.shard.empty()) return parse_shard("--shard", o.shard);
+  if (rank.ranks == 1) return std::nullopt;
+  throw Error(
+      fmt::format("{} started {} processes, and without --shard each would measure everything", rank.launcher, rank.ranks),
+      fmt::format("--shard {} with an --output for each, then 'ddl-oracle profile merge'; --shard 0/1 is everything",
+                  rank.variables));
 }
 
 }  // namespace
 
 ProfileJob job_of(const ProfileOptions& o) {
   const int kinds = (o.model.empty() ? 0 : 1) + (o.lines.empty() ? 0 : 1) + (o.problems.empty() ? 0 : 1);
-  if (kinds == 0) throw Error("profile what?", "a model: ddl-oracle profile resnet50, or --problem, or --problems FILE");
+  if (kinds == 0)
+    throw Error("nothing to profile", "name a model, as in ddl-oracle profile resnet50; or --problem; or --problems FILE");
   if (kinds > 1) throw Error("a model, --problem and --problems are asked for one at a time");
   ProfileJob job;
   job.device = device_options(o);
@@ -100,17 +109,26 @@ ProfileJob job_of(const ProfileOptions& o) {
   plan.rule.limit = Seconds(o.limit.value_or(usual_limit));
   job.backend = o.backend.empty() ? default_backend() : std::string(backend_kind(o.backend).name);
   if (!o.blas.empty() && job.backend != "onednn") {
-    throw Error(fmt::format("--blas is of a processor, and --backend is {}", job.backend), "add --backend onednn");
+    throw Error(fmt::format("--blas applies to the back end onednn only, and --backend is {}", job.backend),
+                "add --backend onednn");
   }
+  const Rank rank = this_rank();
+  job.shard = shard_of_this(o, rank);
+  if (rank.ranks > 1 && !o.device)
+    job.device.device = device_of(rank, count_devices(job.backend), backend_kind(job.backend).one_device);
   job.output = is_file(o.output) ? o.output : "";
+  job.resume = o.resume;
+  job.overwrite = o.overwrite;
+  job.retry = o.retry;
   for (const std::string& line : o.lines) plan.problems.push_back({checked_problem(line, "--problem", 1), 0});
   if (!o.problems.empty()) plan.problems = problems_in(o.problems);
   if (o.model.empty()) {
-    if (!o.mixed.empty()) throw Error("--mixed-precision is of a model, and none is named", "a problem says its precision");
+    if (!o.mixed.empty())
+      throw Error("--mixed-precision applies to models, and none is named", "a problem says its precision");
     if (!o.implementation.empty())
-      throw Error("--optimizer-implementation is of a model's update, and no model is named",
+      throw Error("--optimizer-implementation applies to models, and none is named",
                   "a problem says so itself: implementation=foreach tensors=161");
-    leave_out(plan, o.left_out);
+    job.left_out = left_out(plan, o.left_out);
     return job;
   }
 
@@ -121,7 +139,7 @@ ProfileJob job_of(const ProfileOptions& o) {
   if (!o.no_sequence) plan.sequences = samples;
   if (o.graph) {
     if (job.backend != "cuda")
-      throw Error(fmt::format("--graph is of a GPU, and --backend is {}", job.backend), "add --backend cuda");
+      throw Error(fmt::format("--graph applies to GPUs only, and --backend is {}", job.backend), "add --backend cuda");
     plan.step_start = StepStart::graph;
   }
   const SplitRequest splits = parse_splits(o.splits, load_machine(o.machine).devices_per_node(), facts);
@@ -148,8 +166,20 @@ ProfileJob job_of(const ProfileOptions& o) {
                                        implementation)),
            0});
   }
-  leave_out(plan, o.left_out);
+  job.left_out = left_out(plan, o.left_out);
   return job;
+}
+
+ProfilePlan without(ProfilePlan plan, const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) {
+    if (is_sequence_problem(line)) {
+      // The parts of a step run one after the other: they go together.
+      std::erase(plan.sequences, parse_sequence_problem(line, "--leave-out").samples);
+    } else {
+      std::erase_if(plan.problems, [&](const CountedProblem& problem) { return problem.line == line; });
+    }
+  }
+  return plan;
 }
 
 }  // namespace ddl

@@ -18,10 +18,10 @@ struct Counts {
   std::vector<const Measurement*> refused;
 };
 
-Counts counts_of(const Profile& profile) {
+Counts counts_of(const ProfileResult& result) {
   Counts counts;
-  for (const ProfileRow& row : profile.rows) {
-    const Measurement& measured = row.measurement;
+  for (const std::size_t row : result.asked) {
+    const Measurement& measured = result.profile.rows[row].measurement;
     if (!measured.reason.empty()) {
       counts.refused.push_back(&measured);
     } else if (measured.algorithm.empty()) {
@@ -36,11 +36,11 @@ Counts counts_of(const Profile& profile) {
   return counts;
 }
 
-std::string rows_text(const Profile& profile) {
+std::string rows_text(const ProfileResult& result) {
   Table table(
       {{"median"}, {"interval of 95 %"}, {"samples"}, {"workspace"}, {"algorithm", Align::left}, {"problem", Align::left}});
-  for (const ProfileRow& row : profile.rows) {
-    const Measurement& measured = row.measurement;
+  for (const std::size_t row : result.asked) {
+    const Measurement& measured = result.profile.rows[row].measurement;
     const Samples& samples = measured.samples;
     if (!measured.reason.empty()) {
       table.add({"-", "-", "-", "-", measured.reason, measured.problem});
@@ -56,12 +56,14 @@ std::string rows_text(const Profile& profile) {
 }
 
 std::string text_of(const ProfileResult& result, const Style& style) {
-  const Counts counts = counts_of(result.profile);
+  const Counts counts = counts_of(result);
   const ProfileHead& head = result.profile.head;
   std::string text = fmt::format("{}, {}\n", style.bold(head.device), head.backend);
-  if (head.model.empty()) text += rows_text(result.profile);
-  text +=
-      fmt::format("{} of {} problems in {}", result.items - result.left, result.items, humanize(Seconds(result.seconds)));
+  if (head.model.empty()) text += rows_text(result);
+  text += fmt::format("{} of {} problems", result.items - result.left, result.items);
+  if (head.shard) text += fmt::format(" of shard {}/{}", head.shard->index, head.shard->count);
+  text += result.merged_shards > 0 ? fmt::format(" from {}", count_text(result.merged_shards, "shard"))
+                                   : fmt::format(" in {}", humanize(Seconds(result.seconds)));
   if (result.known > 0) text += fmt::format(", {} of them from before", result.known);
   if (counts.idle > 0) text += fmt::format("; {} have nothing to do", counts.idle);
   if (counts.unsettled > 0) text += fmt::format("; {} did not settle", counts.unsettled);
@@ -104,8 +106,8 @@ std::string text_of(const ProfileResult& result, const Style& style) {
 }
 
 std::vector<std::string> warnings_of(const ProfileResult& result) {
-  std::vector<std::string> warnings;
-  const Counts counts = counts_of(result.profile);
+  std::vector<std::string> warnings = result.warnings;
+  const Counts counts = counts_of(result);
   const Steadiness& steadiness = result.steadiness;
   if (steadiness.slow_share > 0) {
     warnings.push_back(
@@ -120,10 +122,7 @@ std::vector<std::string> warnings_of(const ProfileResult& result) {
                     "kernels: these times are too long; end what else runs on the host",
                     counts.host_bound == 1 ? "1 row was" : fmt::format("{} rows were", counts.host_bound)));
   }
-  for (const int rank : result.dead) {
-    warnings.push_back(fmt::format("rank {} died; what it had not measured was taken over by others, or is missing", rank));
-  }
-  if (result.left > 0 && !result.elsewhere) {
+  if (result.left > 0) {
     warnings.push_back(fmt::format("{}{} left to measure: the same command with --resume goes on",
                                    result.stopped ? "stopped: " : "",
                                    count_text(static_cast<std::int64_t>(result.left), "problem")));
@@ -132,13 +131,14 @@ std::vector<std::string> warnings_of(const ProfileResult& result) {
 }
 
 Json json_of(const ProfileResult& result) {
-  const Counts counts = counts_of(result.profile);
+  const Counts counts = counts_of(result);
   const ProfileHead& head = result.profile.head;
   Json json;
   json["schema"] = 1;
   json["backend"] = head.backend;
   json["device"] = head.device;
   json["model"] = head.model.empty() ? Json(nullptr) : Json(head.model);
+  json["shard"] = head.shard ? Json(fmt::format("{}/{}", head.shard->index, head.shard->count)) : Json(nullptr);
   json["profile"] = result.output.empty() ? Json(nullptr) : Json(result.output);
   json["problems"] = result.items;
   json["measured"] = counts.measured;
@@ -181,8 +181,8 @@ Json json_of(const ProfileResult& result) {
   }
   if (head.model.empty()) {
     json["rows"] = Json::array();
-    for (const ProfileRow& row : result.profile.rows) {
-      const Measurement& measured = row.measurement;
+    for (const std::size_t row : result.asked) {
+      const Measurement& measured = result.profile.rows[row].measurement;
       json["rows"].push_back({{"problem", measured.problem},
                               {"median_s", measured.samples.median.value()},
                               {"low_s", measured.samples.low.value()},
@@ -208,7 +208,7 @@ Report profile_report(const std::shared_ptr<const ProfileResult>& result) {
     return text.substr(text.find("---\n") + 4);
   };
   report.warnings = warnings_of(*result);
-  if (result->left > 0 && !result->elsewhere) report.status = ExitStatus::could_not_answer;
+  if (result->left > 0) report.status = ExitStatus::could_not_answer;
   return report;
 }
 

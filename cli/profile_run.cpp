@@ -7,6 +7,8 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -19,8 +21,7 @@
 #include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "profiler/backends.hpp"
-#include "profiler/rank.hpp"
-#include "profiler/shared_work.hpp"
+#include "profiler/shard.hpp"
 
 namespace ddl {
 namespace {
@@ -72,15 +73,9 @@ class Measuring {
   std::size_t skipped_, done_;
 };
 
-/// Rows that need not be measured again, by line.
-std::unordered_map<std::string, ProfileRow> known_rows(const Profile& profile, bool retry) {
-  std::unordered_map<std::string, ProfileRow> known;
-  for (const ProfileRow& row : profile.rows) {
-    const Measurement& measured = row.measurement;
-    const bool good = measured.reason.empty() && (measured.algorithm.empty() || measured.samples.settled);
-    if (good || !retry) known.emplace(measured.problem, row);
-  }
-  return known;
+/// Whether a row needs no second try.
+bool is_good(const Measurement& measured) {
+  return measured.reason.empty() && (measured.algorithm.empty() || measured.samples.settled);
 }
 
 std::string detail(const ProfileHead& head, const std::string& key) {
@@ -100,6 +95,14 @@ void require_same(const ProfileHead& old, const ProfileHead& head, const std::st
   same("model", old.model, head.model);
   same("state of the caches", old.caches, head.caches);
   same("layout", old.layout, head.layout);
+  const auto shard_text = [](const ProfileHead& of) {
+    return of.shard ? to_string(Shard{of.shard->index, of.shard->count}) : std::string("none");
+  };
+  same("shard", shard_text(old), shard_text(head));
+  if (old.shard && old.shard->plan != head.shard->plan) {
+    throw Error(fmt::format("{} is shard {} of other problems", quote(path), shard_text(old)),
+                fmt::format("it was measured by: {}; begin anew with --overwrite", old.command));
+  }
   // Rows of one file are of one set-up.
   for (const std::string key : {"threads", "blas", "mixed precision", "algorithms"})
     same(key, detail(old, key), detail(head, key));
@@ -107,62 +110,83 @@ void require_same(const ProfileHead& old, const ProfileHead& head, const std::st
 
 /// A profile in which nothing is measured is none.
 void require_any_runs(const KernelBackend& backend, const ProfileJob& job) {
-  const std::string reason = refusal_of_all(backend, job.plan);
+  const ProfilePlan plan = without(job.plan, job.left_out);
+  const std::string reason = refusal_of_all(backend, plan);
   if (reason.empty()) return;
-  const auto count = static_cast<std::int64_t>(job.plan.problems.size());
+  const auto count = static_cast<std::int64_t>(plan.problems.size());
   throw Error(fmt::format("{} runs none of {}: {}", job.backend, count_text(count, "problem"), reason),
               "another --precision or --backend may: see 'ddl-oracle backends'");
 }
 
-/// One process: rows go to the file one by one.
-void measure_alone(ProfileResult& result, const ProfileJob& job, ProfileOutput& output, Measuring& measuring,
-                   const std::unordered_map<std::string, ProfileRow>& known) {
-  for (std::size_t item = 0; item < job.plan.items(); ++item) {
-    if (known.contains(job.plan.line(item))) continue;
-    if (Interrupt::asked()) break;
-    if (const std::optional<ProfileRow> row = measuring(item)) {
-      output.add(*row);
-      result.profile.rows.push_back(*row);
+/// What is measured here, each line with its place in the whole plan.
+using Places = std::unordered_map<std::string, std::int64_t>;
+
+/// Takes from the plan what is measured elsewhere, and what is left out.
+Places narrow(ProfileJob& job, ProfileHead& head) {
+  Places places;
+  if (job.shard) {
+    head.shard = ProfileShard{.index = job.shard->index, .count = job.shard->count, .plan = plan_name(job.plan)};
+    PlanShard part = shard_of(job.plan, *job.shard);
+    job.plan = std::move(part.plan);
+    for (std::size_t item = 0; item < job.plan.items(); ++item)
+      places.emplace(job.plan.line(item), static_cast<std::int64_t>(part.places[item]));
+  }
+  job.plan = without(std::move(job.plan), job.left_out);
+  if (head.shard) head.shard->problems = static_cast<std::int64_t>(job.plan.items());
+  for (std::size_t item = 0; item < job.plan.items() && !job.shard; ++item)
+    places.emplace(job.plan.line(item), static_cast<std::int64_t>(item));
+  return places;
+}
+
+/// Goes on with an earlier profile: its head, and its rows but for those that are tried again. Whether that ended in the
+/// middle of a line is a warning.
+void take_over(Profile old, const ProfileJob& job, const Places& places, ProfileResult& result) {
+  ProfileHead& head = result.profile.head;
+  require_same(old.head, head, job.output);
+  const std::optional<ProfileShard> shard = head.shard;
+  head = std::move(old.head);
+  head.shard = shard;
+  for (ProfileRow& row : old.rows) {
+    const auto place = places.find(row.measurement.problem);
+    const bool is_asked = place != places.end();
+    if (is_asked ? job.retry && !is_good(row.measurement) : shard.has_value()) continue;
+    if (is_asked) {
+      row.place = place->second;
+      ++result.known;
     }
+    result.profile.rows.push_back(std::move(row));
+  }
+  if (old.cut_line > 0) {
+    result.warnings.push_back(
+        fmt::format("{}:{}: the last line has no end and was not read, as a crash leaves it", job.output, old.cut_line));
   }
 }
 
-/// One of several processes, each with its own device.
-void measure_together(ProfileResult& result, const ProfileJob& job, const Rank& rank, Measuring& measuring, bool resume,
-                      const std::unordered_map<std::string, ProfileRow>& known) {
-  SharedWork work;
-  work.output = job.output;
-  work.head = print_profile_head(result.profile.head);
-  work.items = job.plan.items();
-  work.resume = resume;
-  // Rows of another device are none of this profile's.
-  const ProfileHead& head = result.profile.head;
-  work.identity = fmt::format("{}\n{}\n{}\n", head.backend, head.device, head.caches);
+/// Rows go to the file one by one.
+void measure(KernelBackend& backend, const ProfileJob& job, const Places& places, ProfileOutput& output,
+             ProfileResult& result) {
+  std::unordered_set<std::string> known;
+  for (const ProfileRow& row : result.profile.rows) known.insert(row.measurement.problem);
+  const auto start = std::chrono::steady_clock::now();
+  const Interrupt interrupt;
+  Measuring measuring(backend, job, result.known);
   for (std::size_t item = 0; item < job.plan.items(); ++item) {
     const std::string line = job.plan.line(item);
-    work.identity += line + "\n";
-    const auto row = known.find(line);
-    work.known.push_back(row == known.end() ? "" : print_profile_row(row->second));
+    if (known.contains(line)) continue;
+    if (Interrupt::asked()) break;
+    if (std::optional<ProfileRow> row = measuring(item)) {
+      row->place = places.at(line);
+      output.add(*row);
+      result.profile.rows.push_back(*std::move(row));
+    }
   }
-  const SharedResult shared = share_work(
-      rank, work,
-      [&](std::size_t item) -> std::optional<std::string> {
-        const std::optional<ProfileRow> row = measuring(item);
-        return row ? std::optional(print_profile_row(*row)) : std::nullopt;
-      },
-      Interrupt::asked);
-  result.dead = shared.dead;
-  result.elsewhere = !shared.wrote;
-  if (shared.merged) result.profile = load_profile(job.output);
+  result.stopped = Interrupt::asked();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 }  // namespace
 
-ProfileResult run(const ProfileJob& asked, const ProfileOptions& o, const std::string& command) {
-  ProfileJob job = asked;
-  const Rank rank = this_rank();
-  job.device.device =
-      rank.ranks > 1 ? device_of(rank, count_devices(job.backend), backend_kind(job.backend).one_device) : job.device.device;
+ProfileResult run(ProfileJob job, const std::string& command) {
   const std::unique_ptr<KernelBackend> backend = open_backend(job.backend, job.device);
   require_any_runs(*backend, job);
   ProfileResult result;
@@ -171,53 +195,35 @@ ProfileResult run(const ProfileJob& asked, const ProfileOptions& o, const std::s
     // First, so that the shortest of runs has it.
     job.plan.problems.insert(job.plan.problems.begin(), {print_problem(FreshMemoryProblem{}), 0});
   }
+  const Places places = narrow(job, result.profile.head);
   if (job.output.empty() && job.plan.model)
     job.output = usual_profile_path(result.profile.head, job.plan.precision, job.recipe);
   result.output = job.output;
   result.items = job.plan.items();
 
-  std::unordered_map<std::string, ProfileRow> known;
   std::optional<ProfileOutput> output;
-  const bool together = rank.ranks > 1 && !job.output.empty();
-  if (!job.output.empty()) {
-    const bool parts = !parts_of(job.output).empty();
-    const std::optional<Profile> old =
-        o.overwrite ? std::nullopt : existing_profile(job.output, o.resume, together || parts);
-    if (old) {
-      require_same(old->head, result.profile.head, job.output);
-      known = known_rows(*old, o.retry);
-      result.profile.head = old->head;
-      for (const ProfileRow& row : old->rows) {
-        if (known.contains(row.measurement.problem)) result.profile.rows.push_back(row);
-      }
-    }
-    // Parts that a killed run of several processes left are finished by its rules, even by one.
-    if (together || parts) {
-      const auto start = std::chrono::steady_clock::now();
-      const Interrupt interrupt;
-      Measuring measuring(*backend, job, known.size());
-      measure_together(result, job, rank, measuring, o.resume, known);
-      result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    } else {
-      output.emplace(job.output, result.profile);
-    }
-  } else {
+  if (job.output.empty()) {
     output.emplace();
+  } else {
+    if (!job.overwrite) {
+      if (std::optional<Profile> old = existing_profile(job.output, job.resume))
+        take_over(*std::move(old), job, places, result);
+    }
+    output.emplace(job.output, result.profile);
   }
-  if (output) {
-    const auto start = std::chrono::steady_clock::now();
-    const Interrupt interrupt;
-    Measuring measuring(*backend, job, known.size());
-    measure_alone(result, job, *output, measuring, known);
-    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  measure(*backend, job, places, *output, result);
+
+  std::unordered_set<std::string> there;
+  for (std::size_t row = 0; row < result.profile.rows.size(); ++row) {
+    const std::string& line = result.profile.rows[row].measurement.problem;
+    if (!places.contains(line)) continue;
+    there.insert(line);
+    result.asked.push_back(row);
   }
-  result.known = known.size();
-  result.stopped = Interrupt::asked();
-  result.steadiness = steadiness_of(result.profile);
-  std::unordered_map<std::string, bool> there;
-  for (const ProfileRow& row : result.profile.rows) there[row.measurement.problem] = true;
   for (std::size_t item = 0; item < job.plan.items(); ++item) result.left += there.contains(job.plan.line(item)) ? 0U : 1U;
-  if (job.plan.model) {
+  result.steadiness = steadiness_of(result.profile);
+  // A shard has few of the kernels that add up to a step, and of those that a split is made of.
+  if (job.plan.model && !job.shard) {
     result.closures = closures(result.profile, *job.plan.model);
     result.splits = split_scalings(result.profile, *job.plan.model);
   }

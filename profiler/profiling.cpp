@@ -44,7 +44,7 @@ auto at_problem(const std::string& line, const Work& work) {
   }
 }
 
-constexpr std::array<StepPart, 3> parts{StepPart::forward, StepPart::backward, StepPart::update};
+constexpr std::array<StepPart, ProfilePlan::parts_of_a_step> parts{StepPart::forward, StepPart::backward, StepPart::update};
 
 }  // namespace
 

@@ -13,7 +13,7 @@ namespace ddl {
 namespace {
 
 Report profile(const ProfileOptions& options, const std::string& command) {
-  return profile_report(std::make_shared<const ProfileResult>(run(job_of(options), options, command)));
+  return profile_report(std::make_shared<const ProfileResult>(run(job_of(options), command)));
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ void add_profile(CLI::App& program, Request& request) {
           "shapes of split layers: none, or filter=2,4 channel=2 tensor=2,8 spatial=4 batch=2; default: powers of two up "
           "to the machine's node")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command.add_option("--machine", o.machine, "whose node bounds the default of --splits")->capture_default_str();
+  command.add_option("--machine", o.machine, "its devices per node limit the default of --splits")->capture_default_str();
   command.add_option("--problem", o.lines, "measure this problem alone, a line as profiles have it")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command.add_option("--problems", o.problems, "measure the problems in this file, one a line ('recommend --missing')");
@@ -49,17 +49,18 @@ void add_profile(CLI::App& program, Request& request) {
       .add_option("--leave-out", o.left_out,
                   "do not measure this problem, a line as profiles have it: one that makes the device unusable")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command.add_option("--caches", o.caches, "what they hold when a kernel starts: as in a training step, warm or cold")
+  command.add_option("--caches", o.caches, "cache state before each sample: step (as in a training step), warm or cold")
       ->capture_default_str();
   add_number(command, "--tolerance", o.tolerance, 1e-4, 1,
-             "half of the median's interval over the median, at which a problem is settled")
+             "stop sampling when the 95 % interval of the median is within plus or minus this fraction of it")
       ->default_str("0.02");
   add_number(command, "--time-limit", o.limit, 1e-3, 3600, "seconds of samples of one problem, settled or not")
       ->default_str("0.05");
-  add_whole_number(command, "--threads", o.threads, 1, 1024, "of a processor")->default_str("1");
-  add_whole_number(command, "--device", o.device, 0, 1023, "which GPU of this node")->default_str("0");
+  add_whole_number(command, "--threads", o.threads, 1, 1024, "CPU threads")->default_str("1");
+  add_whole_number(command, "--device", o.device, 0, 1023,
+                   "which GPU of this node; default: 0, or the number that a launcher gives the process on its node");
   command.add_option("--blas", o.blas,
-                     "of a processor: the library of matrix products, as libopenblas.so.0; default: oneDNN's own");
+                     "on a processor: the library of matrix products, as libopenblas.so.0; default: oneDNN's own");
   command.add_option("--layout", o.layout, "of images on a GPU: channels-last or channels-first")
       ->default_str("channels-last");
   command
@@ -70,25 +71,23 @@ void add_profile(CLI::App& program, Request& request) {
       ->default_str("framework");
   command.add_option("--simulated", o.simulated,
                      "figures of the simulated device: 'peak=10TFLOP/s bandwidth=500GB/s latency=5us noise=0.01 seed=1'");
-  command.add_option("--output", o.output, "the profile; default: MODEL@DEVICE.profile among the user's own");
-  add_switch(command, "--resume", o.resume, "go on with a profile that is there");
-  auto* overwrite = add_switch(command, "--overwrite", o.overwrite, "begin a profile that is there anew");
+  command.add_option("--output", o.output,
+                     "the profile; default: MODEL@DEVICE.profile among the user's own, with .3-of-16 behind it for a shard");
+  command.add_option(
+      "--shard", o.shard,
+      "measure only this part of the problems, as 3/16: parts are counted from 0, as ranks are, so that 0/16 to "
+      "15/16 are all; 'profile merge' puts them together");
+  add_switch(command, "--resume", o.resume, "continue an existing profile");
+  auto* overwrite = add_switch(command, "--overwrite", o.overwrite, "replace an existing profile");
   add_switch(command, "--retry", o.retry, "with --resume: measure again what did not settle, or was refused")
       ->excludes(overwrite);
   auto* no_sequence = add_switch(command, "--no-sequence", o.no_sequence, "do not run the model as a whole");
   add_switch(command, "--graph", o.graph, "on a GPU: run the model as a whole by CUDA graphs, not kernel by kernel")
       ->excludes(no_sequence);
-  command
-      .add_option_function<std::string>(
-          "--format",
-          [&request](const std::string& text) {
-            if (text != "text" && text != "json" && text != "csv") unknown_choice("--format", text, {"text", "json", "csv"});
-            request.report.format = text == "json" ? Format::json : (text == "csv" ? Format::csv : Format::text);
-          },
-          "text, json or csv: of the report")
-      ->default_str("text");
+  add_format_option(command, request.report, {Format::csv}, ": of the report");
   command.require_subcommand(0, 1);
   add_profile_import(command, request);
+  add_profile_merge(command, request);
   command.callback([asked, &command, &request] {
     if (!command.get_subcommands().empty()) return;
     request.run = [asked, &request] { return profile(*asked, request.command); };
