@@ -43,9 +43,10 @@ Part load_part(const std::string& path) {
   Part part{.path = path, .text = read_file(path, CsvTable::max_bytes), .profile = {}};
   part.profile = parse_profile(part.text, path);
   if (!part.profile.head.shard) {
-    throw part.error("format", "this profile is no shard of one",
-                     "'profile MODEL --shard 0/4' measures shards; whole profiles are used together as they are: --profile A "
-                     "--profile B");
+    throw part.error(
+        "format", "this profile is no shard of one",
+        "'profile MODEL --shard 0/4' measures shards; whole profiles are used together as they are: --profile A "
+        "--profile B");
   }
   return part;
 }
@@ -71,9 +72,10 @@ void require_same_question(const Part& part, const Part& first) {
     if (!is_passing(key)) same(key, key, value, expected[key]);
   }
   if (part.shard().plan != first.shard().plan || part.shard().count != first.shard().count) {
-    throw part.error("shard", fmt::format("{} and {} are shards of different plans", part.path, first.path),
-                     fmt::format("the same options, but for --shard, make shards of one plan: {} was measured by '{}', {} by '{}'",
-                                 part.path, part.head().command, first.path, first.head().command));
+    throw part.error(
+        "shard", fmt::format("{} and {} are shards of different plans", part.path, first.path),
+        fmt::format("the same options, but for --shard, make shards of one plan: {} was measured by '{}', {} by '{}'",
+                    part.path, part.head().command, first.path, first.head().command));
   }
 }
 
@@ -110,7 +112,8 @@ ProfileHead merged_head(std::span<const Part> parts) {
 std::string list_of(const std::vector<int>& indices) {
   constexpr std::size_t shown = 5;
   const std::size_t count = std::min(shown, indices.size());
-  std::string text = fmt::format("{}", fmt::join(indices.begin(), indices.begin() + static_cast<std::ptrdiff_t>(count), ", "));
+  std::string text =
+      fmt::format("{}", fmt::join(indices.begin(), indices.begin() + static_cast<std::ptrdiff_t>(count), ", "));
   if (count < indices.size()) text += fmt::format(" and {} more", indices.size() - count);
   return text;
 }

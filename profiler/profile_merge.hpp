@@ -16,8 +16,8 @@ struct MergedProfile {
 };
 
 /// Makes one profile of the shards that several processes measured (profiler/shard.hpp): the one that a single process would
-/// have written, but for the times. Rows stand in the order of the plan. Of what the heads may differ in, hosts and the state
-/// of the devices (clocks, temperature), each value is listed; the date is the last one.
+/// have written, but for the times. Rows stand in the order of the plan. Of what the heads may differ in, hosts and the
+/// state of the devices (clocks, temperature), each value is listed; the date is the last one.
 ///
 /// Throws Error, placed in the file, on what is no shard, a shard that is given twice, one of another device, set of
 /// libraries, model, state of the caches or layout, and one of another plan, that is of other problems or precisions. Where

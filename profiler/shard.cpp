@@ -45,7 +45,8 @@ double expected_cost(const std::string& line) {
 /// What is dealt out as one piece: a problem, or the parts of one whole step.
 struct Piece {
   std::size_t first = 0, items = 1;
-  std::pair<bool, double> cost{};  ///< whether it is a step, which is longer than any problem, and what is compared among those
+  std::pair<bool, double>
+      cost{};  ///< whether it is a step, which is longer than any problem, and what is compared among those
 };
 
 std::vector<Piece> pieces_of(const ProfilePlan& plan) {
@@ -57,7 +58,8 @@ std::vector<Piece> pieces_of(const ProfilePlan& plan) {
       pieces.push_back({item, 1, {false, expected_cost(plan.problems[item].line)}});
   }
   for (std::size_t step = 0; step < plan.sequences.size(); ++step) {
-    pieces.push_back({plan.problems.size() + step * ProfilePlan::parts_of_a_step, ProfilePlan::parts_of_a_step,
+    pieces.push_back({plan.problems.size() + step * ProfilePlan::parts_of_a_step,
+                      ProfilePlan::parts_of_a_step,
                       {true, static_cast<double>(plan.sequences[step])}});
   }
   std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.cost > b.cost; });
@@ -71,12 +73,13 @@ Shard parse_shard(const std::string& option, const std::string& text) {
   const std::optional<int> index = number_of(std::string_view(text).substr(0, slash));
   const std::optional<int> count = number_of(std::string_view(text).substr(std::min(slash + 1, text.size())));
   if (!index || !count || *index < 0 || *count < 1 || *count > most_shards) {
-    throw Error(fmt::format("{}: {} is no shard", option, quote(text)),
-                "INDEX/COUNT, counted from 0 as ranks are: 0/16 to 15/16; where a launcher's variables say it, are they set?");
+    throw Error(
+        fmt::format("{}: {} is no shard", option, quote(text)),
+        "INDEX/COUNT, counted from 0 as ranks are: 0/16 to 15/16; where a launcher's variables say it, are they set?");
   }
   if (*index >= *count) {
-    throw Error(fmt::format("{}: there is no shard {} of {}, because shards are counted from 0, as ranks are", option, *index,
-                            *count),
+    throw Error(fmt::format("{}: there is no shard {} of {}, because shards are counted from 0, as ranks are", option,
+                            *index, *count),
                 fmt::format("0/{} to {}/{}", *count, *count - 1, *count));
   }
   return {*index, *count};

@@ -25,8 +25,8 @@ struct PlanShard {
   std::vector<std::size_t> places{};  ///< of each item, in the whole plan
 };
 /// Deals out what a plan has. Everything is sorted by what it is expected to take, the longest first, and shard i of n takes
-/// the places i, i + n, i + 2n and so on. A whole step stays in one piece, its parts run one after the other. The order rests
-/// on the plan alone, so that all processes deal alike.
+/// the places i, i + n, i + 2n and so on. A whole step stays in one piece, its parts run one after the other. The order
+/// rests on the plan alone, so that all processes deal alike.
 [[nodiscard]] PlanShard shard_of(const ProfilePlan& plan, const Shard& shard);
 
 /// Names what a plan measures: 16 hexadecimal digits, the same where all lines are, in their order.

@@ -1,3 +1,5 @@
+#include "profiler/profile_merge.hpp"
+
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -18,7 +20,6 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "model_zoo/model.hpp"
-#include "profiler/profile_merge.hpp"
 
 namespace ddl {
 namespace {
@@ -56,7 +57,8 @@ Report merge(const MergeRequest& asked, const std::string& command) {
   result->steadiness = steadiness_of(profile);
   // A model of the user's own is known by its name alone here.
   const std::vector<std::string> bundled = model_names();
-  if (std::find(bundled.begin(), bundled.end(), profile.head.model.substr(0, profile.head.model.find('@'))) != bundled.end()) {
+  if (std::find(bundled.begin(), bundled.end(), profile.head.model.substr(0, profile.head.model.find('@'))) !=
+      bundled.end()) {
     const Model model = load_model(profile.head.model);
     result->closures = closures(profile, model);
     result->splits = split_scalings(profile, model);

@@ -87,14 +87,15 @@ class Shards {
             .details = {{"library", "none 1.2"}, {"temperature", "40 degrees C"}}};
   }
   static ProfileRow row(const std::string& line, std::int64_t place) {
-    ProfileRow row{.measurement = {.problem = line, .samples = summarize({1e-6, 1e-6, 1e-6, 1e-6, 1e-6, 1e-6}, {}), .algorithm = "x"},
-                   .layers = 1};
+    ProfileRow row{
+        .measurement = {.problem = line, .samples = summarize({1e-6, 1e-6, 1e-6, 1e-6, 1e-6, 1e-6}, {}), .algorithm = "x"},
+        .layers = 1};
     row.place = place;
     return row;
   }
 
-  std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() / fmt::format("ddl-shards-{}", std::chrono::steady_clock::now().time_since_epoch().count());
+  std::filesystem::path folder_ = std::filesystem::temp_directory_path() /
+                                  fmt::format("ddl-shards-{}", std::chrono::steady_clock::now().time_since_epoch().count());
   ProfilePlan plan_;
   std::vector<Profile> profiles_;
 };
@@ -106,7 +107,8 @@ TEST_CASE("shards are counted from 0, as ranks are") {
   CHECK(parse_shard("--shard", "15/16") == Shard{15, 16});
   CHECK(error_in_shard("16/16") ==
         "--shard: there is no shard 16 of 16, because shards are counted from 0, as ranks are\nhint: 0/16 to 15/16");
-  for (const std::string text : {"", "/", "3", "3/", "/3", "a/3", "1/b", "-1/3", "1/0", "0/1000001", "1/2/3", "1 /2", "+1/2"}) {
+  for (const std::string text :
+       {"", "/", "3", "3/", "/3", "a/3", "1/b", "-1/3", "1/0", "0/1000001", "1/2/3", "1 /2", "+1/2"}) {
     INFO(text);
     CHECK_THAT(error_in_shard(text), Contains("is no shard"));
   }
@@ -141,7 +143,8 @@ TEST_CASE("what takes longest is dealt out first") {
   REQUIRE(longest.plan.problems.size() == 1);
   CHECK(longest.plan.line(0) == "update optimizer=sgd parameters=102764544 precision=fp32");
   const auto last = static_cast<int>(plan.problems.size());
-  CHECK_THAT(shard_of(plan, {last, 1000}).plan.line(0), Contains("loss kind=cross_entropy in=1000 samples=1 precision=fp32 pass=backward-data"));
+  CHECK_THAT(shard_of(plan, {last, 1000}).plan.line(0),
+             Contains("loss kind=cross_entropy in=1000 samples=1 precision=fp32 pass=backward-data"));
 }
 
 TEST_CASE("a line that is asked for twice is dealt out once") {
@@ -186,8 +189,8 @@ TEST_CASE("shards of different questions are not merged") {
     change(shards.at(1));
     return shards.error({0, 1});
   };
-  CHECK_THAT(error([](Profile& p) { p.head.device = "e"; }), Contains("1.profile:4:1: the device is 'e', but that of ") &&
-                                                                 Contains("is 'd'\n  device: \"e\"\n  ^\nhint: "));
+  CHECK_THAT(error([](Profile& p) { p.head.device = "e"; }),
+             Contains("1.profile:4:1: the device is 'e', but that of ") && Contains("is 'd'\n  device: \"e\"\n  ^\nhint: "));
   CHECK_THAT(error([](Profile& p) { p.head.model = "other"; }), Contains("1.profile:2:1: the model is 'other'"));
   CHECK_THAT(error([](Profile& p) { p.head.backend = "cuda"; }), Contains("the back end is 'cuda'"));
   CHECK_THAT(error([](Profile& p) { p.head.caches = "cold"; }), Contains("the state of the caches is 'cold'"));
@@ -203,8 +206,10 @@ TEST_CASE("shards of different questions are not merged") {
 
 TEST_CASE("a shard that is doubled, missing or not complete is an error, unless that is asked for") {
   Shards shards(10, 3);
-  CHECK_THAT(shards.error({0, 1, 1}), Contains("1.profile:9:1: shard 1/3 was given before, in") && Contains("hint: give each shard once"));
-  CHECK_THAT(shards.error({0, 2}), Contains("shard 1 of 3 is missing\nhint: measure it as") && Contains("with --shard 1/3; --partial"));
+  CHECK_THAT(shards.error({0, 1, 1}),
+             Contains("1.profile:9:1: shard 1/3 was given before, in") && Contains("hint: give each shard once"));
+  CHECK_THAT(shards.error({0, 2}),
+             Contains("shard 1 of 3 is missing\nhint: measure it as") && Contains("with --shard 1/3; --partial"));
   CHECK_THAT(shards.error({1}), Contains("shards 0, 2 of 3 are missing"));
   shards.at(1).rows.pop_back();
   CHECK_THAT(shards.error({0, 1, 2}), Contains("1.profile:9:1: shard 1/3 has 2 of its 3 problems") && Contains("--resume"));
