@@ -10,6 +10,5 @@ namespace ddl {
 [[nodiscard]] std::span<const EmbeddedFile> machine_files();
 [[nodiscard]] std::span<const EmbeddedFile> coefficients_files();
 [[nodiscard]] std::span<const EmbeddedFile> observation_files();
-[[nodiscard]] std::span<const EmbeddedFile> profile_files();
 
 }  // namespace ddl

@@ -12,7 +12,6 @@
 
 #include <fmt/format.h>
 
-#include "calibration/bundled_files.hpp"
 #include "core/data_directory.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
@@ -79,13 +78,15 @@ FoundProfiles look_up(const Machine& machine) {
       found.warnings.push_back(fmt::format("a profile at hand is not used: {}", message.substr(0, message.find('\n'))));
     }
   }
-  if (!found.profiles.empty()) return found;
-  for (const EmbeddedFile& file : profile_files()) {
-    const std::string path(file.path);
-    const std::string text(file.content);
-    if (is_device(machine.device, device_of(text, path))) found.profiles.push_back({path, parse_profile(text, path)});
-  }
   return found;
+}
+
+/// A profile that ends within a line was cut, or is being written.
+void warn_of_cut_lines(FoundProfiles& found) {
+  for (const FoundProfile& each : found.profiles) {
+    if (const int line = each.profile.cut_line; line > 0)
+      found.warnings.push_back(fmt::format("{}:{}: the last line has no end and was not read", each.path, line));
+  }
 }
 
 /// `resnet50 on NVIDIA A100-SXM4-80GB (cuda)`; of several, their models.
@@ -286,6 +287,7 @@ FoundProfiles find_profiles(const ProfileChoice& choice, const Machine& machine)
     }
     for (const std::string& path : choice.files) found.profiles.push_back(load_named(path, choice.any_device, machine));
   }
+  warn_of_cut_lines(found);
   return found;
 }
 

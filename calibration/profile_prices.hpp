@@ -21,7 +21,7 @@ struct FoundProfile {
 struct FoundProfiles {
   std::vector<FoundProfile> profiles;
   bool looked_up = false;             ///< nobody named them
-  std::vector<std::string> warnings;  ///< of files that were looked up and cannot be read
+  std::vector<std::string> warnings;  ///< of files at hand that cannot be read, and of those that were cut off
 };
 
 /// Which profiles a study uses.
@@ -31,8 +31,8 @@ struct ProfileChoice {
 };
 
 /// Those that are named. Else those of the machine's device in the folder `profiles` of the user's data directory
-/// (data_directory), files named `*.profile` or `*.csv`; without any the shipped ones. Throws Error on a named one that
-/// cannot be read or is of another device.
+/// (data_directory), files named `*.profile` or `*.csv`. Throws Error on a named one that cannot be read or is of another
+/// device.
 [[nodiscard]] FoundProfiles find_profiles(const ProfileChoice& choice, const Machine& machine);
 
 /// Whether a profile of a device of this name is of the machine's.

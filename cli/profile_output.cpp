@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/data_directory.hpp"
@@ -35,7 +36,7 @@ std::string file_name(std::string_view text) {
 
 }  // namespace
 
-ProfileOutput::ProfileOutput(std::string path, const Profile& known) : path_(std::move(path)) {
+ProfileOutput::ProfileOutput(std::string path, const Profile& known) : path_(std::move(path)), head_(known.head) {
   write_file(path_, print_profile(known));
   file_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (file_ < 0) throw Error(fmt::format("cannot write {}: {}", quote(path_), std::strerror(errno)));
@@ -48,7 +49,11 @@ ProfileOutput::~ProfileOutput() {
 void ProfileOutput::add(const ProfileRow& row) {
   if (file_ < 0) return;
   // A line is handed over at once, so that what a crash cuts off is one line at most.
-  const std::string text = print_profile_row(row);
+  if (!is_in_place()) {
+    throw Error(fmt::format("{} was replaced while it was written", quote(path_)),
+                "give each process an --output of its own, as with --shard");
+  }
+  const std::string text = print_profile_row(head_, row);
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t wrote = ::write(file_, text.data() + done, text.size() - done);
     if (wrote < 0 && errno == EINTR) continue;
@@ -57,11 +62,18 @@ void ProfileOutput::add(const ProfileRow& row) {
   }
 }
 
-std::optional<Profile> existing_profile(const std::string& path, bool resume, bool parts) {
+bool ProfileOutput::is_in_place() const {
+  struct stat open {
+  }, there{};
+  return ::fstat(file_, &open) == 0 && ::stat(path_.c_str(), &there) == 0 && open.st_dev == there.st_dev &&
+         open.st_ino == there.st_ino;
+}
+
+std::optional<Profile> existing_profile(const std::string& path, bool resume) {
   std::error_code problem;
   const bool exists = std::filesystem::is_regular_file(path, problem) && std::filesystem::file_size(path, problem) > 0;
   if (!exists) return std::nullopt;
-  if (!resume && !parts) {
+  if (!resume) {
     throw Error(fmt::format("{} is there already", quote(path)),
                 "--resume goes on with it, --overwrite begins it anew, --output names another");
   }
@@ -78,23 +90,10 @@ std::string usual_profile_path(const ProfileHead& head, Precision precision, con
     throw Error(fmt::format("cannot make the folder {}: {}", quote(profiles.string()), problem.message()),
                 "name a file with --output");
   }
-  return (profiles / fmt::format("{}-{}{}{}@{}.profile", file_name(head.model), to_string(precision),
-                                 recipe.empty() ? "" : "-", recipe, file_name(head.device)))
-      .string();
-}
-
-std::string checked_problem(const std::string& line, const std::string& origin, int line_number) {
-  try {
-    if (is_fresh_memory_problem(line)) return print_problem(parse_fresh_memory_problem(line, origin));
-    return is_update_problem(line) ? print_problem(parse_update_problem(line, origin))
-                                   : print_problem(parse_problem(line, origin));
-  } catch (const Error& error) {
-    // Alone it was the first line of all.
-    std::string message = error.what();
-    const std::string start = origin + ":1:";
-    if (message.starts_with(start)) message = fmt::format("{}:{}:{}", origin, line_number, message.substr(start.size()));
-    throw Error(message, error.hint());
-  }
+  std::string name = fmt::format("{}-{}{}{}@{}.profile", file_name(head.model), to_string(precision),
+                                 recipe.empty() ? "" : "-", recipe, file_name(head.device));
+  if (head.shard) name += fmt::format(".{}-of-{}", head.shard->index, head.shard->count);
+  return (profiles / name).string();
 }
 
 }  // namespace ddl

@@ -168,7 +168,8 @@ StudySpec spec_of(const StudyOptions& o) {
   return spec;
 }
 
-void add_report_options(CLI::App& command, ReportOptions& options, const std::vector<Format>& formats) {
+void add_format_option(CLI::App& command, ReportOptions& options, const std::vector<Format>& formats,
+                       const std::string& of_what) {
   std::vector<std::pair<std::string_view, Format>> known{{"text", Format::text}, {"json", Format::json}};
   for (const auto& each :
        {std::pair<std::string_view, Format>("csv", Format::csv), {"junit", Format::junit}, {"github", Format::github}}) {
@@ -185,8 +186,12 @@ void add_report_options(CLI::App& command, ReportOptions& options, const std::ve
             if (named == known.end()) unknown_choice("--format", text, names);
             options.format = named->second;
           },
-          fmt::format("{} or {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back()))
+          fmt::format("{} or {}{}", fmt::join(names.begin(), names.end() - 1, ", "), names.back(), of_what))
       ->default_str("text");
+}
+
+void add_report_options(CLI::App& command, ReportOptions& options, const std::vector<Format>& formats) {
+  add_format_option(command, options, formats);
   command.add_option("--output", options.output, "write the report to this file instead of the standard output");
   command
       .add_option_function<std::string>(

@@ -25,6 +25,8 @@ constexpr std::array<std::string_view, 18> columns{
     "look_s",  "workspace_bytes", "algorithm", "reason",   "samples_s",   "clock_hz", "power_w", "slowed_by", "host_bound"};
 /// Those that profiles of before do not have.
 constexpr std::array<std::string_view, 4> newer_columns{"clock_hz", "power_w", "slowed_by", "host_bound"};
+/// Of a shard alone.
+constexpr std::string_view place_column = "place";
 constexpr std::string_view separator = "---\n";
 
 /// A YAML text on one line, whatever it holds.
@@ -118,8 +120,9 @@ std::string canonical(const RowReader& cells, const std::string& line) {
   }
 }
 
-ProfileRow read_row(const RowReader& cells) {
+ProfileRow read_row(const RowReader& cells, bool of_shard) {
   ProfileRow row;
+  if (of_shard) row.place = cells.count(place_column);
   row.layers = cells.count("layers");
   Measurement& measured = row.measurement;
   measured.problem = cells.text("problem");
@@ -148,6 +151,16 @@ ProfileRow read_row(const RowReader& cells) {
     cells.fail("samples", fmt::format("{} samples, and {} times of them", samples.count, samples.seconds.size()));
   }
   return row;
+}
+
+ProfileShard read_shard(const YamlNode& node) {
+  constexpr std::int64_t largest = 1'000'000'000;
+  node.only_keys({"index", "count", "problems", "plan"});
+  ProfileShard shard{.count = static_cast<int>(node.at("count").integer(1, largest)),
+                     .problems = node.at("problems").integer(0, largest),
+                     .plan = node.at("plan").name()};
+  shard.index = static_cast<int>(node.at("index").integer(0, shard.count - 1));
+  return shard;
 }
 
 }  // namespace
@@ -196,32 +209,37 @@ std::string print_profile_head(const ProfileHead& head) {
   say("host", head.host);
   say("command", head.command);
   say("source", head.source);
+  if (head.shard) {
+    text += fmt::format("shard:\n  index: {}\n  count: {}\n  problems: {}\n  plan: {}\n", head.shard->index,
+                        head.shard->count, head.shard->problems, yaml_text(head.shard->plan));
+  }
   if (!head.details.empty()) text += "details:\n";
   for (const auto& [key, value] : head.details) {
     if (!value.empty()) text += fmt::format("  {}: {}\n", yaml_text(key), yaml_text(value));
   }
   text += separator;
-  for (const std::string_view column : columns) text += fmt::format("{}{}", column, column == columns.back() ? "\n" : ",");
-  return text;
+  for (const std::string_view column : columns) text += fmt::format("{}{}", column == columns.front() ? "" : ",", column);
+  if (head.shard) text += fmt::format(",{}", place_column);
+  return text + '\n';
 }
 
-std::string print_profile_row(const ProfileRow& row) {
+std::string print_profile_row(const ProfileHead& head, const ProfileRow& row) {
   const Measurement& measured = row.measurement;
   const Samples& samples = measured.samples;
   std::string times;
   for (const double time : samples.seconds) times += fmt::format("{}{}", times.empty() ? "" : " ", time);
   const auto flag = [](bool value) { return value ? "yes" : "no"; };
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(measured.problem), row.layers,
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}{}\n", csv_cell(measured.problem), row.layers,
                      samples.count, samples.median.value(), samples.deviation.value(), samples.low.value(),
                      samples.high.value(), flag(samples.settled), flag(samples.drifted), row.look.value(),
                      measured.workspace.value(), csv_cell(one_line(measured.algorithm)), csv_cell(one_line(measured.reason)),
                      times, row.state.clock_hz, row.state.power_w, csv_cell(one_line(row.state.slowed_by)),
-                     flag(measured.host_bound));
+                     flag(measured.host_bound), head.shard ? fmt::format(",{}", row.place) : "");
 }
 
 std::string print_profile(const Profile& profile) {
   std::string text = print_profile_head(profile.head);
-  for (const ProfileRow& row : profile.rows) text += print_profile_row(row);
+  for (const ProfileRow& row : profile.rows) text += print_profile_row(profile.head, row);
   return text;
 }
 
@@ -242,7 +260,7 @@ Profile parse_profile(const std::string& given, const std::string& origin) {
   const YamlNode root = YamlNode::parse(text.substr(0, cut + 1), origin);
   check_format(root);
   root.only_keys(
-      {"format", "model", "backend", "device", "caches", "layout", "date", "host", "command", "source", "details"});
+      {"format", "model", "backend", "device", "caches", "layout", "date", "host", "command", "source", "shard", "details"});
   const auto say = [&root](std::string_view key) {
     const std::optional<YamlNode> node = root.find(key);
     return node ? node->text() : std::string();
@@ -262,6 +280,7 @@ Profile parse_profile(const std::string& given, const std::string& origin) {
   if (const std::optional<YamlNode> details = root.find("details")) {
     for (const auto& [key, value] : details->entries()) profile.head.details.emplace_back(key.text(), value.text());
   }
+  if (const std::optional<YamlNode> shard = root.find("shard")) profile.head.shard = read_shard(*shard);
   move_layout(profile.head);
   if (!profile.head.layout.empty() && !parse_image_layout(profile.head.layout)) {
     root.find("layout").value_or(root).fail(fmt::format("{} is no layout of images", quote(profile.head.layout)),
@@ -273,14 +292,17 @@ Profile parse_profile(const std::string& given, const std::string& origin) {
       static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(table_start), '\n')),
       '\n');
   const CsvTable table = CsvTable::parse(table_text.append(text, table_start), origin);
-  table.only_columns(columns);
+  std::vector<std::string_view> known(columns.begin(), columns.end());
+  if (profile.head.shard) known.push_back(place_column);
+  table.only_columns(known);
   for (const std::string_view column : columns) {
     const bool is_newer = std::find(newer_columns.begin(), newer_columns.end(), column) != newer_columns.end();
     if (!is_newer) static_cast<void>(table.column(column));
   }
+  if (profile.head.shard) static_cast<void>(table.column(place_column));
   std::unordered_map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < table.rows(); ++i) {
-    ProfileRow row = read_row(RowReader(table, i));
+    ProfileRow row = read_row(RowReader(table, i), profile.head.shard.has_value());
     const auto [place, is_new] = places.emplace(row.measurement.problem, profile.rows.size());
     if (is_new) {
       profile.rows.push_back(std::move(row));
@@ -288,6 +310,7 @@ Profile parse_profile(const std::string& given, const std::string& origin) {
       profile.rows[place->second] = std::move(row);
     }
   }
+  if (text.size() < given.size()) profile.cut_line = static_cast<int>(std::count(text.begin(), text.end(), '\n')) + 1;
   return profile;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -8,6 +10,14 @@
 #include "profiler/measurement.hpp"
 
 namespace ddl {
+
+/// Which part of a plan a profile has that one of several processes measured (profiler/shard.hpp).
+struct ProfileShard {
+  int index = 0, count = 1;   ///< counted from 0
+  std::int64_t problems = 0;  ///< that this part is to have
+  std::string plan{};         ///< names all that the parts measure together (plan_name)
+  [[nodiscard]] bool operator==(const ProfileShard&) const = default;
+};
 
 /// What holds for every row of a profile: what was measured, on what, and how.
 struct ProfileHead {
@@ -18,7 +28,8 @@ struct ProfileHead {
   std::string layout{};   ///< of images: `channels-last` or `channels-first`; empty where the device has no choice of both
   std::string date{};     ///< `2026-11-21T20:26:49Z`
   std::string host{}, command{};
-  std::string source{};                                        ///< of an imported profile: what it was made of
+  std::string source{};                                        ///< of an imported or merged profile: what it was made of
+  std::optional<ProfileShard> shard{};                         ///< nothing: this is all that was asked for
   std::vector<std::pair<std::string, std::string>> details{};  ///< libraries, driver, clocks, threads
 };
 
@@ -26,14 +37,16 @@ struct ProfileHead {
 /// (print_problem) or, for the model run as a whole, that of a sequence (profiler/sequence.hpp).
 struct ProfileRow {
   Measurement measurement{};
-  int layers = 0;       ///< 0: of no model in particular
-  Seconds look{};       ///< of the speed watch around it (profiler/speed_watch.hpp); 0 where nobody looked
-  DeviceState state{};  ///< just after it
+  int layers = 0;          ///< 0: of no model in particular
+  Seconds look{};          ///< of the speed watch around it (profiler/speed_watch.hpp); 0 where nobody looked
+  DeviceState state{};     ///< just after it
+  std::int64_t place = 0;  ///< in the plan that several parts measure; only in a shard
 };
 
 struct Profile {
   ProfileHead head{};
   std::vector<ProfileRow> rows{};
+  int cut_line = 0;  ///< the last line of the file where it has no end, which is not read; 0: it has one
 };
 
 /// Takes the layout out of the details, among which devices and older profiles have it.
@@ -48,7 +61,7 @@ void move_layout(ProfileHead& head);
 /// measured. The head with the name of the columns:
 [[nodiscard]] std::string print_profile_head(const ProfileHead& head);
 /// One line of the table, with its line break.
-[[nodiscard]] std::string print_profile_row(const ProfileRow& row);
+[[nodiscard]] std::string print_profile_row(const ProfileHead& head, const ProfileRow& row);
 [[nodiscard]] std::string print_profile(const Profile& profile);
 
 /// Seconds of one problem: what is shorter counts as no time, what is longer is refused. Sums and ratios of times between
@@ -56,9 +69,9 @@ void move_layout(ProfileHead& head);
 inline constexpr double shortest_time = 1e-18;
 inline constexpr double longest_time = 1e15;
 
-/// Reads one. A last line without its line break is what a crash left: it is not read. Where a problem has several rows the
-/// last one stands. Errors are placed: another version, unknown keys and columns, malformed numbers, times that are none,
-/// an interval that does not hold its median.
+/// Reads one. A last line without its line break is what a crash left: it is not read, and named in `cut_line`. Where a
+/// problem has several rows the last one stands. Errors are placed: another version, unknown keys and columns, malformed
+/// numbers, times that are none, an interval that does not hold its median.
 [[nodiscard]] Profile parse_profile(const std::string& text, const std::string& origin);
 [[nodiscard]] Profile load_profile(const std::string& path);
 

@@ -62,7 +62,7 @@ std::string missing_beside(const Launcher& launcher, const Environment& environm
 }
 
 Rank rank_by(const Launcher& launcher, const Environment& environment) {
-  Rank found{.launcher = std::string(launcher.name)};
+  Rank found{.launcher = std::string(launcher.name), .variables = fmt::format("${}/${}", launcher.rank, launcher.ranks)};
   found.ranks = number_of(launcher.ranks, environment(launcher.ranks), 1, most_ranks + 1);
   found.rank = number_of(launcher.rank, environment(launcher.rank), 0, found.ranks);
   for (const char* const name : launcher.local) {

@@ -13,6 +13,7 @@ struct Rank {
   std::optional<int> local{};  ///< its number among those of this node, where the launcher says it
   bool own_device = false;     ///< the launcher shows each process a device of its own
   std::string launcher{};      ///< `Open MPI`, `PMI`, `torchrun`, `Slurm`; empty where nobody launched it
+  std::string variables{};     ///< of rank and ranks, as a shell reads them: `$RANK/$WORLD_SIZE`
 };
 
 /// Reads one variable of the environment; nullptr where it is not set.

@@ -19,6 +19,7 @@ struct Request {
 // One file per command: it adds its options to the program and, when chosen, fills in the request.
 void add_profile(CLI::App& program, Request& request);
 void add_profile_import(CLI::App& profile, Request& request);  // a command of `profile`
+void add_profile_merge(CLI::App& profile, Request& request);   // the same
 void add_calibrate(CLI::App& program, Request& request);
 void add_recommend(CLI::App& program, Request& request);
 void add_explain(CLI::App& program, Request& request);

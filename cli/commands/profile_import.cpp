@@ -151,15 +151,7 @@ void add_profile_import(CLI::App& profile, Request& request) {
       ->default_str("fp32");
   command.add_option("--optimizer", asked->optimizer, "sgd, momentum or adam; a trace shows it")->default_str("sgd");
   command.add_option("--device", asked->device, "name of the device; a trace of a GPU has it");
-  command
-      .add_option_function<std::string>(
-          "--format",
-          [&request](const std::string& text) {
-            if (text != "text" && text != "json") unknown_choice("--format", text, {"text", "json"});
-            request.report.format = text == "json" ? Format::json : Format::text;
-          },
-          "text or json: of the report")
-      ->default_str("text");
+  add_format_option(command, request.report, {}, ": of the report");
   command.callback(
       [asked, &request] { request.run = [asked, &request] { return import_file(*asked, request.report.format); }; });
 }

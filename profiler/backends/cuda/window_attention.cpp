@@ -2,6 +2,7 @@
 #include <cmath>
 #include <optional>
 
+#include "profiler/attention_windows.hpp"
 #include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/attention_parts.hpp"
 #include "profiler/backends/cuda/matrix_product.hpp"
@@ -9,63 +10,6 @@
 
 namespace ddl::cuda {
 namespace {
-
-using Point = std::array<std::int64_t, 3>;
-
-/// An image cut into windows, which may be shifted: where each item of a window lies, and which number of the table a pair
-/// of them reads. Items that came around different edges do not see each other.
-struct Windows {
-  explicit Windows(const Problem& problem) {
-    const AttributeText attributes(*problem.operation);
-    const TensorShape& shape = problem.output;
-    const Point sizes = attributes.sizes("window", 1);
-    Point window{1, 1, 1}, shift{0, 0, 0}, grid{1, 1, 1};
-    for (std::size_t d = 0; d < static_cast<std::size_t>(shape.rank); ++d) {
-      window[d] = sizes[d];
-      grid[d] = shape.extent[d] / window[d];
-      // A dimension that the window covers is not shifted.
-      shift[d] = grid[d] > 1 ? attributes.integer("shift", 0) % shape.extent[d] : 0;
-    }
-    area = window[0] * window[1] * window[2];
-    count = grid[0] * grid[1] * grid[2];
-    relative = (2 * window[0] - 1) * (2 * window[1] - 1) * (2 * window[2] - 1);
-    is_shifted = shift != Point{};
-    const auto point = [](std::int64_t place, const Point& extents) {
-      return Point{place / (extents[1] * extents[2]), place / extents[2] % extents[1], place % extents[2]};
-    };
-    for (std::int64_t w = 0; w < count; ++w) {
-      const Point corner = point(w, grid);
-      for (std::int64_t a = 0; a < area; ++a) {
-        const Point step = point(a, window);
-        std::int64_t place = 0;
-        unsigned around = 0;
-        for (std::size_t d = 0; d < 3; ++d) {
-          const std::int64_t rolled = corner[d] * window[d] + step[d] + shift[d];
-          if (rolled >= shape.extent[d]) around |= 1U << d;
-          place = place * shape.extent[d] + rolled % shape.extent[d];
-        }
-        places.push_back(static_cast<std::int32_t>(place));
-        edges.push_back(static_cast<std::uint8_t>(around));
-      }
-    }
-    for (std::int64_t a = 0; a < area; ++a) {
-      for (std::int64_t b = 0; b < area; ++b) {
-        const Point from = point(a, window);
-        const Point to = point(b, window);
-        std::int64_t row = 0;
-        for (std::size_t d = 0; d < 3; ++d) row = row * (2 * window[d] - 1) + from[d] - to[d] + window[d] - 1;
-        rows.push_back(static_cast<std::int32_t>(row));
-      }
-    }
-  }
-
-  std::int64_t area = 1, count = 1;  ///< of one window, and of them
-  std::int64_t relative = 1;         ///< positions of one item to another
-  bool is_shifted = false;
-  std::vector<std::int32_t> places{};  ///< in a plane, of each window's items
-  std::vector<std::uint8_t> edges{};   ///< which dimensions of an item came around the edge
-  std::vector<std::int32_t> rows{};    ///< of the table, of each pair
-};
 
 // Step by step, as frameworks do it: the image is copied into windows, scores are written, and the softmax biases and masks
 // those that it reads. Images have their channels innermost whatever the layout, as frameworks have them here.
@@ -199,7 +143,7 @@ class WindowAttention {
   Precision precision_;
   bool forward_;
   std::int64_t samples_, heads_, size_, positions_;
-  Windows windows_;
+  AttentionWindows windows_;
   std::int64_t matrices_;
   float scale_;
   ProductRunner by_features_, by_keys_;

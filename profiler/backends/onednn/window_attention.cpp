@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
+#include "profiler/attention_windows.hpp"
 #include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 #include "profiler/backends/onednn/matrix_product.hpp"
@@ -11,70 +11,19 @@
 namespace ddl::onednn {
 namespace {
 
-using Point = std::array<std::int64_t, 3>;
-
-/// An image cut into windows, which may be shifted: where each item of a window lies, which number of the table a pair of
-/// them reads, and what a pair adds to its score where the window holds what was not side by side.
-struct Windows {
-  explicit Windows(const Problem& problem) {
-    const AttributeText attributes(*problem.operation);
-    const TensorShape& shape = problem.output;
-    const auto rank = static_cast<std::size_t>(shape.rank);
-    const Point size = attributes.sizes("window", 1);
-    Point window{1, 1, 1}, shift{0, 0, 0}, grid{1, 1, 1};
-    for (std::size_t d = 0; d < rank; ++d) {
-      window[d] = size[d];
-      grid[d] = shape.extent[d] / size[d];
-      // A dimension that the window covers is not shifted.
-      shift[d] = grid[d] > 1 ? attributes.integer("shift", 0) % shape.extent[d] : 0;
-    }
-    area = window[0] * window[1] * window[2];
-    count = grid[0] * grid[1] * grid[2];
-    const auto point = [](std::int64_t place, const Point& extents) {
-      return Point{place / (extents[1] * extents[2]), place / extents[2] % extents[1], place % extents[2]};
-    };
-    std::vector<int> wrapped;  // which dimensions of an item came around the edge
-    for (std::int64_t w = 0; w < count; ++w) {
-      const Point corner = point(w, grid);
-      for (std::int64_t a = 0; a < area; ++a) {
-        const Point step = point(a, window);
-        std::int64_t place = 0;
-        int edges = 0;
-        for (std::size_t d = 0; d < 3; ++d) {
-          const std::int64_t rolled = corner[d] * window[d] + step[d] + shift[d];
-          if (rolled >= shape.extent[d]) edges |= 1 << d;
-          place = place * shape.extent[d] + rolled % shape.extent[d];
-        }
-        places.push_back(place);
-        wrapped.push_back(edges);
-      }
-    }
-    relative = (2 * window[0] - 1) * (2 * window[1] - 1) * (2 * window[2] - 1);
-    for (std::int64_t a = 0; a < area; ++a) {
-      for (std::int64_t b = 0; b < area; ++b) {
-        const Point from = point(a, window);
-        const Point to = point(b, window);
-        std::int64_t row = 0;
-        for (std::size_t d = 0; d < 3; ++d) row = row * (2 * window[d] - 1) + from[d] - to[d] + window[d] - 1;
-        rows.push_back(row);
-      }
-    }
-    if (shift == Point{}) return;
-    constexpr float hidden = -1e30F;
-    for (std::int64_t w = 0; w < count; ++w) {
-      const int* const edges = wrapped.data() + w * area;
-      for (std::int64_t pair = 0; pair < area * area; ++pair) {
-        mask.push_back(edges[pair / area] == edges[pair % area] ? 0.0F : hidden);
-      }
+/// What a pair of items adds to its score where the window holds what was not side by side: of each window and pair; none
+/// without a shift.
+std::vector<float> mask_of(const AttentionWindows& windows) {
+  constexpr float hidden = -1e30F;
+  std::vector<float> mask;
+  for (std::int64_t w = 0; w < windows.count && windows.is_shifted; ++w) {
+    const std::uint8_t* const edges = windows.edges.data() + w * windows.area;
+    for (std::int64_t pair = 0; pair < windows.area * windows.area; ++pair) {
+      mask.push_back(edges[pair / windows.area] == edges[pair % windows.area] ? 0.0F : hidden);
     }
   }
-
-  std::int64_t area = 1, count = 1;    ///< of one window, and of them
-  std::int64_t relative = 1;           ///< positions of one item to another
-  std::vector<std::int64_t> places{};  ///< in a plane, of each window's items
-  std::vector<std::int64_t> rows{};    ///< of the table, of each pair
-  std::vector<float> mask{};           ///< of each window and pair; none without a shift
-};
+  return mask;
+}
 
 [[gnu::target_clones("avx512f", "avx2", "default")]] void weigh(float* scores, float scale, const float* biases,
                                                                 const float* mask, std::int64_t pairs) {
@@ -102,6 +51,7 @@ class WindowAttentionKernel final : public PreparedKernel {
         size_(problem.output.channels / heads_),
         positions_(problem.output.positions()),
         windows_(problem),
+        mask_(mask_of(windows_)),
         matrices_(samples_ * heads_ * windows_.count),
         items_(matrices_ * size_ * windows_.area),
         pairs_(windows_.area * windows_.area),
@@ -146,7 +96,7 @@ class WindowAttentionKernel final : public PreparedKernel {
         biases[i] = table[windows_.rows[static_cast<std::size_t>(i % pairs_)] * heads_ + i / pairs_];
       }
       for (std::int64_t i = 0; i < matrices_; ++i) {
-        const float* mask = windows_.mask.empty() ? nullptr : windows_.mask.data() + i % windows_.count * pairs_;
+        const float* mask = mask_.empty() ? nullptr : mask_.data() + i % windows_.count * pairs_;
         weigh(scores + i * pairs_, scale, biases + head(i) * pairs_, mask, pairs_);
       }
       softmax_.forward(scores, probabilities);
@@ -181,7 +131,7 @@ class WindowAttentionKernel final : public PreparedKernel {
   /// Between an image's channels from `first` on and the matrices of all samples, heads and windows.
   void copy(float* image, std::int64_t channels, std::int64_t first, float* matrices, bool into_windows) const {
     for (std::int64_t i = 0; i < matrices_; ++i) {
-      const std::int64_t* const places = windows_.places.data() + i % windows_.count * windows_.area;
+      const std::int32_t* const places = windows_.places.data() + i % windows_.count * windows_.area;
       const std::int64_t plane = i / windows_.count / heads_ * channels + first + head(i) * size_;
       for (std::int64_t channel = 0; channel < size_; ++channel) {
         float* const from = image + (plane + channel) * positions_;
@@ -198,7 +148,8 @@ class WindowAttentionKernel final : public PreparedKernel {
   Device device_;
   bool forward_;
   std::int64_t samples_, heads_, size_, positions_;
-  Windows windows_;
+  AttentionWindows windows_;
+  std::vector<float> mask_;
   std::int64_t matrices_, items_, pairs_;
   MatrixProduct by_features_;  ///< of two [channels, area]: Aᵀ·B, a score for each pair
   MatrixProduct by_keys_;      ///< [channels, area] times the transposed scores: sums over keys

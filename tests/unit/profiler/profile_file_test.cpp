@@ -138,3 +138,33 @@ TEST_CASE("what is wrong with a profile is said where it is") {
   CHECK_THAT(error(head + columns + "activation kind=rleu in=10,1,1,2,0,2,2,no,no,0,0,loop,,2\n"),
              Contains("p:6:1") && Contains("rleu"));
 }
+
+TEST_CASE("a shard says which one it is, and its rows their places") {
+  Profile profile = example();
+  profile.head.shard = ProfileShard{3, 16, 2, "5f2a91c3e0b71d44"};
+  profile.rows[0].place = 5;
+  profile.rows[1].place = 70;
+  const std::string text = print_profile(profile);
+  CHECK_THAT(text, Contains("shard:\n  index: 3\n  count: 16\n  problems: 2\n  plan: \"5f2a91c3e0b71d44\"\n"));
+  const Profile back = parse_profile(text, "p");
+  CHECK(back.head.shard == profile.head.shard);
+  CHECK(back.rows[1].place == 70);
+  CHECK(print_profile(back) == text);
+
+  const std::string shard =
+      "format: 1\nbackend: simulated\ndevice: d\nshard: {index: 1, count: 2, problems: 1, plan: a}\n---\n";
+  CHECK_THAT(error_of([&] { static_cast<void>(parse_profile(shard + columns, "p")); }), Contains("place"));
+  const std::string beyond =
+      "format: 1\nbackend: simulated\ndevice: d\nshard: {index: 2, count: 2, problems: 1, plan: a}\n---\n";
+  CHECK_THAT(error_of([&] { static_cast<void>(parse_profile(beyond + columns, "p")); }), Contains("p:4:16: "));
+  const std::string not_one = columns.substr(0, columns.size() - 1) + ",place\n";
+  CHECK_THAT(error_of([&] { static_cast<void>(parse_profile(head + not_one, "p")); }), Contains("place"));
+}
+
+TEST_CASE("a last line without its end is named") {
+  const std::string row = relu + ",1,0,0,0,0,0,yes,no,0,0,,,\n";
+  CHECK(parse_profile(head + columns + row, "p").cut_line == 0);
+  const Profile cut = parse_profile(head + columns + row + "activation kind=si", "p");
+  CHECK(cut.cut_line == 7);
+  CHECK(cut.rows.size() == 1);
+}

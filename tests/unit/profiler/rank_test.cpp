@@ -59,6 +59,7 @@ TEST_CASE("torchrun is understood, whoever started it") {
   CHECK(rank_of(own).rank == 5);
   CHECK(rank_of(own).ranks == 8);
   CHECK(rank_of(own).local == 1);
+  CHECK(rank_of(own).variables == "$RANK/$WORLD_SIZE");
   // One torchrun on each of two nodes, started by mpirun or srun.
   Variables within = own;
   within.insert({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"TORCHELASTIC_RUN_ID", "none"}});

@@ -1,0 +1,92 @@
+#include "profiler/profile_merge.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "calibration/split_scaling.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/profile_report.hpp"
+#include "cli/study_options.hpp"
+#include "cli/table.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "model_zoo/model.hpp"
+
+namespace ddl {
+namespace {
+
+struct MergeRequest {
+  std::vector<std::string> parts;
+  std::string output;
+  bool partial = false, overwrite = false;
+};
+
+std::vector<std::string> warnings_of(const MergedProfile& merged) {
+  std::vector<std::string> warnings;
+  if (!merged.missing_shards.empty()) {
+    warnings.push_back(fmt::format("{} missing: {}",
+                                   merged.missing_shards.size() == 1 ? "this shard is" : "these shards are",
+                                   fmt::join(merged.missing_shards, ", ")));
+  }
+  if (merged.missing_problems > 0)
+    warnings.push_back(fmt::format("the other shards lack {}", count_text(merged.missing_problems, "problem")));
+  return warnings;
+}
+
+Report merge(const MergeRequest& asked, const std::string& command) {
+  MergedProfile merged = merge_profiles(asked.parts, asked.partial);
+  auto result = std::make_shared<ProfileResult>();
+  result->warnings = warnings_of(merged);
+  result->profile = std::move(merged.profile);
+  const Profile& profile = result->profile;
+  result->profile.head.command = command;
+  result->output = asked.output;
+  result->items = profile.rows.size();
+  result->merged_shards = static_cast<int>(asked.parts.size());
+  result->asked.resize(profile.rows.size());
+  std::iota(result->asked.begin(), result->asked.end(), std::size_t{0});
+  result->steadiness = steadiness_of(profile);
+  // A model of the user's own is known by its name alone here.
+  const std::vector<std::string> bundled = model_names();
+  if (std::find(bundled.begin(), bundled.end(), profile.head.model.substr(0, profile.head.model.find('@'))) !=
+      bundled.end()) {
+    const Model model = load_model(profile.head.model);
+    result->closures = closures(profile, model);
+    result->splits = split_scalings(profile, model);
+  }
+  if (is_file(asked.output)) {
+    std::error_code problem;
+    if (!asked.overwrite && std::filesystem::is_regular_file(asked.output, problem))
+      throw Error(fmt::format("{} is there already", quote(asked.output)), "--overwrite replaces it");
+    write_output(asked.output, print_profile(profile));
+    return profile_report(result);
+  }
+  Report report = profile_report(result);
+  report.text = [result](const Style&) { return print_profile(result->profile); };
+  return report;
+}
+
+}  // namespace
+
+void add_profile_merge(CLI::App& profile, Request& request) {
+  CLI::App& command = *profile.add_subcommand("merge", "put the shards of a profile together");
+  const auto asked = std::make_shared<MergeRequest>();
+  command.add_option("parts", asked->parts, "profiles that 'profile MODEL --shard 0/16' to '15/16' wrote, in any order")
+      ->required();
+  command.add_option("-o,--output", asked->output, "write the profile here; without it, to the standard output");
+  add_switch(command, "--partial", asked->partial, "merge what is there, where shards are missing or not complete");
+  add_switch(command, "--overwrite", asked->overwrite, "replace a profile that is there");
+  add_format_option(command, request.report, {Format::csv}, ": of the report");
+  command.callback([asked, &request] { request.run = [asked, &request] { return merge(*asked, request.command); }; });
+}
+
+}  // namespace ddl

@@ -1,0 +1,226 @@
+#include "profiler/shard.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/source_text.hpp"
+#include "model_zoo/model.hpp"
+#include "profiler/problems.hpp"
+#include "profiler/profile_merge.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+
+using namespace ddl;
+using Catch::Matchers::Contains;
+
+namespace {
+
+ProfilePlan plan_of(const std::string& model, const std::vector<std::int64_t>& samples) {
+  ProfilePlan plan{.model = load_model(model), .sequences = samples};
+  std::set<std::string> lines;
+  for (const std::int64_t each : samples) {
+    for (CountedProblem& problem : problems_of(*plan.model, each, plan.precision, plan.optimizer)) {
+      if (lines.insert(problem.line).second) plan.problems.push_back(problem);
+    }
+  }
+  return plan;
+}
+
+std::string error_in_shard(const std::string& text) {
+  return error_of([&] { static_cast<void>(parse_shard("--shard", text)); });
+}
+
+/// A folder of its own with the shards of a plan of `lines`, a row each, and what one process would have written.
+class Shards {
+ public:
+  Shards(std::size_t lines, int count) {
+    std::filesystem::create_directories(folder_);
+    for (std::size_t i = 0; i < lines; ++i)
+      plan_.problems.push_back({fmt::format("activation kind=relu in={} samples=1 precision=fp32 pass=forward", i + 1), 1});
+    for (int index = 0; index < count; ++index) {
+      const PlanShard part = shard_of(plan_, {index, count});
+      Profile profile{.head = head()};
+      profile.head.shard = ProfileShard{index, count, static_cast<std::int64_t>(part.places.size()), plan_name(plan_)};
+      profile.head.host = fmt::format("node{}", index);
+      for (std::size_t item = 0; item < part.places.size(); ++item)
+        profile.rows.push_back(row(part.plan.line(item), static_cast<std::int64_t>(part.places[item])));
+      profiles_.push_back(std::move(profile));
+    }
+  }
+  Shards(const Shards&) = delete;
+  Shards& operator=(const Shards&) = delete;
+  ~Shards() { std::filesystem::remove_all(folder_); }
+
+  [[nodiscard]] Profile& at(std::size_t index) { return profiles_[index]; }
+  [[nodiscard]] std::string path(std::size_t index) const { return (folder_ / fmt::format("{}.profile", index)).string(); }
+  /// Of these shards, in this order.
+  MergedProfile merge(const std::vector<std::size_t>& indices, bool partial = false) {
+    std::vector<std::string> paths;
+    for (const std::size_t index : indices) {
+      write_file(path(index), print_profile(profiles_[index]));
+      paths.push_back(path(index));
+    }
+    return merge_profiles(paths, partial);
+  }
+  std::string error(const std::vector<std::size_t>& indices, bool partial = false) {
+    return error_of([&] { static_cast<void>(merge(indices, partial)); });
+  }
+  [[nodiscard]] std::string whole() const {
+    Profile profile{.head = head()};
+    for (const CountedProblem& problem : plan_.problems) profile.rows.push_back(row(problem.line, 0));
+    return print_profile(profile);
+  }
+
+ private:
+  static ProfileHead head() {
+    return {.model = "net",
+            .backend = "simulated",
+            .device = "d",
+            .caches = "step",
+            .date = "2026-11-21T20:26:49Z",
+            .command = "ddl-oracle profile net",
+            .details = {{"library", "none 1.2"}, {"temperature", "40 degrees C"}}};
+  }
+  static ProfileRow row(const std::string& line, std::int64_t place) {
+    ProfileRow row{
+        .measurement = {.problem = line, .samples = summarize({1e-6, 1e-6, 1e-6, 1e-6, 1e-6, 1e-6}, {}), .algorithm = "x"},
+        .layers = 1};
+    row.place = place;
+    return row;
+  }
+
+  std::filesystem::path folder_ = std::filesystem::temp_directory_path() /
+                                  fmt::format("ddl-shards-{}", std::chrono::steady_clock::now().time_since_epoch().count());
+  ProfilePlan plan_;
+  std::vector<Profile> profiles_;
+};
+
+}  // namespace
+
+TEST_CASE("shards are counted from 0, as ranks are") {
+  CHECK(parse_shard("--shard", "0/1") == Shard{0, 1});
+  CHECK(parse_shard("--shard", "15/16") == Shard{15, 16});
+  CHECK(error_in_shard("16/16") ==
+        "--shard: there is no shard 16 of 16, because shards are counted from 0, as ranks are\nhint: 0/16 to 15/16");
+  for (const std::string text :
+       {"", "/", "3", "3/", "/3", "a/3", "1/b", "-1/3", "1/0", "0/1000001", "1/2/3", "1 /2", "+1/2"}) {
+    INFO(text);
+    CHECK_THAT(error_in_shard(text), Contains("is no shard"));
+  }
+}
+
+TEST_CASE("shards are the whole plan, once each, in its order") {
+  const ProfilePlan plan = plan_of("alexnet", {1, 4});
+  for (const int count : {1, 2, 3, 7, 1000}) {
+    std::set<std::size_t> dealt;
+    std::size_t least = plan.items(), most = 0;
+    for (int index = 0; index < count; ++index) {
+      const PlanShard part = shard_of(plan, {index, count});
+      REQUIRE(part.places.size() == part.plan.items());
+      CHECK(std::is_sorted(part.places.begin(), part.places.end()));
+      for (std::size_t item = 0; item < part.places.size(); ++item) {
+        CHECK(part.plan.line(item) == plan.line(part.places[item]));
+        CHECK(dealt.insert(part.places[item]).second);
+      }
+      least = std::min(least, part.plan.problems.size() + part.plan.sequences.size());
+      most = std::max(most, part.plan.problems.size() + part.plan.sequences.size());
+    }
+    CHECK(dealt.size() == plan.items());
+    CHECK(most - least <= 1);
+  }
+}
+
+TEST_CASE("what takes longest is dealt out first") {
+  ProfilePlan plan = plan_of("vgg16", {1});
+  // The whole step; then the update of the layer with most parameters; then those that move or compute less.
+  CHECK(shard_of(plan, {0, 1000}).plan.sequences == std::vector<std::int64_t>{1});
+  const PlanShard longest = shard_of(plan, {1, 1000});
+  REQUIRE(longest.plan.problems.size() == 1);
+  CHECK(longest.plan.line(0) == "update optimizer=sgd parameters=102764544 precision=fp32");
+  const auto last = static_cast<int>(plan.problems.size());
+  CHECK_THAT(shard_of(plan, {last, 1000}).plan.line(0),
+             Contains("loss kind=cross_entropy in=1000 samples=1 precision=fp32 pass=backward-data"));
+}
+
+TEST_CASE("a line that is asked for twice is dealt out once") {
+  ProfilePlan plan;
+  plan.problems.assign(2, {"activation kind=relu in=8 samples=1 precision=fp32 pass=forward", 0});
+  CHECK(shard_of(plan, {0, 2}).plan.items() == 1);
+  CHECK(shard_of(plan, {1, 2}).plan.items() == 0);
+}
+
+TEST_CASE("a plan is named by its lines") {
+  const ProfilePlan plan = plan_of("alexnet", {1});
+  CHECK(plan_name(plan) == plan_name(plan_of("alexnet", {1})));
+  CHECK(plan_name(plan) != plan_name(plan_of("alexnet", {2})));
+  ProfilePlan half = plan;
+  half.problems.pop_back();
+  CHECK(plan_name(plan) != plan_name(half));
+}
+
+TEST_CASE("shards that are merged are what one process would have written") {
+  Shards shards(10, 3);
+  MergedProfile merged = shards.merge({2, 0, 1});
+  CHECK(merged.missing_problems == 0);
+  CHECK(merged.missing_shards.empty());
+  CHECK(merged.profile.head.host == "node0, node1, node2");
+  CHECK(merged.profile.head.source == "3 of 3 shards");
+  merged.profile.head.host = merged.profile.head.source = "";
+  CHECK(print_profile(merged.profile) == shards.whole());
+}
+
+TEST_CASE("what devices are in at the moment is listed, and the date is the last") {
+  Shards shards(4, 2);
+  shards.at(1).head.details[1].second = "50 degrees C";
+  shards.at(1).head.date = "2026-11-22T00:00:00Z";
+  const ProfileHead head = shards.merge({0, 1}).profile.head;
+  CHECK(head.details[1].second == "40 degrees C, 50 degrees C");
+  CHECK(head.date == "2026-11-22T00:00:00Z");
+}
+
+TEST_CASE("shards of different questions are not merged") {
+  const auto error = [](const auto& change) {
+    Shards shards(4, 2);
+    change(shards.at(1));
+    return shards.error({0, 1});
+  };
+  CHECK_THAT(error([](Profile& p) { p.head.device = "e"; }),
+             Contains("1.profile:4:1: the device is 'e', but that of ") && Contains("is 'd'\n  device: \"e\"\n  ^\nhint: "));
+  CHECK_THAT(error([](Profile& p) { p.head.model = "other"; }), Contains("1.profile:2:1: the model is 'other'"));
+  CHECK_THAT(error([](Profile& p) { p.head.backend = "cuda"; }), Contains("the back end is 'cuda'"));
+  CHECK_THAT(error([](Profile& p) { p.head.caches = "cold"; }), Contains("the state of the caches is 'cold'"));
+  CHECK_THAT(error([](Profile& p) { p.head.layout = "channels-last"; }), Contains("the layout is 'channels-last'"));
+  CHECK_THAT(error([](Profile& p) { p.head.details[0].second = "none 1.3"; }), Contains("the library is 'none 1.3'"));
+  CHECK_THAT(error([](Profile& p) { p.head.details.erase(p.head.details.begin()); }), Contains("the library is none"));
+  CHECK_THAT(error([](Profile& p) { p.head.details.emplace_back("blas", "x"); }), Contains("the blas is 'x'"));
+  CHECK_THAT(error([](Profile& p) { p.head.shard->plan = "0"; }), Contains("are shards of different plans"));
+  CHECK_THAT(error([](Profile& p) { p.head.shard->count = 3; }), Contains("are shards of different plans"));
+  CHECK_THAT(error([](Profile& p) { p.head.shard.reset(); }), Contains("1.profile:1:1: this profile is no shard"));
+  CHECK_THAT(error([](Profile& p) { p.rows[0].place = 0, p.rows[1].place = 1; }), Contains("two rows have the place"));
+}
+
+TEST_CASE("a shard that is doubled, missing or not complete is an error, unless that is asked for") {
+  Shards shards(10, 3);
+  CHECK_THAT(shards.error({0, 1, 1}),
+             Contains("1.profile:9:1: shard 1/3 was given before, in") && Contains("hint: give each shard once"));
+  CHECK_THAT(shards.error({0, 2}),
+             Contains("shard 1 of 3 is missing\nhint: measure it as") && Contains("with --shard 1/3; --partial"));
+  CHECK_THAT(shards.error({1}), Contains("shards 0, 2 of 3 are missing"));
+  shards.at(1).rows.pop_back();
+  CHECK_THAT(shards.error({0, 1, 2}), Contains("1.profile:9:1: shard 1/3 has 2 of its 3 problems") && Contains("--resume"));
+  const MergedProfile merged = shards.merge({0, 1}, true);
+  CHECK(merged.profile.rows.size() == 6);
+  CHECK(merged.missing_problems == 1);
+  CHECK(merged.missing_shards == std::vector<int>{2});
+  CHECK(merged.profile.head.source == "2 of 3 shards");
+}
+
+TEST_CASE("many missing shards are not all listed") {
+  Shards shards(20, 10);
+  CHECK_THAT(shards.error({0}), Contains("shards 1, 2, 3, 4, 5 and 4 more of 10 are missing"));
+}
