@@ -30,7 +30,6 @@ struct ProfilePlan {
   CacheState caches = CacheState::step;
   StepStart step_start = StepStart::kernels;
 
-  static constexpr std::size_t parts_of_a_step = 3;  ///< forward, backward, update
   /// A problem each, then the parts of each run as a whole.
   [[nodiscard]] std::size_t items() const;
   /// The line of the row that an item gives.
