@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -168,7 +169,7 @@ StudySpec spec_of(const StudyOptions& o) {
   return spec;
 }
 
-void add_report_options(CLI::App& command, ReportOptions& options, const std::vector<Format>& formats) {
+void add_format_option(CLI::App& command, ReportOptions& options, const std::vector<Format>& formats) {
   std::vector<std::pair<std::string_view, Format>> known{{"text", Format::text}, {"json", Format::json}};
   for (const auto& each :
        {std::pair<std::string_view, Format>("csv", Format::csv), {"junit", Format::junit}, {"github", Format::github}}) {
@@ -187,6 +188,10 @@ void add_report_options(CLI::App& command, ReportOptions& options, const std::ve
           },
           fmt::format("{} or {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back()))
       ->default_str("text");
+}
+
+void add_report_options(CLI::App& command, ReportOptions& options, const std::vector<Format>& formats) {
+  add_format_option(command, options, formats);
   command.add_option("--output", options.output, "write the report to this file instead of the standard output");
   command
       .add_option_function<std::string>(

@@ -3,7 +3,9 @@
 #include <filesystem>
 #include <memory>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "calibration/learned_file.hpp"
 #include "calibration/run_fit.hpp"
