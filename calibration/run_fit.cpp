@@ -8,6 +8,8 @@
 
 #include <Eigen/Dense>
 #include <fmt/format.h>
+#include <yaml-cpp/emitter.h>
+#include <yaml-cpp/emittermanip.h>
 
 #include "core/error.hpp"
 
@@ -497,21 +499,28 @@ Validation RunFitter::fit_up_to(int gpus) {
 }
 
 std::string learned_section(const RunFit& fit, std::string_view source) {
-  std::string text = "learned:\n";
+  const auto number = [](Teachable what, double value) {
+    // Of whole weights the time of a gigabyte: no unit is a time per byte.
+    if (what == Teachable::per_iteration) return fmt::format("{:.4g} us", value * 1e6);
+    if (what == Teachable::whole_weights) return fmt::format("{:.4g} ms", value * 1e12);
+    return fmt::format("{:.4g}", value);
+  };
+  YAML::Emitter out;
+  out << YAML::BeginMap << "learned";
+  if (fit.families.empty()) out << YAML::Flow;
+  out << YAML::BeginSeq;
   for (const FamilyFit& family : fit.families) {
-    text += fmt::format("  - family: {}\n    runs: {}\n    source: {}\n", family_name(family.family), family.runs, source);
+    out << YAML::BeginMap << "family" << family_name(family.family) << "runs" << family.runs << "source"
+        << std::string(source);
     for (const LearnedCoefficient& one : family.coefficients) {
-      const auto number = [&](double value) {
-        // Of whole weights the time of a gigabyte: no unit is a time per byte.
-        if (one.what == Teachable::per_iteration) return fmt::format("{:.4g} us", value * 1e6);
-        if (one.what == Teachable::whole_weights) return fmt::format("{:.4g} ms", value * 1e12);
-        return fmt::format("{:.4g}", value);
-      };
-      text += fmt::format("    {}: {{value: {}, low: {}, high: {}, determined: {}}}\n", to_string(one.what),
-                          number(one.value), number(one.low), number(one.high), one.determined() ? "yes" : "no");
+      out << std::string(to_string(one.what)) << YAML::Flow << YAML::BeginMap << "value" << number(one.what, one.value)
+          << "low" << number(one.what, one.low) << "high" << number(one.what, one.high) << "determined"
+          << (one.determined() ? "yes" : "no") << YAML::EndMap;
     }
+    out << YAML::EndMap;
   }
-  return text;
+  out << YAML::EndSeq << YAML::EndMap;
+  return std::string(out.c_str()) + "\n";
 }
 
 }  // namespace ddl

@@ -173,9 +173,7 @@ RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coe
   const auto plan = plan_of(run, own);
   if (const auto* why = std::get_if<Unpredictable>(&plan)) return *why;
   // The same job with other coefficients: kernels are priced already.
-  const Job& base = own.job();
-  const Job job{base.facts,       base.machine,           coefficients,      base.kernels,
-                base.assumptions, base.samples_per_epoch, base.sample_bytes, base.dataset_bytes};
+  const Job job = own.job().with_coefficients(coefficients);
   const Estimate estimate = Estimator(job).estimate(std::get<Plan>(plan));
   // A run that was measured did fit; a memory estimate above the device's does not take its time away.
   for (const Limit& limit : estimate.limits) {

@@ -136,19 +136,30 @@ std::optional<double> pooled_scale(const Machine& machine, const Coefficients& c
   return std::exp(sum / count);
 }
 
-Study::Study(const StudySpec& spec)
-    : spec_(spec),
-      model_(load_model(spec.model)),
+StudyInputs load_inputs(const StudySpec& spec) {
+  StudyInputs inputs;
+  inputs.model = load_model(spec.model);
+  inputs.dataset = load_dataset(spec.dataset.empty() ? default_dataset(inputs.model) : spec.dataset);
+  inputs.machine = load_machine(spec.machine);
+  inputs.coefficients = coefficients_of(spec, inputs.machine);
+  inputs.profiles = spec.found_profiles
+                        ? spec.found_profiles
+                        : std::make_shared<const FoundProfiles>(find_profiles(spec.profiles, inputs.machine));
+  return inputs;
+}
+
+Study::Study(StudySpec spec, StudyInputs inputs)
+    : spec_(std::move(spec)),
+      model_(std::move(inputs.model)),
       facts_(facts_of(model_)),
-      dataset_(load_dataset(spec.dataset.empty() ? default_dataset(model_) : spec.dataset)),
-      machine_(load_machine(spec.machine)),
-      coefficients_(coefficients_of(spec, machine_)),
-      precision_(spec.precision.value_or(default_precision(model_, machine_.device))),
-      optimizer_(spec.optimizer.value_or(model_.input.sequence ? Optimizer::adam : Optimizer::momentum)),
-      profiles_(spec.found_profiles ? spec.found_profiles
-                                    : std::make_shared<const FoundProfiles>(find_profiles(spec.profiles, machine_))),
+      dataset_(std::move(inputs.dataset)),
+      machine_(std::move(inputs.machine)),
+      coefficients_(std::move(inputs.coefficients)),
+      precision_(spec_.precision.value_or(default_precision(model_, machine_.device))),
+      optimizer_(spec_.optimizer.value_or(model_.input.sequence ? Optimizer::adam : Optimizer::momentum)),
+      profiles_(std::move(inputs.profiles)),
       warnings_(profiles_->warnings) {
-  require_fitting(dataset_, model_, !spec.dataset.empty());
+  require_fitting(dataset_, model_, !spec_.dataset.empty());
   require_precision(precision_, machine_.device);
   if (!coefficients_.network.empty()) machine_ = with_measured_levels(std::move(machine_), coefficients_.network);
   // Other models are looked at only where this one was never measured.
@@ -180,9 +191,14 @@ Study::Study(const StudySpec& spec)
         "kernels of images were measured in channels-last and in channels-first: prices are of both; name the profiles of "
         "one layout with --profile");
   }
-  job_ = std::make_unique<Job>(Job{facts_, machine_, coefficients_, *kernels_, spec_.assumptions,
-                                   samples_of(dataset_, model_), bytes_per_sample(dataset_, model_),
-                                   bytes_per_sample(dataset_, model_) * samples_of(dataset_, model_)});
+  job_ = std::make_unique<Job>(Job{.facts = facts_,
+                                   .machine = machine_,
+                                   .coefficients = coefficients_,
+                                   .kernels = *kernels_,
+                                   .assumptions = spec_.assumptions,
+                                   .samples_per_epoch = samples_of(dataset_, model_),
+                                   .sample_bytes = bytes_per_sample(dataset_, model_),
+                                   .dataset_bytes = bytes_per_sample(dataset_, model_) * samples_of(dataset_, model_)});
 }
 
 }  // namespace ddl

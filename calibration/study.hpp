@@ -28,13 +28,26 @@ struct StudySpec {
   std::shared_ptr<const FoundProfiles> found_profiles{};
 };
 
+/// What a study is about, read from its files.
+struct StudyInputs {
+  Model model;
+  Dataset dataset;
+  Machine machine;
+  Coefficients coefficients;
+  std::shared_ptr<const FoundProfiles> profiles;
+};
+/// Reads what `spec` names. Throws Error on unknown names and unreadable files.
+[[nodiscard]] StudyInputs load_inputs(const StudySpec& spec);
+
 /// A job with everything it refers to: model, data set, machine and coefficients read, kernels priced. Not movable, since
 /// its parts refer to each other.
 class Study {
  public:
   /// Throws Error on unknown names, unreadable files, a data set that was named and does not fit the model, and a precision
   /// the device does not have.
-  explicit Study(const StudySpec& spec);
+  explicit Study(const StudySpec& spec) : Study(spec, load_inputs(spec)) {}
+  /// Of inputs that were read before. `spec` still says what is chosen, and whether the data set was named.
+  Study(StudySpec spec, StudyInputs inputs);
   Study(const Study&) = delete;
   Study& operator=(const Study&) = delete;
 

@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "cli/check_reports.hpp"
 #include "cli/estimate_text.hpp"
 #include "core/version.hpp"

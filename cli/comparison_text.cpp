@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/estimate_text.hpp"
 #include "cli/explanation_text.hpp"

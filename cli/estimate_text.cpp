@@ -1,12 +1,16 @@
 #include "cli/estimate_text.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
+#include <initializer_list>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
+#include "cli/fields.hpp"
 #include "cli/plan_text.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
@@ -22,12 +26,91 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array time_keys{
-    "iteration_s",         "epoch_s", "forward_s",  "backward_s", "weight_update_s", "gradient_exchange_s",
-    "layer_collectives_s", "halo_s",  "pipeline_s", "bubble_s",   "input_s",         "waiting_s"};
-constexpr std::array memory_keys{"total_bytes",       "weights_bytes",        "gradients_bytes",     "optimizer_bytes",
-                                 "activations_bytes", "input_bytes",          "workspace_bytes",     "communication_bytes",
-                                 "context_bytes",     "peak_allocated_bytes", "peak_reserved_bytes", "upper_bound_bytes"};
+/// A plan that was priced, and its place among others; 0 for none.
+struct RankedEstimate {
+  const Estimate& estimate;
+  int rank = 0;
+  [[nodiscard]] bool priced() const { return estimate.time.iteration().value() > 0; }
+};
+
+Fields<RankedEstimate> memory_fields() {
+  using Row = RankedEstimate;
+  using Item = Bytes MemoryBreakdown::*;
+  Fields<Row> fields;
+  const auto add = [&](std::string_view name, auto bytes_of) {
+    const auto value = [bytes_of](const Row& row) {
+      return row.priced() ? Json(bytes_of(row.estimate.memory).value()) : Json(nullptr);
+    };
+    fields.push_back({fmt::format("{}_bytes", name), value, "memory"});
+  };
+  const auto add_items = [&](std::initializer_list<std::pair<std::string_view, Item>> items) {
+    for (const auto& [name, item] : items) add(name, [item = item](const MemoryBreakdown& memory) { return memory.*item; });
+  };
+  add("total", [](const MemoryBreakdown& memory) { return memory.total(); });
+  add_items({{"weights", &MemoryBreakdown::weights},
+             {"gradients", &MemoryBreakdown::gradients},
+             {"optimizer", &MemoryBreakdown::optimizer},
+             {"activations", &MemoryBreakdown::activations},
+             {"input", &MemoryBreakdown::input},
+             {"workspace", &MemoryBreakdown::workspace}});
+  fields.push_back({"workspace_is", [](const Row& row) { return Json(to_string(row.estimate.memory.workspace_origin)); },
+                    "memory", Field<Row>::Formats::json});
+  add_items({{"communication", &MemoryBreakdown::communication},
+             {"context", &MemoryBreakdown::context},
+             {"peak_allocated", &MemoryBreakdown::peak_allocated},
+             {"peak_reserved", &MemoryBreakdown::peak_reserved}});
+  add("upper_bound", [](const MemoryBreakdown& memory) { return memory.upper_bound(); });
+  return fields;
+}
+
+Json findings_to_json(const Estimate& estimate, const Study& study) {
+  Json json = Json::array();
+  for (const Finding& finding : findings_of(study.job(), estimate))
+    json.push_back({{"kind", to_string(finding.kind)}, {"share", finding.share}, {"text", finding.sentence}});
+  return json;
+}
+
+/// Everything that is said of a plan to programs.
+Fields<RankedEstimate> estimate_fields(const Study& study) {
+  using Row = RankedEstimate;
+  using Formats = Field<Row>::Formats;
+  Fields<Row> fields{{"rank", [](const Row& row) { return row.rank == 0 ? Json(nullptr) : Json(row.rank); }}};
+  for (Field<Plan>& field : plan_fields()) {
+    if (field.name == "global_batch")
+      fields.push_back({"feasible", [](const Row& row) { return Json(row.estimate.feasible()); }});
+    fields.push_back({std::move(field.name),
+                      [value = std::move(field.value)](const Row& row) { return value(row.estimate.plan); }, field.object});
+  }
+  const auto add_time = [&](std::string_view name, auto time_of) {
+    fields.push_back(
+        {fmt::format("{}_s", name),
+         [time_of](const Row& row) { return row.priced() ? Json(time_of(row.estimate).value()) : Json(nullptr); }, "time"});
+  };
+  add_time("iteration", [](const Estimate& estimate) { return estimate.time.iteration(); });
+  add_time("epoch", [](const Estimate& estimate) { return estimate.epoch; });
+  for (const TimePart& part : time_parts)
+    add_time(part.name, [part = part.part](const Estimate& estimate) { return estimate.time.*part; });
+  fields.push_back(
+      {"efficiency", [](const Row& row) { return row.priced() ? Json(row.estimate.efficiency) : Json(nullptr); }});
+  fields.push_back({"cost", [&study](const Row& row) {
+                      const std::optional<double> cost = cost_of(row.estimate, study.machine());
+                      return cost ? Json(*cost) : Json(nullptr);
+                    }});
+  fields.push_back(
+      {"findings", [&study](const Row& row) { return findings_to_json(row.estimate, study); }, {}, Formats::json});
+  for (Field<Row>& field : memory_fields()) fields.push_back(std::move(field));
+  const auto reasons = [&study](const Row& row) {
+    std::vector<std::string> texts;
+    for (const Limit& limit : row.estimate.limits) texts.push_back(describe(limit, study.model()));
+    return texts;
+  };
+  fields.push_back({"reasons", [reasons](const Row& row) { return Json(reasons(row)); }, {}, Formats::json});
+  fields.push_back({"reasons",
+                    [reasons](const Row& row) { return Json(fmt::format("{}", fmt::join(reasons(row), "; "))); },
+                    {},
+                    Formats::csv});
+  return fields;
+}
 
 std::vector<std::string> family_names() {
   std::vector<std::string> names;
@@ -175,21 +258,8 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, b
     return std::any_of(estimates.begin(), estimates.end(), [&](const Estimate& e) { return part(e.time).value() > 0; });
   };
   // A part that no plan has gets no column.
-  struct Part {
-    std::string heading;
-    Seconds Breakdown::*member;
-  };
-  std::vector<Part> parts{{"forward", &Breakdown::forward},
-                          {"backward", &Breakdown::backward},
-                          {"update", &Breakdown::weight_update},
-                          {"gradients", &Breakdown::gradient_exchange},
-                          {"layers", &Breakdown::layer_collectives},
-                          {"halo", &Breakdown::halo},
-                          {"stages", &Breakdown::pipeline},
-                          {"bubble", &Breakdown::bubble},
-                          {"input", &Breakdown::input},
-                          {"waiting", &Breakdown::waiting}};
-  std::erase_if(parts, [&](const Part& part) { return !any([&](const Breakdown& time) { return time.*part.member; }); });
+  std::vector<TimePart> parts(time_parts.begin(), time_parts.end());
+  std::erase_if(parts, [&](const TimePart& part) { return !any([&](const Breakdown& time) { return time.*part.part; }); });
 
   std::vector<Table::Column> columns{
       {"#", Align::right}, {"strategy", Align::left}, {"degrees", Align::left}, {"epoch", Align::right}};
@@ -197,7 +267,8 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, b
   columns.push_back({"eff.", Align::right});
   columns.push_back({"memory", Align::right});
   columns.push_back({"iteration " + unit.name, Align::right});
-  for (const Part& part : parts) columns.push_back({(&part == parts.data() ? "= " : "+ ") + part.heading, Align::right});
+  for (const TimePart& part : parts)
+    columns.push_back({fmt::format("{} {}", &part == parts.data() ? "=" : "+", part.column), Align::right});
   columns.push_back({"with", Align::left});
   if (!with_ranks) columns.erase(columns.begin());
   Table table(std::move(columns));
@@ -209,7 +280,7 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, b
     row.push_back(fmt::format("{:.0f} %", e.efficiency * 100));
     row.push_back(humanize(e.memory.total()) + (e.feasible() ? "" : " !"));
     row.push_back(figure(e.time.iteration().value() * unit.factor));
-    for (const Part& part : parts) row.push_back(figure((e.time.*part.member).value() * unit.factor));
+    for (const TimePart& part : parts) row.push_back(figure((e.time.*part.part).value() * unit.factor));
     row.push_back(choices_text(e.plan));
     if (!with_ranks) row.erase(row.begin());
     table.add(std::move(row));
@@ -218,27 +289,11 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, b
 }
 
 std::string plans_csv(const std::vector<Estimate>& ranked, const std::vector<Estimate>& rejected, const Study& study) {
-  Json rows = Json::array();
-  const auto add = [&](const Estimate& estimate, int rank) {
-    const Json plan = estimate_to_json(estimate, rank, study);
-    Json row;
-    for (const char* key : {"rank", "strategy"}) row[key] = plan.at(key);
-    for (const auto& [axis, degree] : plan.at("degrees").items()) row[axis] = degree;
-    for (const char* key : {"feasible", "global_batch", "micro_batches", "schedule", "placement", "zero_stage", "recompute",
-                            "optimizer", "precision"}) {
-      row[key] = plan.at(key);
-    }
-    // A plan that was not priced has the same columns.
-    for (const char* key : time_keys) row[key] = plan.at("time").is_null() ? Json(nullptr) : plan.at("time").at(key);
-    for (const char* key : {"efficiency", "cost"}) row[key] = plan.at(key);
-    for (const char* key : memory_keys) row[key] = plan.at("memory").is_null() ? Json(nullptr) : plan.at("memory").at(key);
-    row["reasons"] = fmt::format("{}", fmt::join(plan.at("reasons").get<std::vector<std::string>>(), "; "));
-    rows.push_back(std::move(row));
-  };
+  std::vector<RankedEstimate> rows;
   int rank = 0;
-  for (const Estimate& estimate : ranked) add(estimate, ++rank);
-  for (const Estimate& estimate : rejected) add(estimate, 0);
-  return csv_of(rows);
+  for (const Estimate& estimate : ranked) rows.push_back({estimate, ++rank});
+  for (const Estimate& estimate : rejected) rows.push_back({estimate, 0});
+  return csv_of(estimate_fields(study), rows);
 }
 
 std::string rejected_text(const std::vector<Estimate>& rejected, const Model& model) {
@@ -280,54 +335,11 @@ std::string rejected_text(const std::vector<Estimate>& rejected, const Model& mo
   return out;
 }
 
-Json estimate_to_json(const Estimate& e, int rank, const Study& study) {
-  Json json;
-  json["rank"] = rank == 0 ? Json(nullptr) : Json(rank);
-  const Json plan = plan_to_json(e.plan);  // items() refers to it
-  for (const auto& [key, value] : plan.items()) {
-    if (key == "global_batch") json["feasible"] = e.feasible();
-    json[key] = value;
-  }
-  json["time"] = {{"iteration_s", e.time.iteration().value()},
-                  {"epoch_s", e.epoch.value()},
-                  {"forward_s", e.time.forward.value()},
-                  {"backward_s", e.time.backward.value()},
-                  {"weight_update_s", e.time.weight_update.value()},
-                  {"gradient_exchange_s", e.time.gradient_exchange.value()},
-                  {"layer_collectives_s", e.time.layer_collectives.value()},
-                  {"halo_s", e.time.halo.value()},
-                  {"pipeline_s", e.time.pipeline.value()},
-                  {"bubble_s", e.time.bubble.value()},
-                  {"input_s", e.time.input.value()},
-                  {"waiting_s", e.time.waiting.value()}};
-  json["efficiency"] = e.efficiency;
-  const std::optional<double> cost = cost_of(e, study.machine());
-  json["cost"] = cost ? Json(*cost) : Json(nullptr);
-  json["findings"] = Json::array();
-  for (const Finding& finding : findings_of(study.job(), e)) {
-    json["findings"].push_back({{"kind", to_string(finding.kind)}, {"share", finding.share}, {"text", finding.sentence}});
-  }
-  json["memory"] = {{"total_bytes", e.memory.total().value()},
-                    {"weights_bytes", e.memory.weights.value()},
-                    {"gradients_bytes", e.memory.gradients.value()},
-                    {"optimizer_bytes", e.memory.optimizer.value()},
-                    {"activations_bytes", e.memory.activations.value()},
-                    {"input_bytes", e.memory.input.value()},
-                    {"workspace_bytes", e.memory.workspace.value()},
-                    {"workspace_is", to_string(e.memory.workspace_origin)},
-                    {"communication_bytes", e.memory.communication.value()},
-                    {"context_bytes", e.memory.context.value()},
-                    {"peak_allocated_bytes", e.memory.peak_allocated.value()},
-                    {"peak_reserved_bytes", e.memory.peak_reserved.value()},
-                    {"upper_bound_bytes", e.memory.upper_bound().value()}};
-  json["reasons"] = Json::array();
-  for (const Limit& limit : e.limits) json["reasons"].push_back(describe(limit, study.model()));
+Json estimate_to_json(const Estimate& estimate, int rank, const Study& study) {
+  const RankedEstimate row{estimate, rank};
+  Json json = json_of(estimate_fields(study), row);
   // A plan that was never priced has no times to report.
-  if (e.time.iteration().value() <= 0) {
-    json["time"] = nullptr;
-    json["memory"] = nullptr;
-    json["efficiency"] = nullptr;
-  }
+  if (!row.priced()) json["time"] = json["memory"] = nullptr;
   return json;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "calibration/communication/exchange_facts.hpp"
 #include "cli/table.hpp"

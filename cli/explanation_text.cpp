@@ -8,8 +8,10 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/estimate_text.hpp"
+#include "cli/fields.hpp"
 #include "cli/memory_text.hpp"
 #include "cli/table.hpp"
 #include "core/units.hpp"
@@ -232,29 +234,9 @@ std::optional<BusyLink> busiest_of(const LayerExplanation& layer, const PhaseSha
 constexpr std::array<Seconds Breakdown::*, 4> exchanging_parts{&Breakdown::gradient_exchange, &Breakdown::layer_collectives,
                                                                &Breakdown::halo, &Breakdown::pipeline};
 
-/// Two columns for each of them: `halo_link,halo_phi`.
-void add_busiest_links(Json& row, const Explanation& explanation, const LayerExplanation* layer) {
-  for (const TimePart& part : time_parts) {
-    if (std::find(exchanging_parts.begin(), exchanging_parts.end(), part.part) == exchanging_parts.end()) continue;
-    std::optional<BusyLink> busiest;
-    for (const PhaseShare& phase : explanation.phases) {
-      if (layer != nullptr && phase.what.part == part.part) busiest = busiest_of(*layer, phase);
-    }
-    row[fmt::format("{}_link", part.name)] = busiest ? Json(busiest->level) : Json(nullptr);
-    row[fmt::format("{}_phi", part.name)] = busiest ? Json(busiest->phi) : Json(nullptr);
-  }
-}
-
 Json shape_to_json(const TensorShape& shape) {
   Json json = Json::array({shape.channels});
   for (int d = 0; d < shape.rank; ++d) json.push_back(shape.extent[static_cast<std::size_t>(d)]);
-  return json;
-}
-
-Json times_to_json(const Breakdown& time) {
-  Json json;
-  json["iteration_s"] = time.iteration().value();
-  for (const TimePart& part : time_parts) json[std::string(part.name) + "_s"] = (time.*part.part).value();
   return json;
 }
 
@@ -298,6 +280,108 @@ Json priced_exchange_to_json(const PricedExchange& one, const Plan& plan) {
   json["runs"] = runs_per_iteration(plan, one.exchange.phase);
   json["source"] = to_string(PriceSource::roofline);
   return json;
+}
+
+std::string limits_text(const Explanation& explanation, const Study& study) {
+  return explanation.estimate.limits.empty() ? "" : reasons_text(explanation.estimate, study.model());
+}
+
+/// Everything that is said of a layer to programs.
+Fields<LayerExplanation> layer_fields(const Explanation& explanation, const Study& study) {
+  using Row = LayerExplanation;
+  using Formats = Field<Row>::Formats;
+  const Plan& plan = explanation.estimate.plan;
+  const auto layer_of = [&study](const Row& own) -> const Layer& {
+    return study.model().layers[static_cast<std::size_t>(own.layer)];
+  };
+  Fields<Row> fields;
+  const auto add = [&](std::string name, auto value, Formats formats = Formats::both, std::string_view object = {}) {
+    fields.push_back({std::move(name), [value](const Row& own) { return Json(value(own)); }, object, formats});
+  };
+  add("name", [layer_of](const Row& own) { return layer_of(own).name; });
+  add("operation", [layer_of](const Row& own) { return layer_of(own).operation->type(); });
+  add("attributes", [layer_of](const Row& own) { return layer_of(own).operation->attributes(); });
+  add("stage", [](const Row& own) { return own.stage + 1; });
+  add("samples", [](const Row& own) { return own.prices.shard.samples; });
+  add(
+      "shapes", [&study](const Row& own) { return shapes_text(own.prices.shard, is_of_sample(study, own)); }, Formats::csv);
+  add(
+      "input_shapes",
+      [&study](const Row& own) {
+        Json shapes = Json::array();
+        if (is_of_sample(study, own)) return shapes;
+        for (const TensorShape& input : own.prices.shard.inputs) shapes.push_back(shape_to_json(input));
+        return shapes;
+      },
+      Formats::json);
+  add(
+      "output_shape", [](const Row& own) { return shape_to_json(own.prices.shard.output); }, Formats::json);
+  add("parameters", [](const Row& own) { return own.costs.parameters; });
+  add(
+      "problems",
+      [&plan](const Row& own) {
+        Json problems = Json::array();
+        for (const PricedKernel& kernel : own.prices.kernels) problems.push_back(problem_to_json(kernel, own, plan));
+        return problems;
+      },
+      Formats::json);
+  if (study.kernels().measured() != nullptr)
+    add(
+        "measurable", [](const Row& own) { return lines_to_json(own.prices); }, Formats::json);
+  add(
+      "update",
+      [](const Row& own) {
+        return Json{{"time_s", own.costs.update.value()}, {"source", to_string(own.prices.update_source)}};
+      },
+      Formats::json);
+  add(
+      "exchanges",
+      [&plan](const Row& own) {
+        Json exchanges = Json::array();
+        for (const PricedExchange& exchange : own.prices.exchanges) {
+          if (exchange.ranks > 1) exchanges.push_back(priced_exchange_to_json(exchange, plan));
+        }
+        return exchanges;
+      },
+      Formats::json);
+  add(
+      "source", [](const Row& own) { return to_string(kernel_source(own)); }, Formats::csv);
+  add(
+      "kernel_forward_s", [](const Row& own) { return own.costs.forward.value(); }, Formats::csv);
+  add(
+      "kernel_backward_s", [](const Row& own) { return own.costs.backward.value(); }, Formats::csv);
+  add(
+      "exchanges", [](const Row& own) { return exchanges_text(own); }, Formats::csv);
+  add(
+      "iteration_s", [](const Row& own) { return own.time.iteration().value(); }, Formats::both, "time");
+  for (const TimePart& part : time_parts) {
+    add(
+        fmt::format("{}_s", part.name), [part = part.part](const Row& own) { return (own.time.*part).value(); },
+        Formats::both, "time");
+  }
+  // Two columns for each part of an iteration in which anything is exchanged: `halo_link,halo_phi`.
+  for (const TimePart& part : time_parts) {
+    if (std::find(exchanging_parts.begin(), exchanging_parts.end(), part.part) == exchanging_parts.end()) continue;
+    const auto add_of_busiest = [&](std::string_view what, auto of) {
+      add(
+          fmt::format("{}_{}", part.name, what),
+          [&explanation, of, part = part.part](const Row& own) {
+            Json value;
+            for (const PhaseShare& phase : explanation.phases) {
+              if (phase.what.part != part) continue;
+              if (const std::optional<BusyLink> busiest = busiest_of(own, phase)) value = of(*busiest);
+            }
+            return value;
+          },
+          Formats::csv);
+    };
+    add_of_busiest("link", [](const BusyLink& busiest) { return busiest.level; });
+    add_of_busiest("phi", [](const BusyLink& busiest) { return busiest.phi; });
+  }
+  add("kept_bytes", [](const Row& own) { return own.costs.kept.value(); });
+  add(
+      "reasons", [reasons = limits_text(explanation, study)](const Row&) { return reasons; }, Formats::csv);
+  return fields;
 }
 
 }  // namespace
@@ -370,38 +454,6 @@ Json phases_to_json(const Explanation& explanation) {
   return json;
 }
 
-Json layers_to_json(const Explanation& explanation, const Study& study) {
-  const Plan& plan = explanation.estimate.plan;
-  Json json = Json::array();
-  for (const LayerExplanation& own : explanation.layers) {
-    const Layer& layer = study.model().layers[static_cast<std::size_t>(own.layer)];
-    Json one;
-    one["name"] = layer.name;
-    one["operation"] = layer.operation->type();
-    one["attributes"] = layer.operation->attributes();
-    one["stage"] = own.stage + 1;
-    one["samples"] = own.prices.shard.samples;
-    one["input_shapes"] = Json::array();
-    if (!is_of_sample(study, own)) {
-      for (const TensorShape& input : own.prices.shard.inputs) one["input_shapes"].push_back(shape_to_json(input));
-    }
-    one["output_shape"] = shape_to_json(own.prices.shard.output);
-    one["parameters"] = own.costs.parameters;
-    one["problems"] = Json::array();
-    for (const PricedKernel& kernel : own.prices.kernels) one["problems"].push_back(problem_to_json(kernel, own, plan));
-    if (study.kernels().measured() != nullptr) one["measurable"] = lines_to_json(own.prices);
-    one["update"] = {{"time_s", own.costs.update.value()}, {"source", to_string(own.prices.update_source)}};
-    one["exchanges"] = Json::array();
-    for (const PricedExchange& exchange : own.prices.exchanges) {
-      if (exchange.ranks > 1) one["exchanges"].push_back(priced_exchange_to_json(exchange, plan));
-    }
-    one["time"] = times_to_json(own.time);
-    one["kept_bytes"] = own.costs.kept.value();
-    json.push_back(std::move(one));
-  }
-  return json;
-}
-
 Json exchange_to_json(const ExchangeTotal& exchange) {
   Json json;
   json["operation"] = to_string(exchange.operation);
@@ -414,44 +466,20 @@ Json exchange_to_json(const ExchangeTotal& exchange) {
   return json;
 }
 
+Json layers_to_json(const Explanation& explanation, const Study& study) {
+  const Fields<LayerExplanation> fields = layer_fields(explanation, study);
+  Json json = Json::array();
+  for (const LayerExplanation& layer : explanation.layers) json.push_back(json_of(fields, layer));
+  return json;
+}
+
 std::string layers_csv(const Explanation& explanation, const Study& study) {
-  const Json layers = layers_to_json(explanation, study);
-  std::string reasons;
-  for (const Limit& limit : explanation.estimate.limits)
-    reasons += (reasons.empty() ? "" : "; ") + describe(limit, study.model());
-  if (layers.empty()) {
-    // The columns, and why there is nothing in them.
-    Json row;
-    for (const char* key : {"name", "operation", "attributes", "stage", "samples", "shapes", "parameters", "source",
-                            "kernel_forward_s", "kernel_backward_s", "exchanges"}) {
-      row[key] = nullptr;
-    }
-    const Json times = times_to_json({});
-    for (const auto& [key, value] : times.items()) row[key] = nullptr;
-    add_busiest_links(row, explanation, nullptr);
-    row["kept_bytes"] = nullptr;
-    row["reasons"] = reasons;
-    return csv_of(Json::array({row}));
-  }
-  Json rows = Json::array();
-  for (std::size_t i = 0; i < explanation.layers.size(); ++i) {
-    const LayerExplanation& own = explanation.layers[i];
-    const Json& layer = layers[i];
-    Json row;
-    for (const char* key : {"name", "operation", "attributes", "stage", "samples"}) row[key] = layer.at(key);
-    row["shapes"] = shapes_text(own.prices.shard, is_of_sample(study, own));
-    row["parameters"] = layer.at("parameters");
-    row["source"] = to_string(kernel_source(own));
-    row["kernel_forward_s"] = own.costs.forward.value();
-    row["kernel_backward_s"] = own.costs.backward.value();
-    row["exchanges"] = exchanges_text(own);
-    for (const auto& [key, value] : layer.at("time").items()) row[key] = value;
-    add_busiest_links(row, explanation, &own);
-    row["kept_bytes"] = layer.at("kept_bytes");
-    row["reasons"] = reasons;
-    rows.push_back(std::move(row));
-  }
-  return csv_of(rows);
+  const Fields<LayerExplanation> fields = layer_fields(explanation, study);
+  if (!explanation.layers.empty()) return csv_of(fields, explanation.layers);
+  // The columns, and why there is nothing in them.
+  Json row = csv_row<LayerExplanation>(fields, nullptr);
+  row["reasons"] = limits_text(explanation, study);
+  return csv_of(Json::array({row}));
 }
 
 }  // namespace ddl

@@ -1,10 +1,7 @@
 #include "cli/job_check.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <filesystem>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,50 +17,34 @@
 namespace ddl {
 namespace {
 
-/// `origin:LINE:COLUMN: …`
-JobProblem problem_of(const Error& error, const std::string& origin) {
-  JobProblem problem{error.what(), error.hint()};
-  std::string_view rest = problem.message;
-  if (!rest.starts_with(origin + ":")) return problem;
-  rest.remove_prefix(origin.size() + 1);
-  std::array<int, 2> place{};
-  for (int& each : place) {
-    const auto [end, error_code] = std::from_chars(rest.data(), rest.data() + rest.size(), each);
-    if (error_code != std::errc{} || !std::string_view(end, 1).starts_with(':')) return problem;
-    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()) + 1);
-  }
-  problem.line = place[0];
-  problem.column = place[1];
-  return problem;
-}
-
 /// What `action` returns; its error placed at the node, unless it has a place in another file.
 template <class Action>
 auto placed_at(const YamlNode& node, const Action& action) {
   try {
     return action();
   } catch (const Error& error) {
-    const std::string message = error.what();
-    if (message.find('\n') != std::string::npos) throw;
-    node.fail(message, error.hint());
+    if (error.place()) throw;
+    node.fail(error.what(), error.hint());
   }
 }
 
 /// Each part by itself, so that what is wrong is said of the word that names it.
 std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& folder) {
-  StudySpec spec = spec_of(parsed.job, folder);
-  const Model model = placed_at(parsed.place({"model"}), [&] { return load_model(spec.model); });
-  const Machine machine = placed_at(parsed.place({"machine"}), [&] { return load_machine(spec.machine); });
-  if (!spec.dataset.empty())
-    static_cast<void>(placed_at(parsed.place({"dataset"}), [&] { return load_dataset(spec.dataset); }));
-  static_cast<void>(placed_at(parsed.place({"coefficients"}), [&] { return coefficients_of(spec, machine); }));
-  spec.found_profiles = placed_at(parsed.place({"profiles"}), [&] {
-    return std::make_shared<const FoundProfiles>(find_profiles(spec.profiles, machine));
+  const StudySpec spec = spec_of(parsed.job, folder);
+  StudyInputs inputs;
+  inputs.model = placed_at(parsed.place({"model"}), [&] { return load_model(spec.model); });
+  inputs.machine = placed_at(parsed.place({"machine"}), [&] { return load_machine(spec.machine); });
+  inputs.dataset = placed_at(parsed.place({"dataset"}), [&] {
+    return load_dataset(spec.dataset.empty() ? default_dataset(inputs.model) : spec.dataset);
+  });
+  inputs.coefficients = placed_at(parsed.place({"coefficients"}), [&] { return coefficients_of(spec, inputs.machine); });
+  inputs.profiles = placed_at(parsed.place({"profiles"}), [&] {
+    return std::make_shared<const FoundProfiles>(find_profiles(spec.profiles, inputs.machine));
   });
   // What is left is a precision that the device lacks, and a data set that is not of the model.
-  const bool lacks_precision = spec.precision && !machine.device.peak_at(*spec.precision);
+  const bool lacks_precision = spec.precision && !inputs.machine.device.peak_at(*spec.precision);
   return placed_at(lacks_precision ? parsed.place({"precision"}) : parsed.place({"dataset", "model"}),
-                   [&] { return std::make_shared<Study>(spec); });
+                   [&] { return std::make_shared<Study>(spec, std::move(inputs)); });
 }
 
 void judge_into(JobCheck& check, const CheckOptions& options) {
@@ -92,11 +73,7 @@ void judge_into(JobCheck& check, const CheckOptions& options) {
   plan.optimizer = study.optimizer();
   Machine machine = study.machine();
   machine.device.memory = check.available();
-  const Job& whole = study.job();
-  const Job within{whole.facts,        machine,
-                   whole.coefficients, whole.kernels,
-                   whole.assumptions,  whole.samples_per_epoch,
-                   whole.sample_bytes, whole.dataset_bytes};
+  const Job within = study.job().with_machine(std::move(machine));
   const Estimator estimator(within);
   std::optional<Fitting> fitting = judge(estimator, plan);
   if (!fitting) {
@@ -133,7 +110,9 @@ JobCheck check_job(const std::string& file, const CheckOptions& options) {
   try {
     judge_into(check, options);
   } catch (const Error& error) {
-    check.problem = problem_of(error, file);
+    const Place whole_file;
+    const Place& place = error.place() && error.place()->file == file ? *error.place() : whole_file;
+    check.problem = JobProblem{error.what(), error.hint(), place.line, place.column};
   }
   return check;
 }

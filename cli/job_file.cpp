@@ -7,8 +7,9 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <yaml-cpp/emitter.h>
+#include <yaml-cpp/emittermanip.h>
 
-#include "calibration/communication/file_section.hpp"
 #include "calibration/plan_degrees.hpp"
 #include "cli/divisions.hpp"
 #include "cli/estimate_text.hpp"
@@ -288,34 +289,24 @@ class JobReader {
   JobFile job_;
 };
 
-/// As it is, or in quotes where YAML might take it for something else.
-std::string scalar(const std::string& name) {
-  const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.' ||
-           c == '/';
-  };
-  const bool begins =
-      !name.empty() && (name.front() == '/' || name.front() == '.' || (is_plain(name.front()) && name.front() != '-'));
-  const bool is_word = name == "null" || name == "Null" || name == "NULL";
-  return begins && !is_word && std::all_of(name.begin(), name.end(), is_plain) ? name : yaml_quoted(name);
-}
-
-std::string degrees_map(const Plan& plan) {
-  std::string text;
-  const auto add = [&](Axis axis, const std::string& value) {
-    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", to_string(axis), value);
-  };
+void write_degrees(YAML::Emitter& out, const Plan& plan) {
+  out << YAML::Flow << YAML::BeginMap;
   for (const Axis axis : {Axis::data, Axis::spatial, Axis::layer, Axis::filter, Axis::channel, Axis::tensor}) {
     if (degree(plan, axis) == 1) continue;
-    if (axis != Axis::spatial) {
-      add(axis, std::to_string(degree(plan, axis)));
-    } else if (plan.spatial[2] > 1) {
-      add(axis, fmt::format("{}x{}x{}", plan.spatial[0], plan.spatial[1], plan.spatial[2]));
-    } else {
-      add(axis, fmt::format("{}x{}", plan.spatial[0], plan.spatial[1]));
+    std::string value = std::to_string(degree(plan, axis));
+    if (axis == Axis::spatial) {
+      value = fmt::format("{}x{}", plan.spatial[0], plan.spatial[1]);
+      if (plan.spatial[2] > 1) value += fmt::format("x{}", plan.spatial[2]);
     }
+    out << std::string(to_string(axis)) << value;
   }
-  return "{" + text + "}";
+  out << YAML::EndMap;
+}
+
+void write_list(YAML::Emitter& out, const std::vector<std::string>& items) {
+  out << YAML::Flow << YAML::BeginSeq;
+  for (const std::string& item : items) out << item;
+  out << YAML::EndSeq;
 }
 
 /// A path as it is seen from another folder; names stay what they are.
@@ -353,55 +344,58 @@ ParsedJob parse_job(const std::string& text, const std::string& origin) {
 }
 
 std::string print_job(const JobFile& job) {
-  std::string text = "format: 1\n";
-  const auto add = [&](std::string_view key, const std::string& value) { text += fmt::format("{}: {}\n", key, value); };
-  const auto add_name = [&](std::string_view key, const std::string& name) {
-    if (!name.empty()) add(key, scalar(name));
+  const JobFile usual_job;
+  YAML::Emitter out;
+  const auto add = [&](const char* key, std::string_view value) { out << key << std::string(value); };
+  const auto add_name = [&](const char* key, const std::string& name) {
+    if (!name.empty()) add(key, name);
   };
+  out << YAML::BeginMap << "format" << 1;
   add_name("model", job.model);
   add_name("dataset", job.dataset);
   add_name("machine", job.machine);
   add_name("coefficients", job.coefficients);
   if (!job.profiles.empty()) {
-    std::string list;
-    for (const std::string& each : job.profiles) list += (list.empty() ? "" : ", ") + scalar(each);
-    add("profiles", "[" + list + "]");
+    out << "profiles";
+    write_list(out, job.profiles);
   }
   if (job.any_device) add("any_device", "yes");
-  if (job.precision) add("precision", std::string(to_string(*job.precision)));
-  if (job.mixed_precision != MixedPrecision::half_gradients)
-    add("mixed_precision", std::string(mixed_precision_names[static_cast<std::size_t>(job.mixed_precision)]));
-  if (job.optimizer) add("optimizer", std::string(to_string(*job.optimizer)));
-  if (is_of_list(job.update)) add("optimizer_implementation", std::string(to_string(job.update)));
+  if (job.precision) add("precision", to_string(*job.precision));
+  if (job.mixed_precision != usual_job.mixed_precision)
+    add("mixed_precision", mixed_precision_names[static_cast<std::size_t>(job.mixed_precision)]);
+  if (job.optimizer) add("optimizer", to_string(*job.optimizer));
+  if (is_of_list(job.update)) add("optimizer_implementation", to_string(job.update));
   if (job.older_framework) add("older_framework", "yes");
-  const JobFile usual_job;
-  if (job.allreduce) add("allreduce", std::string(to_string(*job.allreduce)));
+  if (job.allreduce) add("allreduce", to_string(*job.allreduce));
   if (job.parameter_servers != usual_job.parameter_servers)
     add("parameter_servers", fmt::format("{}", job.parameter_servers));
   if (job.sparse_density != usual_job.sparse_density) add("sparse_density", fmt::format("{}", job.sparse_density));
   if (!job.overlap) add("overlap", "no");
-  if (job.input != usual_job.input) add("input", std::string(input_names[job.input ? 1 : 2]));
+  if (job.input != usual_job.input) add("input", input_names[job.input ? 1 : 2]);
   if (job.input_exposed) add("input_exposed", "yes");
   if (job.batch_per_gpu) {
-    add("batch_per_gpu", std::to_string(*job.batch_per_gpu));
+    out << "batch_per_gpu" << *job.batch_per_gpu;
   } else {
-    add("global_batch", std::to_string(job.plan.global_batch));
+    out << "global_batch" << job.plan.global_batch;
   }
   if (job.gpu_memory) add("gpu_memory", print_quantity(*job.gpu_memory));
   if (job.margin) add("margin", print_margin(*job.margin));
   const Plan& plan = job.plan;
   const Plan usual;
-  text += fmt::format("plan:\n  strategy: {}\n  degrees: {}\n", family_name(family_of(plan)), degrees_map(plan));
-  if (plan.micro_batches != usual.micro_batches) add("  micro_batches", std::to_string(plan.micro_batches));
-  if (plan.layer > 1 || plan.schedule != usual.schedule) add("  schedule", std::string(to_string(plan.schedule)));
+  out << "plan" << YAML::BeginMap << "strategy" << family_name(family_of(plan)) << "degrees";
+  write_degrees(out, plan);
+  if (plan.micro_batches != usual.micro_batches) out << "micro_batches" << plan.micro_batches;
+  if (plan.layer > 1 || plan.schedule != usual.schedule) add("schedule", to_string(plan.schedule));
   if (plan.placement != usual.placement) {
-    std::string names;
-    for (const Axis axis : plan.placement) names += fmt::format("{}{}", names.empty() ? "" : ", ", to_string(axis));
-    add("  placement", "[" + names + "]");
+    std::vector<std::string> names;
+    for (const Axis axis : plan.placement) names.emplace_back(to_string(axis));
+    out << "placement";
+    write_list(out, names);
   }
-  if (plan.zero_stage != usual.zero_stage) add("  zero", std::to_string(plan.zero_stage));
-  if (plan.recompute != usual.recompute) add("  recompute", std::string(to_string(plan.recompute)));
-  return text;
+  if (plan.zero_stage != usual.zero_stage) out << "zero" << plan.zero_stage;
+  if (plan.recompute != usual.recompute) add("recompute", to_string(plan.recompute));
+  out << YAML::EndMap << YAML::EndMap;
+  return std::string(out.c_str()) + "\n";
 }
 
 JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) {

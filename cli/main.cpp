@@ -1,9 +1,12 @@
+#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <new>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -32,9 +35,8 @@ int run(int argc, char** argv) {
   program.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   Request request;
   request.command = "ddl-oracle";
-  for (const std::string_view word : std::span(argv, static_cast<std::size_t>(argc)).subspan(1)) {
-    request.command += fmt::format(" {}", word);
-  }
+  const auto typed = std::span(argv, static_cast<std::size_t>(argc)).subspan(1);
+  for (const std::string_view word : typed) request.command += fmt::format(" {}", word);
   add_profile(program, request);
   add_calibrate(program, request);
   add_recommend(program, request);
@@ -46,7 +48,9 @@ int run(int argc, char** argv) {
   add_datasets(program, request);
   add_backends(program, request);
   try {
-    program.parse(argc, argv);
+    std::vector<std::string> words = with_calibrate_command({typed.begin(), typed.end()});
+    std::reverse(words.begin(), words.end());  // as the parser takes them
+    program.parse(std::move(words));
   } catch (const CLI::Success& asked_for_help) {
     const int status = program.exit(asked_for_help);
     if (!std::cout.flush()) throw Error("cannot write to the standard output");

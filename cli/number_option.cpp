@@ -4,6 +4,7 @@
 #include <charconv>
 #include <string_view>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "core/error.hpp"

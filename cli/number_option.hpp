@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include <CLI/CLI.hpp>
+#include "cli/parser_fwd.hpp"
 
 namespace ddl {
 

@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "calibration/plan_degrees.hpp"

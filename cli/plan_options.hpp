@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "calibration/study.hpp"
+#include "cli/parser_fwd.hpp"
 #include "cli/plan_text.hpp"
 #include "cli/study_options.hpp"
 #include "estimator/estimate.hpp"

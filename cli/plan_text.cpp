@@ -6,8 +6,10 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "calibration/plan_degrees.hpp"
+#include "cli/fields.hpp"
 #include "core/error.hpp"
 #include "core/json_source.hpp"
 #include "core/source_text.hpp"
@@ -193,23 +195,33 @@ class PlanReader {
 
 }  // namespace
 
-Json plan_to_json(const Plan& plan) {
-  Json json;
-  json["strategy"] = family_name(family_of(plan));
-  json["degrees"] = {{"data", plan.data},       {"spatial", {plan.spatial[0], plan.spatial[1], plan.spatial[2]}},
-                     {"layer", plan.layer},     {"filter", plan.filter},
-                     {"channel", plan.channel}, {"tensor", plan.tensor}};
-  json["global_batch"] = plan.global_batch;
-  json["micro_batches"] = plan.micro_batches;
-  json["schedule"] = to_string(plan.schedule);
-  json["placement"] = Json::array();
-  for (const Axis axis : plan.placement) json["placement"].push_back(to_string(axis));
-  json["zero_stage"] = plan.zero_stage;
-  json["recompute"] = to_string(plan.recompute);
-  json["optimizer"] = to_string(plan.optimizer);
-  json["precision"] = to_string(plan.precision);
-  return json;
+Fields<Plan> plan_fields() {
+  Fields<Plan> fields{{"strategy", [](const Plan& plan) { return Json(family_name(family_of(plan))); }}};
+  for (const Axis axis : {Axis::data, Axis::spatial, Axis::layer, Axis::filter, Axis::channel, Axis::tensor}) {
+    fields.push_back(
+        {std::string(to_string(axis)),
+         [axis](const Plan& plan) { return axis == Axis::spatial ? Json(plan.spatial) : Json(degree(plan, axis)); },
+         "degrees"});
+  }
+  const auto add = [&](const char* name, auto value) {
+    fields.push_back({name, [value](const Plan& plan) { return Json(value(plan)); }});
+  };
+  add("global_batch", [](const Plan& plan) { return plan.global_batch; });
+  add("micro_batches", [](const Plan& plan) { return plan.micro_batches; });
+  add("schedule", [](const Plan& plan) { return to_string(plan.schedule); });
+  add("placement", [](const Plan& plan) {
+    std::vector<std::string_view> names;
+    for (const Axis axis : plan.placement) names.push_back(to_string(axis));
+    return names;
+  });
+  add("zero_stage", [](const Plan& plan) { return plan.zero_stage; });
+  add("recompute", [](const Plan& plan) { return to_string(plan.recompute); });
+  add("optimizer", [](const Plan& plan) { return to_string(plan.optimizer); });
+  add("precision", [](const Plan& plan) { return to_string(plan.precision); });
+  return fields;
 }
+
+Json plan_to_json(const Plan& plan) { return json_of(plan_fields(), plan); }
 
 PlanFile read_plan(const std::string& text, const std::string& origin) {
   const JsonSource source(text, origin, plan_hint);

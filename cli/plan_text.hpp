@@ -3,14 +3,20 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "estimator/plan.hpp"
 
 namespace ddl {
 
-/// The fields of a plan's object in JSON, enough to ask for the plan again: plan_from_json ∘ plan_to_json is the identity.
+template <class Row>
+struct Field;
+
+/// Everything that a plan chooses, for JSON and CSV.
+[[nodiscard]] std::vector<Field<Plan>> plan_fields();
+/// Those as an object, enough to ask for the plan again: plan_from_json ∘ plan_to_json is the identity.
 [[nodiscard]] nlohmann::ordered_json plan_to_json(const Plan& plan);
 
 /// A plan as a file gives it, and what the file says of the things that have defaults.

@@ -1,11 +1,16 @@
 #include "cli/study_comparison.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
+#include <iterator>
+#include <map>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/estimate_text.hpp"
+#include "cli/fields.hpp"
 #include "cli/plan_text.hpp"
 #include "cli/table.hpp"
 #include "core/error.hpp"
@@ -266,69 +271,97 @@ std::string text_of(const Outcomes& outcomes, const Style& style) {
   return out + defaults_table(outcomes, labels, style);
 }
 
-Json json_of(const Outcomes& outcomes) {
+using Formats = Field<StudyOutcome>::Formats;
+
+Json inputs_json(const StudyOutcome& each) {
+  if (!each.study) return nullptr;
+  Json json = inputs_to_json(*each.study);
+  json["gpus"] = each.gpus;
+  json["global_batch"] = each.global_batch;
+  json["objective"] = to_string(each.objective);
+  json["defaults"] = Json::object();
+  for (const Default& fixed : each.defaults) json["defaults"][fixed.option] = fixed.value;
+  return json;
+}
+
+/// Everything that is said of an outcome to programs.
+Fields<StudyOutcome> outcome_fields(const Outcomes& outcomes) {
+  using Row = StudyOutcome;
+  Fields<Row> fields;
+  const auto add = [&](std::string name, auto value, Formats formats = Formats::both) {
+    fields.push_back({std::move(name), [value](const Row& each) { return Json(value(each)); }, {}, formats});
+  };
+  // Null where the condition is not met.
+  const auto add_if = [&](std::string name, auto met, auto value, Formats formats = Formats::both) {
+    add(
+        std::move(name), [met, value](const Row& each) { return met(each) ? Json(value(each)) : Json(nullptr); }, formats);
+  };
+  const auto studied = [](const Row& each) { return each.study != nullptr; };
+  const auto planned = [](const Row& each) { return each.best.has_value(); };
+  const auto timed = [](const Row& each) { return each.best && each.best->time.iteration().value() > 0; };
+  add("model", [](const Row& each) { return each.study ? each.study->model().name : each.model; });
+  add("machine", [](const Row& each) { return each.study ? each.study->machine().name : each.machine; });
+  std::map<const Row*, std::ptrdiff_t> ranks;
+  if (comparable(outcomes)) {
+    for (const Row* each : ranked(outcomes)) ranks.emplace(each, std::ssize(ranks) + 1);
+  }
+  add("rank", [ranks](const Row& each) {
+    const auto rank = ranks.find(&each);
+    return rank == ranks.end() ? Json(nullptr) : Json(rank->second);
+  });
+  add_if(
+      "best", planned, [](const Row& each) { return estimate_to_json(*each.best, 1, *each.study); }, Formats::json);
+  add_if(
+      "nearest", [](const Row& each) { return each.nearest.has_value(); },
+      [](const Row& each) { return estimate_to_json(*each.nearest, 0, *each.study); }, Formats::json);
+  add_if(
+      "dataset", studied, [](const Row& each) { return each.study->dataset().name; }, Formats::csv);
+  add_if(
+      "strategy", planned, [](const Row& each) { return family_name(family_of(each.best->plan)); }, Formats::csv);
+  add_if(
+      "feasible", planned, [](const Row& each) { return each.best->feasible(); }, Formats::csv);
+  for (const Field<Plan>& field : plan_fields()) {
+    if (field.object != "degrees") continue;
+    add_if(
+        field.name, planned, [value = field.value](const Row& each) { return value(each.best->plan); }, Formats::csv);
+  }
+  add_if(
+      "iteration_s", timed, [](const Row& each) { return each.best->time.iteration().value(); }, Formats::csv);
+  add_if(
+      "epoch_s", timed, [](const Row& each) { return each.best->epoch.value(); }, Formats::csv);
+  add_if("samples_per_s", timed, [](const Row& each) { return samples_per_second(*each.best); });
+  add_if("iterations_per_epoch", timed, [](const Row& each) { return each.best->epoch / each.best->time.iteration(); });
+  add_if("epochs_per_day", timed, [](const Row& each) { return epochs_per_day(*each.best); });
+  add_if(
+      "cost", [](const Row& each) { return each.best && cost_of(*each.best, each.study->machine()); },
+      [](const Row& each) { return *cost_of(*each.best, each.study->machine()); }, Formats::csv);
+  add_if(
+      "currency", [](const Row& each) { return each.study && each.study->machine().price_per_gpu_hour; },
+      [](const Row& each) { return each.study->machine().currency; });
+  add_if(
+      "efficiency", timed, [](const Row& each) { return each.best->efficiency; }, Formats::csv);
+  add_if(
+      "total_bytes", timed, [](const Row& each) { return each.best->memory.total().value(); }, Formats::csv);
+  add_if(
+      "device_memory_bytes", studied, [](const Row& each) { return each.study->machine().device.memory.value(); },
+      Formats::csv);
+  add_if(
+      "problem", [](const Row& each) { return !each.problem.empty(); }, [](const Row& each) { return each.problem; });
+  add_if(
+      "hint", [](const Row& each) { return !each.hint.empty(); }, [](const Row& each) { return each.hint; }, Formats::json);
+  add("inputs", inputs_json, Formats::json);
+  return fields;
+}
+
+Json report_json(const Outcomes& outcomes) {
   Json json;
   json["schema"] = 1;
   json["version"] = version();
   json["commit"] = commit();
-  const std::vector<const StudyOutcome*> order = ranked(outcomes);
+  const Fields<StudyOutcome> fields = outcome_fields(outcomes);
   json["comparison"] = Json::array();
-  for (const StudyOutcome& each : outcomes) {
-    Json one;
-    one["model"] = each.study ? each.study->model().name : each.model;
-    one["machine"] = each.study ? each.study->machine().name : each.machine;
-    const auto place = std::find(order.begin(), order.end(), &each);
-    one["rank"] = place == order.end() || !comparable(outcomes) ? Json(nullptr) : Json(place - order.begin() + 1);
-    one["best"] = each.best ? estimate_to_json(*each.best, 1, *each.study) : Json(nullptr);
-    one["nearest"] = each.nearest ? estimate_to_json(*each.nearest, 0, *each.study) : Json(nullptr);
-    const bool timed = each.best && each.best->time.iteration().value() > 0;
-    one["samples_per_s"] = timed ? Json(samples_per_second(*each.best)) : Json(nullptr);
-    one["iterations_per_epoch"] = timed ? Json(each.best->epoch / each.best->time.iteration()) : Json(nullptr);
-    one["epochs_per_day"] = timed ? Json(epochs_per_day(*each.best)) : Json(nullptr);
-    const bool priced = each.study && each.study->machine().price_per_gpu_hour;
-    one["currency"] = priced ? Json(each.study->machine().currency) : Json(nullptr);
-    one["problem"] = each.problem.empty() ? Json(nullptr) : Json(each.problem);
-    one["hint"] = each.hint.empty() ? Json(nullptr) : Json(each.hint);
-    one["inputs"] = nullptr;
-    if (each.study) {
-      one["inputs"] = inputs_to_json(*each.study);
-      one["inputs"]["gpus"] = each.gpus;
-      one["inputs"]["global_batch"] = each.global_batch;
-      one["inputs"]["objective"] = to_string(each.objective);
-      one["inputs"]["defaults"] = Json::object();
-      for (const Default& fixed : each.defaults) one["inputs"]["defaults"][fixed.option] = fixed.value;
-    }
-    json["comparison"].push_back(std::move(one));
-  }
+  for (const StudyOutcome& each : outcomes) json["comparison"].push_back(json_of(fields, each));
   return json;
-}
-
-std::string csv_text(const Outcomes& outcomes) {
-  const Json json = json_of(outcomes);
-  Json rows = Json::array();
-  for (const Json& each : json.at("comparison")) {
-    const Json& best = each.at("best");
-    const auto of_best = [&](const char* key) { return best.is_null() ? Json(nullptr) : best.at(key); };
-    const auto inside = [&](const char* key, const char* part) {
-      const Json object = of_best(key);
-      return object.is_null() ? Json(nullptr) : object.at(part);
-    };
-    Json row;
-    for (const char* key : {"model", "machine", "rank"}) row[key] = each.at(key);
-    row["dataset"] = each.at("inputs").is_null() ? Json(nullptr) : each.at("inputs").at("dataset");
-    for (const char* key : {"strategy", "feasible"}) row[key] = of_best(key);
-    for (const char* axis : {"data", "spatial", "layer", "filter", "channel", "tensor"}) row[axis] = inside("degrees", axis);
-    for (const char* key : {"iteration_s", "epoch_s"}) row[key] = inside("time", key);
-    for (const char* key : {"samples_per_s", "iterations_per_epoch", "epochs_per_day"}) row[key] = each.at(key);
-    row["cost"] = of_best("cost");
-    row["currency"] = each.at("currency");
-    row["efficiency"] = of_best("efficiency");
-    row["total_bytes"] = inside("memory", "total_bytes");
-    row["device_memory_bytes"] = each.at("inputs").is_null() ? Json(nullptr) : each.at("inputs").at("device_memory_bytes");
-    row["problem"] = each.at("problem");
-    rows.push_back(std::move(row));
-  }
-  return csv_of(rows);
 }
 
 }  // namespace
@@ -351,8 +384,8 @@ Report compare_studies(std::vector<StudyOutcome> outcomes) {
   const auto shared = std::make_shared<Outcomes>(std::move(outcomes));
   Report report;
   report.text = [shared](const Style& style) { return text_of(*shared, style); };
-  report.json = [shared] { return json_of(*shared); };
-  report.csv = [shared] { return csv_text(*shared); };
+  report.json = [shared] { return report_json(*shared); };
+  report.csv = [shared] { return csv_of(outcome_fields(*shared), *shared); };
   const auto understood = [](const StudyOutcome& each) { return each.understood; };
   report.status = !std::all_of(shared->begin(), shared->end(), understood) ? ExitStatus::could_not_answer
                   : std::any_of(shared->begin(), shared->end(), fits)      ? ExitStatus::ok

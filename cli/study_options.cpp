@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -168,8 +169,7 @@ StudySpec spec_of(const StudyOptions& o) {
   return spec;
 }
 
-void add_format_option(CLI::App& command, ReportOptions& options, const std::vector<Format>& formats,
-                       const std::string& of_what) {
+void add_format_option(CLI::App& command, ReportOptions& options, const std::vector<Format>& formats) {
   std::vector<std::pair<std::string_view, Format>> known{{"text", Format::text}, {"json", Format::json}};
   for (const auto& each :
        {std::pair<std::string_view, Format>("csv", Format::csv), {"junit", Format::junit}, {"github", Format::github}}) {
@@ -186,7 +186,7 @@ void add_format_option(CLI::App& command, ReportOptions& options, const std::vec
             if (named == known.end()) unknown_choice("--format", text, names);
             options.format = named->second;
           },
-          fmt::format("{} or {}{}", fmt::join(names.begin(), names.end() - 1, ", "), names.back(), of_what))
+          fmt::format("{} or {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back()))
       ->default_str("text");
 }
 

@@ -6,9 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "calibration/study.hpp"
+#include "cli/parser_fwd.hpp"
 #include "cli/report.hpp"
 
 namespace ddl {
@@ -43,9 +42,8 @@ inline constexpr double least_sparse_density = 1e-9;
 /// Adds an option that is given or not and takes no value.
 CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& into, const std::string& description);
 
-/// Adds --format with text, JSON and the `formats` that the command has beside them; `of_what` ends its description.
-void add_format_option(CLI::App& command, ReportOptions& options, const std::vector<Format>& formats,
-                       const std::string& of_what = {});
+/// Adds --format: text, JSON, and `formats`.
+void add_format_option(CLI::App& command, ReportOptions& options, const std::vector<Format>& formats = {});
 /// Adds --format, --output and --color; `formats` are those that the command has beside text and JSON.
 void add_report_options(CLI::App& command, ReportOptions& options, const std::vector<Format>& formats = {Format::csv});
 

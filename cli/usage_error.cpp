@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -53,9 +54,16 @@ Error unexpected(const CLI::App& program, const std::string& extra) {
   const CLI::App& command = innermost(program);
   if (extra.starts_with("-") && extra != "-") {
     const std::string typed = extra.substr(0, extra.find('='));
-    const auto meant = nearest(typed, std::vector<std::string>(option_names(command)));
-    return Error(fmt::format("no option is called {}", quote(typed)),
-                 meant ? fmt::format("did you mean '{}'?", *meant) : help_hint(program));
+    std::string hint = help_hint(program);
+    if (const auto meant = nearest(typed, option_names(command))) hint = fmt::format("did you mean '{}'?", *meant);
+    if (const CLI::App* const group = command.get_parent(); group != nullptr && group != &program) {
+      for (const CLI::App* other : group->get_subcommands(nullptr)) {
+        if (other->get_option_no_throw(typed) == nullptr) continue;
+        hint = fmt::format("it is an option of '{} {}'", group->get_name(), other->get_name());
+        break;
+      }
+    }
+    return Error(fmt::format("no option is called {}", quote(typed)), hint);
   }
   const std::vector<std::string> known = command_names(command);
   if (known.empty()) return Error(fmt::format("{} was not expected", quote(extra)), help_hint(program));

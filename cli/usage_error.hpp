@@ -1,7 +1,6 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
+#include "cli/parser_fwd.hpp"
 #include "core/error.hpp"
 
 namespace ddl {

@@ -48,7 +48,7 @@ std::size_t number_start(std::string_view text, std::size_t bytes_read) {
 /// library's own builder looks each key up among those before it, which takes quadratic time.
 class JsonSource::Reader final : public nlohmann::json_sax<Json> {
  public:
-  Reader(const SourceText& source, std::map<std::string, Place, std::less<>>& places, const std::string& hint)
+  Reader(const SourceText& source, std::map<std::string, Offsets, std::less<>>& places, const std::string& hint)
       : source_(source), places_(places), hint_(hint) {}
 
   Json read() {
@@ -131,7 +131,7 @@ class JsonSource::Reader final : public nlohmann::json_sax<Json> {
   }
 
   const SourceText& source_;
-  std::map<std::string, Place, std::less<>>& places_;
+  std::map<std::string, Offsets, std::less<>>& places_;
   const std::string& hint_;
   std::size_t bytes_read_ = 0;
   Json root_;
@@ -145,7 +145,7 @@ JsonSource::JsonSource(std::string text, std::string origin, const std::string& 
   root_ = Reader(source_, places_, hint).read();
 }
 
-JsonSource::Place JsonSource::place_of(std::string_view path) const {
+JsonSource::Offsets JsonSource::place_of(std::string_view path) const {
   while (true) {
     const auto found = places_.find(path);
     if (found != places_.end()) return found->second;

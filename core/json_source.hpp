@@ -33,15 +33,15 @@ class JsonSource {
   [[nodiscard]] Error error_at_key(std::string_view path, std::string_view message, std::string hint = {}) const;
 
  private:
-  struct Place {
+  struct Offsets {
     std::size_t key = 0, value = 0;  ///< byte offsets
   };
   class Reader;
-  [[nodiscard]] Place place_of(std::string_view path) const;
+  [[nodiscard]] Offsets place_of(std::string_view path) const;
 
   SourceText source_;
   nlohmann::ordered_json root_;
-  std::map<std::string, Place, std::less<>> places_;
+  std::map<std::string, Offsets, std::less<>> places_;
 };
 
 }  // namespace ddl

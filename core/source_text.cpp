@@ -180,10 +180,11 @@ SourceText::SourceText(std::string text, std::string origin) : text_(std::move(t
   }
 }
 
-SourceText::Place SourceText::place(std::size_t offset) const {
+Place SourceText::place(std::size_t offset) const {
   offset = std::min(offset, text_.size());
   const auto next_line = std::upper_bound(line_starts_.begin(), line_starts_.end(), offset);
-  return {.line = static_cast<int>(next_line - line_starts_.begin()),
+  return {.file = origin_,
+          .line = static_cast<int>(next_line - line_starts_.begin()),
           .column = static_cast<int>(offset - *(next_line - 1)) + 1};
 }
 
@@ -192,7 +193,7 @@ Error SourceText::error(std::size_t offset, std::string_view message, std::strin
   const std::size_t start = line_starts_[static_cast<std::size_t>(where.line - 1)];
   std::string_view line = std::string_view(text_).substr(start, text_.find('\n', start) - start);
   if (line.ends_with('\r')) line.remove_suffix(1);
-  return Error(placed_message(origin_, where.line, where.column, message, line), std::move(hint));
+  return Error(placed_message(origin_, where.line, where.column, message, line), std::move(hint), where);
 }
 
 std::string read_file(const std::string& path, std::size_t max_bytes) {

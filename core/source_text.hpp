@@ -29,10 +29,6 @@ class SourceText {
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] const std::string& origin() const { return origin_; }
 
-  struct Place {
-    int line = 1;    ///< 1-based
-    int column = 1;  ///< 1-based, in bytes
-  };
   /// An offset behind the end is the end.
   [[nodiscard]] Place place(std::size_t offset) const;
   /// An error placed at the byte `offset`, for the caller to throw.

@@ -301,7 +301,7 @@ class YamlNode::Builder : public YAML::EventHandler {
     }
     if (key_problem_) return *key_problem_;
     if (in_brackets && bracket != open_.rend()) {
-      const SourceText::Place place = source_.place(bracket->element.offset);
+      const Place place = source_.place(bracket->element.offset);
       return source_.error(
           at, fmt::format("a ',' or '{}' is missing before this", bracket->element.kind == Element::Kind::map ? '}' : ']'),
           fmt::format("the bracket opened at line {}, column {}", place.line, place.column));

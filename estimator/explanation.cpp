@@ -447,8 +447,7 @@ Explanation Estimator::explain(const Plan& plan) const {
     const auto among_others = [&](double quantile) {
       Assumptions assumptions = job_.assumptions;
       assumptions.congestion_quantile = quantile;
-      const Job job{job_.facts,  job_.machine,           job_.coefficients, job_.kernels,
-                    assumptions, job_.samples_per_epoch, job_.sample_bytes, job_.dataset_bytes};
+      const Job job = job_.with_assumptions(assumptions);
       Estimate other;
       other.plan = plan;
       Estimator(job).price(other);

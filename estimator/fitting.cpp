@@ -198,13 +198,10 @@ std::optional<Fitting> other_strategy(const Estimator& estimator, const Fitting&
   options.precision = plan.precision;
   options.optimizer = plan.optimizer;
   options.top = 1;
-  const Job& job = estimator.job();
-  Machine machine = job.machine;
-  const Job tighter{job.facts,        machine,          job.coefficients,
-                    job.kernels,      job.assumptions,  job.samples_per_epoch,
-                    job.sample_bytes, job.dataset_bytes};
+  Machine machine = estimator.job().machine;
   std::optional<Fitting> risky;
   for (int search_count = 0; search_count < most_searches; ++search_count) {
+    const Job tighter = estimator.job().with_machine(machine);
     const Estimator within(tighter);
     const SearchResult result = search(within, options);
     if (result.best.empty()) break;

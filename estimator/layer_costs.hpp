@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,7 +21,8 @@
 
 namespace ddl {
 
-/// Everything that does not change while plans are compared: what is trained, on what, and which effects count.
+/// Everything that does not change while plans are compared: what is trained, on what, and which effects count. Its maker
+/// owns the parts; a part that is replaced belongs to the new job and all copies of it.
 struct Job {
   const ModelFacts& facts;
   const Machine& machine;
@@ -30,6 +32,12 @@ struct Job {
   double samples_per_epoch = 0;  ///< D
   Bytes sample_bytes{};          ///< on disk
   Bytes dataset_bytes{};
+  std::shared_ptr<const void> replaced{};  ///< keeps alive what the functions below have put in
+
+  /// The same job with one part replaced. Prices of kernels stay what they are.
+  [[nodiscard]] Job with_machine(Machine other) const;
+  [[nodiscard]] Job with_coefficients(Coefficients other) const;
+  [[nodiscard]] Job with_assumptions(const Assumptions& other) const;
 };
 
 /// Prices of one layer, one rank, one micro-batch: its shard with every problem and exchange priced.

@@ -116,11 +116,10 @@ Model read_model(const YamlNode& root, const std::optional<YamlNode>& values = {
     return build_model(file, &family);
   } catch (const Error& error) {
     // What is wrong in the family's file may be due to the values that this model gives.
-    const std::string message = error.what();
-    if (!message.starts_with(source.origin + ":")) throw;
-    throw Error(fmt::format("{}\nused by the model {}, {}:{}:{}", message, quote(file.model->text()), root.origin(),
+    if (!error.place() || error.place()->file != source.origin) throw;
+    throw Error(fmt::format("{}\nused by the model {}, {}:{}:{}", error.what(), quote(file.model->text()), root.origin(),
                             file.family->line(), file.family->column()),
-                error.hint());
+                error.hint(), error.place());
   }
 }
 

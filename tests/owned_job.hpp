@@ -26,7 +26,12 @@ struct OwnedJob {
                       : KernelPrices(facts, machine.device, coefficients, precision, optimizer, std::nullopt, measured,
                                      some_assumptions)),
         assumptions(some_assumptions),
-        job{facts, machine, coefficients, kernels, assumptions, samples, {}, {}} {}
+        job{.facts = facts,
+            .machine = machine,
+            .coefficients = coefficients,
+            .kernels = kernels,
+            .assumptions = assumptions,
+            .samples_per_epoch = samples} {}
   OwnedJob(const OwnedJob&) = delete;
   OwnedJob& operator=(const OwnedJob&) = delete;
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <yaml-cpp/emitter.h>
+#include <yaml-cpp/emittermanip.h>
 
-#include "calibration/communication/file_section.hpp"
+#include "core/yaml_section.hpp"
 
 namespace ddl {
 
@@ -22,7 +24,7 @@ std::vector<MeasuredContention> measured_contention(std::span<const ContentionPo
   return measured;
 }
 
-std::string with_contention_section(std::string_view file, std::span<const MeasuredContention> before,
+std::string with_contention_section(const std::string& file, std::span<const MeasuredContention> before,
                                     std::span<const MeasuredContention> measured) {
   std::vector<MeasuredContention> all;
   for (const MeasuredContention& one : before) {
@@ -31,12 +33,15 @@ std::string with_contention_section(std::string_view file, std::span<const Measu
     if (!measured_again) all.push_back(one);
   }
   all.insert(all.end(), measured.begin(), measured.end());
-  std::string section = "contention:\n";
+  YAML::Emitter out;
+  out << YAML::BeginMap << "contention" << YAML::BeginSeq;
   for (const MeasuredContention& one : all) {
-    section += fmt::format("  - {{level: {}, groups: {}, phi: {}, source: {{citation: {}}}}}\n", yaml_quoted(one.level),
-                           one.groups, one.phi, yaml_quoted(one.source));
+    out << YAML::Flow << YAML::BeginMap << "level" << YAML::DoubleQuoted << one.level << "groups"
+        << fmt::format("{}", one.groups) << "phi" << fmt::format("{}", one.phi) << "source" << YAML::BeginMap << "citation"
+        << YAML::DoubleQuoted << one.source << YAML::EndMap << YAML::EndMap;
   }
-  return with_section(file, "contention:", section);
+  out << YAML::EndSeq << YAML::EndMap;
+  return replace_section(file, {"contention"}, out.c_str());
 }
 
 }  // namespace ddl

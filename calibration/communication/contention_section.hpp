@@ -2,7 +2,6 @@
 
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "calibration/sweep/contention_sweep.hpp"
@@ -17,7 +16,7 @@ namespace ddl {
                                                                   const Machine& machine, const std::string& source);
 
 /// A coefficients file with these in place of its own of the same level; its others stay.
-[[nodiscard]] std::string with_contention_section(std::string_view file, std::span<const MeasuredContention> before,
+[[nodiscard]] std::string with_contention_section(const std::string& file, std::span<const MeasuredContention> before,
                                                   std::span<const MeasuredContention> measured);
 
 }  // namespace ddl

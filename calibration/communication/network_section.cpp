@@ -1,22 +1,23 @@
 #include "calibration/communication/network_section.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <limits>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
+#include <yaml-cpp/emitter.h>
+#include <yaml-cpp/emittermanip.h>
 
 #include "calibration/communication/exchange_facts.hpp"
-#include "calibration/communication/file_section.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "core/units.hpp"
+#include "core/yaml_section.hpp"
 
 namespace ddl {
 namespace {
-
-constexpr std::string_view section_name = "communication:";
 
 std::vector<YamlNode> items_of(const YamlNode& node, std::size_t count, const std::string& example) {
   std::vector<YamlNode> items = node.items();
@@ -49,10 +50,37 @@ MeasuredValue<Unit> read_value(const YamlNode& node, Unit (*read)(const YamlNode
   return value;
 }
 
+void write_list(YAML::Emitter& out, std::initializer_list<std::string> items) {
+  out << YAML::Flow << YAML::BeginSeq;
+  for (const std::string& item : items) out << item;
+  out << YAML::EndSeq;
+}
+
 template <class Unit>
-std::string print_value(const MeasuredValue<Unit>& value) {
+void write_value(YAML::Emitter& out, const char* key, const std::optional<MeasuredValue<Unit>>& value) {
+  if (!value) return;
   const auto end = [](const std::optional<Unit>& unit) { return unit ? print_quantity(*unit) : "unknown"; };
-  return fmt::format("[{}, {}, {}]", print_quantity(value.value), end(value.low), end(value.high));
+  out << key;
+  write_list(out, {print_quantity(value->value), end(value->low), end(value->high)});
+}
+
+void write_entry(YAML::Emitter& out, const MeasuredNetwork& entry) {
+  out << YAML::BeginMap << "operation" << std::string(to_string(entry.operation)) << "level"
+      << std::string(to_string(entry.level)) << "algorithm" << entry.algorithm;
+  if (entry.shared)
+    out << "shared"
+        << "yes";
+  out << "ranks";
+  write_list(out, {std::to_string(entry.min_ranks), std::to_string(entry.max_ranks)});
+  out << "nodes";
+  write_list(out, {std::to_string(entry.min_nodes), std::to_string(entry.max_nodes)});
+  out << "messages";
+  write_list(out, {print_quantity(entry.min_message), print_quantity(entry.max_message)});
+  write_value(out, "alpha", entry.alpha);
+  write_value(out, "bandwidth", entry.bandwidth);
+  out << "r2" << fmt::format("{}", entry.r2) << "residual" << YAML::Flow << YAML::BeginMap << "median"
+      << fmt::format("{}", entry.median_residual) << "worst" << fmt::format("{}", entry.worst_residual) << YAML::EndMap
+      << "points" << entry.points << "source" << YAML::DoubleQuoted << entry.source << YAML::EndMap;
 }
 
 MeasuredNetwork read_entry(const YamlNode& node) {
@@ -104,25 +132,17 @@ std::vector<MeasuredNetwork> read_measured_network(const YamlNode& section) {
 }
 
 std::string print_measured_network(std::span<const MeasuredNetwork> network) {
-  std::string out(section_name);
-  out += network.empty() ? " []\n" : "\n";
-  for (const MeasuredNetwork& entry : network) {
-    out += fmt::format("  - operation: {}\n    level: {}\n    algorithm: {}\n", to_string(entry.operation),
-                       to_string(entry.level), entry.algorithm);
-    if (entry.shared) out += "    shared: yes\n";
-    out += fmt::format("    ranks: [{}, {}]\n    nodes: [{}, {}]\n", entry.min_ranks, entry.max_ranks, entry.min_nodes,
-                       entry.max_nodes);
-    out += fmt::format("    messages: [{}, {}]\n", print_quantity(entry.min_message), print_quantity(entry.max_message));
-    if (entry.alpha) out += fmt::format("    alpha: {}\n", print_value(*entry.alpha));
-    if (entry.bandwidth) out += fmt::format("    bandwidth: {}\n", print_value(*entry.bandwidth));
-    out += fmt::format("    r2: {}\n    residual: {{median: {}, worst: {}}}\n    points: {}\n    source: {}\n", entry.r2,
-                       entry.median_residual, entry.worst_residual, entry.points, yaml_quoted(entry.source));
-  }
-  return out;
+  YAML::Emitter out;
+  out << YAML::BeginMap << "communication";
+  if (network.empty()) out << YAML::Flow;
+  out << YAML::BeginSeq;
+  for (const MeasuredNetwork& entry : network) write_entry(out, entry);
+  out << YAML::EndSeq << YAML::EndMap;
+  return std::string(out.c_str()) + "\n";
 }
 
-std::string with_network_section(std::string_view file, std::span<const MeasuredNetwork> network) {
-  return with_section(file, section_name, print_measured_network(network));
+std::string with_network_section(const std::string& file, std::span<const MeasuredNetwork> network) {
+  return replace_section(file, {"communication"}, print_measured_network(network));
 }
 
 }  // namespace ddl

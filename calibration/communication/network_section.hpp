@@ -2,7 +2,6 @@
 
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/yaml_node.hpp"
@@ -18,6 +17,6 @@ namespace ddl {
 [[nodiscard]] std::string print_measured_network(std::span<const MeasuredNetwork> network);
 
 /// A coefficients file with this section in place of its own, or behind its end.
-[[nodiscard]] std::string with_network_section(std::string_view file, std::span<const MeasuredNetwork> network);
+[[nodiscard]] std::string with_network_section(const std::string& file, std::span<const MeasuredNetwork> network);
 
 }  // namespace ddl

@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <yaml-cpp/emitter.h>
+#include <yaml-cpp/emittermanip.h>
 
-#include "calibration/communication/file_section.hpp"
+#include "core/yaml_section.hpp"
 
 namespace ddl {
 
@@ -15,10 +17,12 @@ std::optional<OverlapSlowdown> measured_overlap(const Overlap& overlap, const st
                          .source = source};
 }
 
-std::string with_overlap_section(std::string_view file, const OverlapSlowdown& measured) {
-  return with_section(file, "overlap:",
-                      fmt::format("overlap: {{kernels: {:.4g}, exchange: {:.4g}, source: {{citation: {}}}}}\n",
-                                  measured.kernels, measured.exchange, yaml_quoted(measured.source)));
+std::string with_overlap_section(const std::string& file, const OverlapSlowdown& measured) {
+  YAML::Emitter out;
+  out << YAML::BeginMap << "overlap" << YAML::Flow << YAML::BeginMap << "kernels" << fmt::format("{:.4g}", measured.kernels)
+      << "exchange" << fmt::format("{:.4g}", measured.exchange) << "source" << YAML::BeginMap << "citation"
+      << YAML::DoubleQuoted << measured.source << YAML::EndMap << YAML::EndMap << YAML::EndMap;
+  return replace_section(file, {"overlap"}, out.c_str());
 }
 
 }  // namespace ddl

@@ -2,7 +2,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "calibration/sweep/overlap_sweep.hpp"
 #include "estimator/coefficients.hpp"
@@ -15,6 +14,6 @@ namespace ddl {
 [[nodiscard]] std::optional<OverlapSlowdown> measured_overlap(const Overlap& overlap, const std::string& source);
 
 /// A coefficients file with this in place of its own, or behind its end.
-[[nodiscard]] std::string with_overlap_section(std::string_view file, const OverlapSlowdown& measured);
+[[nodiscard]] std::string with_overlap_section(const std::string& file, const OverlapSlowdown& measured);
 
 }  // namespace ddl

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <utility>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "calibration/coefficients_reader.hpp"
 #include "calibration/communication/exchange_file.hpp"
@@ -36,15 +38,25 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Align = Table::Align;
 
-struct CalibrateRequest {
+/// What is made of measured exchanges, wherever they come from.
+struct FitRequest {
+  std::string machine, output, plot;
+  std::optional<double> tolerance;
+};
+
+/// Files of benchmarks, and what is said of those that do not say it themselves.
+struct FilesRequest {
   std::vector<std::string> files;
   std::string operation, level;
   std::optional<std::int64_t> ranks, nodes;
-  std::string machine, output;
-  std::string plot;
-  std::optional<double> tolerance;
-  RunsRequest runs;
-  LiveRequest live;
+};
+
+/// What was measured, how, and what the file of coefficients held before.
+struct Measured {
+  std::shared_ptr<std::vector<ExchangeSeries>> series = std::make_shared<std::vector<ExchangeSeries>>();
+  std::optional<LiveSweep> live{};
+  std::string before{};
+  std::vector<std::string> warnings{};
 };
 
 constexpr std::string_view svg_ending = ".svg";
@@ -109,13 +121,14 @@ FileRequest file_of(const std::string& argument) {
     } else if (name == "nodes") {
       file.facts.nodes = count_of(argument, name, value);
     } else {
-      throw Error(fmt::format("{} says {} of the file", quote(argument), quote(fact)), suggest(name, fact_names));
+      throw Error(fmt::format("unknown property {} after the file name in {}", quote(fact), quote(argument)),
+                  suggest(name, fact_names));
     }
   }
   return file;
 }
 
-ExchangeFacts otherwise_of(const CalibrateRequest& asked) {
+ExchangeFacts otherwise_of(const FilesRequest& asked) {
   ExchangeFacts facts;
   if (!asked.operation.empty()) facts.operation = operation_of("--operation", asked.operation);
   if (!asked.level.empty()) facts.level = level_of("--level", asked.level);
@@ -209,7 +222,7 @@ std::vector<MeasuredNetwork> joined(std::vector<MeasuredNetwork> before, const s
 }
 
 /// The file of coefficients, `before` of what was in it, with the fits. `may_lack`: without any it stays as it is.
-std::string coefficients_with(const CalibrateRequest& asked, const std::vector<ExchangeFit>& fits,
+std::string coefficients_with(const FitRequest& asked, const std::vector<ExchangeFit>& fits,
                               const std::vector<ExchangeSeries>& series, const std::string& before, bool may_lack,
                               std::vector<std::string>& warnings) {
   std::vector<MeasuredNetwork> fitted = fitted_network(fits, series, warnings);
@@ -240,7 +253,7 @@ std::vector<std::string> plot_paths(const std::string& path, std::size_t fits) {
   return paths;
 }
 
-bool misses_tolerance(const CalibrateRequest& asked, const std::vector<ExchangeFit>& fits) {
+bool misses_tolerance(const FitRequest& asked, const std::vector<ExchangeFit>& fits) {
   if (!asked.tolerance) return false;
   return std::any_of(fits.begin(), fits.end(), [&](const ExchangeFit& fit) {
     return !fit.refusal.empty() || std::any_of(fit.ranges.begin(), fit.ranges.end(), [&](const FitRange& range) {
@@ -264,50 +277,36 @@ Report silent_report(ReportOptions& options) {
   return {.text = [](const Style&) { return std::string(); }, .json = {}, .csv = {}};
 }
 
-/// From files, or from a sweep.
-Report calibrate_network(const CalibrateRequest& asked, ReportOptions& options) {
-  if (!asked.output.empty() && asked.machine.empty()) {
-    throw Error("--output is without --machine, and coefficients are of a machine", "add for example --machine abci");
-  }
+bool plots_file(const FitRequest& asked) { return !asked.plot.empty() && asked.plot != text_plot; }
+
+void check(const FitRequest& asked) {
+  if (!asked.output.empty() && asked.machine.empty())
+    throw Error("--output needs --machine", "add for example --machine abci");
   if (asked.output.empty() && !asked.machine.empty()) {
-    throw Error("--machine is without --output, and fits alone are of no machine", "add -o coefficients.yaml");
+    throw Error("--machine has no effect without --output", "add -o coefficients.yaml");
   }
-  const bool plots_file = !asked.plot.empty() && asked.plot != text_plot;
-  if (plots_file && !asked.plot.ends_with(svg_ending)) {
+  if (plots_file(asked) && !asked.plot.ends_with(svg_ending)) {
     throw Error(fmt::format("--plot {} is neither 'text' nor a file that ends in '.svg'", quote(asked.plot)),
                 "write --plot text, or --plot fit.svg");
   }
-  const auto series = std::make_shared<std::vector<ExchangeSeries>>();
-  std::optional<LiveSweep> live;
-  std::string before;
-  const auto read_before = [&] {
-    if (!asked.output.empty()) before = coefficients_to_extend(asked.output, asked.machine);
-  };
-  if (asked.live.is_asked()) {
-    read_before();  // what cannot be written into is known before it takes long
-    live = measure_live(asked.live, {{"--output", asked.output}, {"--plot", plots_file ? asked.plot : ""}});
-    if (!live->speaks) return silent_report(options);
-    *series = live->series;
-  }
-  FileWarnings file_warnings;
-  const ExchangeFacts otherwise = otherwise_of(asked);
-  for (const std::string& argument : asked.files) {
-    const FileRequest file = file_of(argument);
-    std::vector<std::string> said;
-    for (ExchangeSeries& each : load_exchanges(file.path, {file.facts, otherwise}, said)) series->push_back(std::move(each));
-    file_warnings.add(file.path, said);
-  }
-  if (!live) read_before();  // after the files: none of them is overwritten
+}
+
+std::string coefficients_before(const FitRequest& asked) {
+  return asked.output.empty() ? std::string() : coefficients_to_extend(asked.output, asked.machine);
+}
+
+Report fitted(const FitRequest& asked, Measured measured) {
+  const auto series = std::move(measured.series);
+  const auto live = std::move(measured.live);
   Report report;
-  report.warnings = file_warnings.lines();
-  if (live) report.warnings = live->result.warnings;
+  report.warnings = std::move(measured.warnings);
   const auto fits = std::make_shared<const std::vector<ExchangeFit>>(fit_exchanges(*series));
   // Groups at once, and kernels beside an exchange, are worth as much as a fit.
   const bool beside_fits = live && (!live->result.contention.empty() || live->result.overlap);
   if (!beside_fits) require_fits(*fits, *series);
   for (std::string& warning : exchange_fit_warnings(*fits)) report.warnings.push_back(std::move(warning));
   if (asked.tolerance && fits->empty()) {
-    throw Error("--tolerance is of fits, and nothing was measured that is fitted", "leave it out, or start several ranks");
+    throw Error("--tolerance needs a fit, and nothing was measured that is fitted", "leave it out, or start several ranks");
   }
   if (misses_tolerance(asked, *fits)) {
     report.status = ExitStatus::beyond_tolerance;
@@ -316,19 +315,19 @@ Report calibrate_network(const CalibrateRequest& asked, ReportOptions& options) 
   // All that may be refused comes before anything is written.
   std::string coefficients;
   if (!asked.output.empty()) {
-    coefficients = coefficients_with(asked, *fits, *series, before, live.has_value(), report.warnings);
+    coefficients = coefficients_with(asked, *fits, *series, measured.before, live.has_value(), report.warnings);
     if (live) {
       coefficients =
           live->with_measured(coefficients, asked.machine,
                               fmt::format("{}, by ddl-oracle {} on {}", live->where, version(), today()), report.warnings);
     }
-    if (coefficients == before) {
+    if (coefficients == measured.before) {
       throw Error(fmt::format("nothing to write into {}", quote(asked.output)),
                   report.warnings.empty() ? "measure a latency, contention or overlap" : report.warnings.front());
     }
   }
   std::vector<std::string> plots;
-  if (plots_file) {
+  if (plots_file(asked)) {
     const std::vector<std::string> paths = plot_paths(asked.plot, fits->size());
     for (std::size_t i = 0; i < paths.size(); ++i) {
       if (!(*fits)[i].refusal.empty()) continue;
@@ -358,96 +357,120 @@ Report calibrate_network(const CalibrateRequest& asked, ReportOptions& options) 
   return report;
 }
 
-/// An option that says nothing of what is calibrated from would be lost without a word.
-void refuse_options_of_others(const CLI::App& command, bool from_files, bool from_runs) {
-  struct Belongs {
-    const char* option;
-    bool files, live, runs;
-  };
-  constexpr std::array<Belongs, 18> all{{{"--operation", true, false, false},
-                                         {"--ranks", true, false, false},
-                                         {"--nodes", true, false, false},
-                                         {"--level", true, false, false},
-                                         {"--plot", true, true, false},
-                                         {"--tolerance", true, true, false},
-                                         {"--measure", false, true, false},
-                                         {"--smallest", false, true, false},
-                                         {"--largest", false, true, false},
-                                         {"--limit", false, true, false},
-                                         {"--kernel", false, true, false},
-                                         {"--backend", false, true, false},
-                                         {"--osu", false, true, false},
-                                         {"--buffers", false, true, false},
-                                         {"--rendezvous", false, true, false},
-                                         {"--patience", false, true, false},
-                                         {"--where", false, false, true},
-                                         {"--coefficients", false, false, true}}};
-  for (const Belongs& each : all) {
-    const bool fits = from_files ? each.files : (from_runs ? each.runs : each.live);
-    if (fits || command.get_option(each.option)->count() == 0) continue;
-    throw Error(fmt::format("{} says nothing of {}", each.option,
-                            from_files ? "files of benchmarks" : (from_runs ? "--runs" : "a live sweep")),
-                fmt::format("it is of {}", each.runs   ? "--runs"
-                                           : each.live ? (each.files ? "files of benchmarks and live sweeps"
-                                                                     : "a live sweep: --mpi, --nccl or --simulated")
-                                                       : "files of benchmarks"));
+Report calibrate_network(const FitRequest& asked, const FilesRequest& files) {
+  check(asked);
+  Measured measured;
+  FileWarnings warnings;
+  const ExchangeFacts otherwise = otherwise_of(files);
+  for (const std::string& argument : files.files) {
+    const FileRequest file = file_of(argument);
+    std::vector<std::string> said;
+    for (ExchangeSeries& each : load_exchanges(file.path, {file.facts, otherwise}, said))
+      measured.series->push_back(std::move(each));
+    warnings.add(file.path, said);
   }
+  measured.warnings = warnings.lines();
+  measured.before = coefficients_before(asked);  // after the files: none of them is overwritten
+  return fitted(asked, std::move(measured));
 }
 
-Report calibrate(const CLI::App& command, const CalibrateRequest& asked, ReportOptions& options) {
-  const bool from_runs = !asked.runs.runs.empty();
-  const bool live = asked.live.is_asked();
-  if ((from_runs ? 1 : 0) + (live ? 1 : 0) + (asked.files.empty() ? 0 : 1) > 1) {
-    throw Error("files of benchmarks, a live sweep and --runs are three questions",
-                "ask one, then the next with the same -o");
-  }
-  if (!from_runs && !live && asked.files.empty()) {
-    throw Error(
-        "neither output of a benchmark, nor a live sweep, nor measured runs are given",
-        "calibrate FILE..., or mpirun -n 4 ddl-oracle calibrate --mpi, or calibrate --runs measured.csv --machine NAME");
-  }
-  refuse_options_of_others(command, !asked.files.empty(), from_runs);
-  if (!from_runs) return calibrate_network(asked, options);
-  RunsRequest runs = asked.runs;
-  runs.machine = asked.machine;
-  runs.output = asked.output;
-  return calibrate_from_runs(runs);
+Report calibrate_live(const FitRequest& asked, const LiveRequest& live, ReportOptions& options) {
+  check(asked);
+  Measured measured;
+  measured.before = coefficients_before(asked);  // what cannot be written into is known before it takes long
+  measured.live = measure_live(live, {{"--output", asked.output}, {"--plot", plots_file(asked) ? asked.plot : ""}});
+  if (!measured.live->speaks) return silent_report(options);
+  *measured.series = measured.live->series;
+  measured.warnings = measured.live->result.warnings;
+  return fitted(asked, std::move(measured));
+}
+
+CLI::Option* add_machine_option(CLI::App& command, std::string& machine) {
+  return command.add_option("--machine", machine,
+                            "machine the measurements were taken on: a name, or a path to a machine file");
+}
+
+void add_output_options(CLI::App& command, std::string& output, ReportOptions& report) {
+  command.add_option("-o,--output", output, "write what was found into this file of coefficients of that machine");
+  add_format_option(command, report);
+}
+
+void add_fit_options(CLI::App& command, FitRequest& asked, ReportOptions& report) {
+  add_machine_option(command, asked.machine);
+  command.add_option("--plot", asked.plot, "draw fit and measurements: text, or the name of a file that ends in .svg");
+  add_number(command, "--tolerance", asked.tolerance, 0, 1e6, "largest median |error| of a fit that still exits with 0");
+  add_output_options(command, asked.output, report);
+}
+
+void add_network(CLI::App& calibrate, Request& request) {
+  CLI::App& command = *calibrate.add_subcommand(
+      "network", "fit α and β to what nccl-tests and OSU micro-benchmarks printed; 'calibrate FILE...' is short for it");
+  const auto asked = std::make_shared<std::pair<FitRequest, FilesRequest>>();
+  auto& [fit, files] = *asked;
+  command
+      .add_option("files", files.files,
+                  "output of nccl-tests (text, or -J) and of OSU micro-benchmarks, in any mixture; what a file does not say "
+                  "may follow its name: FILE,operation=allreduce,ranks=16,nodes=2")
+      ->required();
+  command.add_option("--operation", files.operation, "what was timed, where a file does not say");
+  add_whole_number(command, "--ranks", files.ranks, 1, most_exchange_ranks, "how many took part, where a file does not say");
+  add_whole_number(command, "--nodes", files.nodes, 1, most_exchange_ranks,
+                   "nodes that they ran on, where a file does not say");
+  command.add_option("--level", files.level, "node or between-nodes, where neither a file nor its nodes say");
+  add_fit_options(command, fit, request.report);
+  command.callback([asked, &request] { request.run = [asked] { return calibrate_network(asked->first, asked->second); }; });
+}
+
+void add_live(CLI::App& calibrate, Request& request) {
+  CLI::App& command = *calibrate.add_subcommand("live", "measure a network now, among ranks, and fit α and β");
+  const auto asked = std::make_shared<std::pair<FitRequest, LiveRequest>>();
+  add_live_options(command, asked->second);
+  add_fit_options(command, asked->first, request.report);
+  command.callback([asked, &request] {
+    request.run = [asked, &request] { return calibrate_live(asked->first, asked->second, request.report); };
+  });
+}
+
+void add_runs(CLI::App& calibrate, Request& request) {
+  CLI::App& command = *calibrate.add_subcommand("runs", "fit correction factors to measured training runs");
+  const auto asked = std::make_shared<RunsRequest>();
+  add_runs_options(command, *asked);
+  add_machine_option(command, asked->machine)->required();
+  add_output_options(command, asked->output, request.report);
+  command.callback([asked, &request] { request.run = [asked] { return calibrate_from_runs(*asked); }; });
 }
 
 }  // namespace
 
 void add_calibrate(CLI::App& program, Request& request) {
   CLI::App& command =
-      *program.add_subcommand("calibrate", "alpha and beta of a network from benchmarks, and what measured runs teach");
-  const auto asked = std::make_shared<CalibrateRequest>();
-  command.add_option(
-      "files", asked->files,
-      "output of nccl-tests (text, or -J) and of OSU micro-benchmarks, in any mixture; what a file does not say "
-      "may follow its name: FILE,operation=allreduce,ranks=16,nodes=2");
-  command.add_option("--operation", asked->operation, "what was timed, where a file does not say");
-  add_whole_number(command, "--ranks", asked->ranks, 1, most_exchange_ranks,
-                   "how many took part, where a file does not say");
-  add_whole_number(command, "--nodes", asked->nodes, 1, most_exchange_ranks,
-                   "nodes that they ran on, where a file does not say");
-  command.add_option("--level", asked->level, "node or between-nodes, where neither a file nor its nodes say");
-  command.add_option("--machine", asked->machine, "machine that the measured one is: a name, or a path to a machine file");
-  command.add_option("-o,--output", asked->output, "write what was found into this file of coefficients of that machine");
-  command.add_option("--plot", asked->plot, "draw fit and measurements: text, or the name of a file that ends in .svg");
-  add_live_options(command, asked->live);
-  add_number(command, "--tolerance", asked->tolerance, 0, 1e6, "largest median |error| of a fit that still exits with 0");
-  add_runs_options(command, asked->runs);
-  command
-      .add_option_function<std::string>(
-          "--format",
-          [&request](const std::string& text) {
-            if (text != "text" && text != "json") unknown_choice("--format", text, {"text", "json"});
-            request.report.format = text == "json" ? Format::json : Format::text;
-          },
-          "text or json")
-      ->default_str("text");
-  command.callback([asked, &command, &request] {
-    request.run = [asked, &command, &request] { return calibrate(command, *asked, request.report); };
-  });
+      *program.add_subcommand("calibrate", "fit α and β from network benchmarks, or correction factors from measured runs");
+  command.require_subcommand(1);
+  add_network(command, request);
+  add_live(command, request);
+  add_runs(command, request);
+}
+
+std::vector<std::string> with_calibrate_command(std::vector<std::string> words) {
+  constexpr std::array<std::string_view, 5> said{"network", "live", "runs", "-h", "--help"};
+  if (words.size() < 2 || words[0] != "calibrate" || std::find(said.begin(), said.end(), words[1]) != said.end())
+    return words;
+  const auto find = [&](const std::string& option) {
+    return std::find_if(words.begin(), words.end(),
+                        [&](const std::string& word) { return word == option || word.starts_with(option + "="); });
+  };
+  const auto has = [&](const char* option) { return find(option) != words.end(); };
+  std::string command = has("--mpi") || has("--nccl") || has("--simulated") ? "live" : "network";
+  if (const auto runs = find("--runs"); command == "network" && runs != words.end()) {
+    command = "runs";
+    if (*runs == "--runs") {
+      words.erase(runs);
+    } else {
+      runs->erase(0, std::string_view("--runs=").size());
+    }
+  }
+  words.insert(words.begin() + 1, command);
+  return words;
 }
 
 }  // namespace ddl

@@ -11,7 +11,9 @@
 #include <system_error>
 #include <utility>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "calibration/coefficients_reader.hpp"
@@ -102,7 +104,7 @@ void check_kernel(const LiveRequest& request, const SweepPlan& plan) {
   for (const auto& [option, value] : {std::pair("--kernel", &request.kernel), std::pair("--backend", &request.backend)}) {
     if (value->empty()) continue;
     if (!request.simulated.empty()) {
-      throw Error(fmt::format("{} is of a device, and a simulated network has none", option),
+      throw Error(fmt::format("{} needs a device, and a simulated network has none", option),
                   "exchange_slowdown and kernel_slowdown are figures of the network");
     }
     if (!plan.overlap) {
@@ -134,7 +136,7 @@ void check_nccl_options(const LiveRequest& request) {
   for (const auto& [option, is_given] :
        {std::pair("--rendezvous", !request.rendezvous.empty()), std::pair("--buffers", !request.buffers.empty()),
         std::pair("--patience", has_patience)}) {
-    if (is_given && !request.nccl) throw Error(fmt::format("{} is of --nccl alone", option), "leave it out");
+    if (is_given && !request.nccl) throw Error(fmt::format("{} applies to --nccl only", option), "leave it out");
   }
   if (!request.buffers.empty() && request.buffers != in_place_word && request.buffers != separate_word) {
     unknown_choice("--buffers", request.buffers, {in_place_word, separate_word});
@@ -154,7 +156,8 @@ std::unique_ptr<Transport> open_transport(const LiveRequest& request) {
 void require_network(const LiveRequest& request, const LiveOutputs& outputs, const SweepPlan& plan) {
   constexpr std::string_view alone = "one rank alone copies within its GPU, and shows no α and no β of a network";
   constexpr std::string_view several =
-      "start one process for each GPU: torchrun --nproc-per-node=8 --no-python ddl-oracle calibrate --nccl, or srun, or "
+      "start one process for each GPU: torchrun --nproc-per-node=8 --no-python ddl-oracle calibrate live --nccl, or srun, "
+      "or "
       "mpirun";
   for (const auto& [option, path] : outputs) {
     if (path.empty() || option == "--osu") continue;
@@ -230,11 +233,10 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
   live.speaks = transport.processes().rank() == 0;
   live.where = where_of(transport);
   if (transport.nodes().size() < 2 && !request.nccl) {
-    throw Error("one rank alone has nobody to talk to", "mpirun -n 2 ddl-oracle calibrate --mpi");
+    throw Error("at least two ranks are needed", "mpirun -n 2 ddl-oracle calibrate live --mpi");
   }
   if (plan.operations.empty() && !plan.overlap && sweep_contenders(transport.nodes()).empty()) {
-    throw Error("no two groups of these ranks leave a node at once, and contention is what they do to each other",
-                "several ranks on each of several nodes");
+    throw Error("contention needs two nodes with several ranks each", "start more ranks, or leave it out of --measure");
   }
   if (transport.nodes().size() < 2) require_network(request, outputs, plan);
   // Known before it takes long. Of several ranks only one may see the folder.
@@ -291,31 +293,30 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
 
 }  // namespace
 
-void add_live_options(CLI::App& calibrate, LiveRequest& request) {
-  add_switch(calibrate, "--mpi", request.mpi, "measure among the ranks that mpirun or srun started together, by MPI");
-  add_switch(calibrate, "--nccl", request.nccl,
-             "the same among GPUs, one for each rank, by NCCL; torchrun starts them, too");
-  calibrate.add_option("--simulated", request.simulated,
-                       "the same on a network that does not exist: 'ranks=8 nodes=2 latency=5 us bandwidth=12.5 GB/s'");
-  calibrate.add_option("--measure", request.measure,
-                       fmt::format("what, of {} (default: all)", fmt::join(measure_words(), ", ")));
-  calibrate.add_option("--smallest", request.smallest, "smallest message")->default_str("4 B");
-  calibrate.add_option("--largest", request.largest, "largest message")->default_str("4 MiB");
-  add_number(calibrate, "--limit", request.limit, 0, 1e6, "seconds for each size of each table (default 0.1)");
-  calibrate.add_option("--kernel", request.kernel, "problem that runs beside an exchange (default: a convolution)");
-  calibrate.add_option("--backend", request.backend, "back end that runs it (default: onednn, with --nccl cuda)");
-  calibrate.add_option("--buffers", request.buffers, "in-place, as DDP and FSDP exchange, or separate; of --nccl")
+void add_live_options(CLI::App& command, LiveRequest& request) {
+  add_switch(command, "--mpi", request.mpi, "measure among the ranks that mpirun or srun started together, by MPI");
+  add_switch(command, "--nccl", request.nccl, "the same among GPUs, one for each rank, by NCCL; torchrun starts them, too");
+  command.add_option("--simulated", request.simulated,
+                     "the same on a simulated network: 'ranks=8 nodes=2 latency=5 us bandwidth=12.5 GB/s'");
+  command.add_option("--measure", request.measure,
+                     fmt::format("what, of {} (default: all)", fmt::join(measure_words(), ", ")));
+  command.add_option("--smallest", request.smallest, "smallest message")->default_str("4 B");
+  command.add_option("--largest", request.largest, "largest message")->default_str("4 MiB");
+  add_number(command, "--limit", request.limit, 0, 1e6, "seconds for each size of each table (default 0.1)");
+  command.add_option("--kernel", request.kernel, "problem that runs beside an exchange (default: a convolution)");
+  command.add_option("--backend", request.backend, "back end that runs it (default: onednn, with --nccl cuda)");
+  command.add_option("--buffers", request.buffers, "in-place, as DDP and FSDP exchange, or separate; of --nccl")
       ->default_str("in-place");
-  calibrate.add_option("--rendezvous", request.rendezvous,
-                       "where NCCL's ranks find each other: HOST:PORT of rank 0, or mpi (default: what the launcher says)");
-  add_number(calibrate, "--patience", request.patience, 0.1, 86400,
+  command.add_option("--rendezvous", request.rendezvous,
+                     "where NCCL's ranks find each other: HOST:PORT of rank 0, or mpi (default: what the launcher says)");
+  add_number(command, "--patience", request.patience, 0.1, 86400,
              "seconds that NCCL's ranks wait for each other (default 120)");
-  calibrate.add_option("--osu", request.osu, "write the times into this file as OSU's micro-benchmarks print theirs");
+  command.add_option("--osu", request.osu, "write the times into this file as OSU's micro-benchmarks print theirs");
 }
 
 LiveSweep measure_live(const LiveRequest& request, const LiveOutputs& others) {
-  if ((request.mpi ? 1 : 0) + (request.nccl ? 1 : 0) + (request.simulated.empty() ? 0 : 1) > 1) {
-    throw Error("--mpi, --nccl and --simulated are asked for one at a time");
+  if ((request.mpi ? 1 : 0) + (request.nccl ? 1 : 0) + (request.simulated.empty() ? 0 : 1) != 1) {
+    throw Error("choose one of --mpi, --nccl, --simulated", "for example mpirun -n 4 ddl-oracle calibrate live --mpi");
   }
   const SweepPlan plan = plan_of(request);
   check_nccl_options(request);

@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "calibration/sweep/sweep.hpp"
+#include "cli/parser_fwd.hpp"
 
 namespace ddl {
 
@@ -22,9 +22,8 @@ struct LiveRequest {
   std::string osu;
   std::string rendezvous, buffers;  ///< of NCCL
   std::optional<double> patience;   ///< seconds
-  [[nodiscard]] bool is_asked() const { return mpi || nccl || !simulated.empty(); }
 };
-void add_live_options(CLI::App& calibrate, LiveRequest& request);
+void add_live_options(CLI::App& command, LiveRequest& request);
 
 /// What came of it.
 struct LiveSweep {

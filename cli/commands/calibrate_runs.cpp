@@ -3,7 +3,9 @@
 #include <filesystem>
 #include <memory>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "calibration/learned_file.hpp"
 #include "calibration/run_fit.hpp"
@@ -87,23 +89,20 @@ Json json_of(const RunFit& fit, const RunsRequest& asked) {
 
 }  // namespace
 
-void add_runs_options(CLI::App& calibrate, RunsRequest& asked) {
-  CLI::Option* runs = calibrate.add_option(
-      "--runs", asked.runs,
-      "learn from measured training runs: a CSV file, or a bundled table (paradl-abci, vtrain-a100-node, …)");
-  calibrate.add_option("--where", asked.where, "keep runs whose column has one of these values: quality=A,B")
+void add_runs_options(CLI::App& command, RunsRequest& asked) {
+  command
+      .add_option("table", asked.runs,
+                  "measured training runs: a CSV file, or a bundled table (paradl-abci, vtrain-a100-node, …)")
+      ->required();
+  command.add_option("--where", asked.where, "keep runs whose column has one of these values: quality=A,B")
       ->take_all()
-      ->allow_extra_args(false)
-      ->needs(runs);
-  calibrate
-      .add_option("--coefficients", asked.coefficients,
-                  "measured coefficients to begin with: a file, a bundled name or none; default: those bundled with a "
-                  "bundled machine")
-      ->needs(runs);
+      ->allow_extra_args(false);
+  command.add_option("--coefficients", asked.coefficients,
+                     "measured coefficients to begin with: a file, a bundled name or none; default: those bundled with a "
+                     "bundled machine");
 }
 
 Report calibrate_from_runs(const RunsRequest& asked) {
-  if (asked.machine.empty()) throw Error("--runs needs the machine they ran on", "--machine NAME, or a file");
   std::vector<RunFilter> filters;
   for (const std::string& where : asked.where) filters.push_back(parse_where(where));
   const std::vector<MeasuredRun> runs = select_runs(load_runs(asked.runs), filters);

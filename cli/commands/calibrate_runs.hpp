@@ -3,20 +3,19 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "cli/parser_fwd.hpp"
 #include "cli/report.hpp"
 
 namespace ddl {
 
-/// `calibrate --runs`: what measured training runs teach beside profiles and networks.
+/// `calibrate runs`: what measured training runs teach beside profiles and networks.
 struct RunsRequest {
-  std::string runs, coefficients;
+  std::string runs, coefficients, machine, output;
   std::vector<std::string> where;
-  std::string machine, output;  ///< options of `calibrate` itself
 };
 
-void add_runs_options(CLI::App& calibrate, RunsRequest& asked);
+/// All but --machine and --output.
+void add_runs_options(CLI::App& command, RunsRequest& asked);
 [[nodiscard]] Report calibrate_from_runs(const RunsRequest& asked);
 
 }  // namespace ddl

@@ -3,7 +3,9 @@
 #include <string>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/check_reports.hpp"
 #include "cli/commands/commands.hpp"

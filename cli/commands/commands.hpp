@@ -2,9 +2,9 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "cli/parser_fwd.hpp"
 #include "cli/report.hpp"
 
 namespace ddl {
@@ -21,6 +21,9 @@ void add_profile(CLI::App& program, Request& request);
 void add_profile_import(CLI::App& profile, Request& request);  // a command of `profile`
 void add_profile_merge(CLI::App& profile, Request& request);   // the same
 void add_calibrate(CLI::App& program, Request& request);
+/// The words of a command line with `calibrate FILE...`, `calibrate --mpi` and `calibrate --runs TABLE` written in full:
+/// `calibrate network`, `calibrate live` and `calibrate runs`.
+[[nodiscard]] std::vector<std::string> with_calibrate_command(std::vector<std::string> words);
 void add_recommend(CLI::App& program, Request& request);
 void add_explain(CLI::App& program, Request& request);
 void add_check(CLI::App& program, Request& request);

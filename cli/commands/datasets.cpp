@@ -1,6 +1,8 @@
 #include <memory>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
 #include "cli/study_options.hpp"

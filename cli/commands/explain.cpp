@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "calibration/communication/measured_levels.hpp"
 #include "calibration/plan_degrees.hpp"

@@ -1,6 +1,8 @@
 #include <memory>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "calibration/coefficients_reader.hpp"
 #include "calibration/machine_reader.hpp"

@@ -6,8 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "calibration/study.hpp"
 #include "cli/commands/commands.hpp"

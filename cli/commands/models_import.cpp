@@ -1,6 +1,8 @@
 #include <memory>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
 #include "cli/study_options.hpp"
@@ -84,7 +86,7 @@ void add_models_import(CLI::App& models, Request& request) {
   command.add_option("--name", asked->options.name, "name of the model; otherwise that of the file");
   add_switch(command, "--allow-unknown", asked->options.allow_unknown,
              "keep what is not understood as an elementwise layer, where the shape stays");
-  add_format_option(command, request.report, {}, ": of the report");
+  add_format_option(command, request.report);
   command.callback(
       [asked, &request] { request.run = [asked, &request] { return import_file(*asked, request.report.format); }; });
 }

@@ -2,7 +2,9 @@
 #include <memory>
 #include <optional>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
 #include "cli/number_option.hpp"
@@ -151,7 +153,7 @@ void add_profile_import(CLI::App& profile, Request& request) {
       ->default_str("fp32");
   command.add_option("--optimizer", asked->optimizer, "sgd, momentum or adam; a trace shows it")->default_str("sgd");
   command.add_option("--device", asked->device, "name of the device; a trace of a GPU has it");
-  add_format_option(command, request.report, {}, ": of the report");
+  add_format_option(command, request.report);
   command.callback(
       [asked, &request] { request.run = [asked, &request] { return import_file(*asked, request.report.format); }; });
 }

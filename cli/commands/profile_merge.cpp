@@ -85,7 +85,7 @@ void add_profile_merge(CLI::App& profile, Request& request) {
   command.add_option("-o,--output", asked->output, "write the profile here; without it, to the standard output");
   add_switch(command, "--partial", asked->partial, "merge what is there, where shards are missing or not complete");
   add_switch(command, "--overwrite", asked->overwrite, "replace a profile that is there");
-  add_format_option(command, request.report, {Format::csv}, ": of the report");
+  add_format_option(command, request.report, {Format::csv});
   command.callback([asked, &request] { request.run = [asked, &request] { return merge(*asked, request.command); }; });
 }
 

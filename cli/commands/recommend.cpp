@@ -4,7 +4,9 @@
 #include <memory>
 #include <string_view>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "calibration/communication/measured_levels.hpp"
 #include "calibration/machine_reader.hpp"

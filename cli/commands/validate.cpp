@@ -3,7 +3,9 @@
 #include <memory>
 #include <optional>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "calibration/run_fit.hpp"
 #include "calibration/validation.hpp"

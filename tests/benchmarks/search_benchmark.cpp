@@ -31,25 +31,11 @@ SearchOptions options_for(const Study& study, std::int64_t devices) {
 }
 
 /// The study's job on devices with memory for every plan, so that each plan that is priced counts as feasible.
-class RoomyJob {
- public:
-  explicit RoomyJob(const Study& study)
-      : machine_(with_memory(study.machine())), job_{study.job().facts,        machine_,
-                                                     study.job().coefficients, study.job().kernels,
-                                                     study.job().assumptions,  study.job().samples_per_epoch,
-                                                     study.job().sample_bytes, study.job().dataset_bytes} {}
-  RoomyJob(const RoomyJob&) = delete;
-  RoomyJob& operator=(const RoomyJob&) = delete;
-  [[nodiscard]] const Job& job() const { return job_; }
-
- private:
-  static Machine with_memory(Machine machine) {
-    machine.device.memory = Bytes(1e30);
-    return machine;
-  }
-  Machine machine_;
-  Job job_;
-};
+Job roomy_job(const Study& study) {
+  Machine machine = study.machine();
+  machine.device.memory = Bytes(1e30);
+  return study.job().with_machine(std::move(machine));
+}
 
 /// An exhaustive search of more plans takes minutes and gigabytes.
 constexpr std::int64_t most_priced = 10'000'000;
@@ -60,8 +46,8 @@ std::int64_t ruled_out(const Study& study, std::int64_t devices) {
   static std::map<std::pair<std::string, std::int64_t>, std::int64_t> known;
   const auto [entry, is_new] = known.try_emplace({study.machine().name, devices}, 0);
   if (is_new) {
-    const RoomyJob roomy(study);
-    const Estimator estimator(roomy.job());
+    const Job roomy = roomy_job(study);
+    const Estimator estimator(roomy);
     SearchOptions options = options_for(study, devices);
     options.all = true;
     const SearchResult result = search(estimator, options);
@@ -104,12 +90,12 @@ void search_best(benchmark::State& state, const char* machine) {
 /// What `recommend --all` does: every plan that can be is priced, none is pruned.
 void price_all(benchmark::State& state, const char* machine) {
   const Study study(resnet50_on(machine));
-  const RoomyJob roomy(study);
+  const Job roomy = roomy_job(study);
   SearchOptions options = options_for(study, state.range(0));
   options.all = true;
   SearchResult result;
   while (state.KeepRunning()) {
-    const Estimator estimator(roomy.job());
+    const Estimator estimator(roomy);
     result = search(estimator, options);
     benchmark::DoNotOptimize(result);
   }

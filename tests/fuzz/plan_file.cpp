@@ -1,5 +1,7 @@
 // A plan in JSON, or a report that holds one: what was read is written and read back the same.
 
+#include <nlohmann/json.hpp>
+
 #include "cli/plan_text.hpp"
 #include "tests/fuzz/fuzzer.hpp"
 

@@ -16,22 +16,22 @@ fail() {
 # The program works without its modules, and says which is missing.
 cp "$program" alone
 for transport in mpi nccl; do
-  ./alone calibrate --$transport >alone.out 2>alone.err
+  ./alone calibrate live --$transport >alone.out 2>alone.err
   [ $? -eq 2 ] || fail "--$transport without its module"
   grep -q "error: this ddl-oracle has no module 'transport-$transport'" alone.err || fail "$(cat alone.err)"
 done
-./alone calibrate --simulated 'ranks=4' --measure latency >alone.out || fail "the program alone"
+./alone calibrate live --simulated 'ranks=4' --measure latency >alone.out || fail "the program alone"
 
 command -v mpirun >/dev/null || { echo "no mpirun here"; exit 77; }
 [ -e "$(dirname "$program")/modules/transport-mpi.so" ] || { echo "built without MPI"; exit 77; }
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_mpi_yield_when_idle=1
 
-"$program" calibrate --mpi >one.out 2>one.err
+"$program" calibrate live --mpi >one.out 2>one.err
 [ $? -eq 2 ] || fail "a rank alone measures"
 grep -q 'one rank alone has nobody to talk to' one.err || fail "$(cat one.err)"
 
-mpirun -n 3 "$program" calibrate --mpi --largest '16 KiB' --limit 0.001 --format json --osu sweep.txt >sweep.json 2>sweep.err ||
+mpirun -n 3 "$program" calibrate live --mpi --largest '16 KiB' --limit 0.001 --format json --osu sweep.txt >sweep.json 2>sweep.err ||
   fail "$(cat sweep.err)"
 [ "$(grep -c '"schema": 1' sweep.json)" = 1 ] || fail "one rank reports, and no other"
 for operation in point-to-point allreduce allgather reduce-scatter broadcast all-to-all; do
@@ -42,32 +42,32 @@ grep -q '3 ranks on 1 node"' sweep.json || fail "$(grep sweep sweep.json)"
 [ "$(grep -c '"rows"' read.json)" = "$(grep -c '"rows"' sweep.json)" ] || fail "not all tables were read back"
 
 # Whoever asks for something else ends all, with the reason.
-mpirun -n 1 "$program" calibrate --mpi --measure latency : -n 1 "$program" calibrate --mpi --measure bw >other.out 2>other.err
+mpirun -n 1 "$program" calibrate live --mpi --measure latency : -n 1 "$program" calibrate live --mpi --measure bw >other.out 2>other.err
 [ $? -ne 0 ] || fail "ranks that disagree"
 grep -q 'rank 1 was asked for another sweep than rank 0' other.err || fail "$(cat other.err)"
 
 # The first rank cannot write: the others do not wait for it.
-mpirun -n 2 "$program" calibrate --mpi --measure latency --largest '1 KiB' --limit 0.001 --osu no/such/folder >write.out 2>write.err
+mpirun -n 2 "$program" calibrate live --mpi --measure latency --largest '1 KiB' --limit 0.001 --osu no/such/folder >write.out 2>write.err
 [ $? -ne 0 ] || fail "a file that cannot be written"
 grep -q "error: rank 0 of 2 on .*'no/such/folder" write.err || fail "$(cat write.err)"
 
 # A launcher that MPI does not know starts ranks of which each is alone.
-SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2 "$program" calibrate --mpi >alien.out 2>alien.err
+SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2 "$program" calibrate live --mpi >alien.out 2>alien.err
 [ $? -eq 2 ] || fail "ranks that did not join"
 grep -q 'error: Slurm started 2 processes, but 1 joined by MPI' alien.err || fail "$(cat alien.err)"
 
 # Kernels that one rank cannot run: all go on without, and say so.
-mpirun -n 1 "$program" calibrate --mpi --measure latency,overlap --largest '1 KiB' --limit 0.001 : \
-  -n 1 "$program" calibrate --mpi --measure latency,overlap --largest '1 KiB' --limit 0.001 --backend simulated-nowhere \
+mpirun -n 1 "$program" calibrate live --mpi --measure latency,overlap --largest '1 KiB' --limit 0.001 : \
+  -n 1 "$program" calibrate live --mpi --measure latency,overlap --largest '1 KiB' --limit 0.001 --backend simulated-nowhere \
   >kernels.out 2>kernels.err && fail "a back end that is none"
 grep -q "simulated-nowhere" kernels.err || fail "$(cat kernels.err)"
-mpirun -n 1 "$program" calibrate --mpi --measure latency,overlap --largest '1 KiB' --limit 0.001 : \
-  -n 1 env CUDA_VISIBLE_DEVICES= "$program" calibrate --mpi --measure latency,overlap --largest '1 KiB' --limit 0.001 --backend cuda \
+mpirun -n 1 "$program" calibrate live --mpi --measure latency,overlap --largest '1 KiB' --limit 0.001 : \
+  -n 1 env CUDA_VISIBLE_DEVICES= "$program" calibrate live --mpi --measure latency,overlap --largest '1 KiB' --limit 0.001 --backend cuda \
   >kernels.out 2>kernels.err || fail "$(cat kernels.err)"
 grep -q 'no kernels ran beside an exchange: rank 1: ' kernels.err || fail "$(cat kernels.err)"
 
 # A rank that dies.
-mpirun -n 2 --output-filename pids sh -c 'echo $$ >pid.$OMPI_COMM_WORLD_RANK; exec "$0" calibrate --mpi --limit 20' "$program" \
+mpirun -n 2 --output-filename pids sh -c 'echo $$ >pid.$OMPI_COMM_WORLD_RANK; exec "$0" calibrate live --mpi --limit 20' "$program" \
   >killed.out 2>killed.err &
 launcher=$!
 tries=0

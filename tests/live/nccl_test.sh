@@ -37,7 +37,7 @@ rank() {
   of=$2
   shift 2
   rm -f "$r.out" "$r.err" "$r.status"
-  ( RANK=$r WORLD_SIZE=$of LOCAL_RANK=$r MASTER_ADDR=localhost MASTER_PORT=$port "$program" calibrate --nccl "$@" \
+  ( RANK=$r WORLD_SIZE=$of LOCAL_RANK=$r MASTER_ADDR=localhost MASTER_PORT=$port "$program" calibrate live --nccl "$@" \
       >"$r.out" 2>"$r.err"; echo $? >"$r.status" ) &
 }
 all_say() { # TEXT RANKS...: exit 2, by these words
@@ -50,14 +50,14 @@ all_say() { # TEXT RANKS...: exit 2, by these words
 }
 
 # One process, and nothing of a network.
-"$program" calibrate --nccl --measure allreduce $quick >one.out 2>one.err || fail "one rank: $(cat one.err)"
+"$program" calibrate live --nccl --measure allreduce $quick >one.out 2>one.err || fail "one rank: $(cat one.err)"
 grep -q 'NCCL .*emulated GPU, buffers in place), 1 rank on 1 node' one.out || fail "$(cat one.out)"
 grep -q 'warning: one rank alone copies within its GPU' one.err || fail "$(cat one.err)"
-"$program" calibrate --nccl --measure allreduce $quick --machine abci -o one.yaml >one.out 2>one.err
+"$program" calibrate live --nccl --measure allreduce $quick --machine abci -o one.yaml >one.out 2>one.err
 [ $? -eq 2 ] && grep -q "no α and no β of a network: nothing can be written into 'one.yaml'" one.err || fail "$(cat one.err)"
-MV2_COMM_WORLD_SIZE=4 "$program" calibrate --nccl >one.out 2>one.err
+MV2_COMM_WORLD_SIZE=4 "$program" calibrate live --nccl >one.out 2>one.err
 [ $? -eq 2 ] && grep -q 'each would measure the same GPU alone' one.err || fail "$(cat one.err)"
-RANK=0 "$program" calibrate --nccl >one.out 2>one.err
+RANK=0 "$program" calibrate live --nccl >one.out 2>one.err
 [ $? -eq 2 ] && grep -q 'the environment variable RANK is set, but WORLD_SIZE is not' one.err || fail "$(cat one.err)"
 
 # Three by hand, the first of which reports.
@@ -102,7 +102,7 @@ next_port
 rank 0 3 --measure allreduce --limit 20
 DDL_EMULATED_NCCL=stall_at=50 rank 2 3 --measure allreduce --limit 20
 RANK=1 WORLD_SIZE=3 LOCAL_RANK=1 MASTER_ADDR=localhost MASTER_PORT=$port DDL_EMULATED_NCCL=stall_at=50 \
-  "$program" calibrate --nccl --measure allreduce --limit 20 >1.out 2>1.err &
+  "$program" calibrate live --nccl --measure allreduce --limit 20 >1.out 2>1.err &
 dying=$!
 sleep 2
 kill -9 $dying
@@ -119,7 +119,7 @@ wait
 for r in 0 1; do [ "$(cat $r.status)" = 0 ] || fail "as by torchrun, rank $r: $(cat $r.err)"; done
 for r in 0 1; do
   ( SLURM_PROCID=$r SLURM_STEP_NUM_TASKS=2 SLURM_NTASKS=2 SLURM_LOCALID=$r SLURM_STEP_NODELIST=localhost SLURM_JOB_ID=$$ \
-      SLURM_STEP_ID=0 "$program" calibrate --nccl --measure allreduce $quick >$r.out 2>$r.err; echo $? >$r.status ) &
+      SLURM_STEP_ID=0 "$program" calibrate live --nccl --measure allreduce $quick >$r.out 2>$r.err; echo $? >$r.status ) &
 done
 wait
 for r in 0 1; do [ "$(cat $r.status)" = 0 ] || fail "as by srun, rank $r: $(cat $r.err)"; done
@@ -127,7 +127,7 @@ grep -q '2 ranks on 1 node' 0.out || fail "$(cat 0.out)"
 
 # torchrun itself; and mpirun, by MPI or by TCP.
 if torchrun --standalone --nproc_per_node=1 --no_python true >/dev/null 2>&1; then
-  torchrun --standalone --nproc_per_node=2 --no_python "$program" calibrate --nccl --measure allreduce $quick \
+  torchrun --standalone --nproc_per_node=2 --no_python "$program" calibrate live --nccl --measure allreduce $quick \
     >torchrun.out 2>torchrun.err || fail "torchrun: $(cat torchrun.err)"
   grep -q '2 ranks on 1 node' torchrun.out || fail "$(cat torchrun.out)"
 else
@@ -138,12 +138,12 @@ if command -v mpirun >/dev/null && [ -e "bin/$folder/transport-mpi.so" ]; then
   export OMPI_MCA_mpi_yield_when_idle=1
   next_port
   for how in mpi localhost:$port; do
-    mpirun -n 2 "$program" calibrate --nccl --measure allreduce $quick --rendezvous $how >mpirun.out 2>mpirun.err ||
+    mpirun -n 2 "$program" calibrate live --nccl --measure allreduce $quick --rendezvous $how >mpirun.out 2>mpirun.err ||
       fail "mpirun, --rendezvous $how: $(cat mpirun.err)"
     grep -q '2 ranks on 1 node' mpirun.out || fail "$(cat mpirun.out)"
   done
   rm "bin/$folder/transport-mpi.so"
-  mpirun -n 2 "$program" calibrate --nccl --measure allreduce $quick >mpirun.out 2>mpirun.err && fail "mpirun without a place"
+  mpirun -n 2 "$program" calibrate live --nccl --measure allreduce $quick >mpirun.out 2>mpirun.err && fail "mpirun without a place"
   grep -q 'Open MPI started 2 processes, and nothing says where they find each other' mpirun.err || fail "$(cat mpirun.err)"
 else
   echo "not tested: mpirun, which is not here"

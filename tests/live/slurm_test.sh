@@ -99,7 +99,7 @@ wait_for 30 both_idle || { sinfo; fail "the nodes do not come up"; }
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_pml=ob1
 export OMPI_MCA_mpi_yield_when_idle=1
-salloc -N 2 --ntasks-per-node=2 timeout 120 mpirun -n 4 "$program" calibrate --mpi --measure latency,allreduce,contention \
+salloc -N 2 --ntasks-per-node=2 timeout 120 mpirun -n 4 "$program" calibrate live --mpi --measure latency,allreduce,contention \
   --smallest '1 KiB' --largest '64 KiB' --limit 0.001 --osu sweep.txt >sweep.out 2>sweep.err || { cat sweep.err; fail "the sweep"; }
 cat sweep.out
 grep -q '4 ranks on 2 nodes' sweep.out || fail "the ranks are not on two nodes"
@@ -109,8 +109,8 @@ grep -q '^# ddl-oracle: ranks=4 nodes=2' sweep.txt || fail "no table of all rank
 "$program" calibrate sweep.txt >read.out 2>read.err || { cat read.err; fail "reading it back"; }
 
 # A rank that cannot go on ends the others, with its reason.
-salloc -N 2 --ntasks-per-node=1 timeout 120 mpirun -n 1 "$program" calibrate --mpi --measure latency : \
-  -n 1 "$program" calibrate --mpi --measure bw >abort.out 2>abort.err
+salloc -N 2 --ntasks-per-node=1 timeout 120 mpirun -n 1 "$program" calibrate live --mpi --measure latency : \
+  -n 1 "$program" calibrate live --mpi --measure bw >abort.out 2>abort.err
 [ $? -ne 0 ] || fail "a rank that fails does not fail the whole"
 grep -q 'error: rank 1 of 2 on .*: rank 1 was asked for another sweep than rank 0' abort.err || { cat abort.err; fail "no reason"; }
 echo "both as expected"

@@ -477,13 +477,13 @@ case $case in
 
   each_gpu_has_a_rank_of_the_sweep)
     runs 0 GPUS=2 PARTS=sweep
-    has "$calls" 'ddl-oracle rank 0 of 2 at 127.0.0.1 local 0 calibrate --nccl'
-    has "$calls" 'ddl-oracle rank 1 of 2 at 127.0.0.1 local 1 calibrate --nccl'
+    has "$calls" 'ddl-oracle rank 0 of 2 at 127.0.0.1 local 0 calibrate live --nccl'
+    has "$calls" 'ddl-oracle rank 1 of 2 at 127.0.0.1 local 1 calibrate live --nccl'
     rm -r "$results"
     : >"$calls"
     runs 0 PARTS=sweep
     lacks "$calls" 'ddl-oracle rank'
-    has "$calls" 'ddl-oracle calibrate --nccl'
+    has "$calls" 'ddl-oracle calibrate live --nccl'
     ;;
 
   wrong_arguments_are_refused)

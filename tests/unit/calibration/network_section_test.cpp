@@ -66,11 +66,11 @@ TEST_CASE("measured links are read back as they were written") {
 TEST_CASE("a new section takes the place of the old one and leaves the rest of the file") {
   const std::vector<MeasuredNetwork> network = example();
   const std::string models = "models: []\n";
-  const std::string before = head + print_measured_network({network.data(), 1}) + models;
+  const std::string before = head + "\n" + print_measured_network({network.data(), 1}) + models;
   const std::string after = with_network_section(before, network);
-  CHECK(after == head + models + print_measured_network(network));
+  CHECK(after == head + "\n" + print_measured_network(network) + models);
   CHECK(with_network_section(after, network) == after);
-  CHECK(with_network_section("a: 1", {}) == "a: 1\ncommunication: []\n");
+  CHECK(with_network_section("a: 1", {}) == "a: 1\n\ncommunication: []\n");
 }
 
 TEST_CASE("what is wrong with the section is said with its place") {

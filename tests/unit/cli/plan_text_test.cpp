@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "calibration/plan_degrees.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"

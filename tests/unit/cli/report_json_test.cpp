@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "cli/plan_text.hpp"
 #include "core/csv.hpp"
 #include "tests/catch.hpp"

@@ -2,7 +2,11 @@
 
 #include <sstream>
 #include <string>
+#include <vector>
 
+#include <nlohmann/json.hpp>
+
+#include "cli/fields.hpp"
 #include "core/csv.hpp"
 #include "tests/catch.hpp"
 
@@ -100,4 +104,24 @@ TEST_CASE("a number in CSV is read back as the same number") {
   const double figure = 0.1 + 0.2;
   const CsvTable table = CsvTable::parse(csv_of(Json::array({{{"time_s", figure}}})), "t.csv");
   CHECK(table.number(0, table.column("time_s")) == figure);
+}
+
+TEST_CASE("the fields of a row are its object in JSON and its columns of CSV") {
+  struct Point {
+    int x = 0, y = 0;
+  };
+  using Formats = Field<Point>::Formats;
+  const Fields<Point> fields{{"x", [](const Point& point) { return Json(point.x); }},
+                             {"y", [](const Point& point) { return Json(point.y); }, "inside"},
+                             {"list",
+                              [](const Point&) {
+                                return Json{1, 2};
+                              },
+                              {},
+                              Formats::json},
+                             {"text", [](const Point&) { return Json("1, 2"); }, {}, Formats::csv}};
+  const Point point{3, 4};
+  CHECK(json_of(fields, point).dump() == R"({"x":3,"inside":{"y":4},"list":[1,2]})");
+  CHECK(csv_of(fields, std::vector<Point>{point}) == "x,y,text\n3,4,\"1, 2\"\n");
+  CHECK(csv_row<Point>(fields, nullptr).dump() == R"({"x":null,"y":null,"text":null})");
 }

@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 
+#include "core/source_text.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
@@ -10,6 +11,13 @@ TEST_CASE("an error carries its message and its hint") {
 }
 
 TEST_CASE("an error without advice has an empty hint") { CHECK(ddl::Error("what is wrong").hint().empty()); }
+
+TEST_CASE("an error knows the place in a file that it is about, if there is one") {
+  CHECK_FALSE(ddl::Error("wrong").place());
+  const ddl::Error error = ddl::SourceText("a\nbcd\n", "f.yaml").error(3, "wrong", "do this");
+  CHECK(error.place() == ddl::Place{"f.yaml", 2, 2});
+  CHECK(error.hint() == "do this");
+}
 
 TEST_CASE("error_of tells an error from none") {
   CHECK(ddl::error_of([] {}) == "no error");

@@ -328,7 +328,7 @@ sweep() {
   gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
   [ "$gpus" -ge 1 ] || gpus=1
   part "sweep on $gpus GPUs" "sweep-$gpus.txt" 300 60 "$here/ranks.sh" "$gpus" \
-    "$program" calibrate --nccl --backend "$backend" --limit "$limit" --largest '256 MiB' --osu "$results/sweep-$gpus.osu"
+    "$program" calibrate live --nccl --backend "$backend" --limit "$limit" --largest '256 MiB' --osu "$results/sweep-$gpus.osu"
 }
 
 all_parts() {

@@ -1,0 +1,39 @@
+#include <utility>
+
+#include "tests/catch.hpp"
+#include "tests/owned_job.hpp"
+#include "tests/unit/estimator/nodes_of_four.hpp"
+
+using namespace ddl;
+
+namespace {
+
+OwnedJob one_layer() {
+  return {parse_model("format: 1\nmodel: m\ninput: {features: 8}\nlayers:\n  - fully_connected: 8\n", "m.yaml"),
+          nodes_of_four(), Assumptions{}, 1000};
+}
+
+}  // namespace
+
+TEST_CASE("a job with parts replaced keeps them alive, and shares the others") {
+  const OwnedJob owner = one_layer();
+  const auto changed = [&] {
+    Machine machine = owner.machine;
+    machine.device.memory = Bytes(42);
+    Coefficients coefficients;
+    coefficients.name = "others";
+    Assumptions assumptions;
+    assumptions.overlap = false;
+    const Job first = owner.job.with_machine(std::move(machine));
+    const Job second = first.with_coefficients(std::move(coefficients));
+    return second.with_assumptions(assumptions);
+  }();
+  CHECK(changed.machine.device.memory == Bytes(42));
+  CHECK(changed.coefficients.name == "others");
+  CHECK_FALSE(changed.assumptions.overlap);
+  CHECK(&changed.facts == &owner.facts);
+  CHECK(&changed.kernels == &owner.kernels);
+  CHECK(changed.samples_per_epoch == owner.job.samples_per_epoch);
+  CHECK(owner.job.machine.device.memory != Bytes(42));
+  CHECK(owner.job.assumptions.overlap);
+}
