@@ -183,9 +183,9 @@ std::string text_of(const Answer& answer, const Style& style) {
   }
   out += defaults_text(answer.defaults, style);
   if (!answer.single) {
-    out += fmt::format("\n{} considered ({} of them pruned by bounds), {} feasible, {:.0f} ms\n",
+    out += fmt::format("\n{} considered, {} of them pruned, {} priced in full, {} feasible, {:.0f} ms\n",
                        count_text(answer.result.considered, "plan"), with_thousands(answer.result.pruned),
-                       with_thousands(answer.result.feasible), answer.seconds * 1e3);
+                       with_thousands(answer.result.priced), with_thousands(answer.result.feasible), answer.seconds * 1e3);
   }
   return out;
 }
@@ -214,6 +214,7 @@ Json json_of(const Answer& answer) {
   for (const Default& each : answer.defaults) json["inputs"]["defaults"][each.option] = each.value;
   json["search"] = {{"considered", answer.result.considered},
                     {"pruned", answer.result.pruned},
+                    {"priced", answer.result.priced},
                     {"feasible", answer.result.feasible},
                     {"seconds", answer.seconds}};
   return json;
@@ -259,7 +260,7 @@ std::shared_ptr<Answer> answer_of(const Options& options, const CLI::App& comman
     refuse_contradiction(estimate, answer->study->model(), options.plan);
     answer->estimator->refine_memory(estimate);
     answer->shown.push_back(estimate);
-    answer->result.considered = 1;
+    answer->result.considered = answer->result.priced = 1;
     answer->result.feasible = estimate.feasible() ? 1 : 0;
   } else {
     answer->gpus = *options.plan.gpus;
