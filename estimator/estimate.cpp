@@ -61,6 +61,18 @@ Seconds moving_bound(const Job& job, double bytes, double group) {
   return Seconds(seconds);
 }
 
+bool degrees_alike(const Plan& a, const Plan& b) {
+  return a.spatial == b.spatial &&
+         std::all_of(all_axes.begin(), all_axes.end(), [&](Axis axis) { return degree(a, axis) == degree(b, axis); });
+}
+
+/// Of one micro-batch between two stages, where so many items of a sample cross.
+Seconds hop_time(const Plan& plan, double items, const ExchangePrices& exchanges) {
+  const Bytes crossing(items * item_bytes(plan.precision) * samples_per_micro_batch(plan));
+  const Link link = exchanges.neighbour_link(family_bit(Axis::layer), Purpose::pipeline).link;
+  return link.alpha + crossing * link.beta;
+}
+
 Limit memory_limit(const MemoryBreakdown& memory, const Device& device) {
   const MemoryItem largest = memory.largest();
   return {Limit::Kind::memory, memory.total().value(),    device.memory.value(), -1,
@@ -133,9 +145,9 @@ Estimator::WholeTime Estimator::by_stage(const std::vector<Seconds>& sums, int s
 }
 
 Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) const {
-  const auto key = std::pair(samples, stage_count);
-  const auto known = whole_times_.find(key);
-  if (known != whole_times_.end()) return known->second;
+  TimesBySamples& times_by_samples = whole_times_[stage_count];
+  const auto known = times_by_samples.find(samples);
+  if (known != times_by_samples.end()) return known->second;
 
   const Model& model = *job_.facts.model;
   const bool given = job_.assumptions.linear_kernels || job_.kernels.origin() == PriceOrigin::given;
@@ -160,7 +172,7 @@ Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) cons
     if (!times) times = Times{time(Pass::forward) + time(Pass::backward_weight), time(Pass::backward_data)};
     return job_.facts.needs_input_gradient[i] ? times->weights + times->data : times->weights;
   });
-  return whole_times_.emplace(key, by_stage(sums, stage_count)).first->second;
+  return times_by_samples.emplace(samples, by_stage(sums, stage_count)).first->second;
 }
 
 const Estimator::HostAlone& Estimator::host_alone(double batch) const {
@@ -183,13 +195,13 @@ const Estimator::HostAlone& Estimator::host_alone(double batch) const {
 Estimator::WholeTime Estimator::least_time(double samples, int stage_count) const {
   const ShardPrices* measured = job_.kernels.measured();
   if (measured == nullptr || job_.assumptions.linear_kernels) return whole_time(samples, stage_count);
-  const auto key = std::pair(samples, stage_count);
-  const auto known = least_times_.find(key);
-  if (known != least_times_.end()) return known->second;
+  TimesBySamples& times_by_samples = least_times_[stage_count];
+  const auto known = times_by_samples.find(samples);
+  if (known != times_by_samples.end()) return known->second;
   WholeLayers whole(job_.facts, samples, job_.kernels.precision(), job_.kernels.optimizer(), job_.assumptions);
   const auto& sums =
       running_sums(least_, samples, [&](std::size_t i) { return measured->least(whole.at(i), whole.shard()); });
-  return least_times_.emplace(key, by_stage(sums, stage_count)).first->second;
+  return times_by_samples.emplace(samples, by_stage(sums, stage_count)).first->second;
 }
 
 Estimator::SpatialTraffic Estimator::spatial_traffic(const Plan& plan) const {
@@ -300,20 +312,30 @@ std::vector<int> Estimator::cut(const Plan& plan, const LayerCostTable& costs) c
     bool fits = false;
     double cost = 0;  ///< time where it fits, else memory
     std::vector<int> firsts;
+    const std::vector<int>* level = nullptr;
   };
   std::optional<Choice> best;
   Seconds least_longest(std::numeric_limits<double>::infinity());
   std::vector<StageLoad> before;
-  for (const std::vector<int>& level : levels) {
+  const auto loads_at = [&](const std::vector<int>& level) {
     before.clear();
     for (const int place : level) before.push_back(costs.load_before(place));
+  };
+  const auto layers_at = [](const std::vector<int>& level, const StageCuts& cuts) {
+    std::vector<int> firsts;
+    for (const int place : cuts.places) firsts.push_back(level[static_cast<std::size_t>(place)]);
+    return firsts;
+  };
+  for (const std::vector<int>& level : levels) {
+    loads_at(level);
     StageBalance balance(before, weights, plan.layer);
     // More places that more has to cross are of no use where the longest stage stays as it is.
     if (balance.shortest() >= least_longest * (1 - bound_rounding)) continue;
     least_longest = balance.shortest();
-    const StageCuts cuts = balance.least_full();
-    Choice choice{cuts.fullest <= available, cuts.fullest.value(), {}};
-    for (const int place : cuts.places) choice.firsts.push_back(level[static_cast<std::size_t>(place)]);
+    StageCuts cuts = balance.light_first();
+    if (levels.size() == 1 || cuts.fullest > available) cuts = balance.least_full();
+    Choice choice{cuts.fullest <= available, cuts.fullest.value(), {}, &level};
+    choice.firsts = layers_at(level, cuts);
     if (levels.size() > 1 && choice.fits) {
       Estimate estimate;
       add_updates(bare, costs, staged(bare, costs, choice.firsts), estimate);
@@ -321,7 +343,10 @@ std::vector<int> Estimator::cut(const Plan& plan, const LayerCostTable& costs) c
     }
     if (!best || std::tuple(!choice.fits, choice.cost) < std::tuple(!best->fits, best->cost)) best = std::move(choice);
   }
-  return best ? best->firsts : std::vector<int>{};
+  if (!best) return {};
+  if (levels.size() == 1 || !best->fits) return best->firsts;
+  loads_at(*best->level);
+  return layers_at(*best->level, StageBalance(before, weights, plan.layer).least_full());
 }
 
 const std::vector<int>& Estimator::stages(const Plan& plan) const {
@@ -500,11 +525,9 @@ Seconds Estimator::uncut_time(const Plan& plan) const {
   const LayerCostTable& costs = table(plan);
   const double micro_batches = static_cast<double>(plan.micro_batches);
   // All stages together take no less than the whole, and the longest no less than their mean.
-  const Seconds one = costs.load_before(static_cast<int>(job_.facts.model->layers.size())).time(kernel_start(job_));
-  const double items = places(plan.layer, spatial_end_of(plan), degree(plan, Axis::spatial)).least_items();
-  const Bytes crossing(items * item_bytes(plan.precision) * samples_per_micro_batch(plan));
-  const Link link = costs.exchanges().neighbour_link(family_bit(Axis::layer), Purpose::pipeline).link;
-  const Seconds hops = (link.alpha + crossing * link.beta) * (2.0 * (plan.layer + micro_batches - 2.0));
+  const Seconds one = costs.load().time(kernel_start(job_));
+  const StagePlaces& where = places(plan.layer, spatial_end_of(plan), degree(plan, Axis::spatial));
+  const Seconds hops = hop_time(plan, where.least_items(), costs.exchanges()) * (2.0 * (plan.layer + micro_batches - 2.0));
   return one * (1.0 + (micro_batches - 1.0) / plan.layer) + hops;
 }
 
@@ -571,31 +594,105 @@ void Estimator::price(Estimate& result) const {
   }
 }
 
+MemoryTimeline Estimator::timeline_of(const Plan& plan, int stage, const TimelineOptions& options) const {
+  const std::vector<int>& firsts = stages(plan);
+  const auto index = static_cast<std::size_t>(stage);
+  return ddl::memory_timeline(job_, plan, table(plan), stage, firsts[index], firsts[index + 1], options);
+}
+
 std::optional<MemoryTimeline> Estimator::memory_timeline(const Plan& plan, const TimelineOptions& options) const {
   if (job_.assumptions.memory_reuse) return std::nullopt;
   const Estimate estimate = this->estimate(plan);
   if (estimate.time.iteration().value() <= 0) return std::nullopt;
-  const std::vector<int>& firsts = stages(plan);
-  const int stage = estimate.deciding.memory;
-  return ddl::memory_timeline(job_, plan, table(plan), stage, firsts[static_cast<std::size_t>(stage)],
-                              firsts[static_cast<std::size_t>(stage) + 1], options);
+  return timeline_of(plan, estimate.deciding.memory, options);
 }
 
-void Estimator::refine_memory(Estimate& estimate) const {
-  TimelineOptions options;
-  options.details = false;
-  const std::optional<MemoryTimeline> timeline = memory_timeline(estimate.plan, options);
-  if (!timeline) return;
-  refine(estimate.memory, *timeline);
+void Estimator::replace_memory(Estimate& estimate, const MemoryBreakdown& memory) const {
+  estimate.memory = memory;
   // A search judges by the sum, which is no less: what it rules out stays so.
   Limits limits;
   for (Limit limit : estimate.limits) {
-    if (limit.kind == Limit::Kind::memory && estimate.memory.total() > job_.machine.device.memory) {
-      limit = memory_limit(estimate.memory, job_.machine.device);
+    if (limit.kind == Limit::Kind::memory && memory.total() > job_.machine.device.memory) {
+      limit = memory_limit(memory, job_.machine.device);
     }
     limits.add(limit);
   }
   estimate.limits = limits;
+}
+
+void Estimator::refine_memory(Estimate& estimate) const {
+  if (job_.assumptions.memory_reuse || estimate.time.iteration().value() <= 0) return;
+  TimelineOptions options;
+  options.details = false;
+  MemoryBreakdown memory = estimate.memory;
+  refine(memory, timeline_of(estimate.plan, estimate.deciding.memory, options));
+  replace_memory(estimate, memory);
+}
+
+void Estimator::refine_memory(std::vector<Estimate>& estimates) const {
+  const auto key = [](const Plan& plan) {
+    return std::tuple(plan.layer, plan.spatial, plan.filter, plan.channel, plan.tensor, plan.data, plan.micro_batches,
+                      plan.placement, plan.recompute, plan.zero_stage, plan.schedule);
+  };
+  std::vector<Estimate*> order;
+  for (Estimate& each : estimates) order.push_back(&each);
+  std::sort(order.begin(), order.end(), [&](const Estimate* a, const Estimate* b) { return key(a->plan) < key(b->plan); });
+  struct Known {
+    std::vector<int> firsts;
+    Plan plan;  ///< as the default placement has it
+    MemoryBreakdown memory;
+  };
+  std::vector<Known> known;  // of the same degrees and micro-batches
+  for (Estimate* each : order) {
+    if (each->time.iteration().value() <= 0 || job_.assumptions.memory_reuse) continue;
+    Plan plan = each->plan;
+    plan.placement = all_axes;
+    const auto same_table = [&](const Known& other) {
+      return degrees_alike(other.plan, plan) && other.plan.micro_batches == plan.micro_batches;
+    };
+    if (!known.empty() && !same_table(known.front())) known.clear();
+    const auto found = std::find_if(known.begin(), known.end(), [&](const Known& other) {
+      return other.plan == plan && (plan.layer == 1 || other.firsts == stages(each->plan));
+    });
+    if (found != known.end()) {
+      replace_memory(*each, found->memory);
+    } else {
+      refine_memory(*each);
+      known.push_back({plan.layer == 1 ? std::vector<int>{} : stages(each->plan), plan, each->memory});
+    }
+  }
+}
+
+const Estimator::BoundParts& Estimator::bound_parts(const Plan& plan) const {
+  if (bound_parts_ && degrees_alike(bound_parts_->plan, plan) && bound_parts_->plan.global_batch == plan.global_batch &&
+      bound_parts_->plan.precision == plan.precision) {
+    return *bound_parts_;
+  }
+  const Discount discount = discount_of(job_, plan);
+  BoundParts& parts = bound_parts_.emplace();
+  parts.plan = plan;
+  parts.kernels = discount.kernels;
+  parts.beta = discount.beta;
+  // However layers are split, a rank's host starts a kernel for each.
+  parts.starts = host_alone(static_cast<double>(plan.global_batch)).starts;
+  if (parts.starts > Seconds{}) parts.starts += kernel_start(job_) * exchange_starts(plan);
+  const auto& levels = job_.machine.levels;
+  if (levels.empty()) return parts;
+  parts.alpha = levels[0].latency;
+  for (const LinkLevel& level : levels) parts.alpha = min(parts.alpha, level.latency);
+  parts.alpha *= discount.alpha;
+  const double spatial = degree(plan, Axis::spatial);
+  if (spatial > 1) parts.traffic = spatial_traffic(plan);
+  const auto per_byte = [&](double group) { return SecondsPerByte(moving_bound(job_, 1.0, group).value() * discount.beta); };
+  parts.halo = SecondsPerByte(discount.beta / fastest_link(job_));
+  parts.gathered = per_byte(spatial);
+  parts.gradients = per_byte(plan.data * spatial);
+  if (job_.coefficients.software.layer_algorithm != AllreduceAlgorithm::sparse) {
+    for (const Axis axis : {Axis::filter, Axis::channel, Axis::tensor}) {
+      parts.layer[static_cast<std::size_t>(axis)] = per_byte(degree(plan, axis));
+    }
+  }
+  return parts;
 }
 
 Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* placed) const {
@@ -606,52 +703,51 @@ Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* pl
   // The first micro-batch passes all stages, the others follow at the pace of the longest, which is no faster than their
   // mean; the slots of the closed form are no shorter.
   const WholeTime whole = least_time(samples_per_micro_batch(plan), plan.layer);
-  const Discount discount = discount_of(job_, plan);
-  // However layers are split, a rank's host starts a kernel for each.
-  Seconds starts = host_alone(static_cast<double>(plan.global_batch)).starts;
-  if (starts > Seconds{}) starts += kernel_start(job_) * exchange_starts(plan);
+  const BoundParts& parts = bound_parts(plan);
   const auto passing = [&](Seconds kernels, Seconds exchanges) {
     const Seconds one = kernels + exchanges;
-    return max(one + max(whole.longest * discount.kernels / (splits * spatial), one / plan.layer) * (micro_batches - 1.0),
-               starts * (1.0 + (micro_batches - 1.0) / plan.layer));
+    return max(one + max(whole.longest * parts.kernels / (splits * spatial), one / plan.layer) * (micro_batches - 1.0),
+               parts.starts * (1.0 + (micro_batches - 1.0) / plan.layer));
   };
-  const Seconds kernels = whole.all * discount.kernels / (splits * spatial);
-  const auto& levels = job_.machine.levels;
-  if (given || levels.empty()) return passing(kernels, Seconds{});
+  const Seconds kernels = whole.all * parts.kernels / (splits * spatial);
+  if (given || job_.machine.levels.empty()) return passing(kernels, Seconds{});
 
   // Of one micro-batch, through all stages.
   const double item = item_bytes(plan.precision);
   const double samples = static_cast<double>(plan.global_batch) / plan.data / micro_batches;
   const double tiles = samples / spatial * item;
   const auto moving = [&](double bytes, Axis axis) {
-    if (job_.coefficients.software.layer_algorithm == AllreduceAlgorithm::sparse) return Seconds{};
-    const Seconds anywhere = moving_bound(job_, bytes, degree(plan, axis)) * discount.beta;
-    return placed == nullptr ? anywhere : max(anywhere, placed->least_time(Bytes(bytes), family_bit(axis)));
+    const Seconds anywhere = Bytes(bytes) * parts.layer[static_cast<std::size_t>(axis)];
+    if (placed == nullptr || anywhere == Seconds{}) return anywhere;
+    return max(anywhere, placed->least_time(Bytes(bytes), family_bit(axis)));
   };
-  Seconds alpha = levels[0].latency;
-  for (const LinkLevel& level : levels) alpha = min(alpha, level.latency);
-  alpha *= discount.alpha;
   Seconds exchanges{};
   if (spatial > 1) {
-    const SpatialTraffic traffic = spatial_traffic(plan);
-    const Bytes halos(traffic.halo_items * samples * item);
+    const Bytes halos(parts.traffic.halo_items * samples * item);
     if (placed != nullptr) {
       const Link link = placed->neighbour_link(family_bit(Axis::spatial), Purpose::halo).link;
-      exchanges += link.alpha * traffic.messages + halos / splits * link.beta;
+      exchanges += link.alpha * parts.traffic.messages + halos / splits * link.beta;
     } else {
-      exchanges += alpha * traffic.messages + halos / splits / Bandwidth(fastest_link(job_)) * discount.beta;
+      exchanges += parts.alpha * parts.traffic.messages + halos / splits * parts.halo;
     }
-    exchanges += moving_bound(job_, traffic.gathered_items * samples * item, spatial) * discount.beta;
+    exchanges += Bytes(parts.traffic.gathered_items * samples * item) * parts.gathered;
   }
   // Every micro-batch starts an exchange of outputs and one of gradients, and no collective has fewer rounds than a tree.
-  if (plan.filter > 1) exchanges += alpha * (split_starts_ * std::ceil(std::log2(plan.filter)));
+  if (plan.filter > 1) exchanges += parts.alpha * (split_starts_ * std::ceil(std::log2(plan.filter)));
   // An Allreduce counts twice. Of two splits of one layer, each sums what the other leaves and gathers the whole.
   if (plan.filter > 1) exchanges += moving((split_outputs_ + 2.0 * split_inputs_ / plan.channel) * tiles, Axis::filter);
   if (plan.channel > 1) exchanges += moving((2.0 * channel_outputs_ / plan.filter + channel_inputs_) * tiles, Axis::channel);
   if (plan.tensor > 1 && plan.tensor <= smallest_tensor_units_) exchanges += moving(tensor_items_ * tiles, Axis::tensor);
 
   Seconds bound = passing(kernels, exchanges);
-  if (plan.layer > 1) bound += alpha * (2.0 * (plan.layer + micro_batches - 2.0));
+  if (plan.layer > 1) {
+    Seconds hop = parts.alpha;
+    if (placed != nullptr) {
+      const StagePlaces& where = places(plan.layer, spatial_end_of(plan), spatial);
+      hop = hop_time(plan, where.least_items(), *placed);
+    }
+    bound += hop * (2.0 * (plan.layer + micro_batches - 2.0));
+  }
   return bound;
 }
 
@@ -670,17 +766,11 @@ Seconds Estimator::lower_bound(const Plan& plan) const {
                       software.hybrid_gradient_algorithm == AllreduceAlgorithm::sparse;
   const Bytes gradients = shown_gradients(plan);
   if (sparse || gradients.value() <= 0 || job_.machine.levels.empty()) return bound;
-  const double replicas = plan.data * degree(plan, Axis::spatial);
-  return bound + moving_bound(job_, 2.0 * gradients.value(), replicas) * discount_of(job_, plan).beta;
+  return bound + gradients * 2.0 * bound_parts(plan).gradients;
 }
 
 const ExchangePrices& Estimator::exchanges_of(const Plan& plan) const {
-  const auto same_degrees = [&](const Plan& other) {
-    return other.spatial == plan.spatial && std::all_of(all_axes.begin(), all_axes.end(), [&](Axis axis) {
-             return degree(other, axis) == degree(plan, axis);
-           });
-  };
-  if (!placed_.empty() && !same_degrees(placed_.front()->plan)) placed_.clear();
+  if (!placed_.empty() && !degrees_alike(placed_.front()->plan, plan)) placed_.clear();
   for (const auto& known : placed_) {
     if (known->plan.placement == plan.placement && known->plan.precision == plan.precision) return known->exchanges;
   }

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -89,6 +90,8 @@ class Estimator {
   [[nodiscard]] std::optional<MemoryTimeline> memory_timeline(const Plan& plan, const TimelineOptions& options = {}) const;
   /// Puts the timeline's peaks in the place of the sums of an estimate that somebody looks at (ddl::refine).
   void refine_memory(Estimate& estimate) const;
+  /// The same of many, each stage's timeline worked out once, wherever ranks are placed.
+  void refine_memory(std::vector<Estimate>& estimates) const;
   /// Limits that need no pricing.
   [[nodiscard]] Limits limits(const Plan& plan) const;
   /// The time of an estimate alone, of a plan whose shape is possible.
@@ -129,6 +132,9 @@ class Estimator {
   [[nodiscard]] const Staged& staged(const Plan& plan) const;
   /// Adds update, gradients and input: the time of an iteration is complete.
   void add_updates(const Plan& plan, const LayerCostTable& costs, const Staged& staged, Estimate& result) const;
+  [[nodiscard]] MemoryTimeline timeline_of(const Plan& plan, int stage, const TimelineOptions& options) const;
+  /// Puts memory in the place of an estimate's, its limit with it.
+  void replace_memory(Estimate& estimate, const MemoryBreakdown& memory) const;
   [[nodiscard]] std::vector<int> cut(const Plan& plan, const LayerCostTable& costs) const;
   /// Memory of the fullest stage, and which that is.
   struct Fullest {
@@ -184,10 +190,22 @@ class Estimator {
   double tensor_items_ = 0;  ///< exchanged per sample by a tensor split of a degree that divides every layer
   std::int64_t smallest_tensor_units_ = std::numeric_limits<std::int64_t>::max();
   mutable Sums whole_, least_;  ///< running sums of the layers' kernels, by samples
-  mutable std::map<std::pair<double, int>, WholeTime> whole_times_, least_times_;
+  using TimesBySamples = std::unordered_map<double, WholeTime>;
+  mutable std::map<int, TimesBySamples> whole_times_, least_times_;  ///< by stages
   mutable std::map<double, HostAlone> host_alone_;
   mutable std::map<std::array<int, 3>, SpatialTraffic> spatial_;
   mutable std::map<std::array<int, 6>, double> exchange_starts_;
+  /// What the bounds of plans of the same degrees have in common.
+  struct BoundParts {
+    Plan plan;  ///< its degrees
+    Seconds starts{}, alpha{};
+    SpatialTraffic traffic;
+    SecondsPerByte halo{}, gathered{}, gradients{};  ///< that no exchange takes less than
+    std::array<SecondsPerByte, axis_count> layer{};
+    double kernels = 1, beta = 1;  ///< what measured runs take off
+  };
+  [[nodiscard]] const BoundParts& bound_parts(const Plan& plan) const;
+  mutable std::optional<BoundParts> bound_parts_;
   mutable std::map<std::tuple<int, int, double>, StagePlaces> places_;
   mutable std::map<std::array<int, 3>, int> spatial_ends_;
   mutable std::map<int, LayerKinds> kinds_;  ///< by the end of the spatial split

@@ -418,17 +418,22 @@ void LayerCostTable::place(const std::array<Axis, axis_count>& placement) {
   }
   total_ = {};
   for (std::size_t kind = 0; kind < costs_.size(); ++kind) total_.add(costs_[kind], kinds_.count[kind]);
-  if (plan_.layer == 1) return;
-  sums_.assign(kinds_.runs, [this](int layer) -> const LayerCosts& { return at(layer); });
-  loads_.assign(kinds_.runs, [this](int layer) {
-    const LayerCosts& own = at(layer);
-    return StageLoad{own.forward + own.exchange_forward + own.halo_forward,
-                     own.backward + own.exchange_backward + own.halo_backward,
-                     own.forward_kernels + own.forward_exchanges,
-                     own.backward_kernels + own.backward_exchanges,
-                     own.parameters,
-                     own.kept};
-  });
+  sums_.clear();
+  loads_.clear();
+}
+
+StageLoad LayerCostTable::load_of(const LayerCosts& costs) {
+  return {costs.forward + costs.exchange_forward + costs.halo_forward,
+          costs.backward + costs.exchange_backward + costs.halo_backward,
+          costs.forward_kernels + costs.forward_exchanges,
+          costs.backward_kernels + costs.backward_exchanges,
+          costs.parameters,
+          costs.kept};
+}
+
+StageLoad LayerCostTable::load_before(int layer) const {
+  if (loads_.empty()) loads_.assign(kinds_.runs, [this](int each) { return load_of(at(each)); });
+  return loads_.before(layer);
 }
 
 const LayerCosts& LayerCostTable::at(int layer) const {
@@ -456,13 +461,9 @@ Bytes LayerCostTable::kept(int first, int last) const {
 
 LayerCosts LayerCostTable::between(int first, int last) const {
   if (first == 0 && last == static_cast<int>(kinds_.kind.size())) return total_;
-  LayerCosts costs;
-  if (!sums_.empty()) {
-    costs = sums_.before(last);
-    costs.add(sums_.before(first), -1.0);
-    return costs;
-  }
-  for (int layer = first; layer < last; ++layer) costs.add(at(layer), 1.0);
+  if (sums_.empty()) sums_.assign(kinds_.runs, [this](int layer) -> const LayerCosts& { return at(layer); });
+  LayerCosts costs = sums_.before(last);
+  costs.add(sums_.before(first), -1.0);
   return costs;
 }
 

@@ -143,7 +143,9 @@ class LayerCostTable {
   /// Layers of one kind cost the same.
   [[nodiscard]] int kind(int layer) const { return kinds_.kind[static_cast<std::size_t>(layer)]; }
   /// The load of all layers before this one; only where a pipeline cuts.
-  [[nodiscard]] StageLoad load_before(int layer) const { return loads_.before(layer); }
+  [[nodiscard]] StageLoad load_before(int layer) const;
+  /// The load of all layers.
+  [[nodiscard]] StageLoad load() const { return load_of(total_); }
   /// Parameters of the largest of layers [first, last), and the most scratch memory that a kernel of theirs needs.
   struct Largest {
     double parameters = 0;
@@ -184,6 +186,7 @@ class LayerCostTable {
   };
 
   [[nodiscard]] Seconds time_of(const Asked& asked) const;
+  [[nodiscard]] static StageLoad load_of(const LayerCosts& costs);
   [[nodiscard]] Bytes at_cut(int layer, double items) const;
   [[nodiscard]] Bytes received(int first) const;
   /// What a stretch of layers of one block, or of none, adds to checkpoints.
@@ -197,8 +200,8 @@ class LayerCostTable {
   ExchangePrices exchanges_;
   std::vector<LayerCosts> costs_;  ///< by kind
   LayerCosts total_;
-  RunSums<LayerCosts> sums_;  ///< only where a pipeline cuts
-  RunSums<StageLoad> loads_;
+  mutable RunSums<LayerCosts> sums_;  ///< worked out when a pipeline is cut
+  mutable RunSums<StageLoad> loads_;
   mutable std::vector<std::optional<Checkpoints>> checkpoints_;  ///< by class of a whole stretch
 };
 

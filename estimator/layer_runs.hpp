@@ -82,6 +82,7 @@ class RunSums {
     all_ = before;
   }
   [[nodiscard]] bool empty() const { return runs_ == nullptr; }
+  void clear() { runs_ = nullptr; }
   /// Of all layers.
   [[nodiscard]] const T& all() const { return all_; }
   /// Of the layers before this one.

@@ -264,6 +264,23 @@ class FamilySearch {
 
   [[nodiscard]] const VariantSpace& space() const { return space_; }
 
+  /// Of the plans that were kept the first that are wanted, ranked.
+  void keep_first() {
+    std::vector<Estimate>& kept = result_.first;
+    std::vector<const Estimate*> order;
+    for (const Estimate& each : kept) order.push_back(&each);
+    std::sort(order.begin(), order.end(),
+              [&](const Estimate* a, const Estimate* b) { return better(*a, *b, options_.objective); });
+    const bool is_full = order.size() >= static_cast<std::size_t>(options_.top);
+    if (is_full) order.resize(static_cast<std::size_t>(options_.top));
+    std::vector<Estimate> first;
+    first.reserve(order.size());
+    for (const Estimate* each : order) first.push_back(*each);
+    kept = std::move(first);
+    if (!is_full || kept.empty()) return;
+    last_kept_ = RankedPlan{kept.back().plan, kept.back().time.iteration(), kept.back().memory.total()};
+  }
+
   /// Rules out what can be ruled out without pricing.
   Candidates candidates(Family family, const std::vector<Plan>& degrees) {
     Candidates candidates;
@@ -405,10 +422,22 @@ class FamilySearch {
 
   void note(const RankedPlan& feasible) {
     ++result_.feasible;
-    if (options_.all) result_.ranked.push_back(feasible);
+    if (options_.all) {
+      result_.ranked.push_back(feasible);
+      keep(feasible);
+    }
     if (best_ && !preferred(feasible, *best_, options_.objective)) return;
     best_ = feasible;
     best_rank_ = rank_of(feasible, options_.objective);
+  }
+
+  /// Takes a plan that may be among the first, while its prices are at hand.
+  void keep(const RankedPlan& feasible) {
+    const auto wanted = static_cast<std::size_t>(options_.top);
+    if (wanted == 0) return;
+    if (last_kept_ && !preferred(feasible, *last_kept_, options_.objective)) return;
+    result_.first.push_back(estimator_.estimate(feasible.plan));
+    if (result_.first.size() >= 2 * wanted + 1000) keep_first();
   }
 
   void try_variants(Plan plan) {
@@ -432,6 +461,13 @@ class FamilySearch {
       const bool needless = wholes_are_faster && std::any_of(settled.begin(), settled.end(),
                                                              [&](std::int64_t fewer) { return micro_batches % fewer == 0; });
       plan.placement = variants.placements.front();
+      // Of all numbers only one that was asked for may be larger than the samples are many.
+      if (options_.micro_batches) {
+        if (const Limits limits = estimator_.limits(plan); !limits.empty()) {
+          reject(plan, limits);
+          continue;
+        }
+      }
       const bool all_beaten = needless || (by_time && beaten(estimator_.lower_bound(plan), plan));
       misfits_ = 0;
       for (const auto& placement : variants.placements) {
@@ -519,6 +555,7 @@ class FamilySearch {
   bool outdone_ = false;      ///< by plans of other families
   std::int64_t misfits_ = 0;  ///< plans without enough memory
   Least least_;
+  std::optional<RankedPlan> last_kept_;
   std::vector<Rank> leaders_;  ///< the best of each family so far, best first
 };
 
@@ -558,6 +595,7 @@ SearchResult search(const Estimator& estimator, const SearchOptions& options) {
   for (const Candidates& each : candidates) {
     if (!families.run(each, all)) break;
   }
+  families.keep_first();
   std::stable_sort(result.best.begin(), result.best.end(),
                    [&](const Estimate& a, const Estimate& b) { return better(a, b, options.objective); });
   std::stable_sort(result.ranked.begin(), result.ranked.end(),

@@ -70,14 +70,11 @@ TEST_CASE("the answer for a CNN is the best of all plans") {
 }
 
 TEST_CASE("the answer for a language model or a recommender is the best of all plans") {
-  const std::vector<Question> questions{{"gpt3-175b", "dgx-h100", 64, 12},
-                                        {"gpt2-xl", "abci", 16, 32},
-                                        {"gpt2-xl", "dgx-a100", 16, 16},
-                                        {"bert-large", "dgx-a100", 32, 128},
-                                        {"llama2-7b", "dgx-a100", 16, 16},
-                                        {"llama3-8b", "dgx-h100", 16, 16, Objective::memory},
-                                        {"gnmt", "dgx-a100", 16, 100},
-                                        {"dlrm", "dgx-a100", 16, 512}};
+  const std::vector<Question> questions{
+      {"gpt3-175b", "dgx-h100", 64, 12}, {"gpt2-xl", "abci", 16, 32},
+      {"gpt2-xl", "dgx-a100", 16, 16},   {"bert-large", "dgx-a100", 32, 128},
+      {"llama2-7b", "dgx-a100", 16, 16}, {"llama3-8b", "dgx-h100", 16, 16, Objective::memory},
+      {"gnmt", "dgx-a100", 16, 100},     {"dlrm", "dgx-a100", 16, 512}};
   for (const Question& question : questions) check_against_all(question);
 }
 
