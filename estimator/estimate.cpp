@@ -13,6 +13,9 @@
 namespace ddl {
 namespace {
 
+/// Cuts are found up to this.
+constexpr double bound_rounding = 2e-9;
+
 Seconds not_below_zero(Seconds time) { return max(time, Seconds{}); }
 
 /// At most what goes over all links of a level together: a measured φ may be less than flows over links.
@@ -56,6 +59,18 @@ Seconds moving_bound(const Job& job, double bytes, double group) {
     seconds = std::max(seconds, bytes * (1.0 - 1.0 / nodes) / most_of(job, levels[1]));
   }
   return Seconds(seconds);
+}
+
+bool degrees_alike(const Plan& a, const Plan& b) {
+  return a.spatial == b.spatial &&
+         std::all_of(all_axes.begin(), all_axes.end(), [&](Axis axis) { return degree(a, axis) == degree(b, axis); });
+}
+
+/// Of one micro-batch between two stages, where so many items of a sample cross.
+Seconds hop_time(const Plan& plan, double items, const ExchangePrices& exchanges) {
+  const Bytes crossing(items * item_bytes(plan.precision) * samples_per_micro_batch(plan));
+  const Link link = exchanges.neighbour_link(family_bit(Axis::layer), Purpose::pipeline).link;
+  return link.alpha + crossing * link.beta;
 }
 
 Limit memory_limit(const MemoryBreakdown& memory, const Device& device) {
@@ -121,19 +136,18 @@ const std::vector<Seconds>& Estimator::running_sums(Sums& known, double samples,
 }
 
 Estimator::WholeTime Estimator::by_stage(const std::vector<Seconds>& sums, int stage_count) const {
-  WholeTime times{sums.back(), Seconds{}};
-  const std::vector<int>& firsts = stages(stage_count);
-  for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
-    times.longest = max(times.longest,
-                        sums[static_cast<std::size_t>(firsts[stage + 1])] - sums[static_cast<std::size_t>(firsts[stage])]);
-  }
-  return times;
+  if (stage_count == 1) return {sums.back(), sums.back()};
+  const auto& levels = places(stage_count, -1, 1).levels();
+  if (levels.empty()) return {sums.back(), Seconds{}};
+  std::vector<StageLoad> before;
+  for (const int place : levels.back()) before.push_back({.forward = sums[static_cast<std::size_t>(place)]});
+  return {sums.back(), StageBalance(before, {}, stage_count).shortest() / (1 + bound_rounding)};
 }
 
 Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) const {
-  const auto key = std::pair(samples, stage_count);
-  const auto known = whole_times_.find(key);
-  if (known != whole_times_.end()) return known->second;
+  TimesBySamples& times_by_samples = whole_times_[stage_count];
+  const auto known = times_by_samples.find(samples);
+  if (known != times_by_samples.end()) return known->second;
 
   const Model& model = *job_.facts.model;
   const bool given = job_.assumptions.linear_kernels || job_.kernels.origin() == PriceOrigin::given;
@@ -158,7 +172,7 @@ Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) cons
     if (!times) times = Times{time(Pass::forward) + time(Pass::backward_weight), time(Pass::backward_data)};
     return job_.facts.needs_input_gradient[i] ? times->weights + times->data : times->weights;
   });
-  return whole_times_.emplace(key, by_stage(sums, stage_count)).first->second;
+  return times_by_samples.emplace(samples, by_stage(sums, stage_count)).first->second;
 }
 
 const Estimator::HostAlone& Estimator::host_alone(double batch) const {
@@ -171,8 +185,7 @@ const Estimator::HostAlone& Estimator::host_alone(double batch) const {
     alone.global_batch = static_cast<std::int64_t>(batch);
     alone.precision = job_.kernels.precision();
     alone.optimizer = job_.kernels.optimizer();
-    const LayerKinds kinds = layer_kinds(job_.facts, job_.kernels.serial(), -1);
-    const LayerCosts costs = LayerCostTable(job_, alone, kinds).total();
+    const LayerCosts costs = LayerCostTable(job_, alone, kinds_of(-1)).total();
     host = {start * (costs.forward_kernels + costs.backward_kernels),
             costs.idle_forward(start) + costs.idle_backward(start)};
   }
@@ -182,13 +195,13 @@ const Estimator::HostAlone& Estimator::host_alone(double batch) const {
 Estimator::WholeTime Estimator::least_time(double samples, int stage_count) const {
   const ShardPrices* measured = job_.kernels.measured();
   if (measured == nullptr || job_.assumptions.linear_kernels) return whole_time(samples, stage_count);
-  const auto key = std::pair(samples, stage_count);
-  const auto known = least_times_.find(key);
-  if (known != least_times_.end()) return known->second;
+  TimesBySamples& times_by_samples = least_times_[stage_count];
+  const auto known = times_by_samples.find(samples);
+  if (known != times_by_samples.end()) return known->second;
   WholeLayers whole(job_.facts, samples, job_.kernels.precision(), job_.kernels.optimizer(), job_.assumptions);
   const auto& sums =
       running_sums(least_, samples, [&](std::size_t i) { return measured->least(whole.at(i), whole.shard()); });
-  return least_times_.emplace(key, by_stage(sums, stage_count)).first->second;
+  return times_by_samples.emplace(samples, by_stage(sums, stage_count)).first->second;
 }
 
 Estimator::SpatialTraffic Estimator::spatial_traffic(const Plan& plan) const {
@@ -214,10 +227,52 @@ Estimator::SpatialTraffic Estimator::spatial_traffic(const Plan& plan) const {
   return spatial_.emplace(plan.spatial, traffic).first->second;
 }
 
-const std::vector<int>& Estimator::stages(int count) const {
-  const auto known = stages_.find(count);
-  if (known != stages_.end()) return known->second;
-  return stages_.emplace(count, balanced_stages(job_.facts, job_.kernels.serial(), count)).first->second;
+double Estimator::exchange_starts(const Plan& plan) const {
+  if (plan.filter * plan.channel * plan.tensor * degree(plan, Axis::spatial) == 1 || job_.machine.levels.empty()) return 0;
+  const auto& [d, h, w] = plan.spatial;
+  const std::array key{d, h, w, plan.filter, plan.channel, plan.tensor};
+  const auto known = exchange_starts_.find(key);
+  if (known != exchange_starts_.end()) return known->second;
+  Plan alone = plan;
+  alone.data = alone.layer = 1;
+  const int end = spatial_end_of(plan);
+  const LayerKinds& kinds = kinds_of(end);
+  ShardContext context{job_.facts, alone, job_.assumptions, 0, std::max(0, end)};
+  LayerShard shard;
+  double starts = 0;
+  for (std::size_t kind = 0; kind < kinds.count.size(); ++kind) {
+    context.layer = kinds.representative[kind];
+    shard_layer(context, shard);
+    for (const Exchange& exchange : shard.exchanges) {
+      if (exchange.phase == Phase::gradient || exchange.items <= 0) continue;
+      starts += static_cast<double>(exchange.messages) * kinds.count[kind];
+    }
+  }
+  return exchange_starts_.emplace(key, starts).first->second;
+}
+
+const StagePlaces& Estimator::places(int stages, int spatial_end, double tiles) const {
+  const auto key = std::tuple(stages, spatial_end, tiles);
+  const auto known = places_.find(key);
+  if (known != places_.end()) return known->second;
+  return places_.emplace(key, StagePlaces(job_.facts, stages, spatial_end, tiles)).first->second;
+}
+
+int Estimator::spatial_end_of(const Plan& plan) const {
+  if (degree(plan, Axis::spatial) == 1) return -1;
+  auto known = spatial_ends_.find(plan.spatial);
+  if (known == spatial_ends_.end()) {
+    known = spatial_ends_.emplace(plan.spatial, spatial_end(job_.facts, plan, job_.coefficients.software)).first;
+  }
+  return known->second;
+}
+
+const LayerKinds& Estimator::kinds_of(int spatial_end) const {
+  auto kinds = kinds_.find(spatial_end);
+  if (kinds == kinds_.end()) {
+    kinds = kinds_.emplace(spatial_end, layer_kinds(job_.facts, job_.kernels.serial(), spatial_end)).first;
+  }
+  return kinds->second;
 }
 
 const LayerCostTable& Estimator::table(const Plan& plan) const {
@@ -226,25 +281,78 @@ const LayerCostTable& Estimator::table(const Plan& plan) const {
   key.recompute = Recompute::none;
   key.schedule = Schedule::gpipe;
   key.placement = all_axes;
-  if (!table_ || !(key == table_plan_)) {
-    int end = -1;
-    if (degree(plan, Axis::spatial) > 1) {
-      auto known = spatial_ends_.find(plan.spatial);
-      if (known == spatial_ends_.end()) {
-        known = spatial_ends_.emplace(plan.spatial, spatial_end(job_.facts, plan, job_.coefficients.software)).first;
-      }
-      end = known->second;
-    }
-    auto kinds = kinds_.find(end);
-    if (kinds == kinds_.end()) kinds = kinds_.emplace(end, layer_kinds(job_.facts, job_.kernels.serial(), end)).first;
-    table_ = std::make_unique<LayerCostTable>(job_, plan, kinds->second);
-    table_plan_ = key;
-    table_placement_ = plan.placement;
-  } else if (plan.placement != table_placement_) {
+  const bool is_same = table_ && key == table_plan_;
+  if (is_same && plan.placement == table_placement_) return *table_;
+  if (is_same) {
     table_->place(plan.placement);
-    table_placement_ = plan.placement;
+  } else {
+    table_ = std::make_unique<LayerCostTable>(job_, plan, kinds_of(spatial_end_of(plan)));
+    table_plan_ = key;
+    fullest_.clear();
   }
+  table_placement_ = plan.placement;
+  cuts_.reset();
+  staged_ = {};
   return *table_;
+}
+
+std::vector<int> Estimator::cut(const Plan& plan, const LayerCostTable& costs) const {
+  const auto layers = static_cast<int>(job_.facts.model->layers.size());
+  if (plan.layer == 1) return {0, layers};
+  const auto& levels = places(plan.layer, spatial_end_of(plan), degree(plan, Axis::spatial)).levels();
+  const ParameterBytes each = parameter_bytes(job_.facts, plan, job_.assumptions.mixed_precision);
+  const StageWeights weights{kernel_start(job_), each.weight + each.gradient + each.optimizer,
+                             static_cast<double>(plan.micro_batches)};
+  // The cuts of a plan do not depend on what is saved, so that saving memory never saves time.
+  Plan bare = plan;
+  bare.zero_stage = 0;
+  bare.recompute = Recompute::none;
+  const Bytes available = job_.machine.device.memory;
+  struct Choice {
+    bool fits = false;
+    double cost = 0;  ///< time where it fits, else memory
+    std::vector<int> firsts;
+    const std::vector<int>* level = nullptr;
+  };
+  std::optional<Choice> best;
+  Seconds least_longest(std::numeric_limits<double>::infinity());
+  std::vector<StageLoad> before;
+  const auto loads_at = [&](const std::vector<int>& level) {
+    before.clear();
+    for (const int place : level) before.push_back(costs.load_before(place));
+  };
+  const auto layers_at = [](const std::vector<int>& level, const StageCuts& cuts) {
+    std::vector<int> firsts;
+    for (const int place : cuts.places) firsts.push_back(level[static_cast<std::size_t>(place)]);
+    return firsts;
+  };
+  for (const std::vector<int>& level : levels) {
+    loads_at(level);
+    StageBalance balance(before, weights, plan.layer);
+    // More places that more has to cross are of no use where the longest stage stays as it is.
+    if (balance.shortest() >= least_longest * (1 - bound_rounding)) continue;
+    least_longest = balance.shortest();
+    StageCuts cuts = balance.light_first();
+    if (levels.size() == 1 || cuts.fullest > available) cuts = balance.least_full();
+    Choice choice{cuts.fullest <= available, cuts.fullest.value(), {}, &level};
+    choice.firsts = layers_at(level, cuts);
+    if (levels.size() > 1 && choice.fits) {
+      Estimate estimate;
+      add_updates(bare, costs, staged(bare, costs, choice.firsts), estimate);
+      choice.cost = estimate.time.iteration().value();
+    }
+    if (!best || std::tuple(!choice.fits, choice.cost) < std::tuple(!best->fits, best->cost)) best = std::move(choice);
+  }
+  if (!best) return {};
+  if (levels.size() == 1 || !best->fits) return best->firsts;
+  loads_at(*best->level);
+  return layers_at(*best->level, StageBalance(before, weights, plan.layer).least_full());
+}
+
+const std::vector<int>& Estimator::stages(const Plan& plan) const {
+  const LayerCostTable& costs = table(plan);
+  if (!cuts_) cuts_ = cut(plan, costs);
+  return *cuts_;
 }
 
 Limits Estimator::limits(const Plan& plan) const {
@@ -263,92 +371,48 @@ Estimate Estimator::estimate(const Plan& plan) const {
   return result;
 }
 
-void Estimator::price(Estimate& result) const {
-  const Plan& plan = result.plan;
-  const std::vector<int>& firsts = stages(plan.layer);
-  if (firsts.empty()) return;
-
+Estimator::Staged Estimator::staged(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const {
+  Staged result;
   DecidingStages& deciding = result.deciding;
   const Assumptions& assumptions = job_.assumptions;
-  const LayerCostTable& costs = table(plan);
   const double micro_batches = static_cast<double>(plan.micro_batches);
-  const bool recomputes = plan.recompute == Recompute::full;
-  const double replicas = static_cast<double>(plan.data) * degree(plan, Axis::spatial);
-  const bool overlaps = overlaps_gradients(job_.coefficients, assumptions);
-  const bool layered = layers_gradients(job_.coefficients.software, assumptions, plan);
   const Learned& learned = costs.learned();
   const Seconds start = kernel_start(job_);
-  // Of tensor splits alone are such layers no exception.
-  const double splits = static_cast<double>(plan.filter) * plan.channel * degree(plan, Axis::spatial);
+  Link next;
+  if (plan.layer > 1) next = costs.exchanges().neighbour_link(family_bit(Axis::layer), Purpose::pipeline).link;
 
-  Seconds longest{}, all{}, longest_forward{}, longest_backward{}, longest_kernels{}, all_kernels{};
+  Seconds longest{}, all{}, longest_forward{}, longest_backward{};
   Seconds idle_longest{}, idle_all{};  // while the host starts kernels, of one micro-batch
-  LayerCosts busiest;
+  result.stages.reserve(static_cast<std::size_t>(plan.layer));
   for (int stage = 0; stage < plan.layer; ++stage) {
     const int first = firsts[static_cast<std::size_t>(stage)];
-    const int last = firsts[static_cast<std::size_t>(stage) + 1];
-    LayerCosts own = costs.between(first, last);
-    if (recomputes) own.recompute_forward();
-    const Seconds kernels = own.forward + own.backward;
-    const Seconds idle_backward = own.idle_backward(start);
-    const Seconds idle = own.idle_forward(start) + idle_backward;
-    const Seconds time = own.time();
+    Staged::Stage& at = result.stages.emplace_back();
+    at.own = costs.between(first, firsts[static_cast<std::size_t>(stage) + 1]);
+    if (plan.recompute == Recompute::full) at.own.recompute_forward();
+    at.kernels = at.own.forward + at.own.backward;
+    at.idle_backward = at.own.idle_backward(start);
+    at.idle = at.own.idle_forward(start) + at.idle_backward;
+    const Seconds time = at.own.time();
     all += time;
-    idle_all += idle;
-    all_kernels += kernels;
-    if (own.forward > longest_forward) {
-      longest_forward = own.forward;
+    idle_all += at.idle;
+    result.all_kernels += at.kernels;
+    if (at.own.forward > longest_forward) {
+      longest_forward = at.own.forward;
       deciding.forward = stage;
     }
-    if (own.backward > longest_backward) {
-      longest_backward = own.backward;
+    if (at.own.backward > longest_backward) {
+      longest_backward = at.own.backward;
       deciding.backward = stage;
     }
-    longest_kernels = max(longest_kernels, kernels);
-    if (time + idle > longest + idle_longest || stage == 0) {
+    result.longest_kernels = max(result.longest_kernels, at.kernels);
+    if (time + at.idle > longest + idle_longest || stage == 0) {
       longest = time;
-      idle_longest = idle;
-      busiest = own;
+      idle_longest = at.idle;
       deciding.time = stage;
-    }
-    // Stages exchange and update at the same time, so the slowest counts.
-    const double shard = plan.zero_stage >= 1 ? replicas : 1.0;
-    const Seconds update = not_below_zero(own.update / shard);
-    if (update > result.time.weight_update) {
-      result.time.weight_update = update;
-      deciding.weight_update = stage;
-    }
-    const double messages = layered ? std::max(1.0, own.gradient_messages) : 1.0;
-    const GradientExchange exchange = gradient_exchange(plan, costs.exchanges(), own.gradient_parameters, messages);
-    Seconds shown = exchange.total();
-    if (overlaps) {
-      // Gradients that are exchanged once are complete only in backward of the last micro-batch; weights are gathered beside
-      // all of the computing.
-      const Bytes message(own.gradient_parameters * item_bytes(plan.precision));
-      const bool gathers = exchange.gathers > 0;
-      const Seconds beside = gathers ? kernels * micro_batches : own.backward * exchange.rounds;
-      const Seconds idle_beside = gathers ? idle * micro_batches : idle_backward * exchange.rounds;
-      shown = exchange.after_update + exposed(exchange, beside, idle_beside, message, job_.coefficients.overlap);
-    }
-    if (splits > 1) {
-      const Bytes whole(own.whole_parameters * item_bytes(plan.precision));
-      shown += whole * (2.0 * (splits - 1.0) / splits) * learned.whole_weights;
-    }
-    if (shown >= result.time.gradient_exchange) {
-      result.time.gradient_exchange = shown;
-      result.hidden_exchange = not_below_zero(exchange.total() - shown);
-      result.gradient_algorithm = exchange.algorithm;
-      deciding.gradient_exchange = stage;
-    }
-    const MemoryBreakdown memory = stage_memory(job_, plan, costs, stage, first, last);
-    if (stage == 0 || memory.total() > result.memory.total()) {
-      result.memory = memory;
-      deciding.memory = stage;
     }
     if (stage > 0) {
       // Each slot of the pipeline sends one micro-batch on and one gradient back: 2(p+S−2) slots [ParaDL, Table III].
-      const Link link = costs.exchanges().neighbour_link(family_bit(Axis::layer), Purpose::pipeline).link;
-      const Seconds hop = link.alpha + costs.cut_bytes(first) * link.beta;
+      const Seconds hop = next.alpha + costs.cut_bytes(first) * next.beta;
       const Seconds transfers = hop * (2.0 * (plan.layer + micro_batches - 2.0));
       if (transfers > result.time.pipeline) {
         result.time.pipeline = transfers;
@@ -357,6 +421,7 @@ void Estimator::price(Estimate& result) const {
     }
   }
 
+  const LayerCosts& busiest = result.stages[static_cast<std::size_t>(deciding.time)].own;
   Breakdown& time = result.time;
   if (assumptions.slot_pipeline && plan.layer > 1) {
     // (p+S−1) slots of the longest forward plus the longest backward [ParaDL, Table III].
@@ -379,17 +444,137 @@ void Estimator::price(Estimate& result) const {
     const Seconds disturbed = time.forward + time.backward + time.layer_collectives + time.halo;
     time.waiting += learned.per_iteration + disturbed * (learned.straggling * std::log(nodes));
   }
-  if (assumptions.include_input) {
-    const Seconds reading = input_time(job_, plan, costs.exchanges());
-    const Seconds rest = time.iteration();
-    time.input = assumptions.input_overlapped ? not_below_zero(reading - rest) : reading;
-    result.hidden_input = reading - time.input;
-  }
+  if (assumptions.include_input) result.reading = input_time(job_, plan, costs.exchanges());
+  return result;
+}
 
+const Estimator::Staged& Estimator::staged(const Plan& plan) const {
+  const std::vector<int>& firsts = stages(plan);
+  std::optional<Staged>& known = staged_[static_cast<std::size_t>(plan.recompute)];
+  if (!known) known = staged(plan, table(plan), firsts);
+  return *known;
+}
+
+void Estimator::add_updates(const Plan& plan, const LayerCostTable& costs, const Staged& staged, Estimate& result) const {
+  const Assumptions& assumptions = job_.assumptions;
+  const double micro_batches = static_cast<double>(plan.micro_batches);
+  const double replicas = static_cast<double>(plan.data) * degree(plan, Axis::spatial);
+  const bool overlaps = overlaps_gradients(job_.coefficients, assumptions);
+  const bool layered = layers_gradients(job_.coefficients.software, assumptions, plan);
+  // Of tensor splits alone are such layers no exception.
+  const double splits = static_cast<double>(plan.filter) * plan.channel * degree(plan, Axis::spatial);
+  Breakdown& time = result.time;
+  DecidingStages& deciding = result.deciding;
+  time = staged.time;
+  deciding = staged.deciding;
+  result.host_waiting = staged.host_waiting;
+
+  GradientExchange exchange;
+  std::pair<double, double> exchanged{-1, -1};  // parameters and messages of that
+  for (std::size_t stage = 0; stage < staged.stages.size(); ++stage) {
+    const auto& [own, kernels, idle, idle_backward] = staged.stages[stage];
+    // Stages exchange and update at the same time, so the slowest counts.
+    const double shard = plan.zero_stage >= 1 ? replicas : 1.0;
+    const Seconds update = not_below_zero(own.update / shard);
+    if (update > time.weight_update) {
+      time.weight_update = update;
+      deciding.weight_update = static_cast<int>(stage);
+    }
+    const std::pair message_of{own.gradient_parameters, layered ? std::max(1.0, own.gradient_messages) : 1.0};
+    if (message_of != exchanged) {
+      exchange = gradient_exchange(plan, costs.exchanges(), message_of.first, message_of.second);
+      exchanged = message_of;
+    }
+    Seconds shown = exchange.total();
+    if (overlaps) {
+      // Gradients that are exchanged once are complete only in backward of the last micro-batch; weights are gathered beside
+      // all of the computing.
+      const Bytes message(own.gradient_parameters * item_bytes(plan.precision));
+      const bool gathers = exchange.gathers > 0;
+      const Seconds beside = gathers ? kernels * micro_batches : own.backward * exchange.rounds;
+      const Seconds idle_beside = gathers ? idle * micro_batches : idle_backward * exchange.rounds;
+      shown = exchange.after_update + exposed(exchange, beside, idle_beside, message, job_.coefficients.overlap);
+    }
+    if (splits > 1) {
+      const Bytes whole(own.whole_parameters * item_bytes(plan.precision));
+      shown += whole * (2.0 * (splits - 1.0) / splits) * costs.learned().whole_weights;
+    }
+    if (shown >= time.gradient_exchange) {
+      time.gradient_exchange = shown;
+      result.hidden_exchange = not_below_zero(exchange.total() - shown);
+      result.gradient_algorithm = exchange.algorithm;
+      deciding.gradient_exchange = static_cast<int>(stage);
+    }
+  }
+  if (assumptions.include_input) {
+    const Seconds rest = time.iteration();
+    time.input = assumptions.input_overlapped ? not_below_zero(staged.reading - rest) : staged.reading;
+    result.hidden_input = staged.reading - time.input;
+  }
+}
+
+Seconds Estimator::iteration(const Plan& plan) const {
+  Estimate estimate;
+  add_updates(plan, table(plan), staged(plan), estimate);
+  return estimate.time.iteration();
+}
+
+Seconds Estimator::uncut_time(const Plan& plan) const {
+  // Slots count the exchanges of one stage alone.
+  if (plan.layer == 1 || job_.assumptions.slot_pipeline) return layers_time(plan);
+  const LayerCostTable& costs = table(plan);
+  const double micro_batches = static_cast<double>(plan.micro_batches);
+  // All stages together take no less than the whole, and the longest no less than their mean.
+  const Seconds one = costs.load().time(kernel_start(job_));
+  const StagePlaces& where = places(plan.layer, spatial_end_of(plan), degree(plan, Axis::spatial));
+  const Seconds hops = hop_time(plan, where.least_items(), costs.exchanges()) * (2.0 * (plan.layer + micro_batches - 2.0));
+  return one * (1.0 + (micro_batches - 1.0) / plan.layer) + hops;
+}
+
+Seconds Estimator::layers_time(const Plan& plan) const {
+  Plan bare = plan;
+  bare.recompute = Recompute::none;
+  return staged(bare).time.iteration();
+}
+
+const Estimator::Fullest& Estimator::fullest(const Plan& plan) const {
+  const std::vector<int>& firsts = stages(plan);
+  for (const Fullest& known : fullest_) {
+    if (known.zero_stage == plan.zero_stage && known.recompute == plan.recompute && known.schedule == plan.schedule &&
+        known.firsts == firsts) {
+      return known;
+    }
+  }
+  Fullest& result = fullest_.emplace_back(Fullest{firsts, plan.schedule, plan.recompute, plan.zero_stage, {}, 0});
+  for (int stage = 0; stage < plan.layer; ++stage) {
+    const auto index = static_cast<std::size_t>(stage);
+    const MemoryBreakdown memory = stage_memory(job_, plan, table(plan), stage, firsts[index], firsts[index + 1]);
+    if (stage == 0 || memory.total() > result.memory.total()) {
+      result.memory = memory;
+      result.stage = stage;
+    }
+  }
+  return result;
+}
+
+const MemoryBreakdown& Estimator::memory(const Plan& plan) const { return fullest(plan).memory; }
+
+void Estimator::price(Estimate& result) const {
+  const Plan& plan = result.plan;
+  if (stages(plan).empty()) return;
+  const LayerCostTable& costs = table(plan);
+  const Staged& staged = this->staged(plan);
+  add_updates(plan, costs, staged, result);
+  const Fullest& fullest = this->fullest(plan);
+  result.memory = fullest.memory;
+  result.deciding.memory = fullest.stage;
+
+  const Breakdown& time = result.time;
+  const double ranks = static_cast<double>(devices(plan));
   const double batch = static_cast<double>(plan.global_batch);
   // A batch larger than the data set is an epoch all the same; the closed forms count fractions of an iteration.
   const double iterations = job_.samples_per_epoch / batch;
-  result.epoch = time.iteration() * (assumptions.linear_kernels ? iterations : std::max(1.0, iterations));
+  result.epoch = time.iteration() * (job_.assumptions.linear_kernels ? iterations : std::max(1.0, iterations));
   // One device may take the batch in parts of the reference size, or of this plan's, whichever is faster.
   const double reference = std::min(job_.kernels.reference_batch(), batch);
   const double samples = samples_per_micro_batch(plan);
@@ -397,41 +582,117 @@ void Estimator::price(Estimate& result) const {
   // The same for all plans of one batch: in parts of any other size a device is no faster.
   const Seconds alone = whole_time(batch, 1).all + host_alone(batch).idle + serial_update_;
   result.efficiency = time.iteration().value() > 0 ? alone / time.iteration() / ranks : 0.0;
-  const Seconds fair = per_sample * (recomputes ? 4.0 / 3.0 : 1.0) * (batch / ranks);
-  const Seconds kernels = (all_kernels / plan.layer) * micro_batches;
+  const Seconds fair = per_sample * (plan.recompute == Recompute::full ? 4.0 / 3.0 : 1.0) * (batch / ranks);
+  const Seconds kernels = (staged.all_kernels / plan.layer) * static_cast<double>(plan.micro_batches);
   result.replicated_share = kernels.value() > 0 ? std::clamp(1.0 - fair / kernels, 0.0, 1.0) : 0.0;
-  result.imbalance = all_kernels.value() > 0 ? longest_kernels * static_cast<double>(plan.layer) / all_kernels - 1.0 : 0.0;
+  result.imbalance = staged.all_kernels.value() > 0
+                         ? staged.longest_kernels * static_cast<double>(plan.layer) / staged.all_kernels - 1.0
+                         : 0.0;
 
   if (result.memory.total() > job_.machine.device.memory) {
     result.limits.add(memory_limit(result.memory, job_.machine.device));
   }
 }
 
+MemoryTimeline Estimator::timeline_of(const Plan& plan, int stage, const TimelineOptions& options) const {
+  const std::vector<int>& firsts = stages(plan);
+  const auto index = static_cast<std::size_t>(stage);
+  return ddl::memory_timeline(job_, plan, table(plan), stage, firsts[index], firsts[index + 1], options);
+}
+
 std::optional<MemoryTimeline> Estimator::memory_timeline(const Plan& plan, const TimelineOptions& options) const {
   if (job_.assumptions.memory_reuse) return std::nullopt;
   const Estimate estimate = this->estimate(plan);
   if (estimate.time.iteration().value() <= 0) return std::nullopt;
-  const std::vector<int>& firsts = stages(plan.layer);
-  const int stage = estimate.deciding.memory;
-  return ddl::memory_timeline(job_, plan, table(plan), stage, firsts[static_cast<std::size_t>(stage)],
-                              firsts[static_cast<std::size_t>(stage) + 1], options);
+  return timeline_of(plan, estimate.deciding.memory, options);
 }
 
-void Estimator::refine_memory(Estimate& estimate) const {
-  TimelineOptions options;
-  options.details = false;
-  const std::optional<MemoryTimeline> timeline = memory_timeline(estimate.plan, options);
-  if (!timeline) return;
-  refine(estimate.memory, *timeline);
+void Estimator::replace_memory(Estimate& estimate, const MemoryBreakdown& memory) const {
+  estimate.memory = memory;
   // A search judges by the sum, which is no less: what it rules out stays so.
   Limits limits;
   for (Limit limit : estimate.limits) {
-    if (limit.kind == Limit::Kind::memory && estimate.memory.total() > job_.machine.device.memory) {
-      limit = memory_limit(estimate.memory, job_.machine.device);
+    if (limit.kind == Limit::Kind::memory && memory.total() > job_.machine.device.memory) {
+      limit = memory_limit(memory, job_.machine.device);
     }
     limits.add(limit);
   }
   estimate.limits = limits;
+}
+
+void Estimator::refine_memory(Estimate& estimate) const {
+  if (job_.assumptions.memory_reuse || estimate.time.iteration().value() <= 0) return;
+  TimelineOptions options;
+  options.details = false;
+  MemoryBreakdown memory = estimate.memory;
+  refine(memory, timeline_of(estimate.plan, estimate.deciding.memory, options));
+  replace_memory(estimate, memory);
+}
+
+void Estimator::refine_memory(std::vector<Estimate>& estimates) const {
+  const auto key = [](const Plan& plan) {
+    return std::tuple(plan.layer, plan.spatial, plan.filter, plan.channel, plan.tensor, plan.data, plan.micro_batches,
+                      plan.placement, plan.recompute, plan.zero_stage, plan.schedule);
+  };
+  std::vector<Estimate*> order;
+  for (Estimate& each : estimates) order.push_back(&each);
+  std::sort(order.begin(), order.end(), [&](const Estimate* a, const Estimate* b) { return key(a->plan) < key(b->plan); });
+  struct Known {
+    std::vector<int> firsts;
+    Plan plan;  ///< as the default placement has it
+    MemoryBreakdown memory;
+  };
+  std::vector<Known> known;  // of the same degrees and micro-batches
+  for (Estimate* each : order) {
+    if (each->time.iteration().value() <= 0 || job_.assumptions.memory_reuse) continue;
+    Plan plan = each->plan;
+    plan.placement = all_axes;
+    const auto same_table = [&](const Known& other) {
+      return degrees_alike(other.plan, plan) && other.plan.micro_batches == plan.micro_batches;
+    };
+    if (!known.empty() && !same_table(known.front())) known.clear();
+    const auto found = std::find_if(known.begin(), known.end(), [&](const Known& other) {
+      return other.plan == plan && (plan.layer == 1 || other.firsts == stages(each->plan));
+    });
+    if (found != known.end()) {
+      replace_memory(*each, found->memory);
+    } else {
+      refine_memory(*each);
+      known.push_back({plan.layer == 1 ? std::vector<int>{} : stages(each->plan), plan, each->memory});
+    }
+  }
+}
+
+const Estimator::BoundParts& Estimator::bound_parts(const Plan& plan) const {
+  if (bound_parts_ && degrees_alike(bound_parts_->plan, plan) && bound_parts_->plan.global_batch == plan.global_batch &&
+      bound_parts_->plan.precision == plan.precision) {
+    return *bound_parts_;
+  }
+  const Discount discount = discount_of(job_, plan);
+  BoundParts& parts = bound_parts_.emplace();
+  parts.plan = plan;
+  parts.kernels = discount.kernels;
+  parts.beta = discount.beta;
+  // However layers are split, a rank's host starts a kernel for each.
+  parts.starts = host_alone(static_cast<double>(plan.global_batch)).starts;
+  if (parts.starts > Seconds{}) parts.starts += kernel_start(job_) * exchange_starts(plan);
+  const auto& levels = job_.machine.levels;
+  if (levels.empty()) return parts;
+  parts.alpha = levels[0].latency;
+  for (const LinkLevel& level : levels) parts.alpha = min(parts.alpha, level.latency);
+  parts.alpha *= discount.alpha;
+  const double spatial = degree(plan, Axis::spatial);
+  if (spatial > 1) parts.traffic = spatial_traffic(plan);
+  const auto per_byte = [&](double group) { return SecondsPerByte(moving_bound(job_, 1.0, group).value() * discount.beta); };
+  parts.halo = SecondsPerByte(discount.beta / fastest_link(job_));
+  parts.gathered = per_byte(spatial);
+  parts.gradients = per_byte(plan.data * spatial);
+  if (job_.coefficients.software.layer_algorithm != AllreduceAlgorithm::sparse) {
+    for (const Axis axis : {Axis::filter, Axis::channel, Axis::tensor}) {
+      parts.layer[static_cast<std::size_t>(axis)] = per_byte(degree(plan, axis));
+    }
+  }
+  return parts;
 }
 
 Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* placed) const {
@@ -442,51 +703,51 @@ Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* pl
   // The first micro-batch passes all stages, the others follow at the pace of the longest, which is no faster than their
   // mean; the slots of the closed form are no shorter.
   const WholeTime whole = least_time(samples_per_micro_batch(plan), plan.layer);
-  const Discount discount = discount_of(job_, plan);
-  // However layers are split, a rank's host starts a kernel for each.
-  const Seconds starts = host_alone(static_cast<double>(plan.global_batch)).starts;
+  const BoundParts& parts = bound_parts(plan);
   const auto passing = [&](Seconds kernels, Seconds exchanges) {
     const Seconds one = kernels + exchanges;
-    return max(one + max(whole.longest * discount.kernels / (splits * spatial), one / plan.layer) * (micro_batches - 1.0),
-               starts * (1.0 + (micro_batches - 1.0) / plan.layer));
+    return max(one + max(whole.longest * parts.kernels / (splits * spatial), one / plan.layer) * (micro_batches - 1.0),
+               parts.starts * (1.0 + (micro_batches - 1.0) / plan.layer));
   };
-  const Seconds kernels = whole.all * discount.kernels / (splits * spatial);
-  const auto& levels = job_.machine.levels;
-  if (given || levels.empty()) return passing(kernels, Seconds{});
+  const Seconds kernels = whole.all * parts.kernels / (splits * spatial);
+  if (given || job_.machine.levels.empty()) return passing(kernels, Seconds{});
 
   // Of one micro-batch, through all stages.
   const double item = item_bytes(plan.precision);
   const double samples = static_cast<double>(plan.global_batch) / plan.data / micro_batches;
   const double tiles = samples / spatial * item;
   const auto moving = [&](double bytes, Axis axis) {
-    if (job_.coefficients.software.layer_algorithm == AllreduceAlgorithm::sparse) return Seconds{};
-    const Seconds anywhere = moving_bound(job_, bytes, degree(plan, axis)) * discount.beta;
-    return placed == nullptr ? anywhere : max(anywhere, placed->least_time(Bytes(bytes), family_bit(axis)));
+    const Seconds anywhere = Bytes(bytes) * parts.layer[static_cast<std::size_t>(axis)];
+    if (placed == nullptr || anywhere == Seconds{}) return anywhere;
+    return max(anywhere, placed->least_time(Bytes(bytes), family_bit(axis)));
   };
-  Seconds alpha = levels[0].latency;
-  for (const LinkLevel& level : levels) alpha = min(alpha, level.latency);
-  alpha *= discount.alpha;
   Seconds exchanges{};
   if (spatial > 1) {
-    const SpatialTraffic traffic = spatial_traffic(plan);
-    const Bytes halos(traffic.halo_items * samples * item);
+    const Bytes halos(parts.traffic.halo_items * samples * item);
     if (placed != nullptr) {
       const Link link = placed->neighbour_link(family_bit(Axis::spatial), Purpose::halo).link;
-      exchanges += link.alpha * traffic.messages + halos / splits * link.beta;
+      exchanges += link.alpha * parts.traffic.messages + halos / splits * link.beta;
     } else {
-      exchanges += alpha * traffic.messages + halos / splits / Bandwidth(fastest_link(job_)) * discount.beta;
+      exchanges += parts.alpha * parts.traffic.messages + halos / splits * parts.halo;
     }
-    exchanges += moving_bound(job_, traffic.gathered_items * samples * item, spatial) * discount.beta;
+    exchanges += Bytes(parts.traffic.gathered_items * samples * item) * parts.gathered;
   }
   // Every micro-batch starts an exchange of outputs and one of gradients, and no collective has fewer rounds than a tree.
-  if (plan.filter > 1) exchanges += alpha * (split_starts_ * std::ceil(std::log2(plan.filter)));
+  if (plan.filter > 1) exchanges += parts.alpha * (split_starts_ * std::ceil(std::log2(plan.filter)));
   // An Allreduce counts twice. Of two splits of one layer, each sums what the other leaves and gathers the whole.
   if (plan.filter > 1) exchanges += moving((split_outputs_ + 2.0 * split_inputs_ / plan.channel) * tiles, Axis::filter);
   if (plan.channel > 1) exchanges += moving((2.0 * channel_outputs_ / plan.filter + channel_inputs_) * tiles, Axis::channel);
   if (plan.tensor > 1 && plan.tensor <= smallest_tensor_units_) exchanges += moving(tensor_items_ * tiles, Axis::tensor);
 
   Seconds bound = passing(kernels, exchanges);
-  if (plan.layer > 1) bound += alpha * (2.0 * (plan.layer + micro_batches - 2.0));
+  if (plan.layer > 1) {
+    Seconds hop = parts.alpha;
+    if (placed != nullptr) {
+      const StagePlaces& where = places(plan.layer, spatial_end_of(plan), spatial);
+      hop = hop_time(plan, where.least_items(), *placed);
+    }
+    bound += hop * (2.0 * (plan.layer + micro_batches - 2.0));
+  }
   return bound;
 }
 
@@ -505,17 +766,11 @@ Seconds Estimator::lower_bound(const Plan& plan) const {
                       software.hybrid_gradient_algorithm == AllreduceAlgorithm::sparse;
   const Bytes gradients = shown_gradients(plan);
   if (sparse || gradients.value() <= 0 || job_.machine.levels.empty()) return bound;
-  const double replicas = plan.data * degree(plan, Axis::spatial);
-  return bound + moving_bound(job_, 2.0 * gradients.value(), replicas) * discount_of(job_, plan).beta;
+  return bound + gradients * 2.0 * bound_parts(plan).gradients;
 }
 
 const ExchangePrices& Estimator::exchanges_of(const Plan& plan) const {
-  const auto same_degrees = [&](const Plan& other) {
-    return other.spatial == plan.spatial && std::all_of(all_axes.begin(), all_axes.end(), [&](Axis axis) {
-             return degree(other, axis) == degree(plan, axis);
-           });
-  };
-  if (!placed_.empty() && !same_degrees(placed_.front()->plan)) placed_.clear();
+  if (!placed_.empty() && !degrees_alike(placed_.front()->plan, plan)) placed_.clear();
   for (const auto& known : placed_) {
     if (known->plan.placement == plan.placement && known->plan.precision == plan.precision) return known->exchanges;
   }

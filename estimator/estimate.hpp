@@ -5,6 +5,8 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "estimator/limit.hpp"
 #include "estimator/memory.hpp"
 #include "estimator/memory_timeline.hpp"
+#include "estimator/pipeline.hpp"
 #include "estimator/plan.hpp"
 
 namespace ddl {
@@ -87,12 +90,26 @@ class Estimator {
   [[nodiscard]] std::optional<MemoryTimeline> memory_timeline(const Plan& plan, const TimelineOptions& options = {}) const;
   /// Puts the timeline's peaks in the place of the sums of an estimate that somebody looks at (ddl::refine).
   void refine_memory(Estimate& estimate) const;
+  /// The same of many, each stage's timeline worked out once, wherever ranks are placed.
+  void refine_memory(std::vector<Estimate>& estimates) const;
   /// Limits that need no pricing.
   [[nodiscard]] Limits limits(const Plan& plan) const;
+  /// The time of an estimate alone, of a plan whose shape is possible.
+  [[nodiscard]] Seconds iteration(const Plan& plan) const;
+  /// The memory of an estimate alone, of a plan whose shape is possible. Valid until another plan is asked for.
+  [[nodiscard]] const MemoryBreakdown& memory(const Plan& plan) const;
+  /// First layer of every stage of a possible plan, and the layer count: the cuts with which an iteration is shortest, of
+  /// those that fit where some do. They depend on the plan's degrees, micro-batches and placement alone. Valid until another
+  /// plan is asked for.
+  [[nodiscard]] const std::vector<int>& stages(const Plan& plan) const;
   /// No estimate of a plan with these degrees and micro-batches is shorter, whatever its schedule, placement or sharding.
   [[nodiscard]] Seconds lower_bound(const Plan& plan) const;
   /// The same for this placement alone: dearer to work out, and closer.
   [[nodiscard]] Seconds placed_lower_bound(const Plan& plan) const;
+  /// The same with the exchanges priced, wherever the stages of a pipeline are cut: dearer still, and closer.
+  [[nodiscard]] Seconds uncut_time(const Plan& plan) const;
+  /// What such plans take beside their update and gradients, without recomputation: dearer still, and closer.
+  [[nodiscard]] Seconds layers_time(const Plan& plan) const;
   /// No plan with these degrees needs less, whatever is sharded or computed again.
   [[nodiscard]] Bytes memory_lower_bound(const Plan& plan) const;
   [[nodiscard]] const Job& job() const { return job_; }
@@ -100,7 +117,38 @@ class Estimator {
  private:
   /// Prices a plan whose shape is possible.
   void price(Estimate& estimate) const;
-  [[nodiscard]] const std::vector<int>& stages(int count) const;
+  /// What the stages of a plan take beside their update and gradients: the same however parameters are sharded.
+  struct Staged {
+    struct Stage {
+      LayerCosts own;  ///< recomputation done
+      Seconds kernels{}, idle{}, idle_backward{};
+    };
+    std::vector<Stage> stages;
+    Breakdown time;
+    DecidingStages deciding;
+    Seconds host_waiting{}, reading{}, longest_kernels{}, all_kernels{};
+  };
+  [[nodiscard]] Staged staged(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const;
+  [[nodiscard]] const Staged& staged(const Plan& plan) const;
+  /// Adds update, gradients and input: the time of an iteration is complete.
+  void add_updates(const Plan& plan, const LayerCostTable& costs, const Staged& staged, Estimate& result) const;
+  [[nodiscard]] MemoryTimeline timeline_of(const Plan& plan, int stage, const TimelineOptions& options) const;
+  /// Puts memory in the place of an estimate's, its limit with it.
+  void replace_memory(Estimate& estimate, const MemoryBreakdown& memory) const;
+  [[nodiscard]] std::vector<int> cut(const Plan& plan, const LayerCostTable& costs) const;
+  /// Memory of the fullest stage, and which that is.
+  struct Fullest {
+    std::vector<int> firsts;
+    Schedule schedule{};
+    Recompute recompute{};
+    int zero_stage = 0;
+    MemoryBreakdown memory;
+    int stage = 0;
+  };
+  [[nodiscard]] const Fullest& fullest(const Plan& plan) const;
+  [[nodiscard]] const StagePlaces& places(int stages, int spatial_end, double tiles) const;
+  [[nodiscard]] int spatial_end_of(const Plan& plan) const;
+  [[nodiscard]] const LayerKinds& kinds_of(int spatial_end) const;
   [[nodiscard]] const LayerCostTable& table(const Plan& plan) const;
   /// Forward and backward of the whole model and of the longest of its stages on one device, for that many samples at once.
   struct WholeTime {
@@ -131,6 +179,8 @@ class Estimator {
     double messages = 0, halo_items = 0, gathered_items = 0;
   };
   [[nodiscard]] SpatialTraffic spatial_traffic(const Plan& plan) const;
+  /// Layer-wise exchanges and halos that a rank's host starts, of one micro-batch.
+  [[nodiscard]] double exchange_starts(const Plan& plan) const;
 
   const Job& job_;
   Seconds serial_update_{};
@@ -140,10 +190,23 @@ class Estimator {
   double tensor_items_ = 0;  ///< exchanged per sample by a tensor split of a degree that divides every layer
   std::int64_t smallest_tensor_units_ = std::numeric_limits<std::int64_t>::max();
   mutable Sums whole_, least_;  ///< running sums of the layers' kernels, by samples
-  mutable std::map<std::pair<double, int>, WholeTime> whole_times_, least_times_;
+  using TimesBySamples = std::unordered_map<double, WholeTime>;
+  mutable std::map<int, TimesBySamples> whole_times_, least_times_;  ///< by stages
   mutable std::map<double, HostAlone> host_alone_;
   mutable std::map<std::array<int, 3>, SpatialTraffic> spatial_;
-  mutable std::map<int, std::vector<int>> stages_;
+  mutable std::map<std::array<int, 6>, double> exchange_starts_;
+  /// What the bounds of plans of the same degrees have in common.
+  struct BoundParts {
+    Plan plan;  ///< its degrees
+    Seconds starts{}, alpha{};
+    SpatialTraffic traffic;
+    SecondsPerByte halo{}, gathered{}, gradients{};  ///< that no exchange takes less than
+    std::array<SecondsPerByte, axis_count> layer{};
+    double kernels = 1, beta = 1;  ///< what measured runs take off
+  };
+  [[nodiscard]] const BoundParts& bound_parts(const Plan& plan) const;
+  mutable std::optional<BoundParts> bound_parts_;
+  mutable std::map<std::tuple<int, int, double>, StagePlaces> places_;
   mutable std::map<std::array<int, 3>, int> spatial_ends_;
   mutable std::map<int, LayerKinds> kinds_;  ///< by the end of the spatial split
   mutable std::unique_ptr<LayerCostTable> table_;
@@ -158,6 +221,10 @@ class Estimator {
   mutable std::vector<std::unique_ptr<Placed>> placed_;
   mutable Plan table_plan_;  ///< without what the table does not depend on
   mutable std::array<Axis, axis_count> table_placement_{};
+  /// Of the table as it is placed: its cuts, and its stages without and with recomputation.
+  mutable std::optional<std::vector<int>> cuts_;
+  mutable std::array<std::optional<Staged>, 2> staged_;
+  mutable std::vector<Fullest> fullest_;  ///< of the table, however it is placed
 };
 
 /// Time per iteration on the samples' way into the devices, before anything hides it; zero where the machine's sheet says

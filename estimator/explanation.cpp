@@ -440,7 +440,7 @@ Explanation Estimator::explain(const Plan& plan) const {
   if (estimate.time.iteration().value() <= 0) price(estimate);
   if (estimate.time.iteration().value() <= 0) return explanation;
   refine_memory(estimate);
-  Explainer(job_, table(plan), stages(plan.layer), explanation).explain();
+  Explainer(job_, table(plan), stages(plan), explanation).explain();
   if (!job_.coefficients.congestion.empty()) {
     // The factor is log-normal; others never speed an exchange up.
     constexpr double twentieth = 1.6448536269514722;  // the standard normal distribution's 95 %

@@ -1,7 +1,9 @@
 #include "estimator/layer_costs.hpp"
 
 #include <algorithm>
+#include <map>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -266,6 +268,32 @@ void LayerCosts::recompute_forward() {
   halo_backward += halo_forward;
 }
 
+namespace {
+
+/// Stretches of one class have layers of the same kinds, and the same crosses their ends.
+void find_stretches(const ModelFacts& facts, LayerKinds& kinds) {
+  const auto& layers = facts.model->layers;
+  const auto count = static_cast<int>(layers.size());
+  using Ends = std::tuple<double, double, double, bool>;
+  std::map<std::pair<std::vector<int>, Ends>, std::size_t> classes;
+  for (int first = 0; first < count;) {
+    int last = first + 1;
+    const int block = layers[static_cast<std::size_t>(first)].block;
+    while (last < count && layers[static_cast<std::size_t>(last)].block == block) ++last;
+    const Ends ends{facts.live_items[static_cast<std::size_t>(first)], facts.received_items[static_cast<std::size_t>(first)],
+                    facts.released_items[static_cast<std::size_t>(last)], last <= kinds.spatial_end};
+    std::vector<int> own(kinds.kind.begin() + first, kinds.kind.begin() + last);
+    own.push_back(block >= 0 ? 1 : 0);
+    kinds.stretch.push_back(first);
+    kinds.stretch_class.push_back(classes.try_emplace({std::move(own), ends}, classes.size()).first->second);
+    first = last;
+  }
+  kinds.stretch.push_back(count);
+  kinds.stretch_classes = classes.size();
+}
+
+}  // namespace
+
 LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial, int spatial_end) {
   const auto& layers = facts.model->layers;
   LayerKinds kinds;
@@ -319,6 +347,8 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
     kinds.representative.push_back(index);
     kinds.count.push_back(1);
   }
+  kinds.runs = LayerRuns(kinds.kind);
+  find_stretches(facts, kinds);
   return kinds;
 }
 
@@ -415,12 +445,22 @@ void LayerCostTable::place(const std::array<Axis, axis_count>& placement) {
   }
   total_ = {};
   for (std::size_t kind = 0; kind < costs_.size(); ++kind) total_.add(costs_[kind], kinds_.count[kind]);
-  if (plan_.layer == 1) return;
-  sums_.resize(kinds_.kind.size() + 1);
-  for (std::size_t i = 0; i < kinds_.kind.size(); ++i) {
-    sums_[i + 1] = sums_[i];
-    sums_[i + 1].add(costs_[static_cast<std::size_t>(kinds_.kind[i])], 1.0);
-  }
+  sums_.clear();
+  loads_.clear();
+}
+
+StageLoad LayerCostTable::load_of(const LayerCosts& costs) {
+  return {costs.forward + costs.exchange_forward + costs.halo_forward,
+          costs.backward + costs.exchange_backward + costs.halo_backward,
+          costs.forward_kernels + costs.forward_exchanges,
+          costs.backward_kernels + costs.backward_exchanges,
+          costs.parameters,
+          costs.kept};
+}
+
+StageLoad LayerCostTable::load_before(int layer) const {
+  if (loads_.empty()) loads_.assign(kinds_.runs, [this](int each) { return load_of(at(each)); });
+  return loads_.before(layer);
 }
 
 const LayerCosts& LayerCostTable::at(int layer) const {
@@ -448,14 +488,21 @@ Bytes LayerCostTable::kept(int first, int last) const {
 
 LayerCosts LayerCostTable::between(int first, int last) const {
   if (first == 0 && last == static_cast<int>(kinds_.kind.size())) return total_;
-  LayerCosts costs;
-  if (!sums_.empty()) {
-    costs = sums_[static_cast<std::size_t>(last)];
-    costs.add(sums_[static_cast<std::size_t>(first)], -1.0);
-    return costs;
-  }
-  for (int layer = first; layer < last; ++layer) costs.add(at(layer), 1.0);
+  if (sums_.empty()) sums_.assign(kinds_.runs, [this](int layer) -> const LayerCosts& { return at(layer); });
+  LayerCosts costs = sums_.before(last);
+  costs.add(sums_.before(first), -1.0);
   return costs;
+}
+
+LayerCostTable::Largest LayerCostTable::largest(int first, int last) const {
+  Largest largest;
+  const auto visit = [&](int layer) {
+    const LayerCosts& own = at(layer);
+    largest.parameters = std::max(largest.parameters, own.parameters);
+    largest.workspace = max(largest.workspace, max(own.workspace_forward, own.workspace_backward));
+  };
+  kinds_.runs.walk(first, last, visit, [](int, int, int) {});
+  return largest;
 }
 
 LayerCostTable::Peak LayerCostTable::peak(int first, int last, double gradient_bytes, double shards) const {
@@ -465,7 +512,7 @@ LayerCostTable::Peak LayerCostTable::peak(int first, int last, double gradient_b
   Peak most;
   Bytes bound{};
   const auto all = [](const Peak& peak) { return peak.activations + peak.gradients + peak.workspace; };
-  for (int layer = first; layer < last; ++layer) {
+  const auto visit = [&](int layer) {
     const LayerCosts& own = at(layer);
     kept += own.kept;
     Peak now{kept + own.gradients, Bytes((parameters / shards + own.parameters * (1.0 - 1.0 / shards)) * gradient_bytes),
@@ -476,22 +523,43 @@ LayerCostTable::Peak LayerCostTable::peak(int first, int last, double gradient_b
     bound = max(bound, all(now) + (max(now.workspace, own.most_workspace) - now.workspace));
     if (layer == first || all(now) > all(most)) most = now;
     parameters = std::max(0.0, parameters - own.parameters);
-  }
+  };
+  // From one repetition of like layers to the next all grows or shrinks by the same: the first or the last has the most.
+  const auto skip = [&](int begin, int end, int times) {
+    for (int layer = begin; layer < end; ++layer) {
+      kept += at(layer).kept * static_cast<double>(times);
+      parameters = std::max(0.0, parameters - at(layer).parameters * times);
+    }
+  };
+  kinds_.runs.walk(first, last, visit, skip);
   most.more_workspace = max(Bytes{}, bound - all(most));
   return most;
 }
 
+LayerCostTable::Checkpoints LayerCostTable::checkpoints_of_stretch(int first, int last) const {
+  const Bytes own = between(first, last).kept;
+  const bool block = job_.facts.model->layers[static_cast<std::size_t>(first)].block >= 0;
+  return {block ? min(cut_bytes(first), own) : own, peak(first, last)};
+}
+
 LayerCostTable::Checkpoints LayerCostTable::checkpoints(int first, int last) const {
-  const auto& layers = job_.facts.model->layers;
   Checkpoints kept;
-  int start = first;
-  for (int i = first; i < last; ++i) {
-    const int block = layers[static_cast<std::size_t>(i)].block;
-    if (i + 1 < last && layers[static_cast<std::size_t>(i) + 1].block == block) continue;
-    const Bytes own = between(start, i + 1).kept;
-    kept.inputs += block >= 0 ? min(cut_bytes(start), own) : own;
-    kept.largest_block = max(kept.largest_block, peak(start, i + 1));
-    start = i + 1;
+  checkpoints_.resize(kinds_.stretch_classes);
+  const std::vector<int>& starts = kinds_.stretch;
+  auto stretch = static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), first) - starts.begin()) - 1;
+  for (; stretch + 1 < starts.size() && starts[stretch] < last; ++stretch) {
+    const int begin = std::max(first, starts[stretch]);
+    const int end = std::min(last, starts[stretch + 1]);
+    Checkpoints own;
+    if (begin == starts[stretch] && end == starts[stretch + 1]) {
+      std::optional<Checkpoints>& known = checkpoints_[kinds_.stretch_class[stretch]];
+      if (!known) known = checkpoints_of_stretch(begin, end);
+      own = *known;
+    } else {
+      own = checkpoints_of_stretch(begin, end);
+    }
+    kept.inputs += own.inputs;
+    kept.largest_block = max(kept.largest_block, own.largest_block);
   }
   return kept;
 }

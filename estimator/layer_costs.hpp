@@ -11,8 +11,10 @@
 #include "estimator/coefficients.hpp"
 #include "estimator/exchange.hpp"
 #include "estimator/kernel_time.hpp"
+#include "estimator/layer_runs.hpp"
 #include "estimator/machine.hpp"
 #include "estimator/model_facts.hpp"
+#include "estimator/pipeline.hpp"
 #include "estimator/plan.hpp"
 #include "estimator/priced_kernel.hpp"
 #include "estimator/shard_memory.hpp"
@@ -113,7 +115,13 @@ struct LayerKinds {
   std::vector<int> kind;            ///< of each layer
   std::vector<int> representative;  ///< a layer of each kind
   std::vector<double> count;        ///< layers of each kind
+  LayerRuns runs;                   ///< of the kinds of all layers
+  /// Stretches of layers of one block, or of none: the first layer of each, and the layer count.
+  std::vector<int> stretch;
+  std::vector<std::size_t> stretch_class;  ///< stretches of one class keep the same
+  std::size_t stretch_classes = 0;
 };
+
 /// `spatial_end` as spatial_end() has it; -1 for a plan without a spatial split.
 [[nodiscard]] LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial, int spatial_end);
 
@@ -142,6 +150,16 @@ class LayerCostTable {
   [[nodiscard]] LayerPrices prices(int layer) const;
   /// Layers of one kind cost the same.
   [[nodiscard]] int kind(int layer) const { return kinds_.kind[static_cast<std::size_t>(layer)]; }
+  /// The load of all layers before this one; only where a pipeline cuts.
+  [[nodiscard]] StageLoad load_before(int layer) const;
+  /// The load of all layers.
+  [[nodiscard]] StageLoad load() const { return load_of(total_); }
+  /// Parameters of the largest of layers [first, last), and the most scratch memory that a kernel of theirs needs.
+  struct Largest {
+    double parameters = 0;
+    Bytes workspace{};
+  };
+  [[nodiscard]] Largest largest(int first, int last) const;
   /// Bytes that one micro-batch sends across a cut before `layer`, per rank.
   [[nodiscard]] Bytes cut_bytes(int layer) const;
   /// Activations of one micro-batch that layers [first, last) keep for backward. What crosses a cut is kept by who reads it.
@@ -163,6 +181,7 @@ class LayerCostTable {
     Bytes inputs{}, largest_block{};
   };
   [[nodiscard]] Checkpoints checkpoints(int first, int last) const;
+  [[nodiscard]] const LayerKinds& kinds() const { return kinds_; }
   [[nodiscard]] const ExchangePrices& exchanges() const { return exchanges_; }
   [[nodiscard]] const Learned& learned() const { return learned_; }
 
@@ -175,8 +194,11 @@ class LayerCostTable {
   };
 
   [[nodiscard]] Seconds time_of(const Asked& asked) const;
+  [[nodiscard]] static StageLoad load_of(const LayerCosts& costs);
   [[nodiscard]] Bytes at_cut(int layer, double items) const;
   [[nodiscard]] Bytes received(int first) const;
+  /// What a stretch of layers of one block, or of none, adds to checkpoints.
+  [[nodiscard]] Checkpoints checkpoints_of_stretch(int first, int last) const;
 
   const Job& job_;
   Plan plan_;
@@ -186,7 +208,9 @@ class LayerCostTable {
   ExchangePrices exchanges_;
   std::vector<LayerCosts> costs_;  ///< by kind
   LayerCosts total_;
-  std::vector<LayerCosts> sums_;  ///< sums_[i]: layers before i; only where a pipeline cuts
+  mutable RunSums<LayerCosts> sums_;  ///< worked out when a pipeline is cut
+  mutable RunSums<StageLoad> loads_;
+  mutable std::vector<std::optional<Checkpoints>> checkpoints_;  ///< by class of a whole stretch
 };
 
 }  // namespace ddl

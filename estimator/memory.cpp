@@ -167,10 +167,7 @@ MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTa
     return memory;
   }
   double parameters = costs.parameters;
-  double largest_layer = 0;
-  if (plan.zero_stage >= 2) {
-    for (int layer = first; layer < last; ++layer) largest_layer = std::max(largest_layer, table.at(layer).parameters);
-  }
+  const double largest_layer = plan.zero_stage >= 2 ? table.largest(first, last).parameters : 0.0;
   // A stage that reads weights of another stage has a copy of them, however many of its layers read them.
   for (const TiedLayer& tied : job.facts.tied) {
     if (tied.reader >= first && tied.reader < last && tied.previous < first) parameters += table.at(tied.owner).parameters;
@@ -196,10 +193,7 @@ MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTa
     // saved.
     const LayerCostTable::Checkpoints kept = table.checkpoints(first, last);
     const Bytes activations = kept.inputs * in_flight + kept.largest_block;
-    Bytes workspace{};
-    for (int layer = first; layer < last; ++layer) {
-      workspace = max(workspace, max(table.at(layer).workspace_forward, table.at(layer).workspace_backward));
-    }
+    const Bytes workspace = table.largest(first, last).workspace;
     if (activations + whole_gradients + workspace < memory.activations + memory.gradients + memory.kernel_workspace) {
       memory.activations = activations;
       memory.gradients = whole_gradients;

@@ -4,6 +4,8 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "model_zoo/input_gradient.hpp"
 
@@ -265,13 +267,11 @@ ModelFacts facts_of(const Model& model) {
 
   assign_tensor_roles(model, facts, consumers);
   facts.sends_input_gradient.assign(count, false);
+  std::set<std::pair<std::vector<int>, int>> read_by_columns;  // inputs and block
   for (std::size_t i = 0; i < count; ++i) {
-    const bool shared = std::any_of(facts.matrix.begin(), facts.matrix.end(), [&](int other) {
-      const auto index = static_cast<std::size_t>(other);
-      return index < i && facts.tensor_role[index] == TensorSplitRole::column &&
-             facts.tensor_role[i] == TensorSplitRole::column && model.layers[index].inputs == model.layers[i].inputs &&
-             model.layers[index].block == model.layers[i].block;
-    });
+    const Layer& layer = model.layers[i];
+    const bool shared =
+        facts.tensor_role[i] == TensorSplitRole::column && !read_by_columns.emplace(layer.inputs, layer.block).second;
     facts.sends_input_gradient[i] = facts.needs_input_gradient[i] && !shared;
   }
   return facts;

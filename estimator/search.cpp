@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <string_view>
@@ -180,6 +181,56 @@ class VariantSpace {
   mutable std::map<std::int64_t, std::vector<std::int64_t>> micro_batches_;
 };
 
+/// How simple a plan is, the simplest first. No two plans of a search are alike in it.
+using Simplicity = std::array<std::int64_t, 13>;
+Simplicity simplicity_of(const Plan& plan) {
+  std::int64_t placement = 0;
+  for (const Axis axis : plan.placement)
+    placement = placement * static_cast<std::int64_t>(axis_count) + static_cast<int>(axis);
+  return {std::popcount(family_of(plan)),
+          static_cast<int>(plan.recompute),
+          plan.zero_stage,
+          plan.micro_batches,
+          plan.schedule == Schedule::one_forward_one_backward ? 0 : 1,
+          plan.layer,
+          plan.tensor,
+          plan.channel,
+          plan.filter,
+          plan.spatial[0],
+          plan.spatial[1],
+          plan.spatial[2],
+          placement};
+}
+
+/// Times that are sums of the same parts in another order are the same.
+double rounded(double value) {
+  constexpr double digits = 1LL << 32;
+  int exponent = 0;
+  const double mantissa = std::frexp(value, &exponent);
+  return std::ldexp(std::round(mantissa * digits) / digits, exponent);
+}
+
+/// What plans are ranked by, the best first.
+struct Rank {
+  double first = 0, second = 0;
+  Simplicity simplicity{};
+  friend auto operator<=>(const Rank&, const Rank&) = default;
+};
+Rank rank_of(const RankedPlan& ranked, Objective objective) {
+  // All plans of one search use the same devices, so the cheapest is the fastest.
+  const double time = rounded(ranked.iteration.value());
+  if (objective == Objective::memory) return {rounded(ranked.memory.value()), time, simplicity_of(ranked.plan)};
+  return {time, 0.0, simplicity_of(ranked.plan)};
+}
+
+bool preferred(const RankedPlan& a, const RankedPlan& b, Objective objective) {
+  const bool memory = objective == Objective::memory;
+  const double first_a = rounded((memory ? a.memory.value() : a.iteration.value()));
+  const double first_b = rounded((memory ? b.memory.value() : b.iteration.value()));
+  if (first_a != first_b) return first_a < first_b;
+  return rank_of(a, objective) < rank_of(b, objective);
+}
+
 /// How far a rejected plan is from possible: fewer kinds of trouble first, memory the mildest of them.
 std::tuple<int, double> miss(const Estimate& estimate) {
   double worst = 0;
@@ -211,6 +262,25 @@ class FamilySearch {
         result_(result),
         space_(options, estimator.job().machine.devices_per_node()) {}
 
+  [[nodiscard]] const VariantSpace& space() const { return space_; }
+
+  /// Of the plans that were kept the first that are wanted, ranked.
+  void keep_first() {
+    std::vector<Estimate>& kept = result_.first;
+    std::vector<const Estimate*> order;
+    for (const Estimate& each : kept) order.push_back(&each);
+    std::sort(order.begin(), order.end(),
+              [&](const Estimate* a, const Estimate* b) { return better(*a, *b, options_.objective); });
+    const bool is_full = order.size() >= static_cast<std::size_t>(options_.top);
+    if (is_full) order.resize(static_cast<std::size_t>(options_.top));
+    std::vector<Estimate> first;
+    first.reserve(order.size());
+    for (const Estimate* each : order) first.push_back(*each);
+    kept = std::move(first);
+    if (!is_full || kept.empty()) return;
+    last_kept_ = RankedPlan{kept.back().plan, kept.back().time.iteration(), kept.back().memory.total()};
+  }
+
   /// Rules out what can be ruled out without pricing.
   Candidates candidates(Family family, const std::vector<Plan>& degrees) {
     Candidates candidates;
@@ -226,21 +296,27 @@ class FamilySearch {
       }
     }
     candidates.nearest = nearest_;
-    std::stable_sort(candidates.plans.begin(), candidates.plans.end(),
-                     [](const auto& a, const auto& b) { return a.bound < b.bound; });
+    std::stable_sort(candidates.plans.begin(), candidates.plans.end(), [](const auto& a, const auto& b) {
+      if (rounded(a.bound) != rounded(b.bound)) return a.bound < b.bound;
+      return simplicity_of(*a.plan) < simplicity_of(*b.plan);
+    });
     return candidates;
   }
 
-  void run(const Candidates& candidates) {
+  /// Of `all` plans; whether to go on.
+  bool run(const Candidates& candidates, std::int64_t all) {
     best_.reset();
     nearest_ = candidates.nearest;
-    bool outdone = false;
+    outdone_ = false;
     for (const Candidates::Candidate& candidate : candidates.plans) {
+      if (options_.go_on && !options_.go_on(result_.considered, all)) {
+        result_.stopped = true;
+        break;
+      }
       const std::int64_t count = space_.count(*candidate.plan);
       result_.considered += count;
       if (beaten(Seconds(candidate.bound), *candidate.plan)) {
         result_.pruned += count;
-        outdone = true;
         continue;
       }
       // One plan that cannot fit says as much as all of them.
@@ -248,31 +324,42 @@ class FamilySearch {
       if (cannot_fit && nearest_ && !options_.all) continue;
       try_variants(*candidate.plan);
     }
-    if (!best_ && !outdone && nearest_ && nearest_->limits.begin()->kind == Limit::Kind::memory) {
+    if (!best_ && !outdone_ && !result_.stopped && nearest_ && nearest_->limits.begin()->kind == Limit::Kind::memory) {
       save_most(nearest_->plan);
       if (const Plan* plan = smallest(candidates.plans)) save_most(*plan);
     }
     if (best_) {
-      result_.best.push_back(*best_);
-      leaders_.push_back(best_->time.iteration().value());
+      result_.best.push_back(estimator_.estimate(best_->plan));
+      leaders_.push_back(rank_of(*best_, options_.objective));
       std::sort(leaders_.begin(), leaders_.end());
-    } else if (outdone) {
+    } else if (outdone_) {
       result_.behind.push_back(candidates.family);
-    } else if (nearest_) {
+    } else if (nearest_ && !result_.stopped) {
       result_.rejected.push_back(*nearest_);
     }
+    return !result_.stopped;
   }
 
  private:
-  /// Whether better plans are known: of this family, or as many of other families as anybody wants to see.
-  [[nodiscard]] bool beaten(Seconds bound, const Plan& plan) const {
+  /// Whether plans are known that are better than these are at best: of this family, or as many of other families as anybody
+  /// wants to see. `plan`: the simplest of them.
+  [[nodiscard]] bool beaten(Seconds bound, const Plan& plan) {
     if (options_.all) return false;
     if (options_.objective == Objective::memory) {
-      return best_ && estimator_.memory_lower_bound(plan) >= best_->memory.total();
+      return best_ && rounded(estimator_.memory_lower_bound(plan).value()) > best_rank_.first;
     }
-    if (best_ && bound >= best_->time.iteration()) return true;
+    // A bound is a sum of parts in an order of its own.
+    constexpr double rounding = 1 - 1e-11;
+    const double time = rounded(bound.value() * rounding);
     const auto wanted = static_cast<std::size_t>(options_.top);
-    return wanted > 0 && leaders_.size() >= wanted && bound.value() >= leaders_[wanted - 1];
+    const bool led = wanted > 0 && leaders_.size() >= wanted;
+    const auto is_behind = [&](const Rank& known) {
+      return time > known.first || (time == known.first && Rank{time, 0.0, simplicity_of(plan)} >= known);
+    };
+    if (best_ && is_behind(best_rank_)) return true;
+    if (!led || !is_behind(leaders_[wanted - 1])) return false;
+    outdone_ = true;
+    return true;
   }
 
   /// Of the plan with whichever micro-batches suit it best.
@@ -306,7 +393,7 @@ class FamilySearch {
         plan.recompute = std::max(plan.recompute, recompute);
         plan.zero_stage = std::max(plan.zero_stage, zero_stage);
       }
-      const Bytes needed = estimator_.estimate(plan).memory.total();
+      const Bytes needed = estimator_.memory(plan).total();
       if (found == nullptr || needed < least) {
         found = candidates[i].plan;
         least = needed;
@@ -325,105 +412,151 @@ class FamilySearch {
     }
   }
 
-  /// A needless saving is ranked among all plans, but stands for no family.
-  void note(const Estimate& estimate, bool needless = false) {
+  void note(const Estimate& estimate) {
     if (estimate.feasible()) {
-      ++result_.feasible;
-      if (options_.all) result_.ranked.push_back({estimate.plan, estimate.time.iteration(), estimate.memory.total()});
-      if (!needless && (!best_ || better(estimate, *best_, options_.objective))) best_ = estimate;
+      note({estimate.plan, estimate.time.iteration(), estimate.memory.total()});
     } else if (!nearest_ || miss(estimate) < miss(*nearest_)) {
       nearest_ = estimate;
     }
   }
 
+  void note(const RankedPlan& feasible) {
+    ++result_.feasible;
+    if (options_.all) {
+      result_.ranked.push_back(feasible);
+      keep(feasible);
+    }
+    if (best_ && !preferred(feasible, *best_, options_.objective)) return;
+    best_ = feasible;
+    best_rank_ = rank_of(feasible, options_.objective);
+  }
+
+  /// Takes a plan that may be among the first, while its prices are at hand.
+  void keep(const RankedPlan& feasible) {
+    const auto wanted = static_cast<std::size_t>(options_.top);
+    if (wanted == 0) return;
+    if (last_kept_ && !preferred(feasible, *last_kept_, options_.objective)) return;
+    result_.first.push_back(estimator_.estimate(feasible.plan));
+    if (result_.first.size() >= 2 * wanted + 1000) keep_first();
+  }
+
   void try_variants(Plan plan) {
     const Variants variants = space_.of(plan);
-    std::vector<std::int64_t> fitted;
+    const bool by_time = !options_.all && options_.objective != Objective::memory;
+    // Measured parts of a batch may take less together than the whole.
+    const bool wholes_are_faster = by_time && plan.layer == 1 && estimator_.job().kernels.measured() == nullptr;
+    const auto per_placement = static_cast<std::int64_t>(variants.schedules.size() * variants.savings.size());
+    std::vector<std::int64_t> settled;
     least_ = {};
     for (const std::int64_t micro_batches : space_.micro_batches(plan)) {
       plan.micro_batches = micro_batches;
-      const auto per_placement = static_cast<std::int64_t>(variants.schedules.size() * variants.savings.size());
       // Where the ranks are changes nothing about their memory. Smaller micro-batches keep proportionally less; where even
       // that is too much, there is nothing to price.
-      const bool hopeless = least_.samples > 0 && !options_.all &&
-                            least_.parameters + least_.of_samples * (samples_per_micro_batch(plan) / least_.samples) >
-                                estimator_.job().machine.device.memory;
+      const bool hopeless =
+          least_.samples > 0 && least_.parameters + least_.of_samples * (samples_per_micro_batch(plan) / least_.samples) >
+                                    estimator_.job().machine.device.memory;
       if (hopeless) continue;
-      // Without a pipeline, cutting micro-batches that fit into several of their own only saves memory: the parts of a tile
-      // and of a message take no less time than the whole.
-      const bool needless =
-          plan.layer == 1 && !options_.all && options_.objective != Objective::memory &&
-          std::any_of(fitted.begin(), fitted.end(), [&](std::int64_t fewer) { return micro_batches % fewer == 0; });
-      bool fits = false;
+      // Without a pipeline, cutting micro-batches into several of their own only saves memory: the parts of a tile and of a
+      // message take no less time than the whole. All of the whole's plans fit, or were too slow.
+      const bool needless = wholes_are_faster && std::any_of(settled.begin(), settled.end(),
+                                                             [&](std::int64_t fewer) { return micro_batches % fewer == 0; });
+      plan.placement = variants.placements.front();
+      // Of all numbers only one that was asked for may be larger than the samples are many.
+      if (options_.micro_batches) {
+        if (const Limits limits = estimator_.limits(plan); !limits.empty()) {
+          reject(plan, limits);
+          continue;
+        }
+      }
+      const bool all_beaten = needless || (by_time && beaten(estimator_.lower_bound(plan), plan));
+      misfits_ = 0;
       for (const auto& placement : variants.placements) {
         plan.placement = placement;
-        if (needless || beaten(estimator_.placed_lower_bound(plan), plan)) {
+        // Bounds that cost more to work out are closer.
+        if (all_beaten ||
+            (by_time && (beaten(estimator_.placed_lower_bound(plan), plan) || beaten(estimator_.uncut_time(plan), plan) ||
+                         beaten(estimator_.layers_time(plan), plan)))) {
           result_.pruned += per_placement;
           continue;
         }
-        fits = try_savings(plan, variants) || fits;
+        try_savings(plan, variants);
       }
-      if (fits) fitted.push_back(micro_batches);
+      if (misfits_ == 0) settled.push_back(micro_batches);
+      // The stages of a pipeline are others with every number of micro-batches.
+      if (misfits_ > 0 && plan.layer == 1 && !options_.all) least_ = least_of(plan, variants);
     }
   }
 
-  /// The least memory that any saving reached with micro-batches of some size.
+  /// The least memory that any saving reaches with micro-batches of some size.
   struct Least {
     double samples = 0;
     Bytes parameters{}, of_samples{};
   };
+  [[nodiscard]] Least least_of(Plan plan, const Variants& variants) const {
+    Least least;
+    for (const auto& [recompute, zero_stage] : variants.savings) {
+      plan.recompute = recompute;
+      plan.zero_stage = zero_stage;
+      const MemoryBreakdown& memory = estimator_.memory(plan);
+      const Bytes of_samples = memory.activations + memory.input;
+      // Scratch memory of kernels may shrink more than what samples take.
+      const Bytes parameters = memory.total() - of_samples - memory.kernel_workspace;
+      least.parameters = least.samples > 0 ? min(least.parameters, parameters) : parameters;
+      least.of_samples = least.samples > 0 ? min(least.of_samples, of_samples) : of_samples;
+      least.samples = samples_per_micro_batch(plan);
+    }
+    return least;
+  }
 
-  /// Whether the plan fits without saving anything.
-  bool try_savings(Plan plan, const Variants& variants) {
-    std::array<bool, 2> fits_whole{};  // by recomputation, whether whole weights and gradients fit
-    std::array<bool, 4> fits_kept{};   // by ZeRO stage, without recomputation
-    bool fits = false;
-    for (const auto& saving : variants.savings) {
-      const auto [recompute, zero_stage] = saving;
-      const auto stage = static_cast<std::size_t>(zero_stage);
-      const auto again = static_cast<std::size_t>(recompute);
-      // Memory that is there is used: nothing is computed again, and no weights or gradients are sharded, where the plan
-      // fits without. GPipe never needs less memory than 1F1B and takes as long.
-      const bool needless = options_.objective != Objective::memory &&
-                            ((recompute == Recompute::full && fits_kept[stage]) || (zero_stage >= 2 && fits_whole[again]));
+  void try_savings(Plan plan, const Variants& variants) {
+    const bool by_time = !options_.all && options_.objective != Objective::memory;
+    std::array<bool, 4> settled{};  // by ZeRO stage: nothing is gained by recomputing
+    for (const auto& [recompute, zero_stage] : variants.savings) {
+      bool& is_settled = settled[static_cast<std::size_t>(zero_stage)];
       for (const Schedule schedule : variants.schedules) {
-        const bool dominated = schedule == Schedule::gpipe && variants.schedules.size() > 1;
-        if (!options_.all && (needless || dominated)) {
-          ++result_.pruned;
-          continue;
-        }
         plan.recompute = recompute;
         plan.zero_stage = zero_stage;
         plan.schedule = schedule;
-        const Estimate estimate = estimator_.estimate(plan);
-        if (estimate.feasible()) {
-          if (zero_stage <= 1) fits_whole[again] = true;
-          // What a stage can do without recomputation, the stages above it can as well.
-          if (recompute == Recompute::none) std::fill(fits_kept.begin() + zero_stage, fits_kept.end(), true);
-          fits = fits || saving == variants.savings.front();
+        // GPipe never needs less memory than 1F1B and takes as long. Recomputing takes longer than keeping.
+        const bool dominated = schedule == Schedule::gpipe && variants.schedules.size() > 1;
+        const bool needless = by_time && recompute == Recompute::full && is_settled;
+        if (!options_.all && (dominated || needless)) {
+          ++result_.pruned;
+          continue;
         }
-        note(estimate, needless);
-        const Bytes of_samples = estimate.memory.activations + estimate.memory.input;
-        // Scratch memory of kernels may shrink more than what samples take.
-        const Bytes parameters = estimate.memory.total() - of_samples - estimate.memory.kernel_workspace;
-        if (least_.samples != samples_per_micro_batch(plan)) {
-          least_ = {samples_per_micro_batch(plan), parameters, of_samples};
-        } else {
-          least_.parameters = min(least_.parameters, parameters);
-          least_.of_samples = min(least_.of_samples, of_samples);
+        const Seconds iteration = estimator_.iteration(plan);
+        if (by_time && beaten(iteration, plan)) {
+          ++result_.pruned;
+          is_settled = true;
+          continue;
         }
+        ++result_.priced;
+        const Bytes memory = estimator_.memory(plan).total();
+        const Bytes available = estimator_.job().machine.device.memory;
+        if (memory <= available) {
+          is_settled = true;
+          note(RankedPlan{plan, iteration, memory});
+          continue;
+        }
+        ++misfits_;
+        // Memory alone is the mildest kind of trouble.
+        if (!nearest_ || std::tuple(1, memory / available) < miss(*nearest_)) note(estimator_.estimate(plan));
       }
     }
-    return fits;
   }
 
   const Estimator& estimator_;
   const SearchOptions& options_;
   SearchResult& result_;
   VariantSpace space_;
-  std::optional<Estimate> best_, nearest_;
+  std::optional<RankedPlan> best_;
+  Rank best_rank_;
+  std::optional<Estimate> nearest_;
+  bool outdone_ = false;      ///< by plans of other families
+  std::int64_t misfits_ = 0;  ///< plans without enough memory
   Least least_;
-  std::vector<double> leaders_;  ///< iteration times of the families found so far, shortest first
+  std::optional<RankedPlan> last_kept_;
+  std::vector<Rank> leaders_;  ///< the best of each family so far, best first
 };
 
 }  // namespace
@@ -434,21 +567,6 @@ std::optional<Objective> parse_objective(std::string_view text) {
   if (found == objective_names.end()) return std::nullopt;
   return static_cast<Objective>(found - objective_names.begin());
 }
-
-namespace {
-
-bool preferred(const RankedPlan& a, const RankedPlan& b, Objective objective) {
-  const auto key = [&](const RankedPlan& e) {
-    // All plans of one search use the same devices, so the cheapest is the fastest. Ties go to the plan with fewer choices
-    // made.
-    const auto choices = std::tuple(static_cast<int>(e.plan.recompute), e.plan.zero_stage, e.plan.micro_batches);
-    if (objective == Objective::memory) return std::tuple(e.memory.value(), e.iteration.value(), choices, 0.0);
-    return std::tuple(e.iteration.value(), 0.0, choices, e.memory.value());
-  };
-  return key(a) < key(b);
-}
-
-}  // namespace
 
 bool better(const Estimate& a, const Estimate& b, Objective objective) {
   return preferred({a.plan, a.time.iteration(), a.memory.total()}, {b.plan, b.time.iteration(), b.memory.total()},
@@ -468,7 +586,16 @@ SearchResult search(const Estimator& estimator, const SearchOptions& options) {
     };
     return first(a) < first(b);
   });
-  for (const Candidates& each : candidates) families.run(each);
+  std::int64_t all = 0;
+  if (options.go_on) {
+    for (const auto& [family, plans] : degrees.by_family()) {
+      for (const Plan& plan : plans) all += families.space().count(plan);
+    }
+  }
+  for (const Candidates& each : candidates) {
+    if (!families.run(each, all)) break;
+  }
+  families.keep_first();
   std::stable_sort(result.best.begin(), result.best.end(),
                    [&](const Estimate& a, const Estimate& b) { return better(a, b, options.objective); });
   std::stable_sort(result.ranked.begin(), result.ranked.end(),

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
 
 #include "calibration/split_scaling.hpp"
 #include "cli/commands/commands.hpp"

@@ -14,9 +14,11 @@
 #include "cli/commands/commands.hpp"
 #include "cli/divisions.hpp"
 #include "cli/estimate_text.hpp"
+#include "cli/interrupt.hpp"
 #include "cli/job_file.hpp"
 #include "cli/number_option.hpp"
 #include "cli/plan_options.hpp"
+#include "cli/progress.hpp"
 #include "cli/study_comparison.hpp"
 #include "cli/table.hpp"
 #include "core/error.hpp"
@@ -91,7 +93,24 @@ void search_into(Answer& answer) {
   search_options.families = parse_families(options.strategies);
 
   const auto start = std::chrono::steady_clock::now();
-  answer.result = search(*answer.estimator, search_options);
+  if (options.all) {
+    // Every plan is priced: that may take minutes.
+    const Interrupt interrupt;
+    std::optional<Progress> progress;
+    auto shown = start;
+    search_options.go_on = [&](std::int64_t done, std::int64_t all) {
+      const auto now = std::chrono::steady_clock::now();
+      if (!progress) progress.emplace(static_cast<std::size_t>(all));
+      if (now - shown > std::chrono::milliseconds(100)) {
+        progress->show(static_cast<std::size_t>(done), 0, "plans");
+        shown = now;
+      }
+      return !Interrupt::asked();
+    };
+    answer.result = search(*answer.estimator, search_options);
+  } else {
+    answer.result = search(*answer.estimator, search_options);
+  }
   answer.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   for (const Family family : search_options.families) {
@@ -106,15 +125,13 @@ void search_into(Answer& answer) {
 
   const auto top = static_cast<std::size_t>(*options.top);
   if (options.all) {
-    for (std::size_t i = 0; i < std::min(top, answer.result.ranked.size()); ++i) {
-      answer.shown.push_back(answer.estimator->estimate(answer.result.ranked[i].plan));
-    }
+    answer.shown = answer.result.first;
   } else {
     answer.shown.assign(answer.result.best.begin(),
                         answer.result.best.begin() + static_cast<std::ptrdiff_t>(std::min(top, answer.result.best.size())));
   }
-  for (Estimate& shown : answer.shown) answer.estimator->refine_memory(shown);
-  for (Estimate& rejected : answer.result.rejected) answer.estimator->refine_memory(rejected);
+  answer.estimator->refine_memory(answer.shown);
+  answer.estimator->refine_memory(answer.result.rejected);
   // The search ranked by sums.
   if (answer.objective == Objective::memory) {
     std::stable_sort(answer.shown.begin(), answer.shown.end(),
@@ -185,9 +202,9 @@ std::string text_of(const Answer& answer, const Style& style) {
   }
   out += defaults_text(answer.defaults, style);
   if (!answer.single) {
-    out += fmt::format("\n{} considered ({} of them pruned by bounds), {} feasible, {:.0f} ms\n",
+    out += fmt::format("\n{} considered, {} of them pruned, {} priced in full, {} feasible, {:.0f} ms\n",
                        count_text(answer.result.considered, "plan"), with_thousands(answer.result.pruned),
-                       with_thousands(answer.result.feasible), answer.seconds * 1e3);
+                       with_thousands(answer.result.priced), with_thousands(answer.result.feasible), answer.seconds * 1e3);
   }
   return out;
 }
@@ -214,10 +231,9 @@ Json json_of(const Answer& answer) {
   json["inputs"]["ideal"] = answer.options.study.ideal;
   json["inputs"]["defaults"] = Json::object();
   for (const Default& each : answer.defaults) json["inputs"]["defaults"][each.option] = each.value;
-  json["search"] = {{"considered", answer.result.considered},
-                    {"pruned", answer.result.pruned},
-                    {"feasible", answer.result.feasible},
-                    {"seconds", answer.seconds}};
+  json["search"] = {{"considered", answer.result.considered}, {"pruned", answer.result.pruned},
+                    {"priced", answer.result.priced},         {"feasible", answer.result.feasible},
+                    {"interrupted", answer.result.stopped},   {"seconds", answer.seconds}};
   return json;
 }
 
@@ -233,6 +249,10 @@ Report answer_report(const std::shared_ptr<Answer>& answer) {
   const bool fits = !answer->shown.empty() && answer->shown.front().feasible();
   report.status = fits ? ExitStatus::ok : ExitStatus::nothing_fits;
   report.warnings = answer->study->warnings();
+  if (answer->result.stopped) {
+    report.warnings.push_back(fmt::format("interrupted: {} plans were looked at, better ones may be among the others",
+                                          with_thousands(answer->result.considered)));
+  }
   const Study& study = *answer->study;
   if (fits && !study.coefficients().network.empty()) {
     const Explanation best = answer->estimator->explain(answer->shown.front().plan);
@@ -261,7 +281,7 @@ std::shared_ptr<Answer> answer_of(const Options& options, const CLI::App& comman
     refuse_contradiction(estimate, answer->study->model(), options.plan);
     answer->estimator->refine_memory(estimate);
     answer->shown.push_back(estimate);
-    answer->result.considered = 1;
+    answer->result.considered = answer->result.priced = 1;
     answer->result.feasible = estimate.feasible() ? 1 : 0;
   } else {
     answer->gpus = *options.plan.gpus;

@@ -2,9 +2,7 @@
 // as `recommend` has it. Counters: plans of each fate, and plans per second of processor time.
 
 #include <cstdint>
-#include <map>
 #include <string>
-#include <utility>
 
 #include <benchmark/benchmark.h>
 
@@ -37,33 +35,13 @@ Job roomy_job(const Study& study) {
   return study.job().with_machine(std::move(machine));
 }
 
-/// An exhaustive search of more plans takes minutes and gigabytes.
-constexpr std::int64_t most_priced = 10'000'000;
-
-/// Plans that a limit of their shape rules out before they are priced: whatever an exhaustive search does not price.
-std::int64_t ruled_out(const Study& study, std::int64_t devices) {
-  // Google Benchmark calls a benchmark several times, until it has found a number of iterations that takes long enough.
-  static std::map<std::pair<std::string, std::int64_t>, std::int64_t> known;
-  const auto [entry, is_new] = known.try_emplace({study.machine().name, devices}, 0);
-  if (is_new) {
-    const Job roomy = roomy_job(study);
-    const Estimator estimator(roomy);
-    SearchOptions options = options_for(study, devices);
-    options.all = true;
-    const SearchResult result = search(estimator, options);
-    entry->second = result.considered - result.feasible;
-  }
-  return entry->second;
-}
-
 benchmark::Counter count(std::int64_t number) { return benchmark::Counter(static_cast<double>(number)); }
 /// Per second, of a number that every iteration reaches again.
 benchmark::Counter rate(std::int64_t number) {
   return {static_cast<double>(number), benchmark::Counter::kIsIterationInvariantRate};
 }
 
-/// What `recommend` does. `priced` is what is neither pruned nor ruled out; it includes plans that are skipped because even
-/// the least memory they could need is too much.
+/// What `recommend` does.
 void search_best(benchmark::State& state, const char* machine) {
   const Study study(resnet50_on(machine));
   const SearchOptions options = options_for(study, state.range(0));
@@ -77,13 +55,8 @@ void search_best(benchmark::State& state, const char* machine) {
   state.counters["pruned"] = count(result.pruned);
   state.counters["considered/s"] = rate(result.considered);
   state.counters["pruned/s"] = rate(result.pruned);
-  if (result.considered <= most_priced) {
-    const std::int64_t impossible = ruled_out(study, state.range(0));
-    const std::int64_t priced = result.considered - result.pruned - impossible;
-    state.counters["ruled_out"] = count(impossible);
-    state.counters["priced"] = count(priced);
-    state.counters["priced/s"] = rate(priced);
-  }
+  state.counters["priced"] = count(result.priced);
+  state.counters["priced/s"] = rate(result.priced);
   state.SetComplexityN(result.considered);
 }
 

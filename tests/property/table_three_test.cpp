@@ -273,7 +273,7 @@ Table pipeline(const Case& c, const Job& job) {
   const double p1 = c.plan.data;
   const int p = c.plan.layer;
   const auto S = static_cast<double>(c.plan.micro_batches);
-  const std::vector<int> firsts = balanced_stages(job.facts, job.kernels.serial(), p);
+  const std::vector<int> firsts = Estimator(job).stages(c.plan);
   REQUIRE(firsts.size() == static_cast<std::size_t>(p) + 1);
   double fw = 0, bw = 0, wu = 0, hop = 0, gradients = 0, most = 0;
   for (std::size_t i = 0; i < static_cast<std::size_t>(p); ++i) {

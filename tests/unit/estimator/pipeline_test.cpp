@@ -1,7 +1,9 @@
 #include "estimator/pipeline.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <string>
 #include <utility>
@@ -35,6 +37,27 @@ std::vector<LayerTimes> uneven_times_of(const std::vector<double>& seconds) {
   std::vector<LayerTimes> times = times_of(seconds);
   for (std::size_t i = 1; i < times.size(); i += 2) std::swap(times[i].forward, times[i].backward);
   return times;
+}
+
+/// Cuts at any place, by the layers' times alone; none where there are fewer places than stages.
+std::vector<int> balanced_stages(const ModelFacts& facts, const std::vector<LayerTimes>& times, int stages) {
+  const StagePlaces places(facts, stages, -1, 1);
+  if (places.levels().empty()) return {};
+  const std::vector<int>& allowed = places.levels().back();
+  std::vector<StageLoad> before;
+  StageLoad sum;
+  int layer = 0;
+  for (const int place : allowed) {
+    for (; layer < place; ++layer) {
+      const LayerTimes& own = times[static_cast<std::size_t>(layer)];
+      sum.add({.forward = own.forward, .backward = own.backward}, 1);
+    }
+    before.push_back(sum);
+  }
+  std::vector<int> firsts;
+  for (const int place : StageBalance(before, {}, stages).light_first().places)
+    firsts.push_back(allowed[static_cast<std::size_t>(place)]);
+  return firsts;
 }
 
 std::vector<int> stages_of(const std::string& kinds, const std::vector<double>& seconds, int stages) {
@@ -111,6 +134,120 @@ TEST_CASE("no cut of a random chain has a shorter longest stage") {
     }
     REQUIRE(longest(firsts, seconds) == Approx(shortest(kinds, seconds, stages)).epsilon(1e-9));
   }
+}
+
+/// All ways to cut [0, places) into so many stages.
+void each_cut(int places, int stages, const std::function<void(const std::vector<int>&)>& take) {
+  std::vector<bool> cut(static_cast<std::size_t>(places) - 1, false);
+  std::fill(cut.end() - (stages - 1), cut.end(), true);
+  do {
+    std::vector<int> firsts{0};
+    for (std::size_t i = 0; i < cut.size(); ++i) {
+      if (cut[i]) firsts.push_back(static_cast<int>(i) + 1);
+    }
+    firsts.push_back(places);
+    take(firsts);
+  } while (std::next_permutation(cut.begin(), cut.end()));
+}
+
+TEST_CASE("of all cuts with the shortest longest stage none has a fullest stage that is less full") {
+  std::mt19937_64 engine(2);
+  const auto whole = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(engine); };
+  for (int i = 0; i < 2000; ++i) {
+    const int layers = whole(2, 11);
+    const int stages = whole(2, layers);
+    const int kinds = whole(1, 3);  // of equal layers there are many cuts with the same longest stage
+    std::vector<StageLoad> before(1);
+    for (int layer = 0; layer < layers; ++layer) {
+      const int kind = whole(1, kinds);
+      const int held = kinds == 3 ? whole(0, 4) : kind;
+      before.push_back(before.back());
+      before.back().add({.forward = Seconds(kind), .kept = Bytes(held)}, 1);
+    }
+    const double in_flight = whole(1, 12);
+    double shortest = std::numeric_limits<double>::infinity(), least = shortest;
+    each_cut(layers, stages, [&](const std::vector<int>& firsts) {
+      double longest = 0, fullest = 0;
+      for (int stage = 0; stage < stages; ++stage) {
+        const StageLoad& first = before[static_cast<std::size_t>(firsts[static_cast<std::size_t>(stage)])];
+        const StageLoad& last = before[static_cast<std::size_t>(firsts[static_cast<std::size_t>(stage) + 1])];
+        longest = std::max(longest, (last.forward - first.forward).value());
+        const double held = (last.kept - first.kept).value();
+        fullest =
+            std::max(fullest, held * micro_batches_in_flight(Schedule::one_forward_one_backward, stage, stages, in_flight));
+      }
+      if (longest < shortest) least = std::numeric_limits<double>::infinity();
+      shortest = std::min(shortest, longest);
+      if (longest == shortest) least = std::min(least, fullest);
+    });
+    StageBalance balance(before, {.micro_batches = in_flight}, stages);
+    const StageCuts cuts = balance.least_full();
+    INFO(layers << " layers in " << stages << " stages");
+    REQUIRE(balance.shortest().value() == Approx(shortest));
+    REQUIRE(cuts.longest.value() == Approx(shortest));
+    REQUIRE(cuts.fullest.value() == Approx(least));
+    REQUIRE(cuts.places.size() == static_cast<std::size_t>(stages) + 1);
+  }
+}
+
+TEST_CASE("under 1F1B light stages come first, where most micro-batches are in flight") {
+  // Ten equal layers on four stages: none has more than three, and the first, which holds four micro-batches, has one.
+  std::vector<StageLoad> before(1);
+  for (int layer = 0; layer < 10; ++layer) {
+    before.push_back(before.back());
+    before.back().add({.forward = Seconds(1), .kept = Bytes(1)}, 1);
+  }
+  StageBalance balance(before, {.micro_batches = 8}, 4);
+  CHECK(balance.light_first().places == std::vector<int>{0, 1, 4, 7, 10});
+  // 1 3 3 3 hold 4, 9, 6 and 3 micro-batches' worth; 2 2 3 3 hold 8, 6, 6 and 3.
+  CHECK(balance.least_full().places == std::vector<int>{0, 2, 4, 7, 10});
+  CHECK(balance.least_full().fullest.value() == 8);
+}
+
+TEST_CASE("places that few items cross are looked at before those that many cross") {
+  const Model model = parse_model(R"(format: 1
+model: funnel
+input: {features: 40}
+layers:
+  - fully_connected: 30
+  - fully_connected: 10
+  - fully_connected: 20
+  - fully_connected: 10
+)",
+                                  "funnel.yaml");
+  const ModelFacts facts = facts_of(model);
+  // 30 items cross before layer 1, 10 before layer 2, 20 before layer 3.
+  using Levels = std::vector<std::vector<int>>;
+  CHECK(StagePlaces(facts, 2, -1, 1).levels() == Levels{{0, 2, 4}, {0, 2, 3, 4}, {0, 1, 2, 3, 4}});
+  CHECK(StagePlaces(facts, 3, -1, 1).levels() == Levels{{0, 2, 3, 4}, {0, 1, 2, 3, 4}});
+  CHECK(StagePlaces(facts, 5, -1, 1).levels().empty());
+  // Quarters of tensors cross before layer 1, where a spatial split ends.
+  CHECK(StagePlaces(facts, 2, 1, 4).levels().front() == std::vector<int>{0, 1, 4});
+}
+
+TEST_CASE("a plan is cut where an iteration is shortest, not where kernels alone are balanced") {
+  // Two layers of 3 s a sample before and two after a tensor of 10 items; 10,000 items cross in the middle of each half.
+  const Model model = parse_model(R"(format: 1
+model: narrow
+input: {features: 10}
+layers:
+  - fully_connected: 10000
+  - fully_connected: 10000
+  - fully_connected: 10
+  - fully_connected: 10000
+)",
+                                  "narrow.yaml");
+  const OwnedJob owned(model, nodes_of_four(), Assumptions{}, 1000, times_of({3, 3, 2, 4}));
+  Plan plan;
+  plan.layer = 2;
+  plan.global_batch = 4;
+  plan.micro_batches = 2;
+  // By kernels alone 3 3 | 2 4 is best. Of one micro-batch of 2 samples 1 + 80 s pass there, 1 + 0.08 s behind the third
+  // layer.
+  const Estimator estimator(owned.job);
+  CHECK(estimator.stages(plan) == std::vector<int>{0, 3, 4});
+  // 24 s pass one after the other, then 16 s of the longest; 2 · (2 + 2 - 2) transfers of 1.08 s.
+  CHECK(estimator.iteration(plan).value() == Approx(24 + 16 + 4 * 1.08));
 }
 
 TEST_CASE("there are no more stages than layers with weights") {

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace ddl {
+
+/// A sequence of layers' kinds as stretches that repeat themselves, so that sums over ten thousand like layers cost no more
+/// than sums over one of them.
+class LayerRuns {
+ public:
+  /// `period` layers from `first` on, `repeats` times.
+  struct Run {
+    int first = 0, period = 1, repeats = 1;
+    std::size_t inner = 0;  ///< where the values of one period begin among those of all periods
+  };
+  /// Where a layer lies: `offset` layers into a repetition of a run. The layer behind the last has a place too.
+  struct Place {
+    std::size_t run = 0;
+    int repeat = 0, offset = 0;
+  };
+
+  LayerRuns() = default;
+  explicit LayerRuns(const std::vector<int>& kinds);
+
+  [[nodiscard]] const std::vector<Run>& runs() const { return runs_; }
+  [[nodiscard]] std::size_t inner_count() const { return inner_count_; }
+  [[nodiscard]] Place place(int layer) const;
+
+  /// Calls `visit(layer)` for layers [first, last) in order. Of three and more repetitions it visits the first and the last
+  /// alone, and calls `skip(begin, end, times)` between them: layers [begin, end) have come so many times more.
+  template <class Visit, class Skip>
+  void walk(int first, int last, const Visit& visit, const Skip& skip) const {
+    int layer = first;
+    while (layer < last) {
+      const Place at = place(layer);
+      const Run& run = runs_[at.run];
+      const int end = run.first + run.period * run.repeats;
+      const int whole = ((end < last ? end : last) - layer) / run.period;
+      if (whole < 3) {
+        const int stop = end < last ? end : last;
+        while (layer < stop) visit(layer++);
+        continue;
+      }
+      for (int i = 0; i < run.period; ++i) visit(layer + i);
+      skip(layer + run.period, layer + 2 * run.period, whole - 2);
+      layer += (whole - 1) * run.period;
+      for (int i = 0; i < run.period; ++i) visit(layer + i);
+      layer += run.period;
+    }
+  }
+
+ private:
+  std::vector<Run> runs_;
+  std::vector<std::size_t> run_of_;  ///< of each layer
+  std::size_t inner_count_ = 0;
+};
+
+/// Running sums over layers, of a value for each kind. `T` has `add(const T&, double times)`.
+template <class T>
+class RunSums {
+ public:
+  /// `runs` and `kind` (of each layer) must outlive this.
+  template <class ValueOf>
+  void assign(const LayerRuns& runs, const ValueOf& value_of_layer) {
+    runs_ = &runs;
+    before_.clear();
+    period_.clear();
+    inner_.clear();
+    inner_.reserve(runs.inner_count());
+    T before{};
+    for (const LayerRuns::Run& run : runs.runs()) {
+      before_.push_back(before);
+      T sum{};
+      for (int i = 0; i < run.period; ++i) {
+        inner_.push_back(sum);
+        sum.add(value_of_layer(run.first + i), 1.0);
+      }
+      period_.push_back(sum);
+      before.add(sum, static_cast<double>(run.repeats));
+    }
+    all_ = before;
+  }
+  [[nodiscard]] bool empty() const { return runs_ == nullptr; }
+  void clear() { runs_ = nullptr; }
+  /// Of all layers.
+  [[nodiscard]] const T& all() const { return all_; }
+  /// Of the layers before this one.
+  [[nodiscard]] T before(int layer) const {
+    const LayerRuns::Place place = runs_->place(layer);
+    if (place.run == runs_->runs().size()) return all_;
+    T sum = before_[place.run];
+    if (place.repeat > 0) sum.add(period_[place.run], static_cast<double>(place.repeat));
+    if (place.offset > 0) sum.add(inner_[runs_->runs()[place.run].inner + static_cast<std::size_t>(place.offset)], 1.0);
+    return sum;
+  }
+
+ private:
+  const LayerRuns* runs_ = nullptr;
+  std::vector<T> before_, period_, inner_;
+  T all_{};
+};
+
+}  // namespace ddl
