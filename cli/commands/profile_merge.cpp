@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 
 #include "calibration/split_scaling.hpp"
 #include "cli/commands/commands.hpp"
