@@ -2,7 +2,6 @@
 #include <cmath>
 #include <optional>
 
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/attention_parts.hpp"
 #include "profiler/backends/cuda/matrix_product.hpp"
 #include "profiler/backends/cuda/status.hpp"
@@ -16,7 +15,7 @@ using Point = std::array<std::int64_t, 3>;
 /// of them reads. Items that came around different edges do not see each other.
 struct Windows {
   explicit Windows(const Problem& problem) {
-    const AttributeText attributes(*problem.operation);
+    const AttributeValues attributes = problem.operation->attribute_values();
     const TensorShape& shape = problem.output;
     const Point sizes = attributes.sizes("window", 1);
     Point window{1, 1, 1}, shift{0, 0, 0}, grid{1, 1, 1};
@@ -77,7 +76,7 @@ class WindowAttention {
         precision_(problem.precision),
         forward_(problem.pass == Pass::forward),
         samples_(problem.samples),
-        heads_(AttributeText(*problem.operation).integer("heads", 1)),
+        heads_(problem.operation->attribute_values().integer("heads", 1)),
         size_(problem.output.channels / heads_),
         positions_(problem.output.positions()),
         windows_(problem),

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <utility>
 
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 #include "profiler/backends/onednn/matrix_product.hpp"
 #include "profiler/backends/onednn/row_softmax.hpp"
@@ -17,7 +16,7 @@ using Point = std::array<std::int64_t, 3>;
 /// them reads, and what a pair adds to its score where the window holds what was not side by side.
 struct Windows {
   explicit Windows(const Problem& problem) {
-    const AttributeText attributes(*problem.operation);
+    const AttributeValues attributes = problem.operation->attribute_values();
     const TensorShape& shape = problem.output;
     const auto rank = static_cast<std::size_t>(shape.rank);
     const Point size = attributes.sizes("window", 1);
@@ -98,7 +97,7 @@ class WindowAttentionKernel final : public PreparedKernel {
       : device_(device),
         forward_(problem.pass == Pass::forward),
         samples_(problem.samples),
-        heads_(AttributeText(*problem.operation).integer("heads", 1)),
+        heads_(problem.operation->attribute_values().integer("heads", 1)),
         size_(problem.output.channels / heads_),
         positions_(problem.output.positions()),
         windows_(problem),
