@@ -40,20 +40,17 @@ std::string words_of(const Layer& layer) {
   constexpr std::array<std::string_view, 8> left_out{"padding", "output_padding", "bias",   "in_place",
                                                      "rate",    "dropout",        "causal", "tied"};
   std::string text(layer.operation->short_name());
-  const std::string attributes = layer.operation->attributes();
-  std::string_view rest = attributes;
-  while (!rest.empty()) {
-    const std::string_view word = rest.substr(0, rest.find(' '));
-    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
-    const std::string_view key = word.substr(0, word.find('='));
-    const std::string_view value = word.substr(std::min(key.size() + 1, word.size()));
-    if (std::find(left_out.begin(), left_out.end(), key) != left_out.end() || value == text) continue;
-    const bool is_plain = std::find(plain.begin(), plain.end(), key) != plain.end();
-    if (key == "filters" && value == "same") {
+  for (const auto& [key, value] : layer.operation->attribute_values()) {
+    if (std::find(left_out.begin(), left_out.end(), key) != left_out.end()) continue;
+    const std::string printed = print_attribute(value);
+    if (printed == text) continue;
+    if (key == "filters" && printed == "same") {
       text += fmt::format(" {}", layer.output_shape.channels);
-      continue;
+    } else if (std::find(plain.begin(), plain.end(), key) != plain.end()) {
+      text += fmt::format(" {}", printed);
+    } else {
+      text += fmt::format(" {}={}", key, printed);
     }
-    text += fmt::format(" {}", is_plain ? value : word);
   }
   return shortened(std::move(text), longest_word);
 }

@@ -36,8 +36,8 @@ AutocastTypes autocast_types(const Model& model) {
     // A factor that is not trained is a number, which has no type.
     if (type == "scale") is_wide = layer.parameters() > 0;
     if (type == "norm") {
-      const std::string attributes = layer.operation->attributes();
-      is_wide = attributes.starts_with("kind=layer") || attributes.starts_with("kind=group");
+      const std::string_view kind = layer.operation->attribute_values().text("kind");
+      is_wide = kind == "layer" || kind == "group";
     }
     const bool reads_wide = type == "norm" && is_wide;
     if (!reads_half && !is_wide) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model_zoo/attribute_values.hpp"
 #include "model_zoo/tensor_shape.hpp"
 
 namespace ddl {
@@ -73,11 +74,15 @@ class Operation {
   [[nodiscard]] virtual std::string_view type() const = 0;
   /// Stem of the name of a layer that the file leaves unnamed: `conv`, `relu`, `fc`.
   [[nodiscard]] virtual std::string_view short_name() const { return type(); }
-  /// Attributes as the model file would say them, on one line: `filters=64 kernel=3x3 stride=2`.
-  [[nodiscard]] virtual std::string attributes() const = 0;
-  /// Those of them that no split changes. Problems that agree in them differ in sizes alone: between the times of two of
+  /// The attributes that the model file would say, with their values: what it leaves out is not among them.
+  [[nodiscard]] virtual AttributeValues attribute_values() const = 0;
+  /// What no split changes of them. Problems that agree in these values differ in sizes alone: between the times of two of
   /// them that of a third can be interpolated.
-  [[nodiscard]] virtual std::string lasting_attributes() const { return attributes(); }
+  [[nodiscard]] virtual AttributeValues lasting_values() const { return attribute_values(); }
+  /// The attributes on one line, as the lines of problems have them: `filters=64 kernel=3x3 stride=2`.
+  [[nodiscard]] std::string attributes() const { return print_attributes(attribute_values()); }
+  /// The same of the lasting ones.
+  [[nodiscard]] std::string lasting_attributes() const { return print_attributes(lasting_values()); }
   [[nodiscard]] virtual TensorShape infer(std::span<const TensorShape> inputs) const = 0;
   /// Trainable items: kernels and matrices.
   [[nodiscard]] virtual std::int64_t weights(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {

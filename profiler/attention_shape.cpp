@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "profiler/attribute_text.hpp"
-
 namespace ddl {
 
 AttentionShape::AttentionShape(const Problem& problem)
@@ -13,7 +11,7 @@ AttentionShape::AttentionShape(const Problem& problem)
       queries(problem.output.extent[0]),
       keys(problem.inputs.back().extent[0]),
       crossed(problem.inputs.size() == 2) {
-  const AttributeText attributes(*problem.operation);
+  const AttributeValues attributes = problem.operation->attribute_values();
   heads = attributes.integer("heads", 1);
   kv_heads = attributes.integer("kv_heads", heads);
   size = problem.output.channels / heads;

@@ -3,8 +3,6 @@
 #include <array>
 #include <cstddef>
 
-#include "profiler/attribute_text.hpp"
-
 namespace ddl {
 namespace {
 
@@ -17,7 +15,7 @@ Point point(std::int64_t place, const Point& extents) {
 }  // namespace
 
 AttentionWindows::AttentionWindows(const Problem& problem) {
-  const AttributeText attributes(*problem.operation);
+  const AttributeValues attributes = problem.operation->attribute_values();
   const TensorShape& shape = problem.output;
   const Point sizes = attributes.sizes("window", 1);
   Point window{1, 1, 1}, shift{0, 0, 0}, grid{1, 1, 1};

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "profiler/attribute_text.hpp"
 #include "profiler/tensor_values.hpp"
 
 namespace ddl {
@@ -214,7 +213,7 @@ Measurement measure(KernelBackend& backend, const std::string& line, const Sampl
   measurement.reason = backend.refusal(problem);
   if (!measurement.reason.empty()) return measurement;
   try {
-    const std::int64_t token_rows = AttributeText(*problem.operation).integer("vocabulary", 0);
+    const std::int64_t token_rows = problem.operation->attribute_values().integer("vocabulary", 0);
     std::list<Tensors> tensors;
     const std::unique_ptr<PreparedKernel> kernel = backend.prepare(problem);
     std::unique_ptr<PreparedKernel> forward;

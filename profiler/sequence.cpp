@@ -13,7 +13,6 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "model_zoo/input_gradient.hpp"
-#include "profiler/attribute_text.hpp"
 #include "profiler/tensor_values.hpp"
 
 namespace ddl {
@@ -262,7 +261,7 @@ struct Sequence::Builder {
     if (const std::string why = backend.refusal(problem); !why.empty()) throw Error(why);
     scale_of_weights = weight_scale(problem);
     add(pass == Pass::forward ? StepPart::forward : StepPart::backward, index, backend.prepare(problem),
-        AttributeText(*problem.operation).integer("vocabulary", 0));
+        problem.operation->attribute_values().integer("vocabulary", 0));
     return true;
   }
 

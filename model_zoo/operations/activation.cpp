@@ -48,7 +48,11 @@ class Activation final : public Operation {
 
   std::string_view type() const override { return "activation"; }
   std::string_view short_name() const override { return kind_.name; }
-  std::string attributes() const override { return fmt::format("kind={}{}", kind_.name, in_place_ ? " in_place=yes" : ""); }
+  AttributeValues attribute_values() const override {
+    AttributeValues values{{"kind", kind_.name}};
+    if (in_place_) values.add("in_place", true);
+    return values;
+  }
   TensorShape infer(std::span<const TensorShape> inputs) const override { return only_input(inputs, type()); }
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const double count = items(output);

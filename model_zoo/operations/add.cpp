@@ -9,7 +9,7 @@ class Add final : public Operation {
   explicit Add(bool sequence) : sequence_(sequence) {}
 
   std::string_view type() const override { return "add"; }
-  std::string attributes() const override { return {}; }
+  AttributeValues attribute_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     require_equal_inputs(inputs, type());
     return inputs.front();

@@ -17,8 +17,10 @@ class AdditiveAttention final : public Operation {
   AdditiveAttention(std::int64_t features, bool normalized) : features_(features), normalized_(normalized) {}
 
   std::string_view type() const override { return "additive_attention"; }
-  std::string attributes() const override {
-    return fmt::format("features={}{}", features_, normalized_ ? " normalized=yes" : "");
+  AttributeValues attribute_values() const override {
+    AttributeValues values{{"features", features_}};
+    if (normalized_) values.add("normalized", true);
+    return values;
   }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     if (inputs.size() != 2) {

@@ -26,25 +26,25 @@ class Attention final : public Operation {
   explicit Attention(const Settings& settings) : s_(settings) {}
 
   std::string_view type() const override { return "attention"; }
-  std::string attributes() const override {
-    std::string text = fmt::format("heads={}", s_.heads);
-    if (s_.kv_heads != s_.heads) text += fmt::format(" kv_heads={}", s_.kv_heads);
-    if (s_.causal) text += " causal=yes";
-    if (s_.window > 0) text += fmt::format(" window={}", s_.window);
-    if (s_.fused) text += " fused=yes";
-    if (s_.alibi) text += " alibi=yes";
-    if (s_.buckets > 0) text += fmt::format(" buckets={}", s_.buckets);
-    if (!s_.tied.empty()) text += fmt::format(" tied={}", s_.tied);
-    if (s_.dropout > 0) text += fmt::format(" dropout={}", s_.dropout);
-    return text;
+  AttributeValues attribute_values() const override {
+    AttributeValues values{{"heads", s_.heads}};
+    if (s_.kv_heads != s_.heads) values.add("kv_heads", s_.kv_heads);
+    if (s_.causal) values.add("causal", true);
+    if (s_.window > 0) values.add("window", s_.window);
+    if (s_.fused) values.add("fused", true);
+    if (s_.alibi) values.add("alibi", true);
+    if (s_.buckets > 0) values.add("buckets", s_.buckets);
+    if (!s_.tied.empty()) values.add("tied", s_.tied);
+    if (s_.dropout > 0) values.add("dropout", s_.dropout);
+    return values;
   }
-  std::string lasting_attributes() const override {
-    std::string text = fmt::format("head_size={} window={} dropout={}", s_.head_size, s_.window, s_.dropout);
-    if (s_.causal) text += " causal=yes";
-    if (s_.fused) text += " fused=yes";
-    if (s_.alibi) text += " alibi=yes";
-    if (s_.buckets > 0) text += fmt::format(" buckets={}", s_.buckets);
-    return text;
+  AttributeValues lasting_values() const override {
+    AttributeValues values{{"head_size", s_.head_size}, {"window", s_.window}, {"dropout", s_.dropout}};
+    if (s_.causal) values.add("causal", true);
+    if (s_.fused) values.add("fused", true);
+    if (s_.alibi) values.add("alibi", true);
+    if (s_.buckets > 0) values.add("buckets", s_.buckets);
+    return values;
   }
 
   TensorShape infer(std::span<const TensorShape> inputs) const override {

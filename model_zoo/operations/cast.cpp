@@ -2,8 +2,6 @@
 
 #include <array>
 
-#include <fmt/format.h>
-
 #include "model_zoo/operations/shape_rules.hpp"
 
 namespace ddl {
@@ -17,7 +15,7 @@ class Cast final : public Operation {
 
   [[nodiscard]] Precision to() const { return to_; }
   std::string_view type() const override { return "cast"; }
-  std::string attributes() const override { return fmt::format("to={}", to_string(to_)); }
+  AttributeValues attribute_values() const override { return {{"to", to_string(to_)}}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override { return only_input(inputs, type()); }
   // Work is counted in items of what forward reads, which has half or twice the bytes of what it writes.
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {

@@ -14,7 +14,7 @@ class ChannelShuffle final : public Operation {
 
   std::string_view type() const override { return "channel_shuffle"; }
   std::string_view short_name() const override { return "shuffle"; }
-  std::string attributes() const override { return fmt::format("groups={}", groups_); }
+  AttributeValues attribute_values() const override { return {{"groups", groups_}}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override { return only_input(inputs, type()); }
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     if (pass == Pass::forward || pass == Pass::backward_data) return {.activation_items = 2 * items(output)};

@@ -11,7 +11,7 @@ namespace {
 class ClassToken final : public Operation {
  public:
   std::string_view type() const override { return "class_token"; }
-  std::string attributes() const override { return {}; }
+  AttributeValues attribute_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());
     if (!output.sequence) throw Error(fmt::format("class_token needs a sequence, and {} is none", to_string(output)));

@@ -11,7 +11,7 @@ namespace {
 class Combine final : public Operation {
  public:
   std::string_view type() const override { return "combine"; }
-  std::string attributes() const override { return {}; }
+  AttributeValues attribute_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     if (inputs.size() != 2) {
       throw Error(fmt::format("combine takes what experts made and the router's weights, not {} inputs", inputs.size()),

@@ -12,7 +12,7 @@ class Concat final : public Operation {
   explicit Concat(bool sequence) : sequence_(sequence) {}
 
   std::string_view type() const override { return "concat"; }
-  std::string attributes() const override { return {}; }
+  AttributeValues attribute_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     if (inputs.size() < 2)
       throw Error(fmt::format("concat takes two or more inputs, not {}", inputs.size()),

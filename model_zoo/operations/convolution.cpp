@@ -23,19 +23,19 @@ class Convolution final : public Operation {
 
   std::string_view type() const override { return "convolution"; }
   std::string_view short_name() const override { return "conv"; }
-  std::string attributes() const override {
-    std::string text = filters_ == 0 ? "filters=same " : fmt::format("filters={} ", filters_);
-    text += window_.attributes(1);
-    if (groups_ > 1) text += fmt::format(" groups={}", groups_);
-    if (!bias_) text += " bias=no";
-    return text;
+  AttributeValues attribute_values() const override {
+    AttributeValues values{{"filters", filters_ == 0 ? AttributeValue("same") : AttributeValue(filters_)}};
+    values.add(window_.values(1));
+    if (groups_ > 1) values.add("groups", groups_);
+    if (!bias_) values.add("bias", false);
+    return values;
   }
 
-  std::string lasting_attributes() const override {
-    std::string text = window_.lasting_attributes();
-    if (groups_ > 1) text += fmt::format(" group_channels={}", group_channels_);
-    if (!bias_) text += " bias=no";
-    return text;
+  AttributeValues lasting_values() const override {
+    AttributeValues values = window_.lasting_values();
+    if (groups_ > 1) values.add("group_channels", group_channels_);
+    if (!bias_) values.add("bias", false);
+    return values;
   }
 
   TensorShape infer(std::span<const TensorShape> inputs) const override {

@@ -12,8 +12,8 @@ class Crop final : public Operation {
   Crop(const Extents& from, const Extents& size) : from_(from), size_(size) {}
 
   std::string_view type() const override { return "crop"; }
-  std::string attributes() const override { return fmt::format("size={}", print_extents(size_.size, size_.rank)); }
-  std::string lasting_attributes() const override { return {}; }
+  AttributeValues attribute_values() const override { return {{"size", AttributeSizes{size_.size, size_.rank}}}; }
+  AttributeValues lasting_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());
     for (std::size_t d = 0; d < static_cast<std::size_t>(size_.rank); ++d) {

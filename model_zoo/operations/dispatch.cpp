@@ -13,7 +13,7 @@ class Dispatch final : public Operation {
   explicit Dispatch(std::int64_t active) : active_(active) {}
 
   std::string_view type() const override { return "dispatch"; }
-  std::string attributes() const override { return fmt::format("active={}", active_); }
+  AttributeValues attribute_values() const override { return {{"active", active_}}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     if (inputs.size() != 2) {
       throw Error(fmt::format("dispatch takes tokens and a router's choice, not {} inputs", inputs.size()),

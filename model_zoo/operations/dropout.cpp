@@ -1,7 +1,5 @@
 #include <array>
 
-#include <fmt/format.h>
-
 #include "model_zoo/operations/registry.hpp"
 
 namespace ddl {
@@ -17,7 +15,11 @@ class Dropout final : public Operation {
   Dropout(double rate, DropoutOf of, bool sequence) : rate_(rate), of_(of), sequence_(sequence) {}
 
   std::string_view type() const override { return "dropout"; }
-  std::string attributes() const override { return fmt::format("rate={}{}", rate_, whole_samples() ? " of=samples" : ""); }
+  AttributeValues attribute_values() const override {
+    AttributeValues values{{"rate", rate_}};
+    if (whole_samples()) values.add("of", "samples");
+    return values;
+  }
   TensorShape infer(std::span<const TensorShape> inputs) const override { return only_input(inputs, type()); }
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     if (rate_ == 0 || (pass != Pass::forward && pass != Pass::backward_data)) return {};

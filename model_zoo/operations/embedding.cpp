@@ -13,12 +13,12 @@ class Embedding final : public Operation {
       : vocabulary_(vocabulary), features_(features), tied_(std::move(tied)) {}
 
   std::string_view type() const override { return "embedding"; }
-  std::string attributes() const override {
-    std::string text = fmt::format("vocabulary={} features={}", vocabulary_, features_);
-    if (!tied_.empty()) text += fmt::format(" tied={}", tied_);
-    return text;
+  AttributeValues attribute_values() const override {
+    AttributeValues values{{"vocabulary", vocabulary_}, {"features", features_}};
+    if (!tied_.empty()) values.add("tied", tied_);
+    return values;
   }
-  std::string lasting_attributes() const override { return {}; }
+  AttributeValues lasting_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());
     if (!output.sequence || output.channels != 1) {

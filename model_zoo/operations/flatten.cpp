@@ -7,7 +7,7 @@ namespace {
 class Flatten final : public Operation {
  public:
   std::string_view type() const override { return "flatten"; }
-  std::string attributes() const override { return {}; }
+  AttributeValues attribute_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     return {.channels = only_input(inputs, type()).items()};
   }

@@ -15,16 +15,14 @@ class FullyConnected final : public Operation {
 
   std::string_view type() const override { return "fully_connected"; }
   std::string_view short_name() const override { return "fc"; }
-  std::string attributes() const override {
-    std::string text = fmt::format("features={}", features_);
-    if (experts_ > 1) text += fmt::format(" experts={}", experts_);
-    if (!bias_) text += " bias=no";
-    if (!tied_.empty()) text += fmt::format(" tied={}", tied_);
-    return text;
+  AttributeValues attribute_values() const override {
+    AttributeValues values{{"features", features_}};
+    if (experts_ > 1) values.add("experts", experts_);
+    if (!bias_) values.add("bias", false);
+    if (!tied_.empty()) values.add("tied", tied_);
+    return values;
   }
-  std::string lasting_attributes() const override {
-    return fmt::format("experts={} bias={}", experts_, bias_ ? "yes" : "no");
-  }
+  AttributeValues lasting_values() const override { return {{"experts", experts_}, {"bias", bias_}}; }
 
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());

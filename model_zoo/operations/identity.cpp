@@ -9,7 +9,7 @@ class Identity final : public Operation {
   explicit Identity(bool sequence) : sequence_(sequence) {}
 
   std::string_view type() const override { return "identity"; }
-  std::string attributes() const override { return {}; }
+  AttributeValues attribute_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override { return only_input(inputs, type()); }
   Work work(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {};

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include "model_zoo/operations/registry.hpp"
 
 namespace ddl {
@@ -12,12 +10,16 @@ class Input final : public Operation {
   explicit Input(const TensorShape& shape) : shape_(shape) {}
 
   std::string_view type() const override { return "input"; }
-  std::string attributes() const override {
-    if (shape_.rank == 0) return fmt::format("features={}", shape_.channels);
-    if (!shape_.sequence)
-      return fmt::format("channels={} size={}", shape_.channels, print_extents(shape_.extent, shape_.rank));
-    return shape_.channels == 1 ? fmt::format("tokens={}", shape_.extent[0])
-                                : fmt::format("channels={} tokens={}", shape_.channels, shape_.extent[0]);
+  AttributeValues attribute_values() const override {
+    if (shape_.rank == 0) return {{"features", shape_.channels}};
+    if (shape_.sequence && shape_.channels == 1) return {{"tokens", shape_.extent[0]}};
+    AttributeValues values{{"channels", shape_.channels}};
+    if (shape_.sequence) {
+      values.add("tokens", shape_.extent[0]);
+    } else {
+      values.add("size", AttributeSizes{shape_.extent, shape_.rank});
+    }
+    return values;
   }
   TensorShape infer(std::span<const TensorShape> /*inputs*/) const override { return shape_; }
   Work work(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {

@@ -1,7 +1,5 @@
 #include <array>
 
-#include <fmt/format.h>
-
 #include "core/error.hpp"
 #include "model_zoo/operations/registry.hpp"
 
@@ -17,7 +15,7 @@ class Loss final : public Operation {
   Loss(LossKind kind, bool positions) : kind_(kind), positions_(positions) {}
 
   std::string_view type() const override { return "loss"; }
-  std::string attributes() const override { return fmt::format("kind={}", loss_kinds[static_cast<std::size_t>(kind_)]); }
+  AttributeValues attribute_values() const override { return {{"kind", loss_kinds[static_cast<std::size_t>(kind_)]}}; }
   TensorShape infer(std::span<const TensorShape> /*inputs*/) const override { return {}; }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
     const double count = items(inputs);

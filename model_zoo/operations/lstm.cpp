@@ -19,8 +19,10 @@ class Lstm final : public Operation {
   Lstm(std::int64_t features, bool bidirectional) : features_(features), directions_(bidirectional ? 2 : 1) {}
 
   std::string_view type() const override { return "lstm"; }
-  std::string attributes() const override {
-    return fmt::format("features={}{}", features_, directions_ == 2 ? " bidirectional=yes" : "");
+  AttributeValues attribute_values() const override {
+    AttributeValues values{{"features", features_}};
+    if (directions_ == 2) values.add("bidirectional", true);
+    return values;
   }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include "core/error.hpp"
 #include "model_zoo/operations/registry.hpp"
 
@@ -13,7 +11,7 @@ class Multiply final : public Operation {
   explicit Multiply(bool sequence) : sequence_(sequence) {}
 
   std::string_view type() const override { return "multiply"; }
-  std::string attributes() const override { return {}; }
+  AttributeValues attribute_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     if (inputs.size() == 2 && inputs[1].positions() == 1 && inputs[1].channels == inputs[0].channels) return inputs.front();
     require_equal_inputs(inputs, type());

@@ -20,20 +20,8 @@ class Norm final : public Operation {
       : kind_(kind), groups_(groups), group_channels_(group_channels), scale_(scale), bias_(bias), sequence_(sequence) {}
 
   std::string_view type() const override { return "norm"; }
-  std::string attributes() const override {
-    std::string text = fmt::format("kind={}", norm_kinds[static_cast<std::size_t>(kind_)]);
-    if (kind_ == NormKind::group) text += fmt::format(" groups={}", groups_);
-    if (!scale_) text += " scale=no";
-    if (!bias_) text += " bias=no";
-    return text;
-  }
-  std::string lasting_attributes() const override {
-    std::string text = fmt::format("kind={}", norm_kinds[static_cast<std::size_t>(kind_)]);
-    if (kind_ == NormKind::group) text += fmt::format(" group_channels={}", group_channels_);
-    if (!scale_) text += " scale=no";
-    if (!bias_) text += " bias=no";
-    return text;
-  }
+  AttributeValues attribute_values() const override { return values_with("groups", groups_); }
+  AttributeValues lasting_values() const override { return values_with("group_channels", group_channels_); }
   TensorShape infer(std::span<const TensorShape> inputs) const override { return only_input(inputs, type()); }
   std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     return ((scale_ ? 1 : 0) + (bias_ ? 1 : 0)) * output.channels;
@@ -113,6 +101,13 @@ class Norm final : public Operation {
   }
 
  private:
+  [[nodiscard]] AttributeValues values_with(std::string_view groups_key, std::int64_t groups) const {
+    AttributeValues values{{"kind", norm_kinds[static_cast<std::size_t>(kind_)]}};
+    if (kind_ == NormKind::group) values.add(groups_key, groups);
+    if (!scale_) values.add("scale", false);
+    if (!bias_) values.add("bias", false);
+    return values;
+  }
   [[nodiscard]] bool over_positions() const { return kind_ != NormKind::layer && kind_ != NormKind::rms; }
 
   NormKind kind_;

@@ -28,7 +28,11 @@ class Pool : public Operation {
 
  protected:
   [[nodiscard]] PoolKind kind_of() const { return kind_; }
-  [[nodiscard]] std::string kind() const { return fmt::format("kind={}", pool_kinds[static_cast<std::size_t>(kind_)]); }
+  [[nodiscard]] AttributeValues values_with(const AttributeValues& size) const {
+    AttributeValues values{{"kind", pool_kinds[static_cast<std::size_t>(kind_)]}};
+    values.add(size);
+    return values;
+  }
   [[nodiscard]] Work traffic(Pass pass, const TensorShape& input, const TensorShape& output, double visited) const {
     if (pass == Pass::forward) return {.flops = visited, .activation_items = items(input) + items(output)};
     if (pass != Pass::backward_data) return {};
@@ -45,8 +49,8 @@ class WindowPool final : public Pool {
  public:
   WindowPool(PoolKind kind, const SlidingWindow& window, bool sequence) : Pool(kind), window_(window), sequence_(sequence) {}
 
-  std::string attributes() const override { return fmt::format("{} {}", kind(), window_.attributes(0)); }
-  std::string lasting_attributes() const override { return fmt::format("{} {}", kind(), window_.lasting_attributes()); }
+  AttributeValues attribute_values() const override { return values_with(window_.values(0)); }
+  AttributeValues lasting_values() const override { return values_with(window_.lasting_values()); }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     return checked(window_.slide(only_input(inputs, type())));
   }
@@ -80,8 +84,8 @@ class AdaptivePool final : public Pool {
  public:
   AdaptivePool(PoolKind kind, const Extents& size) : Pool(kind), size_(size) {}
 
-  std::string attributes() const override {
-    return fmt::format("{} adaptive={}", kind(), print_extents(size_.size, size_.rank));
+  AttributeValues attribute_values() const override {
+    return values_with({{"adaptive", AttributeSizes{size_.size, size_.rank}}});
   }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());

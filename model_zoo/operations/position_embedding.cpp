@@ -13,7 +13,7 @@ class PositionEmbedding final : public Operation {
 
   std::string_view type() const override { return "position_embedding"; }
   std::string_view short_name() const override { return "positions"; }
-  std::string attributes() const override { return fmt::format("positions={}", positions_); }
+  AttributeValues attribute_values() const override { return {{"positions", positions_}}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     const TensorShape& input = only_input(inputs, type());
     if (!input.sequence) throw Error(fmt::format("position_embedding needs a sequence, and {} is none", to_string(input)));

@@ -12,10 +12,14 @@ class Reshape final : public Operation {
   explicit Reshape(const TensorShape& shape) : shape_(shape) {}
 
   std::string_view type() const override { return "reshape"; }
-  std::string attributes() const override {
-    if (shape_.sequence) return fmt::format("channels={} tokens={}", shape_.channels, shape_.extent[0]);
-    if (shape_.rank == 0) return fmt::format("channels={}", shape_.channels);
-    return fmt::format("channels={} size={}", shape_.channels, print_extents(shape_.extent, shape_.rank));
+  AttributeValues attribute_values() const override {
+    AttributeValues values{{"channels", shape_.channels}};
+    if (shape_.sequence) {
+      values.add("tokens", shape_.extent[0]);
+    } else if (shape_.rank > 0) {
+      values.add("size", AttributeSizes{shape_.extent, shape_.rank});
+    }
+    return values;
   }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     const TensorShape& input = only_input(inputs, type());

@@ -18,13 +18,12 @@ class Resize final : public Operation {
   Resize(ResizeKind kind, const Extents& from, const Extents& size) : kind_(kind), from_(from), size_(size) {}
 
   std::string_view type() const override { return "resize"; }
-  std::string attributes() const override {
-    return fmt::format("kind={} size={}", resize_kinds[static_cast<std::size_t>(kind_)],
-                       print_extents(size_.size, size_.rank));
+  AttributeValues attribute_values() const override {
+    AttributeValues values = lasting_values();
+    values.add("size", AttributeSizes{size_.size, size_.rank});
+    return values;
   }
-  std::string lasting_attributes() const override {
-    return fmt::format("kind={}", resize_kinds[static_cast<std::size_t>(kind_)]);
-  }
+  AttributeValues lasting_values() const override { return {{"kind", resize_kinds[static_cast<std::size_t>(kind_)]}}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());
     output.extent = size_.size;

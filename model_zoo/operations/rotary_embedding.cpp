@@ -17,13 +17,13 @@ class RotaryEmbedding final : public Operation {
 
   std::string_view type() const override { return "rotary_embedding"; }
   std::string_view short_name() const override { return "rotary"; }
-  std::string attributes() const override {
-    std::string text = fmt::format("heads={}", heads_);
-    if (kv_heads_ != heads_) text += fmt::format(" kv_heads={}", kv_heads_);
-    if (turned_ != head_size_) text += fmt::format(" turned={}", turned_);
-    return text;
+  AttributeValues attribute_values() const override {
+    AttributeValues values{{"heads", heads_}};
+    if (kv_heads_ != heads_) values.add("kv_heads", kv_heads_);
+    if (turned_ != head_size_) values.add("turned", turned_);
+    return values;
   }
-  std::string lasting_attributes() const override { return fmt::format("head_size={} turned={}", head_size_, turned_); }
+  AttributeValues lasting_values() const override { return {{"head_size", head_size_}, {"turned", turned_}}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     const TensorShape& input = only_input(inputs, type());
     if (!input.sequence) throw Error(fmt::format("rotary_embedding needs a sequence, and {} is none", to_string(input)));

@@ -14,7 +14,7 @@ class Router final : public Operation {
   Router(std::int64_t experts, std::int64_t active) : experts_(experts), active_(active) {}
 
   std::string_view type() const override { return "router"; }
-  std::string attributes() const override { return fmt::format("experts={} active={}", experts_, active_); }
+  AttributeValues attribute_values() const override { return {{"experts", experts_}, {"active", active_}}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());
     if (!output.sequence) throw Error(fmt::format("router needs a sequence, and {} is none", to_string(output)));

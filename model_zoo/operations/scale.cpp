@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include "core/error.hpp"
 #include "model_zoo/operations/registry.hpp"
 
@@ -13,9 +11,11 @@ class Scale final : public Operation {
   Scale(std::optional<double> factor, bool bias, bool sequence) : factor_(factor), bias_(bias), sequence_(sequence) {}
 
   std::string_view type() const override { return "scale"; }
-  std::string attributes() const override {
-    if (factor_) return fmt::format("factor={}", *factor_);
-    return fmt::format("factor=trained{}", bias_ ? " bias=yes" : "");
+  AttributeValues attribute_values() const override {
+    if (factor_) return {{"factor", *factor_}};
+    AttributeValues values{{"factor", "trained"}};
+    if (bias_) values.add("bias", true);
+    return values;
   }
   TensorShape infer(std::span<const TensorShape> inputs) const override { return only_input(inputs, type()); }
   std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {

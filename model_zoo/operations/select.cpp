@@ -16,7 +16,7 @@ class Select final : public Operation {
   explicit Select(std::string_view token) : token_(token) {}
 
   std::string_view type() const override { return "select"; }
-  std::string attributes() const override { return fmt::format("token={}", token_); }
+  AttributeValues attribute_values() const override { return {{"token", token_}}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     const TensorShape& input = only_input(inputs, type());
     if (!input.sequence) throw Error(fmt::format("select takes a token of a sequence, and {} is none", to_string(input)));

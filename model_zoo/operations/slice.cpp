@@ -13,7 +13,7 @@ class Slice final : public Operation {
       : first_(first), channels_(channels), sequence_(sequence) {}
 
   std::string_view type() const override { return "slice"; }
-  std::string attributes() const override { return fmt::format("first={} channels={}", first_, channels_); }
+  AttributeValues attribute_values() const override { return {{"first", first_}, {"channels", channels_}}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());
     if (first_ + channels_ > output.channels) {

@@ -101,25 +101,26 @@ Operation::Window SlidingWindow::window() const {
   return {.size = {reach(0), reach(1), reach(2)}, .stride = stride, .padding = padding};
 }
 
-std::string SlidingWindow::attributes(std::int64_t default_stride) const {
-  std::string text = fmt::format("kernel={}", print_extents(kernel, rank));
+AttributeValues SlidingWindow::values(std::int64_t default_stride) const {
   const auto is = [](const std::array<std::int64_t, 3>& sizes, std::int64_t value) {
     return std::all_of(sizes.begin(), sizes.end(), [value](std::int64_t size) { return size == value; });
   };
-  if (default_stride != 1 || !is(stride, 1)) text += fmt::format(" stride={}", print_extents(stride, rank, true));
+  AttributeValues values{{"kernel", AttributeSizes{kernel, rank}}};
+  if (default_stride != 1 || !is(stride, 1)) values.add("stride", AttributeSizes{stride, rank, true});
   if (same) {
-    text += " padding=same";
+    values.add("padding", "same");
   } else if (!is(padding, 0)) {
-    text += fmt::format(" padding={}", print_extents(padding, rank, true));
+    values.add("padding", AttributeSizes{padding, rank, true});
   }
-  if (!is(dilation, 1)) text += fmt::format(" dilation={}", print_extents(dilation, rank, true));
-  if (ceil) text += " ceil=yes";
-  return text;
+  if (!is(dilation, 1)) values.add("dilation", AttributeSizes{dilation, rank, true});
+  if (ceil) values.add("ceil", true);
+  return values;
 }
 
-std::string SlidingWindow::lasting_attributes() const {
-  return fmt::format("kernel={} stride={} dilation={}", print_extents(kernel, rank), print_extents(stride, rank),
-                     print_extents(dilation, rank));
+AttributeValues SlidingWindow::lasting_values() const {
+  return {{"kernel", AttributeSizes{kernel, rank}},
+          {"stride", AttributeSizes{stride, rank}},
+          {"dilation", AttributeSizes{dilation, rank}}};
 }
 
 }  // namespace ddl

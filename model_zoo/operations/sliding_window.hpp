@@ -31,9 +31,9 @@ struct SlidingWindow {
   /// what the window reads of the neighbours' tiles.
   [[nodiscard]] SlidingWindow over_tile(TensorShape& input, const TensorShape& output) const;
   /// `kernel=3x3 stride=2 padding=1`; a stride of 1 is left out where it is what `read` takes for granted.
-  [[nodiscard]] std::string attributes(std::int64_t default_stride) const;
+  [[nodiscard]] AttributeValues values(std::int64_t default_stride) const;
   /// `kernel=3x3 stride=2x2 dilation=1x1`: what a tile's window has in common with the whole's, whose rim it need not have.
-  [[nodiscard]] std::string lasting_attributes() const;
+  [[nodiscard]] AttributeValues lasting_values() const;
 };
 
 }  // namespace ddl

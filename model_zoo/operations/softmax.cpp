@@ -7,7 +7,7 @@ namespace {
 class Softmax final : public Operation {
  public:
   std::string_view type() const override { return "softmax"; }
-  std::string attributes() const override { return {}; }
+  AttributeValues attribute_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override { return only_input(inputs, type()); }
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     if (pass == Pass::forward) return {.flops = 5 * items(output), .activation_items = 2 * items(output)};

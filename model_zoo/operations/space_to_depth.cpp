@@ -12,7 +12,7 @@ class SpaceToDepth final : public Operation {
   explicit SpaceToDepth(const Extents& block) : block_(block) {}
 
   std::string_view type() const override { return "space_to_depth"; }
-  std::string attributes() const override { return fmt::format("block={}", print_extents(block_.size, block_.rank)); }
+  AttributeValues attribute_values() const override { return {{"block", AttributeSizes{block_.size, block_.rank}}}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());
     for (std::size_t d = 0; d < static_cast<std::size_t>(block_.rank); ++d) {

@@ -29,21 +29,22 @@ class TransposedConvolution final : public Operation {
 
   std::string_view type() const override { return "transposed_convolution"; }
   std::string_view short_name() const override { return "deconv"; }
-  std::string attributes() const override {
-    std::string text = fmt::format("filters={} {}", filters_, window_.attributes(1));
+  AttributeValues attribute_values() const override {
+    AttributeValues values{{"filters", filters_}};
+    values.add(window_.values(1));
     if (output_padding_ != std::array<std::int64_t, 3>{0, 0, 0}) {
-      text += fmt::format(" output_padding={}", print_extents(output_padding_, window_.rank, true));
+      values.add("output_padding", AttributeSizes{output_padding_, window_.rank, true});
     }
-    if (groups_ > 1) text += fmt::format(" groups={}", groups_);
-    if (!bias_) text += " bias=no";
-    return text;
+    if (groups_ > 1) values.add("groups", groups_);
+    if (!bias_) values.add("bias", false);
+    return values;
   }
 
-  std::string lasting_attributes() const override {
-    std::string text = window_.lasting_attributes();
-    if (groups_ > 1) text += fmt::format(" group_filters={}", group_filters_);
-    if (!bias_) text += " bias=no";
-    return text;
+  AttributeValues lasting_values() const override {
+    AttributeValues values = window_.lasting_values();
+    if (groups_ > 1) values.add("group_filters", group_filters_);
+    if (!bias_) values.add("bias", false);
+    return values;
   }
 
   TensorShape infer(std::span<const TensorShape> inputs) const override {

@@ -15,14 +15,13 @@ class WindowAttention final : public Operation {
       : heads_(heads), head_size_(head_size), window_(window), shift_(shift) {}
 
   std::string_view type() const override { return "window_attention"; }
-  std::string attributes() const override {
-    std::string text = fmt::format("heads={} window={}", heads_, print_extents(window_.size, window_.rank));
-    if (shift_ > 0) text += fmt::format(" shift={}", shift_);
-    return text;
+  AttributeValues attribute_values() const override {
+    AttributeValues values{{"heads", heads_}, {"window", AttributeSizes{window_.size, window_.rank}}};
+    if (shift_ > 0) values.add("shift", shift_);
+    return values;
   }
-  std::string lasting_attributes() const override {
-    return fmt::format("head_size={} window={} shifts={}", head_size_, print_extents(window_.size, window_.rank),
-                       shift_ > 0 ? "yes" : "no");
+  AttributeValues lasting_values() const override {
+    return {{"head_size", head_size_}, {"window", AttributeSizes{window_.size, window_.rank}}, {"shifts", shift_ > 0}};
   }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "profiler/attribute_text.hpp"
+#include "profiler/window_geometry.hpp"
 
 namespace ddl {
 namespace {
@@ -210,7 +210,7 @@ std::string convolution_signature(const Dimensions& input, const Dimensions& wei
 }
 
 std::vector<std::string> convolution_signatures(const Layer& layer, std::int64_t samples) {
-  const AttributeText attributes(*layer.operation);
+  const AttributeValues attributes = layer.operation->attribute_values();
   const TensorShape& input = layer.input_shapes.front();
   const TensorShape& output = layer.output_shape;
   const bool transposed = layer.operation->type() == "transposed_convolution";
@@ -293,7 +293,7 @@ std::vector<std::string> layer_signatures(const Layer& layer, std::int64_t sampl
   const std::string_view type = layer.operation->type();
   if (layer.input_shapes.empty()) return {};
   const TensorShape& input = layer.input_shapes.front();
-  const AttributeText attributes(*layer.operation);
+  const AttributeValues attributes = layer.operation->attribute_values();
   if (type == "convolution" || type == "transposed_convolution") return convolution_signatures(layer, samples);
   if (type == "fully_connected") {
     return {linear_signature({samples * input.positions(), input.channels, layer.output_shape.channels})};

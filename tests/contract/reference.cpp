@@ -7,7 +7,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "profiler/attribute_text.hpp"
+#include "profiler/window_geometry.hpp"
 
 namespace ddl {
 namespace {
@@ -49,7 +49,7 @@ std::int64_t flat(const Point& step, const std::array<std::int64_t, 3>& kernel) 
 struct Call {
   const Problem& problem;
   const ReferenceTensors& tensors;
-  AttributeText attributes;
+  AttributeValues attributes;
   const TensorShape& in;
   const TensorShape& out;
 
@@ -794,7 +794,7 @@ Values reference_forward(const Problem& problem, const ReferenceTensors& tensors
       {"window_attention", window_attention},
   };
   return functions.at(problem.operation->type())(
-      {problem, tensors, AttributeText(*problem.operation), problem.inputs.front(), problem.output});
+      {problem, tensors, problem.operation->attribute_values(), problem.inputs.front(), problem.output});
 }
 
 Values reference_gradient(const Problem& problem, const ReferenceTensors& tensors, std::pair<TensorRole, int> of,

@@ -2,7 +2,6 @@
 #include <array>
 
 #include "core/error.hpp"
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/kernels.hpp"
 #include "profiler/backends/cuda/status.hpp"
 #include "profiler/backends/cuda/tensor_descriptor.hpp"
@@ -32,7 +31,7 @@ constexpr std::array<Function, 11> functions{{
 }};
 
 const Function* find_function(const Problem& problem) {
-  const AttributeText attributes(*problem.operation);
+  const AttributeValues attributes = problem.operation->attribute_values();
   const auto* found = std::find_if(functions.begin(), functions.end(),
                                    [&](const Function& function) { return function.name == attributes.text("kind"); });
   return found == functions.end() ? nullptr : found;
@@ -40,7 +39,7 @@ const Function* find_function(const Problem& problem) {
 
 std::string refusal_activation(const Problem& problem) {
   if (find_function(problem) != nullptr) return {};
-  return "the function " + std::string(AttributeText(*problem.operation).text("kind")) + " is not in this back end";
+  return "the function " + std::string(problem.operation->attribute_values().text("kind")) + " is not in this back end";
 }
 
 /// The library's kernel, by its older interface: the newer one compiles one for each size.

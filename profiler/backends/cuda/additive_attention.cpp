@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <map>
 
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/matrix_product.hpp"
 
 namespace ddl::cuda {
@@ -18,7 +17,7 @@ class AdditiveAttention {
         forward_(problem.pass == Pass::forward),
         query_channels_(problem.inputs[0].channels),
         key_channels_(problem.inputs[1].channels) {
-    const AttributeText attributes(*problem.operation);
+    const AttributeValues attributes = problem.operation->attribute_values();
     s_.samples = problem.samples;
     s_.queries = problem.inputs[0].extent[0];
     s_.keys = problem.inputs[1].extent[0];

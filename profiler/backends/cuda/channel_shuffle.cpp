@@ -1,4 +1,3 @@
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/arrangement.hpp"
 
 namespace ddl::cuda {
@@ -7,7 +6,7 @@ namespace {
 // Channels of a group are dealt out to all groups, one after the other.
 std::unique_ptr<PreparedKernel> prepare_channel_shuffle(const Device& device, const Problem& problem) {
   const ImageSteps image(device, problem.output);
-  const std::int64_t groups = AttributeText(*problem.operation).integer("groups", 1);
+  const std::int64_t groups = problem.operation->attribute_values().integer("groups", 1);
   const std::int64_t members = problem.output.channels / groups;
   std::vector<CopiedDimension> dimensions{{problem.samples, image.sample, image.sample},
                                           {members, image.channel, groups * image.channel},

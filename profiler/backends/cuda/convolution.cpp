@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/kernels.hpp"
+#include "profiler/window_geometry.hpp"
 
 namespace ddl::cuda {
 namespace {
@@ -15,7 +15,7 @@ std::string refusal_convolution(const Problem& problem) {
 std::int64_t volume(const WindowGeometry& window) { return window.kernel[0] * window.kernel[1] * window.kernel[2]; }
 
 std::unique_ptr<PreparedKernel> prepare_convolution(const Device& device, const Problem& problem) {
-  const AttributeText attributes(*problem.operation);
+  const AttributeValues attributes = problem.operation->attribute_values();
   const bool has_bias = attributes.flag("bias", true);
   const Precision precision = problem.precision;
   ConvolutionGraph made = convolution_graph(problem, device.options.layout);

@@ -1,4 +1,3 @@
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/routing.hpp"
 
 namespace ddl::cuda {
@@ -7,7 +6,7 @@ namespace {
 // The router's choice has no gradient here: the weights of the experts have, in `combine`.
 std::unique_ptr<PreparedKernel> prepare_dispatch(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
-  const std::int64_t active = AttributeText(*problem.operation).integer("active", 1);
+  const std::int64_t active = problem.operation->attribute_values().integer("active", 1);
   const std::int64_t experts = problem.inputs[1].channels;
   const std::int64_t channels = problem.output.channels;
   const std::int64_t rows = problem.samples * problem.inputs[0].positions();
@@ -36,7 +35,7 @@ std::unique_ptr<PreparedKernel> prepare_dispatch(const Device& device, const Pro
 
 // As many experts for each token as are active.
 std::string refusal_dispatch(const Problem& problem) {
-  return AttributeText(*problem.operation).integer("active", 1) > problem.inputs[1].channels
+  return problem.operation->attribute_values().integer("active", 1) > problem.inputs[1].channels
              ? "more copies of a token than experts are not in this back end"
              : std::string();
 }

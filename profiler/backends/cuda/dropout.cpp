@@ -1,4 +1,3 @@
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/kernels.hpp"
 
 namespace ddl::cuda {
@@ -6,12 +5,12 @@ namespace {
 
 // Forward draws a mask of bytes, as frameworks do on GPUs: one of each item, or of each sample where whole samples go.
 std::unique_ptr<PreparedKernel> prepare_dropout(const Device& device, const Problem& problem) {
-  const double rate = AttributeText(*problem.operation).number("rate", 0);
+  const double rate = problem.operation->attribute_values().number("rate", 0);
   if (problem.pass == Pass::backward_weight || rate == 0) return empty_kernel();
   const Precision precision = problem.precision;
   const std::int64_t items = problem.samples * problem.output.items();
   const bool forward = problem.pass == Pass::forward;
-  const bool of_samples = AttributeText(*problem.operation).text("of") == "samples";
+  const bool of_samples = problem.operation->attribute_values().text("of") == "samples";
   const std::int64_t samples = problem.samples;
   const std::int64_t each = problem.output.items();
   KernelTensor mask = flat(TensorRole::kept, 0, of_samples ? samples : items, forward, Precision::fp32);

@@ -1,4 +1,3 @@
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/kernels.hpp"
 #include "profiler/backends/cuda/status.hpp"
 
@@ -7,7 +6,7 @@ namespace {
 
 // Numbers of tokens are too large for 16 bits. The table's gradient is summed up in fp32, and all of it is written.
 std::unique_ptr<PreparedKernel> prepare_embedding(const Device& device, const Problem& problem) {
-  const std::int64_t rows = AttributeText(*problem.operation).integer("vocabulary", 1);
+  const std::int64_t rows = problem.operation->attribute_values().integer("vocabulary", 1);
   const std::int64_t features = problem.output.channels;
   const std::int64_t tokens = problem.samples * problem.output.positions();
   const Precision precision = problem.precision;

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/matrix_product.hpp"
 #include "profiler/backends/cuda/status.hpp"
 
@@ -36,7 +35,7 @@ Product product_of(Pass pass, std::int64_t rows, std::int64_t from, std::int64_t
 
 // One product after the other, as frameworks run experts; their biases in passes of their own.
 std::unique_ptr<PreparedKernel> prepare_experts(const Device& device, const Problem& problem) {
-  const AttributeText attributes(*problem.operation);
+  const AttributeValues attributes = problem.operation->attribute_values();
   const std::int64_t experts = attributes.integer("experts", 1);
   const bool has_bias = attributes.flag("bias", true);
   const std::int64_t from = problem.inputs.front().channels;

@@ -1,5 +1,4 @@
 #include "core/error.hpp"
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/experts.hpp"
 #include "profiler/backends/cuda/matrix_product.hpp"
 #include "profiler/backends/cuda/status.hpp"
@@ -9,11 +8,11 @@ namespace {
 
 // Rows are samples, or tokens.
 std::unique_ptr<PreparedKernel> prepare_fully_connected(const Device& device, const Problem& problem) {
-  if (AttributeText(*problem.operation).has("experts")) return prepare_experts(device, problem);
+  if (problem.operation->attribute_values().has("experts")) return prepare_experts(device, problem);
   const std::int64_t rows = problem.samples * problem.inputs.front().positions();
   const std::int64_t from = problem.inputs.front().channels;
   const std::int64_t to = problem.output.channels;
-  const bool has_bias = AttributeText(*problem.operation).flag("bias", true);
+  const bool has_bias = problem.operation->attribute_values().flag("bias", true);
   const Precision precision = problem.precision;
   const KernelTensor input = flat(TensorRole::input, 0, rows * from, false, precision);
   const KernelTensor weight = flat(TensorRole::weight, 0, to * from, false, precision);

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "model_zoo/problem.hpp"
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/backend.hpp"
+#include "profiler/window_geometry.hpp"
 
 // Arithmetic of shapes and number formats: nothing here needs a device.
 namespace ddl::cuda {

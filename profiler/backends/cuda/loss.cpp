@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/kernels.hpp"
 
 namespace ddl::cuda {
@@ -33,7 +32,7 @@ std::unique_ptr<PreparedKernel> prepare_loss(const Device& device, const Problem
   std::vector<Part> parts;
   std::vector<KernelTensor> inputs, kept, to_inputs;
   std::int64_t room = 0;
-  const bool mean_square = AttributeText(*problem.operation).text("kind") != "cross_entropy";
+  const bool mean_square = problem.operation->attribute_values().text("kind") != "cross_entropy";
   for (const TensorShape& shape : problem.inputs) {
     const auto index = static_cast<int>(parts.size());
     const std::int64_t items = problem.samples * shape.items();

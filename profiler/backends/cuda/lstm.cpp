@@ -1,7 +1,6 @@
 #include <array>
 #include <optional>
 
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/arrangement.hpp"
 #include "profiler/backends/cuda/matrix_product.hpp"
 #include "profiler/backends/cuda/status.hpp"
@@ -16,8 +15,8 @@ struct Sizes {
       : samples(problem.samples),
         tokens(problem.output.extent[0]),
         channels(problem.inputs.front().channels),
-        features(AttributeText(*problem.operation).integer("features", 1)),
-        directions(AttributeText(*problem.operation).flag("bidirectional", false) ? 2 : 1) {}
+        features(problem.operation->attribute_values().integer("features", 1)),
+        directions(problem.operation->attribute_values().flag("bidirectional", false) ? 2 : 1) {}
   [[nodiscard]] std::int64_t rows() const { return samples * tokens; }
   [[nodiscard]] std::int64_t width() const { return directions * features; }
   /// Numbers of one direction and one step.

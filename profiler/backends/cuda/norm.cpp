@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/batch_norm.hpp"
 #include "profiler/backends/cuda/status.hpp"
 
@@ -16,8 +15,9 @@ namespace {
 class Parameters {
  public:
   explicit Parameters(const Problem& problem)
-      : scale_(AttributeText(*problem.operation).flag("scale", true)),
-        shift_(AttributeText(*problem.operation).flag("bias", AttributeText(*problem.operation).text("kind") != "rms")),
+      : scale_(problem.operation->attribute_values().flag("scale", true)),
+        shift_(
+            problem.operation->attribute_values().flag("bias", problem.operation->attribute_values().text("kind") != "rms")),
         channels_(problem.output.channels) {
     if (scale_ && shift_) return;
     std::vector<float> constants(static_cast<std::size_t>(channels_), 1.0F);
@@ -171,7 +171,7 @@ std::unique_ptr<PreparedKernel> prepare_by_library(const Device& device, const P
 
 /// Over groups of a sample's channels, or each of them [Wu and He, "Group normalization", ECCV 2018].
 std::unique_ptr<PreparedKernel> prepare_groups(const Device& device, const Problem& problem) {
-  const AttributeText attributes(*problem.operation);
+  const AttributeValues attributes = problem.operation->attribute_values();
   const std::int64_t channels = problem.output.channels;
   const std::int64_t groups = attributes.text("kind") == "group" ? attributes.integer("groups", 1) : channels;
   const bool forward = problem.pass == Pass::forward;
@@ -226,7 +226,7 @@ std::unique_ptr<PreparedKernel> prepare_rms(const Device& device, const Problem&
 std::unique_ptr<PreparedKernel> prepare_norm(const Device& device, const Problem& problem) {
   // The gradients of scale and shift come out of the same sums as the input's: backward-weight has nothing left to do.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
-  const std::string_view kind = AttributeText(*problem.operation).text("kind");
+  const std::string_view kind = problem.operation->attribute_values().text("kind");
   if (kind == "rms") return prepare_rms(device, problem);
   if (kind == "group" || kind == "instance") return prepare_groups(device, problem);
   return prepare_by_library(device, problem, kind == "batch");

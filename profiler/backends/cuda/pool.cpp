@@ -1,7 +1,7 @@
 #include "profiler/backends/cuda/graphs/pool.hpp"
 
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/kernels.hpp"
+#include "profiler/window_geometry.hpp"
 
 namespace ddl::cuda {
 namespace {
@@ -13,7 +13,7 @@ ImageLayout layout_of(const Device& device, const Problem& problem) {
 
 device::Windows windows_of(const Device& device, const Problem& problem) {
   const TensorShape& input = problem.inputs.front();
-  const AttributeText attributes(*problem.operation);
+  const AttributeValues attributes = problem.operation->attribute_values();
   device::Windows windows;
   windows.input = image_of(device, input, problem.samples);
   windows.is_max = attributes.text("kind") == "max";
@@ -39,7 +39,7 @@ bool pools_by_library(const Device& device, const Problem& problem) {
 std::unique_ptr<PreparedKernel> prepare_pool(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const TensorShape& input = problem.inputs.front();
-  const bool is_max = AttributeText(*problem.operation).text("kind") == "max";
+  const bool is_max = problem.operation->attribute_values().text("kind") == "max";
   const bool forward = problem.pass == Pass::forward;
   const Precision precision = problem.precision;
   std::vector<KernelTensor> tensors;

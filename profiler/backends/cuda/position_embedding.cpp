@@ -1,4 +1,3 @@
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/kernels.hpp"
 #include "profiler/backends/cuda/status.hpp"
 
@@ -8,7 +7,7 @@ namespace {
 std::unique_ptr<PreparedKernel> prepare_position_embedding(const Device& device, const Problem& problem) {
   const Precision precision = problem.precision;
   const std::int64_t each = problem.output.items();  // of the table, the rows of the sequence's positions
-  const std::int64_t table = AttributeText(*problem.operation).integer("positions", 1) * problem.output.channels;
+  const std::int64_t table = problem.operation->attribute_values().integer("positions", 1) * problem.output.channels;
   const std::int64_t samples = problem.samples;
   const std::int64_t items = samples * each;
   const std::size_t size = is_mixed(precision) ? 2 : 4;

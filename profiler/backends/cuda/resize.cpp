@@ -1,4 +1,3 @@
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/kernels.hpp"
 
 namespace ddl::cuda {
@@ -11,7 +10,7 @@ std::unique_ptr<PreparedKernel> prepare_resize(const Device& device, const Probl
   const TensorShape& input = problem.inputs.front();
   device::Resizing resizing;
   resizing.input = image_of(device, input, problem.samples);
-  resizing.linear = AttributeText(*problem.operation).text("kind") == "linear";
+  resizing.linear = problem.operation->attribute_values().text("kind") == "linear";
   for (std::size_t d = 0; d < 3; ++d) {
     resizing.in[d] = input.extent[d];
     resizing.out[d] = problem.output.extent[d];

@@ -1,4 +1,3 @@
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/matrix_product.hpp"
 
 namespace ddl::cuda {
@@ -7,7 +6,7 @@ namespace {
 // Of each token the weights of the experts taken, and zero for the others.
 std::unique_ptr<PreparedKernel> prepare_router(const Device& device, const Problem& problem) {
   const std::int64_t experts = problem.output.channels;
-  const std::int64_t active = AttributeText(*problem.operation).integer("active", 1);
+  const std::int64_t active = problem.operation->attribute_values().integer("active", 1);
   const std::int64_t channels = problem.inputs.front().channels;
   const std::int64_t rows = problem.samples * problem.output.positions();
   const std::int64_t items = rows * experts;

@@ -1,4 +1,3 @@
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/kernels.hpp"
 
 namespace ddl::cuda {
@@ -6,7 +5,7 @@ namespace {
 
 std::unique_ptr<PreparedKernel> prepare_constant(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
-  const auto factor = static_cast<float>(AttributeText(*problem.operation).number("factor", 1));
+  const auto factor = static_cast<float>(problem.operation->attribute_values().number("factor", 1));
   const std::int64_t items = problem.samples * problem.output.items();
   const Precision precision = problem.precision;
   const bool forward = problem.pass == Pass::forward;
@@ -21,7 +20,7 @@ std::unique_ptr<PreparedKernel> prepare_constant(const Device& device, const Pro
 
 // The factors of all channels, and behind them the shifts.
 std::unique_ptr<PreparedKernel> prepare_trained(const Device& device, const Problem& problem) {
-  const bool has_shift = AttributeText(*problem.operation).flag("bias", false);
+  const bool has_shift = problem.operation->attribute_values().flag("bias", false);
   const std::int64_t channels = problem.output.channels;
   const std::int64_t trained = (has_shift ? 2 : 1) * channels;
   const Precision precision = problem.precision;
@@ -56,8 +55,8 @@ std::unique_ptr<PreparedKernel> prepare_trained(const Device& device, const Prob
 }
 
 std::unique_ptr<PreparedKernel> prepare_scale(const Device& device, const Problem& problem) {
-  return AttributeText(*problem.operation).text("factor") == "trained" ? prepare_trained(device, problem)
-                                                                       : prepare_constant(device, problem);
+  return problem.operation->attribute_values().text("factor") == "trained" ? prepare_trained(device, problem)
+                                                                           : prepare_constant(device, problem);
 }
 
 }  // namespace

@@ -1,4 +1,3 @@
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/kernels.hpp"
 #include "profiler/backends/cuda/status.hpp"
 
@@ -12,7 +11,7 @@ std::unique_ptr<PreparedKernel> prepare_select(const Device& device, const Probl
   const std::int64_t channels = problem.output.channels;
   const std::int64_t samples = problem.samples;
   const std::size_t size = is_mixed(precision) ? 2 : 4;
-  const bool last = AttributeText(*problem.operation).text("token") == "last";
+  const bool last = problem.operation->attribute_values().text("token") == "last";
   const auto start = static_cast<std::size_t>(last ? each - channels : 0) * size;
   if (problem.pass == Pass::forward) {
     return make_kernel("own:copy",

@@ -1,4 +1,3 @@
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/arrangement.hpp"
 
 namespace ddl::cuda {
@@ -12,7 +11,7 @@ std::unique_ptr<PreparedKernel> prepare_slice(const Device& device, const Proble
                                           {problem.output.channels, whole.channel, part.channel}};
   for (std::size_t d = 0; d < 3; ++d) dimensions.push_back({problem.output.extent[d], whole.extent[d], part.extent[d]});
   return prepare_arrangement(device, problem, dimensions,
-                             AttributeText(*problem.operation).integer("first", 0) * whole.channel);
+                             problem.operation->attribute_values().integer("first", 0) * whole.channel);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <optional>
 
 #include "profiler/attention_windows.hpp"
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/cuda/attention_parts.hpp"
 #include "profiler/backends/cuda/matrix_product.hpp"
 #include "profiler/backends/cuda/status.hpp"
@@ -21,7 +20,7 @@ class WindowAttention {
         precision_(problem.precision),
         forward_(problem.pass == Pass::forward),
         samples_(problem.samples),
-        heads_(AttributeText(*problem.operation).integer("heads", 1)),
+        heads_(problem.operation->attribute_values().integer("heads", 1)),
         size_(problem.output.channels / heads_),
         positions_(problem.output.positions()),
         windows_(problem),

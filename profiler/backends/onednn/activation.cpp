@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 
 namespace ddl::onednn {
@@ -32,13 +31,13 @@ constexpr std::array<Function, 10> functions{{
 }};
 
 const Function* find_function(const Problem& problem) {
-  const AttributeText attributes(*problem.operation);
+  const AttributeValues attributes = problem.operation->attribute_values();
   const auto* found = std::find_if(functions.begin(), functions.end(),
                                    [&](const Function& function) { return function.name == attributes.text("kind"); });
   return found == functions.end() ? nullptr : found;
 }
 
-bool is_hardsigmoid(const Problem& problem) { return AttributeText(*problem.operation).text("kind") == "hardsigmoid"; }
+bool is_hardsigmoid(const Problem& problem) { return problem.operation->attribute_values().text("kind") == "hardsigmoid"; }
 
 /// The library has it from version 2.7 on.
 std::unique_ptr<PreparedKernel> prepare_hardsigmoid(const Problem& problem) {
@@ -65,7 +64,7 @@ std::unique_ptr<PreparedKernel> prepare_hardsigmoid(const Problem& problem) {
 std::string refusal_activation(const Problem& problem) {
   if (is_hardsigmoid(problem)) return only_fp32(problem);
   if (find_function(problem) != nullptr) return {};
-  return fmt::format("the function {} is not in this back end", AttributeText(*problem.operation).text("kind"));
+  return fmt::format("the function {} is not in this back end", problem.operation->attribute_values().text("kind"));
 }
 
 std::unique_ptr<PreparedKernel> prepare_activation(const Device& device, const Problem& problem) {

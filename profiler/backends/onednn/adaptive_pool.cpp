@@ -6,8 +6,6 @@
 #include <cstring>
 #include <limits>
 
-#include "profiler/attribute_text.hpp"
-
 namespace ddl::onednn {
 namespace {
 
@@ -58,7 +56,7 @@ std::unique_ptr<PreparedKernel> prepare_adaptive_pool(const Problem& problem) {
   const auto plane_of = [=](std::int64_t plane, std::int64_t positions) {
     return input.sequence ? plane / input.channels * input.channels * positions + plane % input.channels : plane * positions;
   };
-  const bool is_max = AttributeText(*problem.operation).text("kind") == "max";
+  const bool is_max = problem.operation->attribute_values().text("kind") == "max";
   const bool forward = problem.pass == Pass::forward;
   std::vector<KernelTensor> tensors{
       {forward ? TensorRole::input : TensorRole::output_gradient, 0, forward ? in : out, false},

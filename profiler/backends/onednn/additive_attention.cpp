@@ -2,7 +2,6 @@
 #include <cmath>
 #include <memory>
 
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 #include "profiler/backends/onednn/matrix_product.hpp"
 #include "profiler/backends/onednn/row_softmax.hpp"
@@ -36,8 +35,8 @@ struct Sizes {
         keys(problem.inputs[1].extent[0]),
         query_channels(problem.inputs[0].channels),
         key_channels(problem.inputs[1].channels),
-        features(AttributeText(*problem.operation).integer("features", 1)),
-        normalized(AttributeText(*problem.operation).flag("normalized", false)) {}
+        features(problem.operation->attribute_values().integer("features", 1)),
+        normalized(problem.operation->attribute_values().flag("normalized", false)) {}
   [[nodiscard]] std::int64_t query_items() const { return samples * queries * query_channels; }
   [[nodiscard]] std::int64_t key_items() const { return samples * keys * key_channels; }
   [[nodiscard]] std::int64_t pairs() const { return samples * queries * keys; }

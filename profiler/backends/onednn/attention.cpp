@@ -6,7 +6,6 @@
 #include <random>
 #include <utility>
 
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/matrix_product.hpp"
 #include "profiler/backends/onednn/row_softmax.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/blas.hpp"
+#include "profiler/window_geometry.hpp"
 
 namespace ddl::onednn {
 namespace {
@@ -27,7 +27,7 @@ std::unique_ptr<PreparedKernel> prepare_blas_fully_connected(const Device& devic
   const std::int64_t rows = problem.samples * problem.inputs.front().positions();
   const std::int64_t from = problem.inputs.front().channels;
   const std::int64_t to = problem.output.channels;
-  const bool has_bias = AttributeText(*problem.operation).flag("bias", true);
+  const bool has_bias = problem.operation->attribute_values().flag("bias", true);
   const KernelTensor input{TensorRole::input, 0, rows * from, false};
   const KernelTensor weight{TensorRole::weight, 0, to * from, false};
   const KernelTensor gradient{TensorRole::output_gradient, 0, rows * to, false};
@@ -63,7 +63,7 @@ bool is_product_of_framework(const Device& device, const Problem& problem) {
   constexpr std::int64_t fewest_samples_of_onednn = 16;
   const TensorShape& input = problem.inputs.front();
   if (device.blas == nullptr || device.threads > 1 || problem.precision != Precision::fp32 || input.sequence ||
-      problem.samples >= fewest_samples_of_onednn || AttributeText(*problem.operation).integer("groups", 1) > 1) {
+      problem.samples >= fewest_samples_of_onednn || problem.operation->attribute_values().integer("groups", 1) > 1) {
     return false;
   }
   const WindowGeometry window = window_geometry(*problem.operation, input, problem.output);
@@ -78,7 +78,7 @@ std::unique_ptr<PreparedKernel> prepare_blas_convolution(const Device& device, c
   const std::int64_t positions = problem.output.positions();
   const std::int64_t from = problem.inputs.front().channels;
   const std::int64_t to = problem.output.channels;
-  const bool has_bias = AttributeText(*problem.operation).flag("bias", true);
+  const bool has_bias = problem.operation->attribute_values().flag("bias", true);
   const KernelTensor input{TensorRole::input, 0, samples * from * positions, false};
   const KernelTensor weight{TensorRole::weight, 0, to * from, false};
   const KernelTensor gradient{TensorRole::output_gradient, 0, samples * to * positions, false};

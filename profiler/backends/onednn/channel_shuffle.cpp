@@ -1,4 +1,3 @@
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 
 namespace ddl::onednn {
@@ -9,7 +8,7 @@ std::unique_ptr<PreparedKernel> prepare_channel_shuffle(const Device& device, co
   const dnnl::memory::desc data = tensor(problem.output, problem.samples, problem.precision);
   const int axis = problem.output.sequence ? 2 : 1;
   // The library asks for the channels of a group.
-  const auto group = static_cast<int>(problem.output.channels / AttributeText(*problem.operation).integer("groups", 1));
+  const auto group = static_cast<int>(problem.output.channels / problem.operation->attribute_values().integer("groups", 1));
   const std::int64_t items = problem.samples * problem.output.items();
   const dnnl::primitive_attr scratch = own_scratchpad();
   const dnnl::shuffle_forward::primitive_desc forward({dnnl::prop_kind::forward_training, data, axis, group}, device.engine,

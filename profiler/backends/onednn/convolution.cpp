@@ -1,6 +1,6 @@
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/blas_kernels.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
+#include "profiler/window_geometry.hpp"
 
 namespace ddl::onednn {
 namespace {
@@ -22,7 +22,7 @@ std::string refusal_convolution(const Problem& problem) {
 
 Shapes shapes_of(const Problem& problem, bool transposed) {
   const TensorShape& input = problem.inputs.front();
-  const AttributeText attributes(*problem.operation);
+  const AttributeValues attributes = problem.operation->attribute_values();
   const std::int64_t groups = attributes.integer("groups", 1);
   const WindowGeometry window = transposed ? window_geometry(*problem.operation, problem.output, input)
                                            : window_geometry(*problem.operation, input, problem.output);

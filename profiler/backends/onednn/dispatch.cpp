@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 #include "profiler/backends/onednn/routing.hpp"
 
@@ -10,7 +9,7 @@ namespace {
 // The router's choice has no gradient here: the weights of the experts have, in `combine`.
 std::unique_ptr<PreparedKernel> prepare_dispatch(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
-  const std::int64_t active = AttributeText(*problem.operation).integer("active", 1);
+  const std::int64_t active = problem.operation->attribute_values().integer("active", 1);
   const std::int64_t experts = problem.inputs[1].channels;
   const std::int64_t channels = problem.output.channels;
   const std::int64_t rows = problem.samples * problem.inputs[0].positions();

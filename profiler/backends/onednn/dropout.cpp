@@ -1,6 +1,5 @@
 #include <random>
 
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 
 namespace ddl::onednn {
@@ -28,12 +27,12 @@ std::unique_ptr<PreparedKernel> prepare_of_samples(const Problem& problem, float
 
 // The mask is drawn anew each time, with the generator that frameworks use on processors: that is most of the time.
 std::unique_ptr<PreparedKernel> prepare_dropout(const Device& /*device*/, const Problem& problem) {
-  const double rate = AttributeText(*problem.operation).number("rate", 0);
+  const double rate = problem.operation->attribute_values().number("rate", 0);
   if (problem.pass == Pass::backward_weight || rate == 0) return empty_kernel();
   const std::int64_t items = problem.samples * problem.output.items();
   const auto scale = rate < 1 ? static_cast<float>(1 / (1 - rate)) : 0.0F;
   const auto threshold = static_cast<std::uint32_t>(std::min(rate * 4294967296.0, 4294967295.0));
-  if (AttributeText(*problem.operation).text("of") == "samples") return prepare_of_samples(problem, scale, threshold);
+  if (problem.operation->attribute_values().text("of") == "samples") return prepare_of_samples(problem, scale, threshold);
   if (problem.pass == Pass::forward) {
     return loop_kernel(
         {{TensorRole::input, 0, items, false}, {TensorRole::kept, 0, items, true}, {TensorRole::output, 0, items, true}},

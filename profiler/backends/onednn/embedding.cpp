@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 
 namespace ddl::onednn {
@@ -12,7 +11,7 @@ std::int64_t row_of(float token, std::int64_t rows) {
 }
 
 std::unique_ptr<PreparedKernel> prepare_embedding(const Device& /*device*/, const Problem& problem) {
-  const std::int64_t rows = AttributeText(*problem.operation).integer("vocabulary", 1);
+  const std::int64_t rows = problem.operation->attribute_values().integer("vocabulary", 1);
   const std::int64_t features = problem.output.channels;
   const std::int64_t tokens = problem.samples * problem.output.positions();
   const KernelTensor input{TensorRole::input, 0, tokens, false};

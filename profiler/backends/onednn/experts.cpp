@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/matrix_product.hpp"
 
 namespace ddl::onednn {
@@ -28,7 +27,7 @@ std::vector<Group> groups_of(std::int64_t rows, std::int64_t experts) {
 
 // One product after the other, as frameworks run experts.
 std::unique_ptr<PreparedKernel> prepare_experts(const Device& device, const Problem& problem) {
-  const AttributeText attributes(*problem.operation);
+  const AttributeValues attributes = problem.operation->attribute_values();
   const std::int64_t experts = attributes.integer("experts", 1);
   const bool has_bias = attributes.flag("bias", true);
   const std::int64_t from = problem.inputs.front().channels;

@@ -1,4 +1,3 @@
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/blas_kernels.hpp"
 #include "profiler/backends/onednn/experts.hpp"
 
@@ -7,7 +6,7 @@ namespace {
 
 using dnnl::memory;
 
-bool has_experts(const Problem& problem) { return AttributeText(*problem.operation).has("experts"); }
+bool has_experts(const Problem& problem) { return problem.operation->attribute_values().has("experts"); }
 
 std::string refusal_fully_connected(const Problem& problem) {
   return has_experts(problem) ? only_fp32(problem) : std::string();
@@ -25,7 +24,7 @@ std::unique_ptr<PreparedKernel> prepare_fully_connected(const Device& device, co
   const memory::desc weights = dense({to, from}, type);
   const memory::desc destination = dense({rows, to}, type);
   const memory::desc bias = dense({to}, type);
-  const bool has_bias = AttributeText(*problem.operation).flag("bias", true);
+  const bool has_bias = problem.operation->attribute_values().flag("bias", true);
   const dnnl::primitive_attr attributes = own_scratchpad();
   const auto kind = dnnl::prop_kind::forward_training;
   const dnnl::inner_product_forward::primitive_desc forward(

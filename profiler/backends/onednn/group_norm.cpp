@@ -71,7 +71,7 @@ std::unique_ptr<PreparedKernel> prepare_group_norm(const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const NormParameters parameters(problem);
   const std::int64_t channels = problem.output.channels;
-  const AttributeText attributes(*problem.operation);
+  const AttributeValues attributes = problem.operation->attribute_values();
   const std::int64_t groups = attributes.text("kind") == "group" ? attributes.integer("groups", 1) : channels;
   const std::int64_t positions = problem.output.positions();
   const std::int64_t members = channels / groups;

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <vector>
 
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 
 namespace ddl::onednn {
@@ -43,7 +42,7 @@ std::unique_ptr<PreparedKernel> prepare_loss(const Device& device, const Problem
     first.insert(first.end(), last.begin(), last.end());
     return first;
   };
-  if (AttributeText(*problem.operation).text("kind") != "cross_entropy") {
+  if (problem.operation->attribute_values().text("kind") != "cross_entropy") {
     if (problem.pass == Pass::forward) {
       return loop_kernel(joined(inputs, output, {}), [=](std::span<DeviceBuffer* const> buffers) {
         float total = 0;

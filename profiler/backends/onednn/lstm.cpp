@@ -1,4 +1,3 @@
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 
 namespace ddl::onednn {
@@ -13,7 +12,7 @@ std::unique_ptr<PreparedKernel> prepare_lstm(const Device& device, const Problem
   // Going back through the steps gives all gradients, and there is no way around it even where nobody asks for the input's:
   // backward-data has nothing left to do.
   if (problem.pass == Pass::backward_data) return empty_kernel();
-  const AttributeText attributes(*problem.operation);
+  const AttributeValues attributes = problem.operation->attribute_values();
   constexpr std::int64_t gates = 4;
   const std::int64_t features = attributes.integer("features", 1);
   const bool both = attributes.flag("bidirectional", false);

@@ -9,7 +9,7 @@ using dnnl::memory;
 using dnnl::normalization_flags;
 
 std::string refusal_norm(const Problem& problem) {
-  const AttributeText attributes(*problem.operation);
+  const AttributeValues attributes = problem.operation->attribute_values();
   const std::string_view kind = attributes.text("kind");
   const TensorShape& shape = problem.output;
   if (kind == "batch" || kind == "layer") return {};
@@ -174,7 +174,7 @@ std::unique_ptr<PreparedKernel> batch_norm_gradient(const Problem& problem) {
 
 std::unique_ptr<PreparedKernel> prepare_norm(const Device& device, const Problem& problem) {
   const TensorShape& shape = problem.output;
-  const AttributeText attributes(*problem.operation);
+  const AttributeValues attributes = problem.operation->attribute_values();
   const std::string_view kind = attributes.text("kind");
   if (kind == "rms") return prepare_rms_norm(problem);
   if (kind == "group" || kind == "instance") return prepare_group_norm(problem);

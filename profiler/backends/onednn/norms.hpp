@@ -1,6 +1,5 @@
 #pragma once
 
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 
 namespace ddl::onednn {
@@ -10,8 +9,9 @@ constexpr float norm_epsilon = 1e-5F;  ///< added to the variance
 /// What a norm trains: the scales of all channels, and behind them the shifts.
 struct NormParameters {
   explicit NormParameters(const Problem& problem)
-      : scale(AttributeText(*problem.operation).flag("scale", true)),
-        shift(AttributeText(*problem.operation).flag("bias", AttributeText(*problem.operation).text("kind") != "rms")),
+      : scale(problem.operation->attribute_values().flag("scale", true)),
+        shift(
+            problem.operation->attribute_values().flag("bias", problem.operation->attribute_values().text("kind") != "rms")),
         channels(problem.output.channels) {}
   [[nodiscard]] std::int64_t items() const { return ((scale ? 1 : 0) + (shift ? 1 : 0)) * channels; }
   /// Into a buffer of them; nothing for those that there are not.

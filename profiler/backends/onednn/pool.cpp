@@ -1,5 +1,5 @@
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/adaptive_pool.hpp"
+#include "profiler/window_geometry.hpp"
 
 namespace ddl::onednn {
 namespace {
@@ -8,7 +8,7 @@ using dnnl::memory;
 
 /// A fixed window; one that pools to a given size has one where the sizes divide.
 bool has_window(const Problem& problem) {
-  const AttributeText attributes(*problem.operation);
+  const AttributeValues attributes = problem.operation->attribute_values();
   if (!attributes.has("adaptive")) return true;
   const TensorShape& input = problem.inputs.front();
   for (std::size_t d = 0; d < static_cast<std::size_t>(input.rank); ++d) {
@@ -28,7 +28,7 @@ memory::desc pooled(const TensorShape& shape, std::int64_t samples, Precision pr
 std::unique_ptr<PreparedKernel> prepare_pool(const Device& device, const Problem& problem) {
   if (!has_window(problem)) return prepare_adaptive_pool(problem);
   const TensorShape& input = problem.inputs.front();
-  const AttributeText attributes(*problem.operation);
+  const AttributeValues attributes = problem.operation->attribute_values();
   memory::dims kernel, stride, before, after;
   const WindowGeometry window = window_geometry(*problem.operation, input, problem.output);
   for (std::size_t d = 0; d < static_cast<std::size_t>(input.rank); ++d) {

@@ -1,4 +1,3 @@
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 
 namespace ddl::onednn {
@@ -10,8 +9,8 @@ std::unique_ptr<PreparedKernel> prepare_resize(const Device& device, const Probl
   const dnnl::memory::desc destination = tensor(problem.output, problem.samples, problem.precision);
   const std::int64_t in = problem.samples * problem.inputs.front().items();
   const std::int64_t out = problem.samples * problem.output.items();
-  const auto kind = AttributeText(*problem.operation).text("kind") == "linear" ? dnnl::algorithm::resampling_linear
-                                                                               : dnnl::algorithm::resampling_nearest;
+  const auto kind = problem.operation->attribute_values().text("kind") == "linear" ? dnnl::algorithm::resampling_linear
+                                                                                   : dnnl::algorithm::resampling_nearest;
   const dnnl::primitive_attr scratch = own_scratchpad();
   const dnnl::resampling_forward::primitive_desc forward({dnnl::prop_kind::forward_training, kind, source, destination},
                                                          scratch, device.engine);

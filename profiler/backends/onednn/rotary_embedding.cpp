@@ -3,7 +3,6 @@
 #include <memory>
 #include <vector>
 
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 
 namespace ddl::onednn {
@@ -39,7 +38,7 @@ struct Angles {
 // Of each token the heads of the queries, the keys and the values, side by side; values pass as they are, by a copy.
 std::unique_ptr<PreparedKernel> prepare_rotary_embedding(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
-  const AttributeText attributes(*problem.operation);
+  const AttributeValues attributes = problem.operation->attribute_values();
   const std::int64_t heads = attributes.integer("heads", 1);
   const std::int64_t kv_heads = attributes.integer("kv_heads", heads);
   const std::int64_t width = problem.output.channels;

@@ -2,7 +2,6 @@
 #include <memory>
 #include <vector>
 
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 #include "profiler/backends/onednn/matrix_product.hpp"
 #include "profiler/backends/onednn/routing.hpp"
@@ -14,7 +13,7 @@ namespace {
 // Of each token the weights of the experts taken, and zero for the others.
 std::unique_ptr<PreparedKernel> prepare_router(const Device& device, const Problem& problem) {
   const std::int64_t experts = problem.output.channels;
-  const std::int64_t active = AttributeText(*problem.operation).integer("active", 1);
+  const std::int64_t active = problem.operation->attribute_values().integer("active", 1);
   const std::int64_t channels = problem.inputs.front().channels;
   const std::int64_t rows = problem.samples * problem.output.positions();
   const std::int64_t scores = rows * experts;

@@ -1,18 +1,17 @@
 #include <algorithm>
 
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 
 namespace ddl::onednn {
 namespace {
 
-bool is_trained(const Problem& problem) { return AttributeText(*problem.operation).text("factor") == "trained"; }
+bool is_trained(const Problem& problem) { return problem.operation->attribute_values().text("factor") == "trained"; }
 
 std::string refusal_scale(const Problem& problem) { return is_trained(problem) ? only_fp32(problem) : std::string(); }
 
 std::unique_ptr<PreparedKernel> prepare_constant(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
-  const auto factor = static_cast<float>(AttributeText(*problem.operation).number("factor", 1));
+  const auto factor = static_cast<float>(problem.operation->attribute_values().number("factor", 1));
   const std::int64_t items = problem.samples * problem.output.items();
   const dnnl::memory::desc data = dense({items}, data_type(problem.precision));
   const bool forward = problem.pass == Pass::forward;
@@ -68,7 +67,7 @@ struct Sums {
 
 // The factors of all channels, and behind them the shifts.
 std::unique_ptr<PreparedKernel> prepare_trained(const Problem& problem) {
-  const bool has_shift = AttributeText(*problem.operation).flag("bias", false);
+  const bool has_shift = problem.operation->attribute_values().flag("bias", false);
   const std::int64_t channels = problem.output.channels;
   // Channels are planes of images, and innermost in sequences.
   const bool tokens = problem.output.sequence;

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 
 namespace ddl::onednn {
@@ -11,7 +10,7 @@ std::unique_ptr<PreparedKernel> prepare_select(const Device& /*device*/, const P
   const std::int64_t each = problem.inputs.front().items();
   const std::int64_t channels = problem.output.channels;
   const std::int64_t samples = problem.samples;
-  const std::int64_t start = AttributeText(*problem.operation).text("token") == "last" ? each - channels : 0;
+  const std::int64_t start = problem.operation->attribute_values().text("token") == "last" ? each - channels : 0;
   if (problem.pass == Pass::forward) {
     return loop_kernel({{TensorRole::input, 0, samples * each, false}, {TensorRole::output, 0, samples * channels, true}},
                        [=](std::span<DeviceBuffer* const> buffers) {

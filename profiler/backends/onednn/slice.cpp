@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 
 namespace ddl::onednn {
@@ -16,7 +15,7 @@ std::unique_ptr<PreparedKernel> prepare_slice(const Device& /*device*/, const Pr
   const std::int64_t out = problem.samples * problem.output.items();
   const std::int64_t whole = in / rows;
   const std::int64_t part = out / rows;
-  const std::int64_t start = AttributeText(*problem.operation).integer("first", 0) * (whole / input.channels);
+  const std::int64_t start = problem.operation->attribute_values().integer("first", 0) * (whole / input.channels);
   if (problem.pass == Pass::forward) {
     return loop_kernel({{TensorRole::input, 0, in, false}, {TensorRole::output, 0, out, true}},
                        [=](std::span<DeviceBuffer* const> buffers) {

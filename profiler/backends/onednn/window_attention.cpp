@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "profiler/attention_windows.hpp"
-#include "profiler/attribute_text.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
 #include "profiler/backends/onednn/matrix_product.hpp"
 #include "profiler/backends/onednn/row_softmax.hpp"
@@ -47,7 +46,7 @@ class WindowAttentionKernel final : public PreparedKernel {
       : device_(device),
         forward_(problem.pass == Pass::forward),
         samples_(problem.samples),
-        heads_(AttributeText(*problem.operation).integer("heads", 1)),
+        heads_(problem.operation->attribute_values().integer("heads", 1)),
         size_(problem.output.channels / heads_),
         positions_(problem.output.positions()),
         windows_(problem),

@@ -54,7 +54,7 @@ ConvolutionGraph convolution_graph(const Problem& problem, ImageLayout layout) {
   ConvolutionGraph result;
   const bool transposed = problem.operation->type() == "transposed_convolution";
   result.transposed = transposed;
-  const std::int64_t groups = AttributeText(*problem.operation).integer("groups", 1);
+  const std::int64_t groups = problem.operation->attribute_values().integer("groups", 1);
   const TensorShape& large = transposed ? problem.output : input;
   const TensorShape& small = transposed ? input : problem.output;
   const WindowGeometry window = window_geometry(*problem.operation, large, small);

@@ -4,7 +4,7 @@ namespace ddl::cuda {
 
 NormGraph norm_graph(const Problem& problem, ImageLayout layout) {
   const TensorShape& shape = problem.output;
-  const bool batch = AttributeText(*problem.operation).text("kind") == "batch";
+  const bool batch = problem.operation->attribute_values().text("kind") == "batch";
   // To a layer norm each position is a sample with channels alone.
   constexpr auto innermost = ImageLayout::channels_last;
   const Extents data = batch ? image(shape, problem.samples, shape.sequence ? innermost : layout)

@@ -13,7 +13,7 @@ std::vector<cudnnFraction_t> fractions(const std::vector<std::int64_t>& sizes) {
 }  // namespace
 
 bool has_window(const Problem& problem) {
-  if (!AttributeText(*problem.operation).has("adaptive")) return true;
+  if (!problem.operation->attribute_values().has("adaptive")) return true;
   const TensorShape& input = problem.inputs.front();
   for (std::size_t d = 0; d < static_cast<std::size_t>(input.rank); ++d) {
     if (input.extent[d] % problem.output.extent[d] != 0) return false;
@@ -23,7 +23,8 @@ bool has_window(const Problem& problem) {
 
 WindowGeometry pool_window(const Problem& problem) {
   const TensorShape& input = problem.inputs.front();
-  if (!AttributeText(*problem.operation).has("adaptive")) return window_geometry(*problem.operation, input, problem.output);
+  if (!problem.operation->attribute_values().has("adaptive"))
+    return window_geometry(*problem.operation, input, problem.output);
   WindowGeometry window;
   for (std::size_t d = 0; d < static_cast<std::size_t>(input.rank); ++d) {
     window.kernel[d] = input.extent[d] / problem.output.extent[d];
@@ -34,7 +35,7 @@ WindowGeometry pool_window(const Problem& problem) {
 
 PoolGraph pool_graph(const Problem& problem, const WindowGeometry& window, ImageLayout layout) {
   const TensorShape& input = problem.inputs.front();
-  const AttributeText attributes(*problem.operation);
+  const AttributeValues attributes = problem.operation->attribute_values();
   const bool is_max = attributes.text("kind") == "max";
   const cudnnDataType_t type = data_type(problem.precision);
   PoolGraph result;

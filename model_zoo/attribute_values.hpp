@@ -1,0 +1,69 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace ddl {
+
+/// A size along each spatial dimension: `3x3`.
+struct AttributeSizes {
+  std::array<std::int64_t, 3> size{1, 1, 1};
+  int rank = 0;        ///< as many of them as there are dimensions
+  bool brief = false;  ///< printed as one number where all are equal
+  friend bool operator==(const AttributeSizes&, const AttributeSizes&) = default;
+};
+
+/// What one attribute says. A text is a view of a constant or of a member of the operation that the attribute is of.
+using AttributeValue = std::variant<std::int64_t, double, bool, AttributeSizes, std::string_view>;
+/// As model files and the lines of problems write it: `64`, `0.1`, `yes`, `3x3`, `relu`.
+[[nodiscard]] std::string print_attribute(const AttributeValue& value);
+
+/// The attributes of an operation with their values, in the order in which they are printed. They are valid as long as the
+/// operation is. An Error where the value asked for is of another type.
+class AttributeValues {
+ public:
+  struct Entry {
+    std::string_view key;
+    AttributeValue value;
+    friend bool operator==(const Entry&, const Entry&) = default;
+  };
+
+  AttributeValues() = default;
+  AttributeValues(std::initializer_list<Entry> entries) : entries_(entries) {}
+  void add(std::string_view key, AttributeValue value) { entries_.push_back({key, value}); }
+  void add(const AttributeValues& others) {
+    entries_.insert(entries_.end(), others.entries_.begin(), others.entries_.end());
+  }
+
+  [[nodiscard]] auto begin() const { return entries_.begin(); }
+  [[nodiscard]] auto end() const { return entries_.end(); }
+
+  [[nodiscard]] bool has(std::string_view key) const { return find(key) != nullptr; }
+  /// The value, or `otherwise` where the operation has no such attribute.
+  [[nodiscard]] std::int64_t integer(std::string_view key, std::int64_t otherwise) const;
+  /// The same for a number that need not be whole.
+  [[nodiscard]] double number(std::string_view key, double otherwise) const;
+  [[nodiscard]] bool flag(std::string_view key, bool otherwise) const;
+  /// One size for each dimension that the attribute has, and `otherwise` for the rest. A whole number stands for all three.
+  [[nodiscard]] std::array<std::int64_t, 3> sizes(std::string_view key, std::int64_t otherwise) const;
+  /// The text, or `otherwise` where there is none. Some attributes are a text or a number: `padding=same`, `padding=1`. A
+  /// number is no text.
+  [[nodiscard]] std::string_view text(std::string_view key, std::string_view otherwise = {}) const;
+
+  friend bool operator==(const AttributeValues&, const AttributeValues&) = default;
+
+ private:
+  [[nodiscard]] const AttributeValue* find(std::string_view key) const;
+
+  std::vector<Entry> entries_;
+};
+
+/// On one line, as model files say them: `filters=64 kernel=3x3 stride=2`.
+[[nodiscard]] std::string print_attributes(const AttributeValues& values);
+
+}  // namespace ddl
