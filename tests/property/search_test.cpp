@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
@@ -35,7 +36,8 @@ struct Setting {
   Optimizer optimizer = Optimizer::momentum;
 };
 
-std::vector<Setting> settings() {
+/// One in `stride` of all combinations, for every commit; all of them where DDL_LONG_TESTS is set.
+std::vector<Setting> settings(std::size_t stride) {
   std::vector<Setting> all;
   const std::vector<std::pair<std::int64_t, std::int64_t>> sizes{{8, 48}, {12, 36}, {16, 16}, {24, 96}, {36, 72}};
   Assumptions no_overlap;
@@ -74,7 +76,10 @@ std::vector<Setting> settings() {
       }
     }
   }
-  return all;
+  if (std::getenv("DDL_LONG_TESTS") != nullptr) return all;
+  std::vector<Setting> some;
+  for (std::size_t i = 0; i < all.size(); i += stride) some.push_back(std::move(all[i]));
+  return some;
 }
 
 SearchOptions options_of(const Setting& setting, Objective objective) {
@@ -140,7 +145,7 @@ void check_same_best(const OwnedJob& owned, SearchOptions options, const SearchR
 }
 
 void check_search(bool tight_memory) {
-  for (const Setting& setting : settings()) {
+  for (const Setting& setting : settings(7)) {
     INFO(setting.name << (tight_memory ? ", tight memory" : ""));
     Machine machine = setting.machine;
     machine.device.memory = Bytes(1e15);
@@ -184,7 +189,7 @@ void check_bounds(const Estimator& estimator, const RankedPlan& ranked) {
 }
 
 TEST_CASE("no plan is faster, or needs less memory, than its lower bounds say") {
-  for (const Setting& setting : settings()) {
+  for (const Setting& setting : settings(7)) {
     INFO(setting.name);
     Machine machine = setting.machine;
     machine.device.memory = Bytes(1e15);
@@ -233,7 +238,7 @@ MeasuredKernels erratic_kernels(const ModelFacts& facts, const Machine& machine,
 
 TEST_CASE("prices that rest on measurements are searched as surely, however erratic these are") {
   std::uint64_t seed = 0;
-  for (const Setting& setting : settings()) {
+  for (const Setting& setting : settings(7)) {
     if (++seed % 4 != 0 || setting.assumptions.memory_reuse) continue;
     INFO(setting.name);
     Machine machine = setting.machine;
@@ -271,7 +276,7 @@ SearchResult all_above_their_bounds(const OwnedJob& owned, const Setting& settin
 
 TEST_CASE("what autocast runs takes no less than its bounds, measured in both precisions, in one, or not at all") {
   std::uint64_t seed = 0;
-  for (Setting setting : settings()) {
+  for (Setting setting : settings(2)) {
     if (++seed % 29 != 0 || setting.assumptions.memory_reuse || setting.assumptions.linear_kernels) continue;
     setting.precision = Precision::fp16;
     setting.assumptions.mixed_precision = MixedPrecision::autocast;
@@ -316,7 +321,7 @@ Machine networked(std::size_t turn) {
 
 TEST_CASE("a search on a network that is no tree, or with a measured φ, finds the best plans as well") {
   std::size_t turn = 0;
-  for (const Setting& setting : settings()) {
+  for (const Setting& setting : settings(2)) {
     if (++turn % 7 != 0 || setting.assumptions.memory_reuse) continue;
     Machine machine = turn % 2 == 0 ? networked(turn / 14) : setting.machine;
     machine.device.memory = Bytes(1e15);
@@ -359,7 +364,7 @@ TEST_CASE(
     "a search with what runs have taught, and with kernels that exchanges slow down, finds the best plans as well, and "
     "parts still add up") {
   std::size_t turn = 0;
-  for (const Setting& setting : settings()) {
+  for (const Setting& setting : settings(2)) {
     if (++turn % 7 != 3 || setting.assumptions.memory_reuse) continue;
     Machine machine = setting.machine;
     machine.device.memory = Bytes(1e15);
