@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "estimator/schedules/schedule.hpp"
+
 namespace ddl {
 namespace {
 
