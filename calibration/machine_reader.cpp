@@ -20,8 +20,8 @@
 #include "core/file_format.hpp"
 #include "core/source_text.hpp"
 #include "core/yaml_node.hpp"
-#include "estimator/group.hpp"
-#include "estimator/topology/network.hpp"
+#include "estimator/exchanges/group.hpp"
+#include "estimator/exchanges/topology/network.hpp"
 #include "model_zoo/bundled_name.hpp"
 
 namespace ddl {

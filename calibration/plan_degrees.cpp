@@ -41,39 +41,9 @@ Axis axis_named(std::string_view name) {
 
 }  // namespace
 
-void set_degree(Plan& plan, Axis axis, int value) {
-  switch (axis) {
-    case Axis::data:
-      plan.data = value;
-      break;
-    case Axis::layer:
-      plan.layer = value;
-      break;
-    case Axis::filter:
-      plan.filter = value;
-      break;
-    case Axis::channel:
-      plan.channel = value;
-      break;
-    case Axis::tensor:
-      plan.tensor = value;
-      break;
-    case Axis::spatial:
-      plan.spatial[0] = value;
-      break;
-  }
-}
-
-std::vector<std::string_view> axis_names() {
-  std::vector<std::string_view> names;
-  for (const Axis each : all_axes) names.push_back(to_string(each));
-  return names;
-}
-
-std::string too_many_devices(const Plan& plan) {
+std::string too_many_devices(const Mesh& mesh) {
   std::int64_t product = 1;
-  for (const int each :
-       {plan.data, plan.spatial[0], plan.spatial[1], plan.spatial[2], plan.layer, plan.filter, plan.channel, plan.tensor}) {
+  for (const int each : mesh.degrees()) {
     product *= each;  // of two numbers up to 2^20
     if (product > largest_degree) return fmt::format("the product of the degrees is above {}", largest_degree);
   }
@@ -89,25 +59,28 @@ void parse_degrees(std::string_view text, Plan& plan, std::string_view option) {
                   fmt::format("write for example {} data=64,spatial=2x2", option));
     }
     const Axis axis = axis_named(part.substr(0, equals));
+    plan.zero_stage = std::max(plan.zero_stage, zero_stage_in(part.substr(0, equals)));
     if ((seen & family_bit(axis)) != 0)
       throw Error(fmt::format("'{}' is given twice in {}", to_string(axis), quote(text)), "give it once");
     seen |= family_bit(axis);
     const std::string_view value = part.substr(equals + 1);
     if (axis != Axis::spatial) {
-      set_degree(plan, axis, parse_degree(value, text));
+      plan.mesh.set(axis, parse_degree(value, text));
       continue;
     }
     const std::vector<std::string_view> extents = split(value, 'x');
     if (extents.size() > 3)
       throw Error(fmt::format("{} has more than three extents", quote(value)), "write for example spatial=2x2");
-    for (std::size_t d = 0; d < extents.size(); ++d) plan.spatial[d] = parse_degree(extents[d], text);
+    Tiles tiles = plan.mesh.tiles();
+    for (std::size_t d = 0; d < extents.size(); ++d) tiles[d] = parse_degree(extents[d], text);
+    plan.mesh.set_tiles(tiles);
   }
-  if (const std::string why = too_many_devices(plan); !why.empty())
+  if (const std::string why = too_many_devices(plan.mesh); !why.empty())
     throw Error(fmt::format("{} is too much: {}", quote(text), why), "give smaller degrees");
 }
 
-std::array<Axis, axis_count> parse_placement(std::string_view text) {
-  std::array<Axis, axis_count> placement{};
+Placement parse_placement(std::string_view text) {
+  Placement placement{};
   std::size_t count = 0;
   const auto taken = [&](Axis axis) {
     return std::find(placement.begin(), placement.begin() + static_cast<std::ptrdiff_t>(count), axis) !=

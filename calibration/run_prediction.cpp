@@ -39,15 +39,15 @@ std::string divide(Plan& plan, const MeasuredRun& run, const Study& study, Famil
   if (hybrid && (family & family_bit(Axis::data)) == 0) return "the split between the degrees is not stated";
   if (hybrid && gpus % node != 0) return fmt::format("{} GPUs do not fill nodes of {}", gpus, node);
   const int inner = hybrid ? node : gpus;
-  if (hybrid) plan.data = gpus / node;
+  if (hybrid) plan.mesh.set(Axis::data, gpus / node);
   int splits = 0;
   for (const Axis axis : all_axes) {
     if ((family & family_bit(axis)) == 0 || (hybrid && axis == Axis::data)) continue;
     ++splits;
     if (axis == Axis::spatial) {
-      plan.spatial = spatial_split(inner, study.model().input.rank);
+      plan.mesh.set_tiles(spatial_split(inner, study.model().input.rank));
     } else {
-      set_degree(plan, axis, inner);
+      plan.mesh.set(axis, inner);
     }
   }
   if (splits > 1) return "the split between the degrees is not stated";
@@ -74,18 +74,18 @@ std::variant<Plan, Unpredictable> plan_of(const MeasuredRun& run, const Study& s
     batch = *run.global_batch;
   } else if (run.batch_per_gpu_or_node) {
     // Per GPU for data alone, per group of the second degree for hybrids, for all GPUs together otherwise.
-    batch = *run.batch_per_gpu_or_node * plan.data;
+    batch = *run.batch_per_gpu_or_node * plan.mesh[Axis::data];
   } else {
     return Unpredictable{"the batch is not stated"};
   }
   if (batch < 1 || batch > 1e12) return Unpredictable{"the batch is not a number of samples"};
   plan.global_batch = static_cast<std::int64_t>(std::llround(batch));
-  const std::int64_t most = std::max<std::int64_t>(1, plan.global_batch / plan.data);
+  const std::int64_t most = std::max<std::int64_t>(1, plan.global_batch / plan.mesh[Axis::data]);
   if (run.micro_batch) {
     plan.micro_batches = most / *run.micro_batch + (most % *run.micro_batch != 0 ? 1 : 0);
-  } else if (plan.layer > 1) {
+  } else if (plan.mesh[Axis::pipeline] > 1) {
     // Not stated: four to a stage, where the bubble is a fifth [Huang et al., GPipe], as far as a replica's samples go.
-    plan.micro_batches = std::min(most, std::int64_t{4} * plan.layer);
+    plan.micro_batches = std::min(most, std::int64_t{4} * plan.mesh[Axis::pipeline]);
   }
   return plan;
 }

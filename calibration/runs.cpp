@@ -110,15 +110,15 @@ class RowReader {
       fail("degrees", error.what(), error.hint());
     }
     const std::optional<Family> family = parse_family(run.strategy);
-    if (family && (family_of(plan) & ~*family) != 0) {
+    if (family && (plan.mesh.family() & ~*family) != 0) {
       fail("degrees",
-           fmt::format("{} are degrees of '{}', the strategy is '{}'", quote(run.degrees), family_name(family_of(plan)),
+           fmt::format("{} are degrees of '{}', the strategy is '{}'", quote(run.degrees), family_name(plan.mesh.family()),
                        run.strategy),
            "let both say the same; a degree may be 1");
     }
-    if (!run.gpus) run.gpus = static_cast<int>(devices(plan));
-    if (*run.gpus != devices(plan)) {
-      fail("degrees", fmt::format("{} are {} devices, the run had {}", quote(run.degrees), devices(plan), *run.gpus),
+    if (!run.gpus) run.gpus = static_cast<int>(plan.mesh.devices());
+    if (*run.gpus != plan.mesh.devices()) {
+      fail("degrees", fmt::format("{} are {} devices, the run had {}", quote(run.degrees), plan.mesh.devices(), *run.gpus),
            "the product of the degrees is the number of devices");
     }
   }

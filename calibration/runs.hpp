@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/plan.hpp"
+#include "estimator/plan/plan.hpp"
 #include "model_zoo/precision.hpp"
 
 namespace ddl {
@@ -21,7 +21,7 @@ struct MeasuredRun {
   std::optional<int> gpus_per_node;
   std::optional<double> batch_per_gpu_or_node;
   std::optional<double> global_batch;
-  std::string degrees;                      ///< `data=2,layer=4,tensor=2`; empty where not stated
+  std::string degrees;                      ///< `data=2,pipeline=4,tensor=2`; empty where not stated
   std::optional<std::int64_t> micro_batch;  ///< samples that pass a replica's stages at once
   std::optional<Precision> precision;
   std::optional<Recompute> recompute;

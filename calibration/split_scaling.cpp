@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "estimator/shard_problems.hpp"
+#include "estimator/kernels/shard_problems.hpp"
 #include "estimator/strategies/spatial.hpp"
 #include "profiler/sequence.hpp"
 
@@ -83,18 +83,18 @@ std::vector<SplitScaling> split_scalings(const Profile& measured, const Model& m
       }
       if (scaling.whole.value() > 0) found.push_back(std::move(scaling));
     };
-    for (const auto& [axis, degree] :
-         {std::pair{"filter", &Plan::filter}, std::pair{"channel", &Plan::channel}, std::pair{"tensor", &Plan::tensor}}) {
+    for (const Axis axis : spoken_axes) {
+      if (!row_of(axis).divides_weights) continue;
       for (int parts = 2; parts <= widest_split; parts *= 2) {
         Plan divided = plan;
-        divided.*degree = parts;
-        compare(axis, std::to_string(parts), parts, divided);
+        divided.mesh.set(axis, parts);
+        compare(to_string(axis), std::to_string(parts), parts, divided);
       }
     }
     for (int parts = 2; parts <= widest_split; parts *= 2) {
       for (const std::array<int, 3>& tiles : tilings(facts, parts)) {
         Plan divided = plan;
-        divided.spatial = tiles;
+        divided.mesh.set_tiles(tiles);
         std::string text = std::to_string(tiles[0]);
         for (std::size_t d = 1; d < static_cast<std::size_t>(model.input.rank); ++d) text += fmt::format("x{}", tiles[d]);
         compare("spatial", text, parts, divided);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "calibration/profile_prices.hpp"
-#include "estimator/estimate.hpp"
+#include "estimator/step/estimate.hpp"
 #include "model_zoo/dataset.hpp"
 #include "model_zoo/model.hpp"
 

@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "core/statistics.hpp"
-#include "estimator/estimate.hpp"
+#include "estimator/step/estimate.hpp"
 
 namespace ddl {
 namespace {

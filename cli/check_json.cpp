@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 Json fitting_to_json(const Fitting& fitting, const Study& study) {
   Json json;
   json["verdict"] = to_string(fitting.verdict);
-  json["gpus"] = devices(fitting.estimate.plan);
+  json["gpus"] = fitting.estimate.plan.mesh.devices();
   json["plan"] = estimate_to_json(fitting.estimate, 0, study);
   return json;
 }

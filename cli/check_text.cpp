@@ -51,26 +51,27 @@ std::string check_text(const JobCheck& check, const Style& style) {
   const Plan& plan = check.fitting.estimate.plan;
   const std::string choices = choices_text(plan);
   std::string out = style.bold(to_string(check.fitting.verdict)) + fmt::format(" {}: {}\n", check.file, need_text(check));
-  out += "  " +
-         wrap_text(fmt::format("{} on {}, {} of {}, global batch {}, {} with {}; {} ({}){}", study.model().name,
-                               study.dataset().name, count_text(devices(plan), "GPU"), study.machine().name,
-                               with_thousands(plan.global_batch), to_string(plan.precision), to_string(plan.optimizer),
-                               family_name(family_of(plan)), degrees_text(plan), choices.empty() ? "" : ", " + choices),
-                   116, "  ") +
-         "\n";
+  out +=
+      "  " +
+      wrap_text(fmt::format("{} on {}, {} of {}, global batch {}, {} with {}; {} ({}){}", study.model().name,
+                            study.dataset().name, count_text(plan.mesh.devices(), "GPU"), study.machine().name,
+                            with_thousands(plan.global_batch), to_string(plan.precision), to_string(plan.optimizer),
+                            family_name(plan.mesh.family()), degrees_text(plan.mesh), choices.empty() ? "" : ", " + choices),
+                116, "  ") +
+      "\n";
   out += "\n" + items_table(check);
   out += fmt::format("\n  largest batch: {}\n  fewest GPUs: {}\n", largest_batch_text(check), fewest_gpus_text(check));
   if (check.fitting.verdict == Verdict::fits) return out;
   if (check.remedies.empty()) {
-    return out +
-           fmt::format("\n  No other plan for this batch on {} was found that fits.\n", count_text(devices(plan), "GPU"));
+    return out + fmt::format("\n  No other plan for this batch on {} was found that fits.\n",
+                             count_text(plan.mesh.devices(), "GPU"));
   }
   out += "\n" + style.bold("What would fit") + ", the fastest first; what is at risk comes last\n" + remedies_table(check);
   return out;
 }
 
 std::string batch_text(std::int64_t batch, const Plan& plan) {
-  const double each = static_cast<double>(batch) / static_cast<double>(devices(plan));
+  const double each = static_cast<double>(batch) / static_cast<double>(plan.mesh.devices());
   return fmt::format("{} ({:.6g} per GPU)", with_thousands(batch), each);
 }
 
@@ -82,7 +83,8 @@ std::string need_text(const JobCheck& check) {
   std::string text = fmt::format("needs {}, at most {}, of {}", humanize(memory.total()), humanize(memory.upper_bound()),
                                  humanize(check.device_memory));
   if (check.margin > Bytes{}) text += fmt::format(" less {}", humanize(check.margin));
-  if (plan.layer > 1) text += fmt::format(", on stage {} of {}", check.fitting.estimate.deciding.memory + 1, plan.layer);
+  if (plan.mesh[Axis::pipeline] > 1)
+    text += fmt::format(", on stage {} of {}", check.fitting.estimate.deciding.memory + 1, plan.mesh[Axis::pipeline]);
   if (memory.total() > check.available()) text += fmt::format(": {} too much", humanize(memory.total() - check.available()));
   return text;
 }
@@ -104,16 +106,16 @@ std::string largest_batch_text(const JobCheck& check) {
 
 std::string fewest_gpus_text(const JobCheck& check) {
   const Plan& plan = check.fitting.estimate.plan;
-  const std::string batch = check.batch_per_gpu ? fmt::format("{} samples each", plan.global_batch / devices(plan))
+  const std::string batch = check.batch_per_gpu ? fmt::format("{} samples each", plan.global_batch / plan.mesh.devices())
                                                 : fmt::format("global batch {}", with_thousands(plan.global_batch));
   if (!check.fewest) {
-    const Family family = family_of(plan) == 0 ? family_bit(Axis::data) : family_of(plan);
+    const Family family = plan.mesh.family() == 0 ? family_bit(Axis::data) : plan.mesh.family();
     return fmt::format("none of {} up to {}, with {}", family_name(family),
                        count_text(check.study->machine().devices(), "GPU"), batch);
   }
   const Plan& fewest = check.fewest->estimate.plan;
-  const std::string degrees = devices(fewest) == 1 ? std::string() : fmt::format(" ({})", degrees_text(fewest));
-  return fmt::format("{}{}, with {}{}", with_thousands(devices(fewest)), degrees, batch,
+  const std::string degrees = fewest.mesh.devices() == 1 ? std::string() : fmt::format(" ({})", degrees_text(fewest.mesh));
+  return fmt::format("{}{}, with {}{}", with_thousands(fewest.mesh.devices()), degrees, batch,
                      check.fewest->verdict == Verdict::fits ? "" : ", at risk");
 }
 
@@ -122,14 +124,15 @@ std::string remedy_text(const JobCheck& check, const Remedy& remedy) {
   const Plan& plan = remedy.fitting.estimate.plan;
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  if (degrees_text(plan) != degrees_text(from)) add(degrees_text(plan));
+  if (degrees_text(plan.mesh) != degrees_text(from.mesh)) add(degrees_text(plan.mesh));
   if (plan.micro_batches != from.micro_batches) add(fmt::format("micro_batches: {}", plan.micro_batches));
   if (plan.zero_stage != from.zero_stage) add(fmt::format("zero: {}", plan.zero_stage));
   if (plan.recompute != from.recompute) add(fmt::format("recompute: {}", to_string(plan.recompute)));
-  if (plan.layer > 1 && plan.schedule != from.schedule) add(fmt::format("schedule: {}", to_string(plan.schedule)));
+  if (plan.mesh[Axis::pipeline] > 1 && plan.schedule != from.schedule)
+    add(fmt::format("schedule: {}", to_string(plan.schedule)));
   // Of degrees that are the same, another order may be all there is.
   Plan usual = plan;
-  usual.placement = degrees_text(plan) == degrees_text(from) ? from.placement : Plan{}.placement;
+  usual.placement = degrees_text(plan.mesh) == degrees_text(from.mesh) ? from.placement : Plan{}.placement;
   if (placement_text(plan) != placement_text(usual)) add(fmt::format("placement: [{}]", placement_text(plan)));
   return text;
 }

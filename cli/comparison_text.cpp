@@ -75,10 +75,10 @@ std::string comparison_text(const Explanation& explained, const PlanComparison& 
   if (pair.other) {
     const Plan& plan = pair.other->estimate.plan;
     const std::string choices = choices_text(plan);
-    out += fmt::format(" ({}{}{})", degrees_text(plan), choices.empty() ? "" : ", ", choices);
-    if (devices(plan) != devices(explained.estimate.plan)) {
-      out +=
-          fmt::format(", on {}, not {}", count_text(devices(plan), "GPU"), with_thousands(devices(explained.estimate.plan)));
+    out += fmt::format(" ({}{}{})", degrees_text(plan.mesh), choices.empty() ? "" : ", ", choices);
+    if (plan.mesh.devices() != explained.estimate.plan.mesh.devices()) {
+      out += fmt::format(", on {}, not {}", count_text(plan.mesh.devices(), "GPU"),
+                         with_thousands(explained.estimate.plan.mesh.devices()));
     }
   }
   out += "\n";

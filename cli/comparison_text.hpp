@@ -7,7 +7,7 @@
 
 #include "calibration/study.hpp"
 #include "cli/style.hpp"
-#include "estimator/comparison.hpp"
+#include "estimator/step/comparison.hpp"
 
 namespace ddl {
 

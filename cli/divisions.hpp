@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "estimator/plan.hpp"
+#include "estimator/plan/plan.hpp"
 
 namespace ddl {
 

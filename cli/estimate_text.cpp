@@ -16,9 +16,9 @@
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "core/units.hpp"
-#include "estimator/findings.hpp"
-#include "estimator/fresh_memory.hpp"
-#include "estimator/shard_prices.hpp"
+#include "estimator/kernels/shard_prices.hpp"
+#include "estimator/memory/fresh_memory.hpp"
+#include "estimator/step/findings.hpp"
 #include "profiler/backend_options.hpp"
 
 namespace ddl {
@@ -170,7 +170,7 @@ std::string amount(double value) { return value < 99.995 ? fmt::format("{:.2f}",
 
 std::optional<double> cost_of(const Estimate& estimate, const Machine& machine) {
   if (!machine.price_per_gpu_hour || estimate.epoch.value() <= 0) return std::nullopt;
-  return *machine.price_per_gpu_hour * static_cast<double>(devices(estimate.plan)) * estimate.epoch.value() / 3600.0;
+  return *machine.price_per_gpu_hour * static_cast<double>(estimate.plan.mesh.devices()) * estimate.epoch.value() / 3600.0;
 }
 
 std::string reasons_text(const Estimate& estimate, const Model& model) {
@@ -180,7 +180,8 @@ std::string reasons_text(const Estimate& estimate, const Model& model) {
 }
 
 std::string plan_line(const Estimate& estimate, const Study& study, const std::string& besides, const Style& style) {
-  std::string line = style.bold(fmt::format("{} ({})", family_name(family_of(estimate.plan)), degrees_text(estimate.plan)));
+  std::string line =
+      style.bold(fmt::format("{} ({})", family_name(estimate.plan.mesh.family()), degrees_text(estimate.plan.mesh)));
   if (!estimate.feasible()) {
     const bool memory_alone = std::all_of(estimate.limits.begin(), estimate.limits.end(),
                                           [](const Limit& limit) { return limit.kind == Limit::Kind::memory; });
@@ -274,7 +275,7 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, b
   Table table(std::move(columns));
   int rank = 0;
   for (const Estimate& e : estimates) {
-    std::vector<std::string> row{std::to_string(++rank), family_name(family_of(e.plan)), degrees_text(e.plan),
+    std::vector<std::string> row{std::to_string(++rank), family_name(e.plan.mesh.family()), degrees_text(e.plan.mesh),
                                  humanize(e.epoch)};
     if (priced) row.push_back(amount(cost_of(e, study.machine()).value_or(0)));
     row.push_back(fmt::format("{:.0f} %", e.efficiency * 100));
@@ -302,7 +303,7 @@ std::string rejected_text(const std::vector<Estimate>& rejected, const Model& mo
   const auto always = [](const Estimate& estimate) {
     return estimate.limits.size() == 1 && estimate.limits.begin()->kind == Limit::Kind::no_extents;
   };
-  const auto pure = [](const Estimate& estimate) { return std::popcount(family_of(estimate.plan)) <= 1; };
+  const auto pure = [](const Estimate& estimate) { return std::popcount(estimate.plan.mesh.family()) <= 1; };
   const auto hopeless =
       std::find_if(rejected.begin(), rejected.end(), [&](const Estimate& e) { return pure(e) && always(e); });
   const auto with_it =
@@ -310,7 +311,7 @@ std::string rejected_text(const std::vector<Estimate>& rejected, const Model& mo
   std::string out;
   std::vector<std::pair<std::string, std::string>> hybrids;  // reason, names
   for (const Estimate& estimate : rejected) {
-    const Family family = family_of(estimate.plan);
+    const Family family = estimate.plan.mesh.family();
     if (hopeless != rejected.end() && always(estimate)) {
       if (!pure(estimate)) continue;
       const std::string others = with_it > 0 ? fmt::format(" and its {}", count_text(with_it, "hybrid")) : "";
@@ -323,7 +324,7 @@ std::string rejected_text(const std::vector<Estimate>& rejected, const Model& mo
     }
     const std::string why = always(estimate)
                                 ? reason(estimate)
-                                : fmt::format("nearest is {}: {}", degrees_text(estimate.plan), reason(estimate));
+                                : fmt::format("nearest is {}: {}", degrees_text(estimate.plan.mesh), reason(estimate));
     const auto same = std::find_if(hybrids.begin(), hybrids.end(), [&](const auto& known) { return known.first == why; });
     if (same == hybrids.end()) {
       hybrids.emplace_back(why, family_name(family));
@@ -369,6 +370,17 @@ Json inputs_to_json(const Study& study) {
 std::string suggest_family(const std::string& text) {
   const std::vector<std::string> known = family_names();
   return suggest(text, std::vector<std::string>(known.begin(), known.end()));
+}
+
+std::optional<int> zero_stage_of_all(std::string_view families) {
+  std::optional<int> least;
+  for (std::size_t start = 0; start <= families.size();) {
+    const std::size_t end = std::min(families.find(',', start), families.size());
+    const int stage = zero_stage_in(families.substr(start, end - start));
+    least = std::min(least.value_or(stage), stage);
+    start = end + 1;
+  }
+  return least == 0 ? std::nullopt : least;
 }
 
 std::vector<Family> parse_families(const std::string& text) {

@@ -11,8 +11,8 @@
 #include "cli/study_options.hpp"
 #include "cli/style.hpp"
 #include "cli/table.hpp"
-#include "estimator/estimate.hpp"
-#include "estimator/explanation.hpp"
+#include "estimator/step/estimate.hpp"
+#include "estimator/step/explanation.hpp"
 
 namespace ddl {
 
@@ -61,6 +61,8 @@ struct TimeUnit {
 /// What was asked, and where the figures come from.
 [[nodiscard]] nlohmann::ordered_json inputs_to_json(const Study& study);
 
+/// The ZeRO stage that every one of several strategies says, `fsdp,fsdp+tp`; nothing where one leaves it open.
+[[nodiscard]] std::optional<int> zero_stage_of_all(std::string_view families);
 /// `data,data+filter` into families; empty for an empty text.
 [[nodiscard]] std::vector<Family> parse_families(const std::string& text);
 [[nodiscard]] std::string suggest_family(const std::string& text);

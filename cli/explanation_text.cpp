@@ -133,7 +133,7 @@ std::string phases_table(const Explanation& explanation, const TimeUnit& unit) {
 std::string layers_table(const Explanation& explanation, const Study& study, const TimeUnit& unit) {
   const Breakdown& whole = explanation.estimate.time;
   const std::vector<TimePart> parts = parts_above_zero(whole);
-  const bool stages = explanation.estimate.plan.layer > 1;
+  const bool stages = explanation.estimate.plan.mesh[Axis::pipeline] > 1;
   const std::vector<LikeLayers> groups = grouped(explanation);
   const bool exchanges = std::any_of(groups.begin(), groups.end(),
                                      [](const LikeLayers& group) { return !exchanges_text(*group.first).empty(); });

@@ -6,7 +6,7 @@
 
 #include "calibration/study.hpp"
 #include "cli/style.hpp"
-#include "estimator/explanation.hpp"
+#include "estimator/step/explanation.hpp"
 
 namespace ddl {
 

@@ -79,7 +79,7 @@ void judge_into(JobCheck& check, const CheckOptions& options) {
   if (!fitting) {
     for (const Limit& limit : estimator.estimate(plan).limits) {
       if (limit.kind == Limit::Kind::memory) continue;
-      plan_node.fail(fmt::format("the plan '{}' cannot be: {}", degrees_text(plan), describe(limit, study.model())),
+      plan_node.fail(fmt::format("the plan '{}' cannot be: {}", degrees_text(plan.mesh), describe(limit, study.model())),
                      "'ddl-oracle recommend' finds one that can");
     }
   }

@@ -8,7 +8,7 @@
 #include "calibration/study.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/margin.hpp"
-#include "estimator/fitting.hpp"
+#include "estimator/search/fitting.hpp"
 
 namespace ddl {
 

@@ -200,18 +200,19 @@ class JobReader {
       const std::string name = strategy->text();
       family = parse_family(name);
       if (!family) strategy->fail(fmt::format("no strategy is called {}", quote(name)), suggest_family(name));
+      plan.zero_stage = zero_stage_in(name);
     }
     const auto gpus = node.find("gpus");
     const std::int64_t count = gpus ? gpus->integer(1, most_job_gpus) : 0;
     if (const auto degrees = node.find("degrees")) {
       read_degrees(*degrees);
-      if (family && family_of(plan) != *family) {
-        degrees->fail(fmt::format("the degrees are of the strategy '{}', not '{}'", family_name(family_of(plan)),
+      if (family && plan.mesh.family() != *family) {
+        degrees->fail(fmt::format("the degrees are of the strategy '{}', not '{}'", family_name(plan.mesh.family()),
                                   family_name(*family)),
                       "name the same strategies in both, with degrees above 1");
       }
-      if (gpus && devices(plan) != count) {
-        gpus->fail(fmt::format("the product of the degrees is {}, not {}", devices(plan), count),
+      if (gpus && plan.mesh.devices() != count) {
+        gpus->fail(fmt::format("the product of the degrees is {}, not {}", plan.mesh.devices(), count),
                    "leave 'gpus' out: the degrees say it");
       }
     } else {
@@ -247,9 +248,7 @@ class JobReader {
     for (const auto& [key, value] : node.entries()) {
       const std::string name = key.text();
       if (!parse_axis(name)) {
-        std::vector<std::string_view> names;
-        for (const Axis each : all_axes) names.push_back(to_string(each));
-        key.fail(fmt::format("no strategy is called {}", quote(name)), suggest(name, names));
+        key.fail(fmt::format("no strategy is called {}", quote(name)), suggest(name, axis_names()));
       }
       const std::string degree = value.text();
       if (degree.find_first_not_of("0123456789x") != std::string::npos) {
@@ -278,7 +277,7 @@ class JobReader {
     if (global && each) each->fail("'global_batch' and 'batch_per_gpu' contradict each other", "leave one of them out");
     if (each) {
       job_.batch_per_gpu = each->integer(1, most_job_batch_per_gpu);
-      job_.plan.global_batch = *job_.batch_per_gpu * devices(job_.plan);
+      job_.plan.global_batch = *job_.batch_per_gpu * job_.plan.mesh.devices();
     } else {
       if (!global) root_.fail("the batch is missing", "add 'global_batch: 256', or 'batch_per_gpu: 32'");
       job_.plan.global_batch = global->integer(1, most_job_samples);
@@ -291,14 +290,9 @@ class JobReader {
 
 void write_degrees(YAML::Emitter& out, const Plan& plan) {
   out << YAML::Flow << YAML::BeginMap;
-  for (const Axis axis : {Axis::data, Axis::spatial, Axis::layer, Axis::filter, Axis::channel, Axis::tensor}) {
-    if (degree(plan, axis) == 1) continue;
-    std::string value = std::to_string(degree(plan, axis));
-    if (axis == Axis::spatial) {
-      value = fmt::format("{}x{}", plan.spatial[0], plan.spatial[1]);
-      if (plan.spatial[2] > 1) value += fmt::format("x{}", plan.spatial[2]);
-    }
-    out << std::string(to_string(axis)) << value;
+  for (const Axis axis : spoken_axes) {
+    if (plan.mesh[axis] == 1) continue;
+    out << std::string(to_string(axis)) << degree_text(plan.mesh, axis);
   }
   out << YAML::EndMap;
 }
@@ -382,10 +376,10 @@ std::string print_job(const JobFile& job) {
   if (job.margin) add("margin", print_margin(*job.margin));
   const Plan& plan = job.plan;
   const Plan usual;
-  out << "plan" << YAML::BeginMap << "strategy" << family_name(family_of(plan)) << "degrees";
+  out << "plan" << YAML::BeginMap << "strategy" << family_name(plan.mesh.family()) << "degrees";
   write_degrees(out, plan);
   if (plan.micro_batches != usual.micro_batches) out << "micro_batches" << plan.micro_batches;
-  if (plan.layer > 1 || plan.schedule != usual.schedule) add("schedule", to_string(plan.schedule));
+  if (plan.mesh[Axis::pipeline] > 1 || plan.schedule != usual.schedule) add("schedule", to_string(plan.schedule));
   if (plan.placement != usual.placement) {
     std::vector<std::string> names;
     for (const Axis axis : plan.placement) names.emplace_back(to_string(axis));

@@ -10,7 +10,7 @@
 #include "cli/margin.hpp"
 #include "core/yaml_node.hpp"
 #include "estimator/assumptions.hpp"
-#include "estimator/plan.hpp"
+#include "estimator/plan/plan.hpp"
 
 namespace ddl {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "estimator/memory_timeline.hpp"
+#include "estimator/memory/memory_timeline.hpp"
 #include "model_zoo/model.hpp"
 
 namespace ddl {

@@ -29,8 +29,9 @@ std::string moment_text(StepPhase phase, int layer, const Model& model) {
 }
 
 std::string fullest_rank_text(const Plan& plan, int stage) {
-  if (plan.layer == 1) return "all ranks alike";
-  return fmt::format("each of the {} ranks of stage {} of {}", devices(plan) / plan.layer, stage + 1, plan.layer);
+  if (plan.mesh[Axis::pipeline] == 1) return "all ranks alike";
+  return fmt::format("each of the {} ranks of stage {} of {}", plan.mesh.devices() / plan.mesh[Axis::pipeline], stage + 1,
+                     plan.mesh[Axis::pipeline]);
 }
 
 std::string timeline_text(const MemoryTimeline& timeline, const Model& model, const Style& style) {

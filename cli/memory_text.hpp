@@ -5,8 +5,8 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "cli/style.hpp"
-#include "estimator/memory_timeline.hpp"
-#include "estimator/plan.hpp"
+#include "estimator/memory/memory_timeline.hpp"
+#include "estimator/plan/plan.hpp"
 #include "model_zoo/model.hpp"
 
 namespace ddl {

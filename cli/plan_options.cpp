@@ -61,9 +61,9 @@ void refuse_more_than(const Machine& machine, std::int64_t gpus) {
 /// its default.
 Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& file, const Study& study) {
   if (file) {
-    if (options.gpus && devices(file->plan) != *options.gpus) {
+    if (options.gpus && file->plan.mesh.devices() != *options.gpus) {
       throw Error(fmt::format("the plan in {} uses {}, --gpus says {}", quote(options.plan_file),
-                              count_text(devices(file->plan), "device"), *options.gpus),
+                              count_text(file->plan.mesh.devices(), "device"), *options.gpus),
                   "leave --gpus out: the plan says it");
     }
     return file->plan;
@@ -86,22 +86,22 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
     if (*family != 0) parse_degrees(fmt::format("{}={}", options.strategy, *options.gpus), plan);
   } else {
     parse_degrees(options.degrees, plan);
-    if (family_of(plan) != *family) {
+    if (plan.mesh.family() != *family) {
       throw Error(fmt::format("{} is the strategy '{}', not '{}'", quote("--degrees " + options.degrees),
-                              family_name(family_of(plan)), family_name(*family)),
+                              family_name(plan.mesh.family()), family_name(*family)),
                   "name the same strategies in both, with degrees above 1");
     }
   }
-  if (options.gpus && devices(plan) != *options.gpus) {
+  if (options.gpus && plan.mesh.devices() != *options.gpus) {
     const std::string said = options.degrees.empty() ? "--strategy " + options.strategy : "--degrees " + options.degrees;
-    throw Error(fmt::format("{} uses {}, --gpus says {}", said, count_text(devices(plan), "device"), *options.gpus),
+    throw Error(fmt::format("{} uses {}, --gpus says {}", said, count_text(plan.mesh.devices(), "device"), *options.gpus),
                 "the product of the degrees is the number of GPUs");
   }
   plan.precision = study.precision();
   plan.optimizer = study.optimizer();
-  plan.global_batch = global_batch_of(options, devices(plan));
+  plan.global_batch = global_batch_of(options, plan.mesh.devices());
   plan.micro_batches = options.micro_batches.value_or(plan.micro_batches);
-  plan.zero_stage = static_cast<int>(options.zero.value_or(plan.zero_stage));
+  plan.zero_stage = static_cast<int>(options.zero.value_or(std::max(plan.zero_stage, zero_stage_in(options.strategy))));
   if (!options.placement.empty()) plan.placement = parse_placement(options.placement);
   plan.schedule = chosen_schedule(options).value_or(plan.schedule);
   plan.recompute = chosen_recompute(options).value_or(plan.recompute);
@@ -116,10 +116,10 @@ void add_choices(std::vector<Default>& defaults, const Plan& plan, const CLI::Ap
     defaults.push_back({file ? key : option, value, why});
   };
   add("--micro-batches", "micro_batches", std::to_string(plan.micro_batches), "");
-  if (plan.layer > 1) add("--schedule", "schedule", std::string(to_string(plan.schedule)), "");
+  if (plan.mesh[Axis::pipeline] > 1) add("--schedule", "schedule", std::string(to_string(plan.schedule)), "");
   add("--zero", "zero_stage", std::to_string(plan.zero_stage), "");
   add("--recompute", "recompute", std::string(to_string(plan.recompute)), "");
-  if (std::popcount(family_of(plan)) > 1) add("--placement", "placement", placement_text(plan), "innermost first");
+  if (std::popcount(plan.mesh.family()) > 1) add("--placement", "placement", placement_text(plan), "innermost first");
 }
 
 }  // namespace
@@ -170,7 +170,7 @@ void refuse_contradiction(const Estimate& estimate, const Model& model, const Pl
   for (const Limit& limit : estimate.limits) {
     if (limit.kind == Limit::Kind::memory) continue;
     throw Error(
-        fmt::format("the plan '{}' cannot be: {}", degrees_text(estimate.plan), describe(limit, model)),
+        fmt::format("the plan '{}' cannot be: {}", degrees_text(estimate.plan.mesh), describe(limit, model)),
         fmt::format("leave {} out to see what can", options.plan_file.empty() ? "--strategy and --degrees" : "--plan"));
   }
 }

@@ -10,7 +10,7 @@
 #include "cli/parser_fwd.hpp"
 #include "cli/plan_text.hpp"
 #include "cli/study_options.hpp"
-#include "estimator/estimate.hpp"
+#include "estimator/step/estimate.hpp"
 
 namespace ddl {
 

@@ -116,9 +116,9 @@ class PlanReader {
   /// A strategy's name beside the degrees says nothing new, so it must not say anything else.
   void check_strategy(const Plan& plan) const {
     if (!object_->contains("strategy")) return;
-    const std::string name = family_name(family_of(plan));
+    const std::string name = family_name(plan.mesh.family());
     const Json& said = object_->at("strategy");
-    if (!said.is_string() || parse_family(said.get<std::string>()) != family_of(plan)) {
+    if (!said.is_string() || parse_family(said.get<std::string>()) != plan.mesh.family()) {
       fail("strategy",
            fmt::format("'strategy' is {}, the degrees are of '{}'",
                        said.is_string() ? quote(said.get<std::string>()) : "no text", name),
@@ -161,31 +161,36 @@ class PlanReader {
     const Json& degrees = object_->at("degrees");
     const std::string example = R"(write for example {"data": 64, "spatial": [2, 2]})";
     if (!degrees.is_object()) fail("degrees", "'degrees' is no object", example);
+    Family seen = 0;
     for (const auto& [name, value] : degrees.items()) {
       const std::string key = "degrees/" + name;
       const std::optional<Axis> axis = parse_axis(name);
       if (!axis)
         throw source_.error_at_key(path_to(key), fmt::format("no strategy is called {}", quote(name)),
                                    suggest(name, axis_names()));
+      if ((seen & family_bit(*axis)) != 0) fail(key, fmt::format("'{}' is given twice", to_string(*axis)), "give it once");
+      seen |= family_bit(*axis);
       if (*axis != Axis::spatial) {
         const std::optional<std::int64_t> degree = whole_number(value, 1, largest_degree);
         if (!degree)
           fail(key, fmt::format("'{}' is not a whole number from 1 to {}", name, largest_degree),
                "write it in digits, without quotes");
-        set_degree(plan, *axis, static_cast<int>(*degree));
+        plan.mesh.set(*axis, static_cast<int>(*degree));
         continue;
       }
-      if (!value.is_array() || value.empty() || value.size() > plan.spatial.size()) {
+      if (!value.is_array() || value.empty() || value.size() > Tiles{}.size()) {
         fail(key, "'spatial' is no list of one to three degrees", example);
       }
+      Tiles tiles = plan.mesh.tiles();
       for (std::size_t d = 0; d < value.size(); ++d) {
         const std::optional<std::int64_t> degree = whole_number(value[d], 1, largest_degree);
         if (!degree)
           fail(key, fmt::format("'spatial' holds what is not a whole number from 1 to {}", largest_degree), example);
-        plan.spatial[d] = static_cast<int>(*degree);
+        tiles[d] = static_cast<int>(*degree);
       }
+      plan.mesh.set_tiles(tiles);
     }
-    if (const std::string why = too_many_devices(plan); !why.empty()) fail("degrees", why, "give smaller degrees");
+    if (const std::string why = too_many_devices(plan.mesh); !why.empty()) fail("degrees", why, "give smaller degrees");
   }
 
   const JsonSource& source_;
@@ -196,11 +201,11 @@ class PlanReader {
 }  // namespace
 
 Fields<Plan> plan_fields() {
-  Fields<Plan> fields{{"strategy", [](const Plan& plan) { return Json(family_name(family_of(plan))); }}};
-  for (const Axis axis : {Axis::data, Axis::spatial, Axis::layer, Axis::filter, Axis::channel, Axis::tensor}) {
+  Fields<Plan> fields{{"strategy", [](const Plan& plan) { return Json(family_name(plan.mesh.family())); }}};
+  for (const Axis axis : spoken_axes) {
     fields.push_back(
         {std::string(to_string(axis)),
-         [axis](const Plan& plan) { return axis == Axis::spatial ? Json(plan.spatial) : Json(degree(plan, axis)); },
+         [axis](const Plan& plan) { return axis == Axis::spatial ? Json(plan.mesh.tiles()) : Json(plan.mesh[axis]); },
          "degrees"});
   }
   const auto add = [&](const char* name, auto value) {
@@ -234,7 +239,7 @@ std::string choices_text(const Plan& plan) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   if (plan.micro_batches > 1) add(fmt::format("{} micro-batches", plan.micro_batches));
-  if (plan.layer > 1) text += fmt::format("{}{}", text.empty() ? "" : " ", to_string(plan.schedule));
+  if (plan.mesh[Axis::pipeline] > 1) text += fmt::format("{}{}", text.empty() ? "" : " ", to_string(plan.schedule));
   if (plan.zero_stage > 0) add(fmt::format("ZeRO-{}", plan.zero_stage));
   if (plan.recompute == Recompute::full) add("recompute");
   Plan usual = plan;

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "estimator/plan.hpp"
+#include "estimator/plan/plan.hpp"
 
 namespace ddl {
 

@@ -156,7 +156,7 @@ ProfileJob job_of(const ProfileOptions& o) {
     // Whole steps are of one precision.
     plan.sequences.clear();
   }
-  plan.problems = split_problems(facts, splits.degrees, samples, plan.precision, plan.optimizer, {}, assumptions);
+  plan.problems = split_problems(facts, splits.meshes, samples, plan.precision, plan.optimizer, {}, assumptions);
   if (!o.implementation.empty()) {
     const UpdateImplementation implementation = update_implementation_named(o.implementation);
     // Beside those of the layers, of which whole steps are made.

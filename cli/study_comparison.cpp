@@ -17,7 +17,7 @@
 #include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "core/version.hpp"
-#include "estimator/comparison.hpp"
+#include "estimator/step/comparison.hpp"
 #include "model_zoo/bundled_name.hpp"
 
 namespace ddl {
@@ -175,8 +175,8 @@ Table plans_table(const Outcomes& outcomes, const Labels& labels) {
     const Study& study = *each.study;
     std::vector<std::string> row{labels.of(each),
                                  study.dataset().name,
-                                 family_name(family_of(best.plan)),
-                                 degrees_text(best.plan),
+                                 family_name(best.plan.mesh.family()),
+                                 degrees_text(best.plan.mesh),
                                  humanize(best.time.iteration()),
                                  rate(samples_per_second(best)),
                                  humanize(best.epoch),
@@ -205,7 +205,7 @@ std::string problems_text(const Outcomes& outcomes, const Labels& labels) {
     if (each.problem.empty()) continue;
     std::string text = fmt::format("{}: {}", labels.of(each), each.problem);
     if (each.nearest) {
-      text += fmt::format("; nearest is {}: {}", degrees_text(each.nearest->plan),
+      text += fmt::format("; nearest is {}: {}", degrees_text(each.nearest->plan.mesh),
                           reasons_text(*each.nearest, each.study->model()));
     }
     add(text);
@@ -317,7 +317,7 @@ Fields<StudyOutcome> outcome_fields(const Outcomes& outcomes) {
   add_if(
       "dataset", studied, [](const Row& each) { return each.study->dataset().name; }, Formats::csv);
   add_if(
-      "strategy", planned, [](const Row& each) { return family_name(family_of(each.best->plan)); }, Formats::csv);
+      "strategy", planned, [](const Row& each) { return family_name(each.best->plan.mesh.family()); }, Formats::csv);
   add_if(
       "feasible", planned, [](const Row& each) { return each.best->feasible(); }, Formats::csv);
   for (const Field<Plan>& field : plan_fields()) {

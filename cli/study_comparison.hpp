@@ -10,7 +10,7 @@
 #include "calibration/study.hpp"
 #include "cli/report.hpp"
 #include "cli/study_options.hpp"
-#include "estimator/search.hpp"
+#include "estimator/search/search.hpp"
 
 namespace ddl {
 

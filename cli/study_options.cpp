@@ -13,8 +13,8 @@
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "core/units.hpp"
-#include "estimator/estimate.hpp"
-#include "estimator/gradient_exchange.hpp"
+#include "estimator/exchanges/gradient_exchange.hpp"
+#include "estimator/step/estimate.hpp"
 #include "model_zoo/bundled_name.hpp"
 
 namespace ddl {

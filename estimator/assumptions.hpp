@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "core/quantity.hpp"
-#include "estimator/collective.hpp"
+#include "estimator/exchanges/collective.hpp"
 #include "model_zoo/optimizer_passes.hpp"
 
 namespace ddl {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/quantity.hpp"
-#include "estimator/collective.hpp"
+#include "estimator/exchanges/collective.hpp"
 #include "estimator/learned.hpp"
 #include "model_zoo/precision.hpp"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/quantity.hpp"
-#include "estimator/plan.hpp"
+#include "estimator/plan/plan.hpp"
 
 namespace ddl {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/estimate.hpp"
+#include "estimator/step/estimate.hpp"
 #include "model_zoo/model.hpp"
 
 namespace ddl {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "estimator/collectives/rounds.hpp"
+#include "estimator/exchanges/collectives/rounds.hpp"
 
 namespace ddl {
 
@@ -113,9 +113,9 @@ Eigen::Index term_count(ExchangeAlgorithm algorithm) {
   }
 }
 
-// The formulas are those of estimator/collective.hpp without adding, which is not told apart from β. Of an Allreduce the
-// ring and all that follows have two halves, a Reduce-scatter and an Allgather. [BH18] §2; pipelined trees: [SST09]; chain
-// and scatter-allgather: [Thak05]; Bruck: [Bru97].
+// The formulas are those of estimator/exchanges/collective.hpp without adding, which is not told apart from β. Of an
+// Allreduce the ring and all that follows have two halves, a Reduce-scatter and an Allgather. [BH18] §2; pipelined trees:
+// [SST09]; chain and scatter-allgather: [Thak05]; Bruck: [Bru97].
 Eigen::VectorXd terms_of(ExchangeAlgorithm algorithm, Collective operation, RankCount count, double bytes) {
   const double ranks = count.ranks;
   const double nodes = std::max(count.nodes, 1.0);

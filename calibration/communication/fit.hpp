@@ -8,7 +8,7 @@
 
 #include "calibration/communication/measured_exchange.hpp"
 #include "core/quantity.hpp"
-#include "estimator/collective.hpp"
+#include "estimator/exchanges/collective.hpp"
 
 namespace ddl {
 

@@ -6,7 +6,7 @@
 
 #include "core/quantity.hpp"
 #include "estimator/coefficients.hpp"
-#include "estimator/collective.hpp"
+#include "estimator/exchanges/collective.hpp"
 
 namespace ddl {
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/units.hpp"
-#include "estimator/group.hpp"
+#include "estimator/exchanges/group.hpp"
 
 namespace ddl {
 namespace {

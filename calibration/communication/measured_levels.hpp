@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "estimator/coefficients.hpp"
-#include "estimator/explanation.hpp"
 #include "estimator/machine.hpp"
+#include "estimator/step/explanation.hpp"
 
 namespace ddl {
 

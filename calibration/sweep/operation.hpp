@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "calibration/communication/measured_exchange.hpp"
-#include "estimator/collective.hpp"
+#include "estimator/exchanges/collective.hpp"
 
 namespace ddl {
 

@@ -22,8 +22,8 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/version.hpp"
-#include "estimator/findings.hpp"
-#include "estimator/search.hpp"
+#include "estimator/search/search.hpp"
+#include "estimator/step/findings.hpp"
 
 namespace ddl {
 namespace {
@@ -54,10 +54,9 @@ bool is_plan_file(const std::string& text) { return text.ends_with(".json") || t
 /// micro-batch where they can.
 Plan with_degrees(const std::string& degrees, const std::string& option, const Plan& explained) {
   Plan plan = explained;
-  plan.data = plan.layer = plan.filter = plan.channel = plan.tensor = 1;
-  plan.spatial = {1, 1, 1};
+  plan.mesh = {};
   parse_degrees(degrees, plan, option);
-  plan.micro_batches = std::clamp<std::int64_t>(plan.global_batch / plan.data, 1, plan.micro_batches);
+  plan.micro_batches = std::clamp<std::int64_t>(plan.global_batch / plan.mesh[Axis::data], 1, plan.micro_batches);
   return plan;
 }
 
@@ -82,7 +81,7 @@ Plan plan_of_file(const std::string& path, const std::string& option, const Plan
 std::optional<Plan> best_plan(const Estimator& estimator, const Plan& explained, const std::optional<Family>& family,
                               bool ideal) {
   SearchOptions options;
-  options.devices = devices(explained);
+  options.devices = explained.mesh.devices();
   options.global_batch = explained.global_batch;
   options.precision = explained.precision;
   options.optimizer = explained.optimizer;
@@ -117,17 +116,17 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
       if (!family) throw Error(fmt::format("no strategy is called {}", quote(text)), suggest_family(text));
     }
     plan = best_plan(estimator, explained, family, answer.ideal);
-    if (!plan) none = family ? why_without_plans(devices(explained), *family) : std::string("has no plan");
+    if (!plan) none = family ? why_without_plans(explained.mesh.devices(), *family) : std::string("has no plan");
   }
   const std::string beginning = option == "--why-not" ? "Why not" : "Against";
   if (!plan) {
-    pair.explained_name = family_name(family_of(explained));
+    pair.explained_name = family_name(explained.mesh.family());
     pair.other_name = family ? family_name(*family) : text;
     pair.heading = fmt::format("{} {}", beginning, pair.other_name);
     // A reason that does not begin with a number is about the strategy.
     const char* it = none.empty() || (none.front() >= '0' && none.front() <= '9') ? "" : "it ";
     pair.comparison.sentence =
-        fmt::format("{} cannot run on {}: {}{}", pair.other_name, count_text(devices(explained), "device"), it, none);
+        fmt::format("{} cannot run on {}: {}{}", pair.other_name, count_text(explained.mesh.devices(), "device"), it, none);
     return pair;
   }
   pair.explained_name = name_beside(explained, *plan);
@@ -136,7 +135,7 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
     pair.explained_name = "the explained plan";
     pair.other_name = "the other";
   }
-  pair.heading = fmt::format("{} {}", beginning, family_name(family_of(*plan)));
+  pair.heading = fmt::format("{} {}", beginning, family_name(plan->mesh.family()));
   pair.other = estimator.explain(*plan);
   const Model& model = answer.study->model();
   pair.comparison =
@@ -148,13 +147,13 @@ std::string text_of(const Answer& answer, const Style& style) {
   const Study& study = *answer.study;
   const Estimate& estimate = answer.explanation.estimate;
   std::string out = plan_line(estimate, study, "", style) + "\n";
-  out += study_lines(study, devices(estimate.plan), estimate.plan.global_batch);
+  out += study_lines(study, estimate.plan.mesh.devices(), estimate.plan.global_batch);
   const bool measured = study.kernels().measured() != nullptr && answer.explanation.priced();
   if (measured) out += "  of the kernel time: " + kernel_shares_text(answer.explanation) + "\n";
   if (answer.explanation.priced()) {
     out += "\n" + ranked_table({estimate}, study, false).text();
     out += explanation_text(answer.explanation, study, style);
-    out += "\n" + style.bold("Why") + fmt::format(" ({})\n", family_name(family_of(estimate.plan)));
+    out += "\n" + style.bold("Why") + fmt::format(" ({})\n", family_name(estimate.plan.mesh.family()));
     for (const Finding& finding : findings_of(study.job(), estimate))
       out += "  " + wrap_text(finding.sentence, 116, "    ") + "\n";
   }
@@ -188,7 +187,7 @@ Json json_of(const Answer& answer) {
   json["why_not"] = answer.why_not ? comparison_to_json(answer.explanation, *answer.why_not, study) : Json(nullptr);
   json["against"] = answer.against ? comparison_to_json(answer.explanation, *answer.against, study) : Json(nullptr);
   json["inputs"] = inputs_to_json(study);
-  json["inputs"]["gpus"] = devices(estimate.plan);
+  json["inputs"]["gpus"] = estimate.plan.mesh.devices();
   json["inputs"]["global_batch"] = estimate.plan.global_batch;
   json["inputs"]["ideal"] = answer.ideal;
   json["inputs"]["defaults"] = Json::object();
@@ -211,7 +210,7 @@ void draw_timeline(const Options& options, Answer& answer, const Estimator& esti
                 "write --memory-timeline step.svg");
   }
   const std::string title =
-      fmt::format("{}: {} ({}), {}", study.model().name, family_name(family_of(plan)), degrees_text(plan),
+      fmt::format("{}: {} ({}), {}", study.model().name, family_name(plan.mesh.family()), degrees_text(plan.mesh),
                   fullest_rank_text(plan, answer.explanation.estimate.deciding.memory));
   write_output(options.memory_timeline, draw_memory(*answer.timeline, study.model(), title, study.machine().device.memory),
                "--memory-timeline");

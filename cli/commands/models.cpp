@@ -18,7 +18,7 @@
 #include "cli/study_options.hpp"
 #include "cli/table.hpp"
 #include "core/units.hpp"
-#include "estimator/granularity.hpp"
+#include "estimator/search/granularity.hpp"
 #include "model_zoo/input_gradient.hpp"
 #include "model_zoo/model.hpp"
 #include "model_zoo/work_depth.hpp"

@@ -25,9 +25,9 @@
 #include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "core/version.hpp"
-#include "estimator/findings.hpp"
-#include "estimator/search.hpp"
-#include "estimator/unmeasured.hpp"
+#include "estimator/kernels/unmeasured.hpp"
+#include "estimator/search/search.hpp"
+#include "estimator/step/findings.hpp"
 #include "model_zoo/model.hpp"
 
 namespace ddl {
@@ -91,6 +91,7 @@ void search_into(Answer& answer) {
     search_options.recompute = search_options.recompute.value_or(Recompute::none);
   }
   search_options.families = parse_families(options.strategies);
+  if (!chosen.zero && !options.study.ideal) search_options.zero_stage = zero_stage_of_all(options.strategies);
 
   const auto start = std::chrono::steady_clock::now();
   if (options.all) {
@@ -114,7 +115,7 @@ void search_into(Answer& answer) {
   answer.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   for (const Family family : search_options.families) {
-    const auto is_said = [&](const Estimate& rejected) { return family_of(rejected.plan) == family; };
+    const auto is_said = [&](const Estimate& rejected) { return rejected.plan.mesh.family() == family; };
     const auto& known = answer.without_plans;
     if (can_divide(answer.gpus, family) || std::find(known.begin(), known.end(), family) != known.end() ||
         std::any_of(answer.result.rejected.begin(), answer.result.rejected.end(), is_said)) {
@@ -144,8 +145,8 @@ void search_into(Answer& answer) {
 std::string compared_with_data(const Answer& answer) {
   const Estimate& best = answer.shown.front();
   const Family family = family_bit(Axis::data);
-  if (answer.single || answer.gpus == 1 || family_of(best.plan) == family) return {};
-  const auto is_data = [&](const Estimate& estimate) { return family_of(estimate.plan) == family; };
+  if (answer.single || answer.gpus == 1 || best.plan.mesh.family() == family) return {};
+  const auto is_data = [&](const Estimate& estimate) { return estimate.plan.mesh.family() == family; };
   if (std::any_of(answer.result.rejected.begin(), answer.result.rejected.end(), is_data)) {
     return ", where data parallelism alone is not possible";
   }
@@ -183,14 +184,14 @@ std::string text_of(const Answer& answer, const Style& style) {
                                      answer.objective == Objective::memory ? "more" : "slower",
                                      all > answer.shown.size() ? fmt::format(": --top {}", all) : ""));
     }
-    out += "\n" + style.bold("Why") + fmt::format(" ({})\n", family_name(family_of(answer.shown.front().plan)));
+    out += "\n" + style.bold("Why") + fmt::format(" ({})\n", family_name(answer.shown.front().plan.mesh.family()));
     for (const Finding& finding : findings_of(study.job(), answer.shown.front())) {
       out += "  " + wrap_text(finding.sentence, 116, "    ") + "\n";
     }
     if (answer.shown.size() > 1 && answer.objective != Objective::memory && !answer.options.all) {
       out += "\n" + style.bold("Why not the others") + "\n";
       for (std::size_t i = 1; i < answer.shown.size(); ++i) {
-        out += fmt::format("  {}. {}: {}\n", i + 1, family_name(family_of(answer.shown[i].plan)),
+        out += fmt::format("  {}. {}: {}\n", i + 1, family_name(answer.shown[i].plan.mesh.family()),
                            comparison(answer.shown.front(), answer.shown[i]));
       }
     }
@@ -275,7 +276,7 @@ std::shared_ptr<Answer> answer_of(const Options& options, const CLI::App& comman
   answer->estimator = std::make_shared<Estimator>(answer->study->job());
   answer->single = asked.plan.has_value();
   if (asked.plan) {
-    answer->gpus = devices(*asked.plan);
+    answer->gpus = asked.plan->mesh.devices();
     answer->global_batch = asked.plan->global_batch;
     Estimate estimate = answer->estimator->estimate(*asked.plan);
     refuse_contradiction(estimate, answer->study->model(), options.plan);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/quantity.hpp"
-#include "estimator/plan.hpp"
+#include "estimator/plan/plan.hpp"
 
 namespace ddl {
 

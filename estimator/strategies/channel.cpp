@@ -7,8 +7,8 @@ namespace {
 
 void channel_limits(const LimitContext& context, Limits& limits) {
   const ModelFacts& facts = context.facts;
-  if (context.plan.channel > 1 && context.plan.channel > facts.smallest_channels) {
-    limits.add({Limit::Kind::channels, static_cast<double>(context.plan.channel),
+  if (context.plan.mesh[Axis::channel] > 1 && context.plan.mesh[Axis::channel] > facts.smallest_channels) {
+    limits.add({Limit::Kind::channels, static_cast<double>(context.plan.mesh[Axis::channel]),
                 static_cast<double>(facts.smallest_channels), facts.smallest_channels_layer});
   }
 }
@@ -18,14 +18,14 @@ bool splits_channels(const ShardContext& context, const LayerShard& shard) {
   // Grouped layers read only their own channels: splitting those is a filter split, not a channel split. Tables are looked
   // up, not multiplied.
   return divisible.matrix && divisible.channel_units == 0 && context.at().operation->type() != "embedding" &&
-         shard.inputs.front().channels >= context.plan.channel;
+         shard.inputs.front().channels >= context.plan.mesh[Axis::channel];
 }
 
 // Every rank reads C/p of the input's channels: its output is a partial sum that an Allreduce completes in forward, and an
 // Allgather joins the slices of the input's gradient in backward [ParaDL, Table III]. The first layer has too few channels
 // and is computed whole unless it has enough.
 void channel_shard(const ShardContext& context, LayerShard& shard) {
-  const int parts = context.plan.channel;
+  const int parts = context.plan.mesh[Axis::channel];
   if (parts == 1) return;
   if (!splits_channels(context, shard)) {
     if (context.assumptions.linear_kernels) shard.share /= parts;
@@ -40,7 +40,8 @@ void channel_shard(const ShardContext& context, LayerShard& shard) {
   shard.channel_parts = parts;
   scale_halos(shard, Phase::forward, part);
   const Family axes = family_bit(Axis::channel);
-  const int filters = splits_filters(context.facts, context.layer, context.plan.filter) ? context.plan.filter : 1;
+  const int filters =
+      splits_filters(context.facts, context.layer, context.plan.mesh[Axis::filter]) ? context.plan.mesh[Axis::filter] : 1;
   if (context.assumptions.last_layer_exchange || context.layer != context.facts.last_matrix) {
     shard.exchanges.push_back({Collective::allreduce, static_cast<double>(shard.output.items()) / filters, axes,
                                Phase::forward, Purpose::layer, 1});

@@ -7,7 +7,7 @@ namespace {
 
 void data_limits(const LimitContext& context, Limits& limits) {
   const Plan& plan = context.plan;
-  const auto wanted = static_cast<double>(plan.data);
+  const auto wanted = static_cast<double>(plan.mesh[Axis::data]);
   const auto batch = static_cast<double>(plan.global_batch);
   if (wanted > batch) {
     limits.add({Limit::Kind::batch, wanted, batch, -1});
@@ -20,9 +20,8 @@ void data_limits(const LimitContext& context, Limits& limits) {
 // all ranks holding the same weights, replicas and tiles alike, add up their gradients [ParaDL, Table III].
 void data_shard(const ShardContext& context, LayerShard& shard) {
   const double parameters = shard.weights + shard.biases;
-  if (parameters <= 0 || context.plan.data * degree(context.plan, Axis::spatial) == 1) return;
-  shard.exchanges.push_back({Collective::allreduce, parameters, family_bit(Axis::data) | family_bit(Axis::spatial),
-                             Phase::gradient, Purpose::gradient, 1});
+  if (parameters <= 0 || context.plan.mesh.replicas() == 1) return;
+  shard.exchanges.push_back({Collective::allreduce, parameters, replica_axes, Phase::gradient, Purpose::gradient, 1});
 }
 
 }  // namespace

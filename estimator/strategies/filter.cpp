@@ -11,9 +11,9 @@ std::int64_t filter_units(const ModelFacts& facts, int layer) {
 
 void filter_limits(const LimitContext& context, Limits& limits) {
   const ModelFacts& facts = context.facts;
-  if (context.plan.filter > 1 && context.plan.filter > facts.smallest_filters) {
-    limits.add({Limit::Kind::filters, static_cast<double>(context.plan.filter), static_cast<double>(facts.smallest_filters),
-                facts.smallest_filters_layer});
+  if (context.plan.mesh[Axis::filter] > 1 && context.plan.mesh[Axis::filter] > facts.smallest_filters) {
+    limits.add({Limit::Kind::filters, static_cast<double>(context.plan.mesh[Axis::filter]),
+                static_cast<double>(facts.smallest_filters), facts.smallest_filters_layer});
   }
 }
 
@@ -21,7 +21,7 @@ void filter_limits(const LimitContext& context, Limits& limits) {
 // adds up the partial gradients of the input in backward [ParaDL, Table III]. Layers without filters, and layers with fewer
 // filters than ranks, are computed whole by everybody.
 void filter_shard(const ShardContext& context, LayerShard& shard) {
-  const int parts = context.plan.filter;
+  const int parts = context.plan.mesh[Axis::filter];
   if (parts == 1) return;
   const bool splits = splits_filters(context.facts, context.layer, parts);
   if (!splits) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "estimator/strategy.hpp"
+#include "estimator/strategies/strategy.hpp"
 
 namespace ddl {
 

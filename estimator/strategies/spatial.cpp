@@ -69,10 +69,10 @@ bool fits(const ModelFacts& facts, int layer, const std::array<int, 3>& split) {
 void spatial_limits(const LimitContext& context, Limits& limits) {
   const Plan& plan = context.plan;
   const ModelFacts& facts = context.facts;
-  if (degree(plan, Axis::spatial) == 1) return;
+  if (plan.mesh[Axis::spatial] == 1) return;
   const int rank = spatial_rank(facts);
   if (rank == 0 || facts.first_matrix < 0) {
-    limits.add({Limit::Kind::no_extents, static_cast<double>(degree(plan, Axis::spatial)), 0, -1});
+    limits.add({Limit::Kind::no_extents, static_cast<double>(plan.mesh[Axis::spatial]), 0, -1});
     return;
   }
   const auto first = static_cast<std::size_t>(facts.first_matrix);
@@ -81,12 +81,12 @@ void spatial_limits(const LimitContext& context, Limits& limits) {
   for (std::size_t d = 0; d < 3; ++d) {
     const std::int64_t extent =
         static_cast<int>(d) < rank ? std::min(layer.output_shape.extent[d], layer.input_shapes.front().extent[d]) : 1;
-    if (plan.spatial[d] > extent) {
+    if (plan.mesh.tiles()[d] > extent) {
       limits.add(
-          {Limit::Kind::extent, static_cast<double>(plan.spatial[d]), static_cast<double>(extent), facts.first_matrix});
-    } else if (plan.spatial[d] > 1 && layer.input_shapes.front().extent[d] / plan.spatial[d] < halo[d]) {
+          {Limit::Kind::extent, static_cast<double>(plan.mesh.tiles()[d]), static_cast<double>(extent), facts.first_matrix});
+    } else if (plan.mesh.tiles()[d] > 1 && layer.input_shapes.front().extent[d] / plan.mesh.tiles()[d] < halo[d]) {
       limits.add({Limit::Kind::halo, static_cast<double>(halo[d]),
-                  static_cast<double>(layer.input_shapes.front().extent[d] / plan.spatial[d]), facts.first_matrix});
+                  static_cast<double>(layer.input_shapes.front().extent[d] / plan.mesh.tiles()[d]), facts.first_matrix});
     }
   }
 }
@@ -103,7 +103,7 @@ void cut(TensorShape& shape, const std::array<int, 3>& split) {
 // does.
 void spatial_shard(const ShardContext& context, LayerShard& shard) {
   const Plan& plan = context.plan;
-  const int parts = degree(plan, Axis::spatial);
+  const int parts = plan.mesh[Axis::spatial];
   if (parts == 1) return;
   const Family axes = family_bit(Axis::spatial);
   if (context.layer >= context.spatial_end) {
@@ -139,8 +139,8 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
     return;
   }
   // Extents of 1 stay what they are.
-  for (TensorShape& input : shard.inputs) cut(input, plan.spatial);
-  cut(shard.output, plan.spatial);
+  for (TensorShape& input : shard.inputs) cut(input, plan.mesh.tiles());
+  cut(shard.output, plan.mesh.tiles());
   shard.kept_input = shard.inputs.front();
   shard.kept_output = shard.output;
   shard.share /= parts;
@@ -161,11 +161,11 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
   // One position is nobody's neighbour.
   if (!reads_tiles) return;
   const Operation::Window& window = context.facts.window[context.index()];
-  const double forward = halo_items(shard.inputs.front(), input_halo(window), plan.spatial);
+  const double forward = halo_items(shard.inputs.front(), input_halo(window), plan.mesh.tiles());
   if (forward > 0) {
     shard.exchanges.push_back({Collective::point_to_point, forward, axes, Phase::forward, Purpose::halo, 2});
   }
-  const double backward = halo_items(shard.output, gradient_halo(window), plan.spatial);
+  const double backward = halo_items(shard.output, gradient_halo(window), plan.mesh.tiles());
   if (backward > 0 && (context.facts.needs_input_gradient[context.index()] || context.assumptions.linear_kernels)) {
     shard.exchanges.push_back({Collective::point_to_point, backward, axes, Phase::backward, Purpose::halo, 2});
   }
@@ -201,12 +201,12 @@ bool mirrors_alike(const ModelFacts& facts) {
 }
 
 int spatial_end(const ModelFacts& facts, const Plan& plan, const Software& software) {
-  if (degree(plan, Axis::spatial) == 1) return 0;
+  if (plan.mesh[Axis::spatial] == 1) return 0;
   const int stop = stops_after(software, facts.model->name);
   int weighted = 0;
   const auto count = static_cast<int>(facts.model->layers.size());
   for (int layer = 0; layer < count; ++layer) {
-    if (!fits(facts, layer, plan.spatial)) return layer;
+    if (!fits(facts, layer, plan.mesh.tiles())) return layer;
     if (facts.divisible[static_cast<std::size_t>(layer)].matrix && ++weighted == stop) {
       int end = layer + 1;
       while (end < count && facts.of_sample[static_cast<std::size_t>(end)]) ++end;

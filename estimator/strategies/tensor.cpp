@@ -7,7 +7,7 @@ namespace ddl {
 namespace {
 
 void tensor_limits(const LimitContext& context, Limits& limits) {
-  if (context.plan.tensor == 1) return;
+  if (context.plan.mesh[Axis::tensor] == 1) return;
   const ModelFacts& facts = context.facts;
   std::int64_t most = 0;
   int layer = -1;
@@ -23,8 +23,9 @@ void tensor_limits(const LimitContext& context, Limits& limits) {
   }
   // Where tables and the last layer are all there is, they are what can be cut.
   if (layer < 0) std::for_each(facts.matrix.begin(), facts.matrix.end(), consider);
-  if (context.plan.tensor > most) {
-    limits.add({Limit::Kind::tensor_units, static_cast<double>(context.plan.tensor), static_cast<double>(most), layer});
+  if (context.plan.mesh[Axis::tensor] > most) {
+    limits.add(
+        {Limit::Kind::tensor_units, static_cast<double>(context.plan.mesh[Axis::tensor]), static_cast<double>(most), layer});
   }
 }
 
@@ -38,7 +39,7 @@ void slice(TensorShape& shape, double part) {
 // input channels and completes its output with one Allreduce. Backward mirrors it with one Allreduce of the column's input
 // gradient.
 void tensor_shard(const ShardContext& context, LayerShard& shard) {
-  const int parts = context.plan.tensor;
+  const int parts = context.plan.mesh[Axis::tensor];
   if (parts == 1) return;
   const ModelFacts& facts = context.facts;
   const std::size_t index = context.index();

@@ -6,7 +6,7 @@
 #include <benchmark/benchmark.h>
 
 #include "calibration/study.hpp"
-#include "estimator/estimate.hpp"
+#include "estimator/step/estimate.hpp"
 #include "model_zoo/model.hpp"
 
 namespace ddl {
@@ -34,9 +34,9 @@ void prepare_study(benchmark::State& state, const std::string& name) {
 
 Plan plan_for(const Study& study) {
   Plan plan;
-  plan.data = 64;
-  plan.tensor = 4;
-  plan.layer = 4;
+  plan.mesh.set(Axis::data, 64);
+  plan.mesh.set(Axis::tensor, 4);
+  plan.mesh.set(Axis::pipeline, 4);
   plan.global_batch = 2048;
   plan.micro_batches = 8;
   plan.precision = study.precision();

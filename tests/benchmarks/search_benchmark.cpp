@@ -7,7 +7,7 @@
 #include <benchmark/benchmark.h>
 
 #include "calibration/study.hpp"
-#include "estimator/search.hpp"
+#include "estimator/search/search.hpp"
 
 namespace ddl {
 namespace {

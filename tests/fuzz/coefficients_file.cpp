@@ -16,9 +16,9 @@ void price(const Coefficients& coefficients) {
   const OwnedJob owned(model, machine, Assumptions(), 1e6, std::nullopt, Precision::fp32, Optimizer::momentum, coefficients);
   const Estimator estimator(owned.job);
   Plan plan;
-  plan.data = 4;
-  plan.filter = 2;
-  plan.spatial = {2, 1, 1};
+  plan.mesh.set(Axis::data, 4);
+  plan.mesh.set(Axis::filter, 2);
+  plan.mesh.set_tiles({2, 1, 1});
   plan.global_batch = 256;
   static_cast<void>(estimator.estimate(plan));
   static_cast<void>(estimator.lower_bound(plan));

@@ -7,7 +7,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto parsed = ddl::result_of([&] { return ddl::parse_job(ddl::text_of(data, size), "job.yaml"); });
   if (!parsed) return 0;
-  ddl::require(ddl::devices(parsed->job.plan) >= 1, "a plan without devices");
+  ddl::require(parsed->job.plan.mesh.devices() >= 1, "a plan without devices");
   ddl::require(parsed->job.plan.global_batch >= 1, "a batch without samples");
   const auto again = ddl::result_of([&] { return ddl::parse_job(ddl::print_job(parsed->job), "written.yaml"); });
   ddl::require(again.has_value(), "a job is refused as it was written");

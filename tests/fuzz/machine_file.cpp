@@ -15,8 +15,8 @@ void price(const Machine& machine) {
     const OwnedJob owned(model, machine, Assumptions(), 1e6, std::nullopt, precision);
     const Estimator estimator(owned.job);
     Plan plan;
-    plan.data = 4;
-    plan.filter = 2;
+    plan.mesh.set(Axis::data, 4);
+    plan.mesh.set(Axis::filter, 2);
     plan.global_batch = 256;
     plan.precision = precision;
     static_cast<void>(estimator.estimate(plan));

@@ -20,13 +20,13 @@ namespace {
 /// One plan for each way of dividing layers.
 std::vector<Plan> plans() {
   std::vector<Plan> plans(4);
-  plans[1].data = 2;
-  plans[1].layer = 3;
+  plans[1].mesh.set(Axis::data, 2);
+  plans[1].mesh.set(Axis::pipeline, 3);
   plans[1].micro_batches = 4;
-  plans[2].spatial = {2, 2, 1};
-  plans[2].filter = 3;
-  plans[2].channel = 2;
-  plans[3].tensor = 4;
+  plans[2].mesh.set_tiles({2, 2, 1});
+  plans[2].mesh.set(Axis::filter, 3);
+  plans[2].mesh.set(Axis::channel, 2);
+  plans[3].mesh.set(Axis::tensor, 4);
   plans[3].zero_stage = 3;
   plans[3].recompute = Recompute::full;
   for (Plan& plan : plans) plan.global_batch = 64;

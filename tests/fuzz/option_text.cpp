@@ -16,10 +16,10 @@ namespace {
 void read_degrees(const std::string& text) {
   Plan plan;
   if (!succeeds([&] { parse_degrees(text, plan); })) return;
-  require(devices(plan) >= 1, "a plan without devices");
+  require(plan.mesh.devices() >= 1, "a plan without devices");
   // What is printed separates degrees by blanks, and says nothing of those that are 1.
-  std::string printed = degrees_text(plan);
-  if (family_of(plan) == 0) return;
+  std::string printed = degrees_text(plan.mesh);
+  if (plan.mesh.family() == 0) return;
   for (char& c : printed) {
     if (c == ' ') c = ',';
   }
@@ -29,7 +29,7 @@ void read_degrees(const std::string& text) {
 }
 
 void read_placement(const std::string& text) {
-  std::array<Axis, axis_count> placement{};
+  Placement placement{};
   if (!succeeds([&] { placement = parse_placement(text); })) return;
   Family axes = 0;
   for (const Axis axis : placement) axes |= family_bit(axis);

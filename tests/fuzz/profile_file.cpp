@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "calibration/profile_prices.hpp"
-#include "estimator/measured_prices.hpp"
+#include "estimator/kernels/measured_prices.hpp"
 #include "model_zoo/model.hpp"
 #include "profiler/profiling.hpp"
 #include "tests/fuzz/fuzzer.hpp"

@@ -14,14 +14,14 @@ namespace {
 /// Two ranks along one axis; a spatial split along the first extent.
 std::vector<Plan> plans_of_two(bool has_extents) {
   std::vector<Plan> plans;
-  for (int Plan::*axis : {&Plan::data, &Plan::filter, &Plan::channel, &Plan::tensor, &Plan::layer}) {
+  for (Axis axis : {Axis::data, Axis::filter, Axis::channel, Axis::tensor, Axis::pipeline}) {
     Plan plan;
-    plan.*axis = 2;
+    plan.mesh.set(axis, 2);
     plans.push_back(plan);
   }
   if (has_extents) {
     Plan plan;
-    plan.spatial = {2, 1, 1};
+    plan.mesh.set_tiles({2, 1, 1});
     plans.push_back(plan);
   }
   for (Plan& plan : plans) plan.global_batch = 2;
@@ -40,7 +40,7 @@ TEST_CASE("every bundled model can be split in two along every axis it has, for 
     for (Plan plan : plans_of_two(input.rank > 0 && !input.sequence)) {
       plan.precision = study.precision();
       plan.optimizer = study.optimizer();
-      INFO(name << ": " << degrees_text(plan));
+      INFO(name << ": " << degrees_text(plan.mesh));
       const Estimate estimate = estimator.estimate(plan);
       for (const Limit& limit : estimate.limits) {
         INFO(describe(limit, study.model()));
@@ -80,9 +80,9 @@ TEST_CASE("a U-Net keeps its tiles from the first layer to the loss") {
     spec.model = name;
     const Study study(spec);
     Plan plan;
-    plan.spatial = split;
+    plan.mesh.set_tiles(split);
     plan.global_batch = 1;
-    INFO(name << ": " << degrees_text(plan));
+    INFO(name << ": " << degrees_text(plan.mesh));
     Plan serial;
     const Estimator estimator(study.job());
     const Estimate tiled = estimator.estimate(plan);
@@ -90,6 +90,6 @@ TEST_CASE("a U-Net keeps its tiles from the first layer to the loss") {
     CHECK(tiled.feasible());
     // Nothing large is computed, or kept, by several ranks.
     CHECK(tiled.replicated_share < 0.1);
-    CHECK(tiled.memory.activations.value() < 1.5 / degree(plan, Axis::spatial) * whole.memory.activations.value());
+    CHECK(tiled.memory.activations.value() < 1.5 / plan.mesh[Axis::spatial] * whole.memory.activations.value());
   }
 }

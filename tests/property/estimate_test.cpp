@@ -1,9 +1,9 @@
-#include "estimator/estimate.hpp"
+#include "estimator/step/estimate.hpp"
 
 #include <string>
 #include <vector>
 
-#include "estimator/explanation.hpp"
+#include "estimator/step/explanation.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/property/random_plans.hpp"
@@ -57,7 +57,7 @@ TEST_CASE("on one device every strategy, placement, schedule and ZeRO stage is s
       std::shuffle(plan.placement.begin(), plan.placement.end(), random.engine());
       INFO(model.name << ": " << text_of(plan));
       const Estimate estimate = estimator.estimate(plan);
-      REQUIRE(family_of(plan) == 0);
+      REQUIRE(plan.mesh.family() == 0);
       REQUIRE(estimate.feasible());
       REQUIRE(estimate.time.iteration() == expected.time.iteration());
       REQUIRE(estimate.memory.total() == expected.memory.total());
@@ -133,7 +133,7 @@ TEST_CASE("what kernels and gradients do to each other lengthens plans, and none
 // out.
 TEST_CASE("no plan without a pipeline takes longer on a device of higher peak or memory bandwidth") {
   for_random_plans(4, 100, [&](const OwnedJob& owned, const Plan& plan) {
-    if (plan.layer > 1) return;
+    if (plan.mesh[Axis::pipeline] > 1) return;
     const Seconds before = iteration_of(owned, plan, owned.machine);
     Machine stronger = owned.machine;
     for (std::optional<FlopRate>& peak : stronger.device.peak) {
@@ -178,7 +178,8 @@ TEST_CASE("recomputation adds one forward pass and nothing is faster for it") {
     plan.recompute = Recompute::full;
     const Breakdown twice = estimator.estimate(plan).time;
     REQUIRE(twice.iteration() * rounding >= once.iteration());
-    if (plan.layer == 1) REQUIRE(twice.backward.value() == Approx((once.backward + once.forward).value()).epsilon(1e-9));
+    if (plan.mesh[Axis::pipeline] == 1)
+      REQUIRE(twice.backward.value() == Approx((once.backward + once.forward).value()).epsilon(1e-9));
   });
 }
 

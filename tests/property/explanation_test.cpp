@@ -1,5 +1,5 @@
 // What an explanation says of the parts of an estimate adds up to the estimate, whatever the model and the plan.
-#include "estimator/explanation.hpp"
+#include "estimator/step/explanation.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "calibration/study.hpp"
-#include "estimator/comparison.hpp"
+#include "estimator/step/comparison.hpp"
 #include "tests/catch.hpp"
 
 namespace {
@@ -50,27 +50,30 @@ class Plans {
   Plan next(const Study& study) {
     Plan plan;
     int devices = pick({1, 2, 4, 8, 12, 16, 32, 64});
-    const auto take = [&](int& degree) {
+    const auto taken = [&] {
       std::vector<int> divisors;
       for (int d = 1; d <= devices; ++d) {
         if (devices % d == 0) divisors.push_back(d);
       }
-      degree = pick(divisors);
+      const int degree = pick(divisors);
       devices /= degree;
+      return degree;
     };
     const bool extents = !study.model().input.sequence && study.model().input.rank > 0;
-    if (extents && chance()) take(plan.spatial[0]);
-    if (extents && chance()) take(plan.spatial[1]);
-    if (chance()) take(plan.layer);
+    Tiles tiles = plan.mesh.tiles();
+    if (extents && chance()) tiles[0] = taken();
+    if (extents && chance()) tiles[1] = taken();
+    plan.mesh.set_tiles(tiles);
+    if (chance()) plan.mesh.set(Axis::pipeline, taken());
     if (chance()) {
-      take(plan.tensor);
+      plan.mesh.set(Axis::tensor, taken());
     } else {
-      if (chance()) take(plan.filter);
-      if (chance()) take(plan.channel);
+      if (chance()) plan.mesh.set(Axis::filter, taken());
+      if (chance()) plan.mesh.set(Axis::channel, taken());
     }
-    plan.data = devices;
+    plan.mesh.set(Axis::data, devices);
     plan.micro_batches = pick({1, 2, 3, 8});
-    plan.global_batch = plan.data * plan.micro_batches * pick({1, 2, 5});
+    plan.global_batch = plan.mesh[Axis::data] * plan.micro_batches * pick({1, 2, 5});
     if (!study.assumptions().memory_reuse) {
       plan.zero_stage = pick({0, 1, 2, 3});
       plan.recompute = chance() ? Recompute::full : Recompute::none;
@@ -92,7 +95,7 @@ class Plans {
 
 std::string text_of(const Study& study, const Plan& plan) {
   return fmt::format("{} on {}: {} ({}), B = {}, S = {}, ZeRO-{}, recompute {}", study.model().name, study.machine().name,
-                     degrees_text(plan), placement_text(plan), plan.global_batch, plan.micro_batches, plan.zero_stage,
+                     degrees_text(plan.mesh), placement_text(plan), plan.global_batch, plan.micro_batches, plan.zero_stage,
                      to_string(plan.recompute));
 }
 
@@ -126,14 +129,12 @@ std::vector<Plan> plans_of_every_strategy(const Study& study) {
       Plan plan;
       if ((family & family_bit(Axis::spatial)) != 0) {
         if (!extents) continue;
-        plan.spatial[0] = degree;
+        plan.mesh.set(Axis::spatial, degree);
       }
-      if ((family & family_bit(Axis::data)) != 0) plan.data = degree;
-      if ((family & family_bit(Axis::layer)) != 0) plan.layer = degree;
-      if ((family & family_bit(Axis::filter)) != 0) plan.filter = degree;
-      if ((family & family_bit(Axis::channel)) != 0) plan.channel = degree;
-      if ((family & family_bit(Axis::tensor)) != 0) plan.tensor = degree;
-      plan.micro_batches = plan.layer > 1 ? 4 : 1;
+      for (const Axis axis : all_axes) {
+        if (axis != Axis::spatial && (family & family_bit(axis)) != 0) plan.mesh.set(axis, degree);
+      }
+      plan.micro_batches = plan.mesh[Axis::pipeline] > 1 ? 4 : 1;
       plan.global_batch = 32;
       plan.precision = study.precision();
       plan.optimizer = study.optimizer();
@@ -244,7 +245,7 @@ TEST_CASE("a price is as far from a measurement as what is known of the model an
     spec.machine = machine;
     const Study study(spec);
     Plan plan;
-    plan.filter = filter;
+    plan.mesh.set(Axis::filter, filter);
     plan.global_batch = 8;
     PriceSource farthest = PriceSource::measured;
     const Explanation explanation = Estimator(study.job()).explain(plan);
@@ -264,7 +265,7 @@ TEST_CASE("a plan that cannot be has limits and no layers; one of too many devic
   const Study study(spec_of("resnet50", settings().front()));
   const Estimator estimator(study.job());
   Plan plan;
-  plan.filter = 128;  // conv1 has 64
+  plan.mesh.set(Axis::filter, 128);  // conv1 has 64
   plan.global_batch = 128;
   Explanation explanation = estimator.explain(plan);
   CHECK_FALSE(explanation.priced());
@@ -273,7 +274,7 @@ TEST_CASE("a plan that cannot be has limits and no layers; one of too many devic
   CHECK(explanation.estimate.limits.begin()->kind == Limit::Kind::filters);
 
   plan = {};
-  plan.data = 8192;  // abci has 4,352 devices
+  plan.mesh.set(Axis::data, 8192);  // abci has 4,352 devices
   plan.global_batch = 8192;
   explanation = estimator.explain(plan);
   CHECK(explanation.priced());
@@ -281,7 +282,7 @@ TEST_CASE("a plan that cannot be has limits and no layers; one of too many devic
   CHECK(explanation.estimate.memory.total().value() > 0);
 
   plan = {};
-  plan.data = 2;
+  plan.mesh.set(Axis::data, 2);
   plan.global_batch = 4096;
   explanation = estimator.explain(plan);
   CHECK(explanation.priced());

@@ -1,4 +1,4 @@
-#include "estimator/group.hpp"
+#include "estimator/exchanges/group.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -32,14 +32,14 @@ TEST_CASE("a group has the ranks of its axes, more of them in every wider unit, 
     INFO(text_of(plan) << ", axes " << axes);
     double ranks = 1;
     for (const Axis axis : all_axes) {
-      if ((axes & family_bit(axis)) != 0) ranks *= degree(plan, axis);
+      if ((axes & family_bit(axis)) != 0) ranks *= plan.mesh[axis];
     }
     REQUIRE(group.ranks == ranks);
     double unit = 1;
     double before = 1;
     for (std::size_t level = 0; level < machine.levels.size(); ++level) {
       unit *= machine.levels[level].units;
-      const double held = std::min(unit, static_cast<double>(devices(plan)));
+      const double held = std::min(unit, static_cast<double>(plan.mesh.devices()));
       REQUIRE(group.members[level] >= before);
       REQUIRE(group.members[level] <= ranks);
       // Every rank of a unit belongs to one of the groups.
@@ -65,11 +65,11 @@ TEST_CASE("members and flows are what counting ranks one by one gives") {
     INFO(text_of(plan) << ", axes " << axes);
     // For each rank, the number of its group: its digits outside the axes.
     std::vector<std::int64_t> group_of_rank;
-    for (std::int64_t rank = 0; rank < devices(plan); ++rank) {
+    for (std::int64_t rank = 0; rank < plan.mesh.devices(); ++rank) {
       std::int64_t left = rank;
       std::int64_t number = 0;
       for (const Axis axis : plan.placement) {
-        const std::int64_t size = degree(plan, axis);
+        const std::int64_t size = plan.mesh[axis];
         number = number * size + ((axes & family_bit(axis)) != 0 ? 0 : left % size);
         left /= size;
       }
@@ -79,7 +79,7 @@ TEST_CASE("members and flows are what counting ranks one by one gives") {
     for (std::size_t level = 0; level < machine.levels.size(); ++level) {
       unit *= machine.levels[level].units;
       std::map<std::int64_t, int> in_first_unit;
-      for (std::int64_t rank = 0; rank < std::min(unit, devices(plan)); ++rank) {
+      for (std::int64_t rank = 0; rank < std::min(unit, plan.mesh.devices()); ++rank) {
         ++in_first_unit[group_of_rank[static_cast<std::size_t>(rank)]];
       }
       REQUIRE(group.flows[level] == static_cast<double>(in_first_unit.size()));
@@ -93,18 +93,18 @@ TEST_CASE("the axis placed first lives inside a node when the node can hold it")
   const Machine machine = three_levels();
   for (const Axis axis : all_axes) {
     Plan plan;
-    plan.data = 3;
-    plan.spatial = {2, 1, 1};
-    plan.layer = 2;
-    plan.filter = 2;
-    plan.channel = 2;
-    plan.tensor = 2;
+    plan.mesh.set(Axis::data, 3);
+    plan.mesh.set_tiles({2, 1, 1});
+    plan.mesh.set(Axis::pipeline, 2);
+    plan.mesh.set(Axis::filter, 2);
+    plan.mesh.set(Axis::channel, 2);
+    plan.mesh.set(Axis::tensor, 2);
     const auto at = std::find(plan.placement.begin(), plan.placement.end(), axis);
     std::rotate(plan.placement.begin(), at, at + 1);
     const Group group = group_of(plan, machine, family_bit(axis));
     INFO(to_string(axis));
     REQUIRE(group.outermost == 0);
-    REQUIRE(group.members[0] == degree(plan, axis));
+    REQUIRE(group.members[0] == plan.mesh[axis]);
     REQUIRE(group.nodes() == 1);
   }
 }

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "calibration/study.hpp"
-#include "estimator/search.hpp"
+#include "estimator/search/search.hpp"
 #include "tests/catch.hpp"
 
 namespace {
@@ -22,7 +22,7 @@ struct Question {
 };
 
 std::string text_of(const Plan& plan) {
-  return fmt::format("{} ({}), S = {}, {}, ZeRO-{}, recompute {}", degrees_text(plan), placement_text(plan),
+  return fmt::format("{} ({}), S = {}, {}, ZeRO-{}, recompute {}", degrees_text(plan.mesh), placement_text(plan),
                      plan.micro_batches, to_string(plan.schedule), plan.zero_stage, to_string(plan.recompute));
 }
 

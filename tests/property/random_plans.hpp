@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "calibration/coefficients_reader.hpp"
-#include "estimator/estimate.hpp"
+#include "estimator/step/estimate.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 
@@ -229,26 +229,29 @@ inline Coefficients abci_coefficients() { return bundled_coefficients("abci").va
 /// Any plan of these devices that the shape of a model might allow.
 inline Plan random_plan(Random& random, int devices, bool extents) {
   Plan plan;
-  const auto take = [&](int& degree) {
+  const auto taken = [&] {
     std::vector<int> divisors;
     for (int d = 1; d <= devices; ++d) {
       if (devices % d == 0) divisors.push_back(d);
     }
-    degree = random.of(divisors);
+    const int degree = random.of(divisors);
     devices /= degree;
+    return degree;
   };
-  if (extents && random.chance()) take(plan.spatial[0]);
-  if (extents && random.chance()) take(plan.spatial[1]);
-  if (random.chance()) take(plan.layer);
+  Tiles tiles = plan.mesh.tiles();
+  if (extents && random.chance()) tiles[0] = taken();
+  if (extents && random.chance()) tiles[1] = taken();
+  plan.mesh.set_tiles(tiles);
+  if (random.chance()) plan.mesh.set(Axis::pipeline, taken());
   if (random.chance()) {
-    take(plan.tensor);
+    plan.mesh.set(Axis::tensor, taken());
   } else {
-    if (random.chance()) take(plan.filter);
-    if (random.chance()) take(plan.channel);
+    if (random.chance()) plan.mesh.set(Axis::filter, taken());
+    if (random.chance()) plan.mesh.set(Axis::channel, taken());
   }
-  plan.data = devices;
+  plan.mesh.set(Axis::data, devices);
   plan.micro_batches = random.of(std::vector<std::int64_t>{1, 2, 3, 4, 8});
-  plan.global_batch = plan.data * plan.micro_batches * random.whole(1, 4);
+  plan.global_batch = plan.mesh[Axis::data] * plan.micro_batches * random.whole(1, 4);
   plan.zero_stage = random.whole(0, 3);
   plan.recompute = random.chance() ? Recompute::full : Recompute::none;
   plan.schedule = random.chance() ? Schedule::gpipe : Schedule::one_forward_one_backward;
@@ -258,7 +261,7 @@ inline Plan random_plan(Random& random, int devices, bool extents) {
 }
 
 inline std::string text_of(const Plan& plan) {
-  return fmt::format("{} ({}), B = {}, S = {}, {}, ZeRO-{}, recompute {}, {}", degrees_text(plan), placement_text(plan),
+  return fmt::format("{} ({}), B = {}, S = {}, {}, ZeRO-{}, recompute {}, {}", degrees_text(plan.mesh), placement_text(plan),
                      plan.global_batch, plan.micro_batches, to_string(plan.schedule), plan.zero_stage,
                      to_string(plan.recompute), to_string(plan.optimizer));
 }

@@ -1,4 +1,4 @@
-#include "estimator/search.hpp"
+#include "estimator/search/search.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,10 +11,10 @@
 #include <fmt/format.h>
 
 #include "calibration/machine_reader.hpp"
-#include "estimator/estimate.hpp"
-#include "estimator/explanation.hpp"
-#include "estimator/shard_problems.hpp"
-#include "estimator/topology/network.hpp"
+#include "estimator/exchanges/topology/network.hpp"
+#include "estimator/kernels/shard_problems.hpp"
+#include "estimator/step/estimate.hpp"
+#include "estimator/step/explanation.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/property/random_plans.hpp"
@@ -94,7 +94,7 @@ SearchOptions options_of(const Setting& setting, Objective objective) {
 
 std::map<Family, Estimate> by_family(const std::vector<Estimate>& estimates) {
   std::map<Family, Estimate> map;
-  for (const Estimate& estimate : estimates) map.emplace(family_of(estimate.plan), estimate);
+  for (const Estimate& estimate : estimates) map.emplace(estimate.plan.mesh.family(), estimate);
   return map;
 }
 
@@ -211,8 +211,8 @@ TEST_CASE("no plan is faster, or needs less memory, than its lower bounds say") 
 MeasuredKernels erratic_kernels(const ModelFacts& facts, const Machine& machine, Precision precision, Optimizer optimizer,
                                 std::uint64_t seed, const Assumptions& assumptions = {}) {
   Random random(seed);
-  SplitDegrees splits{.filter = {2, 4}, .channel = {4}, .tensor = {2}};
-  if (!tilings(facts, 2).empty()) splits.spatial = tilings(facts, 2);
+  std::vector<Mesh> splits{{{Axis::filter, 2}}, {{Axis::filter, 4}}, {{Axis::channel, 4}}, {{Axis::tensor, 2}}};
+  for (const Tiles& tiles : tilings(facts, 2)) splits.emplace_back(tiles);
   MeasuredKernels measured;
   measured.name = "erratic";
   for (const CountedProblem& each : split_problems(facts, splits, {1, 3, 8}, precision, optimizer, {}, assumptions)) {
@@ -403,7 +403,7 @@ TEST_CASE("one device, and the closed forms, take no notice of what runs have ta
     const OwnedJob ideal(model, three_levels(), ideal_assumptions(), 1e4);
     const OwnedJob ideal_taught(model, three_levels(), ideal_assumptions(), 1e4, std::nullopt, Precision::fp32,
                                 Optimizer::momentum, coefficients);
-    plan.data = 4;
+    plan.mesh.set(Axis::data, 4);
     CHECK(Estimator(ideal.job).estimate(plan).time.iteration() ==
           Estimator(ideal_taught.job).estimate(plan).time.iteration());
   }

@@ -21,7 +21,7 @@
 
 #include <fmt/format.h>
 
-#include "estimator/pipeline.hpp"
+#include "estimator/step/pipeline.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 
@@ -136,7 +136,7 @@ Case random_case(Random& random, Shape shape, int layers) {
 
 /// Gives the plan a batch of `per_part` samples for each of its replicas' micro-batches.
 void set_batch(Case& c, int per_part) {
-  c.plan.global_batch = static_cast<std::int64_t>(c.plan.data) * c.plan.micro_batches * per_part;
+  c.plan.global_batch = static_cast<std::int64_t>(c.plan.mesh[Axis::data]) * c.plan.micro_batches * per_part;
   c.B = static_cast<double>(c.plan.global_batch);
 }
 
@@ -165,7 +165,7 @@ void check_against(const Case& c, const std::function<Table(const Job&)>& closed
   const Estimator estimator(owned.job);
   const Estimate estimate = estimator.estimate(c.plan);
   INFO(c.text);
-  INFO(fmt::format("{}, B = {}, S = {}, D = {}, δ = {}, α = {}, β = {}, γ = {}", degrees_text(c.plan), c.B,
+  INFO(fmt::format("{}, B = {}, S = {}, D = {}, δ = {}, α = {}, β = {}, γ = {}", degrees_text(c.plan.mesh), c.B,
                    c.plan.micro_batches, c.D, c.delta, c.alpha, c.beta, c.gamma));
   for (const Limit& limit : estimate.limits) FAIL(describe(limit, owned.model));
 
@@ -194,10 +194,10 @@ double memory(const Case& c, double px, double py, double pw) {
 double halo(const Case& c, double channels, int kernel) {
   double items = 0;
   for (std::size_t d = 0; d < 3; ++d) {
-    if (c.plan.spatial[d] == 1) continue;
+    if (c.plan.mesh.tiles()[d] == 1) continue;
     double slab = channels * (kernel - 1) / 2;
     for (std::size_t other = 0; other < 3; ++other) {
-      if (other != d) slab *= static_cast<double>(c.extent[other]) / c.plan.spatial[other];
+      if (other != d) slab *= static_cast<double>(c.extent[other]) / c.plan.mesh.tiles()[other];
     }
     items += slab;
   }
@@ -219,11 +219,13 @@ double layer_exchange(const Case& c, double p, double b) {
 }
 
 void split_sample(Case& c, Random& random, Shape shape) {
+  Tiles tiles{1, 1, 1};
   do {
     for (std::size_t d = 0; d < (shape == Shape::volume ? 3U : 2U); ++d) {
-      c.plan.spatial[d] = random.chance() ? random.of(some_degrees) : 1;
+      tiles[d] = random.chance() ? random.of(some_degrees) : 1;
     }
-  } while (c.plan.spatial == std::array{1, 1, 1});
+  } while (tiles == Tiles{1, 1, 1});
+  c.plan.mesh.set_tiles(tiles);
 }
 
 TEST_CASE("the serial row: D Σ(FW+BW) + (D/B) ΣWU, nothing exchanged, 2γδ Σ(B(|x|+|y|)+|w|)") {
@@ -239,7 +241,8 @@ TEST_CASE("the data row: work by p, one ring Allreduce of all weights, memory wi
   Random random(2);
   for (int i = 0; i < cases_per_row; ++i) {
     Case c = random_case(random, Shape::any, random.whole(1, 8));
-    const int p = c.plan.data = random.whole(1, 1000);
+    const int p = random.whole(1, 1000);
+    c.plan.mesh.set(Axis::data, p);
     set_batch(c, random.whole(1, 16));
     check_against(c, [&](const Job&) {
       return Table{c.D / p * c.fw_bw() + c.I() * c.wu(), gradient_exchange(c, p, c.weights()), memory(c, p, p, 1)};
@@ -252,7 +255,7 @@ void check_spatial_row(Shape shape, std::uint64_t seed) {
   for (int i = 0; i < cases_per_row; ++i) {
     Case c = random_case(random, shape, random.whole(1, 8));
     split_sample(c, random, shape);
-    const int p = degree(c.plan, Axis::spatial);
+    const int p = c.plan.mesh[Axis::spatial];
     set_batch(c, random.whole(1, 64));
     check_against(c, [&](const Job&) {
       return Table{c.D / p * c.fw_bw() + c.I() * c.wu(), gradient_exchange(c, p, c.weights()) + halo_exchange(c, c.B),
@@ -270,8 +273,8 @@ TEST_CASE("the spatial row in three dimensions: as data, and the halos of all la
 /// The row `layer` for each of p1 replicas: D(p+S−1)/(p1·S)·(max FW_Gi + max BW_Gi) + (D/B) max WU_Gi computing,
 /// 2(D/B)(p+S−2) max(α + (B/(p1·S))|y_Gi|δβ) between stages, 2γδ max_i Σ_{l∈Gi}((B/p1)(|x|+|y|)+|w|) memory.
 Table pipeline(const Case& c, const Job& job) {
-  const double p1 = c.plan.data;
-  const int p = c.plan.layer;
+  const double p1 = c.plan.mesh[Axis::data];
+  const int p = c.plan.mesh[Axis::pipeline];
   const auto S = static_cast<double>(c.plan.micro_batches);
   const std::vector<int> firsts = Estimator(job).stages(c.plan);
   REQUIRE(firsts.size() == static_cast<std::size_t>(p) + 1);
@@ -304,7 +307,7 @@ TEST_CASE("the layer row: p+S−1 slots of the longest stage, p+S−2 transfers 
   Random random(5);
   for (int i = 0; i < cases_per_row; ++i) {
     Case c = random_case(random, Shape::any, random.whole(2, 12));
-    c.plan.layer = random.whole(2, static_cast<int>(c.layers.size()));
+    c.plan.mesh.set(Axis::pipeline, random.whole(2, static_cast<int>(c.layers.size())));
     c.plan.micro_batches = random.whole(1, 32);
     c.plan.schedule = random.chance() ? Schedule::gpipe : Schedule::one_forward_one_backward;
     set_batch(c, random.whole(1, 8));
@@ -313,11 +316,12 @@ TEST_CASE("the layer row: p+S−1 slots of the longest stage, p+S−2 transfers 
 }
 
 /// Work and update by p, exchanges of all layers but the last, weights by p.
-void check_layer_split_row(int Plan::*axis, std::uint64_t seed) {
+void check_layer_split_row(Axis axis, std::uint64_t seed) {
   Random random(seed);
   for (int i = 0; i < cases_per_row; ++i) {
     Case c = random_case(random, Shape::any, random.whole(1, 8));
-    const int p = c.plan.*axis = random.of(some_degrees);
+    const int p = random.of(some_degrees);
+    c.plan.mesh.set(axis, p);
     set_batch(c, random.whole(1, 64));
     check_against(c, [&](const Job&) {
       return Table{c.D / p * c.fw_bw() + c.I() / p * c.wu(), layer_exchange(c, p, c.B), memory(c, 1, 1, p)};
@@ -326,21 +330,23 @@ void check_layer_split_row(int Plan::*axis, std::uint64_t seed) {
 }
 
 TEST_CASE("the filter row: work and update by p, an Allgather forward and an Allreduce backward, weights by p") {
-  check_layer_split_row(&Plan::filter, 6);
+  check_layer_split_row(Axis::filter, 6);
 }
 
 TEST_CASE("the channel row: work and update by p, an Allreduce forward and an Allgather backward, weights by p") {
-  check_layer_split_row(&Plan::channel, 7);
+  check_layer_split_row(Axis::channel, 7);
 }
 
 /// p1 replicas, each split in p2: (D/p) Σ(FW+BW) + D/(B·p2) ΣWU; exchanges of layers with B/p1, gradients of |w|/p2 among
 /// p1.
-void check_hybrid_with_data(int Plan::*axis, std::uint64_t seed) {
+void check_hybrid_with_data(Axis axis, std::uint64_t seed) {
   Random random(seed);
   for (int i = 0; i < cases_per_row; ++i) {
     Case c = random_case(random, Shape::any, random.whole(1, 8));
-    const int p1 = c.plan.data = random.whole(1, 64);
-    const int p2 = c.plan.*axis = random.of(some_degrees);
+    const int p1 = random.whole(1, 64);
+    c.plan.mesh.set(Axis::data, p1);
+    const int p2 = random.of(some_degrees);
+    c.plan.mesh.set(axis, p2);
     const double p = static_cast<double>(p1) * p2;
     set_batch(c, random.whole(1, 16));
     check_against(c, [&](const Job&) {
@@ -351,10 +357,10 @@ void check_hybrid_with_data(int Plan::*axis, std::uint64_t seed) {
 }
 
 TEST_CASE("the data+filter row: exchanges of layers with B/p1, of gradients with |w|/p2") {
-  check_hybrid_with_data(&Plan::filter, 8);
+  check_hybrid_with_data(Axis::filter, 8);
 }
 
-TEST_CASE("data+channel costs what data+filter does") { check_hybrid_with_data(&Plan::channel, 9); }
+TEST_CASE("data+channel costs what data+filter does") { check_hybrid_with_data(Axis::channel, 9); }
 
 TEST_CASE("the data+spatial row: gradients among all p, halos and memory with B/p1") {
   for (const Shape shape : {Shape::image, Shape::volume}) {
@@ -362,8 +368,9 @@ TEST_CASE("the data+spatial row: gradients among all p, halos and memory with B/
     for (int i = 0; i < cases_per_row; ++i) {
       Case c = random_case(random, shape, random.whole(1, 8));
       split_sample(c, random, shape);
-      const int p1 = c.plan.data = random.whole(1, 64);
-      const double p = static_cast<double>(p1) * degree(c.plan, Axis::spatial);
+      const int p1 = random.whole(1, 64);
+      c.plan.mesh.set(Axis::data, p1);
+      const double p = static_cast<double>(p1) * c.plan.mesh[Axis::spatial];
       set_batch(c, random.whole(1, 16));
       check_against(c, [&](const Job&) {
         return Table{c.D / p * c.fw_bw() + c.I() * c.wu(), gradient_exchange(c, p, c.weights()) + halo_exchange(c, c.B / p1),
@@ -376,17 +383,18 @@ TEST_CASE("the data+spatial row: gradients among all p, halos and memory with B/
 // Outer degree p1 cuts the sample, inner degree p2 the layers, so that layers exchange tiles, |y|/p1. A rank reads the halos
 // of its own share of the input's channels, or of the output gradient's filters.
 TEST_CASE("spatial+filter and spatial+channel exchange halos, tiles of outputs, and gradients of a slice of the weights") {
-  for (int Plan::*const axis : {&Plan::filter, &Plan::channel}) {
+  for (const Axis axis : {Axis::filter, Axis::channel}) {
     Random random(12);
     for (int i = 0; i < cases_per_row; ++i) {
       Case c = random_case(random, Shape::image, random.whole(1, 6));
       split_sample(c, random, Shape::image);
-      const int p1 = degree(c.plan, Axis::spatial);
-      const int p2 = c.plan.*axis = random.of(some_degrees);
+      const int p1 = c.plan.mesh[Axis::spatial];
+      const int p2 = random.of(some_degrees);
+      c.plan.mesh.set(axis, p2);
       set_batch(c, random.whole(1, 16));
       check_against(c, [&](const Job&) {
         return Table{c.D / (static_cast<double>(p1) * p2) * c.fw_bw() + c.I() / p2 * c.wu(),
-                     halo_exchange(c, c.B, axis == &Plan::channel ? p2 : 1, axis == &Plan::filter ? p2 : 1) +
+                     halo_exchange(c, c.B, axis == Axis::channel ? p2 : 1, axis == Axis::filter ? p2 : 1) +
                          layer_exchange(c, p2, c.B / p1) + gradient_exchange(c, p1, c.weights() / p2),
                      memory(c, p1, p1, p2)};
       });
@@ -400,8 +408,10 @@ TEST_CASE("tensor: one Allreduce forward and one backward for each pair of layer
   Random random(13);
   for (int i = 0; i < cases_per_row; ++i) {
     Case c = random_case(random, Shape::any, 2 * random.whole(1, 4));
-    const int p1 = c.plan.data = random.chance() ? random.whole(2, 64) : 1;
-    const int p2 = c.plan.tensor = random.of(some_degrees);
+    const int p1 = random.chance() ? random.whole(2, 64) : 1;
+    c.plan.mesh.set(Axis::data, p1);
+    const int p2 = random.of(some_degrees);
+    c.plan.mesh.set(Axis::tensor, p2);
     set_batch(c, random.whole(1, 16));
     const double b = c.B / p1;
     double exchanged = 0, held = 0;
@@ -418,12 +428,12 @@ TEST_CASE("tensor: one Allreduce forward and one backward for each pair of layer
   }
 }
 
-TEST_CASE("data+layer: every replica is a pipeline, stages exchange their gradients at the same time") {
+TEST_CASE("data+pipeline: every replica is a pipeline, stages exchange their gradients at the same time") {
   Random random(14);
   for (int i = 0; i < cases_per_row; ++i) {
     Case c = random_case(random, Shape::any, random.whole(2, 10));
-    c.plan.data = random.whole(2, 32);
-    c.plan.layer = random.whole(2, static_cast<int>(c.layers.size()));
+    c.plan.mesh.set(Axis::data, random.whole(2, 32));
+    c.plan.mesh.set(Axis::pipeline, random.whole(2, static_cast<int>(c.layers.size())));
     c.plan.micro_batches = random.whole(1, 16);
     set_batch(c, random.whole(1, 8));
     check_against(c, [&](const Job& job) { return pipeline(c, job); });

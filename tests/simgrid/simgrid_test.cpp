@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 
 #include "calibration/machine_reader.hpp"
-#include "estimator/exchange.hpp"
+#include "estimator/exchanges/exchange.hpp"
 #include "tests/catch.hpp"
 
 namespace {
@@ -118,8 +118,8 @@ std::vector<Simulated> simulate(int hosts, int leaf, int groups, const std::stri
 void compare(int hosts, int leaf, int groups, const std::string& sizes) {
   const Machine machine = parse_machine(sheet(hosts, leaf), "sheet");
   Plan plan;
-  plan.filter = groups;
-  plan.data = hosts / groups;
+  plan.mesh.set(Axis::filter, groups);
+  plan.mesh.set(Axis::data, hosts / groups);
   const Coefficients nothing;
   Assumptions assumptions;
   assumptions.allreduce = AllreduceAlgorithm::ring;
@@ -127,7 +127,7 @@ void compare(int hosts, int leaf, int groups, const std::string& sizes) {
   const std::vector<Simulated> simulated = simulate(hosts, leaf, groups, sizes);
   REQUIRE(simulated.size() == static_cast<std::size_t>(std::count(sizes.begin(), sizes.end(), ' ')) + 1);
   for (const Simulated& one : simulated) {
-    REQUIRE(one.ranks == plan.data);
+    REQUIRE(one.ranks == plan.mesh[Axis::data]);
     const ExchangePrices::Choice choice = prices.allreduce(Bytes(one.bytes), family_bit(Axis::data), Purpose::gradient);
     const double predicted = choice.time.value();
     const double error = predicted / one.seconds - 1;

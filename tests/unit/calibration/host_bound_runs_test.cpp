@@ -29,8 +29,8 @@ TEST_CASE("the bundled tables of language models say how each run was divided") 
       Plan plan;
       parse_degrees(run.degrees, plan);
       // Every replica's share of the batch is whole micro-batches.
-      const auto share = static_cast<std::int64_t>(*run.global_batch) / plan.data;
-      CHECK(share * plan.data == static_cast<std::int64_t>(*run.global_batch));
+      const auto share = static_cast<std::int64_t>(*run.global_batch) / plan.mesh[Axis::data];
+      CHECK(share * plan.mesh[Axis::data] == static_cast<std::int64_t>(*run.global_batch));
       CHECK(share % *run.micro_batch == 0);
     }
   }
@@ -56,7 +56,7 @@ TEST_CASE("families of plans agree on how fast the host starts kernels, and larg
   const double sheet = load_machine("dgx-a100").device.kernel_start.value();
   std::vector<double> starts;
   for (const char* strategy :
-       {"data", "layer", "tensor", "data+layer", "data+tensor", "layer+tensor", "data+layer+tensor"}) {
+       {"data", "pipeline", "tensor", "data+pipeline", "data+tensor", "pipeline+tensor", "data+pipeline+tensor"}) {
     const std::vector<RunFilter> filters{parse_where(std::string("strategy=") + strategy)};
     const RunFit fit = RunFitter(select_runs(runs, filters), "dgx-a100", "none").fit();
     // What stays with the sheet is the sheet's.

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "calibration/study.hpp"
-#include "estimator/shard_problems.hpp"
-#include "estimator/unmeasured.hpp"
+#include "estimator/kernels/shard_problems.hpp"
+#include "estimator/kernels/unmeasured.hpp"
 #include "model_zoo/update_list.hpp"
 #include "profiler/backends/simulated/backend.hpp"
 #include "profiler/problems.hpp"
@@ -153,7 +153,7 @@ TEST_CASE("the update of a list is priced as it was measured, whatever the layer
     CHECK(unmeasured_problems(Estimator(study.job()), {explanation.estimate}).empty());
     // Half of the parameters are half of the list.
     Plan split = serial(4);
-    split.data = 2;
+    split.mesh.set(Axis::data, 2);
     split.zero_stage = 1;
     CHECK(Estimator(study.job()).estimate(split).time.weight_update.value() == Approx(measured.value() / 2));
   }
@@ -195,16 +195,18 @@ TEST_CASE("once what plans miss is measured nothing is missing") {
       const Estimator estimator(study.job());
       Plan plan = serial(8);
       plan.optimizer = Optimizer::adam;
-      plan.data = 2;
-      plan.tensor = 2;
+      plan.mesh.set(Axis::data, 2);
+      plan.mesh.set(Axis::tensor, 2);
       plans.push_back(estimator.estimate(plan));
-      plan.tensor = 1;
-      plan.filter = plan.channel = 2;
+      plan.mesh.set(Axis::tensor, 1);
+      plan.mesh.set(Axis::filter, 2);
+      plan.mesh.set(Axis::channel, 2);
       plan.zero_stage = 1;
       plans.push_back(estimator.estimate(plan));
       if (!model.input.sequence) {
-        plan.filter = plan.channel = 1;
-        plan.spatial = {1, 2, 1};
+        plan.mesh.set(Axis::filter, 1);
+        plan.mesh.set(Axis::channel, 1);
+        plan.mesh.set_tiles({1, 2, 1});
         plans.push_back(estimator.estimate(plan));
       }
       const std::vector<UnmeasuredProblem> missing = unmeasured_problems(estimator, plans);

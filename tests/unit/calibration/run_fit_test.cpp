@@ -231,10 +231,10 @@ TEST_CASE("a start of kernels that made runs is found again, over all families t
   Coefficients truth = predictor.coefficients();
   truth.software.kernel_start = Seconds(60e-6);
   std::string table = "model,strategy,gpus,degrees,global_batch,micro_batch,precision,recompute,quantity,value\n";
-  for (const std::string degrees : {"data=8", "tensor=8", "layer=4,tensor=2"}) {
+  for (const std::string degrees : {"data=8", "tensor=8", "pipeline=4,tensor=2"}) {
     for (const int micro : {1, 2, 8, 16}) {
       const std::string strategy =
-          degrees.find(',') == std::string::npos ? degrees.substr(0, degrees.find('=')) : "layer+tensor";
+          degrees.find(',') == std::string::npos ? degrees.substr(0, degrees.find('=')) : "pipeline+tensor";
       const std::string cell = degrees.find(',') == std::string::npos ? degrees : '"' + degrees + '"';
       const std::string row =
           "gpt2," + strategy + ",8," + cell + ",128," + std::to_string(micro) + ",fp16,none,iter_total_s,";

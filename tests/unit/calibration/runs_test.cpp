@@ -64,10 +64,10 @@ TEST_CASE("columns may come in any order") {
 TEST_CASE("a run may state how it was divided, and what it computed with") {
   const std::string columns = "model,strategy,gpus,degrees,micro_batch,precision,recompute,zero_stage,quantity,value\n";
   const auto row = [&](const std::string& cells) { return columns + "gpt2@layers=24," + cells + ",iter_total_s,1\n"; };
-  const auto runs = parsed(row("data+layer+tensor,16,\"tensor=4,data=2,layer=2\",8,bf16,full,1"));
+  const auto runs = parsed(row("data+pipeline+tensor,16,\"tensor=4,data=2,pipeline=2\",8,bf16,full,1"));
   REQUIRE(runs.size() == 1);
   CHECK(runs[0].model == "gpt2@layers=24");
-  CHECK(runs[0].degrees == "tensor=4,data=2,layer=2");
+  CHECK(runs[0].degrees == "tensor=4,data=2,pipeline=2");
   CHECK(runs[0].micro_batch == 8);
   CHECK(runs[0].precision == Precision::bf16);
   CHECK(runs[0].recompute == Recompute::full);

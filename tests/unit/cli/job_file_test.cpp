@@ -25,9 +25,8 @@ class RandomJobs {
       job.any_device = flip();
     }
     Plan& plan = job.plan;
-    for (int* degree : {&plan.data, plan.spatial.data(), &plan.spatial[1], &plan.spatial[2], &plan.layer, &plan.filter,
-                        &plan.channel, &plan.tensor}) {
-      if (flip()) *degree = static_cast<int>(number(1, 5));
+    for (int& degree : plan.mesh.degrees()) {
+      if (flip()) degree = static_cast<int>(number(1, 5));
     }
     plan.micro_batches = number(1, 8);
     plan.schedule = flip() ? Schedule::gpipe : Schedule::one_forward_one_backward;
@@ -49,7 +48,7 @@ class RandomJobs {
     job.input_exposed = job.input && flip();
     if (flip()) {
       job.batch_per_gpu = number(1, 64);
-      plan.global_batch = *job.batch_per_gpu * devices(plan);
+      plan.global_batch = *job.batch_per_gpu * plan.mesh.devices();
     } else {
       plan.global_batch = number(1, std::int64_t{1} << 40);
     }
@@ -109,8 +108,8 @@ TEST_CASE("the batch of each GPU is multiplied by the devices of the plan") {
 
 TEST_CASE("a degree that holds another is none") {
   CHECK(error_of([] {
-          static_cast<void>(parse_job(head + "plan: {degrees: {data: \"2,layer=3\"}}", "job.yaml"));
-        }).starts_with("job.yaml:5:24: '2,layer=3' is not a degree"));
+          static_cast<void>(parse_job(head + "plan: {degrees: {data: \"2,pipeline=3\"}}", "job.yaml"));
+        }).starts_with("job.yaml:5:24: '2,pipeline=3' is not a degree"));
 }
 
 TEST_CASE("paths of a job are relative to its folder") {

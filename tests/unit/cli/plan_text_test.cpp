@@ -22,12 +22,11 @@ class RandomPlans {
   Plan next() {
     Plan plan;
     std::int64_t left = std::int64_t{1} << 20;
-    for (int* degree : {&plan.data, plan.spatial.data(), &plan.spatial[1], &plan.spatial[2], &plan.layer, &plan.filter,
-                        &plan.channel, &plan.tensor}) {
+    for (int& degree : plan.mesh.degrees()) {
       // Half of them stay 1, the others are small more often than large.
       if (number(0, 1) == 0) continue;
-      *degree = static_cast<int>(number(1, number(1, left)));
-      left /= *degree;
+      degree = static_cast<int>(number(1, number(1, left)));
+      left /= degree;
     }
     plan.global_batch = number(1, std::int64_t{1} << 40);
     plan.micro_batches = number(1, std::int64_t{1} << 40);
@@ -61,8 +60,7 @@ std::string joined(const std::vector<std::string>& parts) {
 
 /// `plan`, but for its degrees.
 Plan without_degrees(Plan plan) {
-  plan.data = plan.layer = plan.filter = plan.channel = plan.tensor = 1;
-  plan.spatial = {1, 1, 1};
+  plan.mesh = {};
   return plan;
 }
 
@@ -84,19 +82,19 @@ TEST_CASE("degrees are read back as they are printed") {
   RandomPlans plans;
   for (int i = 0; i < many; ++i) {
     const Plan plan = plans.next();
-    std::string text = degrees_text(plan);
+    std::string text = degrees_text(plan.mesh);
     INFO(text);
     std::replace(text.begin(), text.end(), ' ', ',');
     Plan again = without_degrees(plan);
-    if (family_of(plan) != 0) parse_degrees(text, again);
+    if (plan.mesh.family() != 0) parse_degrees(text, again);
     CHECK(again == plan);
   }
 }
 
 TEST_CASE("degrees may stand in any order, and those of 1 may be said") {
   Plan plan;
-  parse_degrees("spatial=1x2,layer=1,data=64", plan);
-  CHECK(degrees_text(plan) == "data=64 spatial=1x2");
+  parse_degrees("spatial=1x2,pipeline=1,data=64", plan);
+  CHECK(degrees_text(plan.mesh) == "data=64 spatial=1x2");
 }
 
 TEST_CASE("what is no degree is refused with its text") {
@@ -141,8 +139,8 @@ TEST_CASE("a placement is read back as it is printed") {
 
 TEST_CASE("axes that a placement leaves out follow in their own order") {
   using enum Axis;
-  CHECK(parse_placement("data") == std::array{data, tensor, channel, filter, spatial, layer});
-  CHECK(parse_placement("layer,filter") == std::array{layer, filter, tensor, channel, spatial, data});
+  CHECK(parse_placement("data") == std::array{data, tensor, channel, filter, spatial, pipeline});
+  CHECK(parse_placement("layer,filter") == std::array{pipeline, filter, tensor, channel, spatial, data});
 }
 
 TEST_CASE("an axis that is none, or is placed twice, is refused") {
@@ -164,7 +162,7 @@ TEST_CASE("a plan is read back as it is written in JSON") {
 
 TEST_CASE("the best plan of a report is the plan of the report") {
   Plan plan;
-  plan.data = 64;
+  plan.mesh.set(Axis::data, 64);
   plan.global_batch = 2048;
   const Json report = {{"schema", 1}, {"best", plan_to_json(plan)}, {"plans", Json::array()}};
   CHECK(plan_from_json(report.dump(), "p.json") == plan);
@@ -173,7 +171,7 @@ TEST_CASE("the best plan of a report is the plan of the report") {
 TEST_CASE("what a file leaves open has its default, and is known to be open") {
   const PlanFile open = read_plan(R"({"degrees": {"data": 4}, "global_batch": 128})", "p.json");
   Plan expected;
-  expected.data = 4;
+  expected.mesh.set(Axis::data, 4);
   expected.global_batch = 128;
   CHECK(open.plan == expected);
   CHECK_FALSE(open.optimizer.has_value());
@@ -225,7 +223,7 @@ TEST_CASE("what a plan does beyond its degrees is said in a few words") {
   CHECK(choices_text(plan).empty());
   plan.micro_batches = 8;
   CHECK(choices_text(plan) == "8 micro-batches");
-  plan.layer = 4;
+  plan.mesh.set(Axis::pipeline, 4);
   CHECK(choices_text(plan) == "8 micro-batches 1f1b");
   plan.schedule = Schedule::gpipe;
   plan.zero_stage = 3;

@@ -1,4 +1,4 @@
-#include "estimator/caching_allocator.hpp"
+#include "estimator/memory/caching_allocator.hpp"
 
 #include <vector>
 

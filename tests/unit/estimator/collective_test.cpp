@@ -1,4 +1,4 @@
-#include "estimator/collective.hpp"
+#include "estimator/exchanges/collective.hpp"
 
 #include <array>
 #include <functional>

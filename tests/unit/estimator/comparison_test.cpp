@@ -1,4 +1,4 @@
-#include "estimator/comparison.hpp"
+#include "estimator/step/comparison.hpp"
 
 #include "tests/catch.hpp"
 
@@ -9,7 +9,7 @@ namespace {
 /// A plan of 16 devices with these times in seconds and this much memory; its device has 16 GiB.
 Estimate estimate_of(double compute, double gradients, double activations_gib) {
   Estimate estimate;
-  estimate.plan.data = 16;
+  estimate.plan.mesh.set(Axis::data, 16);
   estimate.plan.global_batch = 64;
   estimate.time.forward = Seconds(compute / 2);
   estimate.time.backward = Seconds(compute / 2);
@@ -24,7 +24,7 @@ Estimate estimate_of(double compute, double gradients, double activations_gib) {
 
 Estimate impossible() {
   Estimate estimate;
-  estimate.plan.data = 16;
+  estimate.plan.mesh.set(Axis::data, 16);
   estimate.plan.global_batch = 8;
   estimate.limits.add({Limit::Kind::batch, 16, 8, -1});
   return estimate;

@@ -1,4 +1,4 @@
-#include "estimator/estimate.hpp"
+#include "estimator/step/estimate.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -46,7 +46,7 @@ TEST_CASE("an iteration takes no less than the host needs to start its kernels")
     return Estimator(job.job).estimate(plan).time;
   };
   Plan plan = plan_of(64);
-  plan.data = 4;
+  plan.mesh.set(Axis::data, 4);
   const Breakdown without = estimate(0, plan);
   CHECK(without.waiting == Seconds{});
   CHECK(estimate(1e-9, plan).iteration() == without.iteration());
@@ -70,7 +70,7 @@ TEST_CASE("an iteration takes no less than the host needs to start its kernels")
   // A split in filters starts as many kernels for less work each, and exchanges: 8 layers gather their outputs, and all but
   // the first sum the gradients of their inputs.
   Plan split = plan_of(64);
-  split.filter = 4;
+  split.mesh.set(Axis::filter, 4);
   CHECK((estimate(2e9, split).iteration() - estimate(1e9, split).iteration()).value() == Approx(1e9 * (starts + 8 + 7)));
 }
 
@@ -85,7 +85,7 @@ TEST_CASE("one device working alone is wholly efficient with a slow host too") {
   CHECK(alone.efficiency == Approx(1.0));
   // Four devices start four times as many kernels for the same batch.
   Plan plan = plan_of(64);
-  plan.data = 4;
+  plan.mesh.set(Axis::data, 4);
   CHECK(Estimator(job.job).estimate(plan).efficiency < 0.3);
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("one device at the batch that was measured takes what was measured") {
 TEST_CASE("efficiency is the time that one device needs over that of all devices together") {
   const Matrix matrix(ideal_assumptions());
   Plan plan = plan_of(32);
-  plan.data = 4;
+  plan.mesh.set(Axis::data, 4);
   const Estimate estimate = Estimator(matrix.job).estimate(plan);
   // One device needs 32 · 3 + 12 s. Four replicas take 8 · 3 + 12 s, and 6 · (1 + 80 · 0.001) = 6.48 s for their gradients.
   CHECK(estimate.time.iteration().value() == Approx(36 + 6.48));
@@ -149,7 +149,7 @@ TEST_CASE("recomputation is one more forward in backward") {
 TEST_CASE("recomputed layers exchange their forward again") {
   const Matrix matrix(Assumptions{});
   Plan plan = plan_of(8);
-  plan.filter = 2;
+  plan.mesh.set(Axis::filter, 2);
   // The output's Allgather of two ranks: 1 + 8 · 10 · 4 / 2 · 0.001 s. The first layer exchanges nothing backward.
   CHECK(Estimator(matrix.job).estimate(plan).time.layer_collectives.value() == Approx(1.16));
   plan.recompute = Recompute::full;
@@ -160,7 +160,7 @@ TEST_CASE("micro-batches are worked on one after the other, and updated once") {
   const Matrix matrix(Assumptions{});
   Plan plan = plan_of(32);
   plan.micro_batches = 4;
-  plan.filter = 2;
+  plan.mesh.set(Axis::filter, 2);
   const Breakdown time = Estimator(matrix.job).estimate(plan).time;
   CHECK(time.forward.value() == Approx(16.0));
   CHECK(time.weight_update.value() == Approx(6.0));
@@ -171,7 +171,7 @@ TEST_CASE("micro-batches are worked on one after the other, and updated once") {
 TEST_CASE("ZeRO-1 and -2 exchange what an Allreduce does, ZeRO-3 half as much again") {
   const Matrix matrix(without_overlap());
   Plan plan = plan_of(32);
-  plan.data = 4;
+  plan.mesh.set(Axis::data, 4);
   const auto exchange = [&](int stage) {
     plan.zero_stage = stage;
     return Estimator(matrix.job).estimate(plan).time.gradient_exchange.value();
@@ -193,7 +193,7 @@ TEST_CASE("ZeRO-1 and -2 exchange what an Allreduce does, ZeRO-3 half as much ag
 TEST_CASE("with ZeRO each replica updates its part") {
   const Matrix matrix(Assumptions{});
   Plan plan = plan_of(32);
-  plan.data = 4;
+  plan.mesh.set(Axis::data, 4);
   for (const int stage : {1, 2, 3}) {
     plan.zero_stage = stage;
     CHECK(Estimator(matrix.job).estimate(plan).time.weight_update.value() == Approx(3.0));
@@ -212,7 +212,7 @@ struct EightBuckets : OwnedJob {
     machine.levels[0].latency = Seconds(0);
     machine.levels[0].bandwidth = Bandwidth(209715200);
     assumptions.allreduce = AllreduceAlgorithm::ring;
-    plan.data = 2;
+    plan.mesh.set(Axis::data, 2);
     plan.global_batch = 2;
   }
   [[nodiscard]] Estimate estimate() const { return Estimator(job).estimate(plan); }
@@ -248,7 +248,7 @@ TEST_CASE("nothing is hidden where the assumptions or the software say so, or in
   // 320 B are one bucket.
   const Matrix matrix(Assumptions{});
   Plan plan = plan_of(32);
-  plan.data = 4;
+  plan.mesh.set(Axis::data, 4);
   CHECK(Estimator(matrix.job).estimate(plan).time.gradient_exchange.value() == Approx(2 * (1 + 0.32)));
 }
 
@@ -289,15 +289,15 @@ TEST_CASE("gradients are exchanged after backward where beside it is longer, unl
 TEST_CASE("half precision exchanges half as many bytes") {
   const Matrix matrix(without_overlap());
   Plan plan = plan_of(32);
-  plan.data = 4;
+  plan.mesh.set(Axis::data, 4);
   plan.precision = Precision::fp16;
   CHECK(Estimator(matrix.job).estimate(plan).time.gradient_exchange.value() == Approx(2 * (1 + 0.16)));
 }
 
 TEST_CASE("slices exchange the gradients of their own weights, unless the software exchanges whole layers") {
   Plan plan = plan_of(32);
-  plan.data = 2;
-  plan.filter = 2;
+  plan.mesh.set(Axis::data, 2);
+  plan.mesh.set(Axis::filter, 2);
   // One round of a butterfly with half of 320 B
   const Matrix matrix(without_overlap());
   CHECK(Estimator(matrix.job).estimate(plan).time.gradient_exchange.value() == Approx(1 + 0.16));
@@ -312,11 +312,11 @@ TEST_CASE("layers that everybody computes are replicated work") {
   const OwnedJob owned(features("  - fully_connected: {features: 8, bias: no}\n  - activation: relu\n"), nodes_of_four(),
                        Assumptions{}, 1000, std::vector<LayerTimes>(2, {Seconds(1), Seconds(2), Seconds()}));
   Plan plan = plan_of(8);
-  plan.filter = 4;
+  plan.mesh.set(Axis::filter, 4);
   // Of 3/4 + 3 s a sample and rank, 6/4 would do.
   CHECK(Estimator(owned.job).estimate(plan).replicated_share == Approx(1 - 1.5 / 3.75));
-  plan.filter = 1;
-  plan.data = 4;
+  plan.mesh.set(Axis::filter, 1);
+  plan.mesh.set(Axis::data, 4);
   CHECK(Estimator(owned.job).estimate(plan).replicated_share == Approx(0.0).margin(1e-12));
 }
 
@@ -328,10 +328,10 @@ TEST_CASE("the imbalance of stages is the longest over the mean") {
       features("  - fully_connected: 8\n  - fully_connected: 8\n  - fully_connected: 8\n  - fully_connected: 8\n"),
       nodes_of_four(), Assumptions{}, 1000, times);
   Plan plan = plan_of(8);
-  plan.layer = 4;
+  plan.mesh.set(Axis::pipeline, 4);
   CHECK(Estimator(owned.job).estimate(plan).imbalance == Approx(6.0 / 3 - 1));
   // 1 2 | 6 3: 9 of a mean of 6; 1 2 6 | 3 is no better.
-  plan.layer = 2;
+  plan.mesh.set(Axis::pipeline, 2);
   CHECK(Estimator(owned.job).estimate(plan).imbalance == Approx(9.0 / 6 - 1));
 }
 
@@ -344,8 +344,8 @@ TEST_CASE("stages update and exchange at the same time, and the fullest one sets
       std::vector<LayerTimes>{
           {Seconds(9), Seconds(9), Seconds(5)}, {Seconds(5), Seconds(5), Seconds(4)}, {Seconds(4), Seconds(4), Seconds(3)}});
   Plan plan = plan_of(8);
-  plan.layer = 2;
-  plan.data = 2;
+  plan.mesh.set(Axis::pipeline, 2);
+  plan.mesh.set(Axis::data, 2);
   const Estimate estimate = Estimator(owned.job).estimate(plan);
   CHECK(estimate.time.weight_update.value() == Approx(7.0));
   CHECK(estimate.time.gradient_exchange.value() == Approx(1 + 864 * 4 * 0.001));

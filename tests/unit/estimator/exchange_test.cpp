@@ -1,4 +1,4 @@
-#include "estimator/exchange.hpp"
+#include "estimator/exchanges/exchange.hpp"
 
 #include <algorithm>
 #include <array>
@@ -19,7 +19,7 @@ using namespace ddl;
 constexpr Family data = family_bit(Axis::data);
 constexpr Family filter = family_bit(Axis::filter);
 constexpr Family spatial = family_bit(Axis::spatial);
-constexpr Family pipeline = family_bit(Axis::layer);
+constexpr Family pipeline = family_bit(Axis::pipeline);
 constexpr std::array all_collectives{Collective::allreduce,     Collective::allgather, Collective::reduce_scatter,
                                      Collective::all_to_all,    Collective::broadcast, Collective::reduce,
                                      Collective::point_to_point};
@@ -48,8 +48,8 @@ struct Setting {
 /// group.
 Setting with_plan(int replicas, int parts = 1) {
   Setting setting;
-  setting.plan.data = replicas;
-  setting.plan.filter = parts;
+  setting.plan.mesh.set(Axis::data, replicas);
+  setting.plan.mesh.set(Axis::filter, parts);
   return setting;
 }
 
@@ -72,7 +72,7 @@ TEST_CASE("a ring across nodes starts as its widest hop does and flows as its na
   // 2 · 15 · (5 + 100 · max(0.001, 0.01 / 2, 0.001))
   CHECK(deep.allreduce(AllreduceAlgorithm::ring, 1600) == Approx(165.0));
   // Eight ranks meet at the leaf: 2 · 7 · (2 + 100 · 0.005)
-  deep.plan.data = 8;
+  deep.plan.mesh.set(Axis::data, 8);
   CHECK(deep.allreduce(AllreduceAlgorithm::ring, 800) == Approx(35.0));
 }
 
@@ -131,13 +131,13 @@ TEST_CASE("broadcast and reduce are trees, all-to-all goes pair by pair") {
 
 TEST_CASE("a message to a neighbour has one rail, which it shares with its node's other messages") {
   Setting setting;
-  setting.plan.layer = 4;
+  setting.plan.mesh.set(Axis::pipeline, 4);
   CHECK(setting.price(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(1 + 100 * 0.001));
   // Across nodes a single message is not striped: 10 ms/B, though a second rail is idle.
-  setting.plan.layer = 8;
+  setting.plan.mesh.set(Axis::pipeline, 8);
   CHECK(setting.price(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(2 + 100 * 0.01));
   // Four pipelines side by side put four messages on two rails.
-  setting.plan.filter = 4;
+  setting.plan.mesh.set(Axis::filter, 4);
   CHECK(setting.price(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(2 + 100 * 0.02));
   setting.assumptions.contention = false;
   CHECK(setting.price(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(2 + 100 * 0.01));
@@ -158,7 +158,7 @@ TEST_CASE("exchanges of the software go through the host where it does not know 
   // Four rings leave a node by two PCIe links, each crossed twice: 20 · 2 · 2 ms/B; the rails would take 10 · 4/2.
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.08)));
   // A single ring has a PCIe link to itself: 20 · 2 ms/B.
-  setting.plan.filter = 1;
+  setting.plan.mesh.set(Axis::filter, 1);
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.04)));
 }
 
@@ -177,7 +177,7 @@ TEST_CASE("gradients do not take longer inside a node than across two") {
   one.machine.host = slow_host();
   one.coefficients.software.gradient_route = Route::host;
   Setting two = one;
-  two.plan.data = 8;
+  two.plan.mesh.set(Axis::data, 8);
   for (const AllreduceAlgorithm algorithm :
        {AllreduceAlgorithm::ring, AllreduceAlgorithm::hierarchical, AllreduceAlgorithm::leader, AllreduceAlgorithm::tree,
         AllreduceAlgorithm::butterfly, AllreduceAlgorithm::rabenseifner}) {
@@ -190,7 +190,7 @@ TEST_CASE("gradients do not take longer inside a node than across two") {
 
 TEST_CASE("a halo through the host waits for the host to start it") {
   Setting setting;
-  setting.plan.spatial = {4, 1, 1};
+  setting.plan.mesh.set_tiles({4, 1, 1});
   setting.machine.host = slow_host();
   CHECK(setting.price(Collective::point_to_point, 100, spatial, Purpose::halo) == Approx(1 + 100 * 0.001));
   setting.coefficients.software.halo_route = Route::host;
@@ -281,9 +281,9 @@ TEST_CASE("an algorithm asked for is taken for gradients, and before the softwar
   CHECK(chosen(Purpose::layer) == AllreduceAlgorithm::rabenseifner);
   setting.assumptions.allreduce.reset();
   CHECK(chosen(Purpose::gradient) == AllreduceAlgorithm::butterfly);
-  setting.plan.filter = 1;
+  setting.plan.mesh.set(Axis::filter, 1);
   CHECK(chosen(Purpose::gradient) == AllreduceAlgorithm::tree);
-  setting.plan.spatial = {2, 1, 1};
+  setting.plan.mesh.set_tiles({2, 1, 1});
   CHECK(chosen(Purpose::gradient) == AllreduceAlgorithm::butterfly);
   setting.coefficients.software.layer_algorithm = AllreduceAlgorithm::ring;
   CHECK(chosen(Purpose::layer) == AllreduceAlgorithm::ring);
@@ -346,11 +346,11 @@ Setting random_setting(Random& random) {
   if (random.chance()) {
     setting.machine.host = HostPath{Bandwidth(1e6 * random.step()), random.whole(1, 4), Seconds(1e-6 * random.step())};
   }
-  setting.plan.data = random.whole(1, 12);
-  setting.plan.layer = random.whole(1, 3);
-  setting.plan.filter = random.whole(1, 6);
-  setting.plan.tensor = random.whole(1, 4);
-  setting.plan.spatial = {random.whole(1, 3), random.whole(1, 2), 1};
+  setting.plan.mesh.set(Axis::data, random.whole(1, 12));
+  setting.plan.mesh.set(Axis::pipeline, random.whole(1, 3));
+  setting.plan.mesh.set(Axis::filter, random.whole(1, 6));
+  setting.plan.mesh.set(Axis::tensor, random.whole(1, 4));
+  setting.plan.mesh.set_tiles({random.whole(1, 3), random.whole(1, 2), 1});
   std::shuffle(setting.plan.placement.begin(), setting.plan.placement.end(), random.engine());
   const auto route = [&] { return random.chance() ? Route::host : Route::direct; };
   setting.coefficients.software.gradient_route = route();
@@ -403,10 +403,10 @@ TEST_CASE("of a price, the start-ups are what grows with the latency") {
     Setting slower = setting;
     for (const Family axes : {data, filter, spatial, pipeline, data | spatial}) {
       for (const Purpose purpose : all_purposes) {
-        slower.coefficients.learned = {{family_of(setting.plan), Learned{}}};
+        slower.coefficients.learned = {{setting.plan.mesh.family(), Learned{}}};
         Learned& learned = slower.coefficients.learned.front().second;
         learned.gradient.alpha = learned.layer.alpha = learned.halo.alpha = 3;
-        setting.coefficients.learned = {{family_of(setting.plan), Learned{}}};
+        setting.coefficients.learned = {{setting.plan.mesh.family(), Learned{}}};
         for (const Collective operation : all_collectives) {
           const Bytes message(random.step() * 100);
           const double startup = setting.prices().startup(operation, message, axes, purpose).value();
@@ -414,7 +414,7 @@ TEST_CASE("of a price, the start-ups are what grows with the latency") {
           const double more = slower.prices().price(operation, message, axes, purpose).value();
           INFO(to_string(operation) << " by " << to_string(*setting.assumptions.allreduce));
           CHECK(startup <= price * (1 + 1e-12));
-          if (family_of(setting.plan) != 0) CHECK(more - price == Approx(2 * startup).epsilon(1e-9).margin(1e-9 * price));
+          if (setting.plan.mesh.family() != 0) CHECK(more - price == Approx(2 * startup).epsilon(1e-9).margin(1e-9 * price));
           above_zero += startup > 0 ? 1 : 0;
         }
       }
@@ -425,7 +425,7 @@ TEST_CASE("of a price, the start-ups are what grows with the latency") {
 
 TEST_CASE("a group stays where it is while prices of all others are asked for") {
   Setting setting = with_plan(4, 4);
-  setting.plan.spatial = {2, 1, 1};
+  setting.plan.mesh.set_tiles({2, 1, 1});
   const ExchangePrices prices = setting.prices();
   const Group& first = prices.group(data);
   const double ranks = first.ranks;

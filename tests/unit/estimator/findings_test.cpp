@@ -1,4 +1,4 @@
-#include "estimator/findings.hpp"
+#include "estimator/step/findings.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -82,7 +82,7 @@ TEST_CASE("a device that works alone is bound by computing") {
 
 TEST_CASE("replicas on a slow network are bound by gradients") {
   Convolutions job(Seconds(1e-3), Seconds(0));
-  job.plan.data = 16;
+  job.plan.mesh.set(Axis::data, 16);
   check_bound_by(job, Kind::gradient_exchange);
   CHECK(findings_of(job.job, job.estimate()).front().sentence ==
         "bound by: exchanging gradients among 16 ranks (hierarchical) takes 100 % of the time");
@@ -90,26 +90,26 @@ TEST_CASE("replicas on a slow network are bound by gradients") {
 
 TEST_CASE("slices of filters are bound by what they gather and sum") {
   Convolutions job(Seconds(1e-3), Seconds(0));
-  job.plan.filter = 4;
+  job.plan.mesh.set(Axis::filter, 4);
   check_bound_by(job, Kind::layer_collectives);
 }
 
 TEST_CASE("tiles are bound by their halos") {
   Convolutions job(Seconds(1e-3), Seconds(0));
-  job.plan.spatial = {4, 1, 1};
+  job.plan.mesh.set_tiles({4, 1, 1});
   check_bound_by(job, Kind::halo);
 }
 
 TEST_CASE("stages that compute little are bound by what they send") {
   Convolutions job(Seconds(1e-3), Seconds(0));
-  job.plan.layer = 3;
+  job.plan.mesh.set(Axis::pipeline, 3);
   job.plan.micro_batches = 8;
   check_bound_by(job, Kind::pipeline);
 }
 
 TEST_CASE("stages without micro-batches are bound by waiting") {
   Convolutions job(Seconds(100), Seconds(0));
-  job.plan.layer = 3;
+  job.plan.mesh.set(Axis::pipeline, 3);
   check_bound_by(job, Kind::bubble);
   // Two of three stages wait: 2/3 of the time, but for the messages.
   const std::vector<Finding> findings = findings_of(job.job, job.estimate());
@@ -165,8 +165,8 @@ TEST_CASE("nothing is found in a plan without a time") {
 TEST_CASE("gradients that ZeRO exchanges are said to be") {
   const Convolutions job(Seconds(1), Seconds(0));
   Estimate estimate = ten_seconds(&Breakdown::gradient_exchange);
-  estimate.plan.data = 4;
-  estimate.plan.spatial = {2, 1, 1};
+  estimate.plan.mesh.set(Axis::data, 4);
+  estimate.plan.mesh.set_tiles({2, 1, 1});
   estimate.plan.zero_stage = 2;
   CHECK(findings_of(job.job, estimate)[0].sentence ==
         "bound by: exchanging gradients among 8 ranks (ZeRO-2) takes 60 % of the time");
@@ -176,7 +176,7 @@ TEST_CASE("work that others do as well is found") {
   Convolutions job(Seconds(1), Seconds(0));
   Estimate estimate = ten_seconds(&Breakdown::halo);
   estimate.replicated_share = 0.25;
-  estimate.plan.filter = 2;
+  estimate.plan.mesh.set(Axis::filter, 2);
   const std::vector<Finding> findings = findings_of(job.job, estimate);
   const Finding* found = find(findings, Kind::replicated_work);
   REQUIRE(found != nullptr);
@@ -188,21 +188,21 @@ TEST_CASE("work that others do as well is found") {
 
 TEST_CASE("stages of different length are found") {
   Convolutions job(Seconds(1), Seconds(0));
-  job.plan.layer = 2;
+  job.plan.mesh.set(Axis::pipeline, 2);
   // Two of three equal layers are in one stage: a third more than the mean of one and a half.
   const std::vector<Finding> findings = findings_of(job.job, job.estimate());
   const Finding* found = find(findings, Kind::load_imbalance);
   REQUIRE(found != nullptr);
   CHECK(found->share == Approx(1.0 / 3));
   CHECK(found->sentence == "the longest stage takes 33 % more than the mean");
-  job.plan.layer = 3;
+  job.plan.mesh.set(Axis::pipeline, 3);
   CHECK(find(findings_of(job.job, job.estimate()), Kind::load_imbalance) == nullptr);
 }
 
 TEST_CASE("memory that replicas hold alike is found where it is a quarter and more, and is not sharded") {
   const Convolutions job(Seconds(1), Seconds(0));
   Estimate estimate = ten_seconds(&Breakdown::halo);
-  estimate.plan.data = 4;
+  estimate.plan.mesh.set(Axis::data, 4);
   estimate.plan.global_batch = 8;
   estimate.memory = {Bytes(10), Bytes(10), Bytes(10), Bytes(70)};
   const auto found = [&] { return find(findings_of(job.job, estimate), Kind::memory_redundancy) != nullptr; };
@@ -217,20 +217,20 @@ TEST_CASE("memory that replicas hold alike is found where it is a quarter and mo
   estimate.plan.zero_stage = 1;
   CHECK_FALSE(found());
   estimate.plan.zero_stage = 0;
-  estimate.plan.data = 1;
+  estimate.plan.mesh.set(Axis::data, 1);
   CHECK_FALSE(found());
-  estimate.plan.spatial = {2, 1, 1};
+  estimate.plan.mesh.set_tiles({2, 1, 1});
   CHECK(found());
 }
 
 TEST_CASE("replicas of a single sample are where data parallelism ends") {
   Convolutions job(Seconds(1), Seconds(0));
   const auto found = [&] { return find(findings_of(job.job, job.estimate()), Kind::scaling_limit) != nullptr; };
-  job.plan.data = 16;
+  job.plan.mesh.set(Axis::data, 16);
   CHECK_FALSE(found());
-  job.plan.data = 32;
+  job.plan.mesh.set(Axis::data, 32);
   CHECK(found());
-  job.plan.data = 16;
+  job.plan.mesh.set(Axis::data, 16);
   job.plan.micro_batches = 2;
   CHECK_FALSE(found());
   // A single sample on a single device is no matter of replicas.

@@ -1,4 +1,4 @@
-#include "estimator/fitting.hpp"
+#include "estimator/search/fitting.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -23,7 +23,7 @@ Machine nodes_with(Bytes memory) {
 
 Plan data_plan(int degree, std::int64_t batch) {
   Plan plan;
-  plan.data = degree;
+  plan.mesh.set(Axis::data, degree);
   plan.global_batch = batch;
   plan.optimizer = Optimizer::momentum;
   return plan;
@@ -75,7 +75,7 @@ TEST_CASE("on fewer devices than the fewest nothing fits") {
   const std::optional<Fitting> fewest = fewest_devices(net.estimator, data_plan(4, 1024), BatchKept::global);
   REQUIRE(fewest);
   REQUIRE(fewest->verdict == Verdict::fits);
-  const int count = fewest->estimate.plan.data;
+  const int count = fewest->estimate.plan.mesh[Axis::data];
   CHECK(count > 1);
   CHECK(fewest->estimate.plan.global_batch == 1024);
   for (int fewer = 1; fewer < count; ++fewer) {
@@ -90,7 +90,7 @@ TEST_CASE("more devices do not help where each keeps its samples") {
   CHECK_FALSE(fewest_devices(net.estimator, data_plan(4, 4 * 1024), BatchKept::per_device));
   const std::optional<Fitting> one = fewest_devices(net.estimator, data_plan(4, 4 * 16), BatchKept::per_device);
   REQUIRE(one);
-  CHECK(devices(one->estimate.plan) == 1);
+  CHECK(one->estimate.plan.mesh.devices() == 1);
   CHECK(one->estimate.plan.global_batch == 16);
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("what fits in a plan's place trains the same batch on as many devices,
   Seconds last{};
   for (const Remedy& each : found) {
     const Plan& other = each.fitting.estimate.plan;
-    CHECK(devices(other) == 4);
+    CHECK(other.mesh.devices() == 4);
     CHECK(other.global_batch == 1024);
     CHECK_FALSE(other == plan);
     CHECK(judge(net.estimator, other)->verdict == each.fitting.verdict);

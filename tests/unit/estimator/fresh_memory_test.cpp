@@ -1,4 +1,4 @@
-#include "estimator/fresh_memory.hpp"
+#include "estimator/memory/fresh_memory.hpp"
 
 #include <string>
 

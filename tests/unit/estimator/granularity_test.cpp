@@ -1,4 +1,4 @@
-#include "estimator/granularity.hpp"
+#include "estimator/search/granularity.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"

@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "estimator/estimate.hpp"
+#include "estimator/step/estimate.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"
@@ -33,7 +33,7 @@ Assumptions with_leader() {
 
 TEST_CASE("the ranks of a node share its bandwidth, all nodes share the file system's") {
   Reading reading;
-  reading.plan.data = 8;
+  reading.plan.mesh.set(Axis::data, 8);
   // 32 · 10 B, half of them for each of the two nodes: 160 / 20
   reading.storage().shared_per_node = Bandwidth(20);
   CHECK(reading.time() == Approx(8.0));
@@ -43,7 +43,7 @@ TEST_CASE("the ranks of a node share its bandwidth, all nodes share the file sys
   reading.storage().shared_total = Bandwidth(32);
   CHECK(reading.time() == Approx(10.0));
   // Part of a node is one node all the same.
-  reading.plan.data = 2;
+  reading.plan.mesh.set(Axis::data, 2);
   reading.storage().shared_total.reset();
   CHECK(reading.time() == Approx(16.0));
 }
@@ -51,8 +51,8 @@ TEST_CASE("the ranks of a node share its bandwidth, all nodes share the file sys
 TEST_CASE("ranks that split a sample each read all of it") {
   Reading reading;
   reading.storage().shared_per_node = Bandwidth(20);
-  reading.plan.data = 2;
-  reading.plan.filter = 4;
+  reading.plan.mesh.set(Axis::data, 2);
+  reading.plan.mesh.set(Axis::filter, 4);
   // Four times 320 B over two nodes: 640 / 20
   CHECK(reading.time() == Approx(32.0));
   reading.storage().shared_total = Bandwidth(10);
@@ -62,21 +62,21 @@ TEST_CASE("ranks that split a sample each read all of it") {
 TEST_CASE("or a leader reads them once and sends them on") {
   Reading reading(with_leader());
   reading.storage().shared_per_node = Bandwidth(20);
-  reading.plan.data = 2;
-  reading.plan.filter = 4;
+  reading.plan.mesh.set(Axis::data, 2);
+  reading.plan.mesh.set(Axis::filter, 4);
   // 160 / 20, then 16 samples of 25 items of 4 B to three others of the node: two rounds of (1 + 1600 · 0.001)
   CHECK(reading.time() == Approx(8.0 + 5.2));
   reading.plan.precision = Precision::fp16;
   CHECK(reading.time() == Approx(8.0 + 2 * (1 + 0.8)));
   // Tiles are scattered, a quarter to each of three others: 3 · (1 + 400 · 0.001)
-  reading.plan.filter = 1;
-  reading.plan.spatial = {4, 1, 1};
+  reading.plan.mesh.set(Axis::filter, 1);
+  reading.plan.mesh.set_tiles({4, 1, 1});
   reading.plan.precision = Precision::fp32;
   CHECK(reading.time() == Approx(8.0 + 4.2));
-  reading.plan.spatial = {1, 1, 1};
+  reading.plan.mesh.set_tiles({1, 1, 1});
   // Replicas are their own leaders.
-  reading.plan.filter = 1;
-  reading.plan.data = 8;
+  reading.plan.mesh.set(Axis::filter, 1);
+  reading.plan.mesh.set(Axis::data, 8);
   CHECK(reading.time() == Approx(8.0));
 }
 
@@ -88,8 +88,8 @@ TEST_CASE("a leader sends all tensors of the sample on") {
       "format: 1\nmodel: m\ninput: {features: 12}\nlayers:\n  - input: {features: 13}\n  - fully_connected: 8\n", "m.yaml");
   two.facts = facts_of(two.model);
   for (Reading* reading : {&one, &two}) {
-    reading->plan.data = 2;
-    reading->plan.filter = 4;
+    reading->plan.mesh.set(Axis::data, 2);
+    reading->plan.mesh.set(Axis::filter, 4);
   }
   CHECK(one.time() > 0);
   CHECK(two.time() == one.time());
@@ -98,18 +98,18 @@ TEST_CASE("a leader sends all tensors of the sample on") {
 TEST_CASE("only the first stage of a pipeline reads") {
   Reading reading;
   reading.storage().shared_per_node = Bandwidth(20);
-  reading.plan.data = 8;
-  reading.plan.layer = 4;
+  reading.plan.mesh.set(Axis::data, 8);
+  reading.plan.mesh.set(Axis::pipeline, 4);
   // Its eight ranks fill two nodes: 160 / 20
   CHECK(reading.time() == Approx(8.0));
   // Two ranks are in one node: 320 / 20
-  reading.plan.data = 2;
+  reading.plan.mesh.set(Axis::data, 2);
   CHECK(reading.time() == Approx(16.0));
 }
 
 TEST_CASE("a node's own disk is read where it can hold the data set") {
   Reading reading;
-  reading.plan.data = 8;
+  reading.plan.mesh.set(Axis::data, 8);
   reading.storage().shared_per_node = Bandwidth(20);
   reading.storage().local_bandwidth = Bandwidth(40);
   reading.storage().local_capacity = Bytes(900);

@@ -1,10 +1,10 @@
-#include "estimator/kernel_time.hpp"
+#include "estimator/kernels/kernel_time.hpp"
 
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "estimator/layer_costs.hpp"
+#include "estimator/step/layer_costs.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"
@@ -224,7 +224,7 @@ TEST_CASE("filters split where nothing was measured save nothing once they are t
   Plan serial;
   serial.global_batch = 8;
   Plan split = serial;
-  split.filter = 4;
+  split.mesh.set(Axis::filter, 4);
   // 16 of 64 filters are a quarter of the work, rounded up to four times theirs.
   CHECK(costs_of(owned, split, 2).forward.value() == Approx(costs_of(owned, serial, 2).forward.value()));
   // Backward: the gradient of the weights is 16 → 64 by 576, as large as before; that of the input sums over the filters:
@@ -246,8 +246,8 @@ TEST_CASE("a measured share of a split layer's time does not divide") {
   const LayerCosts whole = costs_of(owned, serial, 2);
   const auto expect = [&](int filter, int channel, double factor) {
     Plan plan = serial;
-    plan.filter = filter;
-    plan.channel = channel;
+    plan.mesh.set(Axis::filter, filter);
+    plan.mesh.set(Axis::channel, channel);
     const LayerCosts split = costs_of(owned, plan, 2);
     CHECK(split.forward.value() == Approx(whole.forward.value() * factor));
     CHECK(split.backward.value() == Approx(whole.backward.value() * factor));
@@ -260,7 +260,7 @@ TEST_CASE("a measured share of a split layer's time does not divide") {
   expect(2, 4, (0.3 + 0.7 / 2) * (0.6 + 0.4 / 4));
   // What has no filters is left alone: the activation is computed whole.
   Plan plan = serial;
-  plan.filter = 4;
+  plan.mesh.set(Axis::filter, 4);
   CHECK(costs_of(owned, plan, 1).forward == costs_of(owned, serial, 1).forward);
 }
 
@@ -270,8 +270,8 @@ TEST_CASE("layers whose times are given scale with the share of the work") {
   const OwnedJob owned(two_convolutions(), with_tile(64), Assumptions{}, 1, times);
   CHECK(owned.kernels.origin() == PriceOrigin::given);
   Plan plan;
-  plan.data = 2;
-  plan.filter = 4;
+  plan.mesh.set(Axis::data, 2);
+  plan.mesh.set(Axis::filter, 4);
   plan.global_batch = 10;
   const LayerCosts costs = costs_of(owned, plan, 2);
   CHECK(costs.forward.value() == Approx(7.0 * 5 / 4));
@@ -286,7 +286,7 @@ TEST_CASE("a rank that has a part of a table sets a part of its gradient to zero
                        half_as_fast_as_its_sheet(), Assumptions{}, 1000);
   // Three times 2 · 8 items, and the table: 4 bytes each at 100 GB/s.
   CHECK(costs_of(owned, Plan{}, 0).backward.value() == Approx((48 + 8e6) * 4 / 1e11));
-  CHECK(costs_of(owned, Plan{.tensor = 4}, 0).backward.value() == Approx((48 + 2e6) * 4 / 1e11));
+  CHECK(costs_of(owned, Plan{.mesh = {{Axis::tensor, 4}}}, 0).backward.value() == Approx((48 + 2e6) * 4 / 1e11));
   // So does one that shares the table with another layer.
   const OwnedJob shared(parse_model("format: 1\nmodel: m\ninput: {tokens: 2}\nlayers:\n  - embedding: {vocabulary: 1000000, "
                                     "features: 8}\n    name: words\n  - select: last\n  - input: {tokens: 2}\n"
@@ -294,16 +294,16 @@ TEST_CASE("a rank that has a part of a table sets a part of its gradient to zero
                                     "  - fully_connected: 8\n",
                                     "m.yaml"),
                         half_as_fast_as_its_sheet(), Assumptions{}, 1000);
-  CHECK(costs_of(shared, Plan{.tensor = 4}, 3).backward.value() == Approx((48 + 2e6) * 4 / 1e11));
+  CHECK(costs_of(shared, Plan{.mesh = {{Axis::tensor, 4}}}, 3).backward.value() == Approx((48 + 2e6) * 4 / 1e11));
   // Rows are dealt whole: of 6 the fullest of four ranks has 2.
   const OwnedJob few(parse_model("format: 1\nmodel: m\ninput: {tokens: 2}\nlayers:\n  - embedding: {vocabulary: 6, "
                                  "features: 1000000}\n  - fully_connected: 8\n",
                                  "m.yaml"),
                      half_as_fast_as_its_sheet(), Assumptions{}, 1000);
-  CHECK(costs_of(few, Plan{.tensor = 4}, 0).backward.value() == Approx((6e6 + 2e6) * 4 / 1e11));
-  CHECK(costs_of(few, Plan{.tensor = 8}, 0).backward.value() == Approx((6e6 + 6e6) * 4 / 1e11));
+  CHECK(costs_of(few, Plan{.mesh = {{Axis::tensor, 4}}}, 0).backward.value() == Approx((6e6 + 2e6) * 4 / 1e11));
+  CHECK(costs_of(few, Plan{.mesh = {{Axis::tensor, 8}}}, 0).backward.value() == Approx((6e6 + 6e6) * 4 / 1e11));
   // Its features cut instead, both are a quarter.
-  CHECK(costs_of(owned, Plan{.filter = 4}, 0).backward.value() == Approx((12 + 2e6) * 4 / 1e11));
+  CHECK(costs_of(owned, Plan{.mesh = {{Axis::filter, 4}}}, 0).backward.value() == Approx((12 + 2e6) * 4 / 1e11));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "estimator/layer_runs.hpp"
+#include "estimator/step/layer_runs.hpp"
 
 #include <algorithm>
 #include <random>

@@ -1,11 +1,11 @@
-#include "estimator/limit.hpp"
+#include "estimator/search/limit.hpp"
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "estimator/estimate.hpp"
-#include "estimator/strategy.hpp"
+#include "estimator/step/estimate.hpp"
+#include "estimator/strategies/strategy.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"
@@ -63,7 +63,7 @@ struct Images : OwnedJob {
 
 TEST_CASE("a replica needs a sample of its own") {
   Images images;
-  images.plan.data = 16;
+  images.plan.mesh.set(Axis::data, 16);
   CHECK(images.limits().empty());
   images.plan.global_batch = 15;
   CHECK(images.limits() == Texts{"needs 16 samples per iteration, the global batch has 15"});
@@ -71,7 +71,7 @@ TEST_CASE("a replica needs a sample of its own") {
 
 TEST_CASE("a micro-batch needs a sample of its own") {
   Images images;
-  images.plan.data = 4;
+  images.plan.mesh.set(Axis::data, 4);
   images.plan.micro_batches = 4;
   CHECK(images.limits().empty());
   images.plan.micro_batches = 5;
@@ -80,79 +80,79 @@ TEST_CASE("a micro-batch needs a sample of its own") {
 
 TEST_CASE("a filter split goes up to the fewest filters of any layer but the last") {
   Images images;
-  images.plan.filter = 6;
+  images.plan.mesh.set(Axis::filter, 6);
   CHECK(images.limits().empty());
-  images.plan.filter = 7;
+  images.plan.mesh.set(Axis::filter, 7);
   CHECK(images.limits() == Texts{"filter degree 7 is above min F = 6 (narrow)"});
 }
 
 TEST_CASE("a channel split goes up to the fewest channels of any layer but the first") {
   Images images;
-  images.plan.channel = 6;
+  images.plan.mesh.set(Axis::channel, 6);
   CHECK(images.limits().empty());
-  images.plan.channel = 7;
+  images.plan.mesh.set(Axis::channel, 7);
   CHECK(images.limits() == Texts{"channel degree 7 is above min C = 6 (reader)"});
 }
 
 TEST_CASE("a tensor split goes up to the heads of a transformer") {
   const OwnedJob owned(tokens(), nodes_of_four(), Assumptions{}, 1000);
   Plan plan;
-  plan.tensor = 6;
+  plan.mesh.set(Axis::tensor, 6);
   CHECK(limit_texts(owned, plan).empty());
-  plan.tensor = 7;
+  plan.mesh.set(Axis::tensor, 7);
   CHECK(limit_texts(owned, plan) == Texts{"tensor degree 7 is above the 6 parts its layers can be cut into (layer0.qkv)"});
 }
 
 TEST_CASE("a tile is as wide as the halo that its neighbours want of it") {
   Images images;
   // A kernel of 11 looks 5 rows beyond its own: 32/6 rows are enough, 32/7 are not; 40/8 columns are, 40/9 are not.
-  images.plan.spatial = {6, 1, 1};
+  images.plan.mesh.set_tiles({6, 1, 1});
   CHECK(images.limits().empty());
-  images.plan.spatial = {7, 1, 1};
+  images.plan.mesh.set_tiles({7, 1, 1});
   CHECK(images.limits() == Texts{"a halo of 5 is wider than the tile of 4 (wide)"});
-  images.plan.spatial = {1, 8, 1};
+  images.plan.mesh.set_tiles({1, 8, 1});
   CHECK(images.limits().empty());
-  images.plan.spatial = {1, 9, 1};
+  images.plan.mesh.set_tiles({1, 9, 1});
   CHECK(images.limits() == Texts{"a halo of 5 is wider than the tile of 4 (wide)"});
 }
 
 TEST_CASE("a sample is cut no finer than its rows, columns and planes") {
   Images images;
   images.machine.levels[1].units = 100;
-  images.plan.spatial = {33, 1, 1};
+  images.plan.mesh.set_tiles({33, 1, 1});
   CHECK(images.limits() == Texts{"spatial degree 33 is above the extent 32 of the first split layer (wide)"});
-  images.plan.spatial = {1, 41, 1};
+  images.plan.mesh.set_tiles({1, 41, 1});
   CHECK(images.limits() == Texts{"spatial degree 41 is above the extent 40 of the first split layer (wide)"});
   // An image has no third extent.
-  images.plan.spatial = {1, 1, 2};
+  images.plan.mesh.set_tiles({1, 1, 2});
   CHECK(images.limits() == Texts{"spatial degree 2 is above the extent 1 of the first split layer (wide)"});
 }
 
 TEST_CASE("tokens and features are not cut in space") {
   const OwnedJob owned(tokens(), nodes_of_four(), Assumptions{}, 1000);
   Plan plan;
-  plan.spatial = {2, 1, 1};
+  plan.mesh.set_tiles({2, 1, 1});
   CHECK(limit_texts(owned, plan) == Texts{"tokens has no spatial extents to split"});
 }
 
 TEST_CASE("a stage has a layer with weights") {
   Images images;
   // wide, narrow, reader and classes; a norm has no matrix of its own.
-  images.plan.layer = 4;
+  images.plan.mesh.set(Axis::pipeline, 4);
   CHECK(images.limits().empty());
-  images.plan.layer = 5;
+  images.plan.mesh.set(Axis::pipeline, 5);
   CHECK(images.limits() == Texts{"5 stages, but only 4 layers with weights"});
 }
 
 TEST_CASE("a plan has no more devices than the machine") {
   Images images;
   images.plan.global_batch = 100;
-  images.plan.data = 32;
+  images.plan.mesh.set(Axis::data, 32);
   CHECK(images.limits().empty());
-  images.plan.data = 33;
+  images.plan.mesh.set(Axis::data, 33);
   CHECK(images.limits() == Texts{"33 devices, the machine has 32"});
-  images.plan.data = 11;
-  images.plan.filter = 3;
+  images.plan.mesh.set(Axis::data, 11);
+  images.plan.mesh.set(Axis::filter, 3);
   CHECK(images.limits() == Texts{"33 devices, the machine has 32"});
 }
 
@@ -180,11 +180,11 @@ TEST_CASE("a plan needs no more memory than a device has") {
 
 TEST_CASE("each limit that a plan breaks is named") {
   Images images;
-  images.plan.data = 17;
-  images.plan.filter = 7;
-  images.plan.channel = 8;
-  images.plan.spatial = {33, 9, 1};
-  images.plan.layer = 5;
+  images.plan.mesh.set(Axis::data, 17);
+  images.plan.mesh.set(Axis::filter, 7);
+  images.plan.mesh.set(Axis::channel, 8);
+  images.plan.mesh.set_tiles({33, 9, 1});
+  images.plan.mesh.set(Axis::pipeline, 5);
   Texts texts = images.limits();
   std::sort(texts.begin(), texts.end());
   CHECK(texts == Texts{"1413720 devices, the machine has 32",  // 17 · 7 · 8 · 33 · 9 · 5
@@ -201,15 +201,15 @@ TEST_CASE("a tensor split of a model without other matrices is one of its tables
                                  "m.yaml"),
                      nodes_of_four(), Assumptions{}, 1000);
   // The table is cut between its 20 rows, the last layer between its filters.
-  Plan plan{.tensor = 16, .global_batch = 16};
+  Plan plan{.mesh = {{Axis::tensor, 16}}, .global_batch = 16};
   CHECK(limit_texts(recurrent, plan).empty());
-  plan.tensor = 32;
+  plan.mesh.set(Axis::tensor, 32);
   CHECK(limit_texts(recurrent, plan) == Texts{"tensor degree 32 is above the 20 parts its layers can be cut into (words)"});
 }
 
 TEST_CASE("a plan that breaks a limit of its shape is not priced") {
   Images images;
-  images.plan.data = 17;
+  images.plan.mesh.set(Axis::data, 17);
   const Estimate estimate = Estimator(images.job).estimate(images.plan);
   CHECK_FALSE(estimate.feasible());
   CHECK(estimate.time.iteration().value() == 0);
@@ -218,11 +218,11 @@ TEST_CASE("a plan that breaks a limit of its shape is not priced") {
 TEST_CASE("a plan may be at all of its limits") {
   Images images;
   images.machine.levels[1].units = 1 << 20;
-  images.plan.data = 16;
-  images.plan.filter = 6;
-  images.plan.channel = 6;
-  images.plan.spatial = {6, 8, 1};
-  images.plan.layer = 4;
+  images.plan.mesh.set(Axis::data, 16);
+  images.plan.mesh.set(Axis::filter, 6);
+  images.plan.mesh.set(Axis::channel, 6);
+  images.plan.mesh.set_tiles({6, 8, 1});
+  images.plan.mesh.set(Axis::pipeline, 4);
   CHECK(images.limits().empty());
   const Estimate estimate = Estimator(images.job).estimate(images.plan);
   CHECK(estimate.feasible());

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/csv.hpp"
-#include "estimator/memory_timeline.hpp"
+#include "estimator/memory/memory_timeline.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"
@@ -159,9 +159,9 @@ TEST_CASE("measured peaks of language models are met") {
     assumptions.cross_entropy = row.text("set") == "torchtitan" ? CrossEntropy::operators : CrossEntropy::in_place;
     const OwnedJob owned(model, nodes_of_four(), assumptions, 1000, std::nullopt, Precision::fp16, Optimizer::adam);
     Plan plan;
-    plan.data = static_cast<int>(row.number("data"));
-    plan.tensor = static_cast<int>(row.number("tensor"));
-    plan.layer = static_cast<int>(row.number("layer"));
+    plan.mesh.set(Axis::data, static_cast<int>(row.number("data")));
+    plan.mesh.set(Axis::tensor, static_cast<int>(row.number("tensor")));
+    plan.mesh.set(Axis::pipeline, static_cast<int>(row.number("layer")));
     plan.global_batch = static_cast<std::int64_t>(row.number("global_batch"));
     plan.micro_batches =
         static_cast<std::int64_t>(row.number("global_batch") / row.number("data") / row.number("micro_batch"));
@@ -171,9 +171,10 @@ TEST_CASE("measured peaks of language models are met") {
     plan.precision = Precision::fp16;
     const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
     const LayerCostTable costs(owned.job, plan, kinds);
-    const std::vector<int> firsts = equal_stages(owned.model, plan.layer);
+    const std::vector<int> firsts = equal_stages(owned.model, plan.mesh[Axis::pipeline]);
     double ours = 0, allocated = 0;
-    for (int stage = row.text("stage") == "last" ? plan.layer - 1 : 0; stage < plan.layer; ++stage) {
+    for (int stage = row.text("stage") == "last" ? plan.mesh[Axis::pipeline] - 1 : 0; stage < plan.mesh[Axis::pipeline];
+         ++stage) {
       const auto at = static_cast<std::size_t>(stage);
       TimelineOptions options;
       options.details = false;

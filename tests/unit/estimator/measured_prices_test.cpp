@@ -1,4 +1,4 @@
-#include "estimator/measured_prices.hpp"
+#include "estimator/kernels/measured_prices.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,11 +1,11 @@
-#include "estimator/memory.hpp"
+#include "estimator/memory/memory.hpp"
 
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "estimator/pipeline.hpp"
+#include "estimator/step/pipeline.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"
@@ -134,7 +134,7 @@ TEST_CASE("what crosses a cut is kept by the stage that reads it, not by the one
   // what it receives. The first keeps nothing of its output.
   const OwnedJob owned(chain_of_four(), nodes_of_four(), Assumptions{}, 1000);
   Plan plan;
-  plan.layer = 2;
+  plan.mesh.set(Axis::pipeline, 2);
   plan.global_batch = 4;
   plan.micro_batches = 4;
   const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
@@ -157,7 +157,7 @@ layers:
                                   "chain.yaml");
   const OwnedJob owned(model, nodes_of_four(), Assumptions{}, 1000);
   Plan plan;
-  plan.layer = 2;
+  plan.mesh.set(Axis::pipeline, 2);
   const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
   const LayerCostTable table(owned.job, plan, kinds);
   // The batch and the activation's output; the second stage has a copy of the latter.
@@ -181,7 +181,7 @@ layers:
                                   "shared.yaml");
   const OwnedJob owned(model, nodes_of_four(), Assumptions{}, 1000);
   Plan plan;
-  plan.layer = 2;
+  plan.mesh.set(Axis::pipeline, 2);
   CHECK(memory_of(owned, plan, 0, 0, 5).weights.value() == 4 * (80 + 64));
   CHECK(memory_of(owned, plan, 1, 2, 5).weights.value() == 4 * (80 + 64));
   CHECK(memory_of(owned, plan, 0, 0, 3).weights.value() == 4 * 80);
@@ -210,7 +210,7 @@ TEST_CASE("mixed precision keeps two bytes for weight and gradient, and a master
 TEST_CASE("ZeRO divides the optimizer's state, then gradients, then weights among the replicas") {
   // 1000 parameters of 2 + 2 + 12 bytes, eight replicas.
   Plan plan = plan_with(Optimizer::adam, Precision::fp16);
-  plan.data = 8;
+  plan.mesh.set(Axis::data, 8);
   const auto total = [&](int stage) {
     plan.zero_stage = stage;
     return parameter_memory(1000, plan).total().value();
@@ -224,13 +224,13 @@ TEST_CASE("ZeRO divides the optimizer's state, then gradients, then weights amon
 TEST_CASE("tiles hold the same parameters as replicas do, slices of filters, channels and stages do not") {
   Plan plan = plan_with(Optimizer::adam, Precision::fp16);
   plan.zero_stage = 3;
-  plan.data = 2;
-  plan.spatial = {2, 2, 1};
+  plan.mesh.set(Axis::data, 2);
+  plan.mesh.set_tiles({2, 2, 1});
   CHECK(parameter_memory(1000, plan).total().value() == 16000 / 8);
-  plan.filter = 5;
-  plan.channel = 3;
-  plan.tensor = 7;
-  plan.layer = 11;
+  plan.mesh.set(Axis::filter, 5);
+  plan.mesh.set(Axis::channel, 3);
+  plan.mesh.set(Axis::tensor, 7);
+  plan.mesh.set(Axis::pipeline, 11);
   CHECK(parameter_memory(1000, plan).total().value() == 16000 / 8);
 }
 
@@ -241,17 +241,17 @@ TEST_CASE("a rank holds the parameters of its own slice and of its own stage") {
   CHECK(whole_memory(owned, plan).weights.value() == 160000);
   CHECK(whole_memory(owned, plan).gradients.value() == 160000);
   CHECK(whole_memory(owned, plan).optimizer.value() == 160000);
-  plan.filter = 4;
+  plan.mesh.set(Axis::filter, 4);
   CHECK(whole_memory(owned, plan).weights.value() == Approx(40000));
-  plan.filter = 1;
-  plan.layer = 4;
+  plan.mesh.set(Axis::filter, 1);
+  plan.mesh.set(Axis::pipeline, 4);
   CHECK(memory_of(owned, plan, 1, 1, 2).weights.value() == Approx(40000));
 }
 
 TEST_CASE("the first of four stages holds four micro-batches under 1F1B and all of them under GPipe") {
   const OwnedJob owned(chain_of_four(), nodes_of_four(), Assumptions{}, 1000);
   Plan plan;
-  plan.layer = 4;
+  plan.mesh.set(Axis::pipeline, 4);
   plan.global_batch = 24;
   plan.micro_batches = 8;
   const auto activations = [&](Schedule schedule, std::int64_t micro_batches, int stage) {
@@ -348,7 +348,7 @@ TEST_CASE("full recomputation keeps the inputs of blocks, and one block while it
 TEST_CASE("with full recomputation each micro-batch in flight holds the inputs of the blocks alone") {
   const OwnedJob owned(three_blocks(), nodes_of_four(), Assumptions{}, 1000);
   Plan plan;
-  plan.layer = 3;
+  plan.mesh.set(Axis::pipeline, 3);
   plan.schedule = Schedule::gpipe;
   plan.recompute = Recompute::full;
   const auto second_stage = [&](std::int64_t micro_batches) {

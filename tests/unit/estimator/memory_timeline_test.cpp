@@ -1,11 +1,11 @@
-#include "estimator/memory_timeline.hpp"
+#include "estimator/memory/memory_timeline.hpp"
 
 #include <map>
 #include <string>
 #include <utility>
 
 #include "core/csv.hpp"
-#include "estimator/shard_problems.hpp"
+#include "estimator/kernels/shard_problems.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"
@@ -254,7 +254,7 @@ TEST_CASE("the sum that a search looks at is the timeline's peak") {
 TEST_CASE("earlier micro-batches in flight keep what they need") {
   const OwnedJob owned(load_model("gpt2"), nodes_of_four(), Assumptions{}, 1000);
   Plan plan;
-  plan.layer = 2;
+  plan.mesh.set(Axis::pipeline, 2);
   plan.global_batch = 8;
   plan.micro_batches = 8;
   plan.precision = Precision::fp16;

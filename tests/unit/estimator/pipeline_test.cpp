@@ -1,4 +1,4 @@
-#include "estimator/pipeline.hpp"
+#include "estimator/step/pipeline.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/estimate.hpp"
+#include "estimator/step/estimate.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"
@@ -239,7 +239,7 @@ layers:
                                   "narrow.yaml");
   const OwnedJob owned(model, nodes_of_four(), Assumptions{}, 1000, times_of({3, 3, 2, 4}));
   Plan plan;
-  plan.layer = 2;
+  plan.mesh.set(Axis::pipeline, 2);
   plan.global_batch = 4;
   plan.micro_batches = 2;
   // By kernels alone 3 3 | 2 4 is best. Of one micro-batch of 2 samples 1 + 80 s pass there, 1 + 0.08 s behind the third
@@ -308,7 +308,7 @@ layers:
 Breakdown four_stages(const std::vector<double>& seconds, const Assumptions& assumptions, Schedule schedule) {
   const OwnedJob owned(chain("wwww"), nodes_of_four(), assumptions, 1000, times_of(seconds));
   Plan plan;
-  plan.layer = 4;
+  plan.mesh.set(Axis::pipeline, 4);
   plan.global_batch = 16;
   plan.micro_batches = 8;
   plan.schedule = schedule;

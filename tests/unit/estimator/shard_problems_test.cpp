@@ -1,4 +1,4 @@
-#include "estimator/shard_problems.hpp"
+#include "estimator/kernels/shard_problems.hpp"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "estimator/priced_kernel.hpp"
+#include "estimator/kernels/priced_kernel.hpp"
 #include "estimator/strategies/spatial.hpp"
 #include "tests/catch.hpp"
 
@@ -25,17 +25,20 @@ std::vector<Plan> splits_of(const ModelFacts& facts) {
     if (limits_of({facts, plan, Software{}}).empty()) plans.push_back(plan);
   };
   for (const int degree : {2, 3, 8}) {
-    with([&](Plan& plan) { plan.filter = degree; });
-    with([&](Plan& plan) { plan.channel = degree; });
-    with([&](Plan& plan) { plan.tensor = degree; });
-    with([&](Plan& plan) { plan.spatial = {degree, 1, 1}; });
+    with([&](Plan& plan) { plan.mesh.set(Axis::filter, degree); });
+    with([&](Plan& plan) { plan.mesh.set(Axis::channel, degree); });
+    with([&](Plan& plan) { plan.mesh.set(Axis::tensor, degree); });
+    with([&](Plan& plan) { plan.mesh.set_tiles({degree, 1, 1}); });
   }
-  with([](Plan& plan) { plan.spatial = {2, 4, 1}; });
-  with([](Plan& plan) { plan.spatial = {2, 2, 2}; });
-  with([](Plan& plan) { plan.filter = plan.channel = 2; });
+  with([](Plan& plan) { plan.mesh.set_tiles({2, 4, 1}); });
+  with([](Plan& plan) { plan.mesh.set_tiles({2, 2, 2}); });
   with([](Plan& plan) {
-    plan.spatial = {1, 2, 1};
-    plan.tensor = 2;
+    plan.mesh.set(Axis::filter, 2);
+    plan.mesh.set(Axis::channel, 2);
+  });
+  with([](Plan& plan) {
+    plan.mesh.set_tiles({1, 2, 1});
+    plan.mesh.set(Axis::tensor, 2);
   });
   return plans;
 }
@@ -61,7 +64,7 @@ TEST_CASE("every problem of every split of every bundled model can be read and i
         for (const ShardProblem& each : shard_problems(context, shard)) {
           const std::string line = print_problem(each.problem);
           if (!seen.emplace(line, true).second) continue;
-          INFO(name << " " << context.at().name << ", " << degrees_text(plan) << ": " << line);
+          INFO(name << " " << context.at().name << ", " << degrees_text(plan.mesh) << ": " << line);
           Problem read;
           REQUIRE_NOTHROW(read = parse_problem(line, "line"));
           REQUIRE(print_problem(read) == line);
@@ -127,7 +130,7 @@ TEST_CASE("a rank has its share of the table") {
   const Model model = load_model("gpt2");
   const ModelFacts facts = facts_of(model);
   Plan plan;
-  plan.tensor = 4;
+  plan.mesh.set(Axis::tensor, 4);
   std::vector<std::string> lines;
   each_shard(facts, plan, [&](const ShardContext& context, const LayerShard& shard) {
     if (context.at().operation->type() != "embedding") return;
@@ -158,18 +161,18 @@ TEST_CASE("a table that two layers share has one sum of their gradients, of the 
   Plan plan;
   plan.global_batch = 3;
   REQUIRE(sums(plan) == std::vector<std::string>{line(50'257)});
-  plan.tensor = 4;
+  plan.mesh.set(Axis::tensor, 4);
   REQUIRE(sums(plan) == std::vector<std::string>{line(12'565)});
 }
 
 TEST_CASE("the problems of a split are there once, the whole model's first") {
   const Model model = load_model("resnet50");
   const ModelFacts facts = facts_of(model);
-  const auto count = [&](const SplitDegrees& splits, const std::vector<std::int64_t>& samples) {
+  const auto count = [&](const std::vector<Mesh>& splits, const std::vector<std::int64_t>& samples) {
     return split_problems(facts, splits, samples, Precision::fp32, Optimizer::sgd);
   };
   const std::vector<CountedProblem> whole = count({}, {4});
-  const std::vector<CountedProblem> split = count({.filter = {2}, .spatial = {{2, 1, 1}}}, {4, 8});
+  const std::vector<CountedProblem> split = count({Mesh{{Axis::filter, 2}}, Mesh(Tiles{2, 1, 1})}, {4, 8});
   REQUIRE(split.size() > 3 * whole.size());
   for (std::size_t i = 0; i < whole.size(); ++i) {
     REQUIRE(split[i].line == whole[i].line);
@@ -180,7 +183,7 @@ TEST_CASE("the problems of a split are there once, the whole model's first") {
   std::sort(lines.begin(), lines.end());
   REQUIRE(std::adjacent_find(lines.begin(), lines.end()) == lines.end());
   // No layer of 64 filters can be cut in 65.
-  REQUIRE(count({.filter = {65}}, {4}).size() == whole.size());
+  REQUIRE(count({Mesh{{Axis::filter, 65}}}, {4}).size() == whole.size());
 }
 
 TEST_CASE("square samples are cut into tiles in rising order, others in every order") {

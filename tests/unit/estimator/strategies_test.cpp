@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "estimator/strategies/spatial.hpp"
-#include "estimator/strategy.hpp"
+#include "estimator/strategies/strategy.hpp"
 #include "tests/catch.hpp"
 
 namespace {
@@ -111,21 +111,21 @@ struct Divided {
   Assumptions assumptions;
 };
 
-Plan plan_of(int Plan::*axis, int degree, std::int64_t batch = 8) {
+Plan plan_of(Axis axis, int degree, std::int64_t batch = 8) {
   Plan plan;
-  plan.*axis = degree;
+  plan.mesh.set(axis, degree);
   plan.global_batch = batch;
   return plan;
 }
 
 Plan spatial_plan(const std::array<int, 3>& split) {
   Plan plan;
-  plan.spatial = split;
+  plan.mesh.set_tiles(split);
   return plan;
 }
 
 TEST_CASE("a serial layer is the whole layer, and exchanges nothing") {
-  const Divided divided(small_network(), plan_of(&Plan::data, 1));
+  const Divided divided(small_network(), plan_of(Axis::data, 1));
   const LayerShard conv = divided.shard("conv1");
   CHECK(to_string(conv.inputs.front()) == "4×16×16");
   CHECK(to_string(conv.output) == "8×16×16");
@@ -139,7 +139,7 @@ TEST_CASE("a serial layer is the whole layer, and exchanges nothing") {
 }
 
 TEST_CASE("data: whole layers, a share of the batch, and gradients summed over all replicas") {
-  const Divided divided(small_network(), plan_of(&Plan::data, 4));
+  const Divided divided(small_network(), plan_of(Axis::data, 4));
   const LayerShard conv = divided.shard("conv1");
   CHECK(to_string(conv.inputs.front()) == "4×16×16");
   CHECK(conv.samples == 2);
@@ -149,8 +149,8 @@ TEST_CASE("data: whole layers, a share of the batch, and gradients summed over a
 }
 
 TEST_CASE("a batch that does not divide gives the largest share to the rank that counts") {
-  CHECK(Divided(small_network(), plan_of(&Plan::data, 3)).shard("conv1").samples == 3);  // 3 + 3 + 2
-  Plan plan = plan_of(&Plan::data, 2, 9);
+  CHECK(Divided(small_network(), plan_of(Axis::data, 3)).shard("conv1").samples == 3);  // 3 + 3 + 2
+  Plan plan = plan_of(Axis::data, 2, 9);
   plan.micro_batches = 2;
   CHECK(Divided(small_network(), plan).shard("conv1").samples == 3);  // 3 + 2 + 2 + 2
 }
@@ -313,9 +313,9 @@ layers:
   CHECK(exchanges_of(excite) == Texts{"backward allreduce of 8 among spatial (halo)"});
   // No strategy divides the small layers on the branch: their few filters limit nothing.
   CHECK(divided.facts.matrix == std::vector<int>{0, 9});
-  CHECK(exchanges_of(Divided(model, plan_of(&Plan::filter, 2)).shard("excite.reduce")).empty());
-  CHECK(exchanges_of(Divided(model, plan_of(&Plan::channel, 2)).shard("excite.reduce")).empty());
-  CHECK(exchanges_of(Divided(model, plan_of(&Plan::tensor, 2)).shard("excite.reduce")).empty());
+  CHECK(exchanges_of(Divided(model, plan_of(Axis::filter, 2)).shard("excite.reduce")).empty());
+  CHECK(exchanges_of(Divided(model, plan_of(Axis::channel, 2)).shard("excite.reduce")).empty());
+  CHECK(exchanges_of(Divided(model, plan_of(Axis::tensor, 2)).shard("excite.reduce")).empty());
 }
 
 TEST_CASE("spatial: a mean that is spread over all positions again has no neighbours") {
@@ -367,7 +367,7 @@ layers:
 }
 
 TEST_CASE("filter: a share of the filters from the whole input, outputs gathered, input gradients summed") {
-  const Divided divided(small_network(), plan_of(&Plan::filter, 4));
+  const Divided divided(small_network(), plan_of(Axis::filter, 4));
   const LayerShard conv1 = divided.shard("conv1");
   CHECK(to_string(conv1.inputs.front()) == "4×16×16");
   CHECK(to_string(conv1.output) == "2×16×16");
@@ -391,13 +391,13 @@ TEST_CASE("filter: a share of the filters from the whole input, outputs gathered
 
 TEST_CASE("filter: filters that do not divide count with the largest part, too few are not split") {
   // 6 filters for 4 ranks: 2 + 2 + 1 + 1.
-  const LayerShard fc = Divided(small_network(), plan_of(&Plan::filter, 4)).shard("fc");
+  const LayerShard fc = Divided(small_network(), plan_of(Axis::filter, 4)).shard("fc");
   CHECK(to_string(fc.output) == "2");
   CHECK(fc.weights == Approx(2 * 768));
   CHECK(fc.biases == Approx(2));
   CHECK(exchanges_of(fc) == Texts{"forward allgather of 6 among filter", "backward allreduce of 768 among filter"});
   // Eight ranks: all compute it whole.
-  const LayerShard whole = Divided(small_network(), plan_of(&Plan::filter, 8)).shard("fc");
+  const LayerShard whole = Divided(small_network(), plan_of(Axis::filter, 8)).shard("fc");
   CHECK(to_string(whole.output) == "6");
   CHECK(whole.weights == 4608);
   CHECK(whole.share == 1);
@@ -405,7 +405,7 @@ TEST_CASE("filter: filters that do not divide count with the largest part, too f
 }
 
 TEST_CASE("channel: a share of the input's channels, outputs summed, input gradients gathered") {
-  const Divided divided(small_network(), plan_of(&Plan::channel, 4));
+  const Divided divided(small_network(), plan_of(Axis::channel, 4));
   const LayerShard conv2 = divided.shard("conv2");
   CHECK(to_string(conv2.inputs.front()) == "2×16×16");
   CHECK(to_string(conv2.output) == "12×16×16");
@@ -424,7 +424,7 @@ TEST_CASE("channel: a share of the input's channels, outputs summed, input gradi
 }
 
 TEST_CASE("channel: the first layer is computed whole when it has too few channels") {
-  const LayerShard conv1 = Divided(small_network(), plan_of(&Plan::channel, 8)).shard("conv1");
+  const LayerShard conv1 = Divided(small_network(), plan_of(Axis::channel, 8)).shard("conv1");
   CHECK(to_string(conv1.inputs.front()) == "4×16×16");
   CHECK(conv1.weights == 288);
   CHECK(conv1.share == 1);
@@ -434,15 +434,15 @@ TEST_CASE("channel: the first layer is computed whole when it has too few channe
 TEST_CASE("the projection of the literature leaves out the last layer's exchange forward") {
   Assumptions without_last;
   without_last.last_layer_exchange = false;
-  CHECK(exchanges_of(Divided(small_network(), plan_of(&Plan::filter, 4), without_last).shard("fc")) ==
+  CHECK(exchanges_of(Divided(small_network(), plan_of(Axis::filter, 4), without_last).shard("fc")) ==
         Texts{"backward allreduce of 768 among filter"});
-  CHECK(exchanges_of(Divided(small_network(), plan_of(&Plan::channel, 4), without_last).shard("fc")) ==
+  CHECK(exchanges_of(Divided(small_network(), plan_of(Axis::channel, 4), without_last).shard("fc")) ==
         Texts{"backward allgather of 768 among channel"});
 }
 
 TEST_CASE("filter and channel together: each exchanges what the other leaves of the layer") {
-  Plan plan = plan_of(&Plan::filter, 2);
-  plan.channel = 4;
+  Plan plan = plan_of(Axis::filter, 2);
+  plan.mesh.set(Axis::channel, 4);
   const LayerShard conv2 = Divided(small_network(), plan).shard("conv2");
   CHECK(to_string(conv2.inputs.front()) == "2×16×16");
   CHECK(to_string(conv2.output) == "6×16×16");
@@ -455,8 +455,8 @@ TEST_CASE("filter and channel together: each exchanges what the other leaves of 
 
 TEST_CASE("spatial and filter together: tiles are gathered, and gradients of a slice of the weights summed") {
   Plan plan = spatial_plan({2, 1, 1});
-  plan.filter = 4;
-  plan.data = 3;
+  plan.mesh.set(Axis::filter, 4);
+  plan.mesh.set(Axis::data, 3);
   const LayerShard conv2 = Divided(small_network(), plan).shard("conv2");
   CHECK(to_string(conv2.inputs.front()) == "8×8×16");
   CHECK(to_string(conv2.output) == "3×8×16");
@@ -470,23 +470,23 @@ TEST_CASE("spatial and filter together: tiles are gathered, and gradients of a s
 }
 
 TEST_CASE("layer: whole layers, each saying what a cut before it would send") {
-  const Divided divided(small_network(), plan_of(&Plan::layer, 2));
+  const Divided divided(small_network(), plan_of(Axis::pipeline, 2));
   const LayerShard conv2 = divided.shard("conv2");
   CHECK(conv2.weights == 2400);
   CHECK(conv2.share == 1);
-  CHECK(exchanges_of(conv2) == Texts{"forward point-to-point of 2048 among layer (pipeline)",
-                                     "backward point-to-point of 2048 among layer (pipeline)"});
+  CHECK(exchanges_of(conv2) == Texts{"forward point-to-point of 2048 among pipeline (pipeline)",
+                                     "backward point-to-point of 2048 among pipeline (pipeline)"});
   CHECK(divided.shard("conv1").exchanges.empty());
   // Of a tensor that lies in tiles each rank sends its own.
   Plan tiled = spatial_plan({2, 2, 1});
-  tiled.layer = 2;
+  tiled.mesh.set(Axis::pipeline, 2);
   CHECK(exchanges_of(Divided(small_network(), tiled).shard("pool")) ==
-        Texts{"forward point-to-point of 768 among layer (pipeline)",
-              "backward point-to-point of 768 among layer (pipeline)"});
+        Texts{"forward point-to-point of 768 among pipeline (pipeline)",
+              "backward point-to-point of 768 among pipeline (pipeline)"});
 }
 
 TEST_CASE("tensor: a pair of convolutions splits filters, then channels, with one sum") {
-  const Divided divided(small_network(), plan_of(&Plan::tensor, 2));
+  const Divided divided(small_network(), plan_of(Axis::tensor, 2));
   const LayerShard column = divided.shard("conv1");
   CHECK(to_string(column.output) == "4×16×16");
   CHECK(to_string(column.kept_output) == "4×16×16");
@@ -525,7 +525,7 @@ layers:
                                   "separable.yaml");
   const ModelFacts facts = facts_of(model);
   Plan plan;
-  plan.tensor = 2;
+  plan.mesh.set(Axis::tensor, 2);
   REQUIRE(facts.tensor_role[1] == TensorSplitRole::inside);
   LayerShard shard;
   shard_layer({facts, plan, Assumptions{}, 1, 0}, shard);
@@ -535,7 +535,7 @@ layers:
 }
 
 TEST_CASE("tensor: a transformer's block has one sum forward and one backward for each of its two pairs") {
-  const Divided divided(small_transformer(), plan_of(&Plan::tensor, 3, 1));
+  const Divided divided(small_transformer(), plan_of(Axis::tensor, 3, 1));
   // Attention: 24 · 72 weights and 72 biases, two of the six heads a rank.
   const LayerShard qkv = divided.shard("layer0.qkv");
   CHECK(to_string(qkv.inputs.front()) == "24 over 8 tokens");
@@ -569,7 +569,7 @@ TEST_CASE("tensor: a transformer's block has one sum forward and one backward fo
 }
 
 TEST_CASE("tensor: tables are cut along the vocabulary, and the head stays sharded up to the loss") {
-  const Divided divided(small_transformer(), plan_of(&Plan::tensor, 2, 1));
+  const Divided divided(small_transformer(), plan_of(Axis::tensor, 2, 1));
   const LayerShard words = divided.shard("embedding");
   CHECK(words.weights == 1200);
   CHECK(to_string(words.output) == "24 over 8 tokens");
@@ -609,8 +609,9 @@ layers:
 )",
                                   "two.yaml");
   const ModelFacts facts = facts_of(model);
-  for (const Plan& plan : {Plan{.data = 4}, Plan{.spatial = {2, 2, 1}}, Plan{.filter = 4}, Plan{.channel = 4},
-                           Plan{.tensor = 4}, Plan{.layer = 2}}) {
+  for (const Plan& plan :
+       {Plan{.mesh = {{Axis::data, 4}}}, Plan{.mesh = Mesh(Tiles{2, 2, 1})}, Plan{.mesh = {{Axis::filter, 4}}},
+        Plan{.mesh = {{Axis::channel, 4}}}, Plan{.mesh = {{Axis::tensor, 4}}}, Plan{.mesh = {{Axis::pipeline, 2}}}}) {
     for (const int layer : {0, 1}) {
       Plan batch = plan;
       batch.global_batch = 8;
@@ -618,8 +619,8 @@ layers:
       LayerShard shard;
       const Assumptions assumptions;
       shard_layer({facts, batch, assumptions, layer, end}, shard);
-      const bool tiled = layer == 1 && degree(plan, Axis::spatial) > 1;
-      CHECK(end == (degree(plan, Axis::spatial) > 1 ? 4 : 0));
+      const bool tiled = layer == 1 && plan.mesh[Axis::spatial] > 1;
+      CHECK(end == (plan.mesh[Axis::spatial] > 1 ? 4 : 0));
       CHECK(shard.output.items() == (layer == 0 ? 12 : (tiled ? 64 : 256)));
       for (const Exchange& exchange : shard.exchanges) {
         // A cut sends what crosses it; before these two that is the model's input.

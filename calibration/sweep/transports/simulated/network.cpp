@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/units.hpp"
-#include "estimator/collective.hpp"
+#include "estimator/exchanges/collective.hpp"
 
 namespace ddl {
 namespace {

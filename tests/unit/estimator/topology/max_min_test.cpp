@@ -1,4 +1,4 @@
-#include "estimator/topology/max_min.hpp"
+#include "estimator/exchanges/topology/max_min.hpp"
 
 #include <algorithm>
 #include <cstdint>

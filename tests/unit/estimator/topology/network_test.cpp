@@ -1,4 +1,4 @@
-#include "estimator/topology/network.hpp"
+#include "estimator/exchanges/topology/network.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/exchange.hpp"
+#include "estimator/exchanges/exchange.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"
 
@@ -62,7 +62,7 @@ NetworkShape dragonfly() {
 
 Group group_of_all(const Machine& machine) {
   Plan plan;
-  plan.data = static_cast<int>(machine.devices());
+  plan.mesh.set(Axis::data, static_cast<int>(machine.devices()));
   return group_of(plan, machine, data);
 }
 
@@ -99,10 +99,10 @@ TEST_CASE("flows laid on a fat tree link by link get what is counted level by le
     }
     const auto all = static_cast<int>(machine.devices());
     Plan plan;
-    plan.filter = 1 << whole(0, 2);
-    plan.spatial = {1 << whole(0, 2), 1, 1};
-    plan.data = std::max(1, all / plan.filter / plan.spatial[0]);
-    if (devices(plan) > all) continue;
+    plan.mesh.set(Axis::filter, 1 << whole(0, 2));
+    plan.mesh.set_tiles({1 << whole(0, 2), 1, 1});
+    plan.mesh.set(Axis::data, std::max(1, all / plan.mesh[Axis::filter] / plan.mesh.tiles()[0]));
+    if (plan.mesh.devices() > all) continue;
     std::shuffle(plan.placement.begin(), plan.placement.end(), random);
     const auto network = fat_tree_network(machine);
     for (const Family axes : {data, filter, spatial, data | spatial}) {
@@ -126,8 +126,8 @@ TEST_CASE("segmented Allreduces of data and filter share the NICs of a node: loc
   // Four parts in each node, so four rings leave it on two rails.
   const Machine machine = nodes_of_four();
   Plan plan;
-  plan.filter = 4;
-  plan.data = 8;
+  plan.mesh.set(Axis::filter, 4);
+  plan.mesh.set(Axis::data, 8);
   const Coefficients nothing;
   Assumptions ring;
   ring.allreduce = AllreduceAlgorithm::ring;
@@ -148,7 +148,7 @@ TEST_CASE("halo pairs share a PCIe switch: as many as there are devices behind i
   Machine machine = nodes_of_four();
   machine.host = HostPath{Bandwidth(1000), 4, Seconds(3)};
   Plan plan;
-  plan.spatial = {2, 2, 1};
+  plan.mesh.set_tiles({2, 2, 1});
   Coefficients coefficients;
   coefficients.software.halo_route = Route::host;
   const Assumptions assumptions;
@@ -166,8 +166,8 @@ TEST_CASE("a spine that is over-subscribed three times slows all-node traffic do
   machine.levels.push_back({"leaf", 4, Seconds(2), Bandwidth(100), 1});
   machine.levels.push_back({"spine", 4, Seconds(3), Bandwidth(100), 4.0 / 3});
   Plan plan;
-  plan.filter = 4;
-  plan.data = 4;
+  plan.mesh.set(Axis::filter, 4);
+  plan.mesh.set(Axis::data, 4);
   // Replicas are in different leaves: all four nodes of a leaf send to another.
   const Group group = group_of(plan, machine, data);
   const SharedLink counted = share_of_levels(machine, group, {Pattern::ring}, true, {});
@@ -177,8 +177,8 @@ TEST_CASE("a spine that is over-subscribed three times slows all-node traffic do
   CHECK(laid.phi == Approx(3));
   CHECK(laid.where == "spine");
   // One ring through all leaves leaves each once.
-  plan.filter = 1;
-  plan.data = 16;
+  plan.mesh.set(Axis::filter, 1);
+  plan.mesh.set(Axis::data, 16);
   CHECK(share_of_levels(machine, group_of(plan, machine, data), {Pattern::ring}, true, {}).busy.phi == 1);
 }
 
@@ -221,7 +221,7 @@ TEST_CASE("Allreduce on a distributed loop shifts, where it would exchange in pa
   const Coefficients nothing;
   const Assumptions assumptions;
   Plan plan;
-  plan.data = 16;
+  plan.mesh.set(Axis::data, 16);
   const auto chosen = [&](const Machine& machine, double bytes) {
     return ExchangePrices(plan, machine, nothing, assumptions).allreduce(Bytes(bytes), data, Purpose::gradient);
   };
@@ -268,8 +268,8 @@ TEST_CASE("flows of one rail do not share another") {
   machine.shape = shape;
   machine.network = make_network(machine);
   Plan plan;
-  plan.filter = 4;
-  plan.data = 4;
+  plan.mesh.set(Axis::filter, 4);
+  plan.mesh.set(Axis::data, 4);
   Flows flows{Pattern::neighbours};
   flows.striped = false;
   flows.extent = 4;
@@ -280,8 +280,8 @@ TEST_CASE("flows of one rail do not share another") {
   // All devices of a node to the next node's first and so on, striped: four flows on four rails.
   CHECK(machine.network->share(group_of(plan, machine, data), {Pattern::ring}).rate == Approx(100));
   // A single ring has all rails to itself.
-  plan.filter = 1;
-  plan.data = 16;
+  plan.mesh.set(Axis::filter, 1);
+  plan.mesh.set(Axis::data, 16);
   CHECK(machine.network->share(group_of(plan, machine, data), {Pattern::ring}).rate == Approx(400));
 }
 
@@ -306,8 +306,8 @@ TEST_CASE("no layer-wise collective on a network is shorter than the least time"
                                            dragonfly()};
     const Machine machine = machine_of(shapes[static_cast<std::size_t>(whole(0, 2))], 16, 1 << whole(0, 2));
     Plan plan;
-    plan.filter = 1 << whole(0, 3);
-    plan.data = static_cast<int>(machine.devices()) / plan.filter;
+    plan.mesh.set(Axis::filter, 1 << whole(0, 3));
+    plan.mesh.set(Axis::data, static_cast<int>(machine.devices()) / plan.mesh[Axis::filter]);
     std::shuffle(plan.placement.begin(), plan.placement.end(), random);
     const Coefficients nothing;
     const Assumptions assumptions;
@@ -349,8 +349,8 @@ TEST_CASE("the parts of all rounds of a halving are all but one rank's share") {
 TEST_CASE("a measured φ overrides the model at its level, and only there") {
   const Machine machine = nodes_of_four();
   Plan plan;
-  plan.filter = 4;
-  plan.data = 8;
+  plan.mesh.set(Axis::filter, 4);
+  plan.mesh.set(Axis::data, 8);
   const Group group = group_of(plan, machine, data);
   const std::vector<MeasuredContention> measured{{"system", 2, 1.1, ""}, {"system", 4, 2.5, ""}};
   const SharedLink shared = share_of_levels(machine, group, {Pattern::ring}, true, measured);
@@ -368,7 +368,7 @@ TEST_CASE("a measured φ overrides the model at its level, and only there") {
 TEST_CASE("others on the network widen the time of what crosses their level, and leave φ alone") {
   const Machine machine = nodes_of_four();
   Plan plan;
-  plan.data = 8;
+  plan.mesh.set(Axis::data, 8);
   Coefficients coefficients;
   coefficients.congestion.push_back({"system", 1.5, 2, ""});
   Assumptions assumptions;
@@ -385,7 +385,7 @@ TEST_CASE("others on the network widen the time of what crosses their level, and
   CHECK(choice(-1, plan).time.value() == Approx(alone.time.value()));
   CHECK(choice(1, plan).busy.phi == alone.busy.phi);
   Plan inside = plan;
-  inside.data = 4;
+  inside.mesh.set(Axis::data, 4);
   CHECK(choice(1, inside).time.value() == choice(std::nullopt, inside).time.value());
 }
 

@@ -1,0 +1,22 @@
+#include "estimator/exchanges/collective.hpp"
+
+namespace ddl {
+
+// (P−1)(α + (m/P)β). [ParaDL] Table III: slices of the full vector m go once around the ring.
+Seconds ring_allgather_time(Bytes message, double ranks, const Link& link) {
+  if (ranks <= 1) return {};
+  return (ranks - 1) * (link.alpha + message / ranks * link.beta);
+}
+
+// (P−1)(α + (m/P)β) + mc(P−1)/P. [BH18] §2: the first half of the ring Allreduce; each step adds one slice.
+Seconds ring_reduce_scatter_time(Bytes message, double ranks, const Link& link) {
+  if (ranks <= 1) return {};
+  return ring_allgather_time(message, ranks, link) + (ranks - 1) * (message / ranks * link.add);
+}
+
+// 2(P−1)(α + (m/P)β) + mc(P−1)/P. [BH18] §2, [ParaDL] Table III: Reduce-scatter, then Allgather.
+Seconds ring_allreduce_time(Bytes message, double ranks, const Link& link) {
+  return ring_reduce_scatter_time(message, ranks, link) + ring_allgather_time(message, ranks, link);
+}
+
+}  // namespace ddl

@@ -1,0 +1,26 @@
+#include <cmath>
+
+#include "estimator/exchanges/collective.hpp"
+
+namespace ddl {
+
+// Every rank sends to the one s places on and receives from the one s places back, s = ⌈p/2⌉, ⌈⌈p/2⌉/2⌉, …, 1: of the blocks
+// it still holds those that belong beyond. As all ranks are alike, a ring with links s places on carries each round without
+// two messages on one link: halving-doubling shifted along a distributed loop network [Nguyen and Wahib, CCGrid 2021]; for
+// numbers of ranks that are no power of two [Träff, arXiv 2410.14234].
+std::vector<HalvingRound> shifted_halving_rounds(double ranks) {
+  std::vector<HalvingRound> rounds;
+  for (double held = ranks; held > 1;) {
+    const double step = std::ceil(held / 2);
+    rounds.push_back({step, (held - step) / ranks});
+    held = step;
+  }
+  return rounds;
+}
+
+// 2α⌈log2 P⌉ + 2mβ(P−1)/P + mc(P−1)/P: the parts of all rounds add up to (P−1)/P of the vector.
+Seconds shifted_halving_doubling_allreduce_time(Bytes message, double ranks, const Link& link) {
+  return rabenseifner_allreduce_time(message, ranks, link);
+}
+
+}  // namespace ddl

@@ -1,0 +1,431 @@
+#include "estimator/exchanges/exchange.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace ddl {
+namespace {
+
+constexpr std::string_view hierarchical = "hierarchical";
+
+/// Whether an exchange can go level by level: several nodes, each of which holds as many of the group.
+bool has_levels(const Group& group) {
+  return group.outermost > 0 && group.members[0] == std::floor(group.members[0]) &&
+         group.nodes() == std::floor(group.nodes());
+}
+
+}  // namespace
+
+ExchangePrices::ExchangePrices(const Plan& plan, const Machine& machine, const Coefficients& coefficients,
+                               const Assumptions& assumptions)
+    : plan_(plan),
+      machine_(machine),
+      coefficients_(coefficients),
+      software_(coefficients.software),
+      assumptions_(assumptions) {
+  if (assumptions.learned) learned_ = learned_of(coefficients.learned, plan.mesh.family());
+}
+
+Route ExchangePrices::route(Purpose purpose) const {
+  if (!assumptions_.host_staging || !machine_.host) return Route::direct;
+  switch (purpose) {
+    case Purpose::gradient:
+      return software_.gradient_route;
+    case Purpose::halo:
+      return software_.halo_route;
+    case Purpose::layer:
+    case Purpose::pipeline:
+      return software_.layer_route;
+  }
+  return Route::direct;
+}
+
+const Learned::Path& ExchangePrices::path(Purpose purpose) const {
+  switch (purpose) {
+    case Purpose::gradient:
+      return learned_.gradient;
+    case Purpose::halo:
+      return learned_.halo;
+    case Purpose::layer:
+    case Purpose::pipeline:
+      return learned_.layer;
+  }
+  return learned_.layer;
+}
+
+ExchangePrices::Way ExchangePrices::way_for(Family axes, Purpose purpose) const {
+  Way way;
+  way.axes = axes;
+  way.purpose = purpose;
+  way.group = group_of(plan_, machine_, axes);
+  const Group& group = way.group;
+  if (machine_.levels.empty()) return way;
+  const double in_node = group.members[0];
+  way.flat = share(group, {Pattern::ring}, false, purpose);
+  way.inside = share(group, {Pattern::ring, 1, true, 0, 0}, false, purpose);
+  way.host_flat = way.flat;
+  if (machine_.host) way.host_flat = share(group, {Pattern::ring}, true, purpose);
+  if (group.outermost == 0) return way;
+  way.slices = share(group, {Pattern::slices, in_node, true, 1}, false, purpose);
+  way.leaders = share(group, {Pattern::leaders, 1, true, 1}, false, purpose);
+  // As many leaders as it takes to have a flow on each of the node's links; more would not be faster.
+  way.leader_count =
+      std::clamp(std::ceil(machine_.levels[1].rails / group.flows[0]), 1.0, std::max(1.0, std::floor(in_node)));
+  way.several_leaders = share(group, {Pattern::leaders, way.leader_count, true, 1}, false, purpose);
+  way.host_slices = way.slices;
+  way.host_leaders = way.leaders;
+  way.host_several_leaders = way.several_leaders;
+  if (machine_.host) {
+    way.host_slices = share(group, {Pattern::slices, in_node}, true, purpose);
+    way.host_leaders = share(group, {Pattern::leaders}, true, purpose);
+    way.host_several_leaders = share(group, {Pattern::leaders, way.leader_count}, true, purpose);
+  }
+  return way;
+}
+
+SharedLink ExchangePrices::share(const Group& group, const Flows& flows, bool staged, Purpose purpose) const {
+  SharedLink shared = staged ? share_through_host(machine_, group, flows, coefficients_.contention)
+                             : share_of_levels(machine_, group, flows, assumptions_.contention, coefficients_.contention);
+  // Without contention a flat ring has a link of the level it meets at, however slow the others are.
+  if (!staged && !assumptions_.contention && flows.pattern == Pattern::ring) {
+    shared.link.beta = SecondsPerByte(1.0 / machine_.levels[std::min(flows.to, group.outermost)].bandwidth.value());
+  }
+  shared.link.add = assumptions_.add;
+  const Learned::Path& factors = path(purpose);
+  shared.link.alpha *= factors.alpha;
+  shared.link.beta *= factors.beta;
+  if (!assumptions_.congestion_quantile) return shared;
+  double factor = 1;
+  for (const Congestion& congestion : coefficients_.congestion) {
+    for (std::size_t level = flows.from; level <= std::min(flows.to, group.outermost); ++level) {
+      if (machine_.levels[level].name != congestion.level) continue;
+      factor = std::max(factor, congestion.median * std::pow(congestion.spread, *assumptions_.congestion_quantile));
+    }
+  }
+  shared.link.alpha *= factor;
+  shared.link.beta *= factor;
+  return shared;
+}
+
+SharedLink ExchangePrices::round_link(const Way& at, Pattern pattern, double step, bool staged) const {
+  Flows flows{pattern, std::max(1.0, std::floor(at.group.members[0]))};
+  flows.step = step;
+  SharedLink shared = share(at.group, flows, staged, at.purpose);
+  if (at.only_startups) shared.link.beta = shared.link.add = SecondsPerByte{};
+  return shared;
+}
+
+bool ExchangePrices::rounds_differ(const Way& at) const {
+  return machine_.network && at.group.outermost > 0 && assumptions_.contention;
+}
+
+ExchangePrices::Rounds ExchangePrices::rounds_of(AllreduceAlgorithm algorithm, const Way& at) const {
+  if (!rounds_differ(at)) return {};
+  switch (algorithm) {
+    case AllreduceAlgorithm::butterfly:
+    case AllreduceAlgorithm::rabenseifner:
+      return {halving_rounds(at.group.ranks), Pattern::exchange};
+    case AllreduceAlgorithm::shifted_halving_doubling:
+      return {shifted_halving_rounds(at.group.ranks), Pattern::shift};
+    default:
+      return {};
+  }
+}
+
+Seconds ExchangePrices::by_rounds(AllreduceAlgorithm algorithm, Bytes message, const Way& at, bool staged) const {
+  const Rounds rounds = rounds_of(algorithm, at);
+  const bool whole = algorithm == AllreduceAlgorithm::butterfly;  // there is nothing to gather afterwards
+  Seconds time{};
+  for (const HalvingRound& round : rounds.rounds) {
+    const Link link = round_link(at, rounds.pattern, round.step, staged).link;
+    const Bytes sent = message * (whole ? 1.0 : round.part);
+    time += (whole ? 1.0 : 2.0) * (link.alpha + sent * link.beta) + sent * link.add;
+  }
+  return time;
+}
+
+BusyLink ExchangePrices::busiest(AllreduceAlgorithm algorithm, const Way& at, bool staged) const {
+  const Rounds rounds = rounds_of(algorithm, at);
+  if (rounds.rounds.empty()) return links_of(algorithm, at, staged).busy;
+  BusyLink busy = round_link(at, rounds.pattern, rounds.rounds.front().step, staged).busy;
+  for (const HalvingRound& round : rounds.rounds) {
+    const BusyLink own = round_link(at, rounds.pattern, round.step, staged).busy;
+    if (own.phi > busy.phi) busy = own;
+  }
+  return busy;
+}
+
+const ExchangePrices::Way& ExchangePrices::way(Family axes, Purpose purpose, bool only_startups) const {
+  for (const Way& known : ways_) {
+    if (known.axes == axes && known.purpose == purpose && known.only_startups == only_startups) return known;
+  }
+  if (!only_startups) return ways_.emplace_back(way_for(axes, purpose));
+  Way at = way(axes, purpose);
+  at.only_startups = true;
+  for (SharedLink* each : {&at.flat, &at.inside, &at.slices, &at.leaders, &at.several_leaders, &at.host_flat,
+                           &at.host_slices, &at.host_leaders, &at.host_several_leaders}) {
+    each->link.beta = each->link.add = SecondsPerByte{};
+  }
+  return ways_.emplace_back(std::move(at));
+}
+
+double ExchangePrices::edge_ranks(const Group& group, Purpose purpose) const {
+  if (purpose != Purpose::halo) return 1;
+  // A node holds consecutive tiles, the last extent counting fastest. Across an extent that it does not hold whole, every
+  // tile of a cross-section has its neighbour in another node.
+  double held = group.members[0];
+  double most = 1;
+  for (std::size_t d = plan_.mesh.tiles().size(); d-- > 0;) {
+    const double inside = std::clamp(held, 1.0, static_cast<double>(plan_.mesh.tiles()[d]));
+    held /= inside;
+    if (plan_.mesh.tiles()[d] > inside) most = std::max(most, group.members[0] / inside);
+  }
+  return most;
+}
+
+SharedLink ExchangePrices::neighbour_link(Family axes, Purpose purpose) const {
+  const Way& at = way(axes, purpose);
+  const bool crosses = at.group.outermost > 0;
+  const bool staged = machine_.host && route(purpose) == Route::host;
+  SharedLink link = staged ? at.host_flat : at.flat;
+  if (staged && purpose == Purpose::halo)
+    link.link.alpha = max(link.link.alpha, machine_.host->latency * path(purpose).alpha);
+  if (!assumptions_.contention || !crosses) return link;
+  // Every rank talks to its own neighbour at once, which is a single message on one link.
+  Flows flows{Pattern::neighbours, edge_ranks(at.group, purpose), false, 1, 1};
+  SharedLink edge;
+  if (machine_.network && purpose == Purpose::halo) {
+    // Along one side of the grid of tiles after the other.
+    double step = 1;
+    for (std::size_t d = plan_.mesh.tiles().size(); d-- > 0;) {
+      flows.step = step;
+      flows.extent = plan_.mesh.tiles()[d];
+      step *= flows.extent;
+      if (flows.extent == 1) continue;
+      const SharedLink side = share(at.group, flows, staged, purpose);
+      if (side.link.beta > edge.link.beta) edge = side;
+    }
+  } else {
+    flows.extent = at.group.ranks;
+    edge = share(at.group, flows, staged, purpose);
+  }
+  if (edge.link.beta > link.link.beta) {
+    link.link.beta = edge.link.beta;
+    link.busy = edge.busy;
+  }
+  return link;
+}
+
+bool ExchangePrices::is_staged(const Way& at, Purpose purpose) const {
+  // Collectives take the direct links inside a node: it is the NIC that cannot reach the device's memory. A halo's library
+  // that knows only main memory has no direct links at all.
+  return route(purpose) == Route::host && (at.group.outermost > 0 || purpose == Purpose::halo);
+}
+
+const SharedLink& ExchangePrices::links_of(AllreduceAlgorithm algorithm, const Way& at, bool staged) {
+  const SharedLink& flat = staged ? at.host_flat : at.flat;
+  if (at.group.outermost == 0) return flat;
+  const SharedLink& slices = staged ? at.host_slices : at.slices;
+  switch (algorithm) {
+    case AllreduceAlgorithm::linear:
+    case AllreduceAlgorithm::ring:
+    case AllreduceAlgorithm::sparse:
+      return flat;
+    case AllreduceAlgorithm::hierarchical:
+      return has_levels(at.group) ? slices : flat;
+    case AllreduceAlgorithm::multi_leader:
+      return has_levels(at.group) ? (staged ? at.host_several_leaders : at.several_leaders) : flat;
+    case AllreduceAlgorithm::leader:
+      return has_levels(at.group) ? (staged ? at.host_leaders : at.leaders) : flat;
+    case AllreduceAlgorithm::tree:
+    case AllreduceAlgorithm::butterfly:
+    case AllreduceAlgorithm::rabenseifner:
+    case AllreduceAlgorithm::shifted_halving_doubling:
+    case AllreduceAlgorithm::parameter_server:
+      // Recursive algorithms have every rank of a node talk to another node at once, as slices do.
+      return slices;
+  }
+  return flat;
+}
+
+Seconds ExchangePrices::allreduce_time(AllreduceAlgorithm algorithm, Bytes message, const Way& at, bool staged) const {
+  const double ranks = at.group.ranks;
+  const Link& link = links_of(algorithm, at, staged).link;
+  switch (algorithm) {
+    case AllreduceAlgorithm::linear:
+      return linear_allreduce_time(message, ranks, link);
+    case AllreduceAlgorithm::tree:
+      return tree_allreduce_time(message, ranks, link);
+    case AllreduceAlgorithm::butterfly:
+      if (rounds_differ(at)) return by_rounds(algorithm, message, at, staged);
+      return butterfly_allreduce_time(message, ranks, link);
+    case AllreduceAlgorithm::ring:
+      return ring_allreduce_time(message, ranks, link);
+    case AllreduceAlgorithm::shifted_halving_doubling:
+      if (rounds_differ(at)) return by_rounds(algorithm, message, at, staged);
+      return shifted_halving_doubling_allreduce_time(message, ranks, link);
+    case AllreduceAlgorithm::rabenseifner:
+      if (rounds_differ(at)) return by_rounds(algorithm, message, at, staged);
+      return rabenseifner_allreduce_time(message, ranks, link);
+    case AllreduceAlgorithm::hierarchical:
+      if (!has_levels(at.group)) return ring_allreduce_time(message, ranks, link);
+      return hierarchical_allreduce_time(message, at.group.members[0], at.group.nodes(), at.inside.link, link, 1.0);
+    case AllreduceAlgorithm::multi_leader:
+      if (!has_levels(at.group)) return ring_allreduce_time(message, ranks, link);
+      return multi_leader_allreduce_time(message, at.group.members[0], at.group.nodes(), at.leader_count, at.inside.link,
+                                         link);
+    case AllreduceAlgorithm::leader:
+      if (!has_levels(at.group)) return ring_allreduce_time(message, ranks, link);
+      return leader_allreduce_time(message, at.group.members[0], at.group.nodes(), at.inside.link, link, 1.0);
+    case AllreduceAlgorithm::parameter_server:
+      return parameter_server_time(message, ranks, assumptions_.parameter_servers, link);
+    case AllreduceAlgorithm::sparse: {
+      const double density = assumptions_.allreduce ? assumptions_.sparse_density
+                                                    : software_.gradient_density.value_or(assumptions_.sparse_density);
+      // A four-byte index travels with every value of the share that is sent.
+      return sparse_allreduce_time(message * (density * (1.0 + 4.0 / item_bytes(plan_.precision))), message, ranks,
+                                   Seconds{}, link);
+    }
+  }
+  return {};
+}
+
+ExchangePrices::Choice ExchangePrices::allreduce(Bytes message, Family axes, Purpose purpose) const {
+  const Way& at = way(axes, purpose);
+  const bool staged = is_staged(at, purpose);
+  if (at.group.ranks <= 1) return {};
+  const auto choice = [&](AllreduceAlgorithm algorithm) -> Choice {
+    return {algorithm, allreduce_time(algorithm, message, at, staged), busiest(algorithm, at, staged)};
+  };
+  if (assumptions_.ring_only) return choice(AllreduceAlgorithm::ring);
+  if (purpose == Purpose::gradient) {
+    std::optional<AllreduceAlgorithm> fixed = assumptions_.allreduce;
+    if (!fixed) {
+      constexpr Family splits_the_layer = family_bit(Axis::filter) | family_bit(Axis::channel) | family_bit(Axis::spatial);
+      const bool hybrid = (plan_.mesh.family() & splits_the_layer) != 0;
+      fixed = hybrid ? software_.hybrid_gradient_algorithm : software_.gradient_algorithm;
+    }
+    if (fixed) return choice(*fixed);
+  } else if (software_.layer_algorithm) {
+    return choice(*software_.layer_algorithm);
+  }
+  Choice best = choice(AllreduceAlgorithm::ring);
+  const auto consider = [&](AllreduceAlgorithm algorithm) {
+    const Seconds time = allreduce_time(algorithm, message, at, staged);
+    if (time < best.time) best = {algorithm, time, busiest(algorithm, at, staged)};
+  };
+  // As short as in pairs where ranks are a power of two, and possible where they are not.
+  if (rounds_differ(at) && machine_.shape.kind == NetworkShape::Kind::distributed_loop)
+    consider(AllreduceAlgorithm::shifted_halving_doubling);
+  for (const AllreduceAlgorithm algorithm :
+       {AllreduceAlgorithm::hierarchical, AllreduceAlgorithm::rabenseifner, AllreduceAlgorithm::butterfly,
+        AllreduceAlgorithm::tree, AllreduceAlgorithm::multi_leader}) {
+    consider(algorithm);
+  }
+  if (software_.gradient_density && purpose == Purpose::gradient) consider(AllreduceAlgorithm::sparse);
+  return best;
+}
+
+Seconds ExchangePrices::least_time(Bytes message, Family axes) const {
+  const Way& at = way(axes, Purpose::layer);
+  if (at.group.ranks <= 1) return {};
+  // Whatever else is fixed has a bound of its own, or as a sparse one none at all.
+  const std::optional<AllreduceAlgorithm>& fixed = software_.layer_algorithm;
+  if (!assumptions_.ring_only && fixed && fixed != AllreduceAlgorithm::ring) return {};
+  const bool staged = is_staged(at, Purpose::layer);
+  const Bytes moved = message * (1.0 - 1.0 / at.group.ranks);
+  const Seconds one_ring = moved * (staged ? at.host_flat : at.flat).link.beta;
+  if (at.group.outermost == 0 || assumptions_.ring_only || fixed) return one_ring;
+  const SecondsPerByte slices = (staged ? at.host_slices : at.slices).link.beta;
+  const double in_node = at.group.members[0];
+  const Seconds two_levels =
+      message * (1.0 - 1.0 / in_node) * at.inside.link.beta + message * ((1.0 - 1.0 / at.group.nodes()) / in_node) * slices;
+  Seconds least = min(min(one_ring, two_levels), moved * slices);
+  if (!rounds_differ(at)) return least;
+  // A round to a neighbour may be faster than any of these.
+  for (const AllreduceAlgorithm algorithm :
+       {AllreduceAlgorithm::rabenseifner, AllreduceAlgorithm::shifted_halving_doubling}) {
+    const Rounds rounds = rounds_of(algorithm, at);
+    for (const HalvingRound& round : rounds.rounds) {
+      least = min(least, moved * round_link(at, rounds.pattern, round.step, staged).link.beta);
+    }
+  }
+  return least;
+}
+
+Seconds ExchangePrices::gather_time(RingTime ring, bool two_levels, Bytes message, const Way& at, bool staged) const {
+  if (!two_levels) return ring(message, at.group.ranks, (staged ? at.host_flat : at.flat).link);
+  const double in_node = at.group.members[0];
+  return ring(message, in_node, at.inside.link) +
+         ring(message / in_node, at.group.nodes(), (staged ? at.host_slices : at.slices).link);
+}
+
+Seconds ExchangePrices::startup(Collective operation, Bytes message, Family axes, Purpose purpose) const {
+  const Way& priced = way(axes, purpose);
+  if (priced.group.ranks <= 1) return {};
+  const bool staged = is_staged(priced, purpose);
+  const Way& at = way(axes, purpose, true);
+  switch (operation) {
+    case Collective::allreduce:
+      return allreduce_time(allreduce(message, axes, purpose).algorithm, message, at, staged);
+    case Collective::allgather:
+    case Collective::reduce_scatter: {
+      const bool two_levels = way_of(operation, message, axes, purpose).algorithm == hierarchical;
+      const RingTime ring = operation == Collective::allgather ? ring_allgather_time : ring_reduce_scatter_time;
+      return gather_time(ring, two_levels, message, at, staged);
+    }
+    case Collective::point_to_point:
+      return neighbour_link(axes, purpose).link.alpha;
+    case Collective::all_to_all:
+      return pairwise_all_to_all_time(
+          message, at.group.ranks,
+          (at.group.outermost == 0 ? (staged ? at.host_flat : at.flat) : (staged ? at.host_slices : at.slices)).link);
+    case Collective::broadcast:
+      return tree_broadcast_time(message, at.group.ranks, (staged ? at.host_flat : at.flat).link);
+    case Collective::reduce:
+      return tree_reduce_time(message, at.group.ranks, (staged ? at.host_flat : at.flat).link);
+  }
+  return {};
+}
+
+ExchangePrices::Priced ExchangePrices::way_of(Collective operation, Bytes message, Family axes, Purpose purpose) const {
+  const Way& at = way(axes, purpose);
+  const double ranks = at.group.ranks;
+  if (ranks <= 1) return {};
+  const bool staged = is_staged(at, purpose);
+  const SharedLink& shared = staged ? at.host_flat : at.flat;
+  const SharedLink& slices = staged ? at.host_slices : at.slices;
+  const Link& flat = shared.link;
+  const auto gathered = [&](RingTime ring) -> Priced {
+    const Seconds one_ring = gather_time(ring, false, message, at, staged);
+    if (assumptions_.ring_only || software_.layer_algorithm || !has_levels(at.group)) return {"ring", one_ring, shared.busy};
+    const Seconds two_levels = gather_time(ring, true, message, at, staged);
+    return two_levels < one_ring ? Priced{hierarchical, two_levels, slices.busy} : Priced{"ring", one_ring, shared.busy};
+  };
+  switch (operation) {
+    case Collective::allreduce: {
+      const Choice choice = allreduce(message, axes, purpose);
+      return {to_string(choice.algorithm), choice.time, choice.busy};
+    }
+    case Collective::allgather:
+      return gathered(ring_allgather_time);
+    case Collective::reduce_scatter:
+      return gathered(ring_reduce_scatter_time);
+    case Collective::all_to_all: {
+      const SharedLink& pairs = at.group.outermost == 0 ? shared : slices;
+      return {"pairwise", pairwise_all_to_all_time(message, ranks, pairs.link), pairs.busy};
+    }
+    case Collective::broadcast:
+      return {"tree", tree_broadcast_time(message, ranks, flat), shared.busy};
+    case Collective::reduce:
+      return {"tree", tree_reduce_time(message, ranks, flat), shared.busy};
+    case Collective::point_to_point: {
+      const SharedLink neighbour = neighbour_link(axes, purpose);
+      return {"neighbour", neighbour.link.alpha + message * neighbour.link.beta, neighbour.busy};
+    }
+  }
+  return {};
+}
+
+}  // namespace ddl

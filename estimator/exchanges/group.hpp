@@ -1,0 +1,39 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "estimator/machine.hpp"
+#include "estimator/plan/plan.hpp"
+
+namespace ddl {
+
+/// The ranks that take part in one exchange, as the interconnect sees them: how many, how many of them one unit of each
+/// level holds, and how many like groups exchange at the same time.
+///
+/// Ranks are laid out axis by axis in the plan's placement order, so that the ranks of the innermost axis are neighbours.
+struct Group {
+  static constexpr std::size_t max_levels = 8;
+  double ranks = 1;
+  /// members[l]: ranks of one group inside one unit of level l (a node, a rack, …).
+  std::array<double, max_levels> members{};
+  /// flows[l]: groups that one unit of level l holds a part of, all of which may cross its boundary at once.
+  std::array<double, max_levels> flows{};
+  /// Index of the level at which all ranks of the group meet.
+  std::size_t outermost = 0;
+  /// Where its ranks lie among all: of each axis, the innermost first, how many and how many ranks apart.
+  struct Digit {
+    double size = 1, stride = 1;
+    friend bool operator==(const Digit&, const Digit&) = default;
+  };
+  std::array<Digit, axis_count> digits{};
+  std::size_t digit_count = 0;
+  double all = 1;  ///< ranks of the plan
+
+  [[nodiscard]] double nodes() const { return ranks / members[0]; }
+};
+
+/// The group that the given axes of a plan span; one rank where their degrees are one.
+[[nodiscard]] Group group_of(const Plan& plan, const Machine& machine, Family axes);
+
+}  // namespace ddl

@@ -1,0 +1,122 @@
+#include "estimator/exchanges/topology/contention.hpp"
+
+#include <algorithm>
+
+#include "estimator/exchanges/topology/network.hpp"
+
+namespace ddl {
+namespace {
+
+SecondsPerByte per_byte(Bandwidth bandwidth) { return SecondsPerByte(1.0 / bandwidth.value()); }
+
+/// Flows that one unit of level `l−1` sends up into level `l` at once, `per_group` from each group it holds a part of.
+double uplink_flows(const Group& group, std::size_t level, double per_group) {
+  return level == 0 ? 1.0 : group.flows[level - 1] * per_group;
+}
+
+/// A link that is slower than those before it holds the flow back.
+void narrow(SharedLink& shared, SecondsPerByte beta, const BusyLink& busy) {
+  if (beta <= shared.link.beta) return;
+  shared.link.beta = beta;
+  shared.busy = busy;
+}
+
+/// β and φ of a level's links under so many flows.
+void cross(SharedLink& shared, const LinkLevel& at, double flows, bool striped,
+           const std::vector<MeasuredContention>& measured) {
+  // A striped flow opens channels on every link, so a link carries flows/links of them: below one where a single flow has
+  // several.
+  const double ratio = striped ? flows / at.rails : std::max(1.0, flows / at.rails);
+  const std::optional<double> known = measured.empty() ? std::nullopt : measured_phi(measured, at.name, flows);
+  const double phi = known.value_or(ratio);
+  narrow(shared, per_byte(at.bandwidth) * phi, {at.name, flows, at.rails, std::max(1.0, phi), known.has_value()});
+}
+
+/// The same of a network that is no tree: outside the node its links stand for those of all levels.
+void cross_network(SharedLink& shared, const Machine& machine, const Group& group, const Flows& flows,
+                   const std::vector<MeasuredContention>& measured) {
+  const LinkLevel& nic = machine.levels[1];
+  const NetworkShare share = machine.network->share(group, flows);
+  if (share.rate <= 0) {  // nothing leaves its node
+    shared.link.alpha = machine.levels[0].latency;
+    return;
+  }
+  shared.link.alpha += machine.shape.hop_latency * std::max(0.0, share.hops - 1);
+  const std::optional<double> known =
+      measured.empty() ? std::nullopt : measured_phi(measured, nic.name, uplink_flows(group, 1, flows.per_group));
+  if (known) {
+    narrow(shared, per_byte(nic.bandwidth) * *known,
+           {nic.name, uplink_flows(group, 1, flows.per_group), nic.rails, std::max(1.0, *known), true});
+    return;
+  }
+  narrow(shared, per_byte(Bandwidth(share.rate)), {share.where, share.flows, share.links, share.phi, false});
+}
+
+}  // namespace
+
+std::optional<double> measured_phi(const std::vector<MeasuredContention>& measured, std::string_view level, double flows) {
+  const MeasuredContention* below = nullptr;
+  const MeasuredContention* above = nullptr;
+  for (const MeasuredContention& one : measured) {
+    if (one.level != level) continue;
+    if (one.groups <= flows && (below == nullptr || one.groups > below->groups)) below = &one;
+    if (one.groups >= flows && (above == nullptr || one.groups < above->groups)) above = &one;
+  }
+  if (below == nullptr && above == nullptr) return std::nullopt;
+  if (below == nullptr) return above->phi * flows / above->groups;
+  if (above == nullptr) return below->phi * flows / below->groups;
+  if (above == below) return below->phi;
+  const double part = (flows - below->groups) / (above->groups - below->groups);
+  return below->phi + part * (above->phi - below->phi);
+}
+
+SharedLink share_of_levels(const Machine& machine, const Group& group, const Flows& flows, bool contention,
+                           const std::vector<MeasuredContention>& measured) {
+  const std::size_t outermost = std::min(flows.to, group.outermost);
+  SharedLink shared;
+  shared.link.alpha = machine.levels[outermost].latency;  // of the widest hop
+  for (std::size_t level = flows.from; level <= outermost; ++level) {
+    if (level > 0 && contention && machine.network) {
+      cross_network(shared, machine, group, flows, measured);
+      break;
+    }
+    const LinkLevel& at = machine.levels[level];
+    if (contention) {
+      cross(shared, at, uplink_flows(group, level, flows.per_group), flows.striped, measured);
+    } else {
+      narrow(shared, per_byte(at.bandwidth), {at.name, 1, 1, 1, false});
+    }
+  }
+  return shared;
+}
+
+SharedLink share_through_host(const Machine& machine, const Group& group, const Flows& flows,
+                              const std::vector<MeasuredContention>& measured) {
+  const HostPath& host = *machine.host;
+  SharedLink shared;
+  shared.link.alpha = machine.levels[group.outermost].latency;
+  // A transfer crosses the device's link to the host and the host's way back to a NIC or device: twice the same PCIe link
+  // where NIC and device share it. One message takes one rail; it is not striped.
+  const SecondsPerByte down_and_up = per_byte(host.bandwidth) * 2.0;
+  if (group.outermost == 0) {
+    const double sharers = host.devices_per_link;
+    narrow(shared, down_and_up * sharers, {"host link", sharers, 1, sharers, false});
+    return shared;
+  }
+  const double host_links = std::max(1.0, static_cast<double>(machine.devices_per_node()) / host.devices_per_link);
+  Flows on_one_link = flows;
+  on_one_link.striped = false;
+  for (std::size_t level = 1; level <= std::min(flows.to, group.outermost); ++level) {
+    if (machine.network) {
+      cross_network(shared, machine, group, on_one_link, measured);
+      break;
+    }
+    cross(shared, machine.levels[level], uplink_flows(group, level, flows.per_group), false, measured);
+  }
+  const double leaving = group.flows[0] * flows.per_group;
+  const double sharing = std::max(1.0, leaving / host_links);
+  narrow(shared, down_and_up * sharing, {"host link", leaving, host_links, sharing, false});
+  return shared;
+}
+
+}  // namespace ddl

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <memory>
+
+#include "core/quantity.hpp"
+#include "estimator/assumptions.hpp"
+#include "estimator/coefficients.hpp"
+#include "estimator/kernels/kernel_time.hpp"
+#include "estimator/machine.hpp"
+#include "estimator/model_facts.hpp"
+
+namespace ddl {
+
+/// Everything that does not change while plans are compared: what is trained, on what, and which effects count. Its maker
+/// owns the parts; a part that is replaced belongs to the new job and all copies of it.
+struct Job {
+  const ModelFacts& facts;
+  const Machine& machine;
+  const Coefficients& coefficients;
+  const KernelPrices& kernels;
+  const Assumptions& assumptions;
+  double samples_per_epoch = 0;  ///< D
+  Bytes sample_bytes{};          ///< on disk
+  Bytes dataset_bytes{};
+  std::shared_ptr<const void> replaced{};  ///< keeps alive what the functions below have put in
+
+  /// The same job with one part replaced. Prices of kernels stay what they are.
+  [[nodiscard]] Job with_machine(Machine other) const;
+  [[nodiscard]] Job with_coefficients(Coefficients other) const;
+  [[nodiscard]] Job with_assumptions(const Assumptions& other) const;
+};
+
+}  // namespace ddl

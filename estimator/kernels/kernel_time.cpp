@@ -1,0 +1,175 @@
+#include "estimator/kernels/kernel_time.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "estimator/kernels/shard_prices.hpp"
+#include "estimator/kernels/shard_problems.hpp"
+#include "model_zoo/update_list.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr double default_reference_batch = 32;
+
+const MeasuredModel* find_measured(const Coefficients& coefficients, std::string_view model, Precision precision) {
+  for (const MeasuredModel& measured : coefficients.models) {
+    if (measured.model == model && measured.precision == precision) return &measured;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string_view to_string(PriceOrigin origin) {
+  switch (origin) {
+    case PriceOrigin::profile:
+      return "kernels measured on this device";
+    case PriceOrigin::measured_total:
+      return "measured total, spread over the layers by work";
+    case PriceOrigin::device_scale:
+      return "roofline, scaled by other models measured on this device";
+    case PriceOrigin::roofline:
+      return "roofline of the datasheet";
+    case PriceOrigin::given:
+      return "given";
+  }
+  return "";
+}
+
+double update_bytes_per_parameter(Optimizer optimizer, Precision precision, UpdateImplementation implementation) {
+  // fp32 words. Mixed precision reads a 2-byte gradient and also writes the 2-byte weight.
+  const double words = update_words(optimizer, implementation);
+  return is_mixed(precision) ? 4.0 * (words - 1.0) + 2.0 + 2.0 : 4.0 * words;
+}
+
+KernelPrices::KernelPrices(std::vector<LayerTimes> times) : serial_(std::move(times)) { origin_ = PriceOrigin::given; }
+
+KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const Coefficients& coefficients,
+                           Precision precision, Optimizer optimizer, std::optional<double> scale,
+                           const MeasuredKernels* measured_kernels, const Assumptions& assumptions)
+    : roofline_(device, precision),
+      precision_(precision),
+      update_precision_(precision),
+      optimizer_(optimizer),
+      update_bytes_per_parameter_(ddl::update_bytes_per_parameter(optimizer, precision, assumptions.update)),
+      filter_undivided_(coefficients.filter_undivided),
+      channel_undivided_(coefficients.channel_undivided) {
+  const Model& model = *facts.model;
+  const bool casting = is_mixed(precision) && assumptions.mixed_precision == MixedPrecision::autocast;
+  if (casting) {
+    wide_roofline_ = Roofline(device, Precision::fp32);
+    update_precision_ = Precision::fp32;
+  }
+  if (is_of_list(assumptions.update) && model.parameters() > 0) {
+    list_ = update_of_all(model, optimizer, update_precision_, assumptions.update);
+  }
+  const MeasuredModel* measured = find_measured(coefficients, model.name, precision);
+  reference_batch_ = measured != nullptr ? measured->batch : default_reference_batch;
+
+  const auto spread = [&](double batch, double update_bytes, std::vector<LayerTimes>& times) {
+    times.resize(model.layers.size());
+    Seconds total{};
+    for (std::size_t i = 0; i < model.layers.size(); ++i) {
+      const Layer& layer = model.layers[i];
+      const Roofline& roofline = casting && facts.autocast.is_wide[i] ? *wide_roofline_ : roofline_;
+      const auto time = [&](Pass pass) {
+        return roofline.time(layer.operation->work(pass, layer.input_shapes, layer.output_shape), batch);
+      };
+      LayerTimes& at = times[i];
+      at.forward = time(Pass::forward) / batch;
+      at.backward = time(Pass::backward_weight) / batch;
+      if (facts.needs_input_gradient[i]) at.backward += time(Pass::backward_data) / batch;
+      at.update = roofline_.traffic_time(static_cast<double>(layer.parameters()) * update_bytes);
+      total += (at.forward + at.backward) * batch + at.update;
+    }
+    return total;
+  };
+  // A measured total holds the update of the run it comes from: stochastic gradient descent with momentum.
+  const Seconds total = spread(reference_batch_, ddl::update_bytes_per_parameter(Optimizer::momentum, precision), serial_);
+  if (measured != nullptr && total.value() > 0) {
+    scale_ = measured->per_sample.value() * measured->batch / total.value();
+    origin_ = PriceOrigin::measured_total;
+  } else if (scale) {
+    scale_ = *scale;
+    origin_ = PriceOrigin::device_scale;
+  }
+  spread(reference_batch_, update_bytes_per_parameter_, serial_);
+  for (LayerTimes& layer : serial_) {
+    layer.forward *= scale_;
+    layer.backward *= scale_;
+    layer.update *= scale_;
+  }
+  if (measured_kernels != nullptr) measure_layers(facts, *measured_kernels, assumptions);
+}
+
+void KernelPrices::measure_layers(const ModelFacts& facts, const MeasuredKernels& measured, const Assumptions& assumptions) {
+  auto prices = std::make_shared<const ShardPrices>(measured, roofline_, precision_, wide_roofline_);
+  if (prices->problems().empty()) return;
+  origin_ = PriceOrigin::profile;
+  measured_ = std::move(prices);
+
+  const std::size_t layers = facts.model->layers.size();
+  // The largest batch at which each of the model's kernels was measured.
+  std::set<std::int64_t> batches;
+  for (const MeasuredKernel& each : measured.kernels) batches.insert(each.problem.samples);
+  const auto is_measured = [](const std::vector<PricedKernel>& kernels) {
+    return std::all_of(kernels.begin(), kernels.end(),
+                       [](const PricedKernel& kernel) { return !kernel.work || kernel.source == PriceSource::measured; });
+  };
+  for (const std::int64_t batch : batches) {
+    const auto size = static_cast<double>(batch);
+    WholeLayers whole(facts, size, precision_, optimizer_, assumptions);
+    std::size_t known = 0;
+    while (known < layers && is_measured(measured_->kernels(whole.at(known), whole.shard()))) ++known;
+    if (known == layers) reference_batch_ = size;
+  }
+  WholeLayers whole(facts, reference_batch_, precision_, optimizer_, assumptions);
+  for (std::size_t i = 0; i < layers; ++i) {
+    LayerTimes& at = serial_[i];
+    at = {};
+    for (const PricedKernel& kernel : measured_->kernels(whole.at(i), whole.shard()))
+      (kernel.phase == Phase::forward ? at.forward : at.backward) += kernel.time / reference_batch_;
+    at.update = update_price(static_cast<double>(facts.model->layers[i].parameters())).time;
+  }
+}
+
+PriceSource KernelPrices::source() const {
+  switch (origin_) {
+    case PriceOrigin::profile:
+    case PriceOrigin::given:
+      return PriceSource::measured;
+    case PriceOrigin::measured_total:
+      return PriceSource::interpolated;
+    case PriceOrigin::device_scale:
+      return PriceSource::curve;
+    case PriceOrigin::roofline:
+      return PriceSource::roofline;
+  }
+  return PriceSource::roofline;
+}
+
+Seconds KernelPrices::kernel_time(const Work& work, double samples, Precision precision) const {
+  const bool wide = wide_roofline_ && precision == Precision::fp32;
+  return (wide ? *wide_roofline_ : roofline_).time(work, samples) * scale_;
+}
+
+KernelPrice KernelPrices::update_price(double parameters) const {
+  if (measured_ && list_) {
+    KernelPrice price = measured_->update(*list_);
+    price.time *= parameters / static_cast<double>(list_->parameters);
+    return price;
+  }
+  if (measured_) return measured_->update(parameters, optimizer_, update_precision_);
+  return {roofline_.traffic_time(parameters * update_bytes_per_parameter_) * scale_, source()};
+}
+
+std::optional<double> measured_scale(const ModelFacts& facts, const Device& device, const Coefficients& coefficients,
+                                     Precision precision) {
+  if (find_measured(coefficients, facts.model->name, precision) == nullptr) return std::nullopt;
+  return KernelPrices(facts, device, coefficients, precision, Optimizer::sgd, std::nullopt).scale();
+}
+
+}  // namespace ddl

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/quantity.hpp"
+#include "estimator/assumptions.hpp"
+#include "estimator/coefficients.hpp"
+#include "estimator/kernels/measured_prices.hpp"
+#include "estimator/kernels/price_source.hpp"
+#include "estimator/kernels/roofline.hpp"
+#include "estimator/machine.hpp"
+#include "estimator/model_facts.hpp"
+#include "estimator/plan/plan.hpp"
+
+namespace ddl {
+
+class ShardPrices;
+
+/// Times of one whole layer on one device: FW_l and BW_l per sample, WU_l per iteration.
+struct LayerTimes {
+  Seconds forward{};
+  Seconds backward{};
+  Seconds update{};
+};
+
+/// Where kernel times come from.
+enum class PriceOrigin {
+  profile,         ///< kernels of this device, measured one by one
+  measured_total,  ///< one measured total of this model, spread over its layers by their roofline time
+  device_scale,    ///< roofline, scaled as other models measured on this device ask for
+  roofline,        ///< the datasheet alone
+  given,           ///< times handed in
+};
+[[nodiscard]] std::string_view to_string(PriceOrigin origin);
+
+/// Time of kernels of one model on one device.
+///
+/// Where kernels were measured, by these (MeasuredPrices). Else by their rooflines, multiplied by one scale so that the
+/// model's total agrees with what was measured, where something was.
+class KernelPrices {
+ public:
+  /// `scale`: measured over roofline time of other models on this device, used where this one was never measured.
+  /// `measured`: kernels of this device; those of another precision are left out. Of the assumptions, those of what a
+  /// framework runs count: they are the job's.
+  KernelPrices(const ModelFacts& facts, const Device& device, const Coefficients& coefficients, Precision precision,
+               Optimizer optimizer, std::optional<double> scale, const MeasuredKernels* measured = nullptr,
+               const Assumptions& assumptions = {});
+  /// Times given layer by layer; split layers scale linearly.
+  explicit KernelPrices(std::vector<LayerTimes> times);
+
+  /// Whole layers at the batch of reference: what [ParaDL] calls FW_l, BW_l and WU_l.
+  [[nodiscard]] const std::vector<LayerTimes>& serial() const { return serial_; }
+  /// Time of a kernel that does `work` per sample on `samples` samples, in the plan's precision or, under autocast, in fp32.
+  [[nodiscard]] Seconds kernel_time(const Work& work, double samples, Precision precision) const;
+  [[nodiscard]] Seconds kernel_time(const Work& work, double samples) const {
+    return kernel_time(work, samples, precision_);
+  }
+  /// Time to update `parameters` parameters.
+  [[nodiscard]] KernelPrice update_price(double parameters) const;
+  /// Prices by measured kernels; none where nothing was measured.
+  [[nodiscard]] const ShardPrices* measured() const { return measured_.get(); }
+  [[nodiscard]] PriceOrigin origin() const { return origin_; }
+  [[nodiscard]] Precision precision() const { return precision_; }
+  [[nodiscard]] Optimizer optimizer() const { return optimizer_; }
+  /// The same of a single kernel of a layer that is not split.
+  [[nodiscard]] PriceSource source() const;
+  [[nodiscard]] double scale() const { return scale_; }
+  [[nodiscard]] double reference_batch() const { return reference_batch_; }
+  [[nodiscard]] std::optional<double> filter_undivided() const { return filter_undivided_; }
+  [[nodiscard]] std::optional<double> channel_undivided() const { return channel_undivided_; }
+
+ private:
+  /// What the layers' kernels take at the batch of reference, from the prices of whole layers.
+  void measure_layers(const ModelFacts& facts, const MeasuredKernels& measured, const Assumptions& assumptions);
+
+  Roofline roofline_;
+  std::optional<Roofline> wide_roofline_;  ///< of fp32, where autocast runs a part of the kernels so
+  Precision precision_ = Precision::fp32, update_precision_ = Precision::fp32;
+  Optimizer optimizer_ = Optimizer::sgd;
+  double update_bytes_per_parameter_ = 0;
+  std::optional<UpdateProblem> list_;  ///< the whole model's update, where it is one problem
+  double scale_ = 1;
+  double reference_batch_ = 1;
+  std::optional<double> filter_undivided_, channel_undivided_;
+  std::vector<LayerTimes> serial_;
+  PriceOrigin origin_ = PriceOrigin::roofline;
+  std::shared_ptr<const ShardPrices> measured_;
+};
+
+/// Measured total over roofline total of the model the coefficients measured; nothing when they did not.
+[[nodiscard]] std::optional<double> measured_scale(const ModelFacts& facts, const Device& device,
+                                                   const Coefficients& coefficients, Precision precision);
+
+/// Bytes an optimizer moves per parameter in one update: reads of weight, gradient and slots, writes of weight and slots.
+[[nodiscard]] double update_bytes_per_parameter(Optimizer optimizer, Precision precision,
+                                                UpdateImplementation implementation = UpdateImplementation::layer);
+
+}  // namespace ddl

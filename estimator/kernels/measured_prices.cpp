@@ -1,0 +1,321 @@
+#include "estimator/kernels/measured_prices.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "estimator/kernels/kernel_time.hpp"
+
+namespace ddl {
+namespace {
+
+/// How far from the segment between two others a problem may lie: 3.5 % of a size.
+constexpr double aside = 0.05;
+/// Width of the curve's Gaussian: a doubling of one size.
+constexpr double width = 1.0;
+/// Of a family, so many of the nearest are looked at for two on both sides.
+constexpr std::size_t neighbours = 128;
+
+double size_of(double value) { return std::log2(std::max(1.0, value)); }
+
+template <std::size_t n>
+double dot(const std::array<double, n>& a, const std::array<double, n>& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+template <std::size_t n>
+std::array<double, n> difference(const std::array<double, n>& a, const std::array<double, n>& b) {
+  std::array<double, n> result;
+  for (std::size_t i = 0; i < n; ++i) result[i] = a[i] - b[i];
+  return result;
+}
+
+/// Of the interval, in parts of the median.
+double spread(const MeasuredTime& time) { return time.median.value() > 0 ? (time.high - time.low) / time.median : 0.0; }
+
+}  // namespace
+
+MeasuredPrices::MeasuredPrices(const MeasuredKernels& measured, const Roofline& roofline, Precision precision)
+    : roofline_(roofline) {
+  for (const MeasuredKernel& each : measured.kernels) {
+    if (each.problem.precision == precision)
+      add(print_problem(each.problem), asked(each.problem), each.time, each.workspace);
+  }
+  for (const MeasuredUpdate& each : measured.updates) {
+    if (each.problem.precision == precision) add(print_problem(each.problem), asked(each.problem), each.time, std::nullopt);
+  }
+  // Measured twice, the better known time counts: groups are made of what is left.
+  for (auto* groups : {&families_, &passes_, &operations_}) {
+    for (auto& [name, group] : *groups) {
+      static_cast<void>(name);
+      std::sort(group.points.begin(), group.points.end());
+    }
+  }
+}
+
+void MeasuredPrices::add(const std::string& line, Asked asked, const MeasuredTime& time,
+                         const std::optional<Bytes>& workspace) {
+  const double seconds = time.median.value();
+  if (!(seconds >= 0) || !std::isfinite(seconds) || asked.point.roofline <= 0) return;
+  const auto [known, is_new] = lines_.try_emplace(line, static_cast<std::uint32_t>(points_.size()), spread(time));
+  if (!is_new) {
+    // Not everybody who times a kernel sees its scratch memory.
+    std::optional<Bytes>& seen = points_[known->second.first].workspace;
+    if (!seen) seen = workspace;
+    if (spread(time) >= known->second.second) return;
+  }
+  asked.point.workspace = is_new || workspace ? workspace : points_[known->second.first].workspace;
+  asked.point.seconds = seconds;
+  asked.point.ratio = seconds > 0 ? std::log(seconds / asked.point.roofline) : 0.0;
+  const bool idle = seconds <= 0;
+  if (!is_new) {
+    // Of one line there is one point.
+    const std::uint32_t place = known->second.first;
+    known->second.second = spread(time);
+    points_[place] = asked.point;
+    for (Group* group : {&families_[asked.family], &passes_[asked.pass], &operations_[asked.operation], &all_}) {
+      std::erase(group->points, place);
+      join(*group, place, idle);
+    }
+    return;
+  }
+  const auto place = static_cast<std::uint32_t>(points_.size());
+  points_.push_back(asked.point);
+  for (Group* group : {&families_[asked.family], &passes_[asked.pass], &operations_[asked.operation], &all_}) {
+    join(*group, place, idle);
+  }
+}
+
+void MeasuredPrices::join(Group& group, std::uint32_t point, bool idle) {
+  const double ratio = idle ? 0.0 : std::exp(points_[point].ratio);
+  const bool is_first = group.points.empty() && !group.has_idle;
+  group.least = is_first ? ratio : std::min(group.least, ratio);
+  group.has_idle = group.has_idle || idle;
+  if (idle) return;
+  const Place& place = points_[point].place;
+  for (std::size_t i = 0; i < sizes; ++i) {
+    group.low[i] = group.points.empty() ? place[i] : std::min(group.low[i], place[i]);
+    group.high[i] = group.points.empty() ? place[i] : std::max(group.high[i], place[i]);
+  }
+  group.points.push_back(point);
+}
+
+MeasuredPrices::Asked MeasuredPrices::asked(const Problem& problem) const {
+  const TensorShape& input = problem.inputs.front();
+  const TensorShape& output = problem.output;
+  // A tile's input has rows of its neighbours, its output has none.
+  const std::array<std::int64_t, 3>& extent = output.rank == input.rank ? output.extent : input.extent;
+  double other_channels = 0;
+  double other_positions = 0;
+  for (std::size_t i = 1; i < problem.inputs.size(); ++i) {
+    other_channels += static_cast<double>(problem.inputs[i].channels);
+    other_positions += static_cast<double>(problem.inputs[i].positions());
+  }
+  const auto samples = static_cast<double>(problem.samples);
+  const auto weights = static_cast<double>(problem.operation->weights(problem.inputs, output));
+  const double channels = size_of(static_cast<double>(input.channels)) + size_of(static_cast<double>(output.channels));
+  const Work work = problem.operation->work(problem.pass, problem.inputs, output);
+
+  Asked asked;
+  asked.point.place = {size_of(samples),
+                       size_of(static_cast<double>(output.channels)),
+                       size_of(static_cast<double>(input.channels)),
+                       size_of(static_cast<double>(extent[0])),
+                       size_of(static_cast<double>(extent[1])),
+                       size_of(static_cast<double>(extent[2])),
+                       size_of(other_channels),
+                       size_of(other_positions),
+                       weights > 0 ? std::log2(weights) - channels : 0.0};
+  asked.point.operations = size_of(work.flops * samples);
+  asked.point.bytes = size_of(roofline_.bytes(work, samples));
+  asked.point.roofline = roofline_.time(work, samples).value();
+  asked.operation = problem.operation->type();
+  asked.pass = fmt::format("{} {}", asked.operation, to_string(problem.pass));
+  asked.family = fmt::format("{} {} {} {} {}", asked.pass, problem.operation->lasting_attributes(), problem.inputs.size(),
+                             input.rank, output.rank);
+  return asked;
+}
+
+MeasuredPrices::Asked MeasuredPrices::asked(const UpdateProblem& problem) const {
+  const double bytes = static_cast<double>(problem.parameters) *
+                       update_bytes_per_parameter(problem.optimizer, problem.precision, problem.implementation);
+  Asked asked;
+  asked.point.place[0] = size_of(static_cast<double>(problem.parameters));
+  asked.point.bytes = size_of(bytes);
+  asked.point.roofline = roofline_.traffic_time(bytes).value();
+  asked.operation = asked.pass = "update";
+  asked.family = fmt::format("update {}", to_string(problem.optimizer));
+  if (is_of_list(problem.implementation)) {
+    asked.point.place[1] = size_of(static_cast<double>(problem.tensors));
+    // A list is told by lists; where there is none, by what the device reaches with single layers.
+    asked.pass += fmt::format(" {}", to_string(problem.implementation));
+    asked.family += fmt::format(" {}", to_string(problem.implementation));
+  }
+  return asked;
+}
+
+KernelPrice MeasuredPrices::price(const Problem& problem) const { return price(print_problem(problem), asked(problem)); }
+KernelPrice MeasuredPrices::price(const UpdateProblem& problem) const {
+  return price(print_problem(problem), asked(problem));
+}
+
+KernelPrice MeasuredPrices::price(const std::string& line, const Asked& asked) const {
+  const auto known = lines_.find(line);
+  if (known != lines_.end()) {
+    const Point& point = points_[known->second.first];
+    KernelPrice price{Seconds(point.seconds), PriceSource::measured, {}};
+    if (point.workspace) price.workspace = {*point.workspace, *point.workspace, PriceSource::measured};
+    return price;
+  }
+  bool is_family = false;
+  const Group& group = nearest_group(asked, is_family);
+  // What takes no time in any size is nothing to be done.
+  if (group.points.empty()) return {Seconds{}, PriceSource::curve, {}};
+  const KernelWorkspace scratch = is_family ? workspace(group, asked.point) : KernelWorkspace{};
+  double seconds = 0;
+  if (is_family && between(group, asked.point, seconds)) return {Seconds(seconds), PriceSource::interpolated, scratch};
+  return {Seconds(asked.point.roofline * std::exp(curve(group, asked.point, is_family))), PriceSource::curve, scratch};
+}
+
+KernelWorkspace MeasuredPrices::workspace(const Group& family, const Point& asked) const {
+  const Point* nearest = nullptr;
+  double shortest = 0;
+  for (const std::uint32_t index : family.points) {
+    const Point& point = points_[index];
+    if (!point.workspace) continue;
+    const Place step = difference(point.place, asked.place);
+    const double distance = dot(step, step);
+    if (nearest != nullptr && distance >= shortest) continue;
+    nearest = &point;
+    shortest = distance;
+  }
+  if (nearest == nullptr) return {};
+  const Bytes there = *nearest->workspace;
+  const Bytes grown = there * std::exp2(asked.bytes - nearest->bytes);
+  return {min(there, grown), max(there, grown), PriceSource::interpolated};
+}
+
+const MeasuredPrices::Group& MeasuredPrices::nearest_group(const Asked& asked, bool& is_family) const {
+  const auto family = families_.find(asked.family);
+  is_family = family != families_.end();
+  if (is_family) return family->second;
+  for (const auto& [groups, name] : {std::pair(&passes_, &asked.pass), std::pair(&operations_, &asked.operation)}) {
+    const auto group = groups->find(*name);
+    if (group != groups->end() && !group->second.points.empty()) return group->second;
+  }
+  return all_;
+}
+
+bool MeasuredPrices::between(const Group& family, const Point& asked, double& seconds) const {
+  // Beyond all that was measured in one size nothing lies on the other side.
+  for (std::size_t i = 0; i < sizes; ++i) {
+    if (asked.place[i] > family.high[i] + aside || asked.place[i] < family.low[i] - aside) return false;
+  }
+  std::vector<std::pair<double, std::uint32_t>> order;
+  order.reserve(family.points.size());
+  for (const std::uint32_t index : family.points) {
+    const Place step = difference(points_[index].place, asked.place);
+    order.emplace_back(dot(step, step), index);
+  }
+  const std::size_t count = std::min(neighbours, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end());
+  // Which sizes are larger there, and which smaller, a bit each. A segment whose ends are both larger, or both smaller, in
+  // one size passes farther away than `aside`.
+  struct Near {
+    double distance = 0;
+    const Point* point = nullptr;
+    Place step{};
+    std::uint32_t larger = 0, smaller = 0;
+  };
+  std::vector<Near> near;
+  near.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Point& point = points_[order[i].second];
+    Near own{std::sqrt(order[i].first), &point, difference(point.place, asked.place)};
+    for (std::size_t size = 0; size < sizes; ++size) {
+      if (own.step[size] > aside) own.larger |= 1U << size;
+      if (own.step[size] < -aside) own.smaller |= 1U << size;
+    }
+    near.push_back(own);
+  }
+
+  // The same sizes with another rim.
+  if (!near.empty() && near.front().distance < aside) {
+    seconds = asked.roofline * std::exp(near.front().point->ratio);
+    return true;
+  }
+  double shortest = std::numeric_limits<double>::infinity();
+  for (std::size_t far = 1; far < near.size(); ++far) {
+    if (near[far].distance >= shortest) break;
+    for (std::size_t close = 0; close < far; ++close) {
+      const Near& a = near[close];
+      const Near& b = near[far];
+      if ((a.larger & b.larger) != 0 || (a.smaller & b.smaller) != 0) continue;
+      if (dot(a.step, b.step) >= 0) continue;
+      const Place whole = difference(b.step, a.step);
+      const double length = std::sqrt(dot(whole, whole));
+      if (length >= shortest) continue;
+      // Where the foot of the perpendicular cuts the segment, and how long it is.
+      const double part = -dot(a.step, whole) / (length * length);
+      const double away = a.distance * a.distance - part * part * length * length;
+      if (away > aside * aside) continue;
+      shortest = length;
+      const double ratio = a.point->ratio + part * (b.point->ratio - a.point->ratio);
+      // A roofline that bends between the two must not take the time out of theirs, where its own is between theirs.
+      const auto [low, high] = std::minmax(a.point->seconds, b.point->seconds);
+      seconds = asked.roofline * std::exp(ratio);
+      const bool is_inside = asked.roofline >= std::min(a.point->roofline, b.point->roofline) &&
+                             asked.roofline <= std::max(a.point->roofline, b.point->roofline);
+      if (is_inside) {
+        const auto [least, most] = std::minmax(a.point->ratio, b.point->ratio);
+        seconds =
+            std::clamp(std::clamp(seconds, low, high), asked.roofline * std::exp(least), asked.roofline * std::exp(most));
+      }
+    }
+  }
+  return std::isfinite(shortest);
+}
+
+double MeasuredPrices::curve(const Group& group, const Point& asked, bool is_family) const {
+  std::vector<double> distances;
+  distances.reserve(group.points.size());
+  for (const std::uint32_t index : group.points) {
+    const Point& point = points_[index];
+    if (is_family) {
+      const Place step = difference(point.place, asked.place);
+      distances.push_back(dot(step, step));
+    } else {
+      const std::array<double, 2> step{point.operations - asked.operations, point.bytes - asked.bytes};
+      distances.push_back(dot(step, step));
+    }
+  }
+  // Relative to the nearest, which has weight one however far it is.
+  const double nearest = *std::min_element(distances.begin(), distances.end());
+  double weights = 0;
+  double sum = 0;
+  for (std::size_t i = 0; i < distances.size(); ++i) {
+    const double exponent = (distances[i] - nearest) / (2 * width * width);
+    if (exponent > 30) continue;
+    const double weight = std::exp(-exponent);
+    weights += weight;
+    sum += weight * points_[group.points[i]].ratio;
+  }
+  return sum / weights;
+}
+
+double MeasuredPrices::least_ratio(const Problem& problem) const {
+  bool is_family = false;
+  return nearest_group(asked(problem), is_family).least;
+}
+
+Seconds MeasuredPrices::roofline(const Problem& problem) const {
+  return roofline_.time(problem.operation->work(problem.pass, problem.inputs, problem.output),
+                        static_cast<double>(problem.samples));
+}
+
+}  // namespace ddl

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "core/quantity.hpp"
+#include "estimator/strategies/strategy.hpp"
+
+namespace ddl {
+
+/// What one rank's part of a layer holds beside its input and output, one micro-batch.
+struct ShardMemory {
+  Bytes own{};         ///< kept: masks, indices, scores
+  Bytes copies{};      ///< kept: of weights and inputs in half precision
+  Bytes statistics{};  ///< kept, in fp32: means and deviations
+  /// Kept: what the rank has of its neighbours' tiles, or of all where a spatial split ends, for a layer that keeps its
+  /// input.
+  Bytes gathered{};
+  Bytes scratch_forward{}, scratch_backward{};  ///< only while a pass runs
+
+  [[nodiscard]] Bytes kept() const { return own + copies + statistics + gathered; }
+};
+/// Whether a plan's mixed precision is PyTorch's autocast.
+[[nodiscard]] bool casts(const Plan& plan, const Assumptions& assumptions);
+/// Bytes of an item of a layer's output, or of the batch for −1.
+[[nodiscard]] double tensor_item_bytes(const ModelFacts& facts, const Plan& plan, const Assumptions& assumptions,
+                                       int tensor);
+/// By the rules of PyTorch on a GPU, or on a processor (`on_processor`), where dropout keeps factors of 4 bytes.
+[[nodiscard]] ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, bool on_processor);
+
+}  // namespace ddl

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ddl {
+
+/// A named axis of the mesh of ranks. The order here is the default placement, innermost first.
+enum class Axis { tensor, channel, filter, spatial, data, pipeline };
+inline constexpr std::size_t axis_count = 6;
+
+/// Another word for an axis that is read, and the ZeRO stage that it says with it.
+struct AxisAlias {
+  std::string_view word;
+  int zero_stage = 0;
+};
+
+/// What all that is not a strategy needs to know about an axis.
+struct AxisRow {
+  Axis axis;
+  std::string_view name;
+  std::array<AxisAlias, 3> aliases;  ///< an empty word is none
+  int spoken;                               ///< place in the names of hybrids, the batch first: `data+pipeline`
+  std::size_t extents;                      ///< dimensions of the mesh that it takes: a tile has one for each extent of a sample
+  bool replicates_weights;                  ///< its ranks hold the same weights and exchange their gradients
+  bool divides_weights;                     ///< its ranks hold parts of one layer's weights
+};
+
+/// Nothing else lists the axes. FSDP is PyTorch's ZeRO-3 [Zhao et al., VLDB 2023]; `layer` is what ParaDL (HPDC 2021) calls pipeline, `hmodel` a published word for tensor.
+inline constexpr std::array<AxisRow, axis_count> axis_table{{
+    {Axis::tensor, "tensor", {{{"tp"}, {"hmodel"}}}, 5, 1, false, true},
+    {Axis::channel, "channel", {}, 4, 1, false, true},
+    {Axis::filter, "filter", {}, 3, 1, false, true},
+    {Axis::spatial, "spatial", {}, 1, 3, true, false},
+    {Axis::data, "data", {{{"dp"}, {"ddp"}, {"fsdp", 3}}}, 0, 1, true, false},
+    {Axis::pipeline, "pipeline", {{{"pp"}, {"layer"}}}, 2, 1, false, false},
+}};
+[[nodiscard]] constexpr const AxisRow& row_of(Axis axis) { return axis_table[static_cast<std::size_t>(axis)]; }
+
+/// Where an axis begins among the dimensions of the mesh; those of its extents follow one another.
+[[nodiscard]] constexpr std::size_t first_dimension_of(Axis axis) {
+  std::size_t first = 0;
+  for (std::size_t i = 0; axis_table[i].axis != axis; ++i) first += axis_table[i].extents;
+  return first;
+}
+inline constexpr std::size_t mesh_dimensions = first_dimension_of(axis_table.back().axis) + axis_table.back().extents;
+
+/// Every axis, in the order of the default placement.
+inline constexpr std::array<Axis, axis_count> all_axes = [] {
+  std::array<Axis, axis_count> axes{};
+  for (std::size_t i = 0; i < axis_count; ++i) axes[i] = axis_table[i].axis;
+  return axes;
+}();
+/// Every axis, in the order in which people name the parts of a hybrid.
+inline constexpr std::array<Axis, axis_count> spoken_axes = [] {
+  std::array<Axis, axis_count> axes{};
+  for (const AxisRow& row : axis_table) axes[static_cast<std::size_t>(row.spoken)] = row.axis;
+  return axes;
+}();
+
+[[nodiscard]] constexpr std::string_view to_string(Axis axis) { return row_of(axis).name; }
+/// By its name or an alias.
+[[nodiscard]] std::optional<Axis> parse_axis(std::string_view text);
+/// Every axis by its name, for hints.
+[[nodiscard]] std::vector<std::string_view> axis_names();
+
+/// A set of axes: the family a plan belongs to, `data+filter`.
+using Family = unsigned;
+[[nodiscard]] constexpr Family family_bit(Axis axis) { return 1U << static_cast<unsigned>(axis); }
+/// `data+spatial+pipeline`, or `serial`.
+[[nodiscard]] std::string family_name(Family family);
+/// Reads `data+filter`. Nothing when a part is unknown or named twice.
+[[nodiscard]] std::optional<Family> parse_family(std::string_view text);
+/// The ZeRO stage that the words of a family say, `fsdp+tp`; 0 where none does.
+[[nodiscard]] int zero_stage_in(std::string_view family);
+
+/// The axes whose ranks hold the same weights, and those whose ranks hold parts of a layer's.
+inline constexpr Family replica_axes = [] {
+  Family family = 0;
+  for (const AxisRow& row : axis_table) family |= row.replicates_weights ? family_bit(row.axis) : 0;
+  return family;
+}();
+inline constexpr Family weight_axes = [] {
+  Family family = 0;
+  for (const AxisRow& row : axis_table) family |= row.divides_weights ? family_bit(row.axis) : 0;
+  return family;
+}();
+
+}  // namespace ddl

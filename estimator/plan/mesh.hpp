@@ -1,0 +1,78 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "estimator/plan/axis.hpp"
+
+namespace ddl {
+
+/// Parts along the extents of a sample, first one first (d×h×w or h×w).
+using Tiles = std::array<int, 3>;
+
+/// The mesh of ranks: a degree for each axis, whose product is the number of devices.
+class Mesh {
+ public:
+  static_assert(row_of(Axis::spatial).extents == std::tuple_size_v<Tiles>);
+  /// One degree after the other, those of an axis from `first_dimension_of` on.
+  using Degrees = std::array<int, mesh_dimensions>;
+
+  constexpr Mesh() { degrees_.fill(1); }
+  constexpr Mesh(std::initializer_list<std::pair<Axis, int>> degrees) : Mesh() {
+    for (const auto& [axis, degree] : degrees) set(axis, degree);
+  }
+  explicit constexpr Mesh(const Tiles& tiles) : Mesh() { set_tiles(tiles); }
+
+  /// The degree of an axis: the product of its extents.
+  [[nodiscard]] constexpr int operator[](Axis axis) const {
+    const std::size_t first = first_dimension_of(axis);
+    int degree = degrees_[first];
+    for (std::size_t d = 1; d < row_of(axis).extents; ++d) degree *= degrees_[first + d];
+    return degree;
+  }
+  /// Of an axis with several extents, all along the first.
+  constexpr void set(Axis axis, int degree) {
+    const std::size_t first = first_dimension_of(axis);
+    degrees_[first] = degree;
+    for (std::size_t d = 1; d < row_of(axis).extents; ++d) degrees_[first + d] = 1;
+  }
+  [[nodiscard]] constexpr Tiles tiles() const {
+    constexpr std::size_t first = first_dimension_of(Axis::spatial);
+    return {degrees_[first], degrees_[first + 1], degrees_[first + 2]};
+  }
+  constexpr void set_tiles(const Tiles& tiles) {
+    for (std::size_t d = 0; d < tiles.size(); ++d) degrees_[first_dimension_of(Axis::spatial) + d] = tiles[d];
+  }
+
+  /// The product of the degrees of these axes.
+  [[nodiscard]] constexpr double product(Family axes) const {
+    double product = 1;
+    for (const Axis axis : all_axes) product *= (axes & family_bit(axis)) != 0 ? (*this)[axis] : 1;
+    return product;
+  }
+  /// Ranks that hold the same weights.
+  [[nodiscard]] constexpr double replicas() const { return product(replica_axes); }
+  [[nodiscard]] std::int64_t devices() const;
+  /// The axes along which anything is divided; 0 is `serial`.
+  [[nodiscard]] Family family() const;
+  /// For those who try all.
+  [[nodiscard]] Degrees& degrees() { return degrees_; }
+  [[nodiscard]] const Degrees& degrees() const { return degrees_; }
+
+  friend bool operator==(const Mesh&, const Mesh&) = default;
+  friend auto operator<=>(const Mesh&, const Mesh&) = default;
+
+ private:
+  Degrees degrees_{};
+};
+
+/// `2x4` for spatial, with a third extent only where it is cut; the number for any other axis.
+[[nodiscard]] std::string degree_text(const Mesh& mesh, Axis axis);
+/// `data=64 spatial=2x2`: the degrees above one; `1 device` for serial.
+[[nodiscard]] std::string degrees_text(const Mesh& mesh);
+
+}  // namespace ddl

@@ -1,0 +1,35 @@
+#include "estimator/plan/plan.hpp"
+
+#include <algorithm>
+
+namespace ddl {
+namespace {
+
+constexpr std::array<std::string_view, 2> recompute_names{"none", "full"};
+
+}  // namespace
+
+std::string_view to_string(Recompute recompute) { return recompute_names[static_cast<std::size_t>(recompute)]; }
+std::optional<Recompute> parse_recompute(std::string_view text) {
+  const auto found = std::find(recompute_names.begin(), recompute_names.end(), text);
+  if (found == recompute_names.end()) return std::nullopt;
+  return static_cast<Recompute>(found - recompute_names.begin());
+}
+
+double samples_per_micro_batch(const Plan& plan) {
+  const std::int64_t parts = static_cast<std::int64_t>(plan.mesh[Axis::data]) * plan.micro_batches;
+  const std::int64_t largest = (plan.global_batch + parts - 1) / parts;
+  return static_cast<double>(largest);
+}
+
+std::string placement_text(const Plan& plan) {
+  std::string text;
+  for (const Axis axis : plan.placement) {
+    if (plan.mesh[axis] == 1) continue;
+    if (!text.empty()) text += ',';
+    text += to_string(axis);
+  }
+  return text;
+}
+
+}  // namespace ddl

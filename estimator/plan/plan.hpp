@@ -1,0 +1,49 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "estimator/plan/mesh.hpp"
+#include "model_zoo/optimizer.hpp"
+#include "model_zoo/precision.hpp"
+
+namespace ddl {
+
+/// The order in which the stages of a pipeline take their micro-batches.
+enum class Schedule { gpipe, one_forward_one_backward };
+[[nodiscard]] std::string_view to_string(Schedule schedule);
+[[nodiscard]] std::optional<Schedule> parse_schedule(std::string_view text);
+
+/// What is computed again in backward instead of being kept.
+enum class Recompute { none, full };
+[[nodiscard]] std::string_view to_string(Recompute recompute);
+[[nodiscard]] std::optional<Recompute> parse_recompute(std::string_view text);
+
+/// Axes in the order in which ranks are numbered along them: the leading ones are neighbours inside a node.
+using Placement = std::array<Axis, axis_count>;
+
+/// One way to train: the mesh of ranks and everything else that is chosen, not given. A plan is only a point in the search
+/// space; what it costs is an Estimate.
+struct Plan {
+  Mesh mesh;
+  std::int64_t global_batch = 1;   ///< B, samples per iteration
+  std::int64_t micro_batches = 1;  ///< S, the parts a rank's share of B is cut into
+  Schedule schedule = Schedule::one_forward_one_backward;
+  Placement placement = all_axes;
+  int zero_stage = 0;  ///< 0 none, 1 optimizer, 2 + gradients, 3 + weights
+  Recompute recompute = Recompute::none;
+  Optimizer optimizer = Optimizer::sgd;
+  Precision precision = Precision::fp32;
+
+  friend bool operator==(const Plan&, const Plan&) = default;
+};
+
+/// Samples of one micro-batch on one rank (the largest share where B does not divide evenly).
+[[nodiscard]] double samples_per_micro_batch(const Plan& plan);
+/// The axes above one, innermost first: `filter,data`.
+[[nodiscard]] std::string placement_text(const Plan& plan);
+
+}  // namespace ddl

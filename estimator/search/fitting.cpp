@@ -1,0 +1,298 @@
+#include "estimator/search/fitting.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "estimator/search/search.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::int64_t most_batch = std::int64_t{1} << 40;
+constexpr std::int64_t most_counted_devices = 64;
+constexpr std::int64_t most_devices_tried = std::int64_t{1} << 20;
+
+Bytes available(const Estimator& estimator) { return estimator.job().machine.device.memory; }
+
+bool is_possible(const Estimate& estimate) {
+  return std::all_of(estimate.limits.begin(), estimate.limits.end(),
+                     [](const Limit& limit) { return limit.kind == Limit::Kind::memory; });
+}
+
+/// Without the timeline, which only what is expected to fit needs.
+std::optional<Estimate> possible(const Estimator& estimator, const Plan& plan) {
+  Estimate estimate = estimator.estimate(plan);
+  if (!is_possible(estimate)) return std::nullopt;
+  return estimate;
+}
+
+Fitting judged(const Estimator& estimator, Estimate estimate) {
+  estimator.refine_memory(estimate);
+  const Verdict verdict = verdict_of(estimate.memory, available(estimator));
+  // What the sum ruled out may fit by its timeline.
+  if (verdict != Verdict::does_not_fit) estimate.limits = {};
+  return {std::move(estimate), verdict};
+}
+
+/// A timeline takes less than the sum, but hardly by more than this: beyond it none is made.
+constexpr double timeline_worth = 1.25;
+
+/// The same where a plan fits or is at risk; nothing where it does not fit, or cannot be.
+std::optional<Fitting> judge_if_near(const Estimator& estimator, const Plan& plan) {
+  std::optional<Estimate> estimate = possible(estimator, plan);
+  if (!estimate || estimate->memory.total() > available(estimator) * timeline_worth) return std::nullopt;
+  Fitting fitting = judged(estimator, *std::move(estimate));
+  if (fitting.verdict == Verdict::does_not_fit) return std::nullopt;
+  return fitting;
+}
+
+bool is_faster(const Fitting& a, const Fitting& b) { return a.estimate.time.iteration() < b.estimate.time.iteration(); }
+
+/// The largest `k` up to `most` with `holds(k)`, where that holds up to some number and not above; 0 where for none.
+template <class Holds>
+std::int64_t last_that(std::int64_t most, const Holds& holds) {
+  std::int64_t low = 0, high = 1;
+  while (high <= most && holds(high)) {
+    low = high;
+    if (high > most / 2) {
+      high = most + 1;
+      break;
+    }
+    high *= 2;
+  }
+  high = std::min(high, most + 1);
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (holds(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
+/// The degrees of a plan that are above one, or `data`.
+std::vector<int*> divided(Plan& plan) {
+  std::vector<int*> degrees;
+  for (int& each : plan.mesh.degrees()) {
+    if (each > 1) degrees.push_back(&each);
+  }
+  if (degrees.empty()) degrees.push_back(&plan.mesh.degrees()[first_dimension_of(Axis::data)]);
+  return degrees;
+}
+
+/// Calls `visit` once for each way of making `left` the product of the degrees from `at` on.
+template <class Visit>
+void each_product(const std::vector<int*>& degrees, std::size_t at, std::int64_t left, const Visit& visit) {
+  if (at + 1 == degrees.size()) {
+    *degrees[at] = static_cast<int>(left);
+    visit();
+    return;
+  }
+  for (std::int64_t factor = 1; factor <= left; ++factor) {
+    if (left % factor != 0) continue;
+    *degrees[at] = static_cast<int>(factor);
+    each_product(degrees, at + 1, left / factor, visit);
+  }
+}
+
+/// Plans that differ from one in what costs time and saves memory, the least first.
+class Choices {
+ public:
+  Choices(const Estimator& estimator, const Fitting& from)
+      : estimator_(estimator), from_(from), wanted_(from.verdict == Verdict::does_not_fit) {
+    const Plan& plan = from.estimate.plan;
+    const std::int64_t share = plan.global_batch / plan.mesh[Axis::data];
+    for (std::int64_t count = plan.micro_batches; count <= share;) {
+      micro_batches_.push_back(count);
+      // The last one has a sample each.
+      count = count < share && count > share / 2 ? share : count * 2;
+    }
+  }
+
+  [[nodiscard]] std::optional<Fitting> smaller_micro_batches() const {
+    std::vector<Plan> plans;
+    for (const std::int64_t count : micro_batches_) {
+      Plan plan = from_.estimate.plan;
+      if (count == plan.micro_batches) continue;
+      plan.micro_batches = count;
+      plans.push_back(plan);
+    }
+    return first_of(plans);
+  }
+
+  [[nodiscard]] std::optional<Fitting> recomputed() const {
+    Plan plan = from_.estimate.plan;
+    if (plan.recompute == Recompute::full) return std::nullopt;
+    plan.recompute = Recompute::full;
+    return first_of({plan});
+  }
+
+  [[nodiscard]] std::optional<Fitting> sharded() const {
+    std::vector<Plan> plans;
+    for (Plan plan = from_.estimate.plan; has_replicas() && plan.zero_stage < 3;) {
+      ++plan.zero_stage;
+      plans.push_back(plan);
+    }
+    return first_of(plans);
+  }
+
+  /// The fastest of all combinations.
+  [[nodiscard]] std::optional<Fitting> combined() const {
+    std::vector<Estimate> estimates;
+    const Plan& from = from_.estimate.plan;
+    for (const std::int64_t count : micro_batches_) {
+      for (const Recompute recompute : {Recompute::none, Recompute::full}) {
+        if (recompute == Recompute::none && from.recompute == Recompute::full) continue;
+        for (int stage = from.zero_stage; stage <= (has_replicas() ? 3 : from.zero_stage); ++stage) {
+          Plan plan = from;
+          plan.micro_batches = count;
+          plan.recompute = recompute;
+          plan.zero_stage = stage;
+          std::optional<Estimate> estimate = possible(estimator_, plan);
+          if (estimate && estimate->feasible()) estimates.push_back(*std::move(estimate));
+        }
+      }
+    }
+    std::stable_sort(estimates.begin(), estimates.end(),
+                     [](const Estimate& a, const Estimate& b) { return a.time.iteration() < b.time.iteration(); });
+    std::optional<Fitting> risky;
+    for (const Estimate& each : estimates) {
+      Fitting fitting = judged(estimator_, each);
+      if (fitting.verdict == Verdict::fits) return fitting;
+      if (wanted_ && !risky) risky = std::move(fitting);
+    }
+    return risky;
+  }
+
+ private:
+  [[nodiscard]] bool has_replicas() const {
+    const Plan& plan = from_.estimate.plan;
+    return plan.mesh[Axis::data] > 1 || plan.mesh[Axis::spatial] > 1;
+  }
+
+  [[nodiscard]] std::optional<Fitting> first_of(const std::vector<Plan>& plans) const {
+    std::optional<Fitting> risky;
+    for (const Plan& plan : plans) {
+      std::optional<Fitting> fitting = judge_if_near(estimator_, plan);
+      if (!fitting) continue;
+      if (fitting->verdict == Verdict::fits) return fitting;
+      if (wanted_ && !risky) risky = std::move(fitting);
+    }
+    return risky;
+  }
+
+  const Estimator& estimator_;
+  const Fitting& from_;
+  bool wanted_;  ///< even what is at risk
+  std::vector<std::int64_t> micro_batches_;
+};
+
+/// The fastest plan of any strategy: searched for in less memory where what was found is at risk.
+std::optional<Fitting> other_strategy(const Estimator& estimator, const Fitting& from) {
+  constexpr int most_searches = 3;
+  const Plan& plan = from.estimate.plan;
+  SearchOptions options;
+  options.devices = plan.mesh.devices();
+  options.global_batch = plan.global_batch;
+  options.precision = plan.precision;
+  options.optimizer = plan.optimizer;
+  options.top = 1;
+  Machine machine = estimator.job().machine;
+  std::optional<Fitting> risky;
+  for (int search_count = 0; search_count < most_searches; ++search_count) {
+    const Job tighter = estimator.job().with_machine(machine);
+    const Estimator within(tighter);
+    const SearchResult result = search(within, options);
+    if (result.best.empty()) break;
+    Fitting found = judged(estimator, estimator.estimate(result.best.front().plan));
+    if (found.verdict == Verdict::fits) return found;
+    const Bytes room = found.estimate.memory.total() - (found.estimate.memory.upper_bound() - available(estimator));
+    if (from.verdict == Verdict::does_not_fit && !risky) risky = std::move(found);
+    if (room <= Bytes{}) break;
+    machine.device.memory = room;
+  }
+  return risky;
+}
+
+}  // namespace
+
+std::optional<Fitting> judge(const Estimator& estimator, const Plan& plan) {
+  std::optional<Estimate> estimate = possible(estimator, plan);
+  if (!estimate) return std::nullopt;
+  return judged(estimator, *std::move(estimate));
+}
+
+LargestBatch largest_batch(const Estimator& estimator, const Plan& plan) {
+  const std::int64_t unit = plan.mesh[Axis::data] * plan.micro_batches;
+  const auto is = [&](std::int64_t count, Verdict worst) {
+    Plan larger = plan;
+    larger.global_batch = unit * count;
+    const std::optional<Fitting> fitting = judge_if_near(estimator, larger);
+    return fitting && fitting->verdict <= worst;
+  };
+  const std::int64_t expected =
+      last_that(most_batch / unit, [&](std::int64_t count) { return is(count, Verdict::at_risk); });
+  LargestBatch largest;
+  if (expected == 0) return largest;
+  largest.at_risk = unit * expected;
+  const std::int64_t sure = last_that(expected, [&](std::int64_t count) { return is(count, Verdict::fits); });
+  if (sure > 0) largest.fits = unit * sure;
+  return largest;
+}
+
+std::optional<Fitting> fewest_devices(const Estimator& estimator, const Plan& plan, BatchKept kept) {
+  Plan tried = plan;
+  const std::vector<int*> degrees = divided(tried);
+  const std::int64_t per_device = plan.global_batch / plan.mesh.devices();
+  const std::int64_t most = std::min(estimator.job().machine.devices(), most_devices_tried);
+  std::optional<Fitting> risky;
+  for (std::int64_t count = 1; count <= most; count = count < most_counted_devices ? count + 1 : count * 2) {
+    std::optional<Fitting> best;
+    if (kept == BatchKept::per_device) tried.global_batch = per_device * count;
+    each_product(degrees, 0, count, [&] {
+      tried.micro_batches = std::clamp<std::int64_t>(tried.global_batch / tried.mesh[Axis::data], 1, plan.micro_batches);
+      if (!estimator.limits(tried).empty() || estimator.memory_lower_bound(tried) > available(estimator)) return;
+      std::optional<Fitting> fitting = judge_if_near(estimator, tried);
+      if (!fitting) return;
+      const bool surer = best && fitting->verdict < best->verdict;
+      if (!best || surer || (fitting->verdict == best->verdict && is_faster(*fitting, *best))) best = std::move(fitting);
+    });
+    if (!best) continue;
+    if (best->verdict == Verdict::fits) return best;
+    if (!risky) risky = std::move(best);
+  }
+  return risky;
+}
+
+std::vector<Remedy> remedies(const Estimator& estimator, const Fitting& judged) {
+  std::vector<Remedy> found;
+  if (judged.verdict == Verdict::fits) return found;
+  const auto add = [&](Remedy::Kind kind, std::optional<Fitting> fitting) {
+    if (fitting) found.push_back({kind, *std::move(fitting)});
+  };
+  const Choices choices(estimator, judged);
+  add(Remedy::Kind::micro_batches, choices.smaller_micro_batches());
+  add(Remedy::Kind::recompute, choices.recomputed());
+  add(Remedy::Kind::zero, choices.sharded());
+  const auto fits = [](const Remedy& each) { return each.fitting.verdict == Verdict::fits; };
+  if (std::none_of(found.begin(), found.end(), fits)) add(Remedy::Kind::together, choices.combined());
+  add(Remedy::Kind::strategy, other_strategy(estimator, judged));
+  // What fits goes before what is at risk; a plan that two kinds come to is said once.
+  std::stable_sort(found.begin(), found.end(), [](const Remedy& a, const Remedy& b) {
+    if (a.fitting.verdict != b.fitting.verdict) return a.fitting.verdict < b.fitting.verdict;
+    return is_faster(a.fitting, b.fitting);
+  });
+  std::vector<Remedy> different;
+  for (Remedy& each : found) {
+    const auto same = [&](const Remedy& other) { return other.fitting.estimate.plan == each.fitting.estimate.plan; };
+    const auto known = std::find_if(different.begin(), different.end(), same);
+    if (known == different.end()) {
+      different.push_back(std::move(each));
+    } else if (each.kind < known->kind) {
+      known->kind = each.kind;
+    }
+  }
+  return different;
+}
+
+}  // namespace ddl

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "estimator/model_facts.hpp"
+#include "estimator/plan/plan.hpp"
+
+namespace ddl {
+
+/// Why a plan cannot be: one kind of reason with its two numbers. Turned into words only when somebody reads it.
+struct Limit {
+  enum class Kind {
+    batch,         ///< data degree × micro-batches above the global batch
+    no_extents,    ///< a spatial split of a model without spatial extents
+    extent,        ///< a spatial degree above the extent of the first split layer
+    halo,          ///< a tile narrower than what its neighbours need of it
+    filters,       ///< filter degree above min F
+    channels,      ///< channel degree above min C
+    tensor_units,  ///< tensor degree above what any pair of layers can be cut into
+    stages,        ///< more stages than layers
+    schedule,      ///< more micro-batches than a stage can be fed
+    devices,       ///< more devices than the machine has
+    memory,        ///< more memory than the device has
+  };
+  Kind kind = Kind::memory;
+  double wanted = 0;
+  double available = 0;
+  int layer = -1;  ///< the layer that sets the limit, where one does
+  /// Of memory, the largest item and its bytes.
+  std::string_view item{};
+  double item_bytes = 0;
+
+  friend bool operator==(const Limit&, const Limit&) = default;
+};
+
+/// A handful of limits without allocation: search looks at millions of plans.
+class Limits {
+ public:
+  void add(const Limit& limit) {
+    if (count_ < items_.size()) items_[count_++] = limit;
+  }
+  [[nodiscard]] bool empty() const { return count_ == 0; }
+  [[nodiscard]] std::size_t size() const { return count_; }
+  [[nodiscard]] const Limit* begin() const { return items_.data(); }
+  [[nodiscard]] const Limit* end() const { return items_.data() + count_; }
+
+ private:
+  std::array<Limit, 8> items_{};
+  std::size_t count_ = 0;
+};
+
+/// One sentence: what is wanted, what there is, and where.
+[[nodiscard]] std::string describe(const Limit& limit, const Model& model);
+
+}  // namespace ddl

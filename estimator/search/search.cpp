@@ -1,0 +1,588 @@
+#include "estimator/search/search.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string_view>
+#include <tuple>
+
+#include "estimator/strategies/spatial.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::array<std::string_view, 3> objective_names{"time", "cost", "memory"};
+
+std::vector<std::int64_t> divisors(std::int64_t number) {
+  std::vector<std::int64_t> low, high;
+  for (std::int64_t d = 1; d * d <= number; ++d) {
+    if (number % d != 0) continue;
+    low.push_back(d);
+    if (d != number / d) high.push_back(number / d);
+  }
+  low.insert(low.end(), high.rbegin(), high.rend());
+  return low;
+}
+
+/// Tensor is filter and channel in alternation: dividing the same layers a second time by either is not a plan of its own.
+bool is_meaningful(Family family) {
+  const bool tensor = (family & family_bit(Axis::tensor)) != 0;
+  return !tensor || (family & (family_bit(Axis::filter) | family_bit(Axis::channel))) == 0;
+}
+
+/// Every way of writing `devices` as a product of degrees, grouped by family.
+class Degrees {
+ public:
+  Degrees(const SearchOptions& options, const ModelFacts& facts)
+      : options_(options),
+        spatial_rank_(facts.model->input.sequence ? 0 : facts.model->input.rank),
+        square_(mirrors_alike(facts)) {
+    Plan plan;
+    plan.global_batch = options.global_batch;
+    plan.precision = options.precision;
+    plan.optimizer = options.optimizer;
+    if (options.placement) plan.placement = *options.placement;
+    divisors_ = divisors(options.devices);
+    fill(plan, 0, options.devices);
+  }
+  [[nodiscard]] const std::map<Family, std::vector<Plan>>& by_family() const { return by_family_; }
+
+ private:
+  void fill(Plan plan, std::size_t slot, std::int64_t left) {
+    Mesh::Degrees& degrees = plan.mesh.degrees();
+    if (slot + 1 == degrees.size()) {
+      degrees[slot] = static_cast<int>(left);
+      const Family family = plan.mesh.family();
+      if (!is_meaningful(family)) return;
+      if (!options_.families.empty() &&
+          std::find(options_.families.begin(), options_.families.end(), family) == options_.families.end()) {
+        return;
+      }
+      by_family_[family].push_back(plan);
+      return;
+    }
+    // A model without extents is asked once, so that the family is rejected with that reason.
+    constexpr std::size_t first = first_dimension_of(Axis::spatial);
+    const std::size_t extents = static_cast<std::size_t>(std::max(1, spatial_rank_));
+    const bool is_extent = slot >= first && slot < first + Tiles{}.size();
+    const bool unused = is_extent && slot >= first + extents;
+    for (const std::int64_t d : divisors_) {
+      if (left % d != 0) continue;
+      if (unused && d > 1) break;
+      // Of a square sample, 2×4 tiles and 4×2 tiles are mirror images: the extents are cut in rising order.
+      if (square_ && is_extent && !unused && slot > first && d < degrees[slot - 1]) continue;
+      degrees[slot] = static_cast<int>(d);
+      fill(plan, slot + 1, left / d);
+    }
+  }
+
+  const SearchOptions& options_;
+  int spatial_rank_;
+  bool square_;
+  std::vector<std::int64_t> divisors_;
+  std::map<Family, std::vector<Plan>> by_family_;
+};
+
+/// Everything that is still open once the degrees are given, cheapest first.
+struct Variants {
+  std::vector<Placement> placements;
+  std::vector<Schedule> schedules;
+  std::vector<std::pair<Recompute, int>> savings;  ///< recomputation and ZeRO stage
+};
+
+class VariantSpace {
+ public:
+  VariantSpace(const SearchOptions& options, int devices_per_node)
+      : options_(options), several_nodes_(options.devices > devices_per_node) {}
+
+  [[nodiscard]] const std::vector<std::int64_t>& micro_batches(const Plan& plan) const {
+    const std::int64_t replica =
+        std::max<std::int64_t>(1, (plan.global_batch + plan.mesh[Axis::data] - 1) / plan.mesh[Axis::data]);
+    std::vector<std::int64_t>& known = micro_batches_[replica];
+    if (!known.empty()) return known;
+    if (options_.micro_batches) {
+      known = {*options_.micro_batches};
+      return known;
+    }
+    // Micro-batches of all sizes that divide the replica's share, and of powers of two where few do.
+    std::vector<std::int64_t> sizes = divisors(replica);
+    for (std::int64_t size = 1; size < replica; size *= 2) sizes.push_back(size);
+    for (const std::int64_t size : sizes) known.push_back((replica + size - 1) / size);
+    std::sort(known.begin(), known.end());
+    known.erase(std::unique(known.begin(), known.end()), known.end());
+    return known;
+  }
+
+  [[nodiscard]] Variants of(const Plan& plan) const {
+    Variants variants;
+    variants.placements.push_back(plan.placement);
+    if (!options_.placement && several_nodes_) {
+      // One more for every axis that could be the one that lives inside the node.
+      bool first = true;
+      for (const Axis axis : plan.placement) {
+        if (plan.mesh[axis] == 1) continue;
+        if (!first) {
+          Placement placement = plan.placement;
+          const auto at = std::find(placement.begin(), placement.end(), axis);
+          std::rotate(placement.begin(), at, at + 1);
+          variants.placements.push_back(placement);
+        }
+        first = false;
+      }
+    }
+    variants.schedules = {options_.schedule.value_or(Schedule::one_forward_one_backward)};
+    if (!options_.schedule && plan.mesh[Axis::pipeline] > 1) variants.schedules.push_back(Schedule::gpipe);
+    for (const Recompute recompute : {Recompute::none, Recompute::full}) {
+      if (options_.recompute && recompute != *options_.recompute) continue;
+      for (int stage = 0; stage <= (replicated(plan) ? 3 : 0); ++stage) {
+        if (options_.zero_stage && replicated(plan) && stage != *options_.zero_stage) continue;
+        variants.savings.emplace_back(recompute, stage);
+      }
+    }
+    return variants;
+  }
+
+  /// How many there are, without making them.
+  [[nodiscard]] std::int64_t count(const Plan& plan) const {
+    const int axes = std::popcount(plan.mesh.family());
+    const std::int64_t placements = options_.placement || !several_nodes_ ? 1 : std::max(1, axes);
+    const std::int64_t schedules = !options_.schedule && plan.mesh[Axis::pipeline] > 1 ? 2 : 1;
+    const std::int64_t zero = replicated(plan) && !options_.zero_stage ? 4 : 1;
+    const std::int64_t recompute = options_.recompute ? 1 : 2;
+    return placements * schedules * zero * recompute * static_cast<std::int64_t>(micro_batches(plan).size());
+  }
+
+ private:
+  [[nodiscard]] static bool replicated(const Plan& plan) { return plan.mesh.replicas() > 1; }
+  const SearchOptions& options_;
+  bool several_nodes_;
+  mutable std::map<std::int64_t, std::vector<std::int64_t>> micro_batches_;
+};
+
+/// How simple a plan is, the simplest first. No two plans of a search are alike in it.
+using Simplicity = std::array<std::int64_t, 13>;
+Simplicity simplicity_of(const Plan& plan) {
+  std::int64_t placement = 0;
+  for (const Axis axis : plan.placement)
+    placement = placement * static_cast<std::int64_t>(axis_count) + static_cast<int>(axis);
+  return {std::popcount(plan.mesh.family()),
+          static_cast<int>(plan.recompute),
+          plan.zero_stage,
+          plan.micro_batches,
+          plan.schedule == Schedule::one_forward_one_backward ? 0 : 1,
+          plan.mesh[Axis::pipeline],
+          plan.mesh[Axis::tensor],
+          plan.mesh[Axis::channel],
+          plan.mesh[Axis::filter],
+          plan.mesh.tiles()[0],
+          plan.mesh.tiles()[1],
+          plan.mesh.tiles()[2],
+          placement};
+}
+
+/// Times that are sums of the same parts in another order are the same.
+double rounded(double value) {
+  constexpr double digits = 1LL << 32;
+  int exponent = 0;
+  const double mantissa = std::frexp(value, &exponent);
+  return std::ldexp(std::round(mantissa * digits) / digits, exponent);
+}
+
+/// What plans are ranked by, the best first.
+struct Rank {
+  double first = 0, second = 0;
+  Simplicity simplicity{};
+  friend auto operator<=>(const Rank&, const Rank&) = default;
+};
+Rank rank_of(const RankedPlan& ranked, Objective objective) {
+  // All plans of one search use the same devices, so the cheapest is the fastest.
+  const double time = rounded(ranked.iteration.value());
+  if (objective == Objective::memory) return {rounded(ranked.memory.value()), time, simplicity_of(ranked.plan)};
+  return {time, 0.0, simplicity_of(ranked.plan)};
+}
+
+bool preferred(const RankedPlan& a, const RankedPlan& b, Objective objective) {
+  const bool memory = objective == Objective::memory;
+  const double first_a = rounded((memory ? a.memory.value() : a.iteration.value()));
+  const double first_b = rounded((memory ? b.memory.value() : b.iteration.value()));
+  if (first_a != first_b) return first_a < first_b;
+  return rank_of(a, objective) < rank_of(b, objective);
+}
+
+/// How far a rejected plan is from possible: fewer kinds of trouble first, memory the mildest of them.
+std::tuple<int, double> miss(const Estimate& estimate) {
+  double worst = 0;
+  int kinds = 0;
+  for (const Limit& limit : estimate.limits) {
+    kinds += limit.kind == Limit::Kind::memory ? 1 : 10;
+    worst = std::max(worst, limit.wanted / std::max(limit.available, 1e-9));
+  }
+  return {kinds, worst};
+}
+
+/// Plans of one family that no limit of their shape rules out, each with a bound, the most promising first.
+struct Candidates {
+  struct Candidate {
+    double bound = 0;
+    const Plan* plan = nullptr;
+  };
+  Family family = 0;
+  std::vector<Candidate> plans;
+  std::optional<Estimate> nearest;  ///< of those ruled out
+};
+
+/// Prices the variants of families and keeps the best of each.
+class FamilySearch {
+ public:
+  FamilySearch(const Estimator& estimator, const SearchOptions& options, SearchResult& result)
+      : estimator_(estimator),
+        options_(options),
+        result_(result),
+        space_(options, estimator.job().machine.devices_per_node()) {}
+
+  [[nodiscard]] const VariantSpace& space() const { return space_; }
+
+  /// Of the plans that were kept the first that are wanted, ranked.
+  void keep_first() {
+    std::vector<Estimate>& kept = result_.first;
+    std::vector<const Estimate*> order;
+    for (const Estimate& each : kept) order.push_back(&each);
+    std::sort(order.begin(), order.end(),
+              [&](const Estimate* a, const Estimate* b) { return better(*a, *b, options_.objective); });
+    const bool is_full = order.size() >= static_cast<std::size_t>(options_.top);
+    if (is_full) order.resize(static_cast<std::size_t>(options_.top));
+    std::vector<Estimate> first;
+    first.reserve(order.size());
+    for (const Estimate* each : order) first.push_back(*each);
+    kept = std::move(first);
+    if (!is_full || kept.empty()) return;
+    last_kept_ = RankedPlan{kept.back().plan, kept.back().time.iteration(), kept.back().memory.total()};
+  }
+
+  /// Rules out what can be ruled out without pricing.
+  Candidates candidates(Family family, const std::vector<Plan>& degrees) {
+    Candidates candidates;
+    candidates.family = family;
+    nearest_.reset();
+    for (const Plan& plan : degrees) {
+      const Limits limits = estimator_.limits(plan);
+      if (!limits.empty()) {
+        result_.considered += space_.count(plan);
+        reject(plan, limits);
+      } else {
+        candidates.plans.push_back({lower_bound(plan).value(), &plan});
+      }
+    }
+    candidates.nearest = nearest_;
+    std::stable_sort(candidates.plans.begin(), candidates.plans.end(), [](const auto& a, const auto& b) {
+      if (rounded(a.bound) != rounded(b.bound)) return a.bound < b.bound;
+      return simplicity_of(*a.plan) < simplicity_of(*b.plan);
+    });
+    return candidates;
+  }
+
+  /// Of `all` plans; whether to go on.
+  bool run(const Candidates& candidates, std::int64_t all) {
+    best_.reset();
+    nearest_ = candidates.nearest;
+    outdone_ = false;
+    for (const Candidates::Candidate& candidate : candidates.plans) {
+      if (options_.go_on && !options_.go_on(result_.considered, all)) {
+        result_.stopped = true;
+        break;
+      }
+      const std::int64_t count = space_.count(*candidate.plan);
+      result_.considered += count;
+      if (beaten(Seconds(candidate.bound), *candidate.plan)) {
+        result_.pruned += count;
+        continue;
+      }
+      // One plan that cannot fit says as much as all of them.
+      const bool cannot_fit = estimator_.memory_lower_bound(*candidate.plan) > estimator_.job().machine.device.memory;
+      if (cannot_fit && nearest_ && !options_.all) continue;
+      try_variants(*candidate.plan);
+    }
+    if (!best_ && !outdone_ && !result_.stopped && nearest_ && nearest_->limits.begin()->kind == Limit::Kind::memory) {
+      save_most(nearest_->plan);
+      if (const Plan* plan = smallest(candidates.plans)) save_most(*plan);
+    }
+    if (best_) {
+      result_.best.push_back(estimator_.estimate(best_->plan));
+      leaders_.push_back(rank_of(*best_, options_.objective));
+      std::sort(leaders_.begin(), leaders_.end());
+    } else if (outdone_) {
+      result_.behind.push_back(candidates.family);
+    } else if (nearest_ && !result_.stopped) {
+      result_.rejected.push_back(*nearest_);
+    }
+    return !result_.stopped;
+  }
+
+ private:
+  /// Whether plans are known that are better than these are at best: of this family, or as many of other families as anybody
+  /// wants to see. `plan`: the simplest of them.
+  [[nodiscard]] bool beaten(Seconds bound, const Plan& plan) {
+    if (options_.all) return false;
+    if (options_.objective == Objective::memory) {
+      return best_ && rounded(estimator_.memory_lower_bound(plan).value()) > best_rank_.first;
+    }
+    // A bound is a sum of parts in an order of its own.
+    constexpr double rounding = 1 - 1e-11;
+    const double time = rounded(bound.value() * rounding);
+    const auto wanted = static_cast<std::size_t>(options_.top);
+    const bool led = wanted > 0 && leaders_.size() >= wanted;
+    const auto is_behind = [&](const Rank& known) {
+      return time > known.first || (time == known.first && Rank{time, 0.0, simplicity_of(plan)} >= known);
+    };
+    if (best_ && is_behind(best_rank_)) return true;
+    if (!led || !is_behind(leaders_[wanted - 1])) return false;
+    outdone_ = true;
+    return true;
+  }
+
+  /// Of the plan with whichever micro-batches suit it best.
+  [[nodiscard]] Seconds lower_bound(Plan plan) const {
+    Seconds least(std::numeric_limits<double>::max());
+    for (const std::int64_t micro_batches : space_.micro_batches(plan)) {
+      plan.micro_batches = micro_batches;
+      least = min(least, estimator_.lower_bound(plan));
+      if (plan.mesh[Axis::pipeline] == 1) break;  // without a pipeline whole batches are the fastest
+    }
+    return least;
+  }
+
+  void reject(const Plan& plan, const Limits& limits) {
+    Estimate estimate;
+    estimate.plan = plan;
+    estimate.limits = limits;
+    note(estimate);
+  }
+
+  /// The plan that needs the least memory with everything saved; of very many a sample, evenly spread.
+  [[nodiscard]] const Plan* smallest(const std::vector<Candidates::Candidate>& candidates) const {
+    constexpr std::size_t tried = 500;
+    const Plan* found = nullptr;
+    Bytes least{};
+    const std::size_t step = candidates.size() / tried + 1;
+    for (std::size_t i = 0; i < candidates.size(); i += step) {
+      Plan plan = *candidates[i].plan;
+      plan.micro_batches = space_.micro_batches(plan).back();
+      for (const auto& [recompute, zero_stage] : space_.of(plan).savings) {
+        plan.recompute = std::max(plan.recompute, recompute);
+        plan.zero_stage = std::max(plan.zero_stage, zero_stage);
+      }
+      const Bytes needed = estimator_.memory(plan).total();
+      if (found == nullptr || needed < least) {
+        found = candidates[i].plan;
+        least = needed;
+      }
+    }
+    return found;
+  }
+
+  /// How near a plan without enough memory comes at best: everything saved, micro-batches as small as they can be.
+  void save_most(Plan plan) {
+    plan.micro_batches = space_.micro_batches(plan).back();
+    for (const auto& [recompute, zero_stage] : space_.of(plan).savings) {
+      plan.recompute = recompute;
+      plan.zero_stage = zero_stage;
+      note(estimator_.estimate(plan));
+    }
+  }
+
+  void note(const Estimate& estimate) {
+    if (estimate.feasible()) {
+      note({estimate.plan, estimate.time.iteration(), estimate.memory.total()});
+    } else if (!nearest_ || miss(estimate) < miss(*nearest_)) {
+      nearest_ = estimate;
+    }
+  }
+
+  void note(const RankedPlan& feasible) {
+    ++result_.feasible;
+    if (options_.all) {
+      result_.ranked.push_back(feasible);
+      keep(feasible);
+    }
+    if (best_ && !preferred(feasible, *best_, options_.objective)) return;
+    best_ = feasible;
+    best_rank_ = rank_of(feasible, options_.objective);
+  }
+
+  /// Takes a plan that may be among the first, while its prices are at hand.
+  void keep(const RankedPlan& feasible) {
+    const auto wanted = static_cast<std::size_t>(options_.top);
+    if (wanted == 0) return;
+    if (last_kept_ && !preferred(feasible, *last_kept_, options_.objective)) return;
+    result_.first.push_back(estimator_.estimate(feasible.plan));
+    if (result_.first.size() >= 2 * wanted + 1000) keep_first();
+  }
+
+  void try_variants(Plan plan) {
+    const Variants variants = space_.of(plan);
+    const bool by_time = !options_.all && options_.objective != Objective::memory;
+    // Measured parts of a batch may take less together than the whole.
+    const bool wholes_are_faster =
+        by_time && plan.mesh[Axis::pipeline] == 1 && estimator_.job().kernels.measured() == nullptr;
+    const auto per_placement = static_cast<std::int64_t>(variants.schedules.size() * variants.savings.size());
+    std::vector<std::int64_t> settled;
+    least_ = {};
+    for (const std::int64_t micro_batches : space_.micro_batches(plan)) {
+      plan.micro_batches = micro_batches;
+      // Where the ranks are changes nothing about their memory. Smaller micro-batches keep proportionally less; where even
+      // that is too much, there is nothing to price.
+      const bool hopeless =
+          least_.samples > 0 && least_.parameters + least_.of_samples * (samples_per_micro_batch(plan) / least_.samples) >
+                                    estimator_.job().machine.device.memory;
+      if (hopeless) continue;
+      // Without a pipeline, cutting micro-batches into several of their own only saves memory: the parts of a tile and of a
+      // message take no less time than the whole. All of the whole's plans fit, or were too slow.
+      const bool needless = wholes_are_faster && std::any_of(settled.begin(), settled.end(),
+                                                             [&](std::int64_t fewer) { return micro_batches % fewer == 0; });
+      plan.placement = variants.placements.front();
+      // Of all numbers only one that was asked for may be larger than the samples are many.
+      if (options_.micro_batches) {
+        if (const Limits limits = estimator_.limits(plan); !limits.empty()) {
+          reject(plan, limits);
+          continue;
+        }
+      }
+      const bool all_beaten = needless || (by_time && beaten(estimator_.lower_bound(plan), plan));
+      misfits_ = 0;
+      for (const auto& placement : variants.placements) {
+        plan.placement = placement;
+        // Bounds that cost more to work out are closer.
+        if (all_beaten ||
+            (by_time && (beaten(estimator_.placed_lower_bound(plan), plan) || beaten(estimator_.uncut_time(plan), plan) ||
+                         beaten(estimator_.layers_time(plan), plan)))) {
+          result_.pruned += per_placement;
+          continue;
+        }
+        try_savings(plan, variants);
+      }
+      if (misfits_ == 0) settled.push_back(micro_batches);
+      // The stages of a pipeline are others with every number of micro-batches.
+      if (misfits_ > 0 && plan.mesh[Axis::pipeline] == 1 && !options_.all) least_ = least_of(plan, variants);
+    }
+  }
+
+  /// The least memory that any saving reaches with micro-batches of some size.
+  struct Least {
+    double samples = 0;
+    Bytes parameters{}, of_samples{};
+  };
+  [[nodiscard]] Least least_of(Plan plan, const Variants& variants) const {
+    Least least;
+    for (const auto& [recompute, zero_stage] : variants.savings) {
+      plan.recompute = recompute;
+      plan.zero_stage = zero_stage;
+      const MemoryBreakdown& memory = estimator_.memory(plan);
+      const Bytes of_samples = memory.activations + memory.input;
+      // Scratch memory of kernels may shrink more than what samples take.
+      const Bytes parameters = memory.total() - of_samples - memory.kernel_workspace;
+      least.parameters = least.samples > 0 ? min(least.parameters, parameters) : parameters;
+      least.of_samples = least.samples > 0 ? min(least.of_samples, of_samples) : of_samples;
+      least.samples = samples_per_micro_batch(plan);
+    }
+    return least;
+  }
+
+  void try_savings(Plan plan, const Variants& variants) {
+    const bool by_time = !options_.all && options_.objective != Objective::memory;
+    std::array<bool, 4> settled{};  // by ZeRO stage: nothing is gained by recomputing
+    for (const auto& [recompute, zero_stage] : variants.savings) {
+      bool& is_settled = settled[static_cast<std::size_t>(zero_stage)];
+      for (const Schedule schedule : variants.schedules) {
+        plan.recompute = recompute;
+        plan.zero_stage = zero_stage;
+        plan.schedule = schedule;
+        // GPipe never needs less memory than 1F1B and takes as long. Recomputing takes longer than keeping.
+        const bool dominated = schedule == Schedule::gpipe && variants.schedules.size() > 1;
+        const bool needless = by_time && recompute == Recompute::full && is_settled;
+        if (!options_.all && (dominated || needless)) {
+          ++result_.pruned;
+          continue;
+        }
+        const Seconds iteration = estimator_.iteration(plan);
+        if (by_time && beaten(iteration, plan)) {
+          ++result_.pruned;
+          is_settled = true;
+          continue;
+        }
+        ++result_.priced;
+        const Bytes memory = estimator_.memory(plan).total();
+        const Bytes available = estimator_.job().machine.device.memory;
+        if (memory <= available) {
+          is_settled = true;
+          note(RankedPlan{plan, iteration, memory});
+          continue;
+        }
+        ++misfits_;
+        // Memory alone is the mildest kind of trouble.
+        if (!nearest_ || std::tuple(1, memory / available) < miss(*nearest_)) note(estimator_.estimate(plan));
+      }
+    }
+  }
+
+  const Estimator& estimator_;
+  const SearchOptions& options_;
+  SearchResult& result_;
+  VariantSpace space_;
+  std::optional<RankedPlan> best_;
+  Rank best_rank_;
+  std::optional<Estimate> nearest_;
+  bool outdone_ = false;      ///< by plans of other families
+  std::int64_t misfits_ = 0;  ///< plans without enough memory
+  Least least_;
+  std::optional<RankedPlan> last_kept_;
+  std::vector<Rank> leaders_;  ///< the best of each family so far, best first
+};
+
+}  // namespace
+
+std::string_view to_string(Objective objective) { return objective_names[static_cast<std::size_t>(objective)]; }
+std::optional<Objective> parse_objective(std::string_view text) {
+  const auto found = std::find(objective_names.begin(), objective_names.end(), text);
+  if (found == objective_names.end()) return std::nullopt;
+  return static_cast<Objective>(found - objective_names.begin());
+}
+
+bool better(const Estimate& a, const Estimate& b, Objective objective) {
+  return preferred({a.plan, a.time.iteration(), a.memory.total()}, {b.plan, b.time.iteration(), b.memory.total()},
+                   objective);
+}
+
+SearchResult search(const Estimator& estimator, const SearchOptions& options) {
+  SearchResult result;
+  const Degrees degrees(options, estimator.job().facts);
+  FamilySearch families(estimator, options, result);
+  std::vector<Candidates> candidates;
+  for (const auto& [family, plans] : degrees.by_family()) candidates.push_back(families.candidates(family, plans));
+  // Simple families first, which are few plans, and of those the promising ones: the others are measured against good plans.
+  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidates& a, const Candidates& b) {
+    const auto first = [](const Candidates& c) {
+      return std::pair(std::popcount(c.family), c.plans.empty() ? 0.0 : c.plans.front().bound);
+    };
+    return first(a) < first(b);
+  });
+  std::int64_t all = 0;
+  if (options.go_on) {
+    for (const auto& [family, plans] : degrees.by_family()) {
+      for (const Plan& plan : plans) all += families.space().count(plan);
+    }
+  }
+  for (const Candidates& each : candidates) {
+    if (!families.run(each, all)) break;
+  }
+  families.keep_first();
+  std::stable_sort(result.best.begin(), result.best.end(),
+                   [&](const Estimate& a, const Estimate& b) { return better(a, b, options.objective); });
+  std::stable_sort(result.ranked.begin(), result.ranked.end(),
+                   [&](const RankedPlan& a, const RankedPlan& b) { return preferred(a, b, options.objective); });
+  return result;
+}
+
+}  // namespace ddl

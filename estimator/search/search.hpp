@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "estimator/plan/plan.hpp"
+#include "estimator/step/estimate.hpp"
+
+namespace ddl {
+
+enum class Objective { time, cost, memory };
+[[nodiscard]] std::optional<Objective> parse_objective(std::string_view text);
+[[nodiscard]] std::string_view to_string(Objective objective);
+
+/// What a search looks for, and which choices the user has already made.
+struct SearchOptions {
+  std::int64_t devices = 1;
+  std::int64_t global_batch = 1;
+  Precision precision = Precision::fp32;
+  Optimizer optimizer = Optimizer::sgd;
+  Objective objective = Objective::time;
+  std::vector<Family> families;  ///< empty: all
+  /// How many families are wanted, best first; those that provably come later are not priced. 0: all of them.
+  std::int64_t top = 0;
+  bool all = false;  ///< price every plan, prune none
+  std::optional<Placement> placement;
+  std::optional<int> zero_stage;
+  std::optional<Recompute> recompute;
+  std::optional<Schedule> schedule;
+  std::optional<std::int64_t> micro_batches;
+  /// Called now and then with how many plans have been dealt with, of how many; the search ends where it says false.
+  std::function<bool(std::int64_t done, std::int64_t all)> go_on;
+};
+
+/// A feasible plan with what it is ranked by: enough to price it again when somebody looks at it.
+struct RankedPlan {
+  Plan plan;
+  Seconds iteration{};
+  Bytes memory{};
+};
+
+struct SearchResult {
+  std::vector<Estimate> best;      ///< the best feasible plan of each family, ranked
+  std::vector<Estimate> rejected;  ///< of each family without one, the plan that misses by least, with its limits
+  std::vector<Family> behind;      ///< families not priced: all their plans are beaten by `top` others
+  std::vector<RankedPlan> ranked;  ///< with `all`: every feasible plan, ranked
+  std::vector<Estimate> first;     ///< with `all`: the first `top` of these
+  std::int64_t considered = 0;     ///< plans whose fate is known: priced, ruled out by a limit, or pruned
+  std::int64_t pruned = 0;         ///< of those, given up as a better one is known, by a bound or by the time alone
+  std::int64_t priced = 0;         ///< of those, priced in full: time and memory
+  std::int64_t feasible = 0;       ///< of those priced
+  bool stopped = false;            ///< before all plans were looked at
+};
+
+/// Looks through all ways of giving `devices` devices to the axes (all divisors), placements, micro-batches, schedules, ZeRO
+/// stages and recomputation. What is pruned is provably no better than what is found. Plans that are equally good within
+/// rounding are ranked by how simple they are: fewer axes, nothing computed again, less sharded, fewer micro-batches.
+[[nodiscard]] SearchResult search(const Estimator& estimator, const SearchOptions& options);
+
+/// Whether `a` is to be preferred to `b`.
+[[nodiscard]] bool better(const Estimate& a, const Estimate& b, Objective objective);
+
+}  // namespace ddl

@@ -1,0 +1,18 @@
+#include "estimator/search/verdict.hpp"
+
+#include <array>
+#include <cstddef>
+
+namespace ddl {
+
+std::string_view to_string(Verdict verdict) {
+  constexpr std::array<std::string_view, 3> names{"FITS", "AT-RISK", "DOES-NOT-FIT"};
+  return names[static_cast<std::size_t>(verdict)];
+}
+
+Verdict verdict_of(const MemoryBreakdown& memory, Bytes available) {
+  if (memory.total() > available) return Verdict::does_not_fit;
+  return memory.upper_bound() > available ? Verdict::at_risk : Verdict::fits;
+}
+
+}  // namespace ddl

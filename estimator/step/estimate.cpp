@@ -1,0 +1,809 @@
+#include "estimator/step/estimate.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "estimator/exchanges/gradient_exchange.hpp"
+#include "estimator/kernels/shard_prices.hpp"
+#include "estimator/kernels/shard_problems.hpp"
+#include "estimator/step/pipeline.hpp"
+#include "estimator/strategies/spatial.hpp"
+#include "estimator/strategies/strategy.hpp"
+
+namespace ddl {
+namespace {
+
+/// Cuts are found up to this.
+constexpr double bound_rounding = 2e-9;
+
+Seconds not_below_zero(Seconds time) { return max(time, Seconds{}); }
+
+/// At most what goes over all links of a level together: a measured φ may be less than flows over links.
+double most_of(const Job& job, const LinkLevel& level) {
+  double links = level.rails;
+  for (const MeasuredContention& measured : job.coefficients.contention) {
+    if (measured.level == level.name) links = std::max(links, measured.groups / measured.phi);
+  }
+  return level.bandwidth.value() * links;
+}
+
+/// At most what one device sends per second, whichever way an exchange takes.
+double fastest_link(const Job& job) {
+  double fastest = job.machine.host ? job.machine.host->bandwidth.value() : 0.0;
+  for (const LinkLevel& level : job.machine.levels) fastest = std::max(fastest, most_of(job, level));
+  return fastest;
+}
+/// What measured runs may take off a bound: the least of their factors, where these make anything cheaper.
+struct Discount {
+  double alpha = 1, beta = 1, kernels = 1;
+};
+Discount discount_of(const Job& job, const Plan& plan) {
+  if (!job.assumptions.learned || job.coefficients.learned.empty()) return {};
+  const Learned learned = learned_of(job.coefficients.learned, plan.mesh.family());
+  Discount least;
+  for (const Learned::Path& path : {learned.gradient, learned.layer, learned.halo}) {
+    least.alpha = std::min(least.alpha, path.alpha);
+    least.beta = std::min(least.beta, path.beta);
+  }
+  least.kernels = std::min(1.0, learned.kernels);
+  return least;
+}
+
+/// A group must pass at least (1−1/p) of a vector over the links of a device and, where links are shared, (1−1/n) of it over
+/// the rails between the n nodes that it takes.
+Seconds moving_bound(const Job& job, double bytes, double group) {
+  const auto& levels = job.machine.levels;
+  double seconds = bytes * (1.0 - 1.0 / group) / fastest_link(job);
+  const double nodes = group / job.machine.devices_per_node();
+  if (nodes > 1 && levels.size() > 1 && job.assumptions.contention) {
+    seconds = std::max(seconds, bytes * (1.0 - 1.0 / nodes) / most_of(job, levels[1]));
+  }
+  return Seconds(seconds);
+}
+
+/// Of one micro-batch between two stages, where so many items of a sample cross.
+Seconds hop_time(const Plan& plan, double items, const ExchangePrices& exchanges) {
+  const Bytes crossing(items * item_bytes(plan.precision) * samples_per_micro_batch(plan));
+  const Link link = exchanges.neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).link;
+  return link.alpha + crossing * link.beta;
+}
+
+Limit memory_limit(const MemoryBreakdown& memory, const Device& device) {
+  const MemoryItem largest = memory.largest();
+  return {Limit::Kind::memory, memory.total().value(),    device.memory.value(), -1,
+          to_string(largest),  memory.of(largest).value()};
+}
+
+}  // namespace
+
+Seconds kernel_start(const Job& job) {
+  if (!job.assumptions.host_start) return Seconds{};
+  if (job.coefficients.software.kernel_start) return *job.coefficients.software.kernel_start;
+  // Whole steps that were measured have it in them.
+  return job.kernels.origin() == PriceOrigin::roofline ? job.machine.device.kernel_start : Seconds{};
+}
+
+Estimator::Estimator(const Job& job) : job_(job) {
+  for (const LayerTimes& layer : job.kernels.serial()) {
+    serial_update_ += layer.update;
+  }
+  for (const int layer : job.facts.matrix) {
+    if (layer == job.facts.last_matrix || layer == job.facts.first_matrix) continue;
+    const auto index = static_cast<std::size_t>(layer);
+    const Layer& at = job.facts.model->layers[index];
+    const auto input = static_cast<double>(at.input_shapes.front().items());
+    const auto output = static_cast<double>(at.output_shape.items());
+    // A layer that reads the batch has no gradient of its input to exchange.
+    const bool sends = job.facts.needs_input_gradient[index];
+    split_starts_ += sends ? 2 : 1;
+    if (sends) split_inputs_ += input;
+    split_outputs_ += output;
+    const bool grouped = job.facts.divisible[index].channel_units > 0 || at.operation->type() == "embedding";
+    if (!grouped) {
+      if (sends) channel_inputs_ += input;
+      channel_outputs_ += output;
+    }
+    switch (job.facts.tensor_role[index]) {
+      case TensorSplitRole::column:
+        tensor_items_ += job.facts.sends_input_gradient[index] ? 2.0 * input : 0.0;
+        break;
+      case TensorSplitRole::row:
+        tensor_items_ += 2.0 * output;
+        break;
+      case TensorSplitRole::lone:
+        tensor_items_ += output;
+        break;
+      default:
+        break;
+    }
+    smallest_tensor_units_ = std::min(smallest_tensor_units_, job.facts.tensor_units[index]);
+  }
+}
+
+template <class Time>
+const std::vector<Seconds>& Estimator::running_sums(Sums& known, double samples, const Time& time) const {
+  std::vector<Seconds>& sums = known[samples];
+  if (!sums.empty()) return sums;
+  const std::size_t count = job_.facts.model->layers.size();
+  sums.resize(count + 1);
+  for (std::size_t i = 0; i < count; ++i) sums[i + 1] = sums[i] + time(i);
+  return sums;
+}
+
+Estimator::WholeTime Estimator::by_stage(const std::vector<Seconds>& sums, int stage_count) const {
+  if (stage_count == 1) return {sums.back(), sums.back()};
+  const auto& levels = places(stage_count, -1, 1).levels();
+  if (levels.empty()) return {sums.back(), Seconds{}};
+  std::vector<StageLoad> before;
+  for (const int place : levels.back()) before.push_back({.forward = sums[static_cast<std::size_t>(place)]});
+  return {sums.back(), StageBalance(before, {}, stage_count).shortest() / (1 + bound_rounding)};
+}
+
+Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) const {
+  TimesBySamples& times_by_samples = whole_times_[stage_count];
+  const auto known = times_by_samples.find(samples);
+  if (known != times_by_samples.end()) return known->second;
+
+  const Model& model = *job_.facts.model;
+  const bool given = job_.assumptions.linear_kernels || job_.kernels.origin() == PriceOrigin::given;
+  const ShardPrices* measured = job_.kernels.measured();
+  Plan alone;
+  alone.precision = job_.kernels.precision();
+  const bool casting = casts(alone, job_.assumptions);
+  struct Times {
+    Seconds weights{}, data{};
+  };
+  std::vector<std::optional<Times>> classes(static_cast<std::size_t>(model.shape_classes));
+  WholeLayers whole(job_.facts, samples, job_.kernels.precision(), job_.kernels.optimizer(), job_.assumptions);
+  const auto& sums = running_sums(whole_, samples, [&](std::size_t i) {
+    const Layer& layer = model.layers[i];
+    const LayerTimes& serial = job_.kernels.serial()[i];
+    if (given) return (serial.forward + serial.backward) * samples;
+    if (measured != nullptr || casting) return kernels_time(job_, whole.at(i), whole.shard());
+    const auto time = [&](Pass pass) {
+      return job_.kernels.kernel_time(layer.operation->work(pass, layer.input_shapes, layer.output_shape), samples);
+    };
+    std::optional<Times>& times = classes[static_cast<std::size_t>(layer.shape_class)];
+    if (!times) times = Times{time(Pass::forward) + time(Pass::backward_weight), time(Pass::backward_data)};
+    return job_.facts.needs_input_gradient[i] ? times->weights + times->data : times->weights;
+  });
+  return times_by_samples.emplace(samples, by_stage(sums, stage_count)).first->second;
+}
+
+const Estimator::HostAlone& Estimator::host_alone(double batch) const {
+  const auto known = host_alone_.find(batch);
+  if (known != host_alone_.end()) return known->second;
+  HostAlone host;
+  const Seconds start = kernel_start(job_);
+  if (start > Seconds{}) {
+    Plan alone;
+    alone.global_batch = static_cast<std::int64_t>(batch);
+    alone.precision = job_.kernels.precision();
+    alone.optimizer = job_.kernels.optimizer();
+    const LayerCosts costs = LayerCostTable(job_, alone, kinds_of(-1)).total();
+    host = {start * (costs.forward_kernels + costs.backward_kernels),
+            costs.idle_forward(start) + costs.idle_backward(start)};
+  }
+  return host_alone_.emplace(batch, host).first->second;
+}
+
+Estimator::WholeTime Estimator::least_time(double samples, int stage_count) const {
+  const ShardPrices* measured = job_.kernels.measured();
+  if (measured == nullptr || job_.assumptions.linear_kernels) return whole_time(samples, stage_count);
+  TimesBySamples& times_by_samples = least_times_[stage_count];
+  const auto known = times_by_samples.find(samples);
+  if (known != times_by_samples.end()) return known->second;
+  WholeLayers whole(job_.facts, samples, job_.kernels.precision(), job_.kernels.optimizer(), job_.assumptions);
+  const auto& sums =
+      running_sums(least_, samples, [&](std::size_t i) { return measured->least(whole.at(i), whole.shard()); });
+  return times_by_samples.emplace(samples, by_stage(sums, stage_count)).first->second;
+}
+
+Estimator::SpatialTraffic Estimator::spatial_traffic(const Plan& plan) const {
+  const auto known = spatial_.find(plan.mesh.tiles());
+  if (known != spatial_.end()) return known->second;
+  SpatialTraffic traffic;
+  Plan alone;
+  alone.mesh.set_tiles(plan.mesh.tiles());
+  ShardContext context{job_.facts, alone, job_.assumptions, 0, spatial_end(job_.facts, alone, job_.coefficients.software)};
+  LayerShard shard;
+  for (context.layer = 0; context.index() < job_.facts.model->layers.size(); ++context.layer) {
+    shard_layer(context, shard);
+    for (const Exchange& exchange : shard.exchanges) {
+      if (exchange.purpose != Purpose::halo) continue;
+      if (exchange.operation == Collective::point_to_point) {
+        traffic.messages += exchange.messages;
+        traffic.halo_items += exchange.items * exchange.messages;
+      } else {
+        traffic.gathered_items += exchange.items;
+      }
+    }
+  }
+  return spatial_.emplace(plan.mesh.tiles(), traffic).first->second;
+}
+
+double Estimator::exchange_starts(const Plan& plan) const {
+  Mesh key = plan.mesh;
+  key.set(Axis::data, 1);
+  key.set(Axis::pipeline, 1);
+  if (key.devices() == 1 || job_.machine.levels.empty()) return 0;
+  const auto known = exchange_starts_.find(key);
+  if (known != exchange_starts_.end()) return known->second;
+  Plan alone = plan;
+  alone.mesh = key;
+  const int end = spatial_end_of(plan);
+  const LayerKinds& kinds = kinds_of(end);
+  ShardContext context{job_.facts, alone, job_.assumptions, 0, std::max(0, end)};
+  LayerShard shard;
+  double starts = 0;
+  for (std::size_t kind = 0; kind < kinds.count.size(); ++kind) {
+    context.layer = kinds.representative[kind];
+    shard_layer(context, shard);
+    for (const Exchange& exchange : shard.exchanges) {
+      if (exchange.phase == Phase::gradient || exchange.items <= 0) continue;
+      starts += static_cast<double>(exchange.messages) * kinds.count[kind];
+    }
+  }
+  return exchange_starts_.emplace(key, starts).first->second;
+}
+
+const StagePlaces& Estimator::places(int stages, int spatial_end, double tiles) const {
+  const auto key = std::tuple(stages, spatial_end, tiles);
+  const auto known = places_.find(key);
+  if (known != places_.end()) return known->second;
+  return places_.emplace(key, StagePlaces(job_.facts, stages, spatial_end, tiles)).first->second;
+}
+
+int Estimator::spatial_end_of(const Plan& plan) const {
+  if (plan.mesh[Axis::spatial] == 1) return -1;
+  auto known = spatial_ends_.find(plan.mesh.tiles());
+  if (known == spatial_ends_.end()) {
+    known = spatial_ends_.emplace(plan.mesh.tiles(), spatial_end(job_.facts, plan, job_.coefficients.software)).first;
+  }
+  return known->second;
+}
+
+const LayerKinds& Estimator::kinds_of(int spatial_end) const {
+  auto kinds = kinds_.find(spatial_end);
+  if (kinds == kinds_.end()) {
+    kinds = kinds_.emplace(spatial_end, layer_kinds(job_.facts, job_.kernels.serial(), spatial_end)).first;
+  }
+  return kinds->second;
+}
+
+const LayerCostTable& Estimator::table(const Plan& plan) const {
+  Plan key = plan;
+  key.zero_stage = 0;
+  key.recompute = Recompute::none;
+  key.schedule = Schedule::gpipe;
+  key.placement = all_axes;
+  const bool is_same = table_ && key == table_plan_;
+  if (is_same && plan.placement == table_placement_) return *table_;
+  if (is_same) {
+    table_->place(plan.placement);
+  } else {
+    table_ = std::make_unique<LayerCostTable>(job_, plan, kinds_of(spatial_end_of(plan)));
+    table_plan_ = key;
+    fullest_.clear();
+  }
+  table_placement_ = plan.placement;
+  cuts_.reset();
+  staged_ = {};
+  return *table_;
+}
+
+std::vector<int> Estimator::cut(const Plan& plan, const LayerCostTable& costs) const {
+  const auto layers = static_cast<int>(job_.facts.model->layers.size());
+  if (plan.mesh[Axis::pipeline] == 1) return {0, layers};
+  const auto& levels = places(plan.mesh[Axis::pipeline], spatial_end_of(plan), plan.mesh[Axis::spatial]).levels();
+  const ParameterBytes each = parameter_bytes(job_.facts, plan, job_.assumptions.mixed_precision);
+  const StageWeights weights{kernel_start(job_), each.weight + each.gradient + each.optimizer,
+                             static_cast<double>(plan.micro_batches)};
+  // The cuts of a plan do not depend on what is saved, so that saving memory never saves time.
+  Plan bare = plan;
+  bare.zero_stage = 0;
+  bare.recompute = Recompute::none;
+  const Bytes available = job_.machine.device.memory;
+  struct Choice {
+    bool fits = false;
+    double cost = 0;  ///< time where it fits, else memory
+    std::vector<int> firsts;
+    const std::vector<int>* level = nullptr;
+  };
+  std::optional<Choice> best;
+  Seconds least_longest(std::numeric_limits<double>::infinity());
+  std::vector<StageLoad> before;
+  const auto loads_at = [&](const std::vector<int>& level) {
+    before.clear();
+    for (const int place : level) before.push_back(costs.load_before(place));
+  };
+  const auto layers_at = [](const std::vector<int>& level, const StageCuts& cuts) {
+    std::vector<int> firsts;
+    for (const int place : cuts.places) firsts.push_back(level[static_cast<std::size_t>(place)]);
+    return firsts;
+  };
+  for (const std::vector<int>& level : levels) {
+    loads_at(level);
+    StageBalance balance(before, weights, plan.mesh[Axis::pipeline]);
+    // More places that more has to cross are of no use where the longest stage stays as it is.
+    if (balance.shortest() >= least_longest * (1 - bound_rounding)) continue;
+    least_longest = balance.shortest();
+    StageCuts cuts = balance.light_first();
+    if (levels.size() == 1 || cuts.fullest > available) cuts = balance.least_full();
+    Choice choice{cuts.fullest <= available, cuts.fullest.value(), {}, &level};
+    choice.firsts = layers_at(level, cuts);
+    if (levels.size() > 1 && choice.fits) {
+      Estimate estimate;
+      add_updates(bare, costs, staged(bare, costs, choice.firsts), estimate);
+      choice.cost = estimate.time.iteration().value();
+    }
+    if (!best || std::tuple(!choice.fits, choice.cost) < std::tuple(!best->fits, best->cost)) best = std::move(choice);
+  }
+  if (!best) return {};
+  if (levels.size() == 1 || !best->fits) return best->firsts;
+  loads_at(*best->level);
+  return layers_at(*best->level, StageBalance(before, weights, plan.mesh[Axis::pipeline]).least_full());
+}
+
+const std::vector<int>& Estimator::stages(const Plan& plan) const {
+  const LayerCostTable& costs = table(plan);
+  if (!cuts_) cuts_ = cut(plan, costs);
+  return *cuts_;
+}
+
+Limits Estimator::limits(const Plan& plan) const {
+  Limits limits = limits_of({job_.facts, plan, job_.coefficients.software});
+  if (plan.mesh.devices() > job_.machine.devices()) {
+    limits.add(
+        {Limit::Kind::devices, static_cast<double>(plan.mesh.devices()), static_cast<double>(job_.machine.devices()), -1});
+  }
+  return limits;
+}
+
+Estimate Estimator::estimate(const Plan& plan) const {
+  Estimate result;
+  result.plan = plan;
+  result.limits = limits(plan);
+  if (result.limits.empty()) price(result);
+  return result;
+}
+
+Estimator::Staged Estimator::staged(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const {
+  Staged result;
+  DecidingStages& deciding = result.deciding;
+  const Assumptions& assumptions = job_.assumptions;
+  const double micro_batches = static_cast<double>(plan.micro_batches);
+  const Learned& learned = costs.learned();
+  const Seconds start = kernel_start(job_);
+  Link next;
+  if (plan.mesh[Axis::pipeline] > 1)
+    next = costs.exchanges().neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).link;
+
+  Seconds longest{}, all{}, longest_forward{}, longest_backward{};
+  Seconds idle_longest{}, idle_all{};  // while the host starts kernels, of one micro-batch
+  result.stages.reserve(static_cast<std::size_t>(plan.mesh[Axis::pipeline]));
+  for (int stage = 0; stage < plan.mesh[Axis::pipeline]; ++stage) {
+    const int first = firsts[static_cast<std::size_t>(stage)];
+    Staged::Stage& at = result.stages.emplace_back();
+    at.own = costs.between(first, firsts[static_cast<std::size_t>(stage) + 1]);
+    if (plan.recompute == Recompute::full) at.own.recompute_forward();
+    at.kernels = at.own.forward + at.own.backward;
+    at.idle_backward = at.own.idle_backward(start);
+    at.idle = at.own.idle_forward(start) + at.idle_backward;
+    const Seconds time = at.own.time();
+    all += time;
+    idle_all += at.idle;
+    result.all_kernels += at.kernels;
+    if (at.own.forward > longest_forward) {
+      longest_forward = at.own.forward;
+      deciding.forward = stage;
+    }
+    if (at.own.backward > longest_backward) {
+      longest_backward = at.own.backward;
+      deciding.backward = stage;
+    }
+    result.longest_kernels = max(result.longest_kernels, at.kernels);
+    if (time + at.idle > longest + idle_longest || stage == 0) {
+      longest = time;
+      idle_longest = at.idle;
+      deciding.time = stage;
+    }
+    if (stage > 0) {
+      // Each slot of the pipeline sends one micro-batch on and one gradient back: 2(p+S−2) slots [ParaDL, Table III].
+      const Seconds hop = next.alpha + costs.cut_bytes(first) * next.beta;
+      const Seconds transfers = hop * (2.0 * (plan.mesh[Axis::pipeline] + micro_batches - 2.0));
+      if (transfers > result.time.pipeline) {
+        result.time.pipeline = transfers;
+        deciding.transfer = stage;
+      }
+    }
+  }
+
+  const LayerCosts& busiest = result.stages[static_cast<std::size_t>(deciding.time)].own;
+  Breakdown& time = result.time;
+  if (assumptions.slot_pipeline && plan.mesh[Axis::pipeline] > 1) {
+    // (p+S−1) slots of the longest forward plus the longest backward [ParaDL, Table III].
+    time.forward = longest_forward * micro_batches;
+    time.backward = longest_backward * micro_batches;
+    time.bubble = (longest_forward + longest_backward) * (plan.mesh[Axis::pipeline] - 1.0);
+  } else {
+    // The first micro-batch passes all stages, the others follow at the pace of the longest.
+    time.forward = busiest.forward * micro_batches;
+    time.backward = busiest.backward * micro_batches;
+    time.bubble = not_below_zero(all - longest);
+  }
+  time.layer_collectives = not_below_zero((busiest.exchange_forward + busiest.exchange_backward) * micro_batches);
+  time.halo = not_below_zero((busiest.halo_forward + busiest.halo_backward) * micro_batches);
+
+  time.waiting = result.host_waiting = idle_longest * micro_batches + not_below_zero(idle_all - idle_longest);
+  const double ranks = static_cast<double>(plan.mesh.devices());
+  if (ranks > 1) {
+    const double nodes = std::max(1.0, ranks / job_.machine.devices_per_node());
+    const Seconds disturbed = time.forward + time.backward + time.layer_collectives + time.halo;
+    time.waiting += learned.per_iteration + disturbed * (learned.straggling * std::log(nodes));
+  }
+  if (assumptions.include_input) result.reading = input_time(job_, plan, costs.exchanges());
+  return result;
+}
+
+const Estimator::Staged& Estimator::staged(const Plan& plan) const {
+  const std::vector<int>& firsts = stages(plan);
+  std::optional<Staged>& known = staged_[static_cast<std::size_t>(plan.recompute)];
+  if (!known) known = staged(plan, table(plan), firsts);
+  return *known;
+}
+
+void Estimator::add_updates(const Plan& plan, const LayerCostTable& costs, const Staged& staged, Estimate& result) const {
+  const Assumptions& assumptions = job_.assumptions;
+  const double micro_batches = static_cast<double>(plan.micro_batches);
+  const double replicas = plan.mesh.replicas();
+  const bool overlaps = overlaps_gradients(job_.coefficients, assumptions);
+  const bool layered = layers_gradients(job_.coefficients.software, assumptions, plan);
+  // Of tensor splits alone are such layers no exception.
+  const double splits = static_cast<double>(plan.mesh[Axis::filter]) * plan.mesh[Axis::channel] * plan.mesh[Axis::spatial];
+  Breakdown& time = result.time;
+  DecidingStages& deciding = result.deciding;
+  time = staged.time;
+  deciding = staged.deciding;
+  result.host_waiting = staged.host_waiting;
+
+  GradientExchange exchange;
+  std::pair<double, double> exchanged{-1, -1};  // parameters and messages of that
+  for (std::size_t stage = 0; stage < staged.stages.size(); ++stage) {
+    const auto& [own, kernels, idle, idle_backward] = staged.stages[stage];
+    // Stages exchange and update at the same time, so the slowest counts.
+    const double shard = plan.zero_stage >= 1 ? replicas : 1.0;
+    const Seconds update = not_below_zero(own.update / shard);
+    if (update > time.weight_update) {
+      time.weight_update = update;
+      deciding.weight_update = static_cast<int>(stage);
+    }
+    const std::pair message_of{own.gradient_parameters, layered ? std::max(1.0, own.gradient_messages) : 1.0};
+    if (message_of != exchanged) {
+      exchange = gradient_exchange(plan, costs.exchanges(), message_of.first, message_of.second);
+      exchanged = message_of;
+    }
+    Seconds shown = exchange.total();
+    if (overlaps) {
+      // Gradients that are exchanged once are complete only in backward of the last micro-batch; weights are gathered beside
+      // all of the computing.
+      const Bytes message(own.gradient_parameters * item_bytes(plan.precision));
+      const bool gathers = exchange.gathers > 0;
+      const Seconds beside = gathers ? kernels * micro_batches : own.backward * exchange.rounds;
+      const Seconds idle_beside = gathers ? idle * micro_batches : idle_backward * exchange.rounds;
+      shown = exchange.after_update + exposed(exchange, beside, idle_beside, message, job_.coefficients.overlap);
+    }
+    if (splits > 1) {
+      const Bytes whole(own.whole_parameters * item_bytes(plan.precision));
+      shown += whole * (2.0 * (splits - 1.0) / splits) * costs.learned().whole_weights;
+    }
+    if (shown >= time.gradient_exchange) {
+      time.gradient_exchange = shown;
+      result.hidden_exchange = not_below_zero(exchange.total() - shown);
+      result.gradient_algorithm = exchange.algorithm;
+      deciding.gradient_exchange = static_cast<int>(stage);
+    }
+  }
+  if (assumptions.include_input) {
+    const Seconds rest = time.iteration();
+    time.input = assumptions.input_overlapped ? not_below_zero(staged.reading - rest) : staged.reading;
+    result.hidden_input = staged.reading - time.input;
+  }
+}
+
+Seconds Estimator::iteration(const Plan& plan) const {
+  Estimate estimate;
+  add_updates(plan, table(plan), staged(plan), estimate);
+  return estimate.time.iteration();
+}
+
+Seconds Estimator::uncut_time(const Plan& plan) const {
+  // Slots count the exchanges of one stage alone.
+  if (plan.mesh[Axis::pipeline] == 1 || job_.assumptions.slot_pipeline) return layers_time(plan);
+  const LayerCostTable& costs = table(plan);
+  const double micro_batches = static_cast<double>(plan.micro_batches);
+  // All stages together take no less than the whole, and the longest no less than their mean.
+  const Seconds one = costs.load().time(kernel_start(job_));
+  const StagePlaces& where = places(plan.mesh[Axis::pipeline], spatial_end_of(plan), plan.mesh[Axis::spatial]);
+  const Seconds hops =
+      hop_time(plan, where.least_items(), costs.exchanges()) * (2.0 * (plan.mesh[Axis::pipeline] + micro_batches - 2.0));
+  return one * (1.0 + (micro_batches - 1.0) / plan.mesh[Axis::pipeline]) + hops;
+}
+
+Seconds Estimator::layers_time(const Plan& plan) const {
+  Plan bare = plan;
+  bare.recompute = Recompute::none;
+  return staged(bare).time.iteration();
+}
+
+const Estimator::Fullest& Estimator::fullest(const Plan& plan) const {
+  const std::vector<int>& firsts = stages(plan);
+  for (const Fullest& known : fullest_) {
+    if (known.zero_stage == plan.zero_stage && known.recompute == plan.recompute && known.schedule == plan.schedule &&
+        known.firsts == firsts) {
+      return known;
+    }
+  }
+  Fullest& result = fullest_.emplace_back(Fullest{firsts, plan.schedule, plan.recompute, plan.zero_stage, {}, 0});
+  for (int stage = 0; stage < plan.mesh[Axis::pipeline]; ++stage) {
+    const auto index = static_cast<std::size_t>(stage);
+    const MemoryBreakdown memory = stage_memory(job_, plan, table(plan), stage, firsts[index], firsts[index + 1]);
+    if (stage == 0 || memory.total() > result.memory.total()) {
+      result.memory = memory;
+      result.stage = stage;
+    }
+  }
+  return result;
+}
+
+const MemoryBreakdown& Estimator::memory(const Plan& plan) const { return fullest(plan).memory; }
+
+void Estimator::price(Estimate& result) const {
+  const Plan& plan = result.plan;
+  if (stages(plan).empty()) return;
+  const LayerCostTable& costs = table(plan);
+  const Staged& staged = this->staged(plan);
+  add_updates(plan, costs, staged, result);
+  const Fullest& fullest = this->fullest(plan);
+  result.memory = fullest.memory;
+  result.deciding.memory = fullest.stage;
+
+  const Breakdown& time = result.time;
+  const double ranks = static_cast<double>(plan.mesh.devices());
+  const double batch = static_cast<double>(plan.global_batch);
+  // A batch larger than the data set is an epoch all the same; the closed forms count fractions of an iteration.
+  const double iterations = job_.samples_per_epoch / batch;
+  result.epoch = time.iteration() * (job_.assumptions.linear_kernels ? iterations : std::max(1.0, iterations));
+  // One device may take the batch in parts of the reference size, or of this plan's, whichever is faster.
+  const double reference = std::min(job_.kernels.reference_batch(), batch);
+  const double samples = samples_per_micro_batch(plan);
+  const Seconds per_sample = min(whole_time(reference, 1).all / reference, whole_time(samples, 1).all / samples);
+  // The same for all plans of one batch: in parts of any other size a device is no faster.
+  const Seconds alone = whole_time(batch, 1).all + host_alone(batch).idle + serial_update_;
+  result.efficiency = time.iteration().value() > 0 ? alone / time.iteration() / ranks : 0.0;
+  const Seconds fair = per_sample * (plan.recompute == Recompute::full ? 4.0 / 3.0 : 1.0) * (batch / ranks);
+  const Seconds kernels = (staged.all_kernels / plan.mesh[Axis::pipeline]) * static_cast<double>(plan.micro_batches);
+  result.replicated_share = kernels.value() > 0 ? std::clamp(1.0 - fair / kernels, 0.0, 1.0) : 0.0;
+  result.imbalance = staged.all_kernels.value() > 0
+                         ? staged.longest_kernels * static_cast<double>(plan.mesh[Axis::pipeline]) / staged.all_kernels - 1.0
+                         : 0.0;
+
+  if (result.memory.total() > job_.machine.device.memory) {
+    result.limits.add(memory_limit(result.memory, job_.machine.device));
+  }
+}
+
+MemoryTimeline Estimator::timeline_of(const Plan& plan, int stage, const TimelineOptions& options) const {
+  const std::vector<int>& firsts = stages(plan);
+  const auto index = static_cast<std::size_t>(stage);
+  return ddl::memory_timeline(job_, plan, table(plan), stage, firsts[index], firsts[index + 1], options);
+}
+
+std::optional<MemoryTimeline> Estimator::memory_timeline(const Plan& plan, const TimelineOptions& options) const {
+  if (job_.assumptions.memory_reuse) return std::nullopt;
+  const Estimate estimate = this->estimate(plan);
+  if (estimate.time.iteration().value() <= 0) return std::nullopt;
+  return timeline_of(plan, estimate.deciding.memory, options);
+}
+
+void Estimator::replace_memory(Estimate& estimate, const MemoryBreakdown& memory) const {
+  estimate.memory = memory;
+  // A search judges by the sum, which is no less: what it rules out stays so.
+  Limits limits;
+  for (Limit limit : estimate.limits) {
+    if (limit.kind == Limit::Kind::memory && memory.total() > job_.machine.device.memory) {
+      limit = memory_limit(memory, job_.machine.device);
+    }
+    limits.add(limit);
+  }
+  estimate.limits = limits;
+}
+
+void Estimator::refine_memory(Estimate& estimate) const {
+  if (job_.assumptions.memory_reuse || estimate.time.iteration().value() <= 0) return;
+  TimelineOptions options;
+  options.details = false;
+  MemoryBreakdown memory = estimate.memory;
+  refine(memory, timeline_of(estimate.plan, estimate.deciding.memory, options));
+  replace_memory(estimate, memory);
+}
+
+void Estimator::refine_memory(std::vector<Estimate>& estimates) const {
+  const auto key = [](const Plan& plan) {
+    return std::tuple(plan.mesh, plan.micro_batches, plan.placement, plan.recompute, plan.zero_stage, plan.schedule);
+  };
+  std::vector<Estimate*> order;
+  for (Estimate& each : estimates) order.push_back(&each);
+  std::sort(order.begin(), order.end(), [&](const Estimate* a, const Estimate* b) { return key(a->plan) < key(b->plan); });
+  struct Known {
+    std::vector<int> firsts;
+    Plan plan;  ///< as the default placement has it
+    MemoryBreakdown memory;
+  };
+  std::vector<Known> known;  // of the same degrees and micro-batches
+  for (Estimate* each : order) {
+    if (each->time.iteration().value() <= 0 || job_.assumptions.memory_reuse) continue;
+    Plan plan = each->plan;
+    plan.placement = all_axes;
+    const auto same_table = [&](const Known& other) {
+      return other.plan.mesh == plan.mesh && other.plan.micro_batches == plan.micro_batches;
+    };
+    if (!known.empty() && !same_table(known.front())) known.clear();
+    const auto found = std::find_if(known.begin(), known.end(), [&](const Known& other) {
+      return other.plan == plan && (plan.mesh[Axis::pipeline] == 1 || other.firsts == stages(each->plan));
+    });
+    if (found != known.end()) {
+      replace_memory(*each, found->memory);
+    } else {
+      refine_memory(*each);
+      known.push_back({plan.mesh[Axis::pipeline] == 1 ? std::vector<int>{} : stages(each->plan), plan, each->memory});
+    }
+  }
+}
+
+const Estimator::BoundParts& Estimator::bound_parts(const Plan& plan) const {
+  if (bound_parts_ && bound_parts_->plan.mesh == plan.mesh && bound_parts_->plan.global_batch == plan.global_batch &&
+      bound_parts_->plan.precision == plan.precision) {
+    return *bound_parts_;
+  }
+  const Discount discount = discount_of(job_, plan);
+  BoundParts& parts = bound_parts_.emplace();
+  parts.plan = plan;
+  parts.kernels = discount.kernels;
+  parts.beta = discount.beta;
+  // However layers are split, a rank's host starts a kernel for each.
+  parts.starts = host_alone(static_cast<double>(plan.global_batch)).starts;
+  if (parts.starts > Seconds{}) parts.starts += kernel_start(job_) * exchange_starts(plan);
+  const auto& levels = job_.machine.levels;
+  if (levels.empty()) return parts;
+  parts.alpha = levels[0].latency;
+  for (const LinkLevel& level : levels) parts.alpha = min(parts.alpha, level.latency);
+  parts.alpha *= discount.alpha;
+  const double spatial = plan.mesh[Axis::spatial];
+  if (spatial > 1) parts.traffic = spatial_traffic(plan);
+  const auto per_byte = [&](double group) { return SecondsPerByte(moving_bound(job_, 1.0, group).value() * discount.beta); };
+  parts.halo = SecondsPerByte(discount.beta / fastest_link(job_));
+  parts.gathered = per_byte(spatial);
+  parts.gradients = per_byte(plan.mesh[Axis::data] * spatial);
+  if (job_.coefficients.software.layer_algorithm != AllreduceAlgorithm::sparse) {
+    for (const Axis axis : {Axis::filter, Axis::channel, Axis::tensor}) {
+      parts.layer[static_cast<std::size_t>(axis)] = per_byte(plan.mesh[axis]);
+    }
+  }
+  return parts;
+}
+
+Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* placed) const {
+  const double micro_batches = static_cast<double>(plan.micro_batches);
+  const double splits = plan.mesh.product(weight_axes);
+  const double spatial = plan.mesh[Axis::spatial];
+  const bool given = job_.assumptions.linear_kernels || job_.kernels.origin() == PriceOrigin::given;
+  // The first micro-batch passes all stages, the others follow at the pace of the longest, which is no faster than their
+  // mean; the slots of the closed form are no shorter.
+  const WholeTime whole = least_time(samples_per_micro_batch(plan), plan.mesh[Axis::pipeline]);
+  const BoundParts& parts = bound_parts(plan);
+  const auto passing = [&](Seconds kernels, Seconds exchanges) {
+    const Seconds one = kernels + exchanges;
+    return max(one + max(whole.longest * parts.kernels / (splits * spatial), one / plan.mesh[Axis::pipeline]) *
+                         (micro_batches - 1.0),
+               parts.starts * (1.0 + (micro_batches - 1.0) / plan.mesh[Axis::pipeline]));
+  };
+  const Seconds kernels = whole.all * parts.kernels / (splits * spatial);
+  if (given || job_.machine.levels.empty()) return passing(kernels, Seconds{});
+
+  // Of one micro-batch, through all stages.
+  const double item = item_bytes(plan.precision);
+  const double samples = static_cast<double>(plan.global_batch) / plan.mesh[Axis::data] / micro_batches;
+  const double tiles = samples / spatial * item;
+  const auto moving = [&](double bytes, Axis axis) {
+    const Seconds anywhere = Bytes(bytes) * parts.layer[static_cast<std::size_t>(axis)];
+    if (placed == nullptr || anywhere == Seconds{}) return anywhere;
+    return max(anywhere, placed->least_time(Bytes(bytes), family_bit(axis)));
+  };
+  Seconds exchanges{};
+  if (spatial > 1) {
+    const Bytes halos(parts.traffic.halo_items * samples * item);
+    if (placed != nullptr) {
+      const Link link = placed->neighbour_link(family_bit(Axis::spatial), Purpose::halo).link;
+      exchanges += link.alpha * parts.traffic.messages + halos / splits * link.beta;
+    } else {
+      exchanges += parts.alpha * parts.traffic.messages + halos / splits * parts.halo;
+    }
+    exchanges += Bytes(parts.traffic.gathered_items * samples * item) * parts.gathered;
+  }
+  // Every micro-batch starts an exchange of outputs and one of gradients, and no collective has fewer rounds than a tree.
+  if (plan.mesh[Axis::filter] > 1)
+    exchanges += parts.alpha * (split_starts_ * std::ceil(std::log2(plan.mesh[Axis::filter])));
+  // An Allreduce counts twice. Of two splits of one layer, each sums what the other leaves and gathers the whole.
+  if (plan.mesh[Axis::filter] > 1)
+    exchanges += moving((split_outputs_ + 2.0 * split_inputs_ / plan.mesh[Axis::channel]) * tiles, Axis::filter);
+  if (plan.mesh[Axis::channel] > 1)
+    exchanges += moving((2.0 * channel_outputs_ / plan.mesh[Axis::filter] + channel_inputs_) * tiles, Axis::channel);
+  if (plan.mesh[Axis::tensor] > 1 && plan.mesh[Axis::tensor] <= smallest_tensor_units_)
+    exchanges += moving(tensor_items_ * tiles, Axis::tensor);
+
+  Seconds bound = passing(kernels, exchanges);
+  if (plan.mesh[Axis::pipeline] > 1) {
+    Seconds hop = parts.alpha;
+    if (placed != nullptr) {
+      const StagePlaces& where = places(plan.mesh[Axis::pipeline], spatial_end_of(plan), spatial);
+      hop = hop_time(plan, where.least_items(), *placed);
+    }
+    bound += hop * (2.0 * (plan.mesh[Axis::pipeline] + micro_batches - 2.0));
+  }
+  return bound;
+}
+
+Bytes Estimator::shown_gradients(const Plan& plan) const {
+  const bool hidden = overlaps_gradients(job_.coefficients, job_.assumptions);
+  if (hidden || plan.mesh.replicas() == 1) return {};
+  const double splits = plan.mesh.product(weight_axes);
+  return Bytes(job_.facts.parameters / splits / plan.mesh[Axis::pipeline] * item_bytes(plan.precision));
+}
+
+Seconds Estimator::lower_bound(const Plan& plan) const {
+  const Seconds bound = layers_lower_bound(plan, nullptr);
+  const Software& software = job_.coefficients.software;
+  const bool sparse = software.gradient_density || job_.assumptions.allreduce == AllreduceAlgorithm::sparse ||
+                      software.gradient_algorithm == AllreduceAlgorithm::sparse ||
+                      software.hybrid_gradient_algorithm == AllreduceAlgorithm::sparse;
+  const Bytes gradients = shown_gradients(plan);
+  if (sparse || gradients.value() <= 0 || job_.machine.levels.empty()) return bound;
+  return bound + gradients * 2.0 * bound_parts(plan).gradients;
+}
+
+const ExchangePrices& Estimator::exchanges_of(const Plan& plan) const {
+  if (!placed_.empty() && placed_.front()->plan.mesh != plan.mesh) placed_.clear();
+  for (const auto& known : placed_) {
+    if (known->plan.placement == plan.placement && known->plan.precision == plan.precision) return known->exchanges;
+  }
+  return placed_.emplace_back(std::make_unique<Placed>(plan, job_))->exchanges;
+}
+
+Seconds Estimator::placed_lower_bound(const Plan& plan) const {
+  if (job_.machine.levels.empty()) return layers_lower_bound(plan, nullptr);
+  const ExchangePrices& exchanges = exchanges_of(plan);
+  const Seconds bound = layers_lower_bound(plan, &exchanges);
+  const Bytes gradients = shown_gradients(plan);
+  if (gradients.value() <= 0) return bound;
+  // Whichever its stage, ZeRO exchanges in the way of stages 0 or 1 at least.
+  const auto by_stage = [&](int stage) {
+    Plan sharded = plan;
+    sharded.zero_stage = stage;
+    return gradient_exchange(sharded, exchanges, gradients.value() / item_bytes(plan.precision)).total();
+  };
+  return bound + min(by_stage(0), by_stage(1));
+}
+
+Bytes Estimator::memory_lower_bound(const Plan& plan) const {
+  Plan least = plan;
+  least.zero_stage = 3;
+  const double splits = plan.mesh.product(weight_axes);
+  const double parameters = job_.facts.parameters / splits / plan.mesh[Axis::pipeline];
+  if (job_.assumptions.memory_reuse) {
+    return Bytes(2.0 * *job_.assumptions.memory_reuse * item_bytes(plan.precision) * parameters);
+  }
+  return parameter_memory(parameters, least).total();
+}
+
+}  // namespace ddl

@@ -1,0 +1,236 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/quantity.hpp"
+#include "estimator/memory/memory.hpp"
+#include "estimator/memory/memory_timeline.hpp"
+#include "estimator/plan/plan.hpp"
+#include "estimator/search/limit.hpp"
+#include "estimator/step/layer_costs.hpp"
+#include "estimator/step/pipeline.hpp"
+
+namespace ddl {
+
+/// Where the time of one iteration goes; the parts add up to the whole.
+struct Breakdown {
+  Seconds forward{}, backward{};  ///< kernels of the busiest stage, recomputation counted as backward
+  Seconds weight_update{};
+  Seconds gradient_exchange{};  ///< what backward does not hide, and by what it slows kernels down beside it
+  Seconds layer_collectives{};  ///< filter, channel and tensor exchanges
+  Seconds halo{};               ///< spatial exchanges
+  Seconds pipeline{};           ///< activations and gradients between stages
+  Seconds bubble{};             ///< waiting of the busiest stage for the others
+  Seconds input{};              ///< what the rest does not hide of reading samples
+  Seconds waiting{};            ///< for the host, for the slowest rank, and fixed times
+
+  [[nodiscard]] Seconds iteration() const {
+    return forward + backward + weight_update + gradient_exchange + layer_collectives + halo + pipeline + bubble + input +
+           waiting;
+  }
+  [[nodiscard]] Seconds compute() const { return forward + backward + weight_update; }
+};
+
+/// The stage of a pipeline that sets each part of an estimate; all 0 without a pipeline.
+struct DecidingStages {
+  int time = 0;      ///< the longest: kernels, layer-wise exchanges and halos of the iteration are its own
+  int forward = 0;   ///< where slots are as long as the longest stage, the one that is in forward,
+  int backward = 0;  ///< and in backward
+  int weight_update = 0;
+  int gradient_exchange = 0;
+  int transfer = 0;  ///< the one that receives across the dearest cut
+  int memory = 0;    ///< the fullest
+};
+
+/// What a plan costs. An infeasible plan is a value like any other, with its reasons in `limits`.
+struct Estimate {
+  Plan plan;
+  Breakdown time;
+  MemoryBreakdown memory;  ///< of the fullest stage
+  Limits limits;
+  Seconds epoch{};
+  double efficiency = 0;      ///< time that one device would need for the iteration, over that of all devices together
+  Seconds hidden_exchange{};  ///< gradient exchange that runs beside backward
+  Seconds hidden_input{};
+  Seconds host_waiting{};  ///< of the waiting, that for a host which starts kernels slower than the device ends them
+  AllreduceAlgorithm gradient_algorithm = AllreduceAlgorithm::ring;
+  double replicated_share = 0;  ///< of the kernel time, spent on work that other ranks do as well
+  DecidingStages deciding;
+  double imbalance = 0;  ///< longest stage over mean stage, minus one
+
+  [[nodiscard]] bool feasible() const { return limits.empty(); }
+};
+
+struct Explanation;
+
+/// What the host takes to start one kernel: of the measured software, else of the machine's sheet where kernels are priced
+/// by the sheet. Nothing where it is not to count.
+[[nodiscard]] Seconds kernel_start(const Job& job);
+
+/// Prices plans of one job. Keeps what plans have in common, so that plans which differ in how they are scheduled or sharded
+/// share the prices of their layers. Not for use by several threads at once.
+class Estimator {
+ public:
+  explicit Estimator(const Job& job);
+
+  /// All of it, limits included. A plan that breaks a limit of its shape is not priced.
+  [[nodiscard]] Estimate estimate(const Plan& plan) const;
+  /// The same taken apart, layer by layer and phase by phase. A plan of more devices than the machine has is priced too.
+  [[nodiscard]] Explanation explain(const Plan& plan) const;
+  /// The fullest stage's step as requests to the framework's allocator; nothing where the plan has no price or memory is a
+  /// closed form. `capacity`: what the device has is left for the allocator after everything outside it.
+  [[nodiscard]] std::optional<MemoryTimeline> memory_timeline(const Plan& plan, const TimelineOptions& options = {}) const;
+  /// Puts the timeline's peaks in the place of the sums of an estimate that somebody looks at (ddl::refine).
+  void refine_memory(Estimate& estimate) const;
+  /// The same of many, each stage's timeline worked out once, wherever ranks are placed.
+  void refine_memory(std::vector<Estimate>& estimates) const;
+  /// Limits that need no pricing.
+  [[nodiscard]] Limits limits(const Plan& plan) const;
+  /// The time of an estimate alone, of a plan whose shape is possible.
+  [[nodiscard]] Seconds iteration(const Plan& plan) const;
+  /// The memory of an estimate alone, of a plan whose shape is possible. Valid until another plan is asked for.
+  [[nodiscard]] const MemoryBreakdown& memory(const Plan& plan) const;
+  /// First layer of every stage of a possible plan, and the layer count: the cuts with which an iteration is shortest, of
+  /// those that fit where some do. They depend on the plan's degrees, micro-batches and placement alone. Valid until another
+  /// plan is asked for.
+  [[nodiscard]] const std::vector<int>& stages(const Plan& plan) const;
+  /// No estimate of a plan with these degrees and micro-batches is shorter, whatever its schedule, placement or sharding.
+  [[nodiscard]] Seconds lower_bound(const Plan& plan) const;
+  /// The same for this placement alone: dearer to work out, and closer.
+  [[nodiscard]] Seconds placed_lower_bound(const Plan& plan) const;
+  /// The same with the exchanges priced, wherever the stages of a pipeline are cut: dearer still, and closer.
+  [[nodiscard]] Seconds uncut_time(const Plan& plan) const;
+  /// What such plans take beside their update and gradients, without recomputation: dearer still, and closer.
+  [[nodiscard]] Seconds layers_time(const Plan& plan) const;
+  /// No plan with these degrees needs less, whatever is sharded or computed again.
+  [[nodiscard]] Bytes memory_lower_bound(const Plan& plan) const;
+  [[nodiscard]] const Job& job() const { return job_; }
+
+ private:
+  /// Prices a plan whose shape is possible.
+  void price(Estimate& estimate) const;
+  /// What the stages of a plan take beside their update and gradients: the same however parameters are sharded.
+  struct Staged {
+    struct Stage {
+      LayerCosts own;  ///< recomputation done
+      Seconds kernels{}, idle{}, idle_backward{};
+    };
+    std::vector<Stage> stages;
+    Breakdown time;
+    DecidingStages deciding;
+    Seconds host_waiting{}, reading{}, longest_kernels{}, all_kernels{};
+  };
+  [[nodiscard]] Staged staged(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const;
+  [[nodiscard]] const Staged& staged(const Plan& plan) const;
+  /// Adds update, gradients and input: the time of an iteration is complete.
+  void add_updates(const Plan& plan, const LayerCostTable& costs, const Staged& staged, Estimate& result) const;
+  [[nodiscard]] MemoryTimeline timeline_of(const Plan& plan, int stage, const TimelineOptions& options) const;
+  /// Puts memory in the place of an estimate's, its limit with it.
+  void replace_memory(Estimate& estimate, const MemoryBreakdown& memory) const;
+  [[nodiscard]] std::vector<int> cut(const Plan& plan, const LayerCostTable& costs) const;
+  /// Memory of the fullest stage, and which that is.
+  struct Fullest {
+    std::vector<int> firsts;
+    Schedule schedule{};
+    Recompute recompute{};
+    int zero_stage = 0;
+    MemoryBreakdown memory;
+    int stage = 0;
+  };
+  [[nodiscard]] const Fullest& fullest(const Plan& plan) const;
+  [[nodiscard]] const StagePlaces& places(int stages, int spatial_end, double tiles) const;
+  [[nodiscard]] int spatial_end_of(const Plan& plan) const;
+  [[nodiscard]] const LayerKinds& kinds_of(int spatial_end) const;
+  [[nodiscard]] const LayerCostTable& table(const Plan& plan) const;
+  /// Forward and backward of the whole model and of the longest of its stages on one device, for that many samples at once.
+  struct WholeTime {
+    Seconds all{}, longest{};
+  };
+  [[nodiscard]] WholeTime whole_time(double samples, int stages) const;
+  /// Of one device that computes that batch at once: what its host takes to start all kernels, and by how much the device
+  /// waits for it.
+  struct HostAlone {
+    Seconds starts{}, idle{};
+  };
+  [[nodiscard]] const HostAlone& host_alone(double batch) const;
+  /// What the ranks together take at least, however the layers are split. By roofline that is the time of the whole: each
+  /// rank reads what it shares, and none fills its tiles better. Measured parts may do better than the whole.
+  [[nodiscard]] WholeTime least_time(double samples, int stages) const;
+  /// Sums up what `time` says of each layer at so many samples, once.
+  using Sums = std::map<double, std::vector<Seconds>>;
+  template <class Time>
+  const std::vector<Seconds>& running_sums(Sums& known, double samples, const Time& time) const;
+  [[nodiscard]] WholeTime by_stage(const std::vector<Seconds>& sums, int stages) const;
+  /// Kernels, layer-wise exchanges and halos: everything but the gradient exchange; with the exchanges of one placement, or
+  /// those of none in particular.
+  [[nodiscard]] Seconds layers_lower_bound(const Plan& plan, const ExchangePrices* placed) const;
+  /// Bytes of gradients that the busiest rank exchanges at least; nothing where backward may hide them.
+  [[nodiscard]] Bytes shown_gradients(const Plan& plan) const;
+  /// What a spatial split sends at least, of one sample: messages, items between neighbours, items gathered where it ends.
+  struct SpatialTraffic {
+    double messages = 0, halo_items = 0, gathered_items = 0;
+  };
+  [[nodiscard]] SpatialTraffic spatial_traffic(const Plan& plan) const;
+  /// Layer-wise exchanges and halos that a rank's host starts, of one micro-batch.
+  [[nodiscard]] double exchange_starts(const Plan& plan) const;
+
+  const Job& job_;
+  Seconds serial_update_{};
+  /// Items per sample of the inputs and outputs of the matrix layers between the first and the last, and of those of them
+  /// that a channel split divides: what layer-wise exchanges move at least.
+  double split_starts_ = 0, split_inputs_ = 0, split_outputs_ = 0, channel_inputs_ = 0, channel_outputs_ = 0;
+  double tensor_items_ = 0;  ///< exchanged per sample by a tensor split of a degree that divides every layer
+  std::int64_t smallest_tensor_units_ = std::numeric_limits<std::int64_t>::max();
+  mutable Sums whole_, least_;  ///< running sums of the layers' kernels, by samples
+  using TimesBySamples = std::unordered_map<double, WholeTime>;
+  mutable std::map<int, TimesBySamples> whole_times_, least_times_;  ///< by stages
+  mutable std::map<double, HostAlone> host_alone_;
+  mutable std::map<Tiles, SpatialTraffic> spatial_;
+  mutable std::map<Mesh, double> exchange_starts_;
+  /// What the bounds of plans of the same degrees have in common.
+  struct BoundParts {
+    Plan plan;  ///< its degrees
+    Seconds starts{}, alpha{};
+    SpatialTraffic traffic;
+    SecondsPerByte halo{}, gathered{}, gradients{};  ///< that no exchange takes less than
+    std::array<SecondsPerByte, axis_count> layer{};
+    double kernels = 1, beta = 1;  ///< what measured runs take off
+  };
+  [[nodiscard]] const BoundParts& bound_parts(const Plan& plan) const;
+  mutable std::optional<BoundParts> bound_parts_;
+  mutable std::map<std::tuple<int, int, double>, StagePlaces> places_;
+  mutable std::map<Tiles, int> spatial_ends_;
+  mutable std::map<int, LayerKinds> kinds_;  ///< by the end of the spatial split
+  mutable std::unique_ptr<LayerCostTable> table_;
+  /// Exchanges of one plan's degrees under each placement asked for: they do not depend on anything else of the plan.
+  struct Placed {
+    Placed(const Plan& a_plan, const Job& job)
+        : plan(a_plan), exchanges(plan, job.machine, job.coefficients, job.assumptions) {}
+    Plan plan;
+    ExchangePrices exchanges;
+  };
+  [[nodiscard]] const ExchangePrices& exchanges_of(const Plan& plan) const;
+  mutable std::vector<std::unique_ptr<Placed>> placed_;
+  mutable Plan table_plan_;  ///< without what the table does not depend on
+  mutable Placement table_placement_{};
+  /// Of the table as it is placed: its cuts, and its stages without and with recomputation.
+  mutable std::optional<std::vector<int>> cuts_;
+  mutable std::array<std::optional<Staged>, 2> staged_;
+  mutable std::vector<Fullest> fullest_;  ///< of the table, however it is placed
+};
+
+/// Time per iteration on the samples' way into the devices, before anything hides it; zero where the machine's sheet says
+/// nothing of storage.
+[[nodiscard]] Seconds input_time(const Job& job, const Plan& plan, const ExchangePrices& exchanges);
+/// Whether a node's own disk can hold the data set; true where nothing is known.
+[[nodiscard]] bool fits_local_storage(const Job& job);
+
+}  // namespace ddl

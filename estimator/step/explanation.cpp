@@ -1,0 +1,462 @@
+#include "estimator/step/explanation.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/units.hpp"
+#include "estimator/exchanges/gradient_exchange.hpp"
+
+namespace ddl {
+namespace {
+
+/// A plan of more devices than there are has a time; what breaks another limit of its shape has none.
+bool has_price(const Limits& limits) {
+  return std::all_of(limits.begin(), limits.end(), [](const Limit& limit) {
+    return limit.kind == Limit::Kind::devices || limit.kind == Limit::Kind::memory;
+  });
+}
+
+std::string plural(double count, std::string_view thing, std::string_view ending = "s") {
+  return fmt::format("{:.0f} {}{}", count, thing, count == 1 ? "" : ending);
+}
+
+std::string_view by_route(Route route) { return route == Route::host ? ", through the host" : ""; }
+
+/// Of a pipeline, the stage whose time this is.
+std::string at_stage(const Plan& plan, int stage) {
+  return plan.mesh[Axis::pipeline] > 1 ? fmt::format(" of stage {} of {}", stage + 1, plan.mesh[Axis::pipeline])
+                                       : std::string();
+}
+
+bool is_held_back_more(const PricedExchange& one, const PricedExchange* other) {
+  return other == nullptr || one.busy.phi > other->busy.phi || (one.busy.phi == other->busy.phi && one.time > other->time);
+}
+
+/// Takes a priced estimate apart.
+class Explainer {
+ public:
+  Explainer(const Job& job, const LayerCostTable& costs, const std::vector<int>& firsts, Explanation& explanation)
+      : job_(job),
+        costs_(costs),
+        firsts_(firsts),
+        out_(explanation),
+        plan_(explanation.estimate.plan),
+        deciding_(explanation.estimate.deciding),
+        micro_batches_(static_cast<double>(plan_.micro_batches)),
+        recomputes_(plan_.recompute == Recompute::full),
+        slots_(job.assumptions.slot_pipeline && plan_.mesh[Axis::pipeline] > 1) {}
+
+  void explain() {
+    for (int stage = 0; stage < plan_.mesh[Axis::pipeline]; ++stage) {
+      LayerCosts own = costs_.between(first_of(stage), first_of(stage + 1));
+      if (recomputes_) own.recompute_forward();
+      starts_ += own.starts() * (stage == deciding_.time ? micro_batches_ : 1.0);
+    }
+    for (int stage = 0; stage < plan_.mesh[Axis::pipeline]; ++stage) {
+      for (int layer = first_of(stage); layer < first_of(stage + 1); ++layer) add_layer(layer, stage);
+    }
+    const int stage = deciding_.gradient_exchange;
+    const double parameters = costs_.between(first_of(stage), first_of(stage + 1)).gradient_parameters;
+    gradient_message_ = Bytes(std::max(0.0, parameters) * item_bytes(plan_.precision));
+    const double messages = layers_gradients(job_.coefficients.software, job_.assumptions, plan_)
+                                ? costs_.between(first_of(stage), first_of(stage + 1)).gradient_messages
+                                : 1.0;
+    gradients_ = gradient_exchange(plan_, costs_.exchanges(), parameters, std::max(1.0, messages));
+    add_exchanges();
+    for (const TimePart& part : time_parts) add_phase(part);
+  }
+
+ private:
+  [[nodiscard]] int first_of(int stage) const { return firsts_[static_cast<std::size_t>(stage)]; }
+  [[nodiscard]] const Estimate& estimate() const { return out_.estimate; }
+
+  void add_layer(int layer, int stage) {
+    LayerExplanation own;
+    own.layer = layer;
+    own.stage = stage;
+    own.kind = costs_.kind(layer);
+    own.prices = costs_.prices(layer);
+    own.costs = costs_.at(layer);
+    own.time = share_of(own);
+    for (const PricedKernel& kernel : own.prices.kernels) {
+      PriceSource& farthest = kernel.phase == Phase::forward ? forward_source_ : backward_source_;
+      farthest = farther(farthest, kernel.source);
+    }
+    if (own.costs.parameters > 0) update_source_ = farther(update_source_, own.prices.update_source);
+    out_.layers.push_back(std::move(own));
+  }
+
+  [[nodiscard]] Breakdown share_of(const LayerExplanation& layer) const {
+    LayerCosts own = layer.costs;
+    if (recomputes_) own.recompute_forward();
+    const Breakdown& whole = estimate().time;
+    const int stage = layer.stage;
+    Breakdown share;
+    const bool longest = stage == deciding_.time;
+    if (slots_) {
+      if (stage == deciding_.forward) share.forward = own.forward * micro_batches_;
+      if (stage == deciding_.backward) share.backward = own.backward * micro_batches_;
+      share.bubble = (share.forward + share.backward) * ((plan_.mesh[Axis::pipeline] - 1.0) / micro_batches_);
+    } else if (longest) {
+      share.forward = own.forward * micro_batches_;
+      share.backward = own.backward * micro_batches_;
+    } else {
+      share.bubble = own.time();
+    }
+    if (longest) {
+      share.layer_collectives = (own.exchange_forward + own.exchange_backward) * micro_batches_;
+      share.halo = (own.halo_forward + own.halo_backward) * micro_batches_;
+    }
+    if (stage == deciding_.weight_update) share.weight_update = own.update / (plan_.zero_stage >= 1 ? ranks_alike() : 1.0);
+    if (stage == deciding_.gradient_exchange && own.gradient_parameters > 0) {
+      const double all = costs_.between(first_of(stage), first_of(stage + 1)).gradient_parameters;
+      share.gradient_exchange = whole.gradient_exchange * (own.gradient_parameters / all);
+    }
+    if (deciding_.transfer > 0 && layer.layer == first_of(deciding_.transfer)) share.pipeline = whole.pipeline;
+    if (layer.layer == first_reader()) {
+      share.input = whole.input;
+      share.waiting = whole.waiting - estimate().host_waiting;
+    }
+    // By what the host starts, S times of the stage that decides and once of the others.
+    if (estimate().host_waiting.value() > 0) {
+      const double starts = own.starts() * (longest ? micro_batches_ : 1.0);
+      share.waiting += estimate().host_waiting * (starts / starts_);
+    }
+    return share;
+  }
+
+  [[nodiscard]] double ranks_alike() const { return plan_.mesh.replicas(); }
+
+  [[nodiscard]] int first_reader() const {
+    const auto& layers = job_.facts.model->layers;
+    const auto reads = [](const Layer& layer) {
+      return std::find(layer.inputs.begin(), layer.inputs.end(), -1) != layer.inputs.end();
+    };
+    const auto found = std::find_if(layers.begin(), layers.end(), reads);
+    return found == layers.end() ? 0 : static_cast<int>(found - layers.begin());
+  }
+
+  void add(const ExchangeTotal& more) {
+    if (more.count <= 0) return;
+    const auto same = [&](const ExchangeTotal& known) {
+      return known.operation == more.operation && known.axes == more.axes && known.phase == more.phase &&
+             known.purpose == more.purpose;
+    };
+    const auto found = std::find_if(out_.exchanges.begin(), out_.exchanges.end(), same);
+    if (found == out_.exchanges.end()) {
+      out_.exchanges.push_back(more);
+      return;
+    }
+    found->count += more.count;
+    found->bytes += more.bytes;
+    found->time += more.time;
+  }
+
+  void add_exchanges() {
+    for (const LayerExplanation& layer : out_.layers) {
+      if (layer.stage != deciding_.time) continue;
+      for (const PricedExchange& one : layer.prices.exchanges) {
+        if (one.ranks <= 1) continue;
+        const double runs = runs_per_iteration(plan_, one.exchange.phase);
+        const double count = runs * one.exchange.messages;
+        add({one.exchange.operation, one.exchange.axes, one.exchange.phase, one.exchange.purpose, count, one.message * count,
+             one.time * runs});
+      }
+    }
+    if (gradients_.total().value() > 0) {
+      const auto gradient = [&](Collective operation, double count, Seconds time) {
+        add({operation, replica_axes, Phase::gradient, Purpose::gradient, count, gradient_message_ * count, time});
+      };
+      if (plan_.zero_stage == 0) {
+        gradient(Collective::allreduce, 1, gradients_.of_gradients);
+      } else {
+        gradient(Collective::reduce_scatter, gradients_.rounds, gradients_.of_gradients);
+        gradient(Collective::allgather, std::max(1.0, gradients_.gathers), gradients_.of_weights + gradients_.after_update);
+      }
+    }
+    if (estimate().time.pipeline.value() > 0) {
+      add({Collective::point_to_point, family_bit(Axis::pipeline), Phase::forward, Purpose::pipeline, hops(), cut() * hops(),
+           estimate().time.pipeline});
+    }
+  }
+
+  /// Slots of a pipeline in which something is sent on or back [ParaDL, Table III].
+  [[nodiscard]] double hops() const { return 2.0 * (plan_.mesh[Axis::pipeline] + micro_batches_ - 2.0); }
+  [[nodiscard]] Bytes cut() const { return costs_.cut_bytes(first_of(deciding_.transfer)); }
+
+  [[nodiscard]] std::string kernels_of(Phase phase) const {
+    const int stage = !slots_ ? deciding_.time : (phase == Phase::forward ? deciding_.forward : deciding_.backward);
+    std::string text = fmt::format("{}{}, ", plural(first_of(stage + 1) - first_of(stage), "layer"), at_stage(plan_, stage));
+    const double samples = samples_per_micro_batch(plan_);
+    if (micro_batches_ > 1) text += fmt::format("{:.0f} micro-batches of ", micro_batches_);
+    text += plural(samples, "sample");
+    if (recomputes_ && phase == Phase::backward) text += ", forward once more";
+    return text + beside_kernels(phase, stage);
+  }
+
+  /// What of a phase's time is not its kernels': `; 210 us beside kernels, 1.30 ms first touches of memory`.
+  [[nodiscard]] std::string beside_kernels(Phase phase, int stage) const {
+    Seconds overhead{}, touches{};
+    for (const LayerExplanation& layer : out_.layers) {
+      if (layer.stage != stage) continue;
+      for (const PricedKernel& kernel : layer.prices.kernels) {
+        const bool again = recomputes_ && phase == Phase::backward;
+        if (!kernel.is_beside_kernels() || (kernel.phase != phase && !again)) continue;
+        (kernel.pass == "overhead" ? overhead : touches) += kernel.time * micro_batches_;
+      }
+    }
+    std::string text;
+    if (overhead.value() != 0) {
+      const bool less = overhead.value() < 0;
+      text += fmt::format("; {} {}", humanize(less ? -overhead : overhead), less ? "less than kernels" : "beside kernels");
+    }
+    if (touches.value() > 0) text += fmt::format("; {} first touches of memory", humanize(touches));
+    return text;
+  }
+
+  [[nodiscard]] std::string gradients_in_words() const {
+    if (gradients_.total().value() <= 0) {
+      return estimate().time.gradient_exchange.value() > 0 ? "weights of layers that the split leaves whole"
+                                                           : "nothing to exchange";
+    }
+    const std::string among = fmt::format("among {:.0f} ranks", costs_.exchanges().group(replica_axes).ranks);
+    const std::string_view route = by_route(costs_.exchanges().route(Purpose::gradient));
+    const std::string stage = at_stage(plan_, deciding_.gradient_exchange);
+    if (plan_.zero_stage == 0) {
+      return fmt::format("allreduce of {}{} {}, {}{}", humanize(gradient_message_), stage, among,
+                         to_string(estimate().gradient_algorithm), route);
+    }
+    const auto times = [](double count) { return count > 1 ? fmt::format("{:.0f} times ", count) : std::string(); };
+    return fmt::format("{}reduce-scatter and {}allgather of {}{} {} (ZeRO-{}){}", times(gradients_.rounds),
+                       times(gradients_.gathers), humanize(gradient_message_), stage, among, plan_.zero_stage, route);
+  }
+
+  [[nodiscard]] std::string exchanges_in_words(Purpose purpose) const {
+    double count = 0;
+    Bytes bytes{};
+    for (const ExchangeTotal& total : out_.exchanges) {
+      if (total.purpose != purpose) continue;
+      count += total.count;
+      bytes += total.bytes;
+    }
+    if (count <= 0) return "nothing to exchange";
+    return fmt::format("{}{} of {} in all{}{}", plural(count, "exchange"), at_stage(plan_, deciding_.time), humanize(bytes),
+                       algorithms_in_words(purpose), by_route(costs_.exchanges().route(purpose)));
+  }
+  /// Of the exchanges of the layers of the stage that decides, those with the largest φ.
+  [[nodiscard]] std::optional<BusyLink> busiest_link(Purpose purpose) const {
+    const PricedExchange* busiest = nullptr;
+    for (const LayerExplanation& layer : out_.layers) {
+      if (layer.stage != deciding_.time) continue;
+      const PricedExchange* own = most_held_back(layer, purpose);
+      if (own != nullptr && is_held_back_more(*own, busiest)) busiest = own;
+    }
+    return busiest != nullptr ? std::optional(busiest->busy) : std::nullopt;
+  }
+
+  /// `, ring and hierarchical`: how collectives are done, the one that takes most first.
+  [[nodiscard]] std::string algorithms_in_words(Purpose purpose) const {
+    std::vector<std::pair<std::string_view, Seconds>> used;
+    for (const LayerExplanation& layer : out_.layers) {
+      if (layer.stage != deciding_.time) continue;
+      for (const PricedExchange& one : layer.prices.exchanges) {
+        const bool collective = one.exchange.operation != Collective::point_to_point;
+        if (one.ranks <= 1 || one.exchange.purpose != purpose || !collective) continue;
+        const auto same = [&](const auto& known) { return known.first == one.algorithm; };
+        const auto found = std::find_if(used.begin(), used.end(), same);
+        if (found == used.end()) {
+          used.emplace_back(one.algorithm, one.time);
+        } else {
+          found->second += one.time;
+        }
+      }
+    }
+    std::stable_sort(used.begin(), used.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::string text;
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      text += fmt::format("{}{}", i == 0 ? ", " : (i + 1 == used.size() ? " and " : ", "), used[i].first);
+    }
+    return text;
+  }
+
+  [[nodiscard]] std::string bubble_in_words() const {
+    if (plan_.mesh[Axis::pipeline] == 1) return "no pipeline";
+    if (slots_) return plural(plan_.mesh[Axis::pipeline] - 1, "slot") + " as long as the longest stage";
+    return fmt::format(
+        "one micro-batch in the {} that stage {} waits for",
+        plan_.mesh[Axis::pipeline] == 2 ? "other stage" : fmt::format("{} other stages", plan_.mesh[Axis::pipeline] - 1),
+        deciding_.time + 1);
+  }
+
+  [[nodiscard]] std::string waiting_in_words() const {
+    const Seconds host = estimate().host_waiting, others = estimate().time.waiting - host;
+    std::string words;
+    if (host.value() > 0)
+      words = fmt::format("{} for the host, which takes {} to start a kernel", humanize(host), humanize(kernel_start(job_)));
+    if (others.value() > 0) words += (words.empty() ? "" : "; ") + std::string("learned from measured runs");
+    return words.empty() ? "for nobody" : words;
+  }
+
+  [[nodiscard]] std::string update_in_words() const {
+    const int stage = deciding_.weight_update;
+    const double parameters = costs_.between(first_of(stage), first_of(stage + 1)).parameters;
+    std::string text =
+        fmt::format("{} parameters{}", with_thousands(static_cast<std::int64_t>(parameters + 0.5)), at_stage(plan_, stage));
+    if (plan_.zero_stage >= 1 && ranks_alike() > 1) text += fmt::format(", shared among {:.0f} ranks", ranks_alike());
+    return text;
+  }
+
+  [[nodiscard]] std::string input_in_words() const {
+    if (!job_.assumptions.include_input) return "left out";
+    const Bytes bytes = job_.sample_bytes * static_cast<double>(plan_.global_batch);
+    return fmt::format("{}, {} on disk", plural(static_cast<double>(plan_.global_batch), "sample"), humanize(bytes));
+  }
+
+  void add_phase(const TimePart& part) {
+    PhaseShare phase;
+    phase.what = part;
+    phase.time = estimate().time.*part.part;
+    if (part.part == &Breakdown::forward) {
+      phase.source = forward_source_;
+      phase.how = kernels_of(Phase::forward);
+    } else if (part.part == &Breakdown::backward) {
+      phase.source = backward_source_;
+      phase.how = kernels_of(Phase::backward);
+    } else if (part.part == &Breakdown::weight_update) {
+      phase.source = update_source_;
+      phase.how = update_in_words();
+    } else if (part.part == &Breakdown::gradient_exchange) {
+      phase.hidden = max(Seconds{}, estimate().hidden_exchange);
+      phase.how = gradients_in_words();
+      if (gradients_.total().value() > 0) phase.busiest = gradients_.busy;
+    } else if (part.part == &Breakdown::layer_collectives) {
+      phase.how = exchanges_in_words(Purpose::layer);
+      phase.busiest = busiest_link(Purpose::layer);
+    } else if (part.part == &Breakdown::halo) {
+      phase.how = exchanges_in_words(Purpose::halo);
+      phase.busiest = busiest_link(Purpose::halo);
+    } else if (part.part == &Breakdown::pipeline) {
+      phase.how = plan_.mesh[Axis::pipeline] > 1 ? fmt::format("{} of {}", plural(hops(), "transfer"), humanize(cut()))
+                                                 : "no pipeline";
+      if (phase.time.value() > 0) {
+        phase.busiest = costs_.exchanges().neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).busy;
+      }
+    } else if (part.part == &Breakdown::bubble) {
+      phase.source = farther(forward_source_, backward_source_);
+      phase.how = bubble_in_words();
+    } else if (part.part == &Breakdown::waiting) {
+      phase.how = waiting_in_words();
+    } else {
+      phase.hidden = max(Seconds{}, estimate().hidden_input);
+      phase.how = input_in_words();
+    }
+    out_.phases.push_back(std::move(phase));
+  }
+
+  const Job& job_;
+  const LayerCostTable& costs_;
+  const std::vector<int>& firsts_;
+  Explanation& out_;
+  const Plan& plan_;
+  const DecidingStages& deciding_;
+  double micro_batches_;
+  double starts_ = 0;  ///< by the host, of all layers as often as they count
+  bool recomputes_, slots_;
+  PriceSource forward_source_ = PriceSource::measured, backward_source_ = PriceSource::measured,
+              update_source_ = PriceSource::measured;
+  Bytes gradient_message_{};
+  GradientExchange gradients_;
+};
+
+}  // namespace
+
+std::string_view to_string(Phase phase) {
+  switch (phase) {
+    case Phase::forward:
+      return "forward";
+    case Phase::backward:
+      return "backward";
+    case Phase::gradient:
+      return "gradient";
+  }
+  return "";
+}
+
+std::string_view to_string(Purpose purpose) {
+  switch (purpose) {
+    case Purpose::layer:
+      return "layer";
+    case Purpose::halo:
+      return "halo";
+    case Purpose::gradient:
+      return "gradient";
+    case Purpose::pipeline:
+      return "pipeline";
+  }
+  return "";
+}
+
+const PricedExchange* most_held_back(const LayerExplanation& layer, Purpose purpose) {
+  const PricedExchange* most = nullptr;
+  for (const PricedExchange& one : layer.prices.exchanges) {
+    if (one.ranks > 1 && one.exchange.purpose == purpose && is_held_back_more(one, most)) most = &one;
+  }
+  return most;
+}
+
+double runs_per_iteration(const Plan& plan, Phase phase) {
+  const double again = phase == Phase::forward && plan.recompute == Recompute::full ? 2.0 : 1.0;
+  return static_cast<double>(plan.micro_batches) * again;
+}
+
+std::array<double, price_sources.size()> kernel_time_shares(const Explanation& explanation) {
+  const Plan& plan = explanation.estimate.plan;
+  std::array<double, price_sources.size()> shares{};
+  double all = 0;
+  const auto add = [&](PriceSource source, Seconds time) {
+    shares[static_cast<std::size_t>(source)] += time.value();
+    all += time.value();
+  };
+  for (const LayerExplanation& layer : explanation.layers) {
+    for (const PricedKernel& kernel : layer.prices.kernels) {
+      if (!kernel.is_beside_kernels()) add(kernel.source, kernel.time * runs_per_iteration(plan, kernel.phase));
+    }
+    const double ranks = plan.zero_stage >= 1 ? plan.mesh.replicas() : 1.0;
+    add(layer.prices.update_source, layer.costs.update / ranks);
+  }
+  if (all <= 0) return {};
+  for (double& share : shares) share /= all;
+  return shares;
+}
+
+Explanation Estimator::explain(const Plan& plan) const {
+  Explanation explanation;
+  explanation.estimate = estimate(plan);
+  Estimate& estimate = explanation.estimate;
+  if (!has_price(estimate.limits)) return explanation;
+  if (estimate.time.iteration().value() <= 0) price(estimate);
+  if (estimate.time.iteration().value() <= 0) return explanation;
+  refine_memory(estimate);
+  Explainer(job_, table(plan), stages(plan), explanation).explain();
+  if (!job_.coefficients.congestion.empty()) {
+    // The factor is log-normal; others never speed an exchange up.
+    constexpr double twentieth = 1.6448536269514722;  // the standard normal distribution's 95 %
+    const auto among_others = [&](double quantile) {
+      Assumptions assumptions = job_.assumptions;
+      assumptions.congestion_quantile = quantile;
+      const Job job = job_.with_assumptions(assumptions);
+      Estimate other;
+      other.plan = plan;
+      Estimator(job).price(other);
+      return other.time.iteration();
+    };
+    explanation.congested = CongestedTime{among_others(-twentieth), among_others(twentieth)};
+  }
+  return explanation;
+}
+
+}  // namespace ddl

@@ -1,0 +1,44 @@
+#include <algorithm>
+
+#include "estimator/step/estimate.hpp"
+
+namespace ddl {
+
+bool fits_local_storage(const Job& job) {
+  const Storage& storage = job.machine.storage;
+  return !storage.local_capacity || job.dataset_bytes <= *storage.local_capacity;
+}
+
+Seconds input_time(const Job& job, const Plan& plan, const ExchangePrices& exchanges) {
+  const Storage& storage = job.machine.storage;
+  const double samples = static_cast<double>(plan.global_batch);
+  if (job.sample_bytes.value() <= 0) return {};
+
+  // Ranks of one split group need the same samples. Either each of them reads them all, or one leader does and sends them on
+  // [ParaDL, section VII: I/O and staging]. Only a pipeline's first stage reads.
+  const double group = static_cast<double>(plan.mesh.devices()) / plan.mesh[Axis::data] / plan.mesh[Axis::pipeline];
+  const double readers = job.assumptions.input_mode == InputMode::leader ? 1.0 : group;
+  const Bytes everything = job.sample_bytes * (samples * readers);
+  const double nodes =
+      std::max(1.0, static_cast<double>(plan.mesh.devices()) / job.machine.devices_per_node() / plan.mesh[Axis::pipeline]);
+  const Bytes per_node = everything / nodes;
+
+  Seconds read{};
+  if (storage.local_bandwidth && fits_local_storage(job)) {
+    read = per_node / *storage.local_bandwidth;
+  } else {
+    if (storage.shared_per_node) read = per_node / *storage.shared_per_node;
+    if (storage.shared_total) read = max(read, everything / *storage.shared_total);
+  }
+  if (job.assumptions.input_mode == InputMode::leader && group > 1) {
+    // Tiles are scattered, one message to each rank, which takes as long as an Allgather's ring; whoever splits layers needs
+    // all of its tile, which is broadcast.
+    const double per_sample = job.facts.sample_items * item_bytes(plan.precision);
+    const Bytes share(per_sample * samples / plan.mesh[Axis::data]);
+    read += exchanges.price(Collective::allgather, share, family_bit(Axis::spatial), Purpose::halo);
+    read += exchanges.price(Collective::broadcast, share / plan.mesh[Axis::spatial], weight_axes, Purpose::halo);
+  }
+  return read;
+}
+
+}  // namespace ddl

@@ -1,0 +1,543 @@
+#include "estimator/step/layer_costs.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "estimator/kernels/shard_prices.hpp"
+#include "estimator/kernels/shard_problems.hpp"
+#include "estimator/memory/shard_memory.hpp"
+#include "estimator/strategies/spatial.hpp"
+
+namespace ddl {
+namespace {
+
+/// Whether whole layers are priced and shared out, not kernels one by one.
+bool prices_whole_layers(const Job& job) {
+  return job.assumptions.linear_kernels || job.kernels.origin() == PriceOrigin::given;
+}
+
+/// Calls `take` with every kernel of a shard: measured behaviour of split filters and channels where there is any, tiles of
+/// the roofline elsewhere.
+template <class Take>
+void each_priced_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const Take& take) {
+  const KernelPrices& kernels = job.kernels;
+  if (prices_whole_layers(job)) {
+    const LayerTimes& whole = kernels.serial()[context.index()];
+    const double samples = shard.samples * shard.share;
+    take(PricedKernel{to_string(Pass::forward), Phase::forward, std::nullopt, whole.forward * samples, kernels.source()});
+    take(PricedKernel{"backward", Phase::backward, std::nullopt, whole.backward * samples, kernels.source()});
+    return;
+  }
+  if (const ShardPrices* measured = kernels.measured()) {
+    for (const PricedKernel& kernel : measured->kernels(context, shard)) take(kernel);
+    return;
+  }
+  const Layer& layer = context.at();
+  const Operation& operation = *layer.operation;
+  // A measured fraction s of a split layer's time does not divide: T(p) = T(1)·(s + (1−s)/p).
+  const bool filters_measured = shard.filter_parts > 1 && kernels.filter_undivided().has_value();
+  const bool channels_measured = shard.channel_parts > 1 && kernels.channel_undivided().has_value();
+  std::vector<TensorShape> whole_inputs;
+  const std::vector<TensorShape>* inputs = &shard.inputs;
+  TensorShape output = shard.output;
+  double factor = 1;
+  if (filters_measured) {
+    output.channels = layer.output_shape.channels;
+    factor *= *kernels.filter_undivided() + (1.0 - *kernels.filter_undivided()) / shard.filter_parts;
+  }
+  if (channels_measured) {
+    whole_inputs = shard.inputs;
+    whole_inputs.front().channels = layer.input_shapes.front().channels;
+    inputs = &whole_inputs;
+    factor *= *kernels.channel_undivided() + (1.0 - *kernels.channel_undivided()) / shard.channel_parts;
+  }
+  // A table that is cut along its vocabulary has all of the output, but a part of the rows, whoever owns them.
+  const TableRows rows = table_rows(context);
+  const double part = rows.is_cut() ? static_cast<double>(rows.own) / static_cast<double>(rows.all) : 1.0;
+  const PriceSource source =
+      filters_measured || channels_measured ? farther(kernels.source(), PriceSource::curve) : kernels.source();
+  const Precision precision = precision_of(context);
+  const auto price = [&](Pass pass) {
+    Work work = operation.work(pass, *inputs, output);
+    work.weight_items *= part;
+    const Phase phase = pass == Pass::forward ? Phase::forward : Phase::backward;
+    take(PricedKernel{to_string(pass), phase, work, kernels.kernel_time(work, shard.samples, precision) * factor, source,
+                      precision});
+  };
+  price(Pass::forward);
+  price(Pass::backward_weight);
+  if (context.facts.needs_input_gradient[context.index()]) price(Pass::backward_data);
+  if (!casts(context.plan, context.assumptions)) return;
+  for (const ShardProblem& each : shard_problems(context, shard)) {
+    if (kernel_name(each) != cast_pass) continue;
+    const Problem& cast = each.problem;
+    const Work work = work_of(each, shard.samples);
+    const Seconds time = kernels.kernel_time(work, shard.samples, cast.precision);
+    take(PricedKernel{cast_pass, phase_of(each), work, time, kernels.source(), cast.precision});
+  }
+}
+
+}  // namespace
+
+Seconds kernels_time(const Job& job, const ShardContext& context, const LayerShard& shard) {
+  Seconds sum{};
+  each_priced_kernel(job, context, shard, [&](const PricedKernel& kernel) { sum += kernel.time; });
+  return sum;
+}
+
+namespace {
+
+/// What measured runs make of the price of a shard's kernels: a factor, and work of the whole layer that is repeated.
+double learned_factor(const Job& job, const ShardContext& context, const LayerShard& shard, const Learned& learned) {
+  const Plan& plan = context.plan;
+  const bool splits = plan.mesh[Axis::filter] > 1 || plan.mesh[Axis::channel] > 1 || plan.mesh[Axis::tensor] > 1 ||
+                      plan.mesh[Axis::spatial] > 1;
+  if (!splits || learned.repeated <= 0) return learned.kernels;
+  const Seconds split = kernels_time(job, context, shard);
+  if (split.value() <= 0) return learned.kernels;
+  WholeLayers layers(context.facts, shard.samples, plan.precision, plan.optimizer, job.assumptions);
+  const ShardContext& unsplit = layers.at(context.index());
+  const Seconds whole = kernels_time(job, unsplit, layers.shard());
+  return learned.kernels * (1.0 + learned.repeated * std::max(0.0, whole / split - 1.0));
+}
+
+/// The same kernels as each_priced_kernel has them, with what measured runs make of their prices.
+template <class Take>
+void each_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const Learned& learned,
+                 const Take& take) {
+  const double factor = learned == Learned{} ? 1.0 : learned_factor(job, context, shard, learned);
+  each_priced_kernel(job, context, shard, [&](PricedKernel kernel) {
+    kernel.time *= factor;
+    take(kernel);
+  });
+}
+
+void price_kernels(const Job& job, const ShardContext& context, const LayerShard& shard, const Learned& learned,
+                   LayerCosts& costs) {
+  each_kernel(job, context, shard, learned, [&](const PricedKernel& kernel) {
+    const bool forward = kernel.phase == Phase::forward;
+    (forward ? costs.forward : costs.backward) += kernel.time;
+    // What the host takes for a kernel was learned of steps in which casts were not counted: it has them in it.
+    if (!kernel.is_beside_kernels() && kernel.pass != cast_pass && kernel.time > Seconds{})
+      (forward ? costs.forward_kernels : costs.backward_kernels) += 1;
+  });
+  if (prices_whole_layers(job)) {
+    const double splits = context.plan.mesh.product(weight_axes);
+    costs.update = job.kernels.serial()[context.index()].update / splits;
+  } else {
+    costs.update = job.kernels.update_price(shard.weights + shard.biases).time;
+  }
+}
+
+/// The lines of a shard's problems, with the prices of its kernels.
+void add_problems(const Job& job, const ShardContext& context, LayerPrices& prices) {
+  // A layer may have several casts, whose prices come in the order of their problems.
+  std::unordered_map<std::string_view, int> seen;
+  for (const ShardProblem& each : shard_problems(context, prices.shard)) {
+    const std::string_view pass = kernel_name(each);
+    int place = seen[pass]++;
+    const auto priced = std::find_if(prices.kernels.begin(), prices.kernels.end(),
+                                     [&](const PricedKernel& kernel) { return kernel.pass == pass && place-- == 0; });
+    const bool any = priced != prices.kernels.end();
+    prices.problems.push_back({print_problem(each.problem), phase_of(each), false, any ? priced->time : Seconds{},
+                               any ? priced->source : job.kernels.source()});
+  }
+  if (const auto update = shard_update(context, prices.shard)) {
+    const KernelPrice price = job.kernels.update_price(prices.shard.weights + prices.shard.biases);
+    prices.problems.push_back({print_problem(*update), Phase::backward, true, price.time, price.source});
+  }
+}
+
+/// What libraries take for a shard's kernels beside the temporaries that rules count of its passes: where both are known,
+/// those are part of the library's. None where no kernel of this device was measured.
+ShardWorkspace workspace_beside(const Job& job, const ShardContext& context, const LayerShard& shard,
+                                const ShardMemory& own) {
+  const ShardPrices* measured = job.kernels.measured();
+  if (measured == nullptr || prices_whole_layers(job)) return {};
+  ShardWorkspace workspace = measured->workspace(context, shard);
+  const auto beside = [](ShardWorkspace::Range& range, Bytes scratch) {
+    range.expected -= min(range.expected, scratch);
+    range.most -= min(range.most, scratch);
+  };
+  beside(workspace.forward, own.scratch_forward);
+  beside(workspace.backward_weight, own.scratch_backward);
+  beside(workspace.backward_data, own.scratch_backward);
+  return workspace;
+}
+
+void price_memory(const Job& job, const ShardContext& context, const LayerShard& shard, LayerCosts& costs) {
+  const Layer& layer = context.at();
+  const auto bytes = [&](const TensorShape& shape, int tensor) {
+    const double item = tensor_item_bytes(context.facts, context.plan, context.assumptions, tensor);
+    return Bytes(static_cast<double>(shape.items()) * shard.samples * item);
+  };
+  if (!context.facts.of_sample[context.index()]) costs.input = bytes(shard.kept_input, layer.inputs.front());
+  costs.output = bytes(shard.kept_output, context.layer);
+  const bool casting = casts(context.plan, context.assumptions);
+  if (casting ? job.facts.output_kept_cast[context.index()] : job.facts.output_kept[context.index()])
+    costs.kept += costs.output;
+  const ShardMemory own = shard_memory(context, shard, job.machine.device.is_processor);
+  costs.kept += own.kept();
+  // Gradients of other tensors that are read after this layer, a residual branch's, are of its output's kind.
+  const double others = job.facts.live_items[context.index() + 1] / static_cast<double>(context.at().output_shape.items());
+  costs.gradients = costs.output * std::max(1.0, others);
+  if (context.facts.makes_input_gradient[context.index()]) costs.gradients += costs.input;
+  costs.gradients += own.scratch_backward;
+  const ShardWorkspace workspace = workspace_beside(job, context, shard, own);
+  costs.workspace_forward = workspace.forward.expected;
+  costs.workspace_backward = max(workspace.backward_weight.expected, workspace.backward_data.expected);
+  costs.most_workspace = max(workspace.forward.most, max(workspace.backward_weight.most, workspace.backward_data.most));
+  costs.workspaces_estimated = workspace.estimated;
+  costs.workspaces_unknown = workspace.unknown;
+  // The batch itself stays in memory while its first reader's backward may need it.
+  if (context.layer == context.facts.batch_keeper) costs.kept += costs.input;
+}
+
+/// What makes two layers of the same shape class cost differently under one split.
+struct Variant {
+  bool spatial, boundary, pooled, reads_pooled, auxiliary, reads_auxiliary, input_gradient, sends_gradient, first,
+      keeps_batch, last, output_kept, output_kept_cast, is_wide, after_head;
+  std::vector<bool> reads_wide;  ///< by input
+  TensorSplitRole role;
+  std::int64_t units;
+  double live_items;                  ///< behind the layer
+  Seconds forward, backward, update;  ///< of the whole layer: measured layers of one shape need not agree
+  friend bool operator==(const Variant&, const Variant&) = default;
+};
+
+}  // namespace
+
+void LayerCosts::add(const LayerCosts& o, double times) {
+  forward += o.forward * times;
+  backward += o.backward * times;
+  forward_kernels += o.forward_kernels * times;
+  backward_kernels += o.backward_kernels * times;
+  forward_exchanges += o.forward_exchanges * times;
+  backward_exchanges += o.backward_exchanges * times;
+  update += o.update * times;
+  exchange_forward += o.exchange_forward * times;
+  exchange_backward += o.exchange_backward * times;
+  halo_forward += o.halo_forward * times;
+  halo_backward += o.halo_backward * times;
+  parameters += o.parameters * times;
+  gradient_parameters += o.gradient_parameters * times;
+  gradient_messages += o.gradient_messages * times;
+  whole_parameters += o.whole_parameters * times;
+  kept += o.kept * times;
+  gradients += o.gradients * times;
+  input += o.input * times;
+  output += o.output * times;
+  workspaces_estimated += o.workspaces_estimated * times;
+  workspaces_unknown += o.workspaces_unknown * times;
+}
+
+void LayerCosts::recompute_forward() {
+  backward += forward;
+  backward_kernels += forward_kernels;
+  backward_exchanges += forward_exchanges;
+  exchange_backward += exchange_forward;
+  halo_backward += halo_forward;
+}
+
+namespace {
+
+/// Stretches of one class have layers of the same kinds, and the same crosses their ends.
+void find_stretches(const ModelFacts& facts, LayerKinds& kinds) {
+  const auto& layers = facts.model->layers;
+  const auto count = static_cast<int>(layers.size());
+  using Ends = std::tuple<double, double, double, bool>;
+  std::map<std::pair<std::vector<int>, Ends>, std::size_t> classes;
+  for (int first = 0; first < count;) {
+    int last = first + 1;
+    const int block = layers[static_cast<std::size_t>(first)].block;
+    while (last < count && layers[static_cast<std::size_t>(last)].block == block) ++last;
+    const Ends ends{facts.live_items[static_cast<std::size_t>(first)], facts.received_items[static_cast<std::size_t>(first)],
+                    facts.released_items[static_cast<std::size_t>(last)], last <= kinds.spatial_end};
+    std::vector<int> own(kinds.kind.begin() + first, kinds.kind.begin() + last);
+    own.push_back(block >= 0 ? 1 : 0);
+    kinds.stretch.push_back(first);
+    kinds.stretch_class.push_back(classes.try_emplace({std::move(own), ends}, classes.size()).first->second);
+    first = last;
+  }
+  kinds.stretch.push_back(count);
+  kinds.stretch_classes = classes.size();
+}
+
+}  // namespace
+
+LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial, int spatial_end) {
+  const auto& layers = facts.model->layers;
+  LayerKinds kinds;
+  kinds.spatial_end = spatial_end;
+  std::vector<Variant> variants;
+  std::vector<std::vector<int>> by_class(static_cast<std::size_t>(facts.model->shape_classes));
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const Layer& layer = layers[i];
+    const int producer = layer.inputs.empty() ? -1 : layer.inputs.front();
+    const auto index = static_cast<int>(i);
+    const auto is_pooled = [&facts](int input) {
+      return input >= 0 && facts.pooled_branch[static_cast<std::size_t>(input)];
+    };
+    std::vector<bool> reads_wide;
+    for (const int input : layer.inputs)
+      reads_wide.push_back(input >= 0 && facts.autocast.is_wide[static_cast<std::size_t>(input)]);
+    const Variant variant{index < spatial_end,
+                          index == spatial_end,
+                          facts.pooled_branch[i],
+                          std::any_of(layer.inputs.begin(), layer.inputs.end(), is_pooled),
+                          layer.auxiliary,
+                          producer >= 0 && layers[static_cast<std::size_t>(producer)].auxiliary,
+                          facts.needs_input_gradient[i],
+                          facts.sends_input_gradient[i],
+                          producer < 0,
+                          index == facts.batch_keeper,
+                          index == facts.last_matrix,
+                          facts.output_kept[i],
+                          facts.output_kept_cast[i],
+                          facts.autocast.is_wide[i],
+                          producer >= 0 && facts.tensor_role[static_cast<std::size_t>(producer)] == TensorSplitRole::head,
+                          reads_wide,
+                          facts.tensor_role[i],
+                          facts.tensor_units[i],
+                          facts.live_items[i + 1],
+                          serial[i].forward,
+                          serial[i].backward,
+                          serial[i].update};
+    std::vector<int>& known = by_class[static_cast<std::size_t>(layer.shape_class)];
+    const auto found = std::find_if(known.begin(), known.end(),
+                                    [&](int kind) { return variants[static_cast<std::size_t>(kind)] == variant; });
+    if (found != known.end()) {
+      kinds.kind.push_back(*found);
+      kinds.count[static_cast<std::size_t>(*found)] += 1;
+      continue;
+    }
+    const auto kind = static_cast<int>(variants.size());
+    variants.push_back(variant);
+    known.push_back(kind);
+    kinds.kind.push_back(kind);
+    kinds.representative.push_back(index);
+    kinds.count.push_back(1);
+  }
+  kinds.runs = LayerRuns(kinds.kind);
+  find_stretches(facts, kinds);
+  return kinds;
+}
+
+LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds)
+    : job_(job), plan_(plan), kinds_(kinds), exchanges_(plan_, job.machine, job.coefficients, job.assumptions) {
+  if (job.assumptions.learned) learned_ = learned_of(job.coefficients.learned, plan.mesh.family());
+  const ModelFacts& facts = job.facts;
+  const double item = item_bytes(plan_.precision);
+  const bool whole_gradients = plan_.mesh[Axis::data] > 1 && job.coefficients.software.whole_gradients_in_hybrids &&
+                               job.assumptions.host_staging &&
+                               (plan_.mesh[Axis::filter] > 1 || plan_.mesh[Axis::channel] > 1);
+  ShardContext context{facts, plan_, job.assumptions, 0, std::max(0, kinds.spatial_end)};
+  LayerShard shard;
+  costs_.resize(kinds.count.size());
+  for (std::size_t kind = 0; kind < costs_.size(); ++kind) {
+    context.layer = kinds.representative[kind];
+    LayerCosts& costs = costs_[kind];
+    shard_layer(context, shard);
+    price_kernels(job, context, shard, learned_, costs);
+    price_memory(job, context, shard, costs);
+    costs.parameters = shard.weights + shard.biases;
+    costs.gradient_parameters = whole_gradients ? static_cast<double>(context.at().parameters()) : costs.parameters;
+    const Layer& layer = context.at();
+    const bool matrix = facts.divisible[context.index()].matrix;
+    costs.gradient_messages = matrix ? 1 : 0;
+    if (matrix && layer.output_shape.rank == 0) costs.whole_parameters = static_cast<double>(layer.parameters());
+    for (const Exchange& exchange : shard.exchanges) {
+      if (exchange.phase == Phase::gradient || exchange.purpose == Purpose::pipeline) continue;  // fused, or at cuts alone
+      asked_.push_back({kind, exchange, Bytes(exchange.items * shard.samples * item)});
+    }
+  }
+  place(plan.placement);
+}
+
+Seconds LayerCostTable::time_of(const Asked& asked) const {
+  const Exchange& exchange = asked.exchange;
+  return exchanges_.price(exchange.operation, asked.message, exchange.axes, exchange.purpose) *
+         static_cast<double>(exchange.messages);
+}
+
+LayerShard LayerCostTable::shard(int layer) const {
+  LayerShard shard;
+  shard_layer({job_.facts, plan_, job_.assumptions, layer, std::max(0, kinds_.spatial_end)}, shard);
+  return shard;
+}
+
+ShardMemory LayerCostTable::shard_memory_of(int layer, const LayerShard& shard) const {
+  return shard_memory({job_.facts, plan_, job_.assumptions, layer, std::max(0, kinds_.spatial_end)}, shard,
+                      job_.machine.device.is_processor);
+}
+
+ShardWorkspace LayerCostTable::workspace_of(int layer, const LayerShard& shard, const ShardMemory& own) const {
+  return workspace_beside(job_, {job_.facts, plan_, job_.assumptions, layer, std::max(0, kinds_.spatial_end)}, shard, own);
+}
+
+LayerPrices LayerCostTable::prices(int layer) const {
+  LayerPrices prices;
+  const ShardContext context{job_.facts, plan_, job_.assumptions, layer, std::max(0, kinds_.spatial_end)};
+  shard_layer(context, prices.shard);
+  each_kernel(job_, context, prices.shard, learned_, [&](const PricedKernel& kernel) { prices.kernels.push_back(kernel); });
+  prices.update_source = prices_whole_layers(job_)
+                             ? job_.kernels.source()
+                             : job_.kernels.update_price(prices.shard.weights + prices.shard.biases).source;
+  if (!prices_whole_layers(job_)) add_problems(job_, context, prices);
+  const auto own = static_cast<std::size_t>(kind(layer));
+  for (const Asked& asked : asked_) {
+    if (asked.kind != own) continue;
+    const Exchange& exchange = asked.exchange;
+    const auto way = exchanges_.way_of(exchange.operation, asked.message, exchange.axes, exchange.purpose);
+    prices.exchanges.push_back({exchange, asked.message, exchanges_.group(exchange.axes).ranks,
+                                exchanges_.route(exchange.purpose), way.algorithm, time_of(asked), way.busy});
+  }
+  return prices;
+}
+
+void LayerCostTable::place(const Placement& placement) {
+  plan_.placement = placement;
+  exchanges_.forget_groups();
+  for (LayerCosts& costs : costs_) {
+    costs.exchange_forward = costs.exchange_backward = costs.halo_forward = costs.halo_backward = Seconds{};
+    costs.forward_exchanges = costs.backward_exchanges = 0;
+  }
+  for (const Asked& asked : asked_) {
+    const Exchange& exchange = asked.exchange;
+    LayerCosts& costs = costs_[asked.kind];
+    const Seconds time = time_of(asked);
+    const bool halo = exchange.purpose == Purpose::halo;
+    (exchange.phase == Phase::forward ? costs.forward_exchanges : costs.backward_exchanges) +=
+        time > Seconds{} ? static_cast<double>(exchange.messages) : 0.0;
+    if (exchange.phase == Phase::forward) {
+      (halo ? costs.halo_forward : costs.exchange_forward) += time;
+    } else {
+      (halo ? costs.halo_backward : costs.exchange_backward) += time;
+    }
+  }
+  total_ = {};
+  for (std::size_t kind = 0; kind < costs_.size(); ++kind) total_.add(costs_[kind], kinds_.count[kind]);
+  sums_.clear();
+  loads_.clear();
+}
+
+StageLoad LayerCostTable::load_of(const LayerCosts& costs) {
+  return {costs.forward + costs.exchange_forward + costs.halo_forward,
+          costs.backward + costs.exchange_backward + costs.halo_backward,
+          costs.forward_kernels + costs.forward_exchanges,
+          costs.backward_kernels + costs.backward_exchanges,
+          costs.parameters,
+          costs.kept};
+}
+
+StageLoad LayerCostTable::load_before(int layer) const {
+  if (loads_.empty()) loads_.assign(kinds_.runs, [this](int each) { return load_of(at(each)); });
+  return loads_.before(layer);
+}
+
+const LayerCosts& LayerCostTable::at(int layer) const {
+  return costs_[static_cast<std::size_t>(kinds_.kind[static_cast<std::size_t>(layer)])];
+}
+
+Bytes LayerCostTable::at_cut(int layer, double items) const {
+  // Where a spatial split ends it is the layer behind the cut that gathers the tiles.
+  const double tiles = layer <= kinds_.spatial_end ? plan_.mesh[Axis::spatial] : 1;
+  return Bytes(items / tiles * item_bytes(plan_.precision) * samples_per_micro_batch(plan_));
+}
+
+Bytes LayerCostTable::cut_bytes(int layer) const {
+  return at_cut(layer, job_.facts.live_items[static_cast<std::size_t>(layer)]);
+}
+
+Bytes LayerCostTable::received(int first) const {
+  return at_cut(first, job_.facts.received_items[static_cast<std::size_t>(first)]);
+}
+
+Bytes LayerCostTable::kept(int first, int last) const {
+  const Bytes own = between(first, last).kept;
+  return own - min(own, at_cut(last, job_.facts.released_items[static_cast<std::size_t>(last)])) + received(first);
+}
+
+LayerCosts LayerCostTable::between(int first, int last) const {
+  if (first == 0 && last == static_cast<int>(kinds_.kind.size())) return total_;
+  if (sums_.empty()) sums_.assign(kinds_.runs, [this](int layer) -> const LayerCosts& { return at(layer); });
+  LayerCosts costs = sums_.before(last);
+  costs.add(sums_.before(first), -1.0);
+  return costs;
+}
+
+LayerCostTable::Largest LayerCostTable::largest(int first, int last) const {
+  Largest largest;
+  const auto visit = [&](int layer) {
+    const LayerCosts& own = at(layer);
+    largest.parameters = std::max(largest.parameters, own.parameters);
+    largest.workspace = max(largest.workspace, max(own.workspace_forward, own.workspace_backward));
+  };
+  kinds_.runs.walk(first, last, visit, [](int, int, int) {});
+  return largest;
+}
+
+LayerCostTable::Peak LayerCostTable::peak(int first, int last, double gradient_bytes, double shards) const {
+  Bytes kept = received(first);
+  // Of layers not passed yet: theirs is what backward has made when it comes to them.
+  double parameters = gradient_bytes > 0 ? between(first, last).parameters : 0;
+  Peak most;
+  Bytes bound{};
+  const auto all = [](const Peak& peak) { return peak.activations + peak.gradients + peak.workspace; };
+  const auto visit = [&](int layer) {
+    const LayerCosts& own = at(layer);
+    kept += own.kept;
+    Peak now{kept + own.gradients, Bytes((parameters / shards + own.parameters * (1.0 - 1.0 / shards)) * gradient_bytes),
+             own.workspace_backward, Bytes{}};
+    // While forward runs there are no gradients, but for its output, which may not be kept.
+    const Bytes less = max(Bytes{}, own.gradients - own.output) + now.gradients;
+    if (own.workspace_forward > less) now.workspace = max(now.workspace, own.workspace_forward - less);
+    bound = max(bound, all(now) + (max(now.workspace, own.most_workspace) - now.workspace));
+    if (layer == first || all(now) > all(most)) most = now;
+    parameters = std::max(0.0, parameters - own.parameters);
+  };
+  // From one repetition of like layers to the next all grows or shrinks by the same: the first or the last has the most.
+  const auto skip = [&](int begin, int end, int times) {
+    for (int layer = begin; layer < end; ++layer) {
+      kept += at(layer).kept * static_cast<double>(times);
+      parameters = std::max(0.0, parameters - at(layer).parameters * times);
+    }
+  };
+  kinds_.runs.walk(first, last, visit, skip);
+  most.more_workspace = max(Bytes{}, bound - all(most));
+  return most;
+}
+
+LayerCostTable::Checkpoints LayerCostTable::checkpoints_of_stretch(int first, int last) const {
+  const Bytes own = between(first, last).kept;
+  const bool block = job_.facts.model->layers[static_cast<std::size_t>(first)].block >= 0;
+  return {block ? min(cut_bytes(first), own) : own, peak(first, last)};
+}
+
+LayerCostTable::Checkpoints LayerCostTable::checkpoints(int first, int last) const {
+  Checkpoints kept;
+  checkpoints_.resize(kinds_.stretch_classes);
+  const std::vector<int>& starts = kinds_.stretch;
+  auto stretch = static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), first) - starts.begin()) - 1;
+  for (; stretch + 1 < starts.size() && starts[stretch] < last; ++stretch) {
+    const int begin = std::max(first, starts[stretch]);
+    const int end = std::min(last, starts[stretch + 1]);
+    Checkpoints own;
+    if (begin == starts[stretch] && end == starts[stretch + 1]) {
+      std::optional<Checkpoints>& known = checkpoints_[kinds_.stretch_class[stretch]];
+      if (!known) known = checkpoints_of_stretch(begin, end);
+      own = *known;
+    } else {
+      own = checkpoints_of_stretch(begin, end);
+    }
+    kept.inputs += own.inputs;
+    kept.largest_block = max(kept.largest_block, own.largest_block);
+  }
+  return kept;
+}
+
+}  // namespace ddl

@@ -1,0 +1,198 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/quantity.hpp"
+#include "estimator/coefficients.hpp"
+#include "estimator/exchanges/exchange.hpp"
+#include "estimator/job.hpp"
+#include "estimator/kernels/kernel_time.hpp"
+#include "estimator/kernels/priced_kernel.hpp"
+#include "estimator/kernels/shard_prices.hpp"
+#include "estimator/machine.hpp"
+#include "estimator/memory/shard_memory.hpp"
+#include "estimator/model_facts.hpp"
+#include "estimator/plan/plan.hpp"
+#include "estimator/step/layer_runs.hpp"
+#include "estimator/step/pipeline.hpp"
+#include "estimator/strategies/strategy.hpp"
+
+namespace ddl {
+
+/// Prices of one layer, one rank, one micro-batch: its shard with every problem and exchange priced.
+struct LayerCosts {
+  Seconds forward{}, backward{};                         ///< kernels
+  double forward_kernels = 0, backward_kernels = 0;      ///< how many of them
+  double forward_exchanges = 0, backward_exchanges = 0;  ///< layer-wise collectives and halos, which are started too
+  Seconds update{};                                      ///< per iteration, unsharded optimizer
+  Seconds exchange_forward{}, exchange_backward{};       ///< layer-wise collectives
+  Seconds halo_forward{}, halo_backward{};               ///< neighbour exchanges and the gather where a spatial split ends
+  double parameters = 0;                                 ///< on this rank
+  double gradient_parameters = 0;                        ///< that its gradient exchange carries
+  double gradient_messages = 0;                          ///< one where the layer has a weight matrix
+  double whole_parameters = 0;                           ///< of matrix layers without positions, unsplit
+  Bytes kept{};                                          ///< activations kept for backward
+  Bytes gradients{};                                     ///< of activations, that exist while this layer's backward runs
+  Bytes input{}, output{};                               ///< |x| and |y| as they lie in memory
+  /// Scratch memory of a library's kernel, beside what rules count; of one layer at a time, so that it does not add up.
+  Bytes workspace_forward{}, workspace_backward{}, most_workspace{};
+  /// Kernels whose scratch memory is estimated by that of others, and of which nobody knows it.
+  double workspaces_estimated = 0, workspaces_unknown = 0;
+
+  void add(const LayerCosts& other, double times);
+  /// Backward begins with forward, its exchanges included.
+  void recompute_forward();
+  /// Kernels, layer-wise exchanges and halos of one micro-batch.
+  [[nodiscard]] Seconds time() const {
+    return forward + backward + exchange_forward + exchange_backward + halo_forward + halo_backward;
+  }
+  [[nodiscard]] double starts() const { return forward_kernels + forward_exchanges + backward_kernels + backward_exchanges; }
+  /// What forward and backward of one micro-batch are longer, by the time in which the device has nothing to do since the
+  /// host needs `start` for each kernel and exchange.
+  [[nodiscard]] Seconds idle_forward(Seconds start) const {
+    return max(Seconds{}, start * (forward_kernels + forward_exchanges) - (forward + exchange_forward + halo_forward));
+  }
+  [[nodiscard]] Seconds idle_backward(Seconds start) const {
+    return max(Seconds{}, start * (backward_kernels + backward_exchanges) - (backward + exchange_backward + halo_backward));
+  }
+};
+
+/// An exchange of a layer, one micro-batch, with its price.
+struct PricedExchange {
+  Exchange exchange;
+  Bytes message{};  ///< of the full vector, once
+  double ranks = 1;
+  Route route = Route::direct;
+  std::string_view algorithm;
+  Seconds time{};   ///< of all its messages
+  BusyLink busy{};  ///< where its flows are held back
+};
+
+/// A problem as it is measured and looked up, with its price.
+struct PricedProblem {
+  std::string line;
+  Phase phase = Phase::forward;
+  bool is_update = false;
+  Seconds time{};  ///< of all its runs in a micro-batch
+  PriceSource source = PriceSource::roofline;
+};
+
+/// What the costs of one layer are made of: kernels and exchanges add up to its LayerCosts.
+struct LayerPrices {
+  LayerShard shard;
+  std::vector<PricedKernel> kernels;
+  std::vector<PricedExchange> exchanges;
+  PriceSource update_source = PriceSource::roofline;
+  std::vector<PricedProblem> problems;  ///< the same by their lines, update included; none where whole layers are priced
+};
+
+/// Layers that cost the same under every split that ends its tiles at the same layer: each kind is priced once.
+struct LayerKinds {
+  int spatial_end = 0;
+  std::vector<int> kind;            ///< of each layer
+  std::vector<int> representative;  ///< a layer of each kind
+  std::vector<double> count;        ///< layers of each kind
+  LayerRuns runs;                   ///< of the kinds of all layers
+  /// Stretches of layers of one block, or of none: the first layer of each, and the layer count.
+  std::vector<int> stretch;
+  std::vector<std::size_t> stretch_class;  ///< stretches of one class keep the same
+  std::size_t stretch_classes = 0;
+};
+
+/// `spatial_end` as spatial_end() has it; -1 for a plan without a spatial split.
+[[nodiscard]] LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial, int spatial_end);
+
+/// Kernels of one rank's part of a layer, forward and backward, before what measured runs make of them.
+[[nodiscard]] Seconds kernels_time(const Job& job, const ShardContext& context, const LayerShard& shard);
+
+/// Costs of all layers under one split, any stretch of layers being a difference of running sums. Depends on the plan's
+/// degrees, micro-batch and placement alone.
+class LayerCostTable {
+ public:
+  LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds);
+
+  /// Prices the exchanges anew for ranks laid out in another order; nothing else depends on that.
+  void place(const Placement& placement);
+
+  /// Costs of layers [first, last).
+  [[nodiscard]] LayerCosts between(int first, int last) const;
+  [[nodiscard]] const LayerCosts& total() const { return total_; }
+  [[nodiscard]] const LayerCosts& at(int layer) const;
+  /// One rank's part of a layer, described anew.
+  [[nodiscard]] LayerShard shard(int layer) const;
+  [[nodiscard]] ShardMemory shard_memory_of(int layer, const LayerShard& shard) const;
+  /// Scratch memory of the layer's kernels, beside that of shard_memory_of.
+  [[nodiscard]] ShardWorkspace workspace_of(int layer, const LayerShard& shard, const ShardMemory& own) const;
+  /// What at(layer) is made of, worked out anew: for somebody who reads it, not for a search.
+  [[nodiscard]] LayerPrices prices(int layer) const;
+  /// Layers of one kind cost the same.
+  [[nodiscard]] int kind(int layer) const { return kinds_.kind[static_cast<std::size_t>(layer)]; }
+  /// The load of all layers before this one; only where a pipeline cuts.
+  [[nodiscard]] StageLoad load_before(int layer) const;
+  /// The load of all layers.
+  [[nodiscard]] StageLoad load() const { return load_of(total_); }
+  /// Parameters of the largest of layers [first, last), and the most scratch memory that a kernel of theirs needs.
+  struct Largest {
+    double parameters = 0;
+    Bytes workspace{};
+  };
+  [[nodiscard]] Largest largest(int first, int last) const;
+  /// Bytes that one micro-batch sends across a cut before `layer`, per rank.
+  [[nodiscard]] Bytes cut_bytes(int layer) const;
+  /// Activations of one micro-batch that layers [first, last) keep for backward. What crosses a cut is kept by who reads it.
+  [[nodiscard]] Bytes kept(int first, int last) const;
+  /// Activations of one micro-batch and their gradients while backward of layers [first, last) runs, where that is most: a
+  /// layer needs what the layers up to it have kept, the gradients that reach it and the one it makes.
+  [[nodiscard]] Bytes peak(int first, int last) const { return peak(first, last, 0.0, 1.0).activations; }
+  /// The same where each layer's backward makes gradients of so many bytes a parameter, of which one of `shards` parts
+  /// stays: where both together are most.
+  struct Peak {
+    Bytes activations{}, gradients{};
+    Bytes workspace{};       ///< of the kernel that runs then
+    Bytes more_workspace{};  ///< by which that may be more, there or elsewhere
+  };
+  [[nodiscard]] Peak peak(int first, int last, double gradient_bytes, double shards) const;
+  /// What full recomputation of layers [first, last) keeps of one micro-batch: the inputs of the blocks (and all of the
+  /// layers outside any block), and while backward of one block runs, that block's own.
+  struct Checkpoints {
+    Bytes inputs{}, largest_block{};
+  };
+  [[nodiscard]] Checkpoints checkpoints(int first, int last) const;
+  [[nodiscard]] const LayerKinds& kinds() const { return kinds_; }
+  [[nodiscard]] const ExchangePrices& exchanges() const { return exchanges_; }
+  [[nodiscard]] const Learned& learned() const { return learned_; }
+
+ private:
+  /// An exchange of one kind of layer.
+  struct Asked {
+    std::size_t kind = 0;
+    Exchange exchange;
+    Bytes message{};
+  };
+
+  [[nodiscard]] Seconds time_of(const Asked& asked) const;
+  [[nodiscard]] static StageLoad load_of(const LayerCosts& costs);
+  [[nodiscard]] Bytes at_cut(int layer, double items) const;
+  [[nodiscard]] Bytes received(int first) const;
+  /// What a stretch of layers of one block, or of none, adds to checkpoints.
+  [[nodiscard]] Checkpoints checkpoints_of_stretch(int first, int last) const;
+
+  const Job& job_;
+  Plan plan_;
+  const LayerKinds& kinds_;
+  Learned learned_;
+  std::vector<Asked> asked_;
+  ExchangePrices exchanges_;
+  std::vector<LayerCosts> costs_;  ///< by kind
+  LayerCosts total_;
+  mutable RunSums<LayerCosts> sums_;  ///< worked out when a pipeline is cut
+  mutable RunSums<StageLoad> loads_;
+  mutable std::vector<std::optional<Checkpoints>> checkpoints_;  ///< by class of a whole stretch
+};
+
+}  // namespace ddl

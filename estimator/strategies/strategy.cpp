@@ -1,0 +1,52 @@
+#include "estimator/strategies/strategy.hpp"
+
+#include <array>
+
+#include "estimator/strategies/channel.hpp"
+#include "estimator/strategies/data.hpp"
+#include "estimator/strategies/filter.hpp"
+#include "estimator/strategies/pipeline.hpp"
+#include "estimator/strategies/spatial.hpp"
+#include "estimator/strategies/tensor.hpp"
+
+namespace ddl {
+namespace {
+
+// Spatial first, so that the others exchange tiles, not whole tensors; data last: it exchanges what the others left.
+constexpr std::array<const Strategy*, axis_count> table{&spatial_strategy, &channel_strategy,  &filter_strategy,
+                                                        &tensor_strategy,  &pipeline_strategy, &data_strategy};
+
+}  // namespace
+
+std::span<const Strategy* const> strategies() { return table; }
+
+void shard_layer(const ShardContext& context, LayerShard& shard) {
+  const Layer& layer = context.at();
+  shard.inputs = layer.input_shapes;
+  shard.output = layer.output_shape;
+  shard.kept_input = layer.input_shapes.front();
+  shard.kept_output = layer.output_shape;
+  shard.weights = static_cast<double>(layer.weights);
+  shard.biases = static_cast<double>(layer.biases);
+  shard.samples = samples_per_micro_batch(context.plan);
+  shard.share = 1;
+  shard.filter_parts = 1;
+  shard.channel_parts = 1;
+  shard.exchanges.clear();
+  for (const Strategy* strategy : table) strategy->shard(context, shard);
+}
+
+void scale_halos(LayerShard& shard, Phase phase, double part) {
+  for (Exchange& exchange : shard.exchanges) {
+    const bool halo = exchange.purpose == Purpose::halo && exchange.operation == Collective::point_to_point;
+    if (halo && exchange.phase == phase) exchange.items *= part;
+  }
+}
+
+Limits limits_of(const LimitContext& context) {
+  Limits limits;
+  for (const Strategy* strategy : table) strategy->limits(context, limits);
+  return limits;
+}
+
+}  // namespace ddl

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "estimator/assumptions.hpp"
+#include "estimator/coefficients.hpp"
+#include "estimator/exchanges/exchange.hpp"
+#include "estimator/model_facts.hpp"
+#include "estimator/plan/plan.hpp"
+#include "estimator/search/limit.hpp"
+
+namespace ddl {
+
+/// One rank's part of one layer: local shapes, local parameters, and what must be exchanged. Described, never priced.
+struct LayerShard {
+  std::vector<TensorShape> inputs;  ///< as the rank's kernels read them
+  TensorShape output;               ///< as the rank's kernels write it
+  TensorShape kept_input;           ///< as the first input lies in the rank's memory
+  TensorShape kept_output;          ///< as the output lies in the rank's memory, exchanges done
+  double weights = 0, biases = 0;   ///< parameters on this rank
+  double samples = 1;               ///< of one micro-batch
+  double share = 1;                 ///< of the whole layer's work per sample, were kernels to scale linearly
+  double filter_parts = 1;          ///< by how much the filters, and
+  double channel_parts = 1;         ///< the input channels of a matrix layer are split
+  std::vector<Exchange> exchanges;
+};
+
+/// What a strategy may look at when it divides one layer.
+struct ShardContext {
+  const ModelFacts& facts;
+  const Plan& plan;
+  const Assumptions& assumptions;
+  int layer = 0;
+  /// Layers before this one are split spatially; from here on they are replicated behind an Allgather.
+  int spatial_end = 0;
+
+  [[nodiscard]] const Layer& at() const { return facts.model->layers[static_cast<std::size_t>(layer)]; }
+  [[nodiscard]] std::size_t index() const { return static_cast<std::size_t>(layer); }
+};
+
+struct LimitContext {
+  const ModelFacts& facts;
+  const Plan& plan;
+  const Software& software;
+};
+
+/// A way of dividing the work along one axis: what it is, when it cannot be, and what one rank's part of a layer is. Hybrids
+/// are strategies applied one after the other. A new strategy is one file and one row of the table.
+struct Strategy {
+  Axis axis = Axis::data;
+  std::string_view summary;
+  void (*limits)(const LimitContext& context, Limits& limits) = nullptr;
+  void (*shard)(const ShardContext& context, LayerShard& shard) = nullptr;
+};
+
+/// All strategies, in the order in which they divide a layer.
+[[nodiscard]] std::span<const Strategy* const> strategies();
+
+/// One rank's part of a layer under all strategies of the plan. `shard` is reused to save allocations.
+void shard_layer(const ShardContext& context, LayerShard& shard);
+/// Everything that rules the plan out before pricing.
+[[nodiscard]] Limits limits_of(const LimitContext& context);
+
+/// For a strategy that leaves a rank `part` of a layer's input channels (forward) or filters (backward): its halos shrink
+/// too.
+void scale_halos(LayerShard& shard, Phase phase, double part);
+
+/// The largest part when `whole` units are dealt to `parts` ranks.
+[[nodiscard]] constexpr std::int64_t largest_part(std::int64_t whole, std::int64_t parts) {
+  return (whole + parts - 1) / parts;
+}
+
+}  // namespace ddl
