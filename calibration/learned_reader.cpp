@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "calibration/teachable.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 
@@ -18,18 +17,18 @@ namespace {
 constexpr double least_factor = 1e-6;
 constexpr double greatest_factor = 1e6;
 
-double read_value(const YamlNode& entry, Teachable what) {
+double read_value(const YamlNode& entry, Coefficient what) {
   entry.only_keys({"value", "low", "high", "determined"});
   // What the runs leave open is for the reader of the file; prices take the value.
   if (const auto determined = entry.find("determined")) static_cast<void>(determined->boolean());
   const auto number = [&](const YamlNode& node) {
     switch (what) {
-      case Teachable::whole_weights:
-      case Teachable::per_iteration:
+      case Coefficient::whole_weights:
+      case Coefficient::per_iteration:
         return node.seconds(true).value();
-      case Teachable::repeated:
+      case Coefficient::repeated:
         return node.number(0, 1);
-      case Teachable::straggling:
+      case Coefficient::straggling:
         return node.number(0, greatest_factor);
       default:
         return node.number(least_factor, greatest_factor);
@@ -46,7 +45,9 @@ double read_value(const YamlNode& entry, Teachable what) {
 LearnedFamilies read_learned(const YamlNode& section, const Citations& citations) {
   LearnedFamilies families;
   std::vector<std::string_view> keys{"family", "runs", "source"};
-  for (const Teachable what : all_teachable) keys.push_back(to_string(what));
+  for (const CoefficientRow& row : coefficient_table) {
+    if (row.by_family) keys.push_back(row.name);
+  }
   for (const YamlNode& node : section.items()) {
     node.only_keys(keys);
     const YamlNode name = node.at("family");
@@ -59,13 +60,14 @@ LearnedFamilies read_learned(const YamlNode& section, const Citations& citations
     }
     static_cast<void>(node.at("runs").integer(1, std::numeric_limits<int>::max()));
     static_cast<void>(citations.of(node.at("source")));
-    TeachableValues values = untaught();
-    for (const Teachable what : all_teachable) {
-      if (const auto entry = node.find(to_string(what))) values[index_of(what)] = read_value(*entry, what);
+    Learned learned;
+    for (const CoefficientRow& row : coefficient_table) {
+      if (!row.by_family) continue;
+      if (const auto entry = node.find(row.name)) learned[row.coefficient] = read_value(*entry, row.coefficient);
     }
     // Written as the time of a gigabyte.
-    values[index_of(Teachable::whole_weights)] /= 1e9;
-    families.emplace_back(*family, learned_from(values));
+    learned[Coefficient::whole_weights] /= 1e9;
+    families.emplace_back(*family, learned);
   }
   return families;
 }

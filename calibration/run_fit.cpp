@@ -8,6 +8,7 @@
 
 #include <Eigen/Dense>
 #include <fmt/format.h>
+#include <unsupported/Eigen/AutoDiff>
 #include <yaml-cpp/emitter.h>
 #include <yaml-cpp/emittermanip.h>
 
@@ -15,8 +16,6 @@
 
 namespace ddl {
 namespace {
-
-using Values = TeachableValues;
 
 /// Logarithms of predicted over measured scatter by this much, whatever is fitted: what two runs of one configuration differ
 /// by, and what a formula leaves out.
@@ -41,46 +40,30 @@ double derivative_at(const Prior& prior, double place) {
 /// Objective, and one Gauss-Newton step's matrix and gradient, over the places of the coefficients that matter.
 class Posterior {
  public:
-  Posterior(std::span<const RunFeatures> runs, std::vector<Teachable> what, double kernel_start)
+  Posterior(std::span<const TaughtRun* const> runs, std::vector<Coefficient> what, double kernel_start)
       : runs_(runs), what_(std::move(what)), kernel_start_(kernel_start) {}
 
   [[nodiscard]] Eigen::Index size() const { return static_cast<Eigen::Index>(what_.size()); }
-  [[nodiscard]] Values values(const Eigen::VectorXd& places) const {
-    Values values = untaught();
+  [[nodiscard]] Learned values(const Eigen::VectorXd& places) const {
+    Learned values;
+    values[Coefficient::kernel_start] = kernel_start_;
     for (Eigen::Index i = 0; i < size(); ++i) {
-      const Teachable what = what_[static_cast<std::size_t>(i)];
-      values[index_of(what)] = value_at(prior_of(what), places[i]);
+      const Coefficient what = what_[static_cast<std::size_t>(i)];
+      values[what] = value_at(prior_of(what), places[i]);
     }
     return values;
   }
   [[nodiscard]] double objective(const Eigen::VectorXd& places) const {
-    const Values at = values(places);
+    const Learned at = values(places);
     double sum = places.squaredNorm() / 2;
-    for (const RunFeatures& run : runs_)
-      sum += huber(std::log(predicted_time(run, at, kernel_start_) / run.measured) / noise);
+    for (const TaughtRun* run : runs_) sum += huber(std::log(run->predicted(at) / run->measured) / noise);
     return sum;
   }
   void linearize(const Eigen::VectorXd& places, Eigen::MatrixXd& hessian, Eigen::VectorXd& gradient) const {
-    hessian = Eigen::MatrixXd::Identity(size(), size());
-    gradient = places;
-    const Values at = values(places);
-    Eigen::VectorXd slope(size());
-    for (const RunFeatures& run : runs_) {
-      const double time = predicted_time(run, at, kernel_start_);
-      const double residual = std::log(time / run.measured) / noise;
-      for (Eigen::Index i = 0; i < size(); ++i) {
-        // The time is linear in each coefficient by itself, but for where the device begins to wait for the host.
-        const Teachable what = what_[static_cast<std::size_t>(i)];
-        const double step = 1e-3 * prior_of(what).width;
-        Values more = at;
-        more[index_of(what)] += step;
-        const double steepness = (predicted_time(run, more, kernel_start_) - time) / step;
-        slope[i] = steepness * derivative_at(prior_of(what), places[i]) / time / noise;
-      }
-      const double weight = std::abs(residual) <= outlier ? 1.0 : outlier / std::abs(residual);
-      hessian += weight * slope * slope.transpose();
-      gradient += weight * residual * slope;
-    }
+    // Numbers carry as many derivatives as there are coefficients, or a few more.
+    if (size() <= 4) return linearize_by<4>(places, hessian, gradient);
+    if (size() <= 8) return linearize_by<8>(places, hessian, gradient);
+    linearize_by<coefficient_table.size()>(places, hessian, gradient);
   }
   [[nodiscard]] double least(Eigen::Index i) const { return prior_at(i).is_factor ? -widest : 0.0; }
   [[nodiscard]] double most(Eigen::Index i) const {
@@ -93,15 +76,42 @@ class Posterior {
   /// Nothing is that far from its prior: keeps steps finite.
   static constexpr double widest = 12;
 
-  std::span<const RunFeatures> runs_;
-  std::vector<Teachable> what_;
+  template <int Count>
+  void linearize_by(const Eigen::VectorXd& places, Eigen::MatrixXd& hessian, Eigen::VectorXd& gradient) const {
+    using Differentiated = Eigen::AutoDiffScalar<Eigen::Matrix<double, Count, 1>>;
+    hessian = Eigen::MatrixXd::Identity(size(), size());
+    gradient = places;
+    const Learned at = values(places);
+    CoefficientValues<Differentiated> x;
+    for (const CoefficientRow& row : coefficient_table) x[row.coefficient] = Differentiated(at[row.coefficient]);
+    for (Eigen::Index i = 0; i < size(); ++i) {
+      const Coefficient what = what_[static_cast<std::size_t>(i)];
+      x[what] = Differentiated(at[what], Count, static_cast<int>(i));
+    }
+    Eigen::VectorXd slope(size());
+    for (const TaughtRun* run : runs_) {
+      const Differentiated time = run->predicted(x);
+      const double residual = std::log(time.value() / run->measured) / noise;
+      for (Eigen::Index i = 0; i < size(); ++i) {
+        const Prior prior = prior_of(what_[static_cast<std::size_t>(i)]);
+        slope[i] = time.derivatives()[i] * derivative_at(prior, places[i]) / time.value() / noise;
+      }
+      const double weight = std::abs(residual) <= outlier ? 1.0 : outlier / std::abs(residual);
+      hessian += weight * slope * slope.transpose();
+      gradient += weight * residual * slope;
+    }
+  }
+
+  std::span<const TaughtRun* const> runs_;
+  std::vector<Coefficient> what_;
   double kernel_start_ = 0;
 };
 
 /// Levenberg-Marquardt with bounds: what lies at one and would leave it stays.
-Eigen::VectorXd most_probable(const Posterior& posterior) {
+Eigen::VectorXd most_probable(const Posterior& posterior, const std::vector<double>& begin) {
   const Eigen::Index size = posterior.size();
   Eigen::VectorXd places = Eigen::VectorXd::Zero(size);
+  if (static_cast<Eigen::Index>(begin.size()) == size) std::copy(begin.begin(), begin.end(), places.begin());
   if (size == 0) return places;
   double objective = posterior.objective(places), damping = 1e-3;
   Eigen::MatrixXd hessian;
@@ -131,6 +141,9 @@ Eigen::VectorXd most_probable(const Posterior& posterior) {
       Eigen::MatrixXd damped = matrix;
       damped.diagonal() *= 1.0 + damping;
       const Eigen::VectorXd step = damped.ldlt().solve(right);
+      // At the end of the way nothing is left to gain.
+      const double expected = right.dot(step) - step.dot(matrix * step) / 2;
+      if (expected < 1e-11 * (1 + objective)) break;
       Eigen::VectorXd next = places;
       for (Eigen::Index i = 0; i < count; ++i) {
         const Eigen::Index at = free[static_cast<std::size_t>(i)];
@@ -152,35 +165,32 @@ Eigen::VectorXd most_probable(const Posterior& posterior) {
   return places;
 }
 
-/// Where a family's fit ends: how improbable runs and coefficients are together.
-struct Fitted {
-  FamilyFit fit;
-  double objective = 0;
-};
-
-Fitted fit_one(Family family, std::span<const RunFeatures> runs, double kernel_start) {
-  std::vector<Teachable> what;
-  for (const Teachable each : all_teachable) {
-    // What no price of these runs depends on stays what it was, and is not said to be learned.
-    const bool matters = std::any_of(runs.begin(), runs.end(), [&](const RunFeatures& run) {
-      return each == Teachable::repeated ? run.repeated_of_kernels > 0 : run.parts[index_of(each)] > 0;
-    });
-    if (matters) what.push_back(each);
+/// The coefficients that a price of these runs depends on. What none depends on stays what it was, and is not said to be
+/// learned.
+std::vector<Coefficient> coefficients_of(std::span<const TaughtRun* const> runs) {
+  std::vector<Coefficient> what;
+  for (const CoefficientRow& row : coefficient_table) {
+    const bool matters =
+        std::any_of(runs.begin(), runs.end(), [&](const TaughtRun* run) { return run->depends_on(row.coefficient); });
+    if (row.by_family && matters) what.push_back(row.coefficient);
   }
-  const Posterior posterior(runs, what, kernel_start);
-  const Eigen::VectorXd places = most_probable(posterior);
+  return what;
+}
+
+/// What a fit that ends at these places says.
+FamilyFit describe_fit(Family family, std::span<const TaughtRun* const> runs, const std::vector<Coefficient>& what,
+                       const Posterior& posterior, const Eigen::VectorXd& places) {
   Eigen::MatrixXd hessian;
   Eigen::VectorXd gradient;
   posterior.linearize(places, hessian, gradient);
   const Eigen::MatrixXd covariance = hessian.ldlt().solve(Eigen::MatrixXd::Identity(posterior.size(), posterior.size()));
 
-  Fitted fitted;
-  fitted.objective = posterior.objective(places);
-  FamilyFit& fit = fitted.fit;
+  FamilyFit fit;
   fit.family = family;
   fit.runs = static_cast<int>(runs.size());
-  const Values values = posterior.values(places);
-  fit.learned = learned_from(values);
+  const Learned values = posterior.values(places);
+  fit.learned = values;
+  fit.learned[Coefficient::kernel_start] = 0;
   for (Eigen::Index i = 0; i < posterior.size(); ++i) {
     const Prior prior = posterior.prior_at(i);
     const double width = std::sqrt(std::max(0.0, covariance(i, i)));
@@ -191,9 +201,9 @@ Fitted fit_one(Family family, std::span<const RunFeatures> runs, double kernel_s
     one.high = value_at(prior, std::min(posterior.most(i), places[i] + width));
     one.narrowing = std::min(1.0, width);
   }
-  for (const RunFeatures& run : runs) fit.misfit += std::abs(predicted_time(run, values, kernel_start) / run.measured - 1.0);
+  for (const TaughtRun* run : runs) fit.misfit += std::abs(run->predicted(values) / run->measured - 1.0);
   if (!runs.empty()) fit.misfit /= static_cast<double>(runs.size());
-  return fitted;
+  return fit;
 }
 
 /// A choice of the software that runs may decide.
@@ -234,44 +244,33 @@ std::string start_text(double seconds) { return fmt::format("{:.1f} us", seconds
 
 }  // namespace
 
-Prior prior_of(Teachable what) {
+Prior prior_of(Coefficient what) {
   switch (what) {
-    case Teachable::kernels:
+    case Coefficient::kernels:
       return {true, 0.3};
-    case Teachable::gradient_alpha:
-    case Teachable::gradient_beta:
-    case Teachable::layer_alpha:
-    case Teachable::layer_beta:
-    case Teachable::halo_alpha:
-    case Teachable::halo_beta:
+    case Coefficient::gradient_alpha:
+    case Coefficient::gradient_beta:
+    case Coefficient::layer_alpha:
+    case Coefficient::layer_beta:
+    case Coefficient::halo_alpha:
+    case Coefficient::halo_beta:
       return {true, 1.0};
-    case Teachable::repeated:
+    case Coefficient::repeated:
       return {false, 0.5, 1.0};
-    case Teachable::whole_weights:
+    case Coefficient::whole_weights:
       return {false, 1e-9};
-    case Teachable::straggling:
+    case Coefficient::straggling:
       return {false, 0.1};
-    case Teachable::per_iteration:
+    case Coefficient::per_iteration:
       return {false, 0.05};
   }
   return {};
 }
 
-double predicted_time(const RunFeatures& run, const Values& values, double kernel_start) {
-  const auto product = [&](Teachable what) { return values[index_of(what)] * run.parts[index_of(what)]; };
-  const double kernels =
-      values[index_of(Teachable::kernels)] *
-      (run.parts[index_of(Teachable::kernels)] + values[index_of(Teachable::repeated)] * run.repeated_of_kernels);
-  const double disturbed = kernels + product(Teachable::layer_alpha) + product(Teachable::layer_beta) +
-                           product(Teachable::halo_alpha) + product(Teachable::halo_beta);
-  const double gradients = product(Teachable::gradient_alpha) + product(Teachable::gradient_beta);
-  return run.fixed + std::max(0.0, gradients - run.hidden) + product(Teachable::whole_weights) +
-         product(Teachable::per_iteration) + disturbed * (1.0 + values[index_of(Teachable::straggling)] * run.slowest) +
-         std::max(0.0, kernel_start * run.starts - disturbed);
-}
-
-FamilyFit fit_family(Family family, std::span<const RunFeatures> runs, double kernel_start) {
-  return fit_one(family, runs, kernel_start).fit;
+FamilyFit fit_family(Family family, std::span<const TaughtRun* const> runs, double kernel_start) {
+  const std::vector<Coefficient> what = coefficients_of(runs);
+  const Posterior posterior(runs, what, kernel_start);
+  return describe_fit(family, runs, what, posterior, most_probable(posterior, {}));
 }
 
 RunFitter::RunFitter(std::span<const MeasuredRun> runs, std::string machine, std::string coefficients,
@@ -281,7 +280,7 @@ RunFitter::RunFitter(std::span<const MeasuredRun> runs, std::string machine, std
   for (const MeasuredRun& each : runs) {
     Row row;
     row.run = in_seconds(each);
-    row.features.resize(std::size_t{1} << choices().size());
+    row.taught.resize(std::size_t{1} << choices().size());
     row.configuration =
         fmt::format("{} {} {} {}", row.run.model, row.run.strategy, row.run.gpus.value_or(0), row.run.degrees);
     const bool fits = row.run.quantity == "iter_total_s" && row.run.value > 0;
@@ -309,72 +308,15 @@ Coefficients RunFitter::chosen(Choices bits) const {
   return coefficients;
 }
 
-const RunFeatures& RunFitter::features(Row& row, Choices bits) {
-  std::optional<RunFeatures>& known = row.features[bits];
-  if (known) return *known;
-  Coefficients coefficients = chosen(bits);
-  coefficients.learned.emplace_back(*row.family, Learned{});
-  Learned& learned = coefficients.learned.front().second;
-  const auto time = [&](double start) {
-    coefficients.software.kernel_start = Seconds(start);
-    return std::get<Seconds>(predictor_.predict(row.run, coefficients)).value();
-  };
-  RunFeatures found;
-  found.measured = row.run.value;
-  // A price is linear in each, where its algorithm is the same: twice as dear costs once more. What the device does is seen
-  // where it waits for nobody, what of the gradients is not hidden where it waits as was thought before.
-  const auto part = [&](Teachable what, double start, auto&& change, double unit) {
-    learned = {};
-    const double base = time(start);
-    change();
-    const double more = std::max(0.0, time(start) - base) / unit;
-    learned = {};
-    found.parts[index_of(what)] = more;
-    return more;
-  };
-  constexpr double twice = 2, once = 1;
-  double known_parts = part(
-      Teachable::kernels, 0, [&] { learned.kernels = twice; }, once);
-  const double gradients = part(
-                               Teachable::gradient_alpha, start_before_, [&] { learned.gradient.alpha = twice; }, once) +
-                           part(
-                               Teachable::gradient_beta, start_before_, [&] { learned.gradient.beta = twice; }, once);
-  MeasuredRun shown = row.run;
-  shown.quantity = "iter_comm_gradient_allreduce_s";
-  coefficients.software.kernel_start = Seconds(start_before_);
-  const double exposed = std::get<Seconds>(predictor_.predict(shown, coefficients)).value();
-  known_parts += std::min(exposed, gradients);
-  found.hidden = std::max(0.0, gradients - exposed);
-  known_parts += part(
-      Teachable::layer_alpha, 0, [&] { learned.layer.alpha = twice; }, once);
-  known_parts += part(
-      Teachable::layer_beta, 0, [&] { learned.layer.beta = twice; }, once);
-  known_parts += part(
-      Teachable::halo_alpha, 0, [&] { learned.halo.alpha = twice; }, once);
-  known_parts += part(
-      Teachable::halo_beta, 0, [&] { learned.halo.beta = twice; }, once);
-  constexpr double slow = 1e-9;  // a nanosecond a byte
-  part(
-      Teachable::whole_weights, 0, [&] { learned.whole_weights = SecondsPerByte(slow); }, slow);
-  const double delayed = part(
-      Teachable::straggling, 0, [&] { learned.straggling = once; }, once);
-  part(
-      Teachable::per_iteration, 0, [&] { learned.per_iteration = Seconds(once); }, once);
-  found.repeated_of_kernels = part(
-      Teachable::repeated, 0, [&] { learned.repeated = once; }, once);
-  found.parts[index_of(Teachable::repeated)] = 0;
-  const double disturbed = found.parts[index_of(Teachable::kernels)] + found.parts[index_of(Teachable::layer_alpha)] +
-                           found.parts[index_of(Teachable::layer_beta)] + found.parts[index_of(Teachable::halo_alpha)] +
-                           found.parts[index_of(Teachable::halo_beta)];
-  if (disturbed > 0) found.slowest = delayed / disturbed;
-  // With a start of a second the device waits for the host but for the time that it is busy.
-  constexpr double very_slow = 1;
-  const double waiting = time(very_slow) - time(0);
-  if (waiting > 0) found.starts = waiting + disturbed;
-  found.fixed = time(start_before_) - known_parts - std::max(0.0, start_before_ * found.starts - disturbed);
-  // The algorithm that is cheapest may change with the factors: what is then not accounted for is not negative.
-  found.fixed = std::max(0.0, found.fixed);
-  known = found;
+const TaughtRun& RunFitter::taught(Row& row, Choices bits) {
+  std::optional<TaughtRun>& known = row.taught[bits];
+  if (!known) {
+    // Algorithms and cuts are those that would be chosen before anything is learned.
+    Coefficients coefficients = chosen(bits);
+    coefficients.software.kernel_start = Seconds(start_before_);
+    Estimator::Taught step = predictor_.taught(row.run, coefficients);
+    known = TaughtRun{row.run.value, std::move(step.step), std::move(step.updates)};
+  }
   return *known;
 }
 
@@ -384,27 +326,84 @@ std::vector<RunFitter::Choices> RunFitter::all_choices() const {
   return all;
 }
 
-RunFitter::FamilyFits RunFitter::fit_families(const std::vector<bool>& used, Choices bits, double kernel_start) {
-  std::map<Family, std::vector<RunFeatures>> runs;
+std::vector<RunFitter::FamilyRows> RunFitter::rows_by_family(const std::vector<bool>& used) {
+  std::map<Family, std::vector<std::size_t>> rows;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
-    if (used[i] && rows_[i].family) runs[*rows_[i].family].push_back(features(rows_[i], bits));
+    if (used[i] && rows_[i].family) rows[*rows_[i].family].push_back(i);
   }
-  FamilyFits found;
-  for (const auto& [family, own] : runs) {
-    Fitted fitted = fit_one(family, own, kernel_start);
-    found.objective += fitted.objective;
-    found.fits.push_back(std::move(fitted.fit));
+  std::vector<FamilyRows> families;
+  for (auto& [family, own] : rows) {
+    const int number = row_sets_.try_emplace(own, static_cast<int>(row_sets_.size())).first->second;
+    families.push_back({family, std::move(own), number});
   }
-  return found;
+  return families;
 }
 
-double RunFitter::best_start(const std::vector<bool>& used, Choices bits) {
+RunFitter::FamilyRows RunFitter::all_rows_of(Family family) {
+  FamilyRows all{family, {}, 0};
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (rows_[i].family == family) all.rows.push_back(i);
+  }
+  all.number = row_sets_.try_emplace(all.rows, static_cast<int>(row_sets_.size())).first->second;
+  return all;
+}
+
+RunFitter::Choices RunFitter::alike_choices(Family family, Choices bits) {
+  std::vector<Choices>& known = alike_[family];
+  if (known.empty()) {
+    const FamilyRows all = all_rows_of(family);
+    for (const Choices each : all_choices()) {
+      const auto is_alike = [&](Choices before) {
+        return std::all_of(all.rows.begin(), all.rows.end(), [&](std::size_t row) {
+          const TaughtRun& one = taught(rows_[row], each);
+          const TaughtRun& other = taught(rows_[row], before);
+          return one.step == other.step && one.updates.take_as_long_as(other.updates);
+        });
+      };
+      const auto found = std::find_if(known.begin(), known.end(), is_alike);
+      known.push_back(found != known.end() ? *found : each);
+    }
+  }
+  return known[bits];
+}
+
+const RunFitter::Fitted& RunFitter::fit_rows(const FamilyRows& family, Choices bits, double kernel_start) {
+  const Choices own = alike_choices(family.family, bits);
+  const auto key = std::tuple(family.number, own, kernel_start);
+  if (const auto known = fitted_.find(key); known != fitted_.end()) return known->second;
+  const FamilyRows all = all_rows_of(family.family);
+  std::vector<double> begin;
+  if (all.number != family.number) begin = fit_rows(all, own, kernel_start).places;
+  std::vector<const TaughtRun*> runs;
+  for (const std::size_t row : family.rows) runs.push_back(&taught(rows_[row], own));
+  const Posterior posterior(runs, coefficients_of(runs), kernel_start);
+  const Eigen::VectorXd places = most_probable(posterior, begin);
+  return fitted_.emplace(key, Fitted{posterior.objective(places), {places.begin(), places.end()}}).first->second;
+}
+
+double RunFitter::objective(const std::vector<FamilyRows>& families, Choices bits, double kernel_start) {
+  double sum = 0;
+  for (const FamilyRows& family : families) sum += fit_rows(family, bits, kernel_start).objective;
+  return sum;
+}
+
+FamilyFit RunFitter::family_fit(const FamilyRows& family, Choices bits, double kernel_start) {
+  const std::vector<double>& places = fit_rows(family, bits, kernel_start).places;
+  std::vector<const TaughtRun*> runs;
+  for (const std::size_t row : family.rows) runs.push_back(&taught(rows_[row], bits));
+  const std::vector<Coefficient> what = coefficients_of(runs);
+  const Posterior posterior(runs, what, kernel_start);
+  return describe_fit(family.family, runs, what, posterior,
+                      Eigen::Map<const Eigen::VectorXd>(places.data(), static_cast<Eigen::Index>(places.size())));
+}
+
+double RunFitter::best_start(const std::vector<FamilyRows>& families, Choices bits) {
   const double said = start_before_;
   const auto prior = [&](double start) {
     const double away = said > 0 ? (start / said - 1) / start_doubt : start / start_width;
     return away * away / 2;
   };
-  const auto objective = [&](double start) { return fit_families(used, bits, start).objective + prior(start); };
+  const auto objective = [&](double start) { return prior(start) + this->objective(families, bits, start); };
   // In steps of two, since below some start the device waits nowhere; then between the neighbours of the best.
   double best = said, lowest = objective(said);
   const auto consider = [&](double start) {
@@ -431,18 +430,18 @@ RunFit RunFitter::fit(const std::vector<bool>& used) {
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     if (used[i]) (rows_[i].family ? best.runs : best.left_out) += 1;
   }
-  const double start = best_start(used, 0);
+  const std::vector<FamilyRows> families = rows_by_family(used);
+  const double start = best_start(families, 0);
   const std::vector<Choices> all = all_choices();
   const auto against = [](Choices bits) {
     double sum = 0;
     for (std::size_t i = 0; i < choices().size(); ++i) sum += (bits >> i & 1U) != 0 ? choices()[i].against : 0.0;
     return sum;
   };
-  std::vector<FamilyFits> fits;
-  for (const Choices bits : all) fits.push_back(fit_families(used, bits, start));
-  const auto chosen_bits = *std::min_element(all.begin(), all.end(), [&](Choices a, Choices b) {
-    return fits[a].objective + against(a) < fits[b].objective + against(b);
-  });
+  std::vector<double> objectives;
+  for (const Choices bits : all) objectives.push_back(objective(families, bits, start));
+  const auto chosen_bits = *std::min_element(
+      all.begin(), all.end(), [&](Choices a, Choices b) { return objectives[a] + against(a) < objectives[b] + against(b); });
   best.coefficients = chosen(chosen_bits);
   // What runs say nothing of stays with the file, or with the machine's sheet.
   best.coefficients.software.kernel_start =
@@ -452,12 +451,12 @@ RunFit RunFitter::fit(const std::vector<bool>& used) {
     const Choices other_bits = chosen_bits ^ (1U << i);
     const auto text = [&](const Software& software) { return std::string(choice.is_on(software) ? choice.on : choice.off); };
     best.choices.push_back({std::string(choice.key), text(predictor_.coefficients().software),
-                            text(best.coefficients.software), fits[other_bits].objective - fits[chosen_bits].objective});
+                            text(best.coefficients.software), objectives[other_bits] - objectives[chosen_bits]});
   }
-  const double otherwise = fit_families(used, chosen_bits, start_before_).objective;
+  const double otherwise = objective(families, chosen_bits, start_before_);
   best.choices.push_back(
-      {"kernel_start", start_text(start_before_), start_text(start), otherwise - fits[chosen_bits].objective});
-  best.families = std::move(fits[chosen_bits].fits);
+      {"kernel_start", start_text(start_before_), start_text(start), otherwise - objectives[chosen_bits]});
+  for (const FamilyRows& family : families) best.families.push_back(family_fit(family, chosen_bits, start));
   for (const FamilyFit& family : best.families) best.coefficients.learned.emplace_back(family.family, family.learned);
   return best;
 }
@@ -499,10 +498,10 @@ Validation RunFitter::fit_up_to(int gpus) {
 }
 
 std::string learned_section(const RunFit& fit, std::string_view source) {
-  const auto number = [](Teachable what, double value) {
+  const auto number = [](Coefficient what, double value) {
     // Of whole weights the time of a gigabyte: no unit is a time per byte.
-    if (what == Teachable::per_iteration) return fmt::format("{:.4g} us", value * 1e6);
-    if (what == Teachable::whole_weights) return fmt::format("{:.4g} ms", value * 1e12);
+    if (what == Coefficient::per_iteration) return fmt::format("{:.4g} us", value * 1e6);
+    if (what == Coefficient::whole_weights) return fmt::format("{:.4g} ms", value * 1e12);
     return fmt::format("{:.4g}", value);
   };
   YAML::Emitter out;

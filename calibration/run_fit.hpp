@@ -1,15 +1,17 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "calibration/run_prediction.hpp"
-#include "calibration/teachable.hpp"
 #include "calibration/validation.hpp"
 #include "estimator/coefficients.hpp"
+#include "estimator/step/step.hpp"
 
 namespace ddl {
 
@@ -20,12 +22,12 @@ struct Prior {
   double width = 1;
   double most = 0;  ///< above which it makes no sense; 0: no bound
 };
-[[nodiscard]] Prior prior_of(Teachable what);
+[[nodiscard]] Prior prior_of(Coefficient what);
 
 /// One coefficient of one family, as runs and prior together have it. Factors and fractions are numbers, whole_weights is in
 /// seconds per byte, per_iteration in seconds.
 struct LearnedCoefficient {
-  Teachable what = Teachable::kernels;
+  Coefficient what = Coefficient::kernels;
   double value = 1;
   double low = 0, high = 0;  ///< one standard deviation of the posterior to either side
   double narrowing = 1;      ///< width of the posterior over that of the prior
@@ -60,24 +62,25 @@ struct RunFit {
   int runs = 0, left_out = 0;  ///< left out: of one device, or not of a time that the estimator predicts
 };
 
-/// What one run depends on: its measured time and how its prediction changes with each coefficient, near what was thought
-/// before.
-struct RunFeatures {
+/// A measured run, and the step that predicts it.
+struct TaughtRun {
   double measured = 0;  ///< seconds
-  double fixed = 0;     ///< that nothing learned changes
-  TeachableValues parts{};
-  double repeated_of_kernels = 0;  ///< the kernels' further time where all of the split's gain is repeated
-  double slowest = 0;              ///< ln n: what of θ the slowest node adds to kernels, layers and halos
-  double starts = 0;               ///< kernels that the host starts one after the other
-  double hidden = 0;               ///< of the gradients' exchange, beside what computes or waits
+  Step step;
+  Updates updates;
+
+  /// In seconds, at these coefficients; the host's start of a kernel is one of them.
+  template <class T>
+  [[nodiscard]] T predicted(const CoefficientValues<T>& x) const {
+    Timing<T> timing = run(step, x);
+    finish(step, updates, x, timing);
+    return timing.iteration();
+  }
+  [[nodiscard]] bool depends_on(Coefficient what) const { return step.depends_on(what) || updates.depends_on(what); }
 };
-/// The same for these coefficients, in seconds, where the host takes `kernel_start` seconds to start a kernel: the device
-/// waits for it where its kernels and exchanges take less.
-[[nodiscard]] double predicted_time(const RunFeatures& run, const TeachableValues& values, double kernel_start = 0);
 
 /// The most probable coefficients under prior and runs (logarithms of predicted over measured, of a tenth width, in which
 /// outliers count linearly), and their widths (Laplace). Without runs it is the prior.
-[[nodiscard]] FamilyFit fit_family(Family family, std::span<const RunFeatures> runs, double kernel_start = 0);
+[[nodiscard]] FamilyFit fit_family(Family family, std::span<const TaughtRun* const> runs, double kernel_start = 0);
 
 /// Fits runs on one machine, and predicts what it was not fitted to.
 class RunFitter {
@@ -101,23 +104,40 @@ class RunFitter {
     MeasuredRun run;
     std::optional<Family> family;  ///< nothing: there is nothing to learn from the run
     std::string configuration;
-    std::vector<std::optional<RunFeatures>> features;  ///< by choices
+    std::vector<std::optional<TaughtRun>> taught;  ///< by choices
   };
 
   [[nodiscard]] Coefficients chosen(Choices choices) const;
-  [[nodiscard]] const RunFeatures& features(Row& row, Choices choices);
+  [[nodiscard]] const TaughtRun& taught(Row& row, Choices choices);
   [[nodiscard]] std::vector<Choices> all_choices() const;
   /// Fits the rows that `used` names.
   [[nodiscard]] RunFit fit(const std::vector<bool>& used);
-  struct FamilyFits {
-    std::vector<FamilyFit> fits;
-    double objective = 0;  ///< how improbable the runs are, and the coefficients before any run
+  /// The used rows of each family, and a number that stands for them.
+  struct FamilyRows {
+    Family family = 0;
+    std::vector<std::size_t> rows;
+    int number = 0;
   };
-  [[nodiscard]] FamilyFits fit_families(const std::vector<bool>& used, Choices choices, double kernel_start);
+  [[nodiscard]] std::vector<FamilyRows> rows_by_family(const std::vector<bool>& used);
+  [[nodiscard]] double objective(const std::vector<FamilyRows>& families, Choices choices, double kernel_start);
+  [[nodiscard]] FamilyFit family_fit(const FamilyRows& family, Choices choices, double kernel_start);
+  [[nodiscard]] FamilyRows all_rows_of(Family family);
+  /// The first choices with which the steps of all runs of a family take as long as with these.
+  [[nodiscard]] Choices alike_choices(Family family, Choices choices);
+  /// Where a fit ends: how improbable runs and coefficients are together.
+  struct Fitted {
+    double objective = 0;
+    std::vector<double> places;  ///< of the coefficients, in units of their priors' widths
+  };
+  /// Leaving a configuration out changes one family alone: what the others teach is fitted once.
+  [[nodiscard]] const Fitted& fit_rows(const FamilyRows& family, Choices choices, double kernel_start);
   /// The start of a kernel, in seconds, that explains these runs best.
-  [[nodiscard]] double best_start(const std::vector<bool>& used, Choices choices);
+  [[nodiscard]] double best_start(const std::vector<FamilyRows>& families, Choices choices);
 
   std::vector<Row> rows_;
+  std::map<std::vector<std::size_t>, int> row_sets_;
+  std::map<std::tuple<int, Choices, double>, Fitted> fitted_;
+  std::map<Family, std::vector<Choices>> alike_;  ///< by choices
   RunPredictor predictor_;
   /// The start of a kernel, in seconds, that these runs are predicted with before anything is learned. Where some are priced
   /// by the sheet and others were measured, it is none.

@@ -166,6 +166,13 @@ Seconds RunPredictor::kernel_start(const MeasuredRun& run) {
   return ddl::kernel_start(study(run.model, run.precision.value_or(Precision::fp32), false, input).job());
 }
 
+Estimator::Taught RunPredictor::taught(const MeasuredRun& run, const Coefficients& coefficients) {
+  const bool input = run.includes_io == "yes" || run.includes_io == "probably";
+  const Study& own = study(run.model, run.precision.value_or(Precision::fp32), false, input);
+  const Job job = own.job().with_coefficients(coefficients);
+  return Estimator(job).taught(std::get<Plan>(plan_of(run, own)));
+}
+
 RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal) {
   if (const std::optional<std::string>& problem = problem_of(run.model)) return Unpredictable{*problem};
   const bool input = !ideal && (run.includes_io == "yes" || run.includes_io == "probably");

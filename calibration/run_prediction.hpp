@@ -11,6 +11,7 @@
 #include "calibration/runs.hpp"
 #include "calibration/study.hpp"
 #include "core/quantity.hpp"
+#include "estimator/step/estimate.hpp"
 
 namespace ddl {
 
@@ -32,6 +33,8 @@ class RunPredictor {
   /// coefficients() in the software and in what is learned, not in its measured times.
   [[nodiscard]] Prediction predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal = false);
 
+  /// The step of a run that can be predicted, with what its times depend on.
+  [[nodiscard]] Estimator::Taught taught(const MeasuredRun& run, const Coefficients& coefficients);
   /// What a prediction of this run takes the host to need to start a kernel.
   [[nodiscard]] Seconds kernel_start(const MeasuredRun& run);
 

@@ -38,18 +38,19 @@ std::string terms_table(const Explanation& explained, const PlanComparison& pair
     table.add({name, humanize(a), humanize(b), signed_text((b - a).value(), humanize(b - a))});
   };
   Seconds whole_a{}, whole_b{};
-  for (const Term<Seconds>& term : comparison.time) {
+  for (const PairedTerm<Seconds>& term : comparison.time) {
     whole_a += term.explained;
     whole_b += term.other;
   }
   add_time(fmt::format("{} {}", comparison.basis, unit.name), whole_a, whole_b);
   for (std::size_t i = 0; i < comparison.time.size(); ++i) {
-    const Term<Seconds>& term = comparison.time[i];
+    const PairedTerm<Seconds>& term = comparison.time[i];
     if (term.explained.value() <= 0 && term.other.value() <= 0) continue;
     add_time(fmt::format("  {}", time_parts[i].column), term.explained, term.other);
   }
   add_memory("memory", explained.estimate.memory.total(), pair.other->estimate.memory.total());
-  for (const Term<Bytes>& term : comparison.memory) add_memory(fmt::format("  {}", term.name), term.explained, term.other);
+  for (const PairedTerm<Bytes>& term : comparison.memory)
+    add_memory(fmt::format("  {}", term.name), term.explained, term.other);
   for (const ExchangePair& exchange : paired_exchanges(explained, *pair.other, comparison)) {
     const bool here = exchange.explained.count > 0;
     const Seconds difference = exchange.other.time - exchange.explained.time;
@@ -61,7 +62,7 @@ std::string terms_table(const Explanation& explained, const PlanComparison& pair
 }
 
 template <class Q>
-Json term_to_json(const Term<Q>& term, const std::string& unit) {
+Json term_to_json(const PairedTerm<Q>& term, const std::string& unit) {
   return {{"term", term.name},
           {"explained_" + unit, term.explained.value()},
           {"other_" + unit, term.other.value()},
@@ -98,9 +99,9 @@ Json comparison_to_json(const Explanation& explained, const PlanComparison& pair
   json["plan"] = pair.other ? estimate_to_json(pair.other->estimate, 0, study) : Json(nullptr);
   json["basis"] = comparison.basis;
   json["time"] = Json::array();
-  for (const Term<Seconds>& term : comparison.time) json["time"].push_back(term_to_json(term, "s"));
+  for (const PairedTerm<Seconds>& term : comparison.time) json["time"].push_back(term_to_json(term, "s"));
   json["memory"] = Json::array();
-  for (const Term<Bytes>& term : comparison.memory) json["memory"].push_back(term_to_json(term, "bytes"));
+  for (const PairedTerm<Bytes>& term : comparison.memory) json["memory"].push_back(term_to_json(term, "bytes"));
   json["exchanges"] = Json::array();
   if (pair.other) {
     for (const ExchangePair& exchange : paired_exchanges(explained, *pair.other, comparison)) {

@@ -1,38 +1,85 @@
 #pragma once
 
+#include <array>
+#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "core/quantity.hpp"
-#include "estimator/plan/plan.hpp"
+#include "estimator/plan/axis.hpp"
 
 namespace ddl {
 
-/// What measured training runs say that neither a profile of kernels nor a sweep of the network does, for one family of
-/// plans: factors on what the machine's sheet says, and times of the software that no sheet knows. As constructed, nothing
-/// is learned and every price is the sheet's.
-struct Learned {
-  /// Factors on start-up and on time per byte of exchanges of one purpose: the framework's path beside the link's.
-  struct Path {
-    double alpha = 1, beta = 1;
-    friend bool operator==(const Path&, const Path&) = default;
-  };
-  Path gradient, layer, halo;  ///< transfers between stages take the path of layers
-  double kernels = 1;          ///< factor on all kernels
+/// What the time of a step depends on beside the plan, and what measured training runs say of it that neither a profile of
+/// kernels nor a sweep of the network does.
+enum class Coefficient {
+  kernels,  ///< factor on all kernels
   /// Fraction of the work that a split would take off a layer and that every rank does all the same:
   /// T = T(split) + r·(T(whole) − T(split)).
-  double repeated = 0;
-  /// Allreduce, among the ranks of a filter, channel or spatial split, of the weights of layers that have no positions,
-  /// which software leaves whole: time per byte of 2(q−1)/q of them.
-  SecondsPerByte whole_weights{};
+  repeated,
+  /// Factors on start-up and on time per byte of exchanges of one purpose: the framework's path beside the link's. Transfers
+  /// between stages take the path of layers.
+  gradient_alpha,
+  gradient_beta,
+  layer_alpha,
+  layer_beta,
+  halo_alpha,
+  halo_beta,
+  /// Seconds a byte of an Allreduce, among the ranks of a filter, channel or spatial split, of the weights of layers that
+  /// have no positions, which software leaves whole: of 2(q−1)/q of them.
+  whole_weights,
   /// θ: mean delay of a node, over the time that its kernels, layer-wise exchanges and halos take. Delays by the operating
   /// system and by others are rare and long, so taken as exponential; of n nodes, for the slowest of which all wait, the
   /// expected longest is θ·(1 + 1/2 + … + 1/n), θ·ln n above a single node's [David, Nagaraja, Order Statistics, 2003].
-  double straggling = 0;
-  Seconds per_iteration{};  ///< of several devices, whatever they do
-  friend bool operator==(const Learned&, const Learned&) = default;
+  straggling,
+  per_iteration,  ///< seconds of several devices, whatever they do
+  kernel_start  ///< seconds that the host takes to start a kernel or an exchange: of the software, not of a family of plans
 };
 
+/// What all that is not a formula needs to know about a coefficient.
+struct CoefficientRow {
+  Coefficient coefficient;
+  std::string_view name;  ///< as a key in a file of coefficients
+  double neutral;         ///< with which nothing is learned and every time is the sheet's: of factors 1
+  bool by_family;         ///< each family of plans has its own
+};
+inline constexpr std::array<CoefficientRow, 12> coefficient_table{{
+    {Coefficient::kernels, "kernels", 1, true},
+    {Coefficient::repeated, "repeated", 0, true},
+    {Coefficient::gradient_alpha, "gradient_alpha", 1, true},
+    {Coefficient::gradient_beta, "gradient_beta", 1, true},
+    {Coefficient::layer_alpha, "layer_alpha", 1, true},
+    {Coefficient::layer_beta, "layer_beta", 1, true},
+    {Coefficient::halo_alpha, "halo_alpha", 1, true},
+    {Coefficient::halo_beta, "halo_beta", 1, true},
+    {Coefficient::whole_weights, "whole_weights", 0, true},
+    {Coefficient::straggling, "straggling", 0, true},
+    {Coefficient::per_iteration, "per_iteration", 0, true},
+    {Coefficient::kernel_start, "kernel_start", 0, false},
+}};
+[[nodiscard]] constexpr std::size_t index_of(Coefficient coefficient) { return static_cast<std::size_t>(coefficient); }
+[[nodiscard]] constexpr std::string_view to_string(Coefficient coefficient) {
+  return coefficient_table[index_of(coefficient)].name;
+}
+
+/// A value of each coefficient, in seconds where it has a unit; neutral as constructed. `T` is a number that may carry
+/// derivatives.
+template <class T>
+class CoefficientValues {
+ public:
+  CoefficientValues() {
+    for (const CoefficientRow& row : coefficient_table) (*this)[row.coefficient] = T(row.neutral);
+  }
+  [[nodiscard]] T& operator[](Coefficient coefficient) { return values_[index_of(coefficient)]; }
+  [[nodiscard]] const T& operator[](Coefficient coefficient) const { return values_[index_of(coefficient)]; }
+  friend bool operator==(const CoefficientValues&, const CoefficientValues&) = default;
+
+ private:
+  std::array<T, coefficient_table.size()> values_;
+};
+
+/// Of one family of plans.
+using Learned = CoefficientValues<double>;
 /// By family of plans; a family that no run was about has none.
 using LearnedFamilies = std::vector<std::pair<Family, Learned>>;
 

@@ -21,9 +21,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Align = Table::Align;
 
-std::string value_text(Teachable what, double value) {
-  if (what == Teachable::per_iteration) return fmt::format("{:.3g} ms", value * 1e3);
-  if (what == Teachable::whole_weights) return fmt::format("{:.3g} s/GB", value * 1e9);
+std::string value_text(Coefficient what, double value) {
+  if (what == Coefficient::per_iteration) return fmt::format("{:.3g} ms", value * 1e3);
+  if (what == Coefficient::whole_weights) return fmt::format("{:.3g} s/GB", value * 1e9);
   return fmt::format("{:.3g}", value);
 }
 

@@ -41,17 +41,17 @@ Route ExchangePrices::route(Purpose purpose) const {
   return Route::direct;
 }
 
-const Learned::Path& ExchangePrices::path(Purpose purpose) const {
+PathCoefficients path_coefficients(Purpose purpose) {
   switch (purpose) {
     case Purpose::gradient:
-      return learned_.gradient;
+      return {Coefficient::gradient_alpha, Coefficient::gradient_beta};
     case Purpose::halo:
-      return learned_.halo;
+      return {Coefficient::halo_alpha, Coefficient::halo_beta};
     case Purpose::layer:
     case Purpose::pipeline:
-      return learned_.layer;
+      break;
   }
-  return learned_.layer;
+  return {Coefficient::layer_alpha, Coefficient::layer_beta};
 }
 
 ExchangePrices::Way ExchangePrices::way_for(Family axes, Purpose purpose) const {
@@ -92,9 +92,9 @@ SharedLink ExchangePrices::share(const Group& group, const Flows& flows, bool st
     shared.link.beta = SecondsPerByte(1.0 / machine_.levels[std::min(flows.to, group.outermost)].bandwidth.value());
   }
   shared.link.add = assumptions_.add;
-  const Learned::Path& factors = path(purpose);
-  shared.link.alpha *= factors.alpha;
-  shared.link.beta *= factors.beta;
+  const PathCoefficients path = path_coefficients(purpose);
+  shared.link.alpha *= learned_[path.alpha];
+  shared.link.beta *= learned_[path.beta];
   if (!assumptions_.congestion_quantile) return shared;
   double factor = 1;
   for (const Congestion& congestion : coefficients_.congestion) {
@@ -190,7 +190,7 @@ SharedLink ExchangePrices::neighbour_link(Family axes, Purpose purpose) const {
   const bool staged = machine_.host && route(purpose) == Route::host;
   SharedLink link = staged ? at.host_flat : at.flat;
   if (staged && purpose == Purpose::halo)
-    link.link.alpha = max(link.link.alpha, machine_.host->latency * path(purpose).alpha);
+    link.link.alpha = max(link.link.alpha, machine_.host->latency * learned_[path_coefficients(purpose).alpha]);
   if (!assumptions_.contention || !crosses) return link;
   // Every rank talks to its own neighbour at once, which is a single message on one link.
   Flows flows{Pattern::neighbours, edge_ranks(at.group, purpose), false, 1, 1};

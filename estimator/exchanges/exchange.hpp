@@ -16,6 +16,12 @@ namespace ddl {
 enum class Phase { forward, backward, gradient };
 enum class Purpose { layer, halo, gradient, pipeline };
 
+/// The factors that measured runs put on the exchanges of a purpose.
+struct PathCoefficients {
+  Coefficient alpha, beta;
+};
+[[nodiscard]] PathCoefficients path_coefficients(Purpose purpose);
+
 /// One communication a strategy asks of a layer, described and not priced: who, what, how much, when.
 struct Exchange {
   Collective operation = Collective::allreduce;
@@ -59,6 +65,7 @@ class ExchangePrices {
   /// To be called when the plan has placed its ranks anew.
   void forget_groups() { ways_.clear(); }
   [[nodiscard]] const Group& group(Family axes) const { return way(axes, Purpose::layer).group; }
+  [[nodiscard]] const Learned& learned() const { return learned_; }
   [[nodiscard]] Route route(Purpose purpose) const;
   /// Start-up of one message between neighbours along these axes, and time per byte with φ applied.
   [[nodiscard]] SharedLink neighbour_link(Family axes, Purpose purpose) const;
@@ -77,7 +84,6 @@ class ExchangePrices {
   };
   [[nodiscard]] Way way_for(Family axes, Purpose purpose) const;
   [[nodiscard]] const Way& way(Family axes, Purpose purpose, bool only_startups = false) const;
-  [[nodiscard]] const Learned::Path& path(Purpose purpose) const;
   /// Ranks of one group that send to another node at once, when every rank sends to its neighbour in one direction.
   [[nodiscard]] double edge_ranks(const Group& group, Purpose purpose) const;
   /// The links that the flows of an Allreduce share.

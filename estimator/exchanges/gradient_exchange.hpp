@@ -1,6 +1,10 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+
 #include "core/quantity.hpp"
+#include "estimator/coefficients.hpp"
 #include "estimator/exchanges/exchange.hpp"
 #include "estimator/plan/plan.hpp"
 
@@ -16,24 +20,55 @@ struct GradientExchange {
   AllreduceAlgorithm algorithm = AllreduceAlgorithm::ring;
   BusyLink busy{};  ///< where its flows are held back
   [[nodiscard]] Seconds total() const { return of_gradients + of_weights + after_update; }
+  /// Of each time what start-ups take, where it was asked for.
+  Seconds gradient_startups{}, weight_startups{}, update_startups{};
 };
 
 /// Whether each layer's gradients are a message of their own: where the measured software does that, in hybrids.
 [[nodiscard]] bool layers_gradients(const Software& software, const Assumptions& assumptions, const Plan& plan);
 
 /// `parameters`: those of which the stage exchanges gradients. `messages`: how many they are cut into; ZeRO has its own.
+/// `with_startups`: what start-ups take is worked out, too.
 [[nodiscard]] GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges, double parameters,
-                                                 double messages = 1);
+                                                 double messages = 1, bool with_startups = false);
 
 /// Whether gradients are exchanged while backward runs: where the software does that, or, if nobody says what it does, where
 /// it is no longer than one after the other. Kernels and exchange then get along as fast as 1/s_c + 1/s_x of one of them.
 [[nodiscard]] bool overlaps_gradients(const Coefficients& coefficients, const Assumptions& assumptions);
 
-/// By how much the exchanges of one iteration lengthen it: the time that computing cannot hide, and that by which it is
-/// slowed down. At least the first weights, without which computing does not start, and the last gradients, which are
-/// complete only when it ends, run alone. `computing`: what runs beside the others; `slowdown`: how long each then takes;
-/// `idle`: how long the device waits for its host meanwhile, which slows nothing down.
-[[nodiscard]] Seconds exposed(const GradientExchange& exchange, Seconds computing, Seconds idle, Bytes message,
-                              const OverlapSlowdown& slowdown = {});
+/// The exchanges of gradients and weights of one iteration, in seconds. `T` is a number that may carry derivatives.
+template <class T>
+struct ExchangeTimes {
+  T of_gradients = T(0), of_weights = T(0), after_update = T(0);  ///< as GradientExchange has them
+  double rounds = 1, gathers = 0;
+  [[nodiscard]] T total() const { return of_gradients + of_weights + after_update; }
+};
+
+/// Bytes of one bucket of gradients that is exchanged as soon as it is complete: PyTorch's DistributedDataParallel takes
+/// 25 MiB (its `bucket_cap_mb`) [Li et al., VLDB 2020].
+inline constexpr Bytes gradient_bucket = 25_MiB;
+
+/// By how much the exchanges of one iteration lengthen it, in seconds: the time that computing cannot hide, and that by
+/// which it is slowed down. At least the first weights, without which computing does not start, and the last gradients,
+/// which are complete only when it ends, run alone. `computing`: what runs beside the others; `slowdown`: how long each then
+/// takes; `idle`: how long the device waits for its host meanwhile, which slows nothing down. Weights gathered after the
+/// update are not in it.
+template <class T>
+[[nodiscard]] T exposed(const ExchangeTimes<T>& exchange, const T& computing, const T& idle, Bytes message,
+                        const OverlapSlowdown& slowdown = {}) {
+  const double buckets = std::max(1.0, std::ceil(message / gradient_bucket));
+  const T ends = exchange.of_gradients * (1.0 / (buckets * exchange.rounds)) +
+                 exchange.of_weights * (1.0 / (buckets * std::max(1.0, exchange.gathers)));
+  const double all = buckets * (exchange.rounds + exchange.gathers);
+  const double between = (all - 1) / all;
+  // While the device waits for its host nothing slows the exchange down, nor does it anything else.
+  const T left = exchange.of_gradients + exchange.of_weights - ends - idle * between;
+  const T hidden = left < T(0) ? T(0) : left;
+  // Both run until one of them is done, kernels at 1/s_c of their speed and the exchange at 1/s_x; what is left of the other
+  // then runs alone.
+  const T slow_kernels = computing * (between * slowdown.kernels), slow_exchange = hidden * slowdown.exchange;
+  const T both = slow_exchange < slow_kernels ? slow_exchange : slow_kernels;
+  return ends + hidden + both * (1.0 - 1.0 / slowdown.kernels - 1.0 / slowdown.exchange);
+}
 
 }  // namespace ddl

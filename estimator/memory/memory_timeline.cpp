@@ -110,9 +110,9 @@ class Requests {
   bool stopped_ = false;
 };
 
-class Step {
+class StageRequests {
  public:
-  Step(const Job& job, const Plan& plan, const LayerCostTable& table, int stage, int first, int last)
+  StageRequests(const Job& job, const Plan& plan, const LayerCostTable& table, int stage, int first, int last)
       : job_(job), plan_(plan), facts_(job.facts), mixed_(job.assumptions.mixed_precision), first_(first), last_(last) {
     const double samples = samples_per_micro_batch(plan);
     const auto& layers = facts_.model->layers;
@@ -502,7 +502,7 @@ MemoryTimeline memory_timeline(const Job& job, const Plan& plan, const LayerCost
   const CachingAllocator::Rounding rounding =
       job.machine.device.is_processor ? CachingAllocator::Rounding::none : CachingAllocator::Rounding::cuda;
   Requests requests(rounding, options.capacity);
-  Step(job, plan, table, stage, first, last).run(requests, options.steps);
+  StageRequests(job, plan, table, stage, first, last).run(requests, options.steps);
   MemoryTimeline timeline;
   timeline.peak_allocated = requests.allocator().peak_allocated();
   timeline.peak_reserved = requests.allocator().peak_reserved();
@@ -517,7 +517,7 @@ MemoryTimeline memory_timeline(const Job& job, const Plan& plan, const LayerCost
   // The same again, up to the peak.
   Requests until(rounding, options.capacity);
   until.stop_at(requests.peak_count());
-  Step(job, plan, table, stage, first, last).run(until, options.steps);
+  StageRequests(job, plan, table, stage, first, last).run(until, options.steps);
   std::map<std::pair<MemoryItem, int>, Bytes> live;
   until.each_live([&](MemoryItem item, int layer, Bytes bytes, Bytes block) {
     live[{item, layer}] += bytes;

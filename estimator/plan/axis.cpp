@@ -7,7 +7,8 @@ namespace ddl {
 namespace {
 
 const AxisAlias* alias_in(const AxisRow& row, std::string_view word) {
-  const auto found = std::find_if(row.aliases.begin(), row.aliases.end(), [&](const AxisAlias& each) { return each.word == word; });
+  const auto found =
+      std::find_if(row.aliases.begin(), row.aliases.end(), [&](const AxisAlias& each) { return each.word == word; });
   return found != row.aliases.end() ? &*found : nullptr;
 }
 

@@ -24,13 +24,14 @@ struct AxisRow {
   Axis axis;
   std::string_view name;
   std::array<AxisAlias, 3> aliases;  ///< an empty word is none
-  int spoken;                               ///< place in the names of hybrids, the batch first: `data+pipeline`
-  std::size_t extents;                      ///< dimensions of the mesh that it takes: a tile has one for each extent of a sample
-  bool replicates_weights;                  ///< its ranks hold the same weights and exchange their gradients
-  bool divides_weights;                     ///< its ranks hold parts of one layer's weights
+  int spoken;                        ///< place in the names of hybrids, the batch first: `data+pipeline`
+  std::size_t extents;               ///< dimensions of the mesh that it takes: a tile has one for each extent of a sample
+  bool replicates_weights;           ///< its ranks hold the same weights and exchange their gradients
+  bool divides_weights;              ///< its ranks hold parts of one layer's weights
 };
 
-/// Nothing else lists the axes. FSDP is PyTorch's ZeRO-3 [Zhao et al., VLDB 2023]; `layer` is what ParaDL (HPDC 2021) calls pipeline, `hmodel` a published word for tensor.
+/// Nothing else lists the axes. FSDP is PyTorch's ZeRO-3 [Zhao et al., VLDB 2023]; `layer` is what ParaDL (HPDC 2021) calls
+/// pipeline, `hmodel` a published word for tensor.
 inline constexpr std::array<AxisRow, axis_count> axis_table{{
     {Axis::tensor, "tensor", {{{"tp"}, {"hmodel"}}}, 5, 1, false, true},
     {Axis::channel, "channel", {}, 4, 1, false, true},

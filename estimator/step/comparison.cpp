@@ -30,11 +30,11 @@ std::string reasons(const Compared& one) {
 
 /// The term that differs most in the direction in which the whole does.
 template <class Q>
-std::optional<Term<Q>> deciding(const std::vector<Term<Q>>& terms) {
+std::optional<PairedTerm<Q>> deciding(const std::vector<PairedTerm<Q>>& terms) {
   Q whole{};
-  for (const Term<Q>& term : terms) whole += term.difference();
-  const Term<Q>* most = nullptr;
-  for (const Term<Q>& term : terms) {
+  for (const PairedTerm<Q>& term : terms) whole += term.difference();
+  const PairedTerm<Q>* most = nullptr;
+  for (const PairedTerm<Q>& term : terms) {
     const Q difference = whole < Q{} ? -term.difference() : term.difference();
     if (difference <= Q{}) continue;
     if (most == nullptr || difference > (whole < Q{} ? -most->difference() : most->difference())) most = &term;
@@ -53,7 +53,7 @@ std::string percent(double share) {
 }
 
 /// `, 20.1 GiB of activations against 6.3 GiB`; empty where nothing decides.
-std::string memory_decides(const std::optional<Term<Bytes>>& term, bool of_other) {
+std::string memory_decides(const std::optional<PairedTerm<Bytes>>& term, bool of_other) {
   if (!term) return {};
   const Bytes own = of_other ? term->other : term->explained;
   const Bytes against = of_other ? term->explained : term->other;
@@ -96,7 +96,7 @@ class Comparer {
     }
     const auto before = doings_of(a.time);
     const auto after = doings_of(b.time);
-    std::vector<Term<Seconds>> doings;
+    std::vector<PairedTerm<Seconds>> doings;
     for (std::size_t i = 0; i < before.size(); ++i) {
       doings.push_back({before[i].name, before[i].time * a_scale, after[i].time * b_scale});
     }
@@ -170,7 +170,7 @@ class Comparer {
                                                     humanize(difference), percent(difference / before), explained_.name);
     text += ", " + times;
     if (out_.deciding_time) {
-      const Term<Seconds>& term = *out_.deciding_time;
+      const PairedTerm<Seconds>& term = *out_.deciding_time;
       text +=
           fmt::format(": {} decides, {} against {}", doing_of(term.name), humanize(term.other), humanize(term.explained));
     }

@@ -42,7 +42,7 @@ struct Compared {
 
 /// A figure of one plan beside the same of another.
 template <class Q>
-struct Term {
+struct PairedTerm {
   std::string_view name;
   Q explained{}, other{};
   [[nodiscard]] Q difference() const { return other - explained; }
@@ -52,12 +52,12 @@ struct Term {
 struct Comparison {
   std::string_view basis = "iteration";                   ///< or `epoch`: what times are of
   double explained_iterations = 1, other_iterations = 1;  ///< of each plan, in one of those
-  std::vector<Term<Seconds>> time;  ///< the parts of time_parts; empty where one of the two has no price
-  std::vector<Term<Bytes>> memory;  ///< the parts of memory_parts; likewise
+  std::vector<PairedTerm<Seconds>> time;  ///< the parts of time_parts; empty where one of the two has no price
+  std::vector<PairedTerm<Bytes>> memory;  ///< the parts of memory_parts; likewise
   /// The term with the largest difference in the direction of the whole: of the time where both fit, else of the memory
   /// where both have some. Nothing where they are alike, or where a limit of shape decides.
-  std::optional<Term<Seconds>> deciding_time;
-  std::optional<Term<Bytes>> deciding_memory;
+  std::optional<PairedTerm<Seconds>> deciding_time;
+  std::optional<PairedTerm<Bytes>> deciding_memory;
   std::string sentence;  ///< how they compare, and the deciding term with its numbers
 };
 

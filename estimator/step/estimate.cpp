@@ -7,6 +7,7 @@
 #include "estimator/kernels/shard_prices.hpp"
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/step/pipeline.hpp"
+#include "estimator/step/tasks.hpp"
 #include "estimator/strategies/spatial.hpp"
 #include "estimator/strategies/strategy.hpp"
 
@@ -15,8 +16,6 @@ namespace {
 
 /// Cuts are found up to this.
 constexpr double bound_rounding = 2e-9;
-
-Seconds not_below_zero(Seconds time) { return max(time, Seconds{}); }
 
 /// At most what goes over all links of a level together: a measured φ may be less than flows over links.
 double most_of(const Job& job, const LinkLevel& level) {
@@ -41,11 +40,12 @@ Discount discount_of(const Job& job, const Plan& plan) {
   if (!job.assumptions.learned || job.coefficients.learned.empty()) return {};
   const Learned learned = learned_of(job.coefficients.learned, plan.mesh.family());
   Discount least;
-  for (const Learned::Path& path : {learned.gradient, learned.layer, learned.halo}) {
-    least.alpha = std::min(least.alpha, path.alpha);
-    least.beta = std::min(least.beta, path.beta);
+  for (const Purpose purpose : {Purpose::gradient, Purpose::layer, Purpose::halo}) {
+    const PathCoefficients path = path_coefficients(purpose);
+    least.alpha = std::min(least.alpha, learned[path.alpha]);
+    least.beta = std::min(least.beta, learned[path.beta]);
   }
-  least.kernels = std::min(1.0, learned.kernels);
+  least.kernels = std::min(1.0, learned[Coefficient::kernels]);
   return least;
 }
 
@@ -333,9 +333,8 @@ std::vector<int> Estimator::cut(const Plan& plan, const LayerCostTable& costs) c
     Choice choice{cuts.fullest <= available, cuts.fullest.value(), {}, &level};
     choice.firsts = layers_at(level, cuts);
     if (levels.size() > 1 && choice.fits) {
-      Estimate estimate;
-      add_updates(bare, costs, staged(bare, costs, choice.firsts), estimate);
-      choice.cost = estimate.time.iteration().value();
+      Updates updates;
+      choice.cost = complete(bare, costs, choice.firsts, staged(bare, costs, choice.firsts), updates).iteration();
     }
     if (!best || std::tuple(!choice.fits, choice.cost) < std::tuple(!best->fits, best->cost)) best = std::move(choice);
   }
@@ -368,81 +367,41 @@ Estimate Estimator::estimate(const Plan& plan) const {
   return result;
 }
 
-Estimator::Staged Estimator::staged(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const {
-  Staged result;
-  DecidingStages& deciding = result.deciding;
-  const Assumptions& assumptions = job_.assumptions;
-  const double micro_batches = static_cast<double>(plan.micro_batches);
-  const Learned& learned = costs.learned();
-  const Seconds start = kernel_start(job_);
-  Link next;
-  if (plan.mesh[Axis::pipeline] > 1)
-    next = costs.exchanges().neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).link;
-
-  Seconds longest{}, all{}, longest_forward{}, longest_backward{};
-  Seconds idle_longest{}, idle_all{};  // while the host starts kernels, of one micro-batch
-  result.stages.reserve(static_cast<std::size_t>(plan.mesh[Axis::pipeline]));
-  for (int stage = 0; stage < plan.mesh[Axis::pipeline]; ++stage) {
-    const int first = firsts[static_cast<std::size_t>(stage)];
-    Staged::Stage& at = result.stages.emplace_back();
-    at.own = costs.between(first, firsts[static_cast<std::size_t>(stage) + 1]);
-    if (plan.recompute == Recompute::full) at.own.recompute_forward();
-    at.kernels = at.own.forward + at.own.backward;
-    at.idle_backward = at.own.idle_backward(start);
-    at.idle = at.own.idle_forward(start) + at.idle_backward;
-    const Seconds time = at.own.time();
-    all += time;
-    idle_all += at.idle;
-    result.all_kernels += at.kernels;
-    if (at.own.forward > longest_forward) {
-      longest_forward = at.own.forward;
-      deciding.forward = stage;
-    }
-    if (at.own.backward > longest_backward) {
-      longest_backward = at.own.backward;
-      deciding.backward = stage;
-    }
-    result.longest_kernels = max(result.longest_kernels, at.kernels);
-    if (time + at.idle > longest + idle_longest || stage == 0) {
-      longest = time;
-      idle_longest = at.idle;
-      deciding.time = stage;
-    }
-    if (stage > 0) {
-      // Each slot of the pipeline sends one micro-batch on and one gradient back: 2(p+S−2) slots [ParaDL, Table III].
-      const Seconds hop = next.alpha + costs.cut_bytes(first) * next.beta;
-      const Seconds transfers = hop * (2.0 * (plan.mesh[Axis::pipeline] + micro_batches - 2.0));
-      if (transfers > result.time.pipeline) {
-        result.time.pipeline = transfers;
-        deciding.transfer = stage;
-      }
-    }
-  }
-
-  const LayerCosts& busiest = result.stages[static_cast<std::size_t>(deciding.time)].own;
-  Breakdown& time = result.time;
-  if (assumptions.slot_pipeline && plan.mesh[Axis::pipeline] > 1) {
-    // (p+S−1) slots of the longest forward plus the longest backward [ParaDL, Table III].
-    time.forward = longest_forward * micro_batches;
-    time.backward = longest_backward * micro_batches;
-    time.bubble = (longest_forward + longest_backward) * (plan.mesh[Axis::pipeline] - 1.0);
-  } else {
-    // The first micro-batch passes all stages, the others follow at the pace of the longest.
-    time.forward = busiest.forward * micro_batches;
-    time.backward = busiest.backward * micro_batches;
-    time.bubble = not_below_zero(all - longest);
-  }
-  time.layer_collectives = not_below_zero((busiest.exchange_forward + busiest.exchange_backward) * micro_batches);
-  time.halo = not_below_zero((busiest.halo_forward + busiest.halo_backward) * micro_batches);
-
-  time.waiting = result.host_waiting = idle_longest * micro_batches + not_below_zero(idle_all - idle_longest);
+Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const {
+  Step step;
+  step.origin = costs.learned();
+  step.origin[Coefficient::kernel_start] = kernel_start(job_).value();
+  const Learned* origin = costs.has_slopes() ? &step.origin : nullptr;
+  step.stages = plan.mesh[Axis::pipeline];
+  step.micro_batches = static_cast<double>(plan.micro_batches);
+  step.in_slots = job_.assumptions.slot_pipeline && step.stages > 1;
   const double ranks = static_cast<double>(plan.mesh.devices());
-  if (ranks > 1) {
-    const double nodes = std::max(1.0, ranks / job_.machine.devices_per_node());
-    const Seconds disturbed = time.forward + time.backward + time.layer_collectives + time.halo;
-    time.waiting += learned.per_iteration + disturbed * (learned.straggling * std::log(nodes));
+  step.several_ranks = ranks > 1;
+  step.slowest_of = std::max(1.0, ranks / job_.machine.devices_per_node());
+  step.input_beside = job_.assumptions.input_overlapped;
+  if (job_.assumptions.include_input) step.reading = input_time(job_, plan, costs.exchanges(), origin != nullptr);
+  Link next;
+  if (step.stages > 1) next = costs.exchanges().neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).link;
+  step.transfers.resize(static_cast<std::size_t>(step.stages));
+  step.tasks.reserve(static_cast<std::size_t>(step.stages) * 4);
+  for (int stage = 0; stage < step.stages; ++stage) {
+    const auto index = static_cast<std::size_t>(stage);
+    const int first = firsts[index];
+    add_tasks(costs.between(first, firsts[index + 1]), stage, plan.recompute == Recompute::full, origin, step.tasks);
+    if (stage == 0) continue;
+    const Seconds hop = next.alpha + costs.cut_bytes(first) * next.beta;
+    if (origin != nullptr) {
+      step.transfers[index].add_exchange(path_coefficients(Purpose::pipeline), hop, next.alpha, *origin);
+    } else {
+      step.transfers[index].add(hop);
+    }
   }
-  if (assumptions.include_input) result.reading = input_time(job_, plan, costs.exchanges());
+  return step;
+}
+
+Estimator::Staged Estimator::staged(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const {
+  Staged result{step_of(plan, costs, firsts), {}};
+  result.timing = run(result.step, result.step.origin);
   return result;
 }
 
@@ -453,68 +412,67 @@ const Estimator::Staged& Estimator::staged(const Plan& plan) const {
   return *known;
 }
 
-void Estimator::add_updates(const Plan& plan, const LayerCostTable& costs, const Staged& staged, Estimate& result) const {
+Updates Estimator::updates_of(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const {
   const Assumptions& assumptions = job_.assumptions;
-  const double micro_batches = static_cast<double>(plan.micro_batches);
-  const double replicas = plan.mesh.replicas();
-  const bool overlaps = overlaps_gradients(job_.coefficients, assumptions);
   const bool layered = layers_gradients(job_.coefficients.software, assumptions, plan);
+  const double shard = plan.zero_stage >= 1 ? plan.mesh.replicas() : 1.0;
   // Of tensor splits alone are such layers no exception.
   const double splits = static_cast<double>(plan.mesh[Axis::filter]) * plan.mesh[Axis::channel] * plan.mesh[Axis::spatial];
-  Breakdown& time = result.time;
-  DecidingStages& deciding = result.deciding;
-  time = staged.time;
-  deciding = staged.deciding;
-  result.host_waiting = staged.host_waiting;
-
-  GradientExchange exchange;
-  std::pair<double, double> exchanged{-1, -1};  // parameters and messages of that
-  for (std::size_t stage = 0; stage < staged.stages.size(); ++stage) {
-    const auto& [own, kernels, idle, idle_backward] = staged.stages[stage];
-    // Stages exchange and update at the same time, so the slowest counts.
-    const double shard = plan.zero_stage >= 1 ? replicas : 1.0;
-    const Seconds update = not_below_zero(own.update / shard);
-    if (update > time.weight_update) {
-      time.weight_update = update;
-      deciding.weight_update = static_cast<int>(stage);
-    }
+  const Learned& learned = costs.learned();
+  const bool with_slopes = costs.has_slopes();
+  Updates updates;
+  if (overlaps_gradients(job_.coefficients, assumptions)) updates.beside = job_.coefficients.overlap;
+  std::pair<double, double> exchanged{-1, -1};  // parameters and messages of the stage before
+  for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
+    const LayerCosts own = costs.between(firsts[stage], firsts[stage + 1]);
+    Updates::Stage& result = updates.stages.emplace_back();
+    result.update = Term(max(Seconds{}, own.update / shard));
+    result.message = Bytes(own.gradient_parameters * item_bytes(plan.precision));
     const std::pair message_of{own.gradient_parameters, layered ? std::max(1.0, own.gradient_messages) : 1.0};
     if (message_of != exchanged) {
-      exchange = gradient_exchange(plan, costs.exchanges(), message_of.first, message_of.second);
+      result.exchange = gradient_exchange(plan, costs.exchanges(), message_of.first, message_of.second, with_slopes);
       exchanged = message_of;
+    } else {
+      result.exchange = updates.stages[stage - 1].exchange;
     }
-    Seconds shown = exchange.total();
-    if (overlaps) {
-      // Gradients that are exchanged once are complete only in backward of the last micro-batch; weights are gathered beside
-      // all of the computing.
-      const Bytes message(own.gradient_parameters * item_bytes(plan.precision));
-      const bool gathers = exchange.gathers > 0;
-      const Seconds beside = gathers ? kernels * micro_batches : own.backward * exchange.rounds;
-      const Seconds idle_beside = gathers ? idle * micro_batches : idle_backward * exchange.rounds;
-      shown = exchange.after_update + exposed(exchange, beside, idle_beside, message, job_.coefficients.overlap);
-    }
-    if (splits > 1) {
-      const Bytes whole(own.whole_parameters * item_bytes(plan.precision));
-      shown += whole * (2.0 * (splits - 1.0) / splits) * costs.learned().whole_weights;
-    }
-    if (shown >= time.gradient_exchange) {
-      time.gradient_exchange = shown;
-      result.hidden_exchange = not_below_zero(exchange.total() - shown);
-      result.gradient_algorithm = exchange.algorithm;
-      deciding.gradient_exchange = static_cast<int>(stage);
-    }
+    const GradientExchange& exchange = result.exchange;
+    const auto term = [&](Seconds time, Seconds startups) {
+      Term each;
+      if (!with_slopes) {
+        each.add(time);
+      } else {
+        each.add_exchange(path_coefficients(Purpose::gradient), time, startups, learned);
+      }
+      return each;
+    };
+    result.of_gradients = term(exchange.of_gradients, exchange.gradient_startups);
+    result.of_weights = term(exchange.of_weights, exchange.weight_startups);
+    result.after_update = term(exchange.after_update, exchange.update_startups);
+    if (splits <= 1) continue;
+    const double whole = own.whole_parameters * item_bytes(plan.precision) * 2.0 * (splits - 1.0) / splits;
+    result.whole_weights.add(Seconds(whole * learned[Coefficient::whole_weights]));
+    if (with_slopes) result.whole_weights.add_slope(Coefficient::whole_weights, whole);
   }
-  if (assumptions.include_input) {
-    const Seconds rest = time.iteration();
-    time.input = assumptions.input_overlapped ? not_below_zero(staged.reading - rest) : staged.reading;
-    result.hidden_input = staged.reading - time.input;
-  }
+  return updates;
+}
+
+Timing<double> Estimator::complete(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts,
+                                   const Staged& staged, Updates& updates) const {
+  updates = updates_of(plan, costs, firsts);
+  Timing<double> timing = staged.timing;
+  finish(staged.step, updates, staged.step.origin, timing);
+  return timing;
+}
+
+Estimator::Taught Estimator::taught(const Plan& plan) const {
+  const std::vector<int>& firsts = stages(plan);
+  const LayerCostTable costs(job_, plan, kinds_of(spatial_end_of(plan)), true);
+  return {step_of(plan, costs, firsts), updates_of(plan, costs, firsts)};
 }
 
 Seconds Estimator::iteration(const Plan& plan) const {
-  Estimate estimate;
-  add_updates(plan, table(plan), staged(plan), estimate);
-  return estimate.time.iteration();
+  Updates updates;
+  return Seconds(complete(plan, table(plan), stages(plan), staged(plan), updates).iteration());
 }
 
 Seconds Estimator::uncut_time(const Plan& plan) const {
@@ -533,7 +491,7 @@ Seconds Estimator::uncut_time(const Plan& plan) const {
 Seconds Estimator::layers_time(const Plan& plan) const {
   Plan bare = plan;
   bare.recompute = Recompute::none;
-  return staged(bare).time.iteration();
+  return staged(bare).iteration();
 }
 
 const Estimator::Fullest& Estimator::fullest(const Plan& plan) const {
@@ -563,7 +521,14 @@ void Estimator::price(Estimate& result) const {
   if (stages(plan).empty()) return;
   const LayerCostTable& costs = table(plan);
   const Staged& staged = this->staged(plan);
-  add_updates(plan, costs, staged, result);
+  Updates updates;
+  const Timing<double> timing = complete(plan, costs, stages(plan), staged, updates);
+  result.time = breakdown_of(timing);
+  result.deciding = timing.deciding;
+  result.host_waiting = Seconds(timing.host_waiting);
+  result.hidden_exchange = Seconds(timing.hidden_exchange);
+  result.hidden_input = Seconds(timing.hidden_input);
+  result.gradient_algorithm = updates.stages[static_cast<std::size_t>(timing.deciding.gradient_exchange)].exchange.algorithm;
   const Fullest& fullest = this->fullest(plan);
   result.memory = fullest.memory;
   result.deciding.memory = fullest.stage;
@@ -582,11 +547,16 @@ void Estimator::price(Estimate& result) const {
   const Seconds alone = whole_time(batch, 1).all + host_alone(batch).idle + serial_update_;
   result.efficiency = time.iteration().value() > 0 ? alone / time.iteration() / ranks : 0.0;
   const Seconds fair = per_sample * (plan.recompute == Recompute::full ? 4.0 / 3.0 : 1.0) * (batch / ranks);
-  const Seconds kernels = (staged.all_kernels / plan.mesh[Axis::pipeline]) * static_cast<double>(plan.micro_batches);
+  Seconds all_kernels{}, longest_kernels{};
+  for (const Timing<double>::Stage& stage : timing.stages) {
+    const Seconds own(stage.kernels());
+    all_kernels += own;
+    longest_kernels = max(longest_kernels, own);
+  }
+  const double stages = static_cast<double>(timing.stages.size());
+  const Seconds kernels = (all_kernels / stages) * static_cast<double>(plan.micro_batches);
   result.replicated_share = kernels.value() > 0 ? std::clamp(1.0 - fair / kernels, 0.0, 1.0) : 0.0;
-  result.imbalance = staged.all_kernels.value() > 0
-                         ? staged.longest_kernels * static_cast<double>(plan.mesh[Axis::pipeline]) / staged.all_kernels - 1.0
-                         : 0.0;
+  result.imbalance = all_kernels.value() > 0 ? longest_kernels * stages / all_kernels - 1.0 : 0.0;
 
   if (result.memory.total() > job_.machine.device.memory) {
     result.limits.add(memory_limit(result.memory, job_.machine.device));

@@ -17,38 +17,9 @@
 #include "estimator/search/limit.hpp"
 #include "estimator/step/layer_costs.hpp"
 #include "estimator/step/pipeline.hpp"
+#include "estimator/step/step.hpp"
 
 namespace ddl {
-
-/// Where the time of one iteration goes; the parts add up to the whole.
-struct Breakdown {
-  Seconds forward{}, backward{};  ///< kernels of the busiest stage, recomputation counted as backward
-  Seconds weight_update{};
-  Seconds gradient_exchange{};  ///< what backward does not hide, and by what it slows kernels down beside it
-  Seconds layer_collectives{};  ///< filter, channel and tensor exchanges
-  Seconds halo{};               ///< spatial exchanges
-  Seconds pipeline{};           ///< activations and gradients between stages
-  Seconds bubble{};             ///< waiting of the busiest stage for the others
-  Seconds input{};              ///< what the rest does not hide of reading samples
-  Seconds waiting{};            ///< for the host, for the slowest rank, and fixed times
-
-  [[nodiscard]] Seconds iteration() const {
-    return forward + backward + weight_update + gradient_exchange + layer_collectives + halo + pipeline + bubble + input +
-           waiting;
-  }
-  [[nodiscard]] Seconds compute() const { return forward + backward + weight_update; }
-};
-
-/// The stage of a pipeline that sets each part of an estimate; all 0 without a pipeline.
-struct DecidingStages {
-  int time = 0;      ///< the longest: kernels, layer-wise exchanges and halos of the iteration are its own
-  int forward = 0;   ///< where slots are as long as the longest stage, the one that is in forward,
-  int backward = 0;  ///< and in backward
-  int weight_update = 0;
-  int gradient_exchange = 0;
-  int transfer = 0;  ///< the one that receives across the dearest cut
-  int memory = 0;    ///< the fullest
-};
 
 /// What a plan costs. An infeasible plan is a value like any other, with its reasons in `limits`.
 struct Estimate {
@@ -81,6 +52,12 @@ class Estimator {
  public:
   explicit Estimator(const Job& job);
 
+  /// A possible plan's step as tasks whose times say what they depend on: exact derivatives for who learns from runs.
+  struct Taught {
+    Step step;
+    Updates updates;
+  };
+  [[nodiscard]] Taught taught(const Plan& plan) const;
   /// All of it, limits included. A plan that breaks a limit of its shape is not priced.
   [[nodiscard]] Estimate estimate(const Plan& plan) const;
   /// The same taken apart, layer by layer and phase by phase. A plan of more devices than the machine has is priced too.
@@ -117,21 +94,19 @@ class Estimator {
  private:
   /// Prices a plan whose shape is possible.
   void price(Estimate& estimate) const;
-  /// What the stages of a plan take beside their update and gradients: the same however parameters are sharded.
+  /// A plan's step and what comes of it but for update and gradients: the same however parameters are sharded.
   struct Staged {
-    struct Stage {
-      LayerCosts own;  ///< recomputation done
-      Seconds kernels{}, idle{}, idle_backward{};
-    };
-    std::vector<Stage> stages;
-    Breakdown time;
-    DecidingStages deciding;
-    Seconds host_waiting{}, reading{}, longest_kernels{}, all_kernels{};
+    Step step;
+    Timing<double> timing;
+    [[nodiscard]] Seconds iteration() const { return Seconds(timing.iteration()); }
   };
+  [[nodiscard]] Step step_of(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const;
+  [[nodiscard]] Updates updates_of(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const;
   [[nodiscard]] Staged staged(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const;
   [[nodiscard]] const Staged& staged(const Plan& plan) const;
-  /// Adds update, gradients and input: the time of an iteration is complete.
-  void add_updates(const Plan& plan, const LayerCostTable& costs, const Staged& staged, Estimate& result) const;
+  /// The same with update, gradients and input: the time of an iteration is complete.
+  [[nodiscard]] Timing<double> complete(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts,
+                                        const Staged& staged, Updates& updates) const;
   [[nodiscard]] MemoryTimeline timeline_of(const Plan& plan, int stage, const TimelineOptions& options) const;
   /// Puts memory in the place of an estimate's, its limit with it.
   void replace_memory(Estimate& estimate, const MemoryBreakdown& memory) const;
@@ -229,7 +204,7 @@ class Estimator {
 
 /// Time per iteration on the samples' way into the devices, before anything hides it; zero where the machine's sheet says
 /// nothing of storage.
-[[nodiscard]] Seconds input_time(const Job& job, const Plan& plan, const ExchangePrices& exchanges);
+[[nodiscard]] Term input_time(const Job& job, const Plan& plan, const ExchangePrices& exchanges, bool with_slopes = false);
 /// Whether a node's own disk can hold the data set; true where nothing is known.
 [[nodiscard]] bool fits_local_storage(const Job& job);
 

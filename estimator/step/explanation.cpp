@@ -9,6 +9,7 @@
 
 #include "core/units.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
+#include "estimator/step/tasks.hpp"
 
 namespace ddl {
 namespace {
@@ -39,8 +40,10 @@ bool is_held_back_more(const PricedExchange& one, const PricedExchange* other) {
 /// Takes a priced estimate apart.
 class Explainer {
  public:
-  Explainer(const Job& job, const LayerCostTable& costs, const std::vector<int>& firsts, Explanation& explanation)
+  Explainer(const Job& job, const Step& step, const LayerCostTable& costs, const std::vector<int>& firsts,
+            Explanation& explanation)
       : job_(job),
+        step_(step),
         costs_(costs),
         firsts_(firsts),
         out_(explanation),
@@ -48,14 +51,10 @@ class Explainer {
         deciding_(explanation.estimate.deciding),
         micro_batches_(static_cast<double>(plan_.micro_batches)),
         recomputes_(plan_.recompute == Recompute::full),
-        slots_(job.assumptions.slot_pipeline && plan_.mesh[Axis::pipeline] > 1) {}
+        slots_(step.in_slots) {}
 
   void explain() {
-    for (int stage = 0; stage < plan_.mesh[Axis::pipeline]; ++stage) {
-      LayerCosts own = costs_.between(first_of(stage), first_of(stage + 1));
-      if (recomputes_) own.recompute_forward();
-      starts_ += own.starts() * (stage == deciding_.time ? micro_batches_ : 1.0);
-    }
+    for (const Task& task : step_.tasks) starts_ += task.starts * (task.stage == deciding_.time ? micro_batches_ : 1.0);
     for (int stage = 0; stage < plan_.mesh[Axis::pipeline]; ++stage) {
       for (int layer = first_of(stage); layer < first_of(stage + 1); ++layer) add_layer(layer, stage);
     }
@@ -91,25 +90,18 @@ class Explainer {
   }
 
   [[nodiscard]] Breakdown share_of(const LayerExplanation& layer) const {
-    LayerCosts own = layer.costs;
-    if (recomputes_) own.recompute_forward();
+    const LayerCosts& own = layer.costs;
     const Breakdown& whole = estimate().time;
     const int stage = layer.stage;
     Breakdown share;
-    const bool longest = stage == deciding_.time;
-    if (slots_) {
-      if (stage == deciding_.forward) share.forward = own.forward * micro_batches_;
-      if (stage == deciding_.backward) share.backward = own.backward * micro_batches_;
-      share.bubble = (share.forward + share.backward) * ((plan_.mesh[Axis::pipeline] - 1.0) / micro_batches_);
-    } else if (longest) {
-      share.forward = own.forward * micro_batches_;
-      share.backward = own.backward * micro_batches_;
-    } else {
-      share.bubble = own.time();
-    }
-    if (longest) {
-      share.layer_collectives = (own.exchange_forward + own.exchange_backward) * micro_batches_;
-      share.halo = (own.halo_forward + own.halo_backward) * micro_batches_;
+    double starts = 0;
+    std::vector<Task> tasks;
+    add_tasks(own, stage, recomputes_, nullptr, tasks);
+    for (const Task& task : tasks) {
+      const Counts counts = counts_of(step_, deciding_, task);
+      share[counts.part] += task.time.time() * counts.runs;
+      share.bubble += task.time.time() * counts.bubble_runs;
+      starts += task.starts * (stage == deciding_.time ? micro_batches_ : 1.0);
     }
     if (stage == deciding_.weight_update) share.weight_update = own.update / (plan_.zero_stage >= 1 ? ranks_alike() : 1.0);
     if (stage == deciding_.gradient_exchange && own.gradient_parameters > 0) {
@@ -122,10 +114,7 @@ class Explainer {
       share.waiting = whole.waiting - estimate().host_waiting;
     }
     // By what the host starts, S times of the stage that decides and once of the others.
-    if (estimate().host_waiting.value() > 0) {
-      const double starts = own.starts() * (longest ? micro_batches_ : 1.0);
-      share.waiting += estimate().host_waiting * (starts / starts_);
-    }
+    if (estimate().host_waiting.value() > 0) share.waiting += estimate().host_waiting * (starts / starts_);
     return share;
   }
 
@@ -184,8 +173,7 @@ class Explainer {
     }
   }
 
-  /// Slots of a pipeline in which something is sent on or back [ParaDL, Table III].
-  [[nodiscard]] double hops() const { return 2.0 * (plan_.mesh[Axis::pipeline] + micro_batches_ - 2.0); }
+  [[nodiscard]] double hops() const { return step_.hops(); }
   [[nodiscard]] Bytes cut() const { return costs_.cut_bytes(first_of(deciding_.transfer)); }
 
   [[nodiscard]] std::string kernels_of(Phase phase) const {
@@ -358,6 +346,7 @@ class Explainer {
   }
 
   const Job& job_;
+  const Step& step_;
   const LayerCostTable& costs_;
   const std::vector<int>& firsts_;
   Explanation& out_;
@@ -441,7 +430,7 @@ Explanation Estimator::explain(const Plan& plan) const {
   if (estimate.time.iteration().value() <= 0) price(estimate);
   if (estimate.time.iteration().value() <= 0) return explanation;
   refine_memory(estimate);
-  Explainer(job_, table(plan), stages(plan), explanation).explain();
+  Explainer(job_, staged(plan).step, table(plan), stages(plan), explanation).explain();
   if (!job_.coefficients.congestion.empty()) {
     // The factor is log-normal; others never speed an exchange up.
     constexpr double twentieth = 1.6448536269514722;  // the standard normal distribution's 95 %

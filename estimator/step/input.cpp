@@ -9,7 +9,7 @@ bool fits_local_storage(const Job& job) {
   return !storage.local_capacity || job.dataset_bytes <= *storage.local_capacity;
 }
 
-Seconds input_time(const Job& job, const Plan& plan, const ExchangePrices& exchanges) {
+Term input_time(const Job& job, const Plan& plan, const ExchangePrices& exchanges, bool with_slopes) {
   const Storage& storage = job.machine.storage;
   const double samples = static_cast<double>(plan.global_batch);
   if (job.sample_bytes.value() <= 0) return {};
@@ -30,15 +30,22 @@ Seconds input_time(const Job& job, const Plan& plan, const ExchangePrices& excha
     if (storage.shared_per_node) read = per_node / *storage.shared_per_node;
     if (storage.shared_total) read = max(read, everything / *storage.shared_total);
   }
+  Term reading(read);
   if (job.assumptions.input_mode == InputMode::leader && group > 1) {
     // Tiles are scattered, one message to each rank, which takes as long as an Allgather's ring; whoever splits layers needs
     // all of its tile, which is broadcast.
     const double per_sample = job.facts.sample_items * item_bytes(plan.precision);
     const Bytes share(per_sample * samples / plan.mesh[Axis::data]);
-    read += exchanges.price(Collective::allgather, share, family_bit(Axis::spatial), Purpose::halo);
-    read += exchanges.price(Collective::broadcast, share / plan.mesh[Axis::spatial], weight_axes, Purpose::halo);
+    const auto add = [&](Collective operation, Bytes message, Family axes) {
+      const Seconds time = exchanges.price(operation, message, axes, Purpose::halo);
+      if (!with_slopes) return reading.add(time);
+      const Seconds startups = exchanges.startup(operation, message, axes, Purpose::halo);
+      reading.add_exchange(path_coefficients(Purpose::halo), time, startups, exchanges.learned());
+    };
+    add(Collective::allgather, share, family_bit(Axis::spatial));
+    add(Collective::broadcast, share / plan.mesh[Axis::spatial], weight_axes);
   }
-  return read;
+  return reading;
 }
 
 }  // namespace ddl

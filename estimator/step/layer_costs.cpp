@@ -91,36 +91,45 @@ Seconds kernels_time(const Job& job, const ShardContext& context, const LayerSha
 
 namespace {
 
-/// What measured runs make of the price of a shard's kernels: a factor, and work of the whole layer that is repeated.
-double learned_factor(const Job& job, const ShardContext& context, const LayerShard& shard, const Learned& learned) {
+/// What measured runs make of the price of a shard's kernels: a factor, and by how much that grows with each unit of
+/// Coefficient::repeated.
+struct LearnedFactor {
+  double factor = 1, repeated = 0;
+};
+LearnedFactor learned_factor(const Job& job, const ShardContext& context, const LayerShard& shard, const Learned& learned,
+                             bool with_slopes) {
   const Plan& plan = context.plan;
-  const bool splits = plan.mesh[Axis::filter] > 1 || plan.mesh[Axis::channel] > 1 || plan.mesh[Axis::tensor] > 1 ||
-                      plan.mesh[Axis::spatial] > 1;
-  if (!splits || learned.repeated <= 0) return learned.kernels;
+  const double factor = learned[Coefficient::kernels], repeated = learned[Coefficient::repeated];
+  const bool splits = plan.mesh.product(weight_axes) > 1 || plan.mesh[Axis::spatial] > 1;
+  if (!splits || (repeated <= 0 && !with_slopes)) return {factor, 0};
   const Seconds split = kernels_time(job, context, shard);
-  if (split.value() <= 0) return learned.kernels;
+  if (split.value() <= 0) return {factor, 0};
   WholeLayers layers(context.facts, shard.samples, plan.precision, plan.optimizer, job.assumptions);
   const ShardContext& unsplit = layers.at(context.index());
   const Seconds whole = kernels_time(job, unsplit, layers.shard());
-  return learned.kernels * (1.0 + learned.repeated * std::max(0.0, whole / split - 1.0));
+  const double more = factor * std::max(0.0, whole / split - 1.0);
+  return {factor + repeated * more, more};
 }
 
 /// The same kernels as each_priced_kernel has them, with what measured runs make of their prices.
 template <class Take>
-void each_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const Learned& learned,
+void each_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const LearnedFactor& learned,
                  const Take& take) {
-  const double factor = learned == Learned{} ? 1.0 : learned_factor(job, context, shard, learned);
   each_priced_kernel(job, context, shard, [&](PricedKernel kernel) {
-    kernel.time *= factor;
+    kernel.time *= learned.factor;
     take(kernel);
   });
 }
 
-void price_kernels(const Job& job, const ShardContext& context, const LayerShard& shard, const Learned& learned,
+void price_kernels(const Job& job, const ShardContext& context, const LayerShard& shard, const LearnedFactor& learned,
                    LayerCosts& costs) {
   each_kernel(job, context, shard, learned, [&](const PricedKernel& kernel) {
     const bool forward = kernel.phase == Phase::forward;
     (forward ? costs.forward : costs.backward) += kernel.time;
+    if (learned.repeated > 0) {
+      const Seconds repeated = kernel.time * (learned.repeated / learned.factor);
+      (forward ? costs.slopes.repeated_forward : costs.slopes.repeated_backward) += repeated;
+    }
     // What the host takes for a kernel was learned of steps in which casts were not counted: it has them in it.
     if (!kernel.is_beside_kernels() && kernel.pass != cast_pass && kernel.time > Seconds{})
       (forward ? costs.forward_kernels : costs.backward_kernels) += 1;
@@ -233,14 +242,12 @@ void LayerCosts::add(const LayerCosts& o, double times) {
   output += o.output * times;
   workspaces_estimated += o.workspaces_estimated * times;
   workspaces_unknown += o.workspaces_unknown * times;
-}
-
-void LayerCosts::recompute_forward() {
-  backward += forward;
-  backward_kernels += forward_kernels;
-  backward_exchanges += forward_exchanges;
-  exchange_backward += exchange_forward;
-  halo_backward += halo_forward;
+  slopes.repeated_forward += o.slopes.repeated_forward * times;
+  slopes.repeated_backward += o.slopes.repeated_backward * times;
+  slopes.exchange_forward += o.slopes.exchange_forward * times;
+  slopes.exchange_backward += o.slopes.exchange_backward * times;
+  slopes.halo_forward += o.slopes.halo_forward * times;
+  slopes.halo_backward += o.slopes.halo_backward * times;
 }
 
 namespace {
@@ -327,8 +334,12 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
   return kinds;
 }
 
-LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds)
-    : job_(job), plan_(plan), kinds_(kinds), exchanges_(plan_, job.machine, job.coefficients, job.assumptions) {
+LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds, bool with_slopes)
+    : job_(job),
+      plan_(plan),
+      kinds_(kinds),
+      with_slopes_(with_slopes),
+      exchanges_(plan_, job.machine, job.coefficients, job.assumptions) {
   if (job.assumptions.learned) learned_ = learned_of(job.coefficients.learned, plan.mesh.family());
   const ModelFacts& facts = job.facts;
   const double item = item_bytes(plan_.precision);
@@ -342,7 +353,7 @@ LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKind
     context.layer = kinds.representative[kind];
     LayerCosts& costs = costs_[kind];
     shard_layer(context, shard);
-    price_kernels(job, context, shard, learned_, costs);
+    price_kernels(job, context, shard, learned_factor(job, context, shard, learned_, with_slopes), costs);
     price_memory(job, context, shard, costs);
     costs.parameters = shard.weights + shard.biases;
     costs.gradient_parameters = whole_gradients ? static_cast<double>(context.at().parameters()) : costs.parameters;
@@ -383,7 +394,8 @@ LayerPrices LayerCostTable::prices(int layer) const {
   LayerPrices prices;
   const ShardContext context{job_.facts, plan_, job_.assumptions, layer, std::max(0, kinds_.spatial_end)};
   shard_layer(context, prices.shard);
-  each_kernel(job_, context, prices.shard, learned_, [&](const PricedKernel& kernel) { prices.kernels.push_back(kernel); });
+  const LearnedFactor learned = learned_factor(job_, context, prices.shard, learned_, false);
+  each_kernel(job_, context, prices.shard, learned, [&](const PricedKernel& kernel) { prices.kernels.push_back(kernel); });
   prices.update_source = prices_whole_layers(job_)
                              ? job_.kernels.source()
                              : job_.kernels.update_price(prices.shard.weights + prices.shard.biases).source;
@@ -405,6 +417,8 @@ void LayerCostTable::place(const Placement& placement) {
   for (LayerCosts& costs : costs_) {
     costs.exchange_forward = costs.exchange_backward = costs.halo_forward = costs.halo_backward = Seconds{};
     costs.forward_exchanges = costs.backward_exchanges = 0;
+    LayerCosts::Slopes& slopes = costs.slopes;
+    slopes.exchange_forward = slopes.exchange_backward = slopes.halo_forward = slopes.halo_backward = Seconds{};
   }
   for (const Asked& asked : asked_) {
     const Exchange& exchange = asked.exchange;
@@ -413,11 +427,15 @@ void LayerCostTable::place(const Placement& placement) {
     const bool halo = exchange.purpose == Purpose::halo;
     (exchange.phase == Phase::forward ? costs.forward_exchanges : costs.backward_exchanges) +=
         time > Seconds{} ? static_cast<double>(exchange.messages) : 0.0;
-    if (exchange.phase == Phase::forward) {
-      (halo ? costs.halo_forward : costs.exchange_forward) += time;
-    } else {
-      (halo ? costs.halo_backward : costs.exchange_backward) += time;
-    }
+    const bool forward = exchange.phase == Phase::forward;
+    (forward ? (halo ? costs.halo_forward : costs.exchange_forward)
+             : (halo ? costs.halo_backward : costs.exchange_backward)) += time;
+    if (!with_slopes_) continue;
+    LayerCosts::Slopes& slopes = costs.slopes;
+    (forward ? (halo ? slopes.halo_forward : slopes.exchange_forward)
+             : (halo ? slopes.halo_backward : slopes.exchange_backward)) +=
+        exchanges_.startup(exchange.operation, asked.message, exchange.axes, exchange.purpose) *
+        static_cast<double>(exchange.messages);
   }
   total_ = {};
   for (std::size_t kind = 0; kind < costs_.size(); ++kind) total_.add(costs_[kind], kinds_.count[kind]);

@@ -43,15 +43,14 @@ struct LayerCosts {
   Bytes workspace_forward{}, workspace_backward{}, most_workspace{};
   /// Kernels whose scratch memory is estimated by that of others, and of which nobody knows it.
   double workspaces_estimated = 0, workspaces_unknown = 0;
+  /// How the times change with what measured runs teach, where it was asked for: by how much kernels are longer for each
+  /// unit of Coefficient::repeated, and what start-ups take of exchanges.
+  struct Slopes {
+    Seconds repeated_forward{}, repeated_backward{};
+    Seconds exchange_forward{}, exchange_backward{}, halo_forward{}, halo_backward{};
+  } slopes;
 
   void add(const LayerCosts& other, double times);
-  /// Backward begins with forward, its exchanges included.
-  void recompute_forward();
-  /// Kernels, layer-wise exchanges and halos of one micro-batch.
-  [[nodiscard]] Seconds time() const {
-    return forward + backward + exchange_forward + exchange_backward + halo_forward + halo_backward;
-  }
-  [[nodiscard]] double starts() const { return forward_kernels + forward_exchanges + backward_kernels + backward_exchanges; }
   /// What forward and backward of one micro-batch are longer, by the time in which the device has nothing to do since the
   /// host needs `start` for each kernel and exchange.
   [[nodiscard]] Seconds idle_forward(Seconds start) const {
@@ -114,7 +113,8 @@ struct LayerKinds {
 /// degrees, micro-batch and placement alone.
 class LayerCostTable {
  public:
-  LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds);
+  /// `with_slopes`: LayerCosts::slopes are worked out, too, which a search does not need.
+  LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds, bool with_slopes = false);
 
   /// Prices the exchanges anew for ranks laid out in another order; nothing else depends on that.
   void place(const Placement& placement);
@@ -166,6 +166,7 @@ class LayerCostTable {
   [[nodiscard]] const LayerKinds& kinds() const { return kinds_; }
   [[nodiscard]] const ExchangePrices& exchanges() const { return exchanges_; }
   [[nodiscard]] const Learned& learned() const { return learned_; }
+  [[nodiscard]] bool has_slopes() const { return with_slopes_; }
 
  private:
   /// An exchange of one kind of layer.
@@ -185,6 +186,7 @@ class LayerCostTable {
   const Job& job_;
   Plan plan_;
   const LayerKinds& kinds_;
+  bool with_slopes_ = false;
   Learned learned_;
   std::vector<Asked> asked_;
   ExchangePrices exchanges_;

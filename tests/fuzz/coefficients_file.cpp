@@ -29,13 +29,14 @@ void learn(const std::string& text, const Coefficients& coefficients) {
   FamilyFit& family = fit.families.emplace_back();
   family.family = family_bit(Axis::data);
   family.runs = 1;
-  family.coefficients.push_back({.what = Teachable::kernels, .value = 1.5, .low = 1.25, .high = 1.75, .narrowing = 0.25});
+  family.coefficients.push_back({.what = Coefficient::kernels, .value = 1.5, .low = 1.25, .high = 1.75, .narrowing = 0.25});
   fit.choices.push_back({.key = "halo_route", .before = "direct", .after = "host", .margin = 4});
   // Not every way of writing YAML can be written into.
   const auto learned = result_of([&] { return with_learned(text, fit, "runs"); });
   if (!learned) return;
   const Coefficients again = parse_coefficients(*learned, "learned.yaml");
-  require(again.learned.size() == 1 && again.learned[0].second.kernels == 1.5, "what was learned is not read back");
+  require(again.learned.size() == 1 && again.learned[0].second[Coefficient::kernels] == 1.5,
+          "what was learned is not read back");
   require(again.software.halo_route == Route::host, "a choice is not read back");
   require(again.models.size() == coefficients.models.size() && again.network == coefficients.network,
           "learning changes what was measured");

@@ -347,14 +347,17 @@ LearnedFamilies anything_learned(std::uint64_t seed) {
   for (Family family = 1; family < (Family{1} << axis_count); ++family) {
     if (random.chance()) continue;
     Learned learned;
-    learned.kernels = factor();
-    learned.gradient = {factor(), factor()};
-    learned.layer = {factor(), factor()};
-    learned.halo = {factor(), factor()};
-    learned.repeated = random.whole(0, 10) / 10.0;
-    learned.whole_weights = SecondsPerByte(random.whole(0, 3) * 1e-10);
-    learned.straggling = random.whole(0, 3) / 10.0;
-    learned.per_iteration = Seconds(random.whole(0, 3) * 1e-3);
+    learned[Coefficient::kernels] = factor();
+    learned[Coefficient::gradient_alpha] = factor();
+    learned[Coefficient::gradient_beta] = factor();
+    learned[Coefficient::layer_alpha] = factor();
+    learned[Coefficient::layer_beta] = factor();
+    learned[Coefficient::halo_alpha] = factor();
+    learned[Coefficient::halo_beta] = factor();
+    learned[Coefficient::repeated] = random.whole(0, 10) / 10.0;
+    learned[Coefficient::whole_weights] = random.whole(0, 3) * 1e-10;
+    learned[Coefficient::straggling] = random.whole(0, 3) / 10.0;
+    learned[Coefficient::per_iteration] = random.whole(0, 3) * 1e-3;
     families.emplace_back(family, learned);
   }
   return families;

@@ -19,32 +19,40 @@ using namespace ddl;
 namespace {
 
 /// Runs of known shape: kernels of 100 to 200 ms, gradients that grow with p, and what true coefficients make of them.
-std::vector<RunFeatures> runs_of(const TeachableValues& truth, int count) {
-  std::vector<RunFeatures> runs;
+std::vector<TaughtRun> runs_of(const Learned& truth, int count) {
+  std::vector<TaughtRun> runs;
   for (int i = 0; i < count; ++i) {
     const double ranks = std::pow(2.0, 2 + i % 8);
     const double size = 1 + i % 3;
-    RunFeatures run;
-    run.parts[index_of(Teachable::kernels)] = 0.1 + 0.05 * (i % 3);
-    run.parts[index_of(Teachable::gradient_alpha)] = 40e-6 * 2 * (ranks - 1);
-    run.parts[index_of(Teachable::gradient_beta)] = 0.02 * size * (ranks - 1) / ranks;
-    run.slowest = std::log(ranks / 4);
-    run.parts[index_of(Teachable::straggling)] = run.slowest * run.parts[index_of(Teachable::kernels)];
-    run.measured = predicted_time(run, truth);
+    TaughtRun run;
+    run.step.transfers.resize(1);
+    run.step.tasks.push_back({0, false, Part::forward, 0, Term(Seconds(0.1 + 0.05 * (i % 3)), Seconds{})});
+    run.step.several_ranks = true;
+    run.step.slowest_of = ranks / 4;
+    const Seconds startups(40e-6 * 2 * (ranks - 1)), moving(0.02 * size * (ranks - 1) / ranks);
+    Updates::Stage& stage = run.updates.stages.emplace_back();
+    stage.of_gradients.add_exchange(path_coefficients(Purpose::gradient), startups + moving, startups, Learned{});
+    run.measured = run.predicted(truth);
     runs.push_back(run);
   }
   return runs;
 }
 
-TeachableValues truth() {
-  TeachableValues values = untaught();
-  values[index_of(Teachable::kernels)] = 1.1;
-  values[index_of(Teachable::gradient_alpha)] = 2.5;
-  values[index_of(Teachable::gradient_beta)] = 3;
+FamilyFit fit_of(const std::vector<TaughtRun>& runs) {
+  std::vector<const TaughtRun*> pointers;
+  for (const TaughtRun& run : runs) pointers.push_back(&run);
+  return fit_family(family_bit(Axis::data), pointers);
+}
+
+Learned truth() {
+  Learned values;
+  values[Coefficient::kernels] = 1.1;
+  values[Coefficient::gradient_alpha] = 2.5;
+  values[Coefficient::gradient_beta] = 3;
   return values;
 }
 
-const LearnedCoefficient& found(const FamilyFit& fit, Teachable what) {
+const LearnedCoefficient& found(const FamilyFit& fit, Coefficient what) {
   for (const LearnedCoefficient& one : fit.coefficients) {
     if (one.what == what) return one;
   }
@@ -69,54 +77,56 @@ std::vector<MeasuredRun> some_runs() {
 }  // namespace
 
 TEST_CASE("coefficients that made synthetic runs are found again") {
-  const FamilyFit fit = fit_family(data, runs_of(truth(), 60));
+  const FamilyFit fit = fit_of(runs_of(truth(), 60));
   // The prior pulls each a little towards 1.
-  CHECK(fit.learned.kernels == Approx(1.1).epsilon(0.05));
-  CHECK(fit.learned.gradient.alpha == Approx(2.5).epsilon(0.1));
-  CHECK(fit.learned.gradient.beta == Approx(3.0).epsilon(0.1));
+  CHECK(fit.learned[Coefficient::kernels] == Approx(1.1).epsilon(0.05));
+  CHECK(fit.learned[Coefficient::gradient_alpha] == Approx(2.5).epsilon(0.1));
+  CHECK(fit.learned[Coefficient::gradient_beta] == Approx(3.0).epsilon(0.1));
   CHECK(fit.misfit < 0.01);
-  CHECK(found(fit, Teachable::gradient_beta).determined());
+  CHECK(found(fit, Coefficient::gradient_beta).determined());
   // Nothing of these runs goes through layers or halos.
-  CHECK(fit.learned.layer == Learned::Path{});
-  CHECK(fit.learned.halo == Learned::Path{});
-  CHECK(fit.coefficients.size() == 4);
+  for (const Coefficient each :
+       {Coefficient::layer_alpha, Coefficient::layer_beta, Coefficient::halo_alpha, Coefficient::halo_beta}) {
+    CHECK(fit.learned[each] == 1);
+  }
+  CHECK(fit.coefficients.size() == 5);
 }
 
 TEST_CASE("a straggler that grows with the ranks is told from a factor on all kernels") {
-  TeachableValues values = untaught();
-  values[index_of(Teachable::straggling)] = 0.1;
-  const FamilyFit fit = fit_family(data, runs_of(values, 60));
-  CHECK(fit.learned.straggling == Approx(0.1).epsilon(0.35));
-  CHECK(fit.learned.kernels == Approx(1.0).epsilon(0.1));
+  Learned values;
+  values[Coefficient::straggling] = 0.1;
+  const FamilyFit fit = fit_of(runs_of(values, 60));
+  CHECK(fit.learned[Coefficient::straggling] == Approx(0.1).epsilon(0.35));
+  CHECK(fit.learned[Coefficient::kernels] == Approx(1.0).epsilon(0.1));
 }
 
 TEST_CASE("without runs the prior comes out, and the machine's sheet with it") {
-  const FamilyFit fit = fit_family(data, {});
+  const FamilyFit fit = fit_of({});
   CHECK(fit.learned == Learned{});
   CHECK(fit.coefficients.empty());
   CHECK(learned_of({{data, Learned{}}}, 0) == Learned{});
 }
 
 TEST_CASE("fewer runs leave coefficients nearer to the prior and less certain") {
-  const FamilyFit many = fit_family(data, runs_of(truth(), 60));
-  const FamilyFit few = fit_family(data, runs_of(truth(), 3));
-  for (const Teachable what : {Teachable::kernels, Teachable::gradient_alpha, Teachable::gradient_beta}) {
+  const FamilyFit many = fit_of(runs_of(truth(), 60));
+  const FamilyFit few = fit_of(runs_of(truth(), 3));
+  for (const Coefficient what : {Coefficient::kernels, Coefficient::gradient_alpha, Coefficient::gradient_beta}) {
     INFO(to_string(what));
     const LearnedCoefficient& sure = found(many, what);
     const LearnedCoefficient& unsure = found(few, what);
     CHECK(unsure.narrowing > sure.narrowing);
-    CHECK(std::abs(std::log(unsure.value)) < std::abs(std::log(truth()[index_of(what)])) + 0.1);
+    CHECK(std::abs(std::log(unsure.value)) < std::abs(std::log(truth()[what])) + 0.1);
     CHECK(unsure.low < unsure.value);
     CHECK(unsure.value < unsure.high);
   }
-  CHECK_FALSE(found(few, Teachable::gradient_alpha).determined());
+  CHECK_FALSE(found(few, Coefficient::gradient_alpha).determined());
 }
 
 TEST_CASE("one wild run does not carry the others away") {
-  std::vector<RunFeatures> runs = runs_of(truth(), 60);
+  std::vector<TaughtRun> runs = runs_of(truth(), 60);
   runs.front().measured *= 20;
-  const FamilyFit fit = fit_family(data, runs);
-  CHECK(fit.learned.gradient.beta == Approx(3.0).epsilon(0.2));
+  const FamilyFit fit = fit_of(runs);
+  CHECK(fit.learned[Coefficient::gradient_beta] == Approx(3.0).epsilon(0.2));
 }
 
 TEST_CASE("a configuration is left out with all its repeats") {
@@ -167,19 +177,23 @@ TEST_CASE("what the file says of the software changes by runs that decide it, an
   CHECK(changed > 0);
 }
 
-TEST_CASE("a start of kernels hides behind what the device does, and shows where that is shorter") {
-  RunFeatures run;
-  run.fixed = 0.01;
-  run.parts[index_of(Teachable::kernels)] = 0.1;
-  run.parts[index_of(Teachable::layer_beta)] = 0.02;
-  run.starts = 2000;
+TEST_CASE("the device waits for its host where kernels and exchanges take less than starting them") {
+  TaughtRun run;
+  run.step.transfers.resize(1);
+  run.step.tasks.push_back({0, false, Part::forward, 2000, Term(Seconds(0.1), Seconds{})});
+  run.step.tasks.push_back({0, false, Part::layer_collectives, 0, Term(Seconds(0.02))});
+  run.updates.stages.emplace_back().update = Term(Seconds(0.01));
+  const auto predicted = [&](double kernels, double start) {
+    Learned values;
+    values[Coefficient::kernels] = kernels;
+    values[Coefficient::kernel_start] = start;
+    return run.predicted(values);
+  };
   // 2000 kernels of 50 us take 0.1 s, less than the 0.12 s of kernels and exchanges; of 100 us they take 0.2 s.
-  CHECK(predicted_time(run, untaught(), 50e-6) == Approx(0.13));
-  CHECK(predicted_time(run, untaught(), 100e-6) == Approx(0.21));
+  CHECK(predicted(1, 50e-6) == Approx(0.13));
+  CHECK(predicted(1, 100e-6) == Approx(0.21));
   // Slower kernels hide it again.
-  TeachableValues slow = untaught();
-  slow[index_of(Teachable::kernels)] = 2;
-  CHECK(predicted_time(run, slow, 100e-6) == Approx(0.23));
+  CHECK(predicted(2, 100e-6) == Approx(0.23));
 }
 
 TEST_CASE("what is predicted teaches nothing") {
@@ -201,8 +215,8 @@ TEST_CASE("what is predicted teaches nothing") {
   CHECK_FALSE(fit.coefficients.software.kernel_start);
   REQUIRE(fit.families.size() == 1);
   CHECK(fit.families.front().misfit < 0.01);
-  CHECK(fit.families.front().learned.gradient.beta == Approx(1).epsilon(0.1));
-  CHECK(fit.families.front().learned.kernels == Approx(1).epsilon(0.05));
+  CHECK(fit.families.front().learned[Coefficient::gradient_beta] == Approx(1).epsilon(0.1));
+  CHECK(fit.families.front().learned[Coefficient::kernels] == Approx(1).epsilon(0.05));
 }
 
 TEST_CASE("runs of measured kernels are not explained by a sheet's host that does not count for them") {
@@ -277,10 +291,12 @@ TEST_CASE("what is learned reads back from a coefficients file") {
   REQUIRE(read.learned.size() == 1);
   CHECK(read.learned.front().first == data);
   const Learned& learned = read.learned.front().second;
-  CHECK(learned.gradient.beta == Approx(fit.families.front().learned.gradient.beta).epsilon(1e-3));
-  CHECK(learned.straggling == Approx(fit.families.front().learned.straggling).epsilon(1e-3).margin(1e-9));
-  CHECK(learned.per_iteration.value() ==
-        Approx(fit.families.front().learned.per_iteration.value()).epsilon(1e-3).margin(1e-9));
+  CHECK(learned[Coefficient::gradient_beta] ==
+        Approx(fit.families.front().learned[Coefficient::gradient_beta]).epsilon(1e-3));
+  CHECK(learned[Coefficient::straggling] ==
+        Approx(fit.families.front().learned[Coefficient::straggling]).epsilon(1e-3).margin(1e-9));
+  CHECK(learned[Coefficient::per_iteration] ==
+        Approx(fit.families.front().learned[Coefficient::per_iteration]).epsilon(1e-3).margin(1e-9));
 }
 
 TEST_CASE("a run of one device teaches nothing, and does not hinder the others") {

@@ -405,7 +405,8 @@ TEST_CASE("of a price, the start-ups are what grows with the latency") {
       for (const Purpose purpose : all_purposes) {
         slower.coefficients.learned = {{setting.plan.mesh.family(), Learned{}}};
         Learned& learned = slower.coefficients.learned.front().second;
-        learned.gradient.alpha = learned.layer.alpha = learned.halo.alpha = 3;
+        for (const Coefficient each : {Coefficient::gradient_alpha, Coefficient::layer_alpha, Coefficient::halo_alpha})
+          learned[each] = 3;
         setting.coefficients.learned = {{setting.plan.mesh.family(), Learned{}}};
         for (const Collective operation : all_collectives) {
           const Bytes message(random.step() * 100);

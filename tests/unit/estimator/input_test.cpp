@@ -20,7 +20,7 @@ struct Reading : OwnedJob {
   }
   [[nodiscard]] Storage& storage() { return machine.storage; }
   [[nodiscard]] double time() const {
-    return input_time(job, plan, ExchangePrices(plan, machine, coefficients, assumptions)).value();
+    return input_time(job, plan, ExchangePrices(plan, machine, coefficients, assumptions)).time().value();
   }
   Plan plan;
 };

@@ -1,0 +1,258 @@
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/quantity.hpp"
+#include "estimator/coefficients.hpp"
+#include "estimator/exchanges/gradient_exchange.hpp"
+#include "estimator/step/term.hpp"
+
+namespace ddl {
+
+/// What a part of an iteration's time is spent on, in the order of Breakdown.
+enum class Part {
+  forward,
+  backward,
+  weight_update,
+  gradient_exchange,
+  layer_collectives,
+  halo,
+  pipeline,
+  bubble,
+  input,
+  waiting
+};
+inline constexpr std::size_t part_count = 10;
+[[nodiscard]] constexpr std::size_t index_of(Part part) { return static_cast<std::size_t>(part); }
+
+/// Where the time of one iteration goes; the parts add up to the whole.
+struct Breakdown {
+  Seconds forward{}, backward{};  ///< kernels of the busiest stage, recomputation counted as backward
+  Seconds weight_update{};
+  Seconds gradient_exchange{};  ///< what backward does not hide, and by what it slows kernels down beside it
+  Seconds layer_collectives{};  ///< filter, channel and tensor exchanges
+  Seconds halo{};               ///< spatial exchanges
+  Seconds pipeline{};           ///< activations and gradients between stages
+  Seconds bubble{};             ///< waiting of the busiest stage for the others
+  Seconds input{};              ///< what the rest does not hide of reading samples
+  Seconds waiting{};            ///< for the host, for the slowest rank, and fixed times
+
+  [[nodiscard]] Seconds iteration() const {
+    return forward + backward + weight_update + gradient_exchange + layer_collectives + halo + pipeline + bubble + input +
+           waiting;
+  }
+  [[nodiscard]] Seconds compute() const { return forward + backward + weight_update; }
+  [[nodiscard]] Seconds& operator[](Part part);
+};
+
+/// The stage of a pipeline that sets each part of an estimate; all 0 without a pipeline.
+struct DecidingStages {
+  int time = 0;      ///< the longest: kernels, layer-wise exchanges and halos of the iteration are its own
+  int forward = 0;   ///< where slots are as long as the longest stage, the one that is in forward,
+  int backward = 0;  ///< and in backward
+  int weight_update = 0;
+  int gradient_exchange = 0;
+  int transfer = 0;  ///< the one that receives across the dearest cut
+  int memory = 0;    ///< the fullest
+};
+
+/// What a device does or waits for in every micro-batch: kernels or exchanges of one stage, or of one of its layers.
+struct Task {
+  int stage = 0;
+  bool backward = false;
+  Part part = Part::forward;  ///< where the time counts if nothing hides it
+  double starts = 0;          ///< kernels and exchanges that the host starts for it
+  Term time;                  ///< of one micro-batch
+  friend bool operator==(const Task&, const Task&) = default;
+};
+
+/// One training step, but for what is done once for all micro-batches: tasks in the order of their stages, and what orders
+/// them.
+struct Step {
+  Learned origin;  ///< the coefficients at which terms have their times
+  std::vector<Task> tasks;
+  std::vector<Term> transfers;  ///< into each stage: of one micro-batch, one way
+  Term reading;                 ///< of the whole batch
+  int stages = 1;
+  double micro_batches = 1;
+  bool in_slots = false;       ///< a slot is as long as the longest forward and backward of any stage [ParaDL, Table III]
+  bool several_ranks = false;  ///< that wait for each other
+  double slowest_of = 1;       ///< nodes
+  bool input_beside = false;   ///< samples are read while devices compute
+
+  /// Slots of a pipeline in which something is sent on or back, 2(p+S−2) [ParaDL, Table III].
+  [[nodiscard]] double hops() const { return 2.0 * (stages + micro_batches - 2.0); }
+  [[nodiscard]] bool depends_on(Coefficient coefficient) const;
+  friend bool operator==(const Step&, const Step&) = default;
+};
+
+/// What each stage does once an iteration: gradients are exchanged, weights updated.
+struct Updates {
+  struct Stage {
+    Term update;
+    GradientExchange exchange;
+    Term of_gradients, of_weights, after_update;  ///< of the exchange
+    Bytes message{};                              ///< of gradients
+    Term whole_weights;
+    [[nodiscard]] bool takes_as_long_as(const Stage& other) const;
+  };
+  std::vector<Stage> stages;
+  std::optional<OverlapSlowdown> beside;  ///< gradients are exchanged while devices compute
+  [[nodiscard]] bool depends_on(Coefficient coefficient) const;
+  [[nodiscard]] bool take_as_long_as(const Updates& other) const;
+};
+
+/// How often a task counts in an iteration, and as what.
+struct Counts {
+  Part part = Part::forward;
+  double runs = 0;
+  double bubble_runs = 0;  ///< as waiting in the pipeline, beside that
+};
+/// The first micro-batch passes all stages, the others follow at the pace of the longest; slots are as many as p+S−1.
+[[nodiscard]] inline Counts counts_of(const Step& step, const DecidingStages& deciding, const Task& task) {
+  const bool longest = task.stage == deciding.time;
+  if (!step.in_slots) return longest ? Counts{task.part, step.micro_batches} : Counts{Part::bubble, 1};
+  if (task.part == Part::forward || task.part == Part::backward) {
+    const bool sets_slot = task.stage == (task.part == Part::forward ? deciding.forward : deciding.backward);
+    return sets_slot ? Counts{task.part, step.micro_batches, step.stages - 1.0} : Counts{};
+  }
+  return longest ? Counts{task.part, step.micro_batches} : Counts{};
+}
+
+/// What comes of a step at some coefficients, in seconds. `T` is a number that may carry derivatives.
+template <class T>
+struct Timing {
+  /// A stage's micro-batch.
+  struct Stage {
+    T forward = T(0), backward = T(0);  ///< all that the device is busy with
+    T forward_kernels = T(0), backward_kernels = T(0);
+    T idle_forward = T(0), idle_backward = T(0);  ///< while the host starts kernels
+    double forward_starts = 0, backward_starts = 0;
+
+    [[nodiscard]] T busy() const { return forward + backward; }
+    [[nodiscard]] T idle() const { return idle_forward + idle_backward; }
+    [[nodiscard]] T kernels() const { return forward_kernels + backward_kernels; }
+  };
+  std::vector<Stage> stages;
+  std::array<T, part_count> parts;
+  DecidingStages deciding;
+  T host_waiting = T(0), reading = T(0), hidden_exchange = T(0), hidden_input = T(0);
+
+  Timing() { parts.fill(T(0)); }
+
+  [[nodiscard]] T& operator[](Part part) { return parts[index_of(part)]; }
+  [[nodiscard]] const T& operator[](Part part) const { return parts[index_of(part)]; }
+  [[nodiscard]] T iteration() const {
+    T sum(0);
+    for (const T& part : parts) sum += part;
+    return sum;
+  }
+};
+
+/// What all micro-batches take, before gradients are exchanged.
+template <class T>
+[[nodiscard]] Timing<T> run(const Step& step, const CoefficientValues<T>& x) {
+  const T none(0);
+  Timing<T> result;
+  DecidingStages& deciding = result.deciding;
+  using Stage = typename Timing<T>::Stage;
+  result.stages.resize(static_cast<std::size_t>(step.stages));
+  std::vector<T> times;
+  times.reserve(step.tasks.size());
+  for (const Task& task : step.tasks) {
+    Stage& own = result.stages[static_cast<std::size_t>(task.stage)];
+    const T& time = times.emplace_back(task.time.at(x, step.origin));
+    (task.backward ? own.backward : own.forward) += time;
+    (task.backward ? own.backward_starts : own.forward_starts) += task.starts;
+    if (task.part == Part::forward) own.forward_kernels += time;
+    if (task.part == Part::backward) own.backward_kernels += time;
+  }
+  const T& start = x[Coefficient::kernel_start];
+  T longest = none;
+  for (std::size_t i = 0; i < result.stages.size(); ++i) {
+    Stage& own = result.stages[i];
+    own.idle_forward = larger<T>(none, start * own.forward_starts - own.forward);
+    own.idle_backward = larger<T>(none, start * own.backward_starts - own.backward);
+    const T time = own.busy() + own.idle();
+    const auto stage = static_cast<int>(i);
+    // Stages that are equally long but for rounding are one choice, whatever their times are made of.
+    if (i == 0 || longest * (1 + 1e-12) < time) {
+      longest = time;
+      deciding.time = stage;
+    }
+    const auto decides = [&](int other, T Stage::*kernels) {
+      return result.stages[static_cast<std::size_t>(other)].*kernels < own.*kernels;
+    };
+    if (decides(deciding.forward, &Stage::forward_kernels)) deciding.forward = stage;
+    if (decides(deciding.backward, &Stage::backward_kernels)) deciding.backward = stage;
+    if (i == 0) continue;
+    const T transfers = step.transfers[i].at(x, step.origin) * step.hops();
+    if (result[Part::pipeline] < transfers) {
+      result[Part::pipeline] = transfers;
+      deciding.transfer = stage;
+    }
+  }
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const Counts counts = counts_of(step, deciding, step.tasks[i]);
+    result[counts.part] += times[i] * counts.runs;
+    if (counts.bubble_runs > 0) result[Part::bubble] += times[i] * counts.bubble_runs;
+  }
+  result.host_waiting = none;
+  for (std::size_t i = 0; i < result.stages.size(); ++i) {
+    const bool decides = static_cast<int>(i) == deciding.time;
+    result.host_waiting += result.stages[i].idle() * (decides ? step.micro_batches : 1.0);
+  }
+  result[Part::waiting] = result.host_waiting;
+  if (step.several_ranks) {
+    const T disturbed =
+        result[Part::forward] + result[Part::backward] + result[Part::layer_collectives] + result[Part::halo];
+    result[Part::waiting] +=
+        x[Coefficient::per_iteration] + disturbed * (x[Coefficient::straggling] * std::log(step.slowest_of));
+  }
+  result.reading = step.reading.at(x, step.origin);
+  return result;
+}
+
+/// Adds what is done once for all micro-batches: the iteration is complete. Stages exchange and update at the same time, so
+/// the slowest counts.
+template <class T>
+void finish(const Step& step, const Updates& updates, const CoefficientValues<T>& x, Timing<T>& timing) {
+  const T none(0);
+  for (std::size_t i = 0; i < updates.stages.size(); ++i) {
+    const Updates::Stage& own = updates.stages[i];
+    const typename Timing<T>::Stage& stage = timing.stages[i];
+    const T update = own.update.at(x, step.origin);
+    if (timing[Part::weight_update] < update) {
+      timing[Part::weight_update] = update;
+      timing.deciding.weight_update = static_cast<int>(i);
+    }
+    ExchangeTimes<T> exchange{own.of_gradients.at(x, step.origin), own.of_weights.at(x, step.origin),
+                              own.after_update.at(x, step.origin), own.exchange.rounds, own.exchange.gathers};
+    T shown = exchange.total();
+    if (updates.beside) {
+      // Gradients that are exchanged once are complete only in backward of the last micro-batch; weights are gathered beside
+      // all of the computing.
+      const bool gathers = exchange.gathers > 0;
+      const T beside = gathers ? T(stage.kernels() * step.micro_batches) : T((stage.backward_kernels) * exchange.rounds);
+      const T idle = gathers ? T(stage.idle() * step.micro_batches) : T(stage.idle_backward * exchange.rounds);
+      shown = exchange.after_update + exposed(exchange, beside, idle, own.message, *updates.beside);
+    }
+    shown += own.whole_weights.at(x, step.origin);
+    if (!(shown < timing[Part::gradient_exchange])) {
+      timing[Part::gradient_exchange] = shown;
+      timing.hidden_exchange = larger<T>(none, exchange.total() - shown);
+      timing.deciding.gradient_exchange = static_cast<int>(i);
+    }
+  }
+  const T rest = timing.iteration();
+  timing[Part::input] = step.input_beside ? larger<T>(none, timing.reading - rest) : timing.reading;
+  timing.hidden_input = timing.reading - timing[Part::input];
+}
+
+[[nodiscard]] Breakdown breakdown_of(const Timing<double>& timing);
+
+}  // namespace ddl

@@ -1,0 +1,34 @@
+#include "estimator/step/tasks.hpp"
+
+namespace ddl {
+
+void add_tasks(const LayerCosts& costs, int stage, bool recomputes, const Learned* origin, std::vector<Task>& tasks) {
+  const LayerCosts::Slopes& slopes = costs.slopes;
+  const auto add = [&](bool backward, Part part, double starts, const Term& time) {
+    if (time.time() != Seconds{} || starts > 0) tasks.push_back({stage, backward, part, starts, time});
+  };
+  const auto kernels = [&](bool backward, double starts, Seconds time, Seconds repeated) {
+    add(backward, backward ? Part::backward : Part::forward, starts, origin != nullptr ? Term(time, repeated) : Term(time));
+  };
+  const auto exchange = [&](bool backward, Part part, Purpose purpose, Seconds time, Seconds startups) {
+    Term term;
+    if (origin != nullptr) {
+      term.add_exchange(path_coefficients(purpose), time, startups, *origin);
+    } else {
+      term.add(time);
+    }
+    add(backward, part, 0, term);
+  };
+  const auto forward = [&](bool again) {
+    kernels(again, costs.forward_kernels + costs.forward_exchanges, costs.forward, slopes.repeated_forward);
+    exchange(again, Part::layer_collectives, Purpose::layer, costs.exchange_forward, slopes.exchange_forward);
+    exchange(again, Part::halo, Purpose::halo, costs.halo_forward, slopes.halo_forward);
+  };
+  forward(false);
+  if (recomputes) forward(true);
+  kernels(true, costs.backward_kernels + costs.backward_exchanges, costs.backward, slopes.repeated_backward);
+  exchange(true, Part::layer_collectives, Purpose::layer, costs.exchange_backward, slopes.exchange_backward);
+  exchange(true, Part::halo, Purpose::halo, costs.halo_backward, slopes.halo_backward);
+}
+
+}  // namespace ddl

@@ -1,0 +1,131 @@
+// A step and what comes of it at coefficients other than those it was priced with.
+
+#include "estimator/step/step.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include <Eigen/Dense>
+#include <unsupported/Eigen/AutoDiff>
+
+#include "estimator/step/estimate.hpp"
+#include "tests/catch.hpp"
+#include "tests/owned_job.hpp"
+#include "tests/property/random_plans.hpp"
+
+namespace {
+
+using namespace ddl;
+
+/// Of those that are zero where nothing is learned, `least` or more in units of their own.
+Learned some_coefficients(Random& random, int least = 0) {
+  Learned learned;
+  for (const CoefficientRow& row : coefficient_table) {
+    if (row.by_family && row.neutral == 1) learned[row.coefficient] = std::exp2(random.whole(-20, 20) / 10.0);
+  }
+  learned[Coefficient::repeated] = random.whole(least, 10) / 10.0;
+  learned[Coefficient::whole_weights] = random.whole(least, 3) * 1e-10;
+  learned[Coefficient::straggling] = random.whole(least, 3) / 10.0;
+  learned[Coefficient::per_iteration] = random.whole(least, 3) * 1e-3;
+  return learned;
+}
+
+/// The same job where algorithms are given, and its coefficients.
+Job with_given_algorithms(const Job& job, const Plan& plan, const Learned& learned, Seconds start) {
+  Assumptions assumptions = job.assumptions;
+  assumptions.ring_only = true;
+  assumptions.host_start = true;
+  assumptions.learned = true;
+  Coefficients coefficients = job.coefficients;
+  coefficients.software.kernel_start = start;
+  coefficients.learned = {};
+  if (plan.mesh.family() != 0) coefficients.learned.emplace_back(plan.mesh.family(), learned);
+  return job.with_assumptions(assumptions).with_coefficients(std::move(coefficients));
+}
+
+template <class T>
+T predicted(const Estimator::Taught& taught, const CoefficientValues<T>& x) {
+  Timing<T> timing = run(taught.step, x);
+  finish(taught.step, taught.updates, x, timing);
+  return timing.iteration();
+}
+
+}  // namespace
+
+TEST_CASE("a step takes at any coefficients what a plan takes that was priced with them") {
+  Random random(71);
+  int compared = 0;
+  for_random_plans(72, 300, [&](const OwnedJob& owned, const Plan& plan) {
+    if (plan.mesh.family() == 0 || owned.job.assumptions.slot_pipeline) return;
+    const Learned before = random.chance() ? Learned{} : some_coefficients(random);
+    Learned after = some_coefficients(random);
+    const Seconds start(random.chance() ? 0.0 : 20e-6), later(30e-6);
+    const Job priced = with_given_algorithms(owned.job, plan, before, start);
+    const Job other = with_given_algorithms(owned.job, plan, after, later);
+    const Estimator estimator(priced), otherwise(other);
+    if (estimator.stages(plan).empty() || estimator.stages(plan) != otherwise.stages(plan)) return;
+    const Estimator::Taught taught = estimator.taught(plan);
+    INFO(owned.model.name << ": " << text_of(plan));
+    REQUIRE(predicted(taught, taught.step.origin) == Approx(estimator.iteration(plan).value()).epsilon(1e-12));
+    after[Coefficient::kernel_start] = later.value();
+    REQUIRE(predicted(taught, after) == Approx(otherwise.iteration(plan).value()).epsilon(1e-9));
+    ++compared;
+  });
+  REQUIRE(compared > 100);
+}
+
+TEST_CASE("derivatives of a step are those of its time") {
+  using Number = Eigen::AutoDiffScalar<Eigen::Matrix<double, coefficient_table.size(), 1>>;
+  Random random(73);
+  int compared = 0;
+  for_random_plans(74, 60, [&](const OwnedJob& owned, const Plan& plan) {
+    if (plan.mesh.family() == 0) return;
+    const Job job = with_given_algorithms(owned.job, plan, Learned{}, Seconds(20e-6));
+    const Estimator estimator(job);
+    if (estimator.stages(plan).empty()) return;
+    const Estimator::Taught taught = estimator.taught(plan);
+    Learned at = some_coefficients(random, 1);
+    at[Coefficient::kernel_start] = 25e-6;
+    CoefficientValues<Number> x;
+    for (const CoefficientRow& row : coefficient_table) {
+      x[row.coefficient] = Number(at[row.coefficient], static_cast<int>(coefficient_table.size()),
+                                  static_cast<int>(index_of(row.coefficient)));
+    }
+    const Number time = predicted(taught, x);
+    REQUIRE(time.value() == predicted(taught, at));
+    for (const CoefficientRow& row : coefficient_table) {
+      // Where one stage takes over from another, or something begins to hide, the time has a corner: a short way is straight.
+      const double scale = row.neutral == 1 ? at[row.coefficient] : (row.by_family ? 1e-3 : 1e-6);
+      const double way = 1e-7 * scale;
+      Learned more = at;
+      more[row.coefficient] += way;
+      const double slope = (predicted(taught, more) - time.value()) / way;
+      INFO(owned.model.name << ": " << text_of(plan) << ", " << row.name);
+      REQUIRE(slope * scale ==
+              Approx(time.derivatives()[static_cast<Eigen::Index>(index_of(row.coefficient))] * scale)
+                  .margin(1e-6 * time.value()));
+      if (!taught.step.depends_on(row.coefficient) && !taught.updates.depends_on(row.coefficient)) REQUIRE(slope == 0);
+    }
+    ++compared;
+  });
+  REQUIRE(compared > 30);
+}
+
+TEST_CASE("the parts of an iteration are the tasks as often as they count") {
+  for_random_plans(75, 100, [&](const OwnedJob& owned, const Plan& plan) {
+    const Estimator estimator(owned.job);
+    if (estimator.stages(plan).empty()) return;
+    const Step step = estimator.taught(plan).step;
+    const Timing<double> timing = run(step, step.origin);
+    std::array<double, part_count> parts{};
+    for (const Task& task : step.tasks) {
+      const Counts counts = counts_of(step, timing.deciding, task);
+      parts[index_of(counts.part)] += task.time.time().value() * counts.runs;
+      parts[index_of(Part::bubble)] += task.time.time().value() * counts.bubble_runs;
+    }
+    for (const Part part : {Part::forward, Part::backward, Part::layer_collectives, Part::halo, Part::bubble}) {
+      INFO(owned.model.name << ": " << text_of(plan));
+      REQUIRE(timing[part] == Approx(parts[index_of(part)]).epsilon(1e-12));
+    }
+  });
+}
