@@ -17,22 +17,24 @@ namespace {
 constexpr double least_factor = 1e-6;
 constexpr double greatest_factor = 1e6;
 
-double read_value(const YamlNode& entry, Coefficient what) {
+double read_value(const YamlNode& entry, CoefficientUnit unit) {
   entry.only_keys({"value", "low", "high", "determined"});
   // What the runs leave open is for the reader of the file; prices take the value.
   if (const auto determined = entry.find("determined")) static_cast<void>(determined->boolean());
   const auto number = [&](const YamlNode& node) {
-    switch (what) {
-      case Coefficient::whole_weights:
-      case Coefficient::per_iteration:
+    switch (unit) {
+      case CoefficientUnit::seconds_per_byte:
+        return node.seconds(true).value() / 1e9;  // written as the time of a gigabyte
+      case CoefficientUnit::seconds:
         return node.seconds(true).value();
-      case Coefficient::repeated:
+      case CoefficientUnit::fraction:
         return node.number(0, 1);
-      case Coefficient::straggling:
+      case CoefficientUnit::number:
         return node.number(0, greatest_factor);
-      default:
-        return node.number(least_factor, greatest_factor);
+      case CoefficientUnit::factor:
+        break;
     }
+    return node.number(least_factor, greatest_factor);
   };
   for (const std::string_view bound : {"low", "high"}) {
     if (const auto node = entry.find(bound)) static_cast<void>(number(*node));
@@ -63,10 +65,8 @@ LearnedFamilies read_learned(const YamlNode& section, const Citations& citations
     Learned learned;
     for (const CoefficientRow& row : coefficient_table) {
       if (!row.by_family) continue;
-      if (const auto entry = node.find(row.name)) learned[row.coefficient] = read_value(*entry, row.coefficient);
+      if (const auto entry = node.find(row.name)) learned[row.coefficient] = read_value(*entry, row.unit);
     }
-    // Written as the time of a gigabyte.
-    learned[Coefficient::whole_weights] /= 1e9;
     families.emplace_back(*family, learned);
   }
   return families;

@@ -28,13 +28,15 @@ double huber(double residual) {
   return size <= outlier ? size * size / 2 : outlier * (size - outlier / 2);
 }
 
-/// A coefficient from its place in units of the prior's width, 0 being the prior's best.
-double value_at(const Prior& prior, double place) {
-  return prior.is_factor ? std::exp(prior.width * place) : prior.width * place;
+/// A coefficient from its place in units of the prior's width, 0 being the prior's best, and by how much it grows there.
+double value_at(Coefficient what, double place) {
+  const double width = row_of(what).prior->width;
+  return row_of(what).is_factor() ? std::exp(width * place) : width * place;
 }
 
-double derivative_at(const Prior& prior, double place) {
-  return prior.is_factor ? prior.width * std::exp(prior.width * place) : prior.width;
+double derivative_at(Coefficient what, double place) {
+  const double width = row_of(what).prior->width;
+  return row_of(what).is_factor() ? width * value_at(what, place) : width;
 }
 
 /// Objective, and one Gauss-Newton step's matrix and gradient, over the places of the coefficients that matter.
@@ -49,7 +51,7 @@ class Posterior {
     values[Coefficient::kernel_start] = kernel_start_;
     for (Eigen::Index i = 0; i < size(); ++i) {
       const Coefficient what = what_[static_cast<std::size_t>(i)];
-      values[what] = value_at(prior_of(what), places[i]);
+      values[what] = value_at(what, places[i]);
     }
     return values;
   }
@@ -65,12 +67,12 @@ class Posterior {
     if (size() <= 8) return linearize_by<8>(places, hessian, gradient);
     linearize_by<coefficient_table.size()>(places, hessian, gradient);
   }
-  [[nodiscard]] double least(Eigen::Index i) const { return prior_at(i).is_factor ? -widest : 0.0; }
+  [[nodiscard]] double least(Eigen::Index i) const { return row_of(at_place(i)).is_factor() ? -widest : 0.0; }
   [[nodiscard]] double most(Eigen::Index i) const {
-    const Prior prior = prior_at(i);
+    const Prior prior = *row_of(at_place(i)).prior;
     return prior.most > 0 ? prior.most / prior.width : widest;
   }
-  [[nodiscard]] Prior prior_at(Eigen::Index i) const { return prior_of(what_[static_cast<std::size_t>(i)]); }
+  [[nodiscard]] Coefficient at_place(Eigen::Index i) const { return what_[static_cast<std::size_t>(i)]; }
 
  private:
   /// Nothing is that far from its prior: keeps steps finite.
@@ -93,8 +95,7 @@ class Posterior {
       const Differentiated time = run->predicted(x);
       const double residual = std::log(time.value() / run->measured) / noise;
       for (Eigen::Index i = 0; i < size(); ++i) {
-        const Prior prior = prior_of(what_[static_cast<std::size_t>(i)]);
-        slope[i] = time.derivatives()[i] * derivative_at(prior, places[i]) / time.value() / noise;
+        slope[i] = time.derivatives()[i] * derivative_at(at_place(i), places[i]) / time.value() / noise;
       }
       const double weight = std::abs(residual) <= outlier ? 1.0 : outlier / std::abs(residual);
       hessian += weight * slope * slope.transpose();
@@ -172,7 +173,7 @@ std::vector<Coefficient> coefficients_of(std::span<const TaughtRun* const> runs)
   for (const CoefficientRow& row : coefficient_table) {
     const bool matters =
         std::any_of(runs.begin(), runs.end(), [&](const TaughtRun* run) { return run->depends_on(row.coefficient); });
-    if (row.by_family && matters) what.push_back(row.coefficient);
+    if (row.prior && matters) what.push_back(row.coefficient);
   }
   return what;
 }
@@ -192,13 +193,12 @@ FamilyFit describe_fit(Family family, std::span<const TaughtRun* const> runs, co
   fit.learned = values;
   fit.learned[Coefficient::kernel_start] = 0;
   for (Eigen::Index i = 0; i < posterior.size(); ++i) {
-    const Prior prior = posterior.prior_at(i);
     const double width = std::sqrt(std::max(0.0, covariance(i, i)));
     LearnedCoefficient& one = fit.coefficients.emplace_back();
     one.what = what[static_cast<std::size_t>(i)];
-    one.value = value_at(prior, places[i]);
-    one.low = value_at(prior, std::max(posterior.least(i), places[i] - width));
-    one.high = value_at(prior, std::min(posterior.most(i), places[i] + width));
+    one.value = value_at(one.what, places[i]);
+    one.low = value_at(one.what, std::max(posterior.least(i), places[i] - width));
+    one.high = value_at(one.what, std::min(posterior.most(i), places[i] + width));
     one.narrowing = std::min(1.0, width);
   }
   for (const TaughtRun* run : runs) fit.misfit += std::abs(run->predicted(values) / run->measured - 1.0);
@@ -243,29 +243,6 @@ double rounded_start(double seconds) { return std::round(seconds * 1e7) / 1e7; }
 std::string start_text(double seconds) { return fmt::format("{:.1f} us", seconds * 1e6); }
 
 }  // namespace
-
-Prior prior_of(Coefficient what) {
-  switch (what) {
-    case Coefficient::kernels:
-      return {true, 0.3};
-    case Coefficient::gradient_alpha:
-    case Coefficient::gradient_beta:
-    case Coefficient::layer_alpha:
-    case Coefficient::layer_beta:
-    case Coefficient::halo_alpha:
-    case Coefficient::halo_beta:
-      return {true, 1.0};
-    case Coefficient::repeated:
-      return {false, 0.5, 1.0};
-    case Coefficient::whole_weights:
-      return {false, 1e-9};
-    case Coefficient::straggling:
-      return {false, 0.1};
-    case Coefficient::per_iteration:
-      return {false, 0.05};
-  }
-  return {};
-}
 
 FamilyFit fit_family(Family family, std::span<const TaughtRun* const> runs, double kernel_start) {
   const std::vector<Coefficient> what = coefficients_of(runs);
@@ -499,9 +476,10 @@ Validation RunFitter::fit_up_to(int gpus) {
 
 std::string learned_section(const RunFit& fit, std::string_view source) {
   const auto number = [](Coefficient what, double value) {
-    // Of whole weights the time of a gigabyte: no unit is a time per byte.
-    if (what == Coefficient::per_iteration) return fmt::format("{:.4g} us", value * 1e6);
-    if (what == Coefficient::whole_weights) return fmt::format("{:.4g} ms", value * 1e12);
+    const CoefficientUnit unit = row_of(what).unit;
+    if (unit == CoefficientUnit::seconds) return fmt::format("{:.4g} us", value * 1e6);
+    // The time of a gigabyte: no unit is a time per byte.
+    if (unit == CoefficientUnit::seconds_per_byte) return fmt::format("{:.4g} ms", value * 1e12);
     return fmt::format("{:.4g}", value);
   };
   YAML::Emitter out;

@@ -15,15 +15,6 @@
 
 namespace ddl {
 
-/// What a coefficient is before any run is seen. A factor f is 1 at best, and ln f is normal with this width; anything else
-/// is zero at best, and half of a normal of this width.
-struct Prior {
-  bool is_factor = true;
-  double width = 1;
-  double most = 0;  ///< above which it makes no sense; 0: no bound
-};
-[[nodiscard]] Prior prior_of(Coefficient what);
-
 /// One coefficient of one family, as runs and prior together have it. Factors and fractions are numbers, whole_weights is in
 /// seconds per byte, per_iteration in seconds.
 struct LearnedCoefficient {

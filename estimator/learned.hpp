@@ -32,35 +32,54 @@ enum class Coefficient {
   /// system and by others are rare and long, so taken as exponential; of n nodes, for the slowest of which all wait, the
   /// expected longest is θ·(1 + 1/2 + … + 1/n), θ·ln n above a single node's [David, Nagaraja, Order Statistics, 2003].
   straggling,
-  per_iteration,  ///< seconds of several devices, whatever they do
+  per_iteration,    ///< seconds of several devices, whatever they do
+  per_micro_batch,  ///< seconds of each stage for each micro-batch, whatever it does: of software, as its schedule's own
+                    ///< work
   kernel_start  ///< seconds that the host takes to start a kernel or an exchange: of the software, not of a family of plans
+};
+
+/// What a coefficient's value is in; in files and reports `whole_weights` is the time of a gigabyte.
+enum class CoefficientUnit { factor, fraction, number, seconds, seconds_per_byte };
+
+/// What is thought of a coefficient before any run is seen. A factor f is 1 at best, and ln f is normal with this width;
+/// anything else is zero at best, and half of a normal of this width.
+struct Prior {
+  double width = 1;
+  double most = 0;  ///< above which it makes no sense; 0: no bound
 };
 
 /// What all that is not a formula needs to know about a coefficient.
 struct CoefficientRow {
   Coefficient coefficient;
   std::string_view name;  ///< as a key in a file of coefficients
-  double neutral;         ///< with which nothing is learned and every time is the sheet's: of factors 1
-  bool by_family;         ///< each family of plans has its own
+  CoefficientUnit unit;
+  bool by_family;              ///< each family of plans has its own
+  std::optional<Prior> prior;  ///< of one that measured runs are asked about
+
+  [[nodiscard]] constexpr bool is_factor() const { return unit == CoefficientUnit::factor; }
+  /// With this nothing is learned, and every time is the sheet's.
+  [[nodiscard]] constexpr double neutral() const { return is_factor() ? 1 : 0; }
 };
-inline constexpr std::array<CoefficientRow, 12> coefficient_table{{
-    {Coefficient::kernels, "kernels", 1, true},
-    {Coefficient::repeated, "repeated", 0, true},
-    {Coefficient::gradient_alpha, "gradient_alpha", 1, true},
-    {Coefficient::gradient_beta, "gradient_beta", 1, true},
-    {Coefficient::layer_alpha, "layer_alpha", 1, true},
-    {Coefficient::layer_beta, "layer_beta", 1, true},
-    {Coefficient::halo_alpha, "halo_alpha", 1, true},
-    {Coefficient::halo_beta, "halo_beta", 1, true},
-    {Coefficient::whole_weights, "whole_weights", 0, true},
-    {Coefficient::straggling, "straggling", 0, true},
-    {Coefficient::per_iteration, "per_iteration", 0, true},
-    {Coefficient::kernel_start, "kernel_start", 0, false},
+inline constexpr std::array<CoefficientRow, 13> coefficient_table{{
+    {Coefficient::kernels, "kernels", CoefficientUnit::factor, true, Prior{0.3}},
+    {Coefficient::repeated, "repeated", CoefficientUnit::fraction, true, Prior{0.5, 1}},
+    {Coefficient::gradient_alpha, "gradient_alpha", CoefficientUnit::factor, true, Prior{1}},
+    {Coefficient::gradient_beta, "gradient_beta", CoefficientUnit::factor, true, Prior{1}},
+    {Coefficient::layer_alpha, "layer_alpha", CoefficientUnit::factor, true, Prior{1}},
+    {Coefficient::layer_beta, "layer_beta", CoefficientUnit::factor, true, Prior{1}},
+    {Coefficient::halo_alpha, "halo_alpha", CoefficientUnit::factor, true, Prior{1}},
+    {Coefficient::halo_beta, "halo_beta", CoefficientUnit::factor, true, Prior{1}},
+    {Coefficient::whole_weights, "whole_weights", CoefficientUnit::seconds_per_byte, true, Prior{1e-9}},
+    {Coefficient::straggling, "straggling", CoefficientUnit::number, true, Prior{0.1}},
+    {Coefficient::per_iteration, "per_iteration", CoefficientUnit::seconds, true, Prior{0.05}},
+    {Coefficient::per_micro_batch, "per_micro_batch", CoefficientUnit::seconds, true, std::nullopt},
+    {Coefficient::kernel_start, "kernel_start", CoefficientUnit::seconds, false, std::nullopt},
 }};
-[[nodiscard]] constexpr std::size_t index_of(Coefficient coefficient) { return static_cast<std::size_t>(coefficient); }
-[[nodiscard]] constexpr std::string_view to_string(Coefficient coefficient) {
-  return coefficient_table[index_of(coefficient)].name;
+[[nodiscard]] constexpr const CoefficientRow& row_of(Coefficient coefficient) {
+  return coefficient_table[static_cast<std::size_t>(coefficient)];
 }
+[[nodiscard]] constexpr std::size_t index_of(Coefficient coefficient) { return static_cast<std::size_t>(coefficient); }
+[[nodiscard]] constexpr std::string_view to_string(Coefficient coefficient) { return row_of(coefficient).name; }
 
 /// A value of each coefficient, in seconds where it has a unit; neutral as constructed. `T` is a number that may carry
 /// derivatives.
@@ -68,7 +87,7 @@ template <class T>
 class CoefficientValues {
  public:
   CoefficientValues() {
-    for (const CoefficientRow& row : coefficient_table) (*this)[row.coefficient] = T(row.neutral);
+    for (const CoefficientRow& row : coefficient_table) (*this)[row.coefficient] = T(row.neutral());
   }
   [[nodiscard]] T& operator[](Coefficient coefficient) { return values_[index_of(coefficient)]; }
   [[nodiscard]] const T& operator[](Coefficient coefficient) const { return values_[index_of(coefficient)]; }

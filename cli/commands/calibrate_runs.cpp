@@ -22,8 +22,9 @@ using Json = nlohmann::ordered_json;
 using Align = Table::Align;
 
 std::string value_text(Coefficient what, double value) {
-  if (what == Coefficient::per_iteration) return fmt::format("{:.3g} ms", value * 1e3);
-  if (what == Coefficient::whole_weights) return fmt::format("{:.3g} s/GB", value * 1e9);
+  const CoefficientUnit unit = row_of(what).unit;
+  if (unit == CoefficientUnit::seconds) return fmt::format("{:.3g} ms", value * 1e3);
+  if (unit == CoefficientUnit::seconds_per_byte) return fmt::format("{:.3g} s/GB", value * 1e9);
   return fmt::format("{:.3g}", value);
 }
 

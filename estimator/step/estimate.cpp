@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/kernels/shard_prices.hpp"
@@ -83,7 +84,8 @@ Seconds kernel_start(const Job& job) {
   return job.kernels.origin() == PriceOrigin::roofline ? job.machine.device.kernel_start : Seconds{};
 }
 
-Estimator::Estimator(const Job& job) : job_(job) {
+Estimator::Estimator(Job its_job) : job_(std::move(its_job)) {
+  const Job& job = job_;
   for (const LayerTimes& layer : job.kernels.serial()) {
     serial_update_ += layer.update;
   }
@@ -388,6 +390,11 @@ Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std
     const auto index = static_cast<std::size_t>(stage);
     const int first = firsts[index];
     add_tasks(costs.between(first, firsts[index + 1]), stage, plan.recompute == Recompute::full, origin, step.tasks);
+    if (step.several_ranks && (step.origin[Coefficient::per_micro_batch] > 0 || origin != nullptr)) {
+      Term fixed(Seconds(step.origin[Coefficient::per_micro_batch]));
+      if (origin != nullptr) fixed.add_slope(Coefficient::per_micro_batch, 1);
+      step.tasks.push_back({stage, false, Part::waiting, 0, fixed});
+    }
     if (stage == 0) continue;
     const Seconds hop = next.alpha + costs.cut_bytes(first) * next.beta;
     if (origin != nullptr) {

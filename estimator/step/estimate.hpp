@@ -50,7 +50,10 @@ struct Explanation;
 /// share the prices of their layers. Not for use by several threads at once.
 class Estimator {
  public:
-  explicit Estimator(const Job& job);
+  /// Keeps its own job, whose parts are its maker's or the job's own (Job::with_machine).
+  explicit Estimator(Job job);
+  Estimator(const Estimator&) = delete;  // what it has worked out refers to its job
+  Estimator& operator=(const Estimator&) = delete;
 
   /// A possible plan's step as tasks whose times say what they depend on: exact derivatives for who learns from runs.
   struct Taught {
@@ -157,7 +160,7 @@ class Estimator {
   /// Layer-wise exchanges and halos that a rank's host starts, of one micro-batch.
   [[nodiscard]] double exchange_starts(const Plan& plan) const;
 
-  const Job& job_;
+  const Job job_;
   Seconds serial_update_{};
   /// Items per sample of the inputs and outputs of the matrix layers between the first and the last, and of those of them
   /// that a channel split divides: what layer-wise exchanges move at least.

@@ -1,6 +1,7 @@
 #include "estimator/step/explanation.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -97,6 +98,11 @@ class Explainer {
     double starts = 0;
     std::vector<Task> tasks;
     add_tasks(own, stage, recomputes_, nullptr, tasks);
+    // What a stage does for none of its layers is with the first of them.
+    if (layer.layer == first_of(stage)) {
+      std::copy_if(step_.tasks.begin(), step_.tasks.end(), std::back_inserter(tasks),
+                   [&](const Task& task) { return task.stage == stage && task.part == Part::waiting; });
+    }
     for (const Task& task : tasks) {
       const Counts counts = counts_of(step_, deciding_, task);
       share[counts.part] += task.time.time() * counts.runs;
@@ -111,11 +117,21 @@ class Explainer {
     if (deciding_.transfer > 0 && layer.layer == first_of(deciding_.transfer)) share.pipeline = whole.pipeline;
     if (layer.layer == first_reader()) {
       share.input = whole.input;
-      share.waiting = whole.waiting - estimate().host_waiting;
+      share.waiting += whole.waiting - estimate().host_waiting - waiting_of_tasks();
     }
     // By what the host starts, S times of the stage that decides and once of the others.
     if (estimate().host_waiting.value() > 0) share.waiting += estimate().host_waiting * (starts / starts_);
     return share;
+  }
+
+  /// What the tasks of the longest stage wait, of all of its waiting.
+  [[nodiscard]] Seconds waiting_of_tasks() const {
+    Seconds sum{};
+    for (const Task& task : step_.tasks) {
+      const Counts counts = counts_of(step_, deciding_, task);
+      if (counts.part == Part::waiting) sum += task.time.time() * counts.runs;
+    }
+    return sum;
   }
 
   [[nodiscard]] double ranks_alike() const { return plan_.mesh.replicas(); }

@@ -206,7 +206,7 @@ template <class T>
     const bool decides = static_cast<int>(i) == deciding.time;
     result.host_waiting += result.stages[i].idle() * (decides ? step.micro_batches : 1.0);
   }
-  result[Part::waiting] = result.host_waiting;
+  result[Part::waiting] += result.host_waiting;
   if (step.several_ranks) {
     const T disturbed =
         result[Part::forward] + result[Part::backward] + result[Part::layer_collectives] + result[Part::halo];

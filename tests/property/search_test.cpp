@@ -357,6 +357,7 @@ LearnedFamilies anything_learned(std::uint64_t seed) {
     learned[Coefficient::repeated] = random.whole(0, 10) / 10.0;
     learned[Coefficient::whole_weights] = random.whole(0, 3) * 1e-10;
     learned[Coefficient::straggling] = random.whole(0, 3) / 10.0;
+    learned[Coefficient::per_micro_batch] = random.whole(0, 3) * 1e-4;
     learned[Coefficient::per_iteration] = random.whole(0, 3) * 1e-3;
     families.emplace_back(family, learned);
   }

@@ -9,6 +9,7 @@
 #include <unsupported/Eigen/AutoDiff>
 
 #include "estimator/step/estimate.hpp"
+#include "estimator/step/explanation.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/property/random_plans.hpp"
@@ -21,11 +22,12 @@ using namespace ddl;
 Learned some_coefficients(Random& random, int least = 0) {
   Learned learned;
   for (const CoefficientRow& row : coefficient_table) {
-    if (row.by_family && row.neutral == 1) learned[row.coefficient] = std::exp2(random.whole(-20, 20) / 10.0);
+    if (row.by_family && row.is_factor()) learned[row.coefficient] = std::exp2(random.whole(-20, 20) / 10.0);
   }
   learned[Coefficient::repeated] = random.whole(least, 10) / 10.0;
   learned[Coefficient::whole_weights] = random.whole(least, 3) * 1e-10;
   learned[Coefficient::straggling] = random.whole(least, 3) / 10.0;
+  learned[Coefficient::per_micro_batch] = random.whole(least, 3) * 1e-4;
   learned[Coefficient::per_iteration] = random.whole(least, 3) * 1e-3;
   return learned;
 }
@@ -94,16 +96,16 @@ TEST_CASE("derivatives of a step are those of its time") {
     const Number time = predicted(taught, x);
     REQUIRE(time.value() == predicted(taught, at));
     for (const CoefficientRow& row : coefficient_table) {
-      // Where one stage takes over from another, or something begins to hide, the time has a corner: a short way is straight.
-      const double scale = row.neutral == 1 ? at[row.coefficient] : (row.by_family ? 1e-3 : 1e-6);
+      // Where one stage takes over from another, or something begins to hide, the time has a corner: a short way is
+      // straight.
+      const double scale = row.is_factor() ? at[row.coefficient] : (row.by_family ? 1e-3 : 1e-6);
       const double way = 1e-7 * scale;
       Learned more = at;
       more[row.coefficient] += way;
       const double slope = (predicted(taught, more) - time.value()) / way;
       INFO(owned.model.name << ": " << text_of(plan) << ", " << row.name);
-      REQUIRE(slope * scale ==
-              Approx(time.derivatives()[static_cast<Eigen::Index>(index_of(row.coefficient))] * scale)
-                  .margin(1e-6 * time.value()));
+      REQUIRE(slope * scale == Approx(time.derivatives()[static_cast<Eigen::Index>(index_of(row.coefficient))] * scale)
+                                   .margin(1e-6 * time.value()));
       if (!taught.step.depends_on(row.coefficient) && !taught.updates.depends_on(row.coefficient)) REQUIRE(slope == 0);
     }
     ++compared;
@@ -126,6 +128,26 @@ TEST_CASE("the parts of an iteration are the tasks as often as they count") {
     for (const Part part : {Part::forward, Part::backward, Part::layer_collectives, Part::halo, Part::bubble}) {
       INFO(owned.model.name << ": " << text_of(plan));
       REQUIRE(timing[part] == Approx(parts[index_of(part)]).epsilon(1e-12));
+    }
+  });
+}
+
+TEST_CASE("the layers of an explanation add up to the parts where stages wait for none of their layers") {
+  Random random(76);
+  for_random_plans(77, 60, [&](const OwnedJob& owned, const Plan& plan) {
+    if (plan.mesh.family() == 0) return;
+    const Job job = with_given_algorithms(owned.job, plan, some_coefficients(random, 1), Seconds(20e-6));
+    const Explanation explanation = Estimator(job).explain(plan);
+    if (!explanation.priced()) return;
+    Breakdown sum;
+    for (const LayerExplanation& layer : explanation.layers) {
+      for (const TimePart& each : time_parts) sum.*each.part += layer.time.*each.part;
+    }
+    for (const TimePart& each : time_parts) {
+      INFO(owned.model.name << ": " << text_of(plan) << ", " << each.name);
+      const double iteration = explanation.estimate.time.iteration().value();
+      REQUIRE((sum.*each.part).value() ==
+              Approx((explanation.estimate.time.*each.part).value()).epsilon(1e-9).margin(1e-9 * iteration));
     }
   });
 }
