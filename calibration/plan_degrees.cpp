@@ -89,7 +89,7 @@ Placement parse_placement(std::string_view text) {
   for (const std::string_view name : split(text, ',')) {
     const Axis axis = axis_named(name);
     if (taken(axis))
-      throw Error(fmt::format("{} is given twice in the placement {}", quote(name), quote(text)), "give it once");
+      throw Error(fmt::format("'{}' is given twice in the placement {}", to_string(axis), quote(text)), "give it once");
     placement[count++] = axis;
   }
   for (const Axis axis : all_axes) {

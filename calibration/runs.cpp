@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -158,6 +159,9 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
   run.precision = cells.choice("precision", parse_precision, "fp32, tf32, fp16 or bf16");
   run.recompute = cells.choice("recompute", parse_recompute, "none or full");
   run.zero_stage = cells.zero_stage();
+  // The word is kept by its axis: what it says beside that is kept as well.
+  const int said = zero_stage_in(cells.required_text("strategy"));
+  if (!run.zero_stage && said > 0) run.zero_stage = said;
   run.quantity = cells.required_text("quantity");
   run.value = cells.required_value();
   run.samples_averaged = cells.positive("n_samples_averaged");
@@ -238,7 +242,8 @@ std::vector<MeasuredRun> parse_runs(std::string text, std::string origin) {
 }
 
 std::string canonical_strategy_name(std::string_view name) {
-  return std::string(name == "data+hmodel" ? "data+tensor" : name);
+  const std::optional<Family> family = parse_family(name);
+  return family ? family_name(*family) : std::string(name);
 }
 
 RunFilter parse_where(const std::string& text) {

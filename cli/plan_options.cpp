@@ -1,6 +1,8 @@
 #include "cli/plan_options.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -22,6 +24,19 @@ constexpr std::int64_t most_batch_per_gpu = std::int64_t{1} << 20;
 constexpr std::int64_t most_samples = std::int64_t{1} << 40;
 constexpr std::int64_t example_gpus = 64;
 
+/// The ZeRO stage that the words of a plan's strategy or degrees say.
+int zero_stage_said(const PlanOptions& options) {
+  int stage = zero_stage_in(options.strategy);
+  const std::string_view degrees = options.degrees;
+  for (std::size_t start = 0; start < degrees.size();) {
+    const std::size_t end = std::min(degrees.find(',', start), degrees.size());
+    const std::string_view part = degrees.substr(start, end - start);
+    stage = std::max(stage, zero_stage_in(part.substr(0, part.find('='))));
+    start = end + 1;
+  }
+  return stage;
+}
+
 /// The closed forms know no sharding of the optimizer and no recomputation: asked for, it would be ignored.
 void refuse_beyond_ideal(const PlanOptions& options, bool ideal) {
   if (!ideal) return;
@@ -31,6 +46,8 @@ void refuse_beyond_ideal(const PlanOptions& options, bool ideal) {
         fmt::format("--ideal knows no sharding of the optimizer: it cannot be combined with --zero {}", *options.zero),
         hint);
   }
+  if (!options.zero && zero_stage_said(options) > 0)
+    throw Error("--ideal knows no sharding of the optimizer, which fsdp says", "write data in place of fsdp");
   if (chosen_recompute(options) == Recompute::full)
     throw Error("--ideal knows no recomputation: it cannot be combined with --recompute full", hint);
 }
@@ -101,7 +118,7 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
   plan.optimizer = study.optimizer();
   plan.global_batch = global_batch_of(options, plan.mesh.devices());
   plan.micro_batches = options.micro_batches.value_or(plan.micro_batches);
-  plan.zero_stage = static_cast<int>(options.zero.value_or(std::max(plan.zero_stage, zero_stage_in(options.strategy))));
+  plan.zero_stage = static_cast<int>(options.zero.value_or(zero_stage_said(options)));
   if (!options.placement.empty()) plan.placement = parse_placement(options.placement);
   plan.schedule = chosen_schedule(options).value_or(plan.schedule);
   plan.recompute = chosen_recompute(options).value_or(plan.recompute);

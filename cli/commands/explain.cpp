@@ -110,6 +110,8 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
     plan = plan_of_file(text, option, explained);
   } else if (text.find('=') != std::string::npos) {
     plan = with_degrees(text, option, explained);
+    if (answer.ideal && plan->zero_stage > 0)
+      throw Error("--ideal knows no sharding of the optimizer, which fsdp says", "write data in place of fsdp");
   } else {
     if (text != "best") {
       family = parse_family(text);

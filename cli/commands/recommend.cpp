@@ -91,7 +91,12 @@ void search_into(Answer& answer) {
     search_options.recompute = search_options.recompute.value_or(Recompute::none);
   }
   search_options.families = parse_families(options.strategies);
-  if (!chosen.zero && !options.study.ideal) search_options.zero_stage = zero_stage_of_all(options.strategies);
+  if (!chosen.zero) {
+    const std::optional<int> said = zero_stage_of_all(options.strategies);
+    if (said && options.study.ideal)
+      throw Error("--ideal knows no sharding of the optimizer, which fsdp says", "write data in place of fsdp");
+    if (said) search_options.zero_stage = said;
+  }
 
   const auto start = std::chrono::steady_clock::now();
   if (options.all) {
