@@ -55,10 +55,9 @@ Fields<RankedEstimate> memory_fields() {
              {"workspace", &MemoryBreakdown::workspace}});
   fields.push_back({"workspace_is", [](const Row& row) { return Json(to_string(row.estimate.memory.workspace_origin)); },
                     "memory", Field<Row>::Formats::json});
-  add_items({{"communication", &MemoryBreakdown::communication},
-             {"context", &MemoryBreakdown::context},
-             {"peak_allocated", &MemoryBreakdown::peak_allocated},
-             {"peak_reserved", &MemoryBreakdown::peak_reserved}});
+  add_items({{"communication", &MemoryBreakdown::communication}, {"context", &MemoryBreakdown::context}});
+  add("peak_allocated", [](const MemoryBreakdown& memory) { return memory.allocated(); });
+  add("peak_reserved", [](const MemoryBreakdown& memory) { return memory.peak_reserved; });
   add("upper_bound", [](const MemoryBreakdown& memory) { return memory.upper_bound(); });
   return fields;
 }

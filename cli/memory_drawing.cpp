@@ -77,7 +77,7 @@ std::string draw_memory(const MemoryTimeline& timeline, const Model& model, std:
     svg.line({left, y}, {width - right, y}, capacity_colour, " stroke-width=\"2\"");
     svg.text(width - right - 4, y - 4, "end", "the device's " + humanize(capacity));
   }
-  svg.disc({peak_x, y_of(timeline.peak_allocated.value())}, 4, allocated_colour);
+  svg.disc({peak_x, y_of(timeline.peak.allocated.value())}, 4, allocated_colour);
   svg.frame({left, top}, width - left - right, height - top - bottom);
   svg.text((left + width - right) / 2, height - 14, "middle", "layers as they run in a step");
 
@@ -87,7 +87,7 @@ std::string draw_memory(const MemoryTimeline& timeline, const Model& model, std:
     svg.text(x, y, "start", text, more);
     y += 18;
   };
-  write(fmt::format("allocated, at most {}", humanize(timeline.peak_allocated)),
+  write(fmt::format("allocated, at most {}", humanize(timeline.peak.allocated)),
         fmt::format(" fill=\"{}\"", allocated_colour));
   write(fmt::format("reserved, at most {}", humanize(timeline.peak_reserved)), " fill=\"#8a5f00\"");
   y += 8;

@@ -38,10 +38,10 @@ std::string timeline_text(const MemoryTimeline& timeline, const Model& model, co
   std::string out = "\n" + style.bold("Peak") +
                     fmt::format(" in {}: {} allocated, {} reserved by the allocator\n",
                                 moment_text(timeline.peak_phase, timeline.peak_layer, model),
-                                humanize(timeline.peak_allocated), humanize(timeline.peak_reserved));
+                                humanize(timeline.peak.allocated), humanize(timeline.peak_reserved));
   Table table({{"at the peak", Align::left}, {"of", Align::left}, {"memory", Align::right}, {"share", Align::right}});
-  const auto share = [&](Bytes bytes) { return fmt::format("{:.0f} %", 100 * (bytes / timeline.peak_allocated)); };
-  Bytes rest = timeline.rounding;
+  const auto share = [&](Bytes bytes) { return fmt::format("{:.0f} %", 100 * (bytes / timeline.peak.allocated)); };
+  Bytes rest = timeline.rounding();
   for (std::size_t i = 0; i < timeline.live_at_peak.size(); ++i) {
     const LiveMemory& live = timeline.live_at_peak[i];
     if (i >= rows_of_text) {
@@ -59,9 +59,9 @@ Json timeline_to_json(const MemoryTimeline& timeline, const Model& model) {
   Json json;
   json["peak"] = {{"phase", to_string(timeline.peak_phase)},
                   {"layer", timeline.peak_layer < 0 ? Json(nullptr) : Json(layer_name(timeline.peak_layer, model))},
-                  {"allocated_bytes", timeline.peak_allocated.value()},
+                  {"allocated_bytes", timeline.peak.allocated.value()},
                   {"reserved_bytes", timeline.peak_reserved.value()},
-                  {"rounding_bytes", timeline.rounding.value()}};
+                  {"rounding_bytes", timeline.rounding().value()}};
   json["at_peak"] = Json::array();
   for (const LiveMemory& live : timeline.live_at_peak) {
     json["at_peak"].push_back({{"item", to_string(live.item)},

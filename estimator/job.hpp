@@ -24,6 +24,10 @@ struct Job {
   Bytes dataset_bytes{};
   std::shared_ptr<const void> replaced{};  ///< keeps alive what the functions below have put in
 
+  /// Whether whole layers are priced and shared out, not kernels one by one.
+  [[nodiscard]] bool prices_whole_layers() const {
+    return assumptions.linear_kernels || kernels.origin() == PriceOrigin::given;
+  }
   /// The same job with one part replaced. Prices of kernels stay what they are.
   [[nodiscard]] Job with_machine(Machine other) const;
   [[nodiscard]] Job with_coefficients(Coefficients other) const;

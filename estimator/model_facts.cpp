@@ -147,12 +147,13 @@ ModelFacts facts_of(const Model& model) {
   const std::vector<std::vector<int>> consumers = consumers_of(model);
 
   facts.pooled_branch = pooled_branches(model, consumers);
+  facts.readers.resize(count);
   facts.output_kept.assign(count, false);
   facts.output_kept_cast.assign(count, false);
   facts.autocast = autocast_types(model);
   facts.needs_input_gradient = needs_input_gradient(model);
   facts.gradient_additions = gradient_additions(model);
-  std::map<int, int> readers;  // the last one so far, of an owner's weights
+  std::map<int, int> last_readers;  // so far, of an owner's weights
   facts.of_sample.assign(count, false);
   facts.sample_items = static_cast<double>(model.input.items());
   for (std::size_t i = 0; i < count; ++i) {
@@ -170,6 +171,18 @@ ModelFacts facts_of(const Model& model) {
     const int producer = shares ? layer.inputs.front() : static_cast<int>(i);
     facts.storage.push_back(shares && producer >= 0 ? facts.storage[static_cast<std::size_t>(producer)] : producer);
     if (kept.output) facts.output_kept[i] = facts.output_kept_cast[i] = true;
+    const auto reads = [&](int tensor, bool keeps, bool keeps_cast) {
+      const int owner = tensor < 0 ? -1 : facts.storage[static_cast<std::size_t>(tensor)];
+      if (owner < 0) return;
+      std::vector<TensorReader>& readers = facts.readers[static_cast<std::size_t>(owner)];
+      if (readers.empty() || readers.back().layer != static_cast<int>(i)) readers.push_back({static_cast<int>(i)});
+      readers.back().keeps = readers.back().keeps || keeps;
+      readers.back().keeps_cast = readers.back().keeps_cast || keeps_cast;
+    };
+    reads(static_cast<int>(i), kept.output, kept.output);
+    for (const int input : layer.inputs) {
+      reads(input, kept.input, kept.input && input >= 0 && !facts.autocast.copies(i, static_cast<std::size_t>(input)));
+    }
     for (const int input : layer.inputs) {
       if (input < 0 || !kept.input) continue;
       const auto producer_at = static_cast<std::size_t>(input);
@@ -185,7 +198,7 @@ ModelFacts facts_of(const Model& model) {
     }
     facts.factored_share += static_cast<double>(layer.biases);
     if (layer.tied_to >= 0) {
-      int& previous = readers.try_emplace(layer.tied_to, layer.tied_to).first->second;
+      int& previous = last_readers.try_emplace(layer.tied_to, layer.tied_to).first->second;
       facts.tied.push_back({static_cast<int>(i), layer.tied_to, previous});
       previous = static_cast<int>(i);
     }
@@ -233,17 +246,10 @@ ModelFacts facts_of(const Model& model) {
 
   // A tensor is live across a cut when it was made before it and is read after it.
   facts.live_items.assign(count + 1, 0.0);
-  facts.received_items.assign(count + 1, 0.0);
-  facts.released_items.assign(count + 1, 0.0);
-  const auto live_between = [&](int producer, int last_reader, int first_keeper, int last_keeper) {
+  const auto live_between = [&](int producer, int last_reader) {
+    if (producer >= 0 && facts.of_sample[static_cast<std::size_t>(producer)]) return;
     const auto items = static_cast<double>(shape_of(model, producer).items());
-    for (int cut = producer + 1; cut <= last_reader; ++cut) {
-      const auto at = static_cast<std::size_t>(cut);
-      if (producer < 0 || !facts.of_sample[static_cast<std::size_t>(producer)]) facts.live_items[at] += items;
-      if (cut == 0) continue;  // no stage sends the batch to the first
-      if (last_keeper >= cut) facts.received_items[at] += items;
-      if (first_keeper >= cut && last_keeper >= cut) facts.released_items[at] += items;
-    }
+    for (int cut = producer + 1; cut <= last_reader; ++cut) facts.live_items[static_cast<std::size_t>(cut)] += items;
   };
   int input_reader = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -251,18 +257,10 @@ ModelFacts facts_of(const Model& model) {
     if (!facts.of_sample[i] && std::find(inputs.begin(), inputs.end(), -1) != inputs.end())
       input_reader = static_cast<int>(i);
   }
-  live_between(-1, input_reader, -1, -1);
+  live_between(-1, input_reader);
   for (std::size_t i = 0; i < count; ++i) {
     if (consumers[i].empty()) continue;
-    const auto producer = static_cast<int>(i);
-    int first_keeper = facts.kept[i].output ? producer : static_cast<int>(count);
-    int last_keeper = facts.kept[i].output ? producer : -1;
-    for (const int reader : consumers[i]) {
-      if (!facts.kept[static_cast<std::size_t>(reader)].input) continue;
-      first_keeper = std::min(first_keeper, reader);
-      last_keeper = std::max(last_keeper, reader);
-    }
-    live_between(producer, *std::max_element(consumers[i].begin(), consumers[i].end()), first_keeper, last_keeper);
+    live_between(static_cast<int>(i), *std::max_element(consumers[i].begin(), consumers[i].end()));
   }
 
   assign_tensor_roles(model, facts, consumers);

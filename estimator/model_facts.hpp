@@ -26,6 +26,13 @@ struct TiedLayer {
   int previous = -1;  ///< the last layer before it that reads them, the owner itself where there is none between
 };
 
+/// A layer that reads a tensor, or makes it.
+struct TensorReader {
+  int layer = -1;
+  bool keeps = false;       ///< its backward needs the tensor
+  bool keeps_cast = false;  ///< the same under autocast: who reads it in half precision keeps a copy of its own
+};
+
 /// What strategies ask about a model, worked out once: who consumes what, what backward keeps, which layers pair up.
 struct ModelFacts {
   const Model* model = nullptr;
@@ -38,6 +45,8 @@ struct ModelFacts {
   /// The layer whose memory the output lies in: its own, or that of the first input where it is a view or written in place;
   /// −1 is the batch.
   std::vector<int> storage;
+  /// Of each layer whose output has memory of its own: who makes and who reads what lies there, in order.
+  std::vector<std::vector<TensorReader>> readers;
   std::vector<bool> of_sample;             ///< a tensor of the sample, as the model's input is: read, not computed
   std::vector<bool> needs_input_gradient;  ///< false where nothing trained lies between the sample and the inputs
   /// Backward writes a gradient of the layer's input: it has one, and does not just pass its output's on, as add and reshape
@@ -53,9 +62,6 @@ struct ModelFacts {
   /// live_items[i]: items per sample that cross a cut between layers i−1 and i; live_items[0] is the model's input. Other
   /// tensors of the sample cross none: who reads one has it of the data set.
   std::vector<double> live_items;
-  /// Of those, items that backward of a layer after the cut needs, and items that only such layers need: a stage keeps the
-  /// former of what it receives, and need not keep the latter of what it sends.
-  std::vector<double> received_items, released_items;
   std::vector<TiedLayer> tied;  ///< layers that read the weights of another, in order
   int batch_keeper = -1;        ///< the layer with which the batch is kept for backward
   std::vector<int> weighted;    ///< layers with weights, in order

@@ -136,13 +136,8 @@ void search_into(Answer& answer) {
     answer.shown.assign(answer.result.best.begin(),
                         answer.result.best.begin() + static_cast<std::ptrdiff_t>(std::min(top, answer.result.best.size())));
   }
-  answer.estimator->refine_memory(answer.shown);
-  answer.estimator->refine_memory(answer.result.rejected);
-  // The search ranked by sums.
-  if (answer.objective == Objective::memory) {
-    std::stable_sort(answer.shown.begin(), answer.shown.end(),
-                     [](const Estimate& a, const Estimate& b) { return a.memory.total() < b.memory.total(); });
-  }
+  answer.estimator->add_reserved(answer.shown);
+  answer.estimator->add_reserved(answer.result.rejected);
 }
 
 /// How the best plan compares with data parallelism, which everybody knows; nothing where that is the best, or nobody has
@@ -285,7 +280,7 @@ std::shared_ptr<Answer> answer_of(const Options& options, const CLI::App& comman
     answer->global_batch = asked.plan->global_batch;
     Estimate estimate = answer->estimator->estimate(*asked.plan);
     refuse_contradiction(estimate, answer->study->model(), options.plan);
-    answer->estimator->refine_memory(estimate);
+    answer->estimator->add_reserved(estimate);
     answer->shown.push_back(estimate);
     answer->result.considered = answer->result.priced = 1;
     answer->result.feasible = estimate.feasible() ? 1 : 0;

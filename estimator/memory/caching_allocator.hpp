@@ -18,6 +18,9 @@ namespace ddl {
 /// kMinLargeAlloc, kLargeBuffer, kRoundLarge, should_split; its docs, "CUDA semantics", Memory management.]
 class CachingAllocator {
  public:
+  /// Requests are rounded up to multiples of so many bytes; 0 for none.
+  [[nodiscard]] static double granule(bool on_processor) { return on_processor ? 0.0 : 512.0; }
+
   /// How requests become memory: as on a CUDA device, or as they are, as PyTorch does on a processor.
   enum class Rounding { cuda, none };
 

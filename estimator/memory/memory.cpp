@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "estimator/memory/caching_allocator.hpp"
+#include "estimator/memory/memory_tally.hpp"
+#include "estimator/memory/stage_requests.hpp"
 #include "estimator/schedules/schedule.hpp"
 
 namespace ddl {
@@ -22,6 +25,11 @@ std::string_view to_string(MemoryItem item) {
   return names[static_cast<std::size_t>(item)];
 }
 
+std::string_view to_string(StepPhase phase) {
+  constexpr std::array<std::string_view, 5> names{"setup", "forward", "backward", "exchange", "update"};
+  return names[static_cast<std::size_t>(phase)];
+}
+
 std::string_view to_string(MemoryOrigin origin) {
   constexpr std::array<std::string_view, 3> names{"measured", "modelled", "assumed"};
   return names[static_cast<std::size_t>(origin)];
@@ -39,6 +47,18 @@ MemoryOrigin origin_of(const MemoryBreakdown& memory, MemoryItem item) {
   }
 }
 
+Bytes MemoryState::requested() const {
+  Bytes sum{};
+  for (const Bytes bytes : items) sum += bytes;
+  return sum;
+}
+
+void MemoryState::add(const MemoryState& before, const MemoryState& after, double times) {
+  for (std::size_t i = 0; i < items.size(); ++i) items[i] += (after.items[i] - before.items[i]) * times;
+  allocated += (after.allocated - before.allocated) * times;
+}
+
+Bytes& MemoryBreakdown::of(MemoryItem item) { return this->*parts[static_cast<std::size_t>(item)]; }
 Bytes MemoryBreakdown::of(MemoryItem item) const { return this->*parts[static_cast<std::size_t>(item)]; }
 
 MemoryItem MemoryBreakdown::largest() const {
@@ -87,7 +107,8 @@ double update_scratch_bytes(const Plan& plan, const Assumptions& assumptions) {
   const MixedPrecision mixed = assumptions.mixed_precision;
   if (assumptions.update == UpdateImplementation::fused || assumptions.update == UpdateImplementation::single) return 0.0;
   // Those with masters are fused, as are LAMB (Apex) and Adam with 8 bits (bitsandbytes); momentum is updated in place.
-  const bool fused = (is_mixed(plan.precision) && mixed != MixedPrecision::autocast) || plan.zero_stage > 0;
+  const bool fused =
+      (is_mixed(plan.precision) && mixed != MixedPrecision::autocast) || (plan.zero_stage > 0 && plan.mesh.replicas() > 1);
   const bool for_each = plan.optimizer == Optimizer::adam || plan.optimizer == Optimizer::adamw;
   return for_each && !fused ? parameter_bytes(plan.optimizer, plan.precision, mixed).weight : 0.0;
 }
@@ -108,7 +129,7 @@ CommunicationBuffers communication_buffers(const Plan& plan, const Device& devic
   CommunicationBuffers buffers;
   if (device.is_processor) return buffers;
   int communicators = 0;
-  const auto add = [&](int ranks) {
+  const auto add = [&](double ranks) {
     if (ranks == 1) return;
     buffers.expected += ranks == 2 ? of_two : of_more;
     ++communicators;
@@ -136,9 +157,9 @@ LibraryWorkspace library_workspace(const Device& device) {
 }
 
 Bytes most_unusable(Bytes allocated) {
-  // Of 130 steps of 32 models that fill an RTX 3090, the model of the allocator finds room in 4.9 % above the peak, half of
-  // them in 0.6 % (measured_memory_test; docs/memory.md, "How good it is").
-  constexpr double share = 0.05;
+  // Of 130 steps of 32 models that fill an RTX 3090, the model of the allocator finds room in 5.1 % above the peak, half of
+  // them in 0.8 % (measured_memory_test; docs/memory.md, "How good it is").
+  constexpr double share = 0.052;
   return allocated * share;
 }
 
@@ -152,83 +173,73 @@ MemoryOrigin workspace_origin(const Job& job, const LayerCosts& costs) {
 
 }  // namespace
 
-MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTable& table, int stage, int first, int last) {
+bool is_copied(const TiedLayer& tied, int first, int last) {
+  return tied.reader >= first && tied.reader < last && tied.previous < first;
+}
+
+double stage_parameters(const Job& job, const LayerCostTable& table, int first, int last) {
+  double parameters = table.between(first, last).parameters;
+  for (const TiedLayer& tied : job.facts.tied) {
+    if (is_copied(tied, first, last)) parameters += table.at(tied.owner).parameters;
+  }
+  return parameters;
+}
+
+StagePeaks stage_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last) {
+  MemoryTally tally(CachingAllocator::granule(job.machine.device.is_processor));
+  StageRequests requests(job, plan, table, first, last, tally);
+  StagePeaks peaks;
+  requests.keep(1);
+  peaks.earlier = tally.mark();
+  tally = MemoryTally(CachingAllocator::granule(job.machine.device.is_processor));
+  requests.set_up(true);
+  requests.step(1);
+  peaks.in_backward = tally.peak(false).state;
+  peaks.most_in_backward = tally.peak(false).most;
+  peaks.in_update = tally.peak(true).state;
+  return peaks;
+}
+
+MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTable& table, int stage, int first, int last,
+                             const StagePeaks* peaks) {
   const LayerCosts costs = table.between(first, last);
+  MemoryBreakdown memory;
   if (job.assumptions.memory_reuse) {
     // 2γδ Σ(B(|x|+|y|)+|w|) [ParaDL, Table III]: activations and their gradients, weights and theirs. A pipeline there keeps
     // the whole batch.
     const double gamma = *job.assumptions.memory_reuse;
     const double delta = item_bytes(plan.precision);
-    MemoryBreakdown memory;
     memory.weights = Bytes(gamma * delta * costs.parameters);
     memory.gradients = memory.weights;
     memory.activations = (costs.input + costs.output) * (2.0 * gamma * static_cast<double>(plan.micro_batches));
-    memory.peak_allocated = memory.peak_reserved = memory.total();
+    memory.peak_reserved = memory.total();
     return memory;
   }
-  double parameters = costs.parameters;
-  const double largest_layer = plan.zero_stage >= 2 ? table.largest(first, last).parameters : 0.0;
-  // A stage that reads weights of another stage has a copy of them, however many of its layers read them.
-  for (const TiedLayer& tied : job.facts.tied) {
-    if (tied.reader >= first && tied.reader < last && tied.previous < first) parameters += table.at(tied.owner).parameters;
+  const StagePeaks known = peaks != nullptr ? *peaks : stage_peaks(job, plan, table, first, last);
+  const double earlier =
+      micro_batches_in_flight(plan.schedule, stage, plan.mesh[Axis::pipeline], static_cast<double>(plan.micro_batches)) - 1;
+  MemoryState peak = known.in_backward;
+  peak.add({}, known.earlier, earlier);
+  Bytes most = known.most_in_backward + known.earlier.allocated * earlier;
+  if (known.in_update.allocated > peak.allocated) {
+    peak = known.in_update;
+  } else {
+    memory.kernel_workspace = peak.passing;
   }
-  const MixedPrecision mixed = job.assumptions.mixed_precision;
-  const ParameterBytes each = parameter_bytes(job.facts, plan, mixed);
-  MemoryBreakdown memory = parameter_memory(parameters, plan, largest_layer, each);
-  const double in_flight =
-      micro_batches_in_flight(plan.schedule, stage, plan.mesh[Axis::pipeline], static_cast<double>(plan.micro_batches));
-  // Of sharded gradients those of one layer at a time are there whole.
-  const double replicas = plan.mesh.replicas();
-  const double shards = plan.zero_stage >= 2 ? replicas : 1.0;
-  const double gradient_bytes = has_whole_gradients(plan, job.assumptions) ? 0.0 : each.gradient;
-  const LayerCostTable::Peak peak = table.peak(first, last, gradient_bytes, shards);
-  const Bytes earlier = table.kept(first, last) * (in_flight - 1.0);
-  memory.activations = earlier + peak.activations;
-  memory.kernel_workspace = peak.workspace;
+  most = max(most, peak.allocated);
+  for (const MemoryItem item : all_memory_items) memory.of(item) = peak[item];
+  // The allocator's sizes.
+  memory.activations += peak.allocated - peak.requested();
   memory.workspace_origin = workspace_origin(job, costs);
-  const Bytes whole_gradients = memory.gradients;
-  if (gradient_bytes > 0) memory.gradients = peak.gradients;
-  if (plan.recompute == Recompute::full) {
-    // Checkpoints of every micro-batch in flight, and one block being recomputed: where that is most of them, nothing is
-    // saved.
-    const LayerCostTable::Checkpoints kept = table.checkpoints(first, last);
-    const Bytes activations = kept.inputs * in_flight + kept.largest_block;
-    const Bytes workspace = table.largest(first, last).workspace;
-    if (activations + whole_gradients + workspace < memory.activations + memory.gradients + memory.kernel_workspace) {
-      memory.activations = activations;
-      memory.gradients = whole_gradients;
-      memory.kernel_workspace = workspace;
-    }
-  }
-  // The batch is an item of its own.
-  const int keeper = job.facts.batch_keeper;
-  if (first == 0) {
-    const Bytes batch(job.facts.sample_items * samples_per_micro_batch(plan) *
-                      tensor_item_bytes(job.facts, plan, job.assumptions, -1) / plan.mesh[Axis::spatial]);
-    const bool counted = keeper >= first && keeper < last;
-    memory.input = batch * in_flight;
-    if (counted) memory.activations = max(Bytes{}, memory.activations - table.at(keeper).input * in_flight);
-  }
-  memory.communication = bucket_bytes(parameters, plan, mixed);
-  // In the update there are all gradients and no activations any more.
-  const Bytes update(parameters * update_scratch_bytes(plan, job.assumptions));
-  if (whole_gradients + update > memory.gradients + memory.activations + memory.kernel_workspace) {
-    memory.gradients = whole_gradients;
-    memory.activations = {};
-    memory.kernel_workspace = {};
-    memory.workspace = update;
-  }
+  memory.peak_reserved = memory.allocated();
+  memory.uncertainty = most_unusable(memory.allocated()) + (most - peak.allocated);
   const LibraryWorkspace library = library_workspace(job.machine.device);
-  memory.workspace += library.expected + memory.kernel_workspace;
-  // What the allocator cannot use of its segments.
-  memory.peak_allocated = memory.peak_reserved = memory.allocated();
-  memory.uncertainty = most_unusable(memory.allocated()) + peak.more_workspace + library.most - library.expected;
   const CommunicationBuffers buffers = communication_buffers(plan, job.machine.device);
+  const ContextBytes context = context_bytes(job.machine.device, job.assumptions.older_framework);
   memory.outside_buffers = buffers.expected;
   memory.communication += buffers.expected;
-  const ContextBytes context = context_bytes(job.machine.device, job.assumptions.older_framework);
   memory.context = context.expected;
-  memory.uncertainty += buffers.most - buffers.expected + context.most - context.expected;
+  memory.uncertainty += library.most - library.expected + buffers.most - buffers.expected + context.most - context.expected;
   return memory;
 }
 

@@ -18,6 +18,22 @@ inline constexpr std::array<MemoryItem, memory_item_count> all_memory_items{
     MemoryItem::input,   MemoryItem::workspace, MemoryItem::communication, MemoryItem::context};
 [[nodiscard]] std::string_view to_string(MemoryItem item);
 
+/// Part of a step of training.
+enum class StepPhase { setup, forward, backward, exchange, update };
+[[nodiscard]] std::string_view to_string(StepPhase phase);
+
+/// What is in memory at one moment.
+struct MemoryState {
+  std::array<Bytes, memory_item_count> items{};  ///< as requested
+  Bytes allocated{};                             ///< with each request rounded up to what the allocator hands out
+  Bytes passing{};                               ///< of the items, scratch memory of the kernel that runs, or of the update
+
+  [[nodiscard]] Bytes operator[](MemoryItem item) const { return items[static_cast<std::size_t>(item)]; }
+  [[nodiscard]] Bytes requested() const;
+  /// Adds `times` of what is in `after` and not in `before`.
+  void add(const MemoryState& before, const MemoryState& after, double times);
+};
+
 /// How a number of bytes is known.
 enum class MemoryOrigin { measured, modelled, assumed };
 [[nodiscard]] std::string_view to_string(MemoryOrigin origin);
@@ -51,11 +67,11 @@ struct MemoryBreakdown {
   }
   /// Of the total, what the framework's allocator hands out.
   [[nodiscard]] Bytes allocated() const { return total() - context - outside_buffers; }
-  /// The most that the allocator hands out in a step, and the most it takes of the device for that: by a step's timeline
-  /// where there is one, else allocated().
-  Bytes peak_allocated{}, peak_reserved{};
-  /// What is reserved beyond the peak is no part of it: it goes back to the device where there is no room.
+  /// The most that the allocator takes of the device, where somebody has asked (Estimator::add_reserved), else allocated().
+  /// What is reserved beyond the peak is no part of the total: it goes back to the device where there is no room.
+  Bytes peak_reserved{};
   [[nodiscard]] Bytes upper_bound() const { return total() + uncertainty; }
+  [[nodiscard]] Bytes& of(MemoryItem item);
   [[nodiscard]] Bytes of(MemoryItem item) const;
   /// The one with most bytes.
   [[nodiscard]] MemoryItem largest() const;
@@ -110,8 +126,26 @@ struct LibraryWorkspace {
 };
 [[nodiscard]] LibraryWorkspace library_workspace(const Device& device);
 
-/// Memory of a rank of stage `stage`, whose layers are [first, last), under the assumptions of the job.
+/// Whether a stage of layers [first, last) has a copy of weights that it reads of another: one, however many of its layers
+/// read them.
+[[nodiscard]] bool is_copied(const TiedLayer& tied, int first, int last);
+/// Of a rank of a stage, the copies included.
+[[nodiscard]] double stage_parameters(const Job& job, const LayerCostTable& table, int first, int last);
+
+/// What a rank of a stage needs, however many micro-batches are in flight. Not for the closed forms.
+struct StagePeaks {
+  MemoryState in_backward;   ///< where forward and backward of a micro-batch need most
+  Bytes most_in_backward{};  ///< with all that kernels may need
+  MemoryState in_update;
+  MemoryState earlier;  ///< what each micro-batch before keeps
+};
+/// Of a stage of layers [first, last).
+[[nodiscard]] StagePeaks stage_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last);
+
+/// Memory of a rank of stage `stage`, whose layers are [first, last), under the assumptions of the job: where the requests
+/// of a step are most (StageRequests). What sizes are rounded up by is with the activations. `peaks`: those of the stage,
+/// where they are known.
 [[nodiscard]] MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTable& table, int stage,
-                                           int first, int last);
+                                           int first, int last, const StagePeaks* peaks = nullptr);
 
 }  // namespace ddl

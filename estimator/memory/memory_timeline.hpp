@@ -1,9 +1,6 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "core/quantity.hpp"
@@ -12,10 +9,6 @@
 #include "estimator/step/layer_costs.hpp"
 
 namespace ddl {
-
-/// Part of a step of training.
-enum class StepPhase { setup, forward, backward, exchange, update };
-[[nodiscard]] std::string_view to_string(StepPhase phase);
 
 /// Something that was in memory: what for, of which layer (−1: of none), how much.
 struct LiveMemory {
@@ -34,15 +27,15 @@ struct TimelinePoint {
 /// A step of training as the requests it makes of the framework's allocator.
 struct MemoryTimeline {
   std::vector<TimelinePoint> points;  ///< of the last step, in order
-  Bytes peak_allocated{}, peak_reserved{};
-  Bytes rounding{};  ///< of peak_allocated, what sizes were rounded up by
-  /// Of peak_allocated, scratch memory; and of that, of the kernel that runs then.
-  Bytes workspace{}, kernel_workspace{};
+  MemoryState peak;                   ///< as MemoryTally has it
   StepPhase peak_phase = StepPhase::setup;
   int peak_layer = -1;
-  std::array<Bytes, memory_item_count> at_peak{};  ///< by item, as requested
-  std::vector<LiveMemory> live_at_peak;            ///< largest first
+  Bytes peak_reserved{};
+  std::vector<LiveMemory> live_at_peak;  ///< largest first
   bool fits = true;  ///< within the capacity given, with cached segments given back where that makes room
+
+  /// What sizes were rounded up by at the peak.
+  [[nodiscard]] Bytes rounding() const { return peak.allocated - peak.requested(); }
 };
 
 struct TimelineOptions {
@@ -53,15 +46,9 @@ struct TimelineOptions {
   std::optional<Bytes> capacity;
 };
 
-/// The step of a rank of stage `stage`, whose layers are [first, last): forward of as many micro-batches as the schedule
-/// holds at once, backward, exchange and update. Gradients appear in backward, layer by layer, and are set to none after the
-/// update, where one backward makes all of them; else they are there from the start, and backward adds to them.
-/// Not for the closed forms (Assumptions::memory_reuse).
+/// Two steps of a rank of stage `stage`, whose layers are [first, last), as StageRequests has them, and what a model of the
+/// framework's allocator makes of them. Not for the closed forms (Assumptions::memory_reuse).
 [[nodiscard]] MemoryTimeline memory_timeline(const Job& job, const Plan& plan, const LayerCostTable& table, int stage,
                                              int first, int last, const TimelineOptions& options = {});
-
-/// Puts a timeline's peaks in the place of those of sums, in which a kept tensor counts from the layer that makes it to the
-/// end of that layer's backward: what the sum has too much is of activations.
-void refine(MemoryBreakdown& memory, const MemoryTimeline& timeline);
 
 }  // namespace ddl

@@ -21,7 +21,6 @@ bool is_possible(const Estimate& estimate) {
                      [](const Limit& limit) { return limit.kind == Limit::Kind::memory; });
 }
 
-/// Without the timeline, which only what is expected to fit needs.
 std::optional<Estimate> possible(const Estimator& estimator, const Plan& plan) {
   Estimate estimate = estimator.estimate(plan);
   if (!is_possible(estimate)) return std::nullopt;
@@ -29,23 +28,16 @@ std::optional<Estimate> possible(const Estimator& estimator, const Plan& plan) {
 }
 
 Fitting judged(const Estimator& estimator, Estimate estimate) {
-  estimator.refine_memory(estimate);
+  estimator.add_reserved(estimate);
   const Verdict verdict = verdict_of(estimate.memory, available(estimator));
-  // What the sum ruled out may fit by its timeline.
-  if (verdict != Verdict::does_not_fit) estimate.limits = {};
   return {std::move(estimate), verdict};
 }
-
-/// A timeline takes less than the sum, but hardly by more than this: beyond it none is made.
-constexpr double timeline_worth = 1.25;
 
 /// The same where a plan fits or is at risk; nothing where it does not fit, or cannot be.
 std::optional<Fitting> judge_if_near(const Estimator& estimator, const Plan& plan) {
   std::optional<Estimate> estimate = possible(estimator, plan);
-  if (!estimate || estimate->memory.total() > available(estimator) * timeline_worth) return std::nullopt;
-  Fitting fitting = judged(estimator, *std::move(estimate));
-  if (fitting.verdict == Verdict::does_not_fit) return std::nullopt;
-  return fitting;
+  if (!estimate || !estimate->feasible()) return std::nullopt;
+  return judged(estimator, *std::move(estimate));
 }
 
 bool is_faster(const Fitting& a, const Fitting& b) { return a.estimate.time.iteration() < b.estimate.time.iteration(); }

@@ -16,7 +16,7 @@ enum class Verdict {
 /// `FITS`, `AT-RISK`, `DOES-NOT-FIT`
 [[nodiscard]] std::string_view to_string(Verdict verdict);
 
-/// Of a breakdown that Estimator::refine_memory has seen; `available` is the device's memory less what is to stay free.
+/// `available` is the device's memory less what is to stay free.
 [[nodiscard]] Verdict verdict_of(const MemoryBreakdown& memory, Bytes available);
 
 }  // namespace ddl

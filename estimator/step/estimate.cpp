@@ -7,6 +7,7 @@
 #include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/kernels/shard_prices.hpp"
 #include "estimator/kernels/shard_problems.hpp"
+#include "estimator/memory/shard_memory.hpp"
 #include "estimator/step/pipeline.hpp"
 #include "estimator/step/tasks.hpp"
 #include "estimator/strategies/spatial.hpp"
@@ -147,7 +148,7 @@ Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) cons
   if (known != times_by_samples.end()) return known->second;
 
   const Model& model = *job_.facts.model;
-  const bool given = job_.assumptions.linear_kernels || job_.kernels.origin() == PriceOrigin::given;
+  const bool given = job_.prices_whole_layers();
   const ShardPrices* measured = job_.kernels.measured();
   Plan alone;
   alone.precision = job_.kernels.precision();
@@ -287,6 +288,7 @@ const LayerCostTable& Estimator::table(const Plan& plan) const {
     table_ = std::make_unique<LayerCostTable>(job_, plan, kinds_of(spatial_end_of(plan)));
     table_plan_ = key;
     fullest_.clear();
+    peaks_.clear();
   }
   table_placement_ = plan.placement;
   cuts_.reset();
@@ -501,9 +503,24 @@ Seconds Estimator::layers_time(const Plan& plan) const {
   return staged(bare).iteration();
 }
 
-const Estimator::Fullest& Estimator::fullest(const Plan& plan) const {
+const StagePeaks& Estimator::peaks_of(const Plan& plan, int first, int last) const {
+  // Stages inside a run of like layers need the same wherever they begin, but for its first repetition.
+  const LayerRuns& runs = table(plan).kinds().runs;
+  const LayerRuns::Place begin = runs.place(first), end = runs.place(last);
+  if (begin.run == end.run && begin.repeat > 1) {
+    const int shift = (begin.repeat - 1) * runs.runs()[begin.run].period;
+    first -= shift;
+    last -= shift;
+  }
+  const auto key = std::tuple(first, last, plan.recompute, plan.zero_stage);
+  const auto known = peaks_.find(key);
+  if (known != peaks_.end()) return known->second;
+  return peaks_.emplace(key, stage_peaks(job_, plan, table(plan), first, last)).first->second;
+}
+
+Estimator::Fullest& Estimator::fullest(const Plan& plan) const {
   const std::vector<int>& firsts = stages(plan);
-  for (const Fullest& known : fullest_) {
+  for (Fullest& known : fullest_) {
     if (known.zero_stage == plan.zero_stage && known.recompute == plan.recompute && known.schedule == plan.schedule &&
         known.firsts == firsts) {
       return known;
@@ -512,7 +529,9 @@ const Estimator::Fullest& Estimator::fullest(const Plan& plan) const {
   Fullest& result = fullest_.emplace_back(Fullest{firsts, plan.schedule, plan.recompute, plan.zero_stage, {}, 0});
   for (int stage = 0; stage < plan.mesh[Axis::pipeline]; ++stage) {
     const auto index = static_cast<std::size_t>(stage);
-    const MemoryBreakdown memory = stage_memory(job_, plan, table(plan), stage, firsts[index], firsts[index + 1]);
+    const int first = firsts[index], last = firsts[index + 1];
+    const StagePeaks* peaks = job_.assumptions.memory_reuse ? nullptr : &peaks_of(plan, first, last);
+    const MemoryBreakdown memory = stage_memory(job_, plan, table(plan), stage, first, last, peaks);
     if (stage == 0 || memory.total() > result.memory.total()) {
       result.memory = memory;
       result.stage = stage;
@@ -583,59 +602,27 @@ std::optional<MemoryTimeline> Estimator::memory_timeline(const Plan& plan, const
   return timeline_of(plan, estimate.deciding.memory, options);
 }
 
-void Estimator::replace_memory(Estimate& estimate, const MemoryBreakdown& memory) const {
-  estimate.memory = memory;
-  // A search judges by the sum, which is no less: what it rules out stays so.
-  Limits limits;
-  for (Limit limit : estimate.limits) {
-    if (limit.kind == Limit::Kind::memory && memory.total() > job_.machine.device.memory) {
-      limit = memory_limit(memory, job_.machine.device);
-    }
-    limits.add(limit);
-  }
-  estimate.limits = limits;
-}
-
-void Estimator::refine_memory(Estimate& estimate) const {
+void Estimator::add_reserved(Estimate& estimate) const {
   if (job_.assumptions.memory_reuse || estimate.time.iteration().value() <= 0) return;
-  TimelineOptions options;
-  options.details = false;
-  MemoryBreakdown memory = estimate.memory;
-  refine(memory, timeline_of(estimate.plan, estimate.deciding.memory, options));
-  replace_memory(estimate, memory);
+  Fullest& known = fullest(estimate.plan);
+  if (!known.has_reserved) {
+    TimelineOptions options;
+    options.details = false;
+    known.memory.peak_reserved = timeline_of(estimate.plan, known.stage, options).peak_reserved;
+    known.has_reserved = true;
+  }
+  estimate.memory.peak_reserved = known.memory.peak_reserved;
 }
 
-void Estimator::refine_memory(std::vector<Estimate>& estimates) const {
+void Estimator::add_reserved(std::vector<Estimate>& estimates) const {
   const auto key = [](const Plan& plan) {
     return std::tuple(plan.mesh, plan.micro_batches, plan.placement, plan.recompute, plan.zero_stage, plan.schedule);
   };
+  // Plans that share a table of costs one after the other.
   std::vector<Estimate*> order;
   for (Estimate& each : estimates) order.push_back(&each);
   std::sort(order.begin(), order.end(), [&](const Estimate* a, const Estimate* b) { return key(a->plan) < key(b->plan); });
-  struct Known {
-    std::vector<int> firsts;
-    Plan plan;  ///< as the default placement has it
-    MemoryBreakdown memory;
-  };
-  std::vector<Known> known;  // of the same degrees and micro-batches
-  for (Estimate* each : order) {
-    if (each->time.iteration().value() <= 0 || job_.assumptions.memory_reuse) continue;
-    Plan plan = each->plan;
-    plan.placement = all_axes;
-    const auto same_table = [&](const Known& other) {
-      return other.plan.mesh == plan.mesh && other.plan.micro_batches == plan.micro_batches;
-    };
-    if (!known.empty() && !same_table(known.front())) known.clear();
-    const auto found = std::find_if(known.begin(), known.end(), [&](const Known& other) {
-      return other.plan == plan && (plan.mesh[Axis::pipeline] == 1 || other.firsts == stages(each->plan));
-    });
-    if (found != known.end()) {
-      replace_memory(*each, found->memory);
-    } else {
-      refine_memory(*each);
-      known.push_back({plan.mesh[Axis::pipeline] == 1 ? std::vector<int>{} : stages(each->plan), plan, each->memory});
-    }
-  }
+  for (Estimate* each : order) add_reserved(*each);
 }
 
 const Estimator::BoundParts& Estimator::bound_parts(const Plan& plan) const {
@@ -674,7 +661,7 @@ Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* pl
   const double micro_batches = static_cast<double>(plan.micro_batches);
   const double splits = plan.mesh.product(weight_axes);
   const double spatial = plan.mesh[Axis::spatial];
-  const bool given = job_.assumptions.linear_kernels || job_.kernels.origin() == PriceOrigin::given;
+  const bool given = job_.prices_whole_layers();
   // The first micro-batch passes all stages, the others follow at the pace of the longest, which is no faster than their
   // mean; the slots of the closed form are no shorter.
   const WholeTime whole = least_time(samples_per_micro_batch(plan), plan.mesh[Axis::pipeline]);

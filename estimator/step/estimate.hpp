@@ -68,10 +68,9 @@ class Estimator {
   /// The fullest stage's step as requests to the framework's allocator; nothing where the plan has no price or memory is a
   /// closed form. `capacity`: what the device has is left for the allocator after everything outside it.
   [[nodiscard]] std::optional<MemoryTimeline> memory_timeline(const Plan& plan, const TimelineOptions& options = {}) const;
-  /// Puts the timeline's peaks in the place of the sums of an estimate that somebody looks at (ddl::refine).
-  void refine_memory(Estimate& estimate) const;
-  /// The same of many, each stage's timeline worked out once, wherever ranks are placed.
-  void refine_memory(std::vector<Estimate>& estimates) const;
+  /// Sets MemoryBreakdown::peak_reserved to what a model of the framework's allocator comes to, for somebody who reads it.
+  void add_reserved(Estimate& estimate) const;
+  void add_reserved(std::vector<Estimate>& estimates) const;
   /// Limits that need no pricing.
   [[nodiscard]] Limits limits(const Plan& plan) const;
   /// The time of an estimate alone, of a plan whose shape is possible.
@@ -111,8 +110,6 @@ class Estimator {
   [[nodiscard]] Timing<double> complete(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts,
                                         const Staged& staged, Updates& updates) const;
   [[nodiscard]] MemoryTimeline timeline_of(const Plan& plan, int stage, const TimelineOptions& options) const;
-  /// Puts memory in the place of an estimate's, its limit with it.
-  void replace_memory(Estimate& estimate, const MemoryBreakdown& memory) const;
   [[nodiscard]] std::vector<int> cut(const Plan& plan, const LayerCostTable& costs) const;
   /// Memory of the fullest stage, and which that is.
   struct Fullest {
@@ -122,8 +119,9 @@ class Estimator {
     int zero_stage = 0;
     MemoryBreakdown memory;
     int stage = 0;
+    bool has_reserved = false;
   };
-  [[nodiscard]] const Fullest& fullest(const Plan& plan) const;
+  [[nodiscard]] Fullest& fullest(const Plan& plan) const;
   [[nodiscard]] const StagePlaces& places(int stages, int spatial_end, double tiles) const;
   [[nodiscard]] int spatial_end_of(const Plan& plan) const;
   [[nodiscard]] const LayerKinds& kinds_of(int spatial_end) const;
@@ -203,6 +201,9 @@ class Estimator {
   mutable std::optional<std::vector<int>> cuts_;
   mutable std::array<std::optional<Staged>, 2> staged_;
   mutable std::vector<Fullest> fullest_;  ///< of the table, however it is placed
+  /// Of the table: of a stage's layers, recomputation and ZeRO stage.
+  mutable std::map<std::tuple<int, int, Recompute, int>, StagePeaks> peaks_;
+  [[nodiscard]] const StagePeaks& peaks_of(const Plan& plan, int first, int last) const;
 };
 
 /// Time per iteration on the samples' way into the devices, before anything hides it; zero where the machine's sheet says

@@ -445,7 +445,7 @@ Explanation Estimator::explain(const Plan& plan) const {
   if (!has_price(estimate.limits)) return explanation;
   if (estimate.time.iteration().value() <= 0) price(estimate);
   if (estimate.time.iteration().value() <= 0) return explanation;
-  refine_memory(estimate);
+  add_reserved(estimate);
   Explainer(job_, staged(plan).step, table(plan), stages(plan), explanation).explain();
   if (!job_.coefficients.congestion.empty()) {
     // The factor is log-normal; others never speed an exchange up.

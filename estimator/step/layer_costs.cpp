@@ -15,17 +15,12 @@
 namespace ddl {
 namespace {
 
-/// Whether whole layers are priced and shared out, not kernels one by one.
-bool prices_whole_layers(const Job& job) {
-  return job.assumptions.linear_kernels || job.kernels.origin() == PriceOrigin::given;
-}
-
 /// Calls `take` with every kernel of a shard: measured behaviour of split filters and channels where there is any, tiles of
 /// the roofline elsewhere.
 template <class Take>
 void each_priced_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const Take& take) {
   const KernelPrices& kernels = job.kernels;
-  if (prices_whole_layers(job)) {
+  if (job.prices_whole_layers()) {
     const LayerTimes& whole = kernels.serial()[context.index()];
     const double samples = shard.samples * shard.share;
     take(PricedKernel{to_string(Pass::forward), Phase::forward, std::nullopt, whole.forward * samples, kernels.source()});
@@ -134,7 +129,7 @@ void price_kernels(const Job& job, const ShardContext& context, const LayerShard
     if (!kernel.is_beside_kernels() && kernel.pass != cast_pass && kernel.time > Seconds{})
       (forward ? costs.forward_kernels : costs.backward_kernels) += 1;
   });
-  if (prices_whole_layers(job)) {
+  if (job.prices_whole_layers()) {
     const double splits = context.plan.mesh.product(weight_axes);
     costs.update = job.kernels.serial()[context.index()].update / splits;
   } else {
@@ -161,47 +156,16 @@ void add_problems(const Job& job, const ShardContext& context, LayerPrices& pric
   }
 }
 
-/// What libraries take for a shard's kernels beside the temporaries that rules count of its passes: where both are known,
-/// those are part of the library's. None where no kernel of this device was measured.
-ShardWorkspace workspace_beside(const Job& job, const ShardContext& context, const LayerShard& shard,
-                                const ShardMemory& own) {
-  const ShardPrices* measured = job.kernels.measured();
-  if (measured == nullptr || prices_whole_layers(job)) return {};
-  ShardWorkspace workspace = measured->workspace(context, shard);
-  const auto beside = [](ShardWorkspace::Range& range, Bytes scratch) {
-    range.expected -= min(range.expected, scratch);
-    range.most -= min(range.most, scratch);
-  };
-  beside(workspace.forward, own.scratch_forward);
-  beside(workspace.backward_weight, own.scratch_backward);
-  beside(workspace.backward_data, own.scratch_backward);
-  return workspace;
-}
-
-void price_memory(const Job& job, const ShardContext& context, const LayerShard& shard, LayerCosts& costs) {
-  const Layer& layer = context.at();
-  const auto bytes = [&](const TensorShape& shape, int tensor) {
-    const double item = tensor_item_bytes(context.facts, context.plan, context.assumptions, tensor);
-    return Bytes(static_cast<double>(shape.items()) * shard.samples * item);
-  };
-  if (!context.facts.of_sample[context.index()]) costs.input = bytes(shard.kept_input, layer.inputs.front());
-  costs.output = bytes(shard.kept_output, context.layer);
+void add_memory(const ShardContext& context, const LayerMemory& memory, LayerCosts& costs) {
+  const bool of_sample = context.facts.of_sample[context.index()];
+  if (!of_sample) costs.input = memory.inputs.front();
+  costs.output = memory.output;
   const bool casting = casts(context.plan, context.assumptions);
-  if (casting ? job.facts.output_kept_cast[context.index()] : job.facts.output_kept[context.index()])
+  if (casting ? context.facts.output_kept_cast[context.index()] : context.facts.output_kept[context.index()])
     costs.kept += costs.output;
-  const ShardMemory own = shard_memory(context, shard, job.machine.device.is_processor);
-  costs.kept += own.kept();
-  // Gradients of other tensors that are read after this layer, a residual branch's, are of its output's kind.
-  const double others = job.facts.live_items[context.index() + 1] / static_cast<double>(context.at().output_shape.items());
-  costs.gradients = costs.output * std::max(1.0, others);
-  if (context.facts.makes_input_gradient[context.index()]) costs.gradients += costs.input;
-  costs.gradients += own.scratch_backward;
-  const ShardWorkspace workspace = workspace_beside(job, context, shard, own);
-  costs.workspace_forward = workspace.forward.expected;
-  costs.workspace_backward = max(workspace.backward_weight.expected, workspace.backward_data.expected);
-  costs.most_workspace = max(workspace.forward.most, max(workspace.backward_weight.most, workspace.backward_data.most));
-  costs.workspaces_estimated = workspace.estimated;
-  costs.workspaces_unknown = workspace.unknown;
+  costs.kept += memory.all_kept();
+  costs.workspaces_estimated = memory.workspace.estimated;
+  costs.workspaces_unknown = memory.workspace.unknown;
   // The batch itself stays in memory while its first reader's backward may need it.
   if (context.layer == context.facts.batch_keeper) costs.kept += costs.input;
 }
@@ -237,7 +201,6 @@ void LayerCosts::add(const LayerCosts& o, double times) {
   gradient_messages += o.gradient_messages * times;
   whole_parameters += o.whole_parameters * times;
   kept += o.kept * times;
-  gradients += o.gradients * times;
   input += o.input * times;
   output += o.output * times;
   workspaces_estimated += o.workspaces_estimated * times;
@@ -252,18 +215,17 @@ void LayerCosts::add(const LayerCosts& o, double times) {
 
 namespace {
 
-/// Stretches of one class have layers of the same kinds, and the same crosses their ends.
+/// Stretches of one class have layers of the same kinds, and as much crosses their beginnings.
 void find_stretches(const ModelFacts& facts, LayerKinds& kinds) {
   const auto& layers = facts.model->layers;
   const auto count = static_cast<int>(layers.size());
-  using Ends = std::tuple<double, double, double, bool>;
+  using Ends = std::pair<double, bool>;
   std::map<std::pair<std::vector<int>, Ends>, std::size_t> classes;
   for (int first = 0; first < count;) {
     int last = first + 1;
     const int block = layers[static_cast<std::size_t>(first)].block;
     while (last < count && layers[static_cast<std::size_t>(last)].block == block) ++last;
-    const Ends ends{facts.live_items[static_cast<std::size_t>(first)], facts.received_items[static_cast<std::size_t>(first)],
-                    facts.released_items[static_cast<std::size_t>(last)], last <= kinds.spatial_end};
+    const Ends ends{facts.live_items[static_cast<std::size_t>(first)], last <= kinds.spatial_end};
     std::vector<int> own(kinds.kind.begin() + first, kinds.kind.begin() + last);
     own.push_back(block >= 0 ? 1 : 0);
     kinds.stretch.push_back(first);
@@ -271,7 +233,6 @@ void find_stretches(const ModelFacts& facts, LayerKinds& kinds) {
     first = last;
   }
   kinds.stretch.push_back(count);
-  kinds.stretch_classes = classes.size();
 }
 
 }  // namespace
@@ -354,7 +315,7 @@ LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKind
     LayerCosts& costs = costs_[kind];
     shard_layer(context, shard);
     price_kernels(job, context, shard, learned_factor(job, context, shard, learned_, with_slopes), costs);
-    price_memory(job, context, shard, costs);
+    add_memory(context, memory_.emplace_back(layer_memory(job, context, shard)), costs);
     costs.parameters = shard.weights + shard.biases;
     costs.gradient_parameters = whole_gradients ? static_cast<double>(context.at().parameters()) : costs.parameters;
     const Layer& layer = context.at();
@@ -381,25 +342,16 @@ LayerShard LayerCostTable::shard(int layer) const {
   return shard;
 }
 
-ShardMemory LayerCostTable::shard_memory_of(int layer, const LayerShard& shard) const {
-  return shard_memory({job_.facts, plan_, job_.assumptions, layer, std::max(0, kinds_.spatial_end)}, shard,
-                      job_.machine.device.is_processor);
-}
-
-ShardWorkspace LayerCostTable::workspace_of(int layer, const LayerShard& shard, const ShardMemory& own) const {
-  return workspace_beside(job_, {job_.facts, plan_, job_.assumptions, layer, std::max(0, kinds_.spatial_end)}, shard, own);
-}
-
 LayerPrices LayerCostTable::prices(int layer) const {
   LayerPrices prices;
   const ShardContext context{job_.facts, plan_, job_.assumptions, layer, std::max(0, kinds_.spatial_end)};
   shard_layer(context, prices.shard);
   const LearnedFactor learned = learned_factor(job_, context, prices.shard, learned_, false);
   each_kernel(job_, context, prices.shard, learned, [&](const PricedKernel& kernel) { prices.kernels.push_back(kernel); });
-  prices.update_source = prices_whole_layers(job_)
+  prices.update_source = job_.prices_whole_layers()
                              ? job_.kernels.source()
                              : job_.kernels.update_price(prices.shard.weights + prices.shard.biases).source;
-  if (!prices_whole_layers(job_)) add_problems(job_, context, prices);
+  if (!job_.prices_whole_layers()) add_problems(job_, context, prices);
   const auto own = static_cast<std::size_t>(kind(layer));
   for (const Asked& asked : asked_) {
     if (asked.kind != own) continue;
@@ -461,23 +413,11 @@ const LayerCosts& LayerCostTable::at(int layer) const {
   return costs_[static_cast<std::size_t>(kinds_.kind[static_cast<std::size_t>(layer)])];
 }
 
-Bytes LayerCostTable::at_cut(int layer, double items) const {
+Bytes LayerCostTable::cut_bytes(int layer) const {
   // Where a spatial split ends it is the layer behind the cut that gathers the tiles.
   const double tiles = layer <= kinds_.spatial_end ? plan_.mesh[Axis::spatial] : 1;
-  return Bytes(items / tiles * item_bytes(plan_.precision) * samples_per_micro_batch(plan_));
-}
-
-Bytes LayerCostTable::cut_bytes(int layer) const {
-  return at_cut(layer, job_.facts.live_items[static_cast<std::size_t>(layer)]);
-}
-
-Bytes LayerCostTable::received(int first) const {
-  return at_cut(first, job_.facts.received_items[static_cast<std::size_t>(first)]);
-}
-
-Bytes LayerCostTable::kept(int first, int last) const {
-  const Bytes own = between(first, last).kept;
-  return own - min(own, at_cut(last, job_.facts.released_items[static_cast<std::size_t>(last)])) + received(first);
+  const double items = job_.facts.live_items[static_cast<std::size_t>(layer)] / tiles;
+  return Bytes(items * item_bytes(plan_.precision) * samples_per_micro_batch(plan_));
 }
 
 LayerCosts LayerCostTable::between(int first, int last) const {
@@ -488,74 +428,12 @@ LayerCosts LayerCostTable::between(int first, int last) const {
   return costs;
 }
 
-LayerCostTable::Largest LayerCostTable::largest(int first, int last) const {
-  Largest largest;
-  const auto visit = [&](int layer) {
-    const LayerCosts& own = at(layer);
-    largest.parameters = std::max(largest.parameters, own.parameters);
-    largest.workspace = max(largest.workspace, max(own.workspace_forward, own.workspace_backward));
-  };
-  kinds_.runs.walk(first, last, visit, [](int, int, int) {});
+double LayerCostTable::largest_layer(int first, int last) const {
+  double largest = 0;
+  kinds_.runs.each(first, last, [&](int from, int period, int) {
+    for (int layer = from; layer < from + period; ++layer) largest = std::max(largest, at(layer).parameters);
+  });
   return largest;
-}
-
-LayerCostTable::Peak LayerCostTable::peak(int first, int last, double gradient_bytes, double shards) const {
-  Bytes kept = received(first);
-  // Of layers not passed yet: theirs is what backward has made when it comes to them.
-  double parameters = gradient_bytes > 0 ? between(first, last).parameters : 0;
-  Peak most;
-  Bytes bound{};
-  const auto all = [](const Peak& peak) { return peak.activations + peak.gradients + peak.workspace; };
-  const auto visit = [&](int layer) {
-    const LayerCosts& own = at(layer);
-    kept += own.kept;
-    Peak now{kept + own.gradients, Bytes((parameters / shards + own.parameters * (1.0 - 1.0 / shards)) * gradient_bytes),
-             own.workspace_backward, Bytes{}};
-    // While forward runs there are no gradients, but for its output, which may not be kept.
-    const Bytes less = max(Bytes{}, own.gradients - own.output) + now.gradients;
-    if (own.workspace_forward > less) now.workspace = max(now.workspace, own.workspace_forward - less);
-    bound = max(bound, all(now) + (max(now.workspace, own.most_workspace) - now.workspace));
-    if (layer == first || all(now) > all(most)) most = now;
-    parameters = std::max(0.0, parameters - own.parameters);
-  };
-  // From one repetition of like layers to the next all grows or shrinks by the same: the first or the last has the most.
-  const auto skip = [&](int begin, int end, int times) {
-    for (int layer = begin; layer < end; ++layer) {
-      kept += at(layer).kept * static_cast<double>(times);
-      parameters = std::max(0.0, parameters - at(layer).parameters * times);
-    }
-  };
-  kinds_.runs.walk(first, last, visit, skip);
-  most.more_workspace = max(Bytes{}, bound - all(most));
-  return most;
-}
-
-LayerCostTable::Checkpoints LayerCostTable::checkpoints_of_stretch(int first, int last) const {
-  const Bytes own = between(first, last).kept;
-  const bool block = job_.facts.model->layers[static_cast<std::size_t>(first)].block >= 0;
-  return {block ? min(cut_bytes(first), own) : own, peak(first, last)};
-}
-
-LayerCostTable::Checkpoints LayerCostTable::checkpoints(int first, int last) const {
-  Checkpoints kept;
-  checkpoints_.resize(kinds_.stretch_classes);
-  const std::vector<int>& starts = kinds_.stretch;
-  auto stretch = static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), first) - starts.begin()) - 1;
-  for (; stretch + 1 < starts.size() && starts[stretch] < last; ++stretch) {
-    const int begin = std::max(first, starts[stretch]);
-    const int end = std::min(last, starts[stretch + 1]);
-    Checkpoints own;
-    if (begin == starts[stretch] && end == starts[stretch + 1]) {
-      std::optional<Checkpoints>& known = checkpoints_[kinds_.stretch_class[stretch]];
-      if (!known) known = checkpoints_of_stretch(begin, end);
-      own = *known;
-    } else {
-      own = checkpoints_of_stretch(begin, end);
-    }
-    kept.inputs += own.inputs;
-    kept.largest_block = max(kept.largest_block, own.largest_block);
-  }
-  return kept;
 }
 
 }  // namespace ddl

@@ -15,7 +15,7 @@
 #include "estimator/kernels/priced_kernel.hpp"
 #include "estimator/kernels/shard_prices.hpp"
 #include "estimator/machine.hpp"
-#include "estimator/memory/shard_memory.hpp"
+#include "estimator/memory/layer_memory.hpp"
 #include "estimator/model_facts.hpp"
 #include "estimator/plan/plan.hpp"
 #include "estimator/step/layer_runs.hpp"
@@ -37,10 +37,7 @@ struct LayerCosts {
   double gradient_messages = 0;                          ///< one where the layer has a weight matrix
   double whole_parameters = 0;                           ///< of matrix layers without positions, unsplit
   Bytes kept{};                                          ///< activations kept for backward
-  Bytes gradients{};                                     ///< of activations, that exist while this layer's backward runs
   Bytes input{}, output{};                               ///< |x| and |y| as they lie in memory
-  /// Scratch memory of a library's kernel, beside what rules count; of one layer at a time, so that it does not add up.
-  Bytes workspace_forward{}, workspace_backward{}, most_workspace{};
   /// Kernels whose scratch memory is estimated by that of others, and of which nobody knows it.
   double workspaces_estimated = 0, workspaces_unknown = 0;
   /// How the times change with what measured runs teach, where it was asked for: by how much kernels are longer for each
@@ -99,8 +96,7 @@ struct LayerKinds {
   LayerRuns runs;                   ///< of the kinds of all layers
   /// Stretches of layers of one block, or of none: the first layer of each, and the layer count.
   std::vector<int> stretch;
-  std::vector<std::size_t> stretch_class;  ///< stretches of one class keep the same
-  std::size_t stretch_classes = 0;
+  std::vector<std::size_t> stretch_class;  ///< stretches of one class ask the same of memory
 };
 
 /// `spatial_end` as spatial_end() has it; -1 for a plan without a spatial split.
@@ -125,9 +121,8 @@ class LayerCostTable {
   [[nodiscard]] const LayerCosts& at(int layer) const;
   /// One rank's part of a layer, described anew.
   [[nodiscard]] LayerShard shard(int layer) const;
-  [[nodiscard]] ShardMemory shard_memory_of(int layer, const LayerShard& shard) const;
-  /// Scratch memory of the layer's kernels, beside that of shard_memory_of.
-  [[nodiscard]] ShardWorkspace workspace_of(int layer, const LayerShard& shard, const ShardMemory& own) const;
+  /// What a layer asks of memory.
+  [[nodiscard]] const LayerMemory& memory(int layer) const { return memory_[static_cast<std::size_t>(kind(layer))]; }
   /// What at(layer) is made of, worked out anew: for somebody who reads it, not for a search.
   [[nodiscard]] LayerPrices prices(int layer) const;
   /// Layers of one kind cost the same.
@@ -136,33 +131,10 @@ class LayerCostTable {
   [[nodiscard]] StageLoad load_before(int layer) const;
   /// The load of all layers.
   [[nodiscard]] StageLoad load() const { return load_of(total_); }
-  /// Parameters of the largest of layers [first, last), and the most scratch memory that a kernel of theirs needs.
-  struct Largest {
-    double parameters = 0;
-    Bytes workspace{};
-  };
-  [[nodiscard]] Largest largest(int first, int last) const;
+  /// Parameters of the largest of layers [first, last).
+  [[nodiscard]] double largest_layer(int first, int last) const;
   /// Bytes that one micro-batch sends across a cut before `layer`, per rank.
   [[nodiscard]] Bytes cut_bytes(int layer) const;
-  /// Activations of one micro-batch that layers [first, last) keep for backward. What crosses a cut is kept by who reads it.
-  [[nodiscard]] Bytes kept(int first, int last) const;
-  /// Activations of one micro-batch and their gradients while backward of layers [first, last) runs, where that is most: a
-  /// layer needs what the layers up to it have kept, the gradients that reach it and the one it makes.
-  [[nodiscard]] Bytes peak(int first, int last) const { return peak(first, last, 0.0, 1.0).activations; }
-  /// The same where each layer's backward makes gradients of so many bytes a parameter, of which one of `shards` parts
-  /// stays: where both together are most.
-  struct Peak {
-    Bytes activations{}, gradients{};
-    Bytes workspace{};       ///< of the kernel that runs then
-    Bytes more_workspace{};  ///< by which that may be more, there or elsewhere
-  };
-  [[nodiscard]] Peak peak(int first, int last, double gradient_bytes, double shards) const;
-  /// What full recomputation of layers [first, last) keeps of one micro-batch: the inputs of the blocks (and all of the
-  /// layers outside any block), and while backward of one block runs, that block's own.
-  struct Checkpoints {
-    Bytes inputs{}, largest_block{};
-  };
-  [[nodiscard]] Checkpoints checkpoints(int first, int last) const;
   [[nodiscard]] const LayerKinds& kinds() const { return kinds_; }
   [[nodiscard]] const ExchangePrices& exchanges() const { return exchanges_; }
   [[nodiscard]] const Learned& learned() const { return learned_; }
@@ -178,11 +150,6 @@ class LayerCostTable {
 
   [[nodiscard]] Seconds time_of(const Asked& asked) const;
   [[nodiscard]] static StageLoad load_of(const LayerCosts& costs);
-  [[nodiscard]] Bytes at_cut(int layer, double items) const;
-  [[nodiscard]] Bytes received(int first) const;
-  /// What a stretch of layers of one block, or of none, adds to checkpoints.
-  [[nodiscard]] Checkpoints checkpoints_of_stretch(int first, int last) const;
-
   const Job& job_;
   Plan plan_;
   const LayerKinds& kinds_;
@@ -190,11 +157,11 @@ class LayerCostTable {
   Learned learned_;
   std::vector<Asked> asked_;
   ExchangePrices exchanges_;
-  std::vector<LayerCosts> costs_;  ///< by kind
+  std::vector<LayerCosts> costs_;    ///< by kind
+  std::vector<LayerMemory> memory_;  ///< by kind
   LayerCosts total_;
   mutable RunSums<LayerCosts> sums_;  ///< worked out when a pipeline is cut
   mutable RunSums<StageLoad> loads_;
-  mutable std::vector<std::optional<Checkpoints>> checkpoints_;  ///< by class of a whole stretch
 };
 
 }  // namespace ddl

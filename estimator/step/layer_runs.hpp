@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -27,26 +28,17 @@ class LayerRuns {
   [[nodiscard]] std::size_t inner_count() const { return inner_count_; }
   [[nodiscard]] Place place(int layer) const;
 
-  /// Calls `visit(layer)` for layers [first, last) in order. Of three and more repetitions it visits the first and the last
-  /// alone, and calls `skip(begin, end, times)` between them: layers [begin, end) have come so many times more.
-  template <class Visit, class Skip>
-  void walk(int first, int last, const Visit& visit, const Skip& skip) const {
-    int layer = first;
-    while (layer < last) {
-      const Place at = place(layer);
-      const Run& run = runs_[at.run];
-      const int end = run.first + run.period * run.repeats;
-      const int whole = ((end < last ? end : last) - layer) / run.period;
-      if (whole < 3) {
-        const int stop = end < last ? end : last;
-        while (layer < stop) visit(layer++);
-        continue;
-      }
-      for (int i = 0; i < run.period; ++i) visit(layer + i);
-      skip(layer + run.period, layer + 2 * run.period, whole - 2);
-      layer += (whole - 1) * run.period;
-      for (int i = 0; i < run.period; ++i) visit(layer + i);
-      layer += run.period;
+  /// Calls `take(first, period, repeats)` for layers [first, last) in order: so many layers, as often one behind the other.
+  template <class Take>
+  void each(int first, int last, const Take& take) const {
+    for (int layer = first; layer < last;) {
+      const Run& run = runs_[place(layer).run];
+      const int end = std::min(last, run.first + run.period * run.repeats);
+      const int repeats = (end - layer) / run.period;
+      if (repeats > 0) take(layer, run.period, repeats);
+      layer += repeats * run.period;
+      if (layer < end) take(layer, end - layer, 1);
+      layer = end;
     }
   }
 

@@ -146,17 +146,26 @@ TEST_CASE("no plan without a pipeline takes longer on a device of higher peak or
   });
 }
 
-TEST_CASE("memory never grows with the ZeRO stage or with recomputation") {
+TEST_CASE("memory hardly grows with the ZeRO stage or with recomputation") {
   for_random_plans(5, 200, [&](const OwnedJob& owned, const Plan& original) {
     const Estimator estimator(owned.job);
     Plan plan = original;
+    // A rank's shard of a layer's gradients is there beside the whole while that is scattered, and the gradient of a block's
+    // output while the block is computed again.
+    double largest_layer = 0, largest_output = 0;
+    for (const Layer& layer : owned.model.layers) {
+      largest_layer = std::max(largest_layer, static_cast<double>(layer.parameters()));
+      largest_output = std::max(largest_output, static_cast<double>(layer.output_shape.items()));
+    }
+    const Bytes shard(4 * largest_layer / plan.mesh.replicas() + 1024);
+    const Bytes gradient(4 * largest_output * samples_per_micro_batch(plan) + 1024);
     for (const Recompute recompute : {Recompute::none, Recompute::full}) {
       plan.recompute = recompute;
       for (int stage = 1; stage <= 3; ++stage) {
         plan.zero_stage = stage - 1;
         const Bytes less_sharded = estimator.estimate(plan).memory.total();
         plan.zero_stage = stage;
-        REQUIRE(estimator.estimate(plan).memory.total() <= less_sharded * rounding);
+        REQUIRE(estimator.estimate(plan).memory.total() <= less_sharded * rounding + (stage == 2 ? shard : Bytes{}));
       }
     }
     for (int stage = 0; stage <= 3; ++stage) {
@@ -164,7 +173,7 @@ TEST_CASE("memory never grows with the ZeRO stage or with recomputation") {
       plan.recompute = Recompute::none;
       const Bytes kept = estimator.estimate(plan).memory.total();
       plan.recompute = Recompute::full;
-      REQUIRE(estimator.estimate(plan).memory.total() <= kept * rounding);
+      REQUIRE(estimator.estimate(plan).memory.total() <= kept * rounding + gradient);
     }
   });
 }

@@ -147,8 +147,7 @@ std::vector<Plan> plans_of_every_strategy(const Study& study) {
 void check_sums(const Estimator& estimator, const Plan& plan) {
   const Explanation explanation = estimator.explain(plan);
   const Estimate& estimate = explanation.estimate;
-  Estimate direct = estimator.estimate(plan);
-  estimator.refine_memory(direct);
+  const Estimate direct = estimator.estimate(plan);
   const Seconds whole = direct.time.iteration();
   REQUIRE(explanation.priced());
   REQUIRE(estimate.time.iteration() == whole);

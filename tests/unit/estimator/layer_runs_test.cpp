@@ -38,7 +38,7 @@ TEST_CASE("equal blocks are one run, and what repeats nothing another") {
   CHECK(LayerRuns(std::vector<int>(1000, 4)).inner_count() == 1);
 }
 
-TEST_CASE("sums over runs are those of their layers, and a walk passes every layer once") {
+TEST_CASE("sums over runs are those of their layers, and each run is its layers as often as it repeats them") {
   std::mt19937_64 engine(1);
   for (int i = 0; i < 2000; ++i) {
     const std::vector<int> kinds = repetitive(engine);
@@ -57,11 +57,16 @@ TEST_CASE("sums over runs are those of their layers, and a walk passes every lay
     const int first = std::uniform_int_distribution<int>(0, count - 1)(engine);
     const int last = std::uniform_int_distribution<int>(first, count)(engine);
     double walked = 0;
-    runs.walk(
-        first, last, [&](int layer) { walked += value(layer).value; },
-        [&](int begin, int end, int times) {
-          for (int layer = begin; layer < end; ++layer) walked += value(layer).value * times;
-        });
+    int next = first;
+    runs.each(first, last, [&](int from, int period, int repeats) {
+      REQUIRE(from == next);
+      next += period * repeats;
+      for (int layer = from; layer < next; ++layer) {
+        REQUIRE(kinds[static_cast<std::size_t>(layer)] == kinds[static_cast<std::size_t>(from + (layer - from) % period)]);
+      }
+      for (int layer = from; layer < from + period; ++layer) walked += value(layer).value * repeats;
+    });
+    REQUIRE(next == last);
     REQUIRE(walked == sums.before(last).value - sums.before(first).value);
   }
 }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/memory/shard_memory.hpp"
 #include "estimator/step/pipeline.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
@@ -25,9 +26,18 @@ MemoryBreakdown whole_memory(const OwnedJob& owned, const Plan& plan) {
   return memory_of(owned, plan, 0, 0, static_cast<int>(owned.model.layers.size()));
 }
 
-LayerCostTable::Checkpoints checkpoints_of(const OwnedJob& owned, const Plan& plan, int first, int last) {
+/// What a micro-batch keeps between its forward and its backward.
+double kept_by(const OwnedJob& owned, const Plan& plan, int first, int last) {
   const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
-  return LayerCostTable(owned.job, plan, kinds).checkpoints(first, last);
+  const LayerCostTable table(owned.job, plan, kinds);
+  return stage_peaks(owned.job, plan, table, first, last).earlier.requested().value();
+}
+
+/// The same nodes, whose memory is not rounded up.
+Machine exact_nodes() {
+  Machine machine = nodes_of_four();
+  machine.device.is_processor = true;
+  return machine;
 }
 
 double per_parameter(Optimizer optimizer, Precision precision) {
@@ -90,9 +100,11 @@ TEST_CASE("layers of one kind keep the same, whichever of their inputs is wide")
     for (std::size_t i = 0; i < owned.model.layers.size(); ++i) {
       const int layer = static_cast<int>(i), other = kinds.representative[static_cast<std::size_t>(kinds.kind[i])];
       INFO(name << " " << owned.model.layers[i].name);
-      const ShardMemory own = table.shard_memory_of(layer, table.shard(layer));
-      const ShardMemory same = table.shard_memory_of(other, table.shard(other));
-      CHECK(own.kept().value() == same.kept().value());
+      const auto memory_of_layer = [&](int each) {
+        return layer_memory(owned.job, {owned.facts, plan, assumptions, each, 0}, table.shard(each));
+      };
+      const LayerMemory own = memory_of_layer(layer), same = memory_of_layer(other);
+      CHECK(own.all_kept().value() == same.all_kept().value());
       CHECK(own.scratch_forward.value() == same.scratch_forward.value());
       CHECK(own.scratch_backward.value() == same.scratch_backward.value());
       const auto& reads = owned.model.layers[i].inputs;
@@ -123,7 +135,7 @@ layers:
     Plan plan;
     const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
     const LayerCostTable table(owned.job, plan, kinds);
-    return table.shard_memory_of(0, table.shard(0)).own.value();
+    return table.memory(0).kept[0].value();
   };
   CHECK(own(false) == 9 * (4 + 4 + 1));
   CHECK(own(true) == 9 * (4 + 4 + 4));
@@ -137,12 +149,10 @@ TEST_CASE("what crosses a cut is kept by the stage that reads it, not by the one
   plan.mesh.set(Axis::pipeline, 2);
   plan.global_batch = 4;
   plan.micro_batches = 4;
-  const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
-  const LayerCostTable table(owned.job, plan, kinds);
-  CHECK(table.kept(0, 1).value() == 400);
-  CHECK(table.kept(1, 2).value() == 400);
-  CHECK(table.kept(1, 4).value() == 1200);
-  CHECK(table.kept(0, 4).value() == 1600);
+  CHECK(kept_by(owned, plan, 0, 1) == 400);
+  CHECK(kept_by(owned, plan, 1, 2) == 400);
+  CHECK(kept_by(owned, plan, 1, 4) == 1200);
+  CHECK(kept_by(owned, plan, 0, 4) == 1600);
 }
 
 TEST_CASE("what a layer keeps of its own output it keeps though another stage reads it") {
@@ -158,11 +168,9 @@ layers:
   const OwnedJob owned(model, nodes_of_four(), Assumptions{}, 1000);
   Plan plan;
   plan.mesh.set(Axis::pipeline, 2);
-  const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
-  const LayerCostTable table(owned.job, plan, kinds);
   // The batch and the activation's output; the second stage has a copy of the latter.
-  CHECK(table.kept(0, 2).value() == 800);
-  CHECK(table.kept(2, 3).value() == 400);
+  CHECK(kept_by(owned, plan, 0, 2) == 800);
+  CHECK(kept_by(owned, plan, 2, 3) == 400);
 }
 
 TEST_CASE("a stage has one copy of the weights of another, however many of its layers read them") {
@@ -179,7 +187,7 @@ layers:
   - fully_connected: {features: 10, bias: no, tied: words}
 )",
                                   "shared.yaml");
-  const OwnedJob owned(model, nodes_of_four(), Assumptions{}, 1000);
+  const OwnedJob owned(model, exact_nodes(), Assumptions{}, 1000);
   Plan plan;
   plan.mesh.set(Axis::pipeline, 2);
   CHECK(memory_of(owned, plan, 0, 0, 5).weights.value() == 4 * (80 + 64));
@@ -235,7 +243,7 @@ TEST_CASE("tiles hold the same parameters as replicas do, slices of filters, cha
 }
 
 TEST_CASE("a rank holds the parameters of its own slice and of its own stage") {
-  const OwnedJob owned(chain_of_four(), nodes_of_four(), Assumptions{}, 1000);
+  const OwnedJob owned(chain_of_four(), exact_nodes(), Assumptions{}, 1000);
   Plan plan = plan_with(Optimizer::momentum, Precision::fp32);
   // 10,000 weights a layer of 4 + 4 + 4 bytes
   CHECK(whole_memory(owned, plan).weights.value() == 160000);
@@ -249,7 +257,7 @@ TEST_CASE("a rank holds the parameters of its own slice and of its own stage") {
 }
 
 TEST_CASE("the first of four stages holds four micro-batches under 1F1B and all of them under GPipe") {
-  const OwnedJob owned(chain_of_four(), nodes_of_four(), Assumptions{}, 1000);
+  const OwnedJob owned(chain_of_four(), exact_nodes(), Assumptions{}, 1000);
   Plan plan;
   plan.mesh.set(Axis::pipeline, 4);
   plan.global_batch = 24;
@@ -276,27 +284,25 @@ TEST_CASE("the first of four stages holds four micro-batches under 1F1B and all 
 }
 
 TEST_CASE("backward of the last layer needs all that was kept, the gradient it reads and the one it writes") {
-  const OwnedJob owned(chain_of_four(), nodes_of_four(), Assumptions{}, 1000);
+  const OwnedJob owned(chain_of_four(), exact_nodes(), Assumptions{}, 1000);
   Plan plan;
   plan.global_batch = 2400;
-  // The inputs of four layers, of which the first is the batch, and two gradients, 2400 samples · 100 items · 4 B each. A
-  // kept tensor counts from the layer that makes it: that is as much with the third layer as with the fourth, when the
-  // gradients of the last two matrices are there.
-  CHECK(whole_memory(owned, plan).activations.value() == Approx(5 * 960000));
+  // In backward of the third layer: the inputs of the first three, of which the first is the batch, and two gradients, 2400
+  // samples · 100 items · 4 B each, when the gradients of the last two matrices are there.
+  CHECK(whole_memory(owned, plan).activations.value() == Approx(4 * 960000));
   CHECK(whole_memory(owned, plan).input.value() == Approx(960000));
   CHECK(whole_memory(owned, plan).gradients.value() == Approx(80000));
   plan.precision = Precision::fp16;
-  CHECK(whole_memory(owned, plan).activations.value() == Approx(5 * 480000));
-  // With 24 samples it is the first layer's backward that needs most: the gradients of all weights, its output and that
-  // one's gradient.
+  CHECK(whole_memory(owned, plan).activations.value() == Approx(4 * 480000));
+  // With 24 samples it is the first layer's backward that needs most: the gradients of all weights and its output's.
   plan.precision = Precision::fp32;
   plan.global_batch = 24;
-  CHECK(whole_memory(owned, plan).activations.value() == Approx(2 * 9600));
+  CHECK(whole_memory(owned, plan).activations.value() == Approx(9600));
   CHECK(whole_memory(owned, plan).gradients.value() == Approx(160000));
 }
 
 TEST_CASE("without a pipeline one micro-batch is held at a time") {
-  const OwnedJob owned(chain_of_four(), nodes_of_four(), Assumptions{}, 1000);
+  const OwnedJob owned(chain_of_four(), exact_nodes(), Assumptions{}, 1000);
   Plan plan;
   plan.global_batch = 2400;
   const double all_at_once = whole_memory(owned, plan).activations.value();
@@ -325,28 +331,25 @@ layers:
 }
 
 TEST_CASE("full recomputation keeps the inputs of blocks, and one block while it is computed again") {
-  const OwnedJob owned(three_blocks(), nodes_of_four(), Assumptions{}, 1000);
+  const OwnedJob owned(three_blocks(), exact_nodes(), Assumptions{}, 1000);
   Plan plan;
   plan.global_batch = 1000;
   plan.recompute = Recompute::full;
-  const LayerCostTable::Checkpoints kept = checkpoints_of(owned, plan, 0, 9);
-  // 50 items of each block's input, 1000 samples of 4 B
-  CHECK(kept.inputs.value() == Approx(3 * 50 * 4000));
-  // A block keeps the output of its activation, which the second layer reads as well, and its own, which the next block
-  // reads.
-  CHECK(kept.largest_block.value() >= 250 * 4000);
-  // The first block's input is the batch.
-  CHECK(whole_memory(owned, plan).activations.value() == Approx((kept.inputs + kept.largest_block).value() - 50 * 4000));
+  // 50 items of each block's input, 1000 samples of 4 B, the first of them the batch.
+  const double input = 50 * 4000;
+  CHECK(kept_by(owned, plan, 0, 9) == Approx(3 * input));
+  // In backward of a block its input, what it computes again (four times as much after the first layer), and gradients.
   // Two blocks more are two inputs more, where keeping everything takes two blocks more.
   const double one = memory_of(owned, plan, 0, 6, 9).activations.value();
-  CHECK(whole_memory(owned, plan).activations.value() < 3 * one);
+  const double three = whole_memory(owned, plan).activations.value();
+  CHECK(three == Approx(one + 1 * input));
   plan.recompute = Recompute::none;
-  const double all = whole_memory(owned, plan).activations.value();
-  CHECK(all > (kept.inputs + kept.largest_block).value());
+  CHECK(kept_by(owned, plan, 0, 9) == Approx(3 * (input + 4 * input)));
+  CHECK(whole_memory(owned, plan).activations.value() > three);
 }
 
 TEST_CASE("with full recomputation each micro-batch in flight holds the inputs of the blocks alone") {
-  const OwnedJob owned(three_blocks(), nodes_of_four(), Assumptions{}, 1000);
+  const OwnedJob owned(three_blocks(), exact_nodes(), Assumptions{}, 1000);
   Plan plan;
   plan.mesh.set(Axis::pipeline, 3);
   plan.schedule = Schedule::gpipe;

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "core/quantity.hpp"
+#include "estimator/job.hpp"
+#include "estimator/kernels/shard_prices.hpp"
+#include "estimator/strategies/strategy.hpp"
+
+namespace ddl {
+
+/// What one rank's part of a layer asks of memory in one micro-batch. Layers of one kind ask for the same.
+struct LayerMemory {
+  Bytes output{};             ///< of a tensor of its own: a view needs none
+  std::vector<Bytes> inputs;  ///< of each of them, and of its gradient
+  std::array<Bytes, 5> kept{};  ///< blocks of its own that backward needs
+  Bytes scratch_forward{}, scratch_backward{};  ///< temporaries, while a pass runs
+  ShardWorkspace workspace;                     ///< scratch memory of libraries' kernels, beside those temporaries
+  double weights = 0, biases = 0;               ///< parameters
+
+  [[nodiscard]] Bytes all_kept() const { return kept[0] + kept[1] + kept[2] + kept[3] + kept[4]; }
+};
+[[nodiscard]] LayerMemory layer_memory(const Job& job, const ShardContext& context, const LayerShard& shard);
+
+}  // namespace ddl

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <string_view>
+
+#include "core/quantity.hpp"
+#include "estimator/memory/memory.hpp"
+
+namespace ddl {
+
+/// Adds up the requests of a step, and keeps the state in which they were most.
+class MemoryTally {
+ public:
+  /// A request, to give it back.
+  struct Block {
+    Bytes bytes{}, allocated{};
+    MemoryItem item = MemoryItem::activations;
+    bool passing = false;
+  };
+  using Mark = MemoryState;
+  /// Like repetitions of the model are counted, not gone through.
+  static constexpr bool folds = true;
+
+  /// `granule`: requests are rounded up to multiples of so many bytes; 0 for none.
+  explicit MemoryTally(double granule) : granule_(granule) {}
+
+  /// As many such requests as `times` says.
+  [[nodiscard]] Block ask(Bytes bytes, MemoryItem item, int layer, double times = 1) {
+    if (bytes <= Bytes{}) return {};
+    const Block block{bytes * times, rounded(bytes) * times, item, item == MemoryItem::workspace && layer >= 0};
+    add(block, 1);
+    note();
+    return block;
+  }
+  void give_back(Block& block) {
+    add(block, -1);
+    block = {};
+  }
+  void at(StepPhase phase, int /*layer*/) { phase_ = phase; }
+  /// From now on the kernel that runs may need so much more than it has asked for.
+  void may_need(Bytes more) {
+    more_ = more;
+    note();
+  }
+
+  [[nodiscard]] Mark mark() const { return now_; }
+  /// What has been added since then is there so many times more.
+  void repeat(const Mark& since, double times) { now_.add(since, mark(), times); }
+  /// What was added between two moments goes.
+  void release(const Mark& from, const Mark& to) { now_.add(from, to, -1); }
+
+  /// Where the most was allocated in the update, or before it.
+  struct Peak {
+    MemoryState state;
+    Bytes most{};  ///< with all that kernels may need
+  };
+  [[nodiscard]] const Peak& peak(bool in_update) const { return peaks_[in_update ? 1 : 0]; }
+  /// The larger of both.
+  [[nodiscard]] const MemoryState& peak() const { return peaks_[is_in_update() ? 1 : 0].state; }
+  [[nodiscard]] bool is_in_update() const { return peaks_[1].state.allocated > peaks_[0].state.allocated; }
+
+ private:
+  [[nodiscard]] Bytes rounded(Bytes bytes) const {
+    // Shares of a whole are as large as they should be but for rounding of their own.
+    constexpr double exact = 1 - 1e-12;
+    return granule_ > 0 ? Bytes(std::ceil(bytes.value() / granule_ * exact) * granule_) : bytes;
+  }
+  void add(const Block& block, double times) {
+    now_.items[static_cast<std::size_t>(block.item)] += block.bytes * times;
+    now_.allocated += block.allocated * times;
+    if (block.passing) now_.passing += block.bytes * times;
+  }
+  void note() {
+    Peak& peak = peaks_[phase_ == StepPhase::update ? 1 : 0];
+    peak.most = max(peak.most, now_.allocated + more_);
+    if (now_.allocated > peak.state.allocated) peak.state = now_;
+  }
+
+  double granule_;
+  MemoryState now_;
+  std::array<Peak, 2> peaks_;
+  Bytes more_{};
+  StepPhase phase_ = StepPhase::setup;
+};
+
+}  // namespace ddl

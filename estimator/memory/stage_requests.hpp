@@ -1,0 +1,446 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "estimator/memory/layer_memory.hpp"
+#include "estimator/memory/memory.hpp"
+#include "estimator/memory/memory_tally.hpp"
+#include "estimator/memory/shard_memory.hpp"
+#include "estimator/step/layer_costs.hpp"
+
+namespace ddl {
+
+/// The step of a rank of a stage, whose layers are [first, last), as the requests that it makes of the framework's allocator:
+/// what earlier micro-batches keep, forward and backward of one, and the update. Gradients appear in backward, layer by layer,
+/// and go with the update, where one backward makes all of them; else they are there from the start, and backward adds to
+/// them.
+///
+/// `Sink` takes the requests: MemoryTally adds them up, MemoryRecord hands them to a model of the allocator. For a sink that
+/// folds, of five and more like repetitions of layers the first two and the last two are gone through, and what the second
+/// and the last but one change is counted as often as there are more of them.
+template <class Sink>
+class StageRequests {
+ public:
+  StageRequests(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last, Sink& sink)
+      : job_(job),
+        plan_(plan),
+        table_(table),
+        facts_(job.facts),
+        sink_(sink),
+        first_(first),
+        last_(last),
+        recomputes_(plan.recompute == Recompute::full),
+        casting_(casts(plan, job.assumptions)),
+        whole_gradients_(has_whole_gradients(plan, job.assumptions)) {
+    const MixedPrecision mixed = job.assumptions.mixed_precision;
+    gradient_bytes_ = parameter_bytes(plan.optimizer, plan.precision, mixed).gradient;
+    parameters_ = stage_parameters(job, table, first, last);
+    for (const TiedLayer& tied : facts_.tied) {
+      if (is_copied(tied, first_, last_)) copied_.emplace_back(tied.reader, table.at(tied.owner).parameters);
+    }
+    memory_ = parameter_memory(parameters_, plan, plan.zero_stage >= 2 ? table.largest_layer(first_, last_) : 0.0,
+                               parameter_bytes(facts_, plan, mixed));
+    const double item = tensor_item_bytes(facts_, plan, job.assumptions, -1);
+    if (first_ == 0) {
+      input_ = Bytes(facts_.sample_items * samples_per_micro_batch(plan) * item / plan.mesh[Axis::spatial]);
+    } else {
+      received_ = table.cut_bytes(first_);
+    }
+    find_runs();
+    const auto slots = static_cast<std::size_t>(slots_);
+    outputs_.resize(slots);
+    computed_again_.resize(slots);
+    own_.resize(slots);
+    gradients_.assign(slots, -1);
+  }
+
+  /// What does not end with a step: parameters, buckets of gradients, workspaces of libraries; with `state`, what the
+  /// optimizer keeps, which it else makes in the first update.
+  void set_up(bool state) {
+    sink_.at(StepPhase::setup, -1);
+    const auto each = [&](Bytes all, MemoryItem item) {
+      if (parameters_ <= 0) return;
+      each_repetition([&](const Segment& segment) {
+        for (int i = segment.first; i < segment.last; ++i) {
+          each_parameter(i, [&](double items) { (void)sink_.ask(all * (items / parameters_), item, i); });
+        }
+      });
+    };
+    each(memory_.weights, MemoryItem::weights);
+    if (whole_gradients_) each(memory_.gradients, MemoryItem::gradients);
+    has_state_ = state;
+    if (state) each(memory_.optimizer, MemoryItem::optimizer);
+    // Buckets of 25 MiB after a first of 1 MiB [PyTorch docs, DistributedDataParallel, bucket_cap_mb;
+    // torch/csrc/distributed/c10d/reducer.hpp, kDefaultFirstBucketBytes].
+    constexpr double bucket = 25.0 * 1024 * 1024;
+    Bytes left = bucket_bytes(parameters_, plan_, job_.assumptions.mixed_precision);
+    // Of very many, as few as can be told apart.
+    Bytes size = left.value() > 4096 * bucket ? left / 4096.0 : Bytes(bucket);
+    if (plan_.zero_stage > 0) size = left;
+    while (left.value() > 0) {
+      const Bytes next = min(left, size);
+      (void)sink_.ask(next, MemoryItem::communication, -1);
+      left -= next;
+    }
+    (void)sink_.ask(library_workspace(job_.machine.device).expected, MemoryItem::workspace, -1);
+  }
+
+  /// `in_flight`: micro-batches whose activations are there at once.
+  void step(double in_flight) {
+    sink_.at(StepPhase::forward, first_);
+    const Mark before = sink_.mark();
+    keep(in_flight - 1);
+    const Mark earlier = sink_.mark();
+    Block batch = sink_.ask(input_, MemoryItem::input, -1);
+    Block crossing = sink_.ask(received_, MemoryItem::activations, first_);
+    each_repetition([this](const Segment& segment) { forward(segment, false); });
+    each_repetition_backwards([this](const Segment& segment) { backward(segment); });
+    sink_.give_back(batch);
+    sink_.give_back(crossing);
+    sink_.release(before, earlier);
+    update();
+  }
+
+  /// What so many micro-batches keep between their forward and their backward: one block for all of each.
+  void keep(double count) {
+    if (count <= 0) return;
+    (void)sink_.ask(input_, MemoryItem::input, -1, count);
+    (void)sink_.ask(received_, MemoryItem::activations, first_, count);
+    each_repetition([&](const Segment& segment) {
+      for (int i = segment.first; i < segment.last; ++i) {
+        const Bytes output = output_of(i);
+        if (output > Bytes{} && keeper_of(i) >= 0) (void)sink_.ask(output, MemoryItem::activations, i, count);
+        if (segment.again) continue;
+        for (const Bytes bytes : table_.memory(i).kept) (void)sink_.ask(bytes, MemoryItem::activations, i, count);
+      }
+    });
+  }
+
+ private:
+  using Block = typename Sink::Block;
+  using Mark = typename Sink::Mark;
+
+  /// A stretch of layers, which is computed again as a whole, or not at all.
+  struct Segment {
+    int first = 0, last = 0;
+    bool again = false;
+  };
+  /// Like segments, one behind the other. Slots hold what is kept for their layers.
+  struct Run {
+    int first = 0, length = 0, repeats = 1;
+    bool again = false;
+    int slot = 0;
+    [[nodiscard]] bool folded() const { return Sink::folds && repeats >= 5; }
+    [[nodiscard]] Segment segment(int repetition) const {
+      return {first + repetition * length, first + (repetition + 1) * length, again};
+    }
+  };
+
+  static std::size_t index(int at) { return static_cast<std::size_t>(at); }
+
+  void add_run(int first, int length, int repeats, bool again) {
+    runs_.push_back({first, length, repeats, again, slots_});
+    slots_ += length * (runs_.back().folded() ? 4 : repeats);
+  }
+  void find_runs() {
+    const LayerKinds& kinds = table_.kinds();
+    const auto add_kept = [&](int first, int last) {
+      kinds.runs.each(first, last, [this](int from, int period, int repeats) { add_run(from, period, repeats, false); });
+    };
+    if (!recomputes_) return add_kept(first_, last_);
+    // Blocks of the model are computed again; what is in none is not.
+    const std::vector<int>& starts = kinds.stretch;
+    const auto block_of = [this](int layer) { return facts_.model->layers[index(layer)].block; };
+    auto stretch = index(static_cast<int>(std::upper_bound(starts.begin(), starts.end(), first_) - starts.begin())) - 1;
+    while (stretch + 1 < starts.size() && starts[stretch] < last_) {
+      const int begin = std::max(first_, starts[stretch]), end = std::min(last_, starts[stretch + 1]);
+      std::size_t next = stretch + 1;
+      if (block_of(begin) < 0) {
+        add_kept(begin, end);
+      } else {
+        const bool whole = begin == starts[stretch] && end == starts[stretch + 1];
+        while (whole && next + 1 < starts.size() && starts[next + 1] <= last_ &&
+               kinds.stretch_class[next] == kinds.stretch_class[stretch]) {
+          ++next;
+        }
+        add_run(begin, end - begin, static_cast<int>(next - stretch), true);
+      }
+      stretch = next;
+    }
+  }
+
+  template <class Visit>
+  void each_repetition(const Visit& visit) {
+    for (const Run& run : runs_) go(run, visit, 0, 1);
+  }
+  template <class Visit>
+  void each_repetition_backwards(const Visit& visit) {
+    for (std::size_t i = runs_.size(); i-- > 0;) go(runs_[i], visit, runs_[i].repeats - 1, -1);
+  }
+  template <class Visit>
+  void go(const Run& run, const Visit& visit, int from, int by) {
+    if (!run.folded()) {
+      for (int i = 0; i < run.repeats; ++i) visit(run.segment(from + i * by));
+      return;
+    }
+    visit(run.segment(from));
+    const Mark before = sink_.mark();
+    visit(run.segment(from + by));
+    sink_.repeat(before, run.repeats - 4);
+    for (const int repetition : {run.repeats - 2, run.repeats - 1}) visit(run.segment(from + repetition * by));
+  }
+
+  [[nodiscard]] const Run& run_of(int layer) const {
+    const auto behind = std::upper_bound(runs_.begin(), runs_.end(), layer,
+                                         [](int value, const Run& run) { return value < run.first; });
+    return *(behind - 1);
+  }
+  [[nodiscard]] Segment segment_of(int layer) const {
+    const Run& run = run_of(layer);
+    return run.segment((layer - run.first) / run.length);
+  }
+  /// Of a folded run, all repetitions but the first and the last two have the second's slots.
+  [[nodiscard]] std::size_t slot(int layer) const {
+    const Run& run = run_of(layer);
+    int repetition = (layer - run.first) / run.length;
+    const int offset = (layer - run.first) % run.length;
+    if (run.folded() && repetition > 1) repetition = std::max(1, repetition - run.repeats + 4);
+    return index(run.slot + repetition * run.length + offset);
+  }
+
+  [[nodiscard]] bool keeps(const TensorReader& reader) const { return casting_ ? reader.keeps_cast : reader.keeps; }
+
+  /// The layer with whose backward the memory of an output may go; −1: with a layer's forward.
+  [[nodiscard]] int keeper_of(int owner) const {
+    for (const TensorReader& reader : facts_.readers[index(owner)]) {
+      if (reader.layer >= last_) break;
+      const Segment segment = recomputes_ ? segment_of(reader.layer) : Segment{};
+      // A block's input is there until it has been computed again and passed backward.
+      if (segment.again && owner < segment.first) return segment.first;
+      if (!segment.again && keeps(reader)) return reader.layer;
+    }
+    return -1;
+  }
+  /// The same inside a segment that is computed again.
+  [[nodiscard]] int inner_keeper_of(int owner, const Segment& segment) const {
+    for (const TensorReader& reader : facts_.readers[index(owner)]) {
+      if (reader.layer >= segment.last) break;
+      if (keeps(reader)) return reader.layer;
+    }
+    return -1;
+  }
+  /// The last of the layers before `end` that reads an output; its own counts as one.
+  [[nodiscard]] int last_reader_of(int owner, int end) const {
+    int last = owner;
+    for (const TensorReader& reader : facts_.readers[index(owner)]) {
+      if (reader.layer >= end) break;
+      last = reader.layer;
+    }
+    return last;
+  }
+  /// Calls `take` with each layer from `first` on in whose memory a layer's inputs or its output lie, once.
+  template <class Take>
+  void each_owner(int layer, int first, const Take& take) const {
+    const std::vector<int>& inputs = facts_.model->layers[index(layer)].inputs;
+    const auto owner_of = [&](std::size_t i) {
+      const int tensor = i == inputs.size() ? layer : inputs[i];
+      return tensor < 0 ? -1 : facts_.storage[index(tensor)];
+    };
+    for (std::size_t i = 0; i <= inputs.size(); ++i) {
+      const int owner = owner_of(i);
+      bool known = owner < first;
+      for (std::size_t before = 0; before < i && !known; ++before) known = owner_of(before) == owner;
+      if (!known) take(owner);
+    }
+  }
+
+  template <class Take>
+  void each_parameter(int layer, const Take& take) const {
+    const LayerMemory& memory = table_.memory(layer);
+    take(memory.weights);
+    take(memory.biases);
+    // What another stage owns and this one reads.
+    for (const auto& [reader, parameters] : copied_) {
+      if (reader == layer) take(parameters);
+    }
+  }
+
+  /// Memory of its own for a layer's output.
+  [[nodiscard]] Bytes output_of(int layer) const {
+    const bool own = facts_.storage[index(layer)] == layer && !facts_.of_sample[index(layer)];
+    return own ? table_.memory(layer).output : Bytes{};
+  }
+
+  /// `again`: in backward, of a segment that kept nothing.
+  void forward(const Segment& segment, bool again) {
+    std::vector<Block>& outputs = again ? computed_again_ : outputs_;
+    for (int i = segment.first; i < segment.last; ++i) {
+      const LayerMemory& layer = table_.memory(i);
+      sink_.at(again ? StepPhase::backward : StepPhase::forward, i);
+      const std::size_t own = slot(i);
+      if (const Bytes output = output_of(i); output > Bytes{}) outputs[own] = sink_.ask(output, MemoryItem::activations, i);
+      Block scratch = sink_.ask(layer.scratch_forward, MemoryItem::activations, i);
+      for (std::size_t k = 0; k < layer.kept.size(); ++k) {
+        own_[own][k] = sink_.ask(layer.kept[k], MemoryItem::activations, i);
+        if (segment.again && !again) sink_.give_back(own_[own][k]);
+      }
+      run_kernel(layer.workspace.forward, i, [] {});
+      sink_.give_back(scratch);
+      each_owner(i, again ? segment.first : first_, [&](int owner) {
+        const int keeper = again ? inner_keeper_of(owner, segment) : keeper_of(owner);
+        if (keeper < 0 && last_reader_of(owner, again ? segment.last : last_) == i) sink_.give_back(outputs[slot(owner)]);
+      });
+    }
+  }
+
+  /// A library's kernel has its scratch memory while it runs, and may need more than is expected.
+  template <class Run>
+  void run_kernel(const ShardWorkspace::Range& workspace, int layer, const Run& run) {
+    Block block = sink_.ask(workspace.expected, MemoryItem::workspace, layer);
+    sink_.may_need(workspace.most - workspace.expected);
+    run();
+    sink_.may_need(Bytes{});
+    sink_.give_back(block);
+  }
+
+  /// Memory of a gradient and how many gradients lie in it.
+  struct Gradient {
+    Block block{};
+    int users = 0;
+  };
+  int new_gradient(Bytes bytes, int layer) {
+    pool_.push_back({sink_.ask(bytes, MemoryItem::activations, layer), 1});
+    return static_cast<int>(pool_.size()) - 1;
+  }
+  void leave(int& gradient) {
+    if (gradient < 0) return;
+    if (--pool_[index(gradient)].users == 0) sink_.give_back(pool_[index(gradient)].block);
+    gradient = -1;
+  }
+
+  void backward(const Segment& segment) {
+    if (segment.again) forward(segment, true);
+    for (int i = segment.last; i-- > segment.first;) backward(segment, i);
+    if (!segment.again) return;
+    for (int i = segment.first; i < segment.last; ++i) {
+      sink_.give_back(computed_again_[slot(i)]);
+      each_owner(i, first_, [&](int owner) {
+        if (owner < segment.first && keeper_of(owner) == segment.first) sink_.give_back(outputs_[slot(owner)]);
+      });
+    }
+  }
+
+  void backward(const Segment& segment, int i) {
+    const auto& layers = facts_.model->layers;
+    const LayerMemory& layer = table_.memory(i);
+    const Layer& at = layers[index(i)];
+    sink_.at(StepPhase::backward, i);
+    int& own_gradient = gradients_[slot(i)];
+    // What follows the stage sends its gradient.
+    if (own_gradient < 0 && i + 1 == last_ && last_ < static_cast<int>(layers.size())) {
+      own_gradient = new_gradient(output_of(i), i);
+    }
+    Block scratch = sink_.ask(layer.scratch_backward, MemoryItem::activations, i);
+    const bool passes = at.operation->passes_gradient() || at.operation->is_view() || at.operation->type() == "concat";
+    for (std::size_t input = 0; input < at.inputs.size(); ++input) {
+      const int producer = at.inputs[input];
+      if (producer < 0 || facts_.of_sample[index(producer)] || !facts_.needs_input_gradient[index(i)]) continue;
+      int made = own_gradient;
+      if (passes && made >= 0) {
+        ++pool_[index(made)].users;
+      } else {
+        made = new_gradient(layer.inputs[input], i);
+      }
+      // Of a producer in another stage it is sent on.
+      int before = -1;
+      int& there = producer >= first_ ? gradients_[slot(producer)] : before;
+      if (there < 0) {
+        there = made;
+        if (producer < first_) sent_.push_back(made);
+        continue;
+      }
+      // The engine adds in place to what nobody else reads [PyTorch, torch/csrc/autograd/input_buffer.cpp].
+      if (pool_[index(there)].users > 1) {
+        const int sum = new_gradient(layer.inputs[input], i);
+        leave(there);
+        there = sum;
+      }
+      leave(made);
+    }
+    run_kernel(layer.workspace.backward_data, i, [] {});
+    run_kernel(layer.workspace.backward_weight, i, [&] { make_parameter_gradients(i); });
+    sink_.give_back(scratch);
+    leave(own_gradient);
+    for (int& gradient : sent_) leave(gradient);
+    sent_.clear();
+    for (Block& block : own_[slot(i)]) sink_.give_back(block);
+    each_owner(i, segment.again ? segment.first : first_, [&](int owner) {
+      const int keeper = segment.again ? inner_keeper_of(owner, segment) : keeper_of(owner);
+      if (keeper == i) sink_.give_back((segment.again ? computed_again_ : outputs_)[slot(owner)]);
+    });
+  }
+
+  void make_parameter_gradients(int layer) {
+    if (parameters_ <= 0) return;
+    each_parameter(layer, [&](double items) {
+      Block block = sink_.ask(Bytes(items * gradient_bytes_), MemoryItem::gradients, layer);
+      if (whole_gradients_) {
+        sink_.give_back(block);  // added to what is there
+      } else if (plan_.zero_stage >= 2 && plan_.mesh.replicas() > 1) {
+        const Block shard =
+            sink_.ask(Bytes(items * gradient_bytes_ / plan_.mesh.replicas()), MemoryItem::gradients, layer);
+        sink_.give_back(block);
+        parameter_gradients_.push_back(shard);
+      } else {
+        parameter_gradients_.push_back(block);
+      }
+    });
+  }
+
+  void update() {
+    sink_.at(StepPhase::update, -1);
+    const double more = update_scratch_bytes(plan_, job_.assumptions);
+    const auto each = [&](const auto& take) {
+      each_repetition([&](const Segment& segment) {
+        for (int i = segment.first; i < segment.last; ++i) each_parameter(i, [&](double items) { take(i, items); });
+      });
+    };
+    if (!has_state_ && parameters_ > 0) {
+      each([&](int i, double items) {
+        (void)sink_.ask(memory_.optimizer * (items / parameters_), MemoryItem::optimizer, i);
+      });
+    }
+    has_state_ = true;
+    const Mark before = sink_.mark();
+    each([&](int i, double items) { (void)sink_.ask(Bytes(items * more), MemoryItem::workspace, i); });
+    sink_.release(before, sink_.mark());
+    for (Block& block : parameter_gradients_) sink_.give_back(block);
+    parameter_gradients_.clear();
+  }
+
+  const Job& job_;
+  const Plan& plan_;
+  const LayerCostTable& table_;
+  const ModelFacts& facts_;
+  Sink& sink_;
+  int first_ = 0, last_ = 0;
+  bool recomputes_, casting_, whole_gradients_, has_state_ = false;
+  double parameters_ = 0, gradient_bytes_ = 0;
+  MemoryBreakdown memory_;
+  Bytes input_{}, received_{};
+  std::vector<std::pair<int, double>> copied_;  ///< readers of another stage's parameters, and how many
+  std::vector<Run> runs_;
+  int slots_ = 0;
+  // By slot.
+  std::vector<Block> outputs_, computed_again_;
+  std::vector<std::array<Block, 5>> own_;
+  std::vector<int> gradients_;  ///< of each output, by its number in the pool; −1: none
+  std::vector<Block> parameter_gradients_;
+  std::vector<int> sent_;
+  std::vector<Gradient> pool_;
+};
+
+}  // namespace ddl
