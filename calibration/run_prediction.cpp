@@ -184,7 +184,10 @@ RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coe
   const Estimate estimate = Estimator(job).estimate(std::get<Plan>(plan));
   // A run that was measured did fit; a memory estimate above the device's does not take its time away.
   for (const Limit& limit : estimate.limits) {
-    if (limit.kind != Limit::Kind::memory) return Unpredictable{describe(limit, own.model())};
+    if (limit.kind == Limit::Kind::memory) continue;
+    const Model& model = own.model();
+    return Unpredictable{BrokenLimit{
+        limit, model.name, limit.layer < 0 ? std::string() : model.layers[static_cast<std::size_t>(limit.layer)].name}};
   }
   return quantity_of(run.quantity, estimate);
 }

@@ -15,9 +15,15 @@
 
 namespace ddl {
 
-/// A refusal to predict, as a value.
+/// A limit that the plan of a run breaks, and what its model and layer are called.
+struct BrokenLimit {
+  Limit limit;
+  std::string model, layer;  ///< no layer where none sets the limit
+};
+
+/// A refusal to predict: what a run does not say or nobody can read, in words, or a limit.
 struct Unpredictable {
-  std::string reason;
+  std::variant<std::string, BrokenLimit> reason;
 };
 
 /// What the estimator makes of measured runs on one machine. Runs that do not say otherwise are taken to be in fp32, with

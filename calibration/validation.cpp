@@ -29,7 +29,7 @@ ValidationCase validation_case(MeasuredRun run, RunPredictor& predictor, const C
   const auto ideal = predictor.predict(run, coefficients, true);
   if (const auto* time = std::get_if<Seconds>(&predicted)) one.predicted = *time;
   if (const auto* time = std::get_if<Seconds>(&ideal)) one.ideal = *time;
-  if (const auto* why = std::get_if<Unpredictable>(&predicted)) one.reason = why->reason;
+  if (const auto* why = std::get_if<Unpredictable>(&predicted)) one.refusal = *why;
   one.run = std::move(run);
   return one;
 }

@@ -17,7 +17,7 @@ namespace ddl {
 struct ValidationCase {
   MeasuredRun run;
   std::optional<Seconds> predicted, ideal;
-  std::string reason;  ///< why it could not be predicted
+  std::optional<Unpredictable> refusal;  ///< why it could not be predicted
   /// predicted / measured − 1
   [[nodiscard]] std::optional<double> error() const;
   [[nodiscard]] std::optional<double> ideal_error() const;

@@ -89,7 +89,7 @@ std::string comparison_text(const Explanation& explained, const PlanComparison& 
     out += terms_table(explained, pair,
                        time_unit(epochs ? max(explained.estimate.epoch, pair.other->estimate.epoch) : longest));
   }
-  return out + "  " + wrap_text(pair.comparison.sentence, 116, "    ") + "\n";
+  return out + "  " + wrap_text(pair.sentence, 116, "    ") + "\n";
 }
 
 Json comparison_to_json(const Explanation& explained, const PlanComparison& pair, const Study& study) {
@@ -119,7 +119,7 @@ Json comparison_to_json(const Explanation& explained, const PlanComparison& pair
   json["deciding"] = nullptr;
   if (comparison.deciding_time) json["deciding"] = term_to_json(*comparison.deciding_time, "s");
   if (comparison.deciding_memory) json["deciding"] = term_to_json(*comparison.deciding_memory, "bytes");
-  json["sentence"] = comparison.sentence;
+  json["sentence"] = pair.sentence;
   return json;
 }
 

@@ -18,6 +18,7 @@ struct PlanComparison {
   std::string explained_name, other_name;
   std::optional<Explanation> other;  ///< nothing where no plan of so many devices is of that strategy
   Comparison comparison;
+  std::string sentence;  ///< how they compare; why there is no other
 };
 
 /// Term by term: time, memory, exchanges; then the sentence that says what decides.

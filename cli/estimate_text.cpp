@@ -7,18 +7,17 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/fields.hpp"
 #include "cli/plan_text.hpp"
+#include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "core/units.hpp"
 #include "estimator/kernels/shard_prices.hpp"
 #include "estimator/memory/fresh_memory.hpp"
-#include "estimator/step/findings.hpp"
 #include "profiler/backend_options.hpp"
 
 namespace ddl {
@@ -65,7 +64,8 @@ Fields<RankedEstimate> memory_fields() {
 Json findings_to_json(const Estimate& estimate, const Study& study) {
   Json json = Json::array();
   for (const Finding& finding : findings_of(study.job(), estimate))
-    json.push_back({{"kind", to_string(finding.kind)}, {"share", finding.share}, {"text", finding.sentence}});
+    json.push_back(
+        {{"kind", to_string(finding.kind)}, {"share", finding.share}, {"text", describe(finding, study.model())}});
   return json;
 }
 
@@ -99,13 +99,13 @@ Fields<RankedEstimate> estimate_fields(const Study& study) {
       {"findings", [&study](const Row& row) { return findings_to_json(row.estimate, study); }, {}, Formats::json});
   for (Field<Row>& field : memory_fields()) fields.push_back(std::move(field));
   const auto reasons = [&study](const Row& row) {
-    std::vector<std::string> texts;
+    Json texts = Json::array();
     for (const Limit& limit : row.estimate.limits) texts.push_back(describe(limit, study.model()));
     return texts;
   };
-  fields.push_back({"reasons", [reasons](const Row& row) { return Json(reasons(row)); }, {}, Formats::json});
+  fields.push_back({"reasons", reasons, {}, Formats::json});
   fields.push_back({"reasons",
-                    [reasons](const Row& row) { return Json(fmt::format("{}", fmt::join(reasons(row), "; "))); },
+                    [&study](const Row& row) { return Json(describe(row.estimate.limits, study.model())); },
                     {},
                     Formats::csv});
   return fields;
@@ -173,9 +173,7 @@ std::optional<double> cost_of(const Estimate& estimate, const Machine& machine) 
 }
 
 std::string reasons_text(const Estimate& estimate, const Model& model) {
-  std::string text;
-  for (const Limit& limit : estimate.limits) text += (text.empty() ? "" : "; ") + describe(limit, model);
-  return text.empty() ? std::string("cannot be divided so") : text;
+  return estimate.limits.empty() ? std::string("cannot be divided so") : describe(estimate.limits, model);
 }
 
 std::string plan_line(const Estimate& estimate, const Study& study, const std::string& besides, const Style& style) {

@@ -8,6 +8,7 @@
 
 #include "calibration/machine_reader.hpp"
 #include "cli/job_file.hpp"
+#include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/yaml_node.hpp"

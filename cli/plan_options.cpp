@@ -11,6 +11,7 @@
 #include "cli/divisions.hpp"
 #include "cli/estimate_text.hpp"
 #include "cli/number_option.hpp"
+#include "cli/sentences/sentences.hpp"
 #include "cli/table.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"

@@ -12,12 +12,12 @@
 #include "cli/estimate_text.hpp"
 #include "cli/fields.hpp"
 #include "cli/plan_text.hpp"
+#include "cli/sentences/sentences.hpp"
 #include "cli/table.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "core/version.hpp"
-#include "estimator/step/comparison.hpp"
 #include "model_zoo/bundled_name.hpp"
 
 namespace ddl {
@@ -260,9 +260,9 @@ std::string text_of(const Outcomes& outcomes, const Style& style) {
     for (std::size_t i = 1; i < order.size(); ++i) {
       // An epoch of other samples is longer for no reason of the plan's.
       if (order[i]->study->dataset().name != best.study->dataset().name) continue;
-      const Comparison comparison = compare({labels.of(best), *best.best, best.study->model()},
-                                            {labels.of(*order[i]), *order[i]->best, order[i]->study->model()}, Basis::epoch);
-      others += "  " + wrap_text(comparison.sentence, 116, "    ") + "\n";
+      const Compared first{labels.of(best), *best.best, best.study->model()};
+      const Compared other{labels.of(*order[i]), *order[i]->best, order[i]->study->model()};
+      others += "  " + wrap_text(describe(compare(first, other, Basis::epoch), first, other), 116, "    ") + "\n";
     }
     if (!others.empty()) out += "\n" + style.bold("Why not the others") + "\n" + others;
   }

@@ -18,12 +18,12 @@
 #include "cli/memory_drawing.hpp"
 #include "cli/memory_text.hpp"
 #include "cli/plan_options.hpp"
+#include "cli/sentences/sentences.hpp"
 #include "cli/table.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/version.hpp"
 #include "estimator/search/search.hpp"
-#include "estimator/step/findings.hpp"
 
 namespace ddl {
 namespace {
@@ -127,7 +127,7 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
     pair.heading = fmt::format("{} {}", beginning, pair.other_name);
     // A reason that does not begin with a number is about the strategy.
     const char* it = none.empty() || (none.front() >= '0' && none.front() <= '9') ? "" : "it ";
-    pair.comparison.sentence =
+    pair.sentence =
         fmt::format("{} cannot run on {}: {}{}", pair.other_name, count_text(explained.mesh.devices(), "device"), it, none);
     return pair;
   }
@@ -140,8 +140,10 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
   pair.heading = fmt::format("{} {}", beginning, family_name(plan->mesh.family()));
   pair.other = estimator.explain(*plan);
   const Model& model = answer.study->model();
-  pair.comparison =
-      compare({pair.explained_name, answer.explanation.estimate, model}, {pair.other_name, pair.other->estimate, model});
+  const Compared ours{pair.explained_name, answer.explanation.estimate, model};
+  const Compared theirs{pair.other_name, pair.other->estimate, model};
+  pair.comparison = compare(ours, theirs);
+  pair.sentence = describe(pair.comparison, ours, theirs);
   return pair;
 }
 
@@ -157,7 +159,7 @@ std::string text_of(const Answer& answer, const Style& style) {
     out += explanation_text(answer.explanation, study, style);
     out += "\n" + style.bold("Why") + fmt::format(" ({})\n", family_name(estimate.plan.mesh.family()));
     for (const Finding& finding : findings_of(study.job(), estimate))
-      out += "  " + wrap_text(finding.sentence, 116, "    ") + "\n";
+      out += "  " + wrap_text(describe(finding, study.model()), 116, "    ") + "\n";
   }
   if (answer.timeline) out += timeline_text(*answer.timeline, study.model(), style);
   if (!answer.drawn.empty()) out += fmt::format("drawn in {}\n", answer.drawn);

@@ -19,6 +19,7 @@
 #include "cli/number_option.hpp"
 #include "cli/plan_options.hpp"
 #include "cli/progress.hpp"
+#include "cli/sentences/sentences.hpp"
 #include "cli/study_comparison.hpp"
 #include "cli/table.hpp"
 #include "core/error.hpp"
@@ -27,7 +28,6 @@
 #include "core/version.hpp"
 #include "estimator/kernels/unmeasured.hpp"
 #include "estimator/search/search.hpp"
-#include "estimator/step/findings.hpp"
 #include "model_zoo/model.hpp"
 
 namespace ddl {
@@ -186,13 +186,13 @@ std::string text_of(const Answer& answer, const Style& style) {
     }
     out += "\n" + style.bold("Why") + fmt::format(" ({})\n", family_name(answer.shown.front().plan.mesh.family()));
     for (const Finding& finding : findings_of(study.job(), answer.shown.front())) {
-      out += "  " + wrap_text(finding.sentence, 116, "    ") + "\n";
+      out += "  " + wrap_text(describe(finding, study.model()), 116, "    ") + "\n";
     }
     if (answer.shown.size() > 1 && answer.objective != Objective::memory && !answer.options.all) {
       out += "\n" + style.bold("Why not the others") + "\n";
       for (std::size_t i = 1; i < answer.shown.size(); ++i) {
         out += fmt::format("  {}. {}: {}\n", i + 1, family_name(answer.shown[i].plan.mesh.family()),
-                           comparison(answer.shown.front(), answer.shown[i]));
+                           why_slower(answer.shown[i], answer.shown.front()));
       }
     }
   }

@@ -11,6 +11,7 @@
 #include "calibration/validation.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/number_option.hpp"
+#include "cli/sentences/sentences.hpp"
 #include "cli/study_options.hpp"
 #include "cli/table.hpp"
 #include "core/error.hpp"
@@ -61,7 +62,7 @@ Table case_table(const Validation& validation) {
   for (const ValidationCase& one : validation.cases) {
     table.add({one.run.model, one.run.strategy, one.run.gpus ? std::to_string(*one.run.gpus) : "-", one.run.quantity,
                fmt::format("{:.4g}", one.run.value), seconds(one.predicted), signed_percent(one.error()), seconds(one.ideal),
-               signed_percent(one.ideal_error()), one.reason});
+               signed_percent(one.ideal_error()), one.refusal ? describe(*one.refusal) : ""});
   }
   return table;
 }
@@ -108,7 +109,7 @@ Json json_of(const Validation& validation, const Options& options) {
     entry["predicted_s"] = one.predicted ? Json(one.predicted->value()) : Json(nullptr);
     entry["ideal_s"] = one.ideal ? Json(one.ideal->value()) : Json(nullptr);
     entry["error"] = one.error() ? Json(*one.error()) : Json(nullptr);
-    entry["reason"] = one.reason.empty() ? Json(nullptr) : Json(one.reason);
+    entry["reason"] = one.refusal ? Json(describe(*one.refusal)) : Json(nullptr);
     entry["origin"] = one.run.origin;
     json["cases"].push_back(std::move(entry));
   }

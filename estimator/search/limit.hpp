@@ -2,15 +2,11 @@
 
 #include <array>
 #include <cstddef>
-#include <string>
 #include <string_view>
-
-#include "estimator/model_facts.hpp"
-#include "estimator/plan/plan.hpp"
 
 namespace ddl {
 
-/// Why a plan cannot be: one kind of reason with its two numbers. Turned into words only when somebody reads it.
+/// Why a plan cannot be: one kind of reason with its two numbers.
 struct Limit {
   enum class Kind {
     batch,         ///< data degree × micro-batches above the global batch
@@ -51,8 +47,5 @@ class Limits {
   std::array<Limit, 8> items_{};
   std::size_t count_ = 0;
 };
-
-/// One sentence: what is wanted, what there is, and where.
-[[nodiscard]] std::string describe(const Limit& limit, const Model& model);
 
 }  // namespace ddl

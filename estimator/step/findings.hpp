@@ -1,14 +1,15 @@
 #pragma once
 
-#include <string>
+#include <cstdint>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "estimator/step/estimate.hpp"
 
 namespace ddl {
 
-/// What limits a plan, after the taxonomy of [ParaDL, Table V]: one cause, its share of the time or memory it is about, and
-/// a sentence that says so.
+/// What limits a plan, after the taxonomy of [ParaDL, Table V]: one cause, and its share of the time or memory it is about.
 struct Finding {
   enum class Kind {
     compute,
@@ -26,16 +27,44 @@ struct Finding {
     scaling_limit,
     local_storage
   };
+  struct Gradients {
+    std::int64_t ranks;
+    int zero_stage;
+    AllreduceAlgorithm algorithm;
+  };
+  struct Pipeline {
+    int stages;
+    std::int64_t micro_batches;
+  };
+  /// The host that ranks wait for.
+  struct Host {
+    Seconds kernel_start;
+  };
+  /// The first layer that is no longer cut into tiles.
+  struct TilesEnd {
+    int layer;
+  };
+  /// Ranks that hold the same.
+  struct Copies {
+    std::int64_t ranks;
+  };
+  struct Samples {
+    std::int64_t iteration;
+    double epoch;
+  };
+  struct DataSet {
+    Bytes size, storage;
+    bool shared_known;  ///< the bandwidth of the shared file system is
+  };
   Kind kind = Kind::compute;
   double share = 0;
-  std::string sentence;
+  /// What else is known of the cause: nothing of waiting for the slowest rank, nor of replicas of a single sample.
+  std::variant<std::monostate, Gradients, Pipeline, Host, TilesEnd, Copies, Samples, DataSet> facts{};
+  bool bounds = false;  ///< it takes the largest share of the time
 };
 [[nodiscard]] std::string_view to_string(Finding::Kind kind);
 
 /// The findings of a priced plan: first what bounds its time, then everything else worth saying.
 [[nodiscard]] std::vector<Finding> findings_of(const Job& job, const Estimate& estimate);
-
-/// Where a plan loses against a faster one: `12 % longer than data, most of it for waiting in the pipeline`.
-[[nodiscard]] std::string comparison(const Estimate& faster, const Estimate& slower);
 
 }  // namespace ddl

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "calibration/study.hpp"
+#include "cli/sentences/sentences.hpp"
 #include "tests/catch.hpp"
 
 using namespace ddl;

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "calibration/study.hpp"
+#include "cli/sentences/sentences.hpp"
 #include "estimator/step/comparison.hpp"
 #include "tests/catch.hpp"
 
@@ -322,21 +323,22 @@ TEST_CASE("swapping two plans turns the sign of every difference and leaves the 
       INFO(text_of(study, estimates[i].plan) << "; " << text_of(study, estimates[i + 1].plan));
       const Comparison forth = compare(a, b);
       const Comparison back = compare(b, a);
-      CAPTURE(forth.sentence, back.sentence);
+      const std::string sentence = describe(forth, a, b);
+      CAPTURE(sentence);
       check_turned(forth.time, back.time);
       check_turned(forth.memory, back.memory);
       check_same_term(forth.deciding_time, back.deciding_time);
       check_same_term(forth.deciding_memory, back.deciding_memory);
       REQUIRE(forth.basis == back.basis);
-      REQUIRE(forth.sentence.find("nan") == std::string::npos);
-      REQUIRE(forth.sentence.find("inf") == std::string::npos);
+      REQUIRE(sentence.find("nan") == std::string::npos);
+      REQUIRE(sentence.find("inf") == std::string::npos);
       if (!forth.deciding_time) continue;
       ++decided;
       // The term goes the way of the whole.
       Seconds whole{};
       for (const PairedTerm<Seconds>& term : forth.time) whole += term.difference();
       REQUIRE((whole.value() > 0) == (forth.deciding_time->difference().value() > 0));
-      REQUIRE((whole.value() > 0) == (forth.sentence.find("longer than") != std::string::npos));
+      REQUIRE((whole.value() > 0) == (sentence.find("longer than") != std::string::npos));
     }
     INFO(model);
     REQUIRE(decided > 5);

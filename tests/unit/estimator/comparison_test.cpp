@@ -37,20 +37,30 @@ Comparison compared(const Estimate& explained, const Estimate& other) {
 
 }  // namespace
 
-TEST_CASE("the sentence names the term that decides, with its numbers, whichever plan is better") {
+TEST_CASE("the term that decides is the same, whichever plan is better") {
   const Estimate fast = estimate_of(1.0, 0.2, 4);
   const Estimate slow = estimate_of(1.1, 0.9, 3);
-  Comparison comparison = compared(fast, slow);
-  CHECK(
-      comparison.sentence ==
-      "that takes 800 ms (67 %) longer than this, 2.00 s against 1.20 s per iteration: exchanging gradients decides, 900 ms "
-      "against 200 ms");
-  REQUIRE(comparison.deciding_time);
-  CHECK(comparison.deciding_time->name == "gradient_exchange");
-  comparison = compared(slow, fast);
-  CHECK(comparison.sentence ==
-        "that is the faster one: it takes 800 ms (40 %) less than this, 1.20 s against 2.00 s per iteration: exchanging "
-        "gradients decides, 200 ms against 900 ms");
+  for (const bool turned : {false, true}) {
+    const Comparison comparison = turned ? compared(slow, fast) : compared(fast, slow);
+    CHECK(comparison.both_fit());
+    CHECK_FALSE(comparison.itself);
+    REQUIRE(comparison.deciding_time);
+    CHECK(comparison.deciding_time->name == "gradient_exchange");
+    CHECK(comparison.deciding_time->difference().value() == Approx(turned ? -0.7 : 0.7));
+    CHECK((comparison.other_time - comparison.explained_time).value() == Approx(turned ? -0.8 : 0.8));
+  }
+}
+
+TEST_CASE("the doing that has grown most is what a slower plan loses by") {
+  CHECK(grown_most(estimate_of(1.0, 0.2, 4).time, estimate_of(1.1, 0.9, 4).time) == "gradient_exchange");
+  CHECK(grown_most(estimate_of(0.2, 0.9, 4).time, estimate_of(1.1, 1.0, 4).time) == "compute");
+}
+
+TEST_CASE("a plan beside itself is known to be so") {
+  const Model model;
+  const Estimate one = estimate_of(1.0, 0.2, 4);
+  CHECK(compare({"this", one, model}, {"this", one, model}).itself);
+  CHECK_FALSE(compare({"this", one, model}, {"that", one, model}).itself);
 }
 
 TEST_CASE("of a faster plan, a part that is longer does not decide") {
@@ -61,42 +71,37 @@ TEST_CASE("of a faster plan, a part that is longer does not decide") {
   CHECK(comparison.deciding_time->difference().value() == Approx(-0.8));
 }
 
-TEST_CASE("plans that take as long within half a percent differ by their memory") {
+TEST_CASE("nothing decides between plans that take as long within half a percent") {
   const Comparison comparison = compared(estimate_of(1.0, 0.2, 4), estimate_of(1.001, 0.2, 6));
   CHECK_FALSE(comparison.deciding_time);
-  CHECK(comparison.sentence ==
-        "that takes as long as this within 0.5 %, 1.20 s against 1.20 s per iteration, with 2.00 GiB more memory");
-  CHECK(compared(estimate_of(1, 0, 4), estimate_of(1, 0, 4)).sentence ==
-        "that takes as long as this within 0.5 %, 1.00 s against 1.00 s per iteration, with as much memory");
+  CHECK(are_alike(comparison.explained_time, comparison.other_time));
 }
 
 TEST_CASE("a plan that does not fit is decided by memory") {
   const Estimate small = estimate_of(1.0, 0.2, 4);
   const Estimate large = estimate_of(0.5, 0.2, 23);
-  CHECK(compared(small, large).sentence ==
-        "that does not fit: it needs 24.0 GiB per device, which has 16.0 GiB: 8.00 GiB too much; activations decide, 23.0 "
-        "GiB against 4.00 GiB of this");
-  const Comparison turned = compared(large, small);
-  CHECK(turned.sentence ==
-        "that fits, with 1.20 s per iteration, where this does not: it needs 24.0 GiB per device, which has 16.0 GiB: 8.00 "
-        "GiB too much; activations decide, 23.0 GiB against 4.00 GiB of that");
-  CHECK_FALSE(turned.deciding_time);
-  CHECK(compared(large, estimate_of(1, 1, 31)).sentence ==
-        "neither fits: that needs 32.0 GiB per device, this 24.0 GiB: activations decide, 31.0 GiB against 23.0 GiB");
+  for (const Comparison& comparison :
+       {compared(small, large), compared(large, small), compared(large, estimate_of(1, 1, 31))}) {
+    CHECK_FALSE(comparison.both_fit());
+    CHECK_FALSE(comparison.deciding_time);
+    REQUIRE(comparison.deciding_memory);
+    CHECK(comparison.deciding_memory->name == "activations");
+  }
+  CHECK(compared(small, large).explained_standing == Standing::fits);
+  CHECK(compared(small, large).other_standing == Standing::too_full);
 }
 
-TEST_CASE("a plan that cannot be is not compared, and its reason is said") {
+TEST_CASE("a plan that cannot be is not compared") {
   const Estimate possible = estimate_of(1.0, 0.2, 4);
   const Comparison comparison = compared(possible, impossible());
-  CHECK(comparison.sentence == "that cannot run: needs 16 samples per iteration, the global batch has 8");
+  CHECK(comparison.explained_standing == Standing::fits);
+  CHECK(comparison.other_standing == Standing::impossible);
+  CHECK(comparison.other_time.value() == 0);
   CHECK(comparison.time.empty());
   CHECK(comparison.memory.empty());
   CHECK_FALSE(comparison.deciding_memory);
-  CHECK(compared(impossible(), estimate_of(1.0, 0.2, 4)).sentence ==
-        "that can run, in 2 min 00 s per epoch, where this cannot: needs 16 samples per iteration, the global batch has 8");
-  CHECK(compared(impossible(), impossible()).sentence ==
-        "neither can run: that: needs 16 samples per iteration, the global batch has 8; this: needs 16 samples per "
-        "iteration, the global batch has 8");
+  // Of other batches, so that the possible one's time is that of an epoch.
+  CHECK(compared(impossible(), possible).other_time.value() == Approx(120));
 }
 
 TEST_CASE("plans of other batches are compared by their epochs") {
@@ -106,8 +111,9 @@ TEST_CASE("plans of other batches are compared by their epochs") {
   large.epoch = large.time.iteration() * 50.0;
   const Comparison comparison = compared(small, large);
   CHECK(comparison.basis == "epoch");
-  // 120 s against 90 s: 100 of 1.0 + 0.2 against 50 of 1.0 + 0.8.
-  CHECK(comparison.sentence ==
-        "that is the faster one: it takes 30.0 s (25 %) less than this, 1 min 30 s against 2 min 00 s per epoch: computing "
-        "forward and backward decides, 50.0 s against 1 min 40 s");
+  // 100 of 1.0 + 0.2 against 50 of 1.0 + 0.8.
+  CHECK(comparison.explained_time.value() == Approx(120));
+  CHECK(comparison.other_time.value() == Approx(90));
+  REQUIRE(comparison.deciding_time);
+  CHECK(comparison.deciding_time->name == "compute");
 }

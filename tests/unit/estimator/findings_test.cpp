@@ -4,6 +4,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "tests/catch.hpp"
@@ -39,6 +40,12 @@ const Finding* find(const std::vector<Finding>& findings, Kind kind) {
   return found == findings.end() ? nullptr : &*found;
 }
 
+template <class Facts>
+Facts facts_of(const Finding& finding) {
+  REQUIRE(std::holds_alternative<Facts>(finding.facts));
+  return std::get<Facts>(finding.facts);
+}
+
 /// Calls of the kinds that are about a part of the time, with that part.
 struct TimeKind {
   Kind kind;
@@ -64,7 +71,7 @@ void check_bound_by(const Convolutions& job, Kind bound) {
   const std::vector<Finding> findings = findings_of(job.job, estimate);
   REQUIRE_FALSE(findings.empty());
   CHECK(findings.front().kind == bound);
-  CHECK(findings.front().sentence.starts_with("bound by: "));
+  CHECK(findings.front().bounds);
   for (const TimeKind& about : time_kinds()) {
     INFO(to_string(about.kind));
     const double share = about.part(estimate.time) / estimate.time.iteration();
@@ -72,7 +79,7 @@ void check_bound_by(const Convolutions& job, Kind bound) {
     CHECK((found != nullptr) == (share >= 0.05));
     if (found == nullptr) continue;
     CHECK(found->share == Approx(share));
-    if (found != findings.data()) CHECK_FALSE(found->sentence.starts_with("bound by"));
+    if (found != findings.data()) CHECK_FALSE(found->bounds);
   }
 }
 
@@ -84,8 +91,10 @@ TEST_CASE("replicas on a slow network are bound by gradients") {
   Convolutions job(Seconds(1e-3), Seconds(0));
   job.plan.mesh.set(Axis::data, 16);
   check_bound_by(job, Kind::gradient_exchange);
-  CHECK(findings_of(job.job, job.estimate()).front().sentence ==
-        "bound by: exchanging gradients among 16 ranks (hierarchical) takes 100 % of the time");
+  const auto gradients = facts_of<Finding::Gradients>(findings_of(job.job, job.estimate()).front());
+  CHECK(gradients.ranks == 16);
+  CHECK(gradients.zero_stage == 0);
+  CHECK(gradients.algorithm == AllreduceAlgorithm::hierarchical);
 }
 
 TEST_CASE("slices of filters are bound by what they gather and sum") {
@@ -114,7 +123,9 @@ TEST_CASE("stages without micro-batches are bound by waiting") {
   // Two of three stages wait: 2/3 of the time, but for the messages.
   const std::vector<Finding> findings = findings_of(job.job, job.estimate());
   CHECK(findings.front().share == Approx(2.0 / 3).epsilon(0.05));
-  CHECK(findings.front().sentence.find("(3 stages, 1 micro-batch)") != std::string::npos);
+  const auto pipeline = facts_of<Finding::Pipeline>(findings.front());
+  CHECK(pipeline.stages == 3);
+  CHECK(pipeline.micro_batches == 1);
 }
 
 TEST_CASE("many weights and few samples are bound by their update") {
@@ -144,10 +155,10 @@ TEST_CASE("findings are sorted by their share of the time, and those of less tha
   REQUIRE(findings.size() == 2);
   CHECK(findings[0].kind == Kind::halo);
   CHECK(findings[0].share == Approx(0.6));
-  CHECK(findings[0].sentence == "bound by: exchanging halos between tiles takes 60 % of the time");
+  CHECK(findings[0].bounds);
   CHECK(findings[1].kind == Kind::compute);
   CHECK(findings[1].share == Approx(0.4));
-  CHECK(findings[1].sentence == "computing forward and backward takes 40 % of the time");
+  CHECK_FALSE(findings[1].bounds);
   // A part of 1 s in 20 is worth saying, one of 0.9 s in 20 is not.
   estimate.time.halo = Seconds(15);
   estimate.time.bubble = Seconds(1);
@@ -168,8 +179,9 @@ TEST_CASE("gradients that ZeRO exchanges are said to be") {
   estimate.plan.mesh.set(Axis::data, 4);
   estimate.plan.mesh.set_tiles({2, 1, 1});
   estimate.plan.zero_stage = 2;
-  CHECK(findings_of(job.job, estimate)[0].sentence ==
-        "bound by: exchanging gradients among 8 ranks (ZeRO-2) takes 60 % of the time");
+  const auto gradients = facts_of<Finding::Gradients>(findings_of(job.job, estimate)[0]);
+  CHECK(gradients.ranks == 8);
+  CHECK(gradients.zero_stage == 2);
 }
 
 TEST_CASE("work that others do as well is found") {
@@ -181,7 +193,7 @@ TEST_CASE("work that others do as well is found") {
   const Finding* found = find(findings, Kind::replicated_work);
   REQUIRE(found != nullptr);
   CHECK(found->share == 0.25);
-  CHECK(found->sentence.starts_with("25 % of the computing"));
+  CHECK(std::holds_alternative<std::monostate>(found->facts));
   estimate.replicated_share = 0.04;
   CHECK(find(findings_of(job.job, estimate), Kind::replicated_work) == nullptr);
 }
@@ -194,7 +206,6 @@ TEST_CASE("stages of different length are found") {
   const Finding* found = find(findings, Kind::load_imbalance);
   REQUIRE(found != nullptr);
   CHECK(found->share == Approx(1.0 / 3));
-  CHECK(found->sentence == "the longest stage takes 33 % more than the mean");
   job.plan.mesh.set(Axis::pipeline, 3);
   CHECK(find(findings_of(job.job, job.estimate()), Kind::load_imbalance) == nullptr);
 }
@@ -209,8 +220,7 @@ TEST_CASE("memory that replicas hold alike is found where it is a quarter and mo
   const std::vector<Finding> findings = findings_of(job.job, estimate);
   REQUIRE(found());
   CHECK(find(findings, Kind::memory_redundancy)->share == Approx(0.3));
-  CHECK(find(findings, Kind::memory_redundancy)->sentence ==
-        "30 % of the memory holds weights, gradients and optimizer state that 4 ranks keep alike");
+  CHECK(facts_of<Finding::Copies>(*find(findings, Kind::memory_redundancy)).ranks == 4);
   estimate.memory.activations = Bytes(100);  // 30 of 130
   CHECK_FALSE(found());
   estimate.memory.activations = Bytes(70);
@@ -248,7 +258,10 @@ TEST_CASE("a data set that does not fit a node's own storage is found") {
   const Finding* found = find(findings, Kind::local_storage);
   REQUIRE(found != nullptr);
   CHECK(found->share == 4);
-  CHECK(found->sentence.find("(4.00 KiB) does not fit a node's own storage (1.00 KiB)") != std::string::npos);
+  const auto data = facts_of<Finding::DataSet>(*found);
+  CHECK(data.size == Bytes(4096));
+  CHECK(data.storage == Bytes(1024));
+  CHECK_FALSE(data.shared_known);
 }
 
 TEST_CASE("kinds of findings are named apart") {

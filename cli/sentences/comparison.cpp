@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "cli/sentences/doings.hpp"
+#include "cli/sentences/sentences.hpp"
+#include "core/units.hpp"
+
+namespace ddl {
+namespace {
+
+/// `6.7 %`, `67 %`
+std::string fine_percent(double share) {
+  const double percents = share * 100;
+  return percents < 9.95 ? fmt::format("{:.1f} %", percents) : fmt::format("{:.0f} %", percents);
+}
+
+/// `activations decide, 20.1 GiB against 6.3 GiB`; empty where nothing decides.
+std::string memory_decides(const std::optional<PairedTerm<Bytes>>& term, bool of_other) {
+  if (!term) return {};
+  const Bytes own = of_other ? term->other : term->explained;
+  const Bytes against = of_other ? term->explained : term->other;
+  return fmt::format("{} decide{}, {} against {}", term->name, term->name == "optimizer" ? "s" : "", humanize(own),
+                     humanize(against));
+}
+
+/// Two plans that fit, and are not the same.
+std::string of_times(const Comparison& comparison, const Compared& explained, const Compared& other) {
+  const Seconds before = comparison.explained_time, after = comparison.other_time;
+  const std::string times = fmt::format("{} against {} per {}", humanize(after), humanize(before), comparison.basis);
+  if (are_alike(before, after)) {
+    const Bytes less = explained.estimate.memory.total(), more = other.estimate.memory.total();
+    const std::string memory = are_alike(less, more) ? "as much"
+                                                     : fmt::format("{} {}", humanize(max(more, less) - min(more, less)),
+                                                                   more > less ? "more" : "less");
+    return fmt::format("{} takes as long as {} within 0.5 %, {}, with {} memory", other.name, explained.name, times, memory);
+  }
+  const bool longer = after > before;
+  const Seconds difference = max(before, after) - min(before, after);
+  std::string text = fmt::format("{} {} {} ({}) {} than {}, {}", other.name,
+                                 longer ? "takes" : "is the faster one: it takes", humanize(difference),
+                                 fine_percent(difference / before), longer ? "longer" : "less", explained.name, times);
+  if (const auto& term = comparison.deciding_time) {
+    text += fmt::format(": {} decides, {} against {}", doing_phrase(term->name), humanize(term->other),
+                        humanize(term->explained));
+  }
+  return text;
+}
+
+std::string of_one_that_fits(const Comparison& comparison, const Compared& fitting, const Compared& failing,
+                             bool other_fails) {
+  const std::string why = describe(failing.estimate.limits, failing.model);
+  const std::string time = fmt::format("{} per {}", humanize(comparison.other_time), comparison.basis);
+  if ((other_fails ? comparison.other_standing : comparison.explained_standing) == Standing::impossible) {
+    if (other_fails) return fmt::format("{} cannot run: {}", failing.name, why);
+    return fmt::format("{} can run, in {}, where {} cannot: {}", fitting.name, time, failing.name, why);
+  }
+  const std::string term = memory_decides(comparison.deciding_memory, other_fails);
+  const std::string decides = term.empty() ? "" : fmt::format("; {} of {}", term, fitting.name);
+  if (other_fails) return fmt::format("{} does not fit: it {}{}", failing.name, why, decides);
+  return fmt::format("{} fits, with {}, where {} does not: it {}{}", fitting.name, time, failing.name, why, decides);
+}
+
+std::string of_two_that_fail(const Comparison& comparison, const Compared& explained, const Compared& other) {
+  if (comparison.explained_standing == Standing::too_full && comparison.other_standing == Standing::too_full) {
+    const auto needs = [](const Compared& one) { return humanize(one.estimate.memory.total()); };
+    const std::string why = memory_decides(comparison.deciding_memory, true);
+    return fmt::format("neither fits: {} needs {} per device, {} {}{}{}", other.name, needs(other), explained.name,
+                       needs(explained), why.empty() ? "" : ": ", why);
+  }
+  const auto reasons = [](const Compared& one) { return describe(one.estimate.limits, one.model); };
+  return fmt::format("neither can run: {}: {}; {}: {}", other.name, reasons(other), explained.name, reasons(explained));
+}
+
+}  // namespace
+
+std::string describe(const Comparison& comparison, const Compared& explained, const Compared& other) {
+  if (comparison.itself) return fmt::format("{} is the plan that is explained", other.name);
+  if (comparison.both_fit()) return of_times(comparison, explained, other);
+  const bool other_fails = comparison.other_standing != Standing::fits;
+  if (other_fails && comparison.explained_standing != Standing::fits) return of_two_that_fail(comparison, explained, other);
+  return other_fails ? of_one_that_fits(comparison, explained, other, true)
+                     : of_one_that_fits(comparison, other, explained, false);
+}
+
+std::string why_slower(const Estimate& slower, const Estimate& faster) {
+  const std::string name = family_name(faster.plan.mesh.family());
+  const double longer = slower.time.iteration() / faster.time.iteration() - 1.0;
+  if (longer < 0.005) return fmt::format("as fast as {} within 0.5 %", name);
+  return fmt::format("{} % longer than {}, most of it for {}", std::max(1L, std::lround(longer * 100.0)), name,
+                     doing_phrase(grown_most(faster.time, slower.time)));
+}
+
+}  // namespace ddl

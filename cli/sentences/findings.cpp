@@ -1,0 +1,66 @@
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "cli/sentences/doings.hpp"
+#include "cli/sentences/sentences.hpp"
+#include "core/units.hpp"
+
+namespace ddl {
+namespace {
+
+/// What the ranks do in the time that a finding is about.
+std::string doing_in_words(const Finding& finding) {
+  if (const auto* gradients = std::get_if<Finding::Gradients>(&finding.facts)) {
+    return fmt::format("{} among {} ranks ({})", doing_phrase(finding.kind), gradients->ranks,
+                       gradients->zero_stage > 0 ? fmt::format("ZeRO-{}", gradients->zero_stage)
+                                                 : std::string(to_string(gradients->algorithm)));
+  }
+  if (const auto* pipeline = std::get_if<Finding::Pipeline>(&finding.facts)) {
+    return fmt::format("{} ({} stages, {} micro-batch{})", doing_phrase(finding.kind), pipeline->stages,
+                       pipeline->micro_batches, pipeline->micro_batches == 1 ? "" : "es");
+  }
+  if (const auto* host = std::get_if<Finding::Host>(&finding.facts))
+    return fmt::format("waiting for the host, which takes {} to start a kernel,", humanize(host->kernel_start));
+  if (finding.kind == Finding::Kind::waiting) return "waiting for the slowest rank and for the framework";
+  return std::string(doing_phrase(finding.kind));
+}
+
+}  // namespace
+
+std::string describe(const Finding& finding, const Model& model) {
+  using Kind = Finding::Kind;
+  const std::string percent = fmt::format("{} %", std::lround(finding.share * 100.0));
+  switch (finding.kind) {
+    case Kind::replicated_work: {
+      const auto* tiles = std::get_if<Finding::TilesEnd>(&finding.facts);
+      return fmt::format(
+          "{} of the computing repeats what other ranks compute, or runs below the speed of whole layers{}", percent,
+          tiles == nullptr
+              ? ""
+              : fmt::format("; the tiles end at {}", model.layers[static_cast<std::size_t>(tiles->layer)].name));
+    }
+    case Kind::load_imbalance:
+      return fmt::format("the longest stage takes {} more than the mean", percent);
+    case Kind::memory_redundancy:
+      return fmt::format("{} of the memory holds weights, gradients and optimizer state that {} ranks keep alike", percent,
+                         std::get<Finding::Copies>(finding.facts).ranks);
+    case Kind::scaling_limit:
+      if (const auto* samples = std::get_if<Finding::Samples>(&finding.facts)) {
+        return fmt::format("one iteration takes more samples ({}) than the data set has ({:.0f})", samples->iteration,
+                           samples->epoch);
+      }
+      return "each replica has a single sample: data parallelism ends here";
+    case Kind::local_storage: {
+      const auto& data = std::get<Finding::DataSet>(finding.facts);
+      return fmt::format(
+          "the data set ({}) does not fit a node's own storage ({}): it is read from the shared file system{}",
+          humanize(data.size), humanize(data.storage),
+          data.shared_known ? "" : ", whose bandwidth the machine's sheet does not give, so reading counts as free");
+    }
+    default:
+      return fmt::format("{}{} takes {} of the time", finding.bounds ? "bound by: " : "", doing_in_words(finding), percent);
+  }
+}
+
+}  // namespace ddl

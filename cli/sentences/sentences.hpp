@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+
+#include "calibration/run_prediction.hpp"
+#include "estimator/step/comparison.hpp"
+#include "estimator/step/findings.hpp"
+
+namespace ddl {
+
+// What the estimator finds are values; here they become English.
+
+/// What is wanted, what there is, and where.
+[[nodiscard]] std::string describe(const Limit& limit, const Model& model);
+/// All of them, with semicolons in between.
+[[nodiscard]] std::string describe(const Limits& limits, const Model& model);
+/// Why a measured run has no prediction.
+[[nodiscard]] std::string describe(const Unpredictable& refusal);
+
+/// `bound by: exchanging gradients among 16 ranks (ring) takes 60 % of the time`
+[[nodiscard]] std::string describe(const Finding& finding, const Model& model);
+
+/// How two plans compare, and the deciding term with its numbers. `comparison`: of these two.
+[[nodiscard]] std::string describe(const Comparison& comparison, const Compared& explained, const Compared& other);
+/// Where a plan loses against a faster one: `12 % longer than data, most of it for waiting in the pipeline`.
+[[nodiscard]] std::string why_slower(const Estimate& slower, const Estimate& faster);
+
+}  // namespace ddl

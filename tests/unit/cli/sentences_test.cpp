@@ -1,0 +1,183 @@
+#include "cli/sentences/sentences.hpp"
+
+#include <string>
+
+#include "tests/catch.hpp"
+
+using namespace ddl;
+
+namespace {
+
+Model two_layers() {
+  Model model;
+  model.name = "small";
+  model.layers.resize(2);
+  model.layers[1].name = "narrow";
+  return model;
+}
+
+/// A plan of 16 devices with these times in seconds and this much memory; its device has 16 GiB.
+Estimate estimate_of(double compute, double gradients, double activations_gib) {
+  Estimate estimate;
+  estimate.plan.mesh.set(Axis::data, 16);
+  estimate.plan.global_batch = 64;
+  estimate.time.forward = Seconds(compute / 2);
+  estimate.time.backward = Seconds(compute / 2);
+  estimate.time.gradient_exchange = Seconds(gradients);
+  estimate.epoch = estimate.time.iteration() * 100.0;
+  estimate.memory.weights = 1_GiB;
+  estimate.memory.activations = Bytes(activations_gib * 0x1p30);
+  if (estimate.memory.total() > 16_GiB)
+    estimate.limits.add({Limit::Kind::memory, estimate.memory.total().value(), (16_GiB).value()});
+  return estimate;
+}
+
+Estimate impossible() {
+  Estimate estimate;
+  estimate.plan.mesh.set(Axis::data, 16);
+  estimate.plan.global_batch = 8;
+  estimate.limits.add({Limit::Kind::batch, 16, 8});
+  return estimate;
+}
+
+std::string compared(const Estimate& explained, const Estimate& other, const std::string& name = "that") {
+  const Model model;
+  const Compared ours{"this", explained, model}, theirs{name, other, model};
+  return describe(compare(ours, theirs), ours, theirs);
+}
+
+}  // namespace
+
+TEST_CASE("a limit says what is wanted, what there is, and where") {
+  using Kind = Limit::Kind;
+  const Model model = two_layers();
+  const auto text = [&](const Limit& limit) { return describe(limit, model); };
+  CHECK(text({Kind::batch, 16, 15}) == "needs 16 samples per iteration, the global batch has 15");
+  CHECK(text({Kind::no_extents, 2, 1}) == "small has no spatial extents to split");
+  CHECK(text({Kind::extent, 33, 32, 1}) == "spatial degree 33 is above the extent 32 of the first split layer (narrow)");
+  CHECK(text({Kind::halo, 5, 4, 1}) == "a halo of 5 is wider than the tile of 4 (narrow)");
+  CHECK(text({Kind::filters, 7, 6, 1}) == "filter degree 7 is above min F = 6 (narrow)");
+  CHECK(text({Kind::channels, 7, 6, 1}) == "channel degree 7 is above min C = 6 (narrow)");
+  CHECK(text({Kind::tensor_units, 7, 6, 1}) == "tensor degree 7 is above the 6 parts its layers can be cut into (narrow)");
+  CHECK(text({Kind::stages, 5, 4}) == "5 stages, but only 4 layers with weights");
+  CHECK(text({Kind::schedule, 5, 4}) == "5 micro-batches, but a replica has only 4 samples");
+  CHECK(text({Kind::devices, 33, 32}) == "33 devices, the machine has 32");
+  CHECK(text({Kind::memory, 0x3p30, 0x2p30}) == "needs 3.00 GiB per device, which has 2.00 GiB: 1.00 GiB too much");
+  CHECK(text({Kind::memory, 0x3p30, 0x2p30, -1, "activations", 0x2.8p30}) ==
+        "needs 3.00 GiB per device, which has 2.00 GiB: 1.00 GiB too much; 2.50 GiB of it activations");
+}
+
+TEST_CASE("several limits are said in one line") {
+  Limits limits;
+  CHECK(describe(limits, two_layers()).empty());
+  limits.add({Limit::Kind::stages, 5, 4});
+  limits.add({Limit::Kind::devices, 33, 32});
+  CHECK(describe(limits, two_layers()) == "5 stages, but only 4 layers with weights; 33 devices, the machine has 32");
+}
+
+TEST_CASE("a run without a prediction says why, be it a limit of its plan") {
+  CHECK(describe(Unpredictable{"the batch is not stated"}) == "the batch is not stated");
+  CHECK(describe(Unpredictable{BrokenLimit{{Limit::Kind::filters, 7, 6, 1}, "small", "narrow"}}) ==
+        "filter degree 7 is above min F = 6 (narrow)");
+  CHECK(describe(Unpredictable{BrokenLimit{{Limit::Kind::no_extents, 2, 1}, "small", ""}}) ==
+        "small has no spatial extents to split");
+}
+
+TEST_CASE("a finding says what takes how much, and of the largest that it bounds the plan") {
+  using Kind = Finding::Kind;
+  const Model model = two_layers();
+  const auto text = [&](const Finding& finding) { return describe(finding, model); };
+  CHECK(text({Kind::halo, 0.6, {}, true}) == "bound by: exchanging halos between tiles takes 60 % of the time");
+  CHECK(text({Kind::compute, 0.4}) == "computing forward and backward takes 40 % of the time");
+  CHECK(text({Kind::gradient_exchange, 1, Finding::Gradients{16, 0, AllreduceAlgorithm::hierarchical}, true}) ==
+        "bound by: exchanging gradients among 16 ranks (hierarchical) takes 100 % of the time");
+  CHECK(text({Kind::gradient_exchange, 0.6, Finding::Gradients{8, 2, AllreduceAlgorithm::ring}}) ==
+        "exchanging gradients among 8 ranks (ZeRO-2) takes 60 % of the time");
+  CHECK(text({Kind::bubble, 0.1, Finding::Pipeline{3, 1}}) ==
+        "waiting in the pipeline (3 stages, 1 micro-batch) takes 10 % of the time");
+  CHECK(text({Kind::bubble, 0.1, Finding::Pipeline{3, 4}}) ==
+        "waiting in the pipeline (3 stages, 4 micro-batches) takes 10 % of the time");
+  CHECK(text({Kind::waiting, 0.1, Finding::Host{Seconds(4e-6)}}) ==
+        "waiting for the host, which takes 4.00 us to start a kernel, takes 10 % of the time");
+  CHECK(text({Kind::waiting, 0.1}) == "waiting for the slowest rank and for the framework takes 10 % of the time");
+}
+
+TEST_CASE("a finding that is not about time says what it is about") {
+  using Kind = Finding::Kind;
+  const Model model = two_layers();
+  const auto text = [&](const Finding& finding) { return describe(finding, model); };
+  const std::string repeats =
+      "25 % of the computing repeats what other ranks compute, or runs below the speed of whole layers";
+  CHECK(text({Kind::replicated_work, 0.25}) == repeats);
+  CHECK(text({Kind::replicated_work, 0.25, Finding::TilesEnd{1}}) == repeats + "; the tiles end at narrow");
+  CHECK(text({Kind::load_imbalance, 1.0 / 3}) == "the longest stage takes 33 % more than the mean");
+  CHECK(text({Kind::memory_redundancy, 0.3, Finding::Copies{4}}) ==
+        "30 % of the memory holds weights, gradients and optimizer state that 4 ranks keep alike");
+  CHECK(text({Kind::scaling_limit, 1}) == "each replica has a single sample: data parallelism ends here");
+  CHECK(text({Kind::scaling_limit, 2, Finding::Samples{64, 32}}) ==
+        "one iteration takes more samples (64) than the data set has (32)");
+  CHECK(text({Kind::local_storage, 4, Finding::DataSet{Bytes(4096), Bytes(1024), true}}) ==
+        "the data set (4.00 KiB) does not fit a node's own storage (1.00 KiB): it is read from the shared file system");
+  CHECK(text({Kind::local_storage, 4, Finding::DataSet{Bytes(4096), Bytes(1024), false}}) ==
+        "the data set (4.00 KiB) does not fit a node's own storage (1.00 KiB): it is read from the shared file system, "
+        "whose bandwidth the machine's sheet does not give, so reading counts as free");
+}
+
+TEST_CASE("of two plans that fit, the sentence names the term that decides, with its numbers") {
+  const Estimate fast = estimate_of(1.0, 0.2, 4);
+  const Estimate slow = estimate_of(1.1, 0.9, 3);
+  CHECK(compared(fast, slow) ==
+        "that takes 800 ms (67 %) longer than this, 2.00 s against 1.20 s per iteration: exchanging gradients decides, 900 "
+        "ms against 200 ms");
+  CHECK(compared(slow, fast) ==
+        "that is the faster one: it takes 800 ms (40 %) less than this, 1.20 s against 2.00 s per iteration: exchanging "
+        "gradients decides, 200 ms against 900 ms");
+  CHECK(compared(fast, fast, "this") == "this is the plan that is explained");
+}
+
+TEST_CASE("of plans that take as long within half a percent, the sentence says how their memory differs") {
+  CHECK(compared(estimate_of(1.0, 0.2, 4), estimate_of(1.001, 0.2, 6)) ==
+        "that takes as long as this within 0.5 %, 1.20 s against 1.20 s per iteration, with 2.00 GiB more memory");
+  CHECK(compared(estimate_of(1.0, 0.2, 6), estimate_of(1.001, 0.2, 4)) ==
+        "that takes as long as this within 0.5 %, 1.20 s against 1.20 s per iteration, with 2.00 GiB less memory");
+  CHECK(compared(estimate_of(1, 0, 4), estimate_of(1, 0, 4)) ==
+        "that takes as long as this within 0.5 %, 1.00 s against 1.00 s per iteration, with as much memory");
+}
+
+TEST_CASE("of a plan that does not fit, the sentence says what is too much, and which memory decides") {
+  const Estimate small = estimate_of(1.0, 0.2, 4);
+  const Estimate large = estimate_of(0.5, 0.2, 23);
+  CHECK(compared(small, large) ==
+        "that does not fit: it needs 24.0 GiB per device, which has 16.0 GiB: 8.00 GiB too much; activations decide, 23.0 "
+        "GiB against 4.00 GiB of this");
+  CHECK(compared(large, small) ==
+        "that fits, with 1.20 s per iteration, where this does not: it needs 24.0 GiB per device, which has 16.0 GiB: 8.00 "
+        "GiB too much; activations decide, 23.0 GiB against 4.00 GiB of that");
+  CHECK(compared(large, estimate_of(1, 1, 31)) ==
+        "neither fits: that needs 32.0 GiB per device, this 24.0 GiB: activations decide, 31.0 GiB against 23.0 GiB");
+}
+
+TEST_CASE("of a plan that cannot be, the sentence says its reason") {
+  const Estimate possible = estimate_of(1.0, 0.2, 4);
+  CHECK(compared(possible, impossible()) == "that cannot run: needs 16 samples per iteration, the global batch has 8");
+  CHECK(compared(impossible(), possible) ==
+        "that can run, in 2 min 00 s per epoch, where this cannot: needs 16 samples per iteration, the global batch has 8");
+  CHECK(compared(impossible(), impossible()) ==
+        "neither can run: that: needs 16 samples per iteration, the global batch has 8; this: needs 16 samples per "
+        "iteration, the global batch has 8");
+}
+
+TEST_CASE("of plans of other batches, the sentence compares epochs") {
+  Estimate large = estimate_of(1.0, 0.8, 4);
+  large.plan.global_batch = 128;
+  large.epoch = large.time.iteration() * 50.0;
+  CHECK(compared(estimate_of(1.0, 0.2, 4), large) ==
+        "that is the faster one: it takes 30.0 s (25 %) less than this, 1 min 30 s against 2 min 00 s per epoch: computing "
+        "forward and backward decides, 50.0 s against 1 min 40 s");
+}
+
+TEST_CASE("a slower plan loses by what has grown most") {
+  CHECK(why_slower(estimate_of(1.0, 0.44, 4), estimate_of(1.0, 0.2, 4)) ==
+        "20 % longer than data, most of it for exchanging gradients");
+  CHECK(why_slower(estimate_of(1.0, 0.201, 4), estimate_of(1.0, 0.2, 4)) == "as fast as data within 0.5 %");
+}
