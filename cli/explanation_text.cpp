@@ -13,6 +13,7 @@
 #include "cli/estimate_text.hpp"
 #include "cli/fields.hpp"
 #include "cli/memory_text.hpp"
+#include "cli/sentences/sentences.hpp"
 #include "cli/table.hpp"
 #include "core/units.hpp"
 
@@ -124,7 +125,7 @@ std::string phases_table(const Explanation& explanation, const TimeUnit& unit) {
     if (phase.time.value() <= 0 && phase.hidden.value() <= 0) continue;
     table.add({std::string(phase.what.column), fine_figure(phase.time.value() * unit.factor),
                share_text(phase.time / time.iteration()), fine_figure(phase.hidden.value() * unit.factor),
-               std::string(letter(phase.source)), busiest_text(phase.busiest), phase.how});
+               std::string(letter(phase.source)), busiest_text(phase.busiest), describe(phase, explanation.estimate)});
   }
   table.add({"iteration", fine_figure(time.iteration().value() * unit.factor), share_text(1), "", "", "", ""});
   return table.text();
@@ -447,7 +448,7 @@ Json phases_to_json(const Explanation& explanation) {
     one["share"] = phase.time / explanation.estimate.time.iteration();
     one["hidden_s"] = phase.hidden.value();
     one["source"] = to_string(phase.source);
-    one["what"] = phase.how;
+    one["what"] = describe(phase, explanation.estimate);
     one["busiest_link"] = busiest_to_json(phase.busiest);
     json.push_back(std::move(one));
   }

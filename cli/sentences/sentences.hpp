@@ -25,4 +25,7 @@ namespace ddl {
 /// Where a plan loses against a faster one: `12 % longer than data, most of it for waiting in the pipeline`.
 [[nodiscard]] std::string why_slower(const Estimate& slower, const Estimate& faster);
 
+/// What the time of a phase is made of: `17 transfers of 3.06 MiB`. `estimate`: the one that the phase is of.
+[[nodiscard]] std::string describe(const PhaseShare& phase, const Estimate& estimate);
+
 }  // namespace ddl

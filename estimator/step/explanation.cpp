@@ -6,9 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
-#include "core/units.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/step/tasks.hpp"
 
@@ -20,18 +17,6 @@ bool has_price(const Limits& limits) {
   return std::all_of(limits.begin(), limits.end(), [](const Limit& limit) {
     return limit.kind == Limit::Kind::devices || limit.kind == Limit::Kind::memory;
   });
-}
-
-std::string plural(double count, std::string_view thing, std::string_view ending = "s") {
-  return fmt::format("{:.0f} {}{}", count, thing, count == 1 ? "" : ending);
-}
-
-std::string_view by_route(Route route) { return route == Route::host ? ", through the host" : ""; }
-
-/// Of a pipeline, the stage whose time this is.
-std::string at_stage(const Plan& plan, int stage) {
-  return plan.mesh[Axis::pipeline] > 1 ? fmt::format(" of stage {} of {}", stage + 1, plan.mesh[Axis::pipeline])
-                                       : std::string();
 }
 
 bool is_held_back_more(const PricedExchange& one, const PricedExchange* other) {
@@ -192,64 +177,41 @@ class Explainer {
   [[nodiscard]] double hops() const { return step_.hops(); }
   [[nodiscard]] Bytes cut() const { return costs_.cut_bytes(first_of(deciding_.transfer)); }
 
-  [[nodiscard]] std::string kernels_of(Phase phase) const {
-    const int stage = !slots_ ? deciding_.time : (phase == Phase::forward ? deciding_.forward : deciding_.backward);
-    std::string text = fmt::format("{}{}, ", plural(first_of(stage + 1) - first_of(stage), "layer"), at_stage(plan_, stage));
-    const double samples = samples_per_micro_batch(plan_);
-    if (micro_batches_ > 1) text += fmt::format("{:.0f} micro-batches of ", micro_batches_);
-    text += plural(samples, "sample");
-    if (recomputes_ && phase == Phase::backward) text += ", forward once more";
-    return text + beside_kernels(phase, stage);
-  }
-
-  /// What of a phase's time is not its kernels': `; 210 us beside kernels, 1.30 ms first touches of memory`.
-  [[nodiscard]] std::string beside_kernels(Phase phase, int stage) const {
-    Seconds overhead{}, touches{};
+  [[nodiscard]] KernelsOf kernels_of(Phase phase) const {
+    KernelsOf kernels;
+    kernels.stage = !slots_ ? deciding_.time : (phase == Phase::forward ? deciding_.forward : deciding_.backward);
+    kernels.layers = first_of(kernels.stage + 1) - first_of(kernels.stage);
+    kernels.forward_again = recomputes_ && phase == Phase::backward;
     for (const LayerExplanation& layer : out_.layers) {
-      if (layer.stage != stage) continue;
+      if (layer.stage != kernels.stage) continue;
       for (const PricedKernel& kernel : layer.prices.kernels) {
-        const bool again = recomputes_ && phase == Phase::backward;
-        if (!kernel.is_beside_kernels() || (kernel.phase != phase && !again)) continue;
-        (kernel.pass == "overhead" ? overhead : touches) += kernel.time * micro_batches_;
+        if (!kernel.is_beside_kernels() || (kernel.phase != phase && !kernels.forward_again)) continue;
+        (kernel.pass == "overhead" ? kernels.beside : kernels.first_touches) += kernel.time * micro_batches_;
       }
     }
-    std::string text;
-    if (overhead.value() != 0) {
-      const bool less = overhead.value() < 0;
-      text += fmt::format("; {} {}", humanize(less ? -overhead : overhead), less ? "less than kernels" : "beside kernels");
-    }
-    if (touches.value() > 0) text += fmt::format("; {} first touches of memory", humanize(touches));
-    return text;
+    return kernels;
   }
 
-  [[nodiscard]] std::string gradients_in_words() const {
+  [[nodiscard]] PhaseShare::MadeOf gradients() const {
     if (gradients_.total().value() <= 0) {
-      return estimate().time.gradient_exchange.value() > 0 ? "weights of layers that the split leaves whole"
-                                                           : "nothing to exchange";
+      if (estimate().time.gradient_exchange.value() > 0) return WeightsLeftWhole{};
+      return {};
     }
-    const std::string among = fmt::format("among {:.0f} ranks", costs_.exchanges().group(replica_axes).ranks);
-    const std::string_view route = by_route(costs_.exchanges().route(Purpose::gradient));
-    const std::string stage = at_stage(plan_, deciding_.gradient_exchange);
-    if (plan_.zero_stage == 0) {
-      return fmt::format("allreduce of {}{} {}, {}{}", humanize(gradient_message_), stage, among,
-                         to_string(estimate().gradient_algorithm), route);
-    }
-    const auto times = [](double count) { return count > 1 ? fmt::format("{:.0f} times ", count) : std::string(); };
-    return fmt::format("{}reduce-scatter and {}allgather of {}{} {} (ZeRO-{}){}", times(gradients_.rounds),
-                       times(gradients_.gathers), humanize(gradient_message_), stage, among, plan_.zero_stage, route);
+    return GradientsOf{deciding_.gradient_exchange, costs_.exchanges().group(replica_axes).ranks,
+                       gradient_message_,           gradients_.rounds,
+                       gradients_.gathers,          costs_.exchanges().route(Purpose::gradient)};
   }
 
-  [[nodiscard]] std::string exchanges_in_words(Purpose purpose) const {
-    double count = 0;
-    Bytes bytes{};
+  [[nodiscard]] PhaseShare::MadeOf exchanges_of(Purpose purpose) const {
+    ExchangesOf all{
+        .stage = deciding_.time, .algorithms = algorithms_of(purpose), .route = costs_.exchanges().route(purpose)};
     for (const ExchangeTotal& total : out_.exchanges) {
       if (total.purpose != purpose) continue;
-      count += total.count;
-      bytes += total.bytes;
+      all.count += total.count;
+      all.bytes += total.bytes;
     }
-    if (count <= 0) return "nothing to exchange";
-    return fmt::format("{}{} of {} in all{}{}", plural(count, "exchange"), at_stage(plan_, deciding_.time), humanize(bytes),
-                       algorithms_in_words(purpose), by_route(costs_.exchanges().route(purpose)));
+    if (all.count <= 0) return {};
+    return all;
   }
   /// Of the exchanges of the layers of the stage that decides, those with the largest φ.
   [[nodiscard]] std::optional<BusyLink> busiest_link(Purpose purpose) const {
@@ -262,8 +224,8 @@ class Explainer {
     return busiest != nullptr ? std::optional(busiest->busy) : std::nullopt;
   }
 
-  /// `, ring and hierarchical`: how collectives are done, the one that takes most first.
-  [[nodiscard]] std::string algorithms_in_words(Purpose purpose) const {
+  /// How collectives are done, the one that takes most first.
+  [[nodiscard]] std::vector<std::string_view> algorithms_of(Purpose purpose) const {
     std::vector<std::pair<std::string_view, Seconds>> used;
     for (const LayerExplanation& layer : out_.layers) {
       if (layer.stage != deciding_.time) continue;
@@ -280,83 +242,62 @@ class Explainer {
       }
     }
     std::stable_sort(used.begin(), used.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-    std::string text;
-    for (std::size_t i = 0; i < used.size(); ++i) {
-      text += fmt::format("{}{}", i == 0 ? ", " : (i + 1 == used.size() ? " and " : ", "), used[i].first);
-    }
-    return text;
+    std::vector<std::string_view> names;
+    for (const auto& [name, time] : used) names.push_back(name);
+    return names;
   }
 
-  [[nodiscard]] std::string bubble_in_words() const {
-    if (plan_.mesh[Axis::pipeline] == 1) return "no pipeline";
-    if (slots_) return plural(plan_.mesh[Axis::pipeline] - 1, "slot") + " as long as the longest stage";
-    return fmt::format(
-        "one micro-batch in the {} that stage {} waits for",
-        plan_.mesh[Axis::pipeline] == 2 ? "other stage" : fmt::format("{} other stages", plan_.mesh[Axis::pipeline] - 1),
-        deciding_.time + 1);
+  [[nodiscard]] PhaseShare::MadeOf waiting() const {
+    const Seconds host = estimate().host_waiting;
+    const bool others = (estimate().time.waiting - host).value() > 0;
+    if (host.value() <= 0 && !others) return {};
+    return WaitingOf{host, kernel_start(job_), others};
   }
 
-  [[nodiscard]] std::string waiting_in_words() const {
-    const Seconds host = estimate().host_waiting, others = estimate().time.waiting - host;
-    std::string words;
-    if (host.value() > 0)
-      words = fmt::format("{} for the host, which takes {} to start a kernel", humanize(host), humanize(kernel_start(job_)));
-    if (others.value() > 0) words += (words.empty() ? "" : "; ") + std::string("learned from measured runs");
-    return words.empty() ? "for nobody" : words;
-  }
-
-  [[nodiscard]] std::string update_in_words() const {
+  [[nodiscard]] UpdateOf update() const {
     const int stage = deciding_.weight_update;
-    const double parameters = costs_.between(first_of(stage), first_of(stage + 1)).parameters;
-    std::string text =
-        fmt::format("{} parameters{}", with_thousands(static_cast<std::int64_t>(parameters + 0.5)), at_stage(plan_, stage));
-    if (plan_.zero_stage >= 1 && ranks_alike() > 1) text += fmt::format(", shared among {:.0f} ranks", ranks_alike());
-    return text;
-  }
-
-  [[nodiscard]] std::string input_in_words() const {
-    if (!job_.assumptions.include_input) return "left out";
-    const Bytes bytes = job_.sample_bytes * static_cast<double>(plan_.global_batch);
-    return fmt::format("{}, {} on disk", plural(static_cast<double>(plan_.global_batch), "sample"), humanize(bytes));
+    return {stage, costs_.between(first_of(stage), first_of(stage + 1)).parameters,
+            plan_.zero_stage >= 1 ? ranks_alike() : 1.0};
   }
 
   void add_phase(const TimePart& part) {
     PhaseShare phase;
     phase.what = part;
     phase.time = estimate().time.*part.part;
+    const bool staged = plan_.mesh[Axis::pipeline] > 1;
     if (part.part == &Breakdown::forward) {
       phase.source = forward_source_;
-      phase.how = kernels_of(Phase::forward);
+      phase.made_of = kernels_of(Phase::forward);
     } else if (part.part == &Breakdown::backward) {
       phase.source = backward_source_;
-      phase.how = kernels_of(Phase::backward);
+      phase.made_of = kernels_of(Phase::backward);
     } else if (part.part == &Breakdown::weight_update) {
       phase.source = update_source_;
-      phase.how = update_in_words();
+      phase.made_of = update();
     } else if (part.part == &Breakdown::gradient_exchange) {
       phase.hidden = max(Seconds{}, estimate().hidden_exchange);
-      phase.how = gradients_in_words();
+      phase.made_of = gradients();
       if (gradients_.total().value() > 0) phase.busiest = gradients_.busy;
     } else if (part.part == &Breakdown::layer_collectives) {
-      phase.how = exchanges_in_words(Purpose::layer);
+      phase.made_of = exchanges_of(Purpose::layer);
       phase.busiest = busiest_link(Purpose::layer);
     } else if (part.part == &Breakdown::halo) {
-      phase.how = exchanges_in_words(Purpose::halo);
+      phase.made_of = exchanges_of(Purpose::halo);
       phase.busiest = busiest_link(Purpose::halo);
     } else if (part.part == &Breakdown::pipeline) {
-      phase.how = plan_.mesh[Axis::pipeline] > 1 ? fmt::format("{} of {}", plural(hops(), "transfer"), humanize(cut()))
-                                                 : "no pipeline";
+      if (staged) phase.made_of = TransfersOf{hops(), cut()};
       if (phase.time.value() > 0) {
         phase.busiest = costs_.exchanges().neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).busy;
       }
     } else if (part.part == &Breakdown::bubble) {
       phase.source = farther(forward_source_, backward_source_);
-      phase.how = bubble_in_words();
+      if (staged) phase.made_of = BubbleOf{slots_, deciding_.time};
     } else if (part.part == &Breakdown::waiting) {
-      phase.how = waiting_in_words();
+      phase.made_of = waiting();
     } else {
       phase.hidden = max(Seconds{}, estimate().hidden_input);
-      phase.how = input_in_words();
+      if (job_.assumptions.include_input)
+        phase.made_of = InputOf{job_.sample_bytes * static_cast<double>(plan_.global_batch)};
     }
     out_.phases.push_back(std::move(phase));
   }

@@ -2,8 +2,8 @@
 
 #include <array>
 #include <optional>
-#include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "core/quantity.hpp"
@@ -17,20 +17,63 @@ struct TimePart {
   Seconds Breakdown::*part = nullptr;
   std::string_view name;    ///< as a key: `gradient_exchange`
   std::string_view column;  ///< as the heading of a column: `gradients`
-  std::string_view doing;   ///< in a sentence: `exchanging gradients`
 };
 /// All of them, in the order in which Breakdown::iteration adds them.
-inline constexpr std::array<TimePart, 10> time_parts{
-    {{&Breakdown::forward, "forward", "forward", "computing forward"},
-     {&Breakdown::backward, "backward", "backward", "computing backward"},
-     {&Breakdown::weight_update, "weight_update", "update", "updating weights"},
-     {&Breakdown::gradient_exchange, "gradient_exchange", "gradients", "exchanging gradients"},
-     {&Breakdown::layer_collectives, "layer_collectives", "layers", "gathering and summing activations layer by layer"},
-     {&Breakdown::halo, "halo", "halo", "exchanging halos between tiles"},
-     {&Breakdown::pipeline, "pipeline", "stages", "sending activations from stage to stage"},
-     {&Breakdown::bubble, "bubble", "bubble", "waiting in the pipeline"},
-     {&Breakdown::input, "input", "input", "waiting for samples"},
-     {&Breakdown::waiting, "waiting", "waiting", "waiting for the host, the slowest rank and the framework"}}};
+inline constexpr std::array<TimePart, 10> time_parts{{{&Breakdown::forward, "forward", "forward"},
+                                                      {&Breakdown::backward, "backward", "backward"},
+                                                      {&Breakdown::weight_update, "weight_update", "update"},
+                                                      {&Breakdown::gradient_exchange, "gradient_exchange", "gradients"},
+                                                      {&Breakdown::layer_collectives, "layer_collectives", "layers"},
+                                                      {&Breakdown::halo, "halo", "halo"},
+                                                      {&Breakdown::pipeline, "pipeline", "stages"},
+                                                      {&Breakdown::bubble, "bubble", "bubble"},
+                                                      {&Breakdown::input, "input", "input"},
+                                                      {&Breakdown::waiting, "waiting", "waiting"}}};
+
+/// Forward or backward of a stage. Stages count from 0 here and below.
+struct KernelsOf {
+  int stage = 0, layers = 0;
+  bool forward_again = false;         ///< backward computes it a second time
+  Seconds beside{}, first_touches{};  ///< of the time, what is not kernels': of a whole step, and of fresh memory
+};
+/// The exchange of all gradients of a stage.
+struct GradientsOf {
+  int stage = 0;
+  double ranks = 1;
+  Bytes message{};
+  double rounds = 1, gathers = 0;  ///< as GradientExchange has them
+  Route route = Route::direct;
+};
+/// Gradients that are exchanged layer by layer, of weights that a split leaves whole.
+struct WeightsLeftWhole {};
+/// The exchanges of one purpose in the layers of a stage.
+struct ExchangesOf {
+  int stage = 0;
+  double count = 0;
+  Bytes bytes{};                             ///< of all of them
+  std::vector<std::string_view> algorithms;  ///< of collectives, the one that takes most first
+  Route route = Route::direct;
+};
+/// Transfers between stages.
+struct TransfersOf {
+  double count = 0;
+  Bytes each{};
+};
+struct BubbleOf {
+  bool in_slots = false;  ///< each as long as the longest stage
+  int waiting_stage = 0;  ///< which decides the time and waits for the others
+};
+struct WaitingOf {
+  Seconds host{}, kernel_start{};  ///< waiting for the host, and what that takes to start a kernel
+  bool learned = false;            ///< the rest is learned from measured runs
+};
+struct UpdateOf {
+  int stage = 0;
+  double parameters = 0, ranks = 1;  ///< those of the stage, shared among the ranks
+};
+struct InputOf {
+  Bytes bytes{};  ///< on disk
+};
 
 /// One phase of an iteration.
 struct PhaseShare {
@@ -38,7 +81,10 @@ struct PhaseShare {
   Seconds time{};    ///< as in the breakdown
   Seconds hidden{};  ///< more of it, which runs beside something else
   PriceSource source = PriceSource::roofline;
-  std::string how;                  ///< what the time is made of, in words
+  /// What the time is made of; nothing where the plan has nothing of the kind.
+  using MadeOf = std::variant<std::monostate, KernelsOf, GradientsOf, WeightsLeftWhole, ExchangesOf, TransfersOf, BubbleOf,
+                              WaitingOf, UpdateOf, InputOf>;
+  MadeOf made_of;
   std::optional<BusyLink> busiest;  ///< of its exchanges, where it has any: the link with the largest φ
 };
 

@@ -164,7 +164,7 @@ void check_sums(const Estimator& estimator, const Plan& plan) {
     REQUIRE(phase.what.part == part.part);
     REQUIRE(phase.time == direct.time.*part.part);
     REQUIRE(phase.hidden.value() >= 0);
-    REQUIRE_FALSE(phase.how.empty());
+    REQUIRE_FALSE(describe(phase, estimate).empty());
     phases += phase.time;
     Seconds layers{};
     for (const LayerExplanation& layer : explanation.layers) layers += layer.time.*part.part;

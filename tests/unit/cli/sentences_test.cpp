@@ -1,6 +1,7 @@
 #include "cli/sentences/sentences.hpp"
 
 #include <string>
+#include <utility>
 
 #include "tests/catch.hpp"
 
@@ -180,4 +181,48 @@ TEST_CASE("a slower plan loses by what has grown most") {
   CHECK(why_slower(estimate_of(1.0, 0.44, 4), estimate_of(1.0, 0.2, 4)) ==
         "20 % longer than data, most of it for exchanging gradients");
   CHECK(why_slower(estimate_of(1.0, 0.201, 4), estimate_of(1.0, 0.2, 4)) == "as fast as data within 0.5 %");
+}
+
+TEST_CASE("a phase says what its time is made of") {
+  Estimate estimate;
+  estimate.plan.mesh.set(Axis::data, 4);
+  estimate.plan.mesh.set(Axis::pipeline, 2);
+  estimate.plan.global_batch = 32;
+  estimate.plan.micro_batches = 4;
+  const auto text = [&](PhaseShare::MadeOf made_of, Seconds Breakdown::*part = &Breakdown::forward) {
+    PhaseShare phase;
+    phase.what.part = part;
+    phase.made_of = std::move(made_of);
+    return describe(phase, estimate);
+  };
+  CHECK(text(KernelsOf{1, 5}) == "5 layers of stage 2 of 2, 4 micro-batches of 2 samples");
+  CHECK(text(KernelsOf{0, 1, true, Seconds(1e-3), Seconds(2e-3)}) ==
+        "1 layer of stage 1 of 2, 4 micro-batches of 2 samples, forward once more; 1.00 ms beside kernels; 2.00 ms first "
+        "touches of memory");
+  CHECK(text(KernelsOf{0, 1, false, Seconds(-1e-3)}) ==
+        "1 layer of stage 1 of 2, 4 micro-batches of 2 samples; 1.00 ms less than kernels");
+  CHECK(text(GradientsOf{1, 4, 1_GiB, 1, 0, Route::host}) ==
+        "allreduce of 1.00 GiB of stage 2 of 2 among 4 ranks, ring, through the host");
+  CHECK(text(WeightsLeftWhole{}) == "weights of layers that the split leaves whole");
+  CHECK(text(ExchangesOf{0, 3, 1_GiB, {"ring", "tree", "linear"}}) ==
+        "3 exchanges of stage 1 of 2 of 1.00 GiB in all, ring, tree and linear");
+  CHECK(text(ExchangesOf{0, 1, 1_GiB, {"ring"}}) == "1 exchange of stage 1 of 2 of 1.00 GiB in all, ring");
+  CHECK(text(TransfersOf{8, 1_MiB}) == "8 transfers of 1.00 MiB");
+  CHECK(text(BubbleOf{true, 1}) == "1 slot as long as the longest stage");
+  CHECK(text(BubbleOf{false, 1}) == "one micro-batch in the other stage that stage 2 waits for");
+  CHECK(text(WaitingOf{Seconds(1e-3), Seconds(4e-6), true}) ==
+        "1.00 ms for the host, which takes 4.00 us to start a kernel; learned from measured runs");
+  CHECK(text(WaitingOf{{}, Seconds(4e-6), true}) == "learned from measured runs");
+  CHECK(text(UpdateOf{1, 1234567, 4}) == "1,234,567 parameters of stage 2 of 2, shared among 4 ranks");
+  CHECK(text(InputOf{1_MiB}) == "32 samples, 1.00 MiB on disk");
+  CHECK(text({}, &Breakdown::halo) == "nothing to exchange");
+  CHECK(text({}, &Breakdown::bubble) == "no pipeline");
+  CHECK(text({}, &Breakdown::waiting) == "for nobody");
+  CHECK(text({}, &Breakdown::input) == "left out");
+  estimate.plan.zero_stage = 3;
+  CHECK(text(GradientsOf{1, 4, 1_GiB, 2, 3}) ==
+        "2 times reduce-scatter and 3 times allgather of 1.00 GiB of stage 2 of 2 among 4 ranks (ZeRO-3)");
+  estimate.plan.mesh.set(Axis::pipeline, 1);
+  estimate.plan.micro_batches = 1;
+  CHECK(text(KernelsOf{0, 5}) == "5 layers, 8 samples");
 }

@@ -1,0 +1,109 @@
+#include <cstdint>
+
+#include <fmt/format.h>
+
+#include "cli/sentences/sentences.hpp"
+#include "core/units.hpp"
+
+namespace ddl {
+namespace {
+
+std::string plural(double count, std::string_view thing) {
+  return fmt::format("{:.0f} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
+std::string_view by_route(Route route) { return route == Route::host ? ", through the host" : ""; }
+
+/// What the time of a phase is made of.
+struct PhaseInWords {
+  const PhaseShare& phase;
+  const Estimate& estimate;
+  const Plan& plan = estimate.plan;
+  int stages = plan.mesh[Axis::pipeline];
+
+  /// Of a pipeline, the stage whose time this is.
+  [[nodiscard]] std::string at(int stage) const {
+    return stages > 1 ? fmt::format(" of stage {} of {}", stage + 1, stages) : std::string();
+  }
+
+  std::string operator()(std::monostate) const {
+    if (phase.what.part == &Breakdown::pipeline || phase.what.part == &Breakdown::bubble) return "no pipeline";
+    if (phase.what.part == &Breakdown::waiting) return "for nobody";
+    if (phase.what.part == &Breakdown::input) return "left out";
+    return "nothing to exchange";
+  }
+
+  std::string operator()(const KernelsOf& kernels) const {
+    std::string text = fmt::format("{}{}, ", plural(kernels.layers, "layer"), at(kernels.stage));
+    if (plan.micro_batches > 1) text += fmt::format("{} micro-batches of ", plan.micro_batches);
+    text += plural(samples_per_micro_batch(plan), "sample");
+    if (kernels.forward_again) text += ", forward once more";
+    if (kernels.beside.value() > 0) text += fmt::format("; {} beside kernels", humanize(kernels.beside));
+    if (kernels.beside.value() < 0) text += fmt::format("; {} less than kernels", humanize(-kernels.beside));
+    if (kernels.first_touches.value() > 0)
+      text += fmt::format("; {} first touches of memory", humanize(kernels.first_touches));
+    return text;
+  }
+
+  std::string operator()(const GradientsOf& gradients) const {
+    const std::string what =
+        fmt::format("{}{} among {:.0f} ranks", humanize(gradients.message), at(gradients.stage), gradients.ranks);
+    const std::string_view route = by_route(gradients.route);
+    if (plan.zero_stage == 0)
+      return fmt::format("allreduce of {}, {}{}", what, to_string(estimate.gradient_algorithm), route);
+    const auto times = [](double count) { return count > 1 ? fmt::format("{:.0f} times ", count) : std::string(); };
+    return fmt::format("{}reduce-scatter and {}allgather of {} (ZeRO-{}){}", times(gradients.rounds),
+                       times(gradients.gathers), what, plan.zero_stage, route);
+  }
+
+  std::string operator()(WeightsLeftWhole) const { return "weights of layers that the split leaves whole"; }
+
+  std::string operator()(const ExchangesOf& exchanges) const {
+    std::string text = fmt::format("{}{} of {} in all", plural(exchanges.count, "exchange"), at(exchanges.stage),
+                                   humanize(exchanges.bytes));
+    for (const std::string_view& name : exchanges.algorithms) {
+      const bool last_of_several = exchanges.algorithms.size() > 1 && &name == &exchanges.algorithms.back();
+      text.append(last_of_several ? " and " : ", ").append(name);
+    }
+    return text.append(by_route(exchanges.route));
+  }
+
+  std::string operator()(const TransfersOf& transfers) const {
+    return fmt::format("{} of {}", plural(transfers.count, "transfer"), humanize(transfers.each));
+  }
+
+  std::string operator()(const BubbleOf& bubble) const {
+    if (bubble.in_slots) return plural(stages - 1, "slot") + " as long as the longest stage";
+    return fmt::format("one micro-batch in the {} that stage {} waits for",
+                       stages == 2 ? "other stage" : fmt::format("{} other stages", stages - 1), bubble.waiting_stage + 1);
+  }
+
+  std::string operator()(const WaitingOf& waiting) const {
+    std::string text;
+    if (waiting.host.value() > 0) {
+      text = fmt::format("{} for the host, which takes {} to start a kernel", humanize(waiting.host),
+                         humanize(waiting.kernel_start));
+    }
+    if (waiting.learned) text.append(text.empty() ? "" : "; ").append("learned from measured runs");
+    return text;
+  }
+
+  std::string operator()(const UpdateOf& update) const {
+    std::string text =
+        fmt::format("{} parameters{}", with_thousands(static_cast<std::int64_t>(update.parameters + 0.5)), at(update.stage));
+    if (update.ranks > 1) text += fmt::format(", shared among {:.0f} ranks", update.ranks);
+    return text;
+  }
+
+  std::string operator()(const InputOf& input) const {
+    return fmt::format("{}, {} on disk", plural(static_cast<double>(plan.global_batch), "sample"), humanize(input.bytes));
+  }
+};
+
+}  // namespace
+
+std::string describe(const PhaseShare& phase, const Estimate& estimate) {
+  return std::visit(PhaseInWords{phase, estimate}, phase.made_of);
+}
+
+}  // namespace ddl
