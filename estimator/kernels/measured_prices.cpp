@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <optional>
-
-#include <fmt/format.h>
+#include <string>
+#include <string_view>
 
 #include "estimator/kernels/kernel_time.hpp"
 
@@ -37,6 +38,13 @@ std::array<double, n> difference(const std::array<double, n>& a, const std::arra
 
 /// Of the interval, in parts of the median.
 double spread(const MeasuredTime& time) { return time.median.value() > 0 ? (time.high - time.low) / time.median : 0.0; }
+
+/// `convolution forward`
+std::string key_of(std::initializer_list<std::string_view> parts) {
+  std::string key;
+  for (const std::string_view part : parts) key.append(key.empty() ? "" : " ").append(part);
+  return key;
+}
 
 }  // namespace
 
@@ -135,9 +143,9 @@ MeasuredPrices::Asked MeasuredPrices::asked(const Problem& problem) const {
   asked.point.bytes = size_of(roofline_.bytes(work, samples));
   asked.point.roofline = roofline_.time(work, samples).value();
   asked.operation = problem.operation->type();
-  asked.pass = fmt::format("{} {}", asked.operation, to_string(problem.pass));
-  asked.family = fmt::format("{} {} {} {} {}", asked.pass, problem.operation->lasting_attributes(), problem.inputs.size(),
-                             input.rank, output.rank);
+  asked.pass = key_of({asked.operation, to_string(problem.pass)});
+  asked.family = key_of({asked.pass, problem.operation->lasting_attributes(), std::to_string(problem.inputs.size()),
+                         std::to_string(input.rank), std::to_string(output.rank)});
   return asked;
 }
 
@@ -149,12 +157,12 @@ MeasuredPrices::Asked MeasuredPrices::asked(const UpdateProblem& problem) const 
   asked.point.bytes = size_of(bytes);
   asked.point.roofline = roofline_.traffic_time(bytes).value();
   asked.operation = asked.pass = "update";
-  asked.family = fmt::format("update {}", to_string(problem.optimizer));
+  asked.family = key_of({"update", to_string(problem.optimizer)});
   if (is_of_list(problem.implementation)) {
     asked.point.place[1] = size_of(static_cast<double>(problem.tensors));
     // A list is told by lists; where there is none, by what the device reaches with single layers.
-    asked.pass += fmt::format(" {}", to_string(problem.implementation));
-    asked.family += fmt::format(" {}", to_string(problem.implementation));
+    asked.pass = key_of({asked.pass, to_string(problem.implementation)});
+    asked.family = key_of({asked.family, to_string(problem.implementation)});
   }
   return asked;
 }

@@ -1,7 +1,5 @@
 #include "estimator/plan/mesh.hpp"
 
-#include <fmt/format.h>
-
 namespace ddl {
 
 std::int64_t Mesh::devices() const {
@@ -21,7 +19,8 @@ Family Mesh::family() const {
 std::string degree_text(const Mesh& mesh, Axis axis) {
   if (axis != Axis::spatial) return std::to_string(mesh[axis]);
   const auto [d, h, w] = mesh.tiles();
-  return w > 1 ? fmt::format("{}x{}x{}", d, h, w) : fmt::format("{}x{}", d, h);
+  const std::string plane = std::to_string(d) + 'x' + std::to_string(h);
+  return w > 1 ? plane + 'x' + std::to_string(w) : plane;
 }
 
 std::string degrees_text(const Mesh& mesh) {
@@ -29,7 +28,7 @@ std::string degrees_text(const Mesh& mesh) {
   for (const Axis axis : spoken_axes) {
     if (mesh[axis] == 1) continue;
     if (!text.empty()) text += ' ';
-    text += fmt::format("{}={}", to_string(axis), degree_text(mesh, axis));
+    text.append(to_string(axis)).append("=").append(degree_text(mesh, axis));
   }
   return text.empty() ? "1 device" : text;
 }

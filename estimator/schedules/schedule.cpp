@@ -4,8 +4,7 @@
 #include <array>
 #include <optional>
 #include <set>
-
-#include <fmt/format.h>
+#include <string>
 
 #include "core/error.hpp"
 
@@ -38,8 +37,8 @@ class ScheduleRun {
     for (int stage = 0; stage < count_; ++stage) {
       const auto at = static_cast<std::size_t>(stage);
       if (next_[at] < pending_[at].size()) {
-        throw Error(
-            fmt::format("the schedule never comes to an end: stage {} waits for what is not done before", stage + 1));
+        throw Error("the schedule never comes to an end: stage " + std::to_string(stage + 1) +
+                    " waits for what is not done before");
       }
     }
     return std::move(timeline_);

@@ -74,6 +74,12 @@ TEST_CASE("files, streams, clock, YAML and randomness are found in the estimator
         "estimator/impure.cpp:9: estimator must be pure: no core/yaml_node.hpp\n");
 }
 
+TEST_CASE("sentences are found in the estimator, and nowhere else") {
+  CHECK(joined(ddl::architecture_violations(fixtures / "estimator_sentences")) ==
+        "estimator/step/reason.cpp:1: estimator writes no sentences: no fmt/format.h\n"
+        "estimator/step/reason.cpp:3: estimator writes no sentences: no core/units.hpp\n");
+}
+
 TEST_CASE("an end of the process outside main is found") {
   CHECK(joined(ddl::architecture_violations(fixtures / "ends_process")) ==
         "cli/run.cpp:1: exit outside cli/main.cpp: throw ddl::Error\n"

@@ -11,6 +11,7 @@ namespace ddl {
 /// - A module includes itself and what it is built on: core ← model_zoo ← {profiler, estimator} ← calibration ← cli; nothing
 ///   outside tests includes tests; a quoted path starts at the top folder.
 /// - estimator computes: no files, streams, clock, YAML or randomness.
+/// - estimator returns values, of which cli makes sentences: no fmt, nor units for people.
 /// - Only cli/main.cpp ends the process.
 /// - Preprocessor conditions stand only in a profiler back end's own folder.
 /// - Every source and bundled data file is listed in the CMakeLists.txt of its folder or of one above; so is every
