@@ -8,7 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "cli/exit_status.hpp"
-#include "cli/style.hpp"
+#include "cli/formats/style.hpp"
 #include "core/error.hpp"
 
 namespace ddl {

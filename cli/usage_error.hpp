@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/parser_fwd.hpp"
+#include "cli/options/parser_fwd.hpp"
 #include "core/error.hpp"
 
 namespace ddl {

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
-#include "cli/study_options.hpp"
-#include "cli/table.hpp"
+#include "cli/formats/table.hpp"
+#include "cli/options/study_options.hpp"
 #include "core/error.hpp"
 
 namespace ddl {

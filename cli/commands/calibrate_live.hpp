@@ -8,7 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "calibration/sweep/sweep.hpp"
-#include "cli/parser_fwd.hpp"
+#include "cli/options/parser_fwd.hpp"
 
 namespace ddl {
 

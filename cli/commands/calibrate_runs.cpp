@@ -9,8 +9,8 @@
 
 #include "calibration/learned_file.hpp"
 #include "calibration/run_fit.hpp"
-#include "cli/coefficients_output.hpp"
-#include "cli/table.hpp"
+#include "cli/commands/coefficients_output.hpp"
+#include "cli/formats/table.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/version.hpp"

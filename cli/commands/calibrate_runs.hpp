@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/parser_fwd.hpp"
+#include "cli/options/parser_fwd.hpp"
 #include "cli/report.hpp"
 
 namespace ddl {

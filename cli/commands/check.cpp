@@ -1,3 +1,5 @@
+#include "cli/documents/check.hpp"
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -7,10 +9,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/check_reports.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/job_check.hpp"
-#include "cli/study_options.hpp"
+#include "cli/commands/job_check.hpp"
+#include "cli/options/study_options.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
-#include "cli/study_options.hpp"
-#include "cli/table.hpp"
+#include "cli/formats/table.hpp"
+#include "cli/options/study_options.hpp"
 #include "core/units.hpp"
 #include "model_zoo/dataset.hpp"
 

@@ -7,8 +7,8 @@
 #include "calibration/coefficients_reader.hpp"
 #include "calibration/machine_reader.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/study_options.hpp"
-#include "cli/table.hpp"
+#include "cli/formats/table.hpp"
+#include "cli/options/study_options.hpp"
 #include "core/units.hpp"
 
 namespace ddl {

@@ -1,3 +1,5 @@
+#include "cli/documents/profile.hpp"
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -5,11 +7,10 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands/commands.hpp"
-#include "cli/number_option.hpp"
-#include "cli/profile_job.hpp"
-#include "cli/profile_report.hpp"
-#include "cli/profile_run.hpp"
-#include "cli/study_options.hpp"
+#include "cli/commands/profile_run.hpp"
+#include "cli/options/number_option.hpp"
+#include "cli/options/profile_job.hpp"
+#include "cli/options/study_options.hpp"
 
 namespace ddl {
 namespace {

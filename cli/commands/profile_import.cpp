@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
-#include "cli/number_option.hpp"
-#include "cli/study_options.hpp"
-#include "cli/table.hpp"
+#include "cli/formats/table.hpp"
+#include "cli/options/number_option.hpp"
+#include "cli/options/study_options.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "core/version.hpp"

@@ -15,9 +15,9 @@
 
 #include "calibration/split_scaling.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/profile_report.hpp"
-#include "cli/study_options.hpp"
-#include "cli/table.hpp"
+#include "cli/documents/profile.hpp"
+#include "cli/formats/table.hpp"
+#include "cli/options/study_options.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "model_zoo/model.hpp"

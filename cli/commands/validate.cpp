@@ -10,10 +10,10 @@
 #include "calibration/run_fit.hpp"
 #include "calibration/validation.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/number_option.hpp"
+#include "cli/formats/table.hpp"
+#include "cli/options/number_option.hpp"
+#include "cli/options/study_options.hpp"
 #include "cli/sentences/sentences.hpp"
-#include "cli/study_options.hpp"
-#include "cli/table.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 

@@ -1,6 +1,6 @@
 // A job: what was read is written and read back the same.
 
-#include "cli/job_file.hpp"
+#include "cli/options/job_file.hpp"
 
 #include "tests/fuzz/fuzzer.hpp"
 

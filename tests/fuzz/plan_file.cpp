@@ -1,8 +1,9 @@
 // A plan in JSON, or a report that holds one: what was read is written and read back the same.
 
+#include "cli/options/plan_file.hpp"
+
 #include <nlohmann/json.hpp>
 
-#include "cli/plan_text.hpp"
 #include "tests/fuzz/fuzzer.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,4 +1,4 @@
-#include "cli/job_file.hpp"
+#include "cli/options/job_file.hpp"
 
 #include <algorithm>
 #include <random>

@@ -1,9 +1,9 @@
-#include "cli/model_drawing.hpp"
+#include "cli/documents/model_drawing.hpp"
 
 #include <sstream>
 #include <string>
 
-#include "cli/table.hpp"
+#include "cli/formats/table.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 

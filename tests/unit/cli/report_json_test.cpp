@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/plan_text.hpp"
+#include "cli/options/plan_file.hpp"
 #include "core/csv.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/cli/run_command.hpp"

@@ -1,4 +1,4 @@
-#include "cli/table.hpp"
+#include "cli/formats/table.hpp"
 
 #include <sstream>
 #include <string>
@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/fields.hpp"
+#include "cli/documents/fields.hpp"
 #include "core/csv.hpp"
 #include "tests/catch.hpp"
 

@@ -1,0 +1,48 @@
+#include "cli/commands/coefficients_output.hpp"
+
+#include <ctime>
+#include <filesystem>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "calibration/coefficients_reader.hpp"
+#include "calibration/machine_reader.hpp"
+#include "core/error.hpp"
+#include "core/input_files.hpp"
+#include "core/source_text.hpp"
+#include "core/version.hpp"
+
+namespace ddl {
+
+std::string today() { return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))); }
+
+std::string coefficients_to_extend(const std::string& path, const std::string& machine, const std::string& begin_with) {
+  if (path == "-") throw Error("coefficients are written into a file only", "give -o a name: -o coefficients.yaml");
+  std::error_code unknown;
+  const bool exists = std::filesystem::exists(path, unknown);
+  if (exists && is_input_file(path)) {
+    throw Error(fmt::format("--output {} would overwrite a file that was read", quote(path)), "give it another name");
+  }
+  if (exists && !begin_with.empty()) {
+    throw Error(fmt::format("{} is there already, and what it holds would be lost", quote(path)),
+                "without --coefficients it is extended; or give -o another name");
+  }
+  const std::string origin = exists ? path : begin_with;
+  std::string text = exists ? read_file(path) : coefficients_text(begin_with, machine);
+  const std::string name = load_machine(machine).name;
+  if (text.empty() && !exists) {
+    return fmt::format(
+        "format: 1\nname: {0}-measured\nmachine: {0}\ndescription: what was measured of this machine\n"
+        "generator: ddl-oracle {1}\ndate: {2}\nsources: {{}}\n",
+        name, version(), today());
+  }
+  if (const Coefficients before = parse_coefficients(text, origin); before.machine != name) {
+    throw Error(
+        fmt::format("{} has coefficients of the machine {}, not of {}", quote(origin), quote(before.machine), quote(name)),
+        exists ? "write into another file" : "begin with those of the machine, or with none");
+  }
+  return text;
+}
+
+}  // namespace ddl

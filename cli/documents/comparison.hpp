@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "calibration/study.hpp"
+#include "cli/formats/style.hpp"
+#include "estimator/step/comparison.hpp"
+
+namespace ddl {
+
+/// The plan that is explained beside another one.
+struct PlanComparison {
+  std::string asked;    ///< as typed: `data`, `data=64,spatial=2x2`, a file
+  std::string heading;  ///< `Why not data`
+  std::string explained_name, other_name;
+  std::optional<Explanation> other;  ///< nothing where no plan of so many devices is of that strategy
+  Comparison comparison;
+  std::string sentence;  ///< how they compare; why there is no other
+};
+
+/// Term by term: time, memory, exchanges; then the sentence that says what decides.
+[[nodiscard]] std::string comparison_text(const Explanation& explained, const PlanComparison& pair, const Style& style);
+[[nodiscard]] nlohmann::ordered_json comparison_to_json(const Explanation& explained, const PlanComparison& pair,
+                                                        const Study& study);
+
+}  // namespace ddl

@@ -1,0 +1,124 @@
+#include "cli/documents/exchange_fit.hpp"
+
+#include <cmath>
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "calibration/communication/exchange_facts.hpp"
+#include "cli/formats/table.hpp"
+#include "core/units.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Align = Table::Align;
+
+std::string counts_text(std::optional<int> low, std::optional<int> high) {
+  if (!low || !high) return "-";
+  return *low == *high ? with_thousands(*low) : fmt::format("{} to {}", with_thousands(*low), with_thousands(*high));
+}
+
+std::string level_text(const ExchangeFit& fit) { return fit.level ? std::string(to_string(*fit.level)) : "-"; }
+
+std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
+
+std::string alpha_text(const std::optional<Estimated<Seconds>>& alpha) {
+  if (!alpha) return "-";
+  return fmt::format("{} ({} to {})", humanize(alpha->value), humanize(alpha->low), humanize(alpha->high));
+}
+
+/// β as a bandwidth: the larger the one, the smaller the other.
+std::string beta_text(const std::optional<Estimated<SecondsPerByte>>& beta) {
+  if (!beta || !(beta->value.value() > 0)) return "-";
+  const auto rate = [](SecondsPerByte time) {
+    return time.value() > 0 ? humanize(Bandwidth(1 / time.value())) : std::string("any");
+  };
+  return fmt::format("{} ({} to {})", rate(beta->value), rate(beta->high), rate(beta->low));
+}
+
+std::string name_of(const ExchangeFit& fit) {
+  return fmt::format("{} of {} ranks, {}", to_string(fit.operation), counts_text(fit.min_ranks, fit.max_ranks),
+                     level_text(fit));
+}
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json count(std::optional<int> value) { return value ? Json(*value) : Json(nullptr); }
+
+template <class Unit>
+Json value_of(const std::optional<Estimated<Unit>>& estimated) {
+  return estimated ? number(estimated->value.value()) : Json(nullptr);
+}
+template <class Unit>
+Json interval_of(const std::optional<Estimated<Unit>>& estimated) {
+  return estimated ? Json::array({number(estimated->low.value()), number(estimated->high.value())}) : Json(nullptr);
+}
+
+}  // namespace
+
+std::string exchange_fit_text(std::span<const ExchangeFit> fits) {
+  Table table({{"operation", Align::left},
+               {"level", Align::left},
+               {"ranks"},
+               {"from"},
+               {"to"},
+               {"alpha"},
+               {"1/beta"},
+               {"algorithm", Align::left},
+               {"r2"},
+               {"residual"},
+               {"worst"},
+               {"points"}});
+  for (const ExchangeFit& fit : fits) {
+    for (const FitRange& range : fit.ranges) {
+      table.add({std::string(to_string(fit.operation)), level_text(fit), counts_text(fit.min_ranks, fit.max_ranks),
+                 humanize(range.min_message), humanize(range.max_message), alpha_text(range.alpha), beta_text(range.beta),
+                 std::string(to_string(range.algorithm)), fmt::format("{:.4f}", range.r2), percent(range.median_residual),
+                 percent(range.worst_residual), std::to_string(range.points)});
+    }
+  }
+  return table.text();
+}
+
+Json exchange_fit_json(std::span<const ExchangeFit> fits) {
+  Json list = Json::array();
+  for (const ExchangeFit& fit : fits) {
+    for (const FitRange& range : fit.ranges) {
+      list.push_back({{"operation", to_string(fit.operation)},
+                      {"level", fit.level ? Json(to_string(*fit.level)) : Json(nullptr)},
+                      {"ranks", fit.min_ranks == fit.max_ranks ? count(fit.max_ranks) : Json(nullptr)},
+                      {"min_ranks", count(fit.min_ranks)},
+                      {"max_ranks", count(fit.max_ranks)},
+                      {"min_nodes", count(fit.min_nodes)},
+                      {"max_nodes", count(fit.max_nodes)},
+                      {"min_bytes", number(range.min_message.value())},
+                      {"max_bytes", number(range.max_message.value())},
+                      {"alpha_s", value_of(range.alpha)},
+                      {"alpha_interval_s", interval_of(range.alpha)},
+                      {"beta_s_per_byte", value_of(range.beta)},
+                      {"beta_interval_s_per_byte", interval_of(range.beta)},
+                      {"algorithm", to_string(range.algorithm)},
+                      {"r2", number(range.r2)},
+                      {"median_residual", number(range.median_residual)},
+                      {"worst_residual", number(range.worst_residual)},
+                      {"points", range.points}});
+    }
+  }
+  return list;
+}
+
+std::vector<std::string> exchange_fit_warnings(std::span<const ExchangeFit> fits) {
+  std::vector<std::string> warnings;
+  for (const ExchangeFit& fit : fits) {
+    if (!fit.refusal.empty()) {
+      warnings.push_back(fmt::format("{}: no fit: {}{}{}", name_of(fit), fit.refusal,
+                                     fit.what_to_measure.empty() ? "" : "; ", fit.what_to_measure));
+    }
+    for (const std::string& note : fit.notes) warnings.push_back(fmt::format("{}: {}", name_of(fit), note));
+  }
+  return warnings;
+}
+
+}  // namespace ddl

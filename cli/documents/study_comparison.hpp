@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "calibration/study.hpp"
+#include "cli/options/study_options.hpp"
+#include "cli/report.hpp"
+#include "estimator/search/search.hpp"
+
+namespace ddl {
+
+/// The models and machines that `--model a,b` and `--machine c,d` name, every model with every machine. A file whose name
+/// has a comma in it is one name.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> studies_named(const StudyOptions& options);
+
+/// What came of one study: its best plan, or why there is none.
+struct StudyOutcome {
+  std::string model, machine;       ///< as asked
+  bool understood = true;           ///< there are such a model and such a machine
+  std::shared_ptr<Study> study;     ///< nothing where what is asked cannot be answered
+  std::optional<Estimate> best;     ///< one that does not fit only where that very plan was asked for
+  std::optional<Estimate> nearest;  ///< where no plan is possible, one that misses by little
+  std::string problem, hint;        ///< empty where there is a plan
+  std::vector<Default> defaults;
+  std::int64_t gpus = 1, global_batch = 1;
+  Objective objective = Objective::time;
+};
+
+/// The best plans of several studies side by side, in the order in which they were asked for. Throws the first one's Error
+/// where none could be answered.
+[[nodiscard]] Report compare_studies(std::vector<StudyOutcome> outcomes);
+
+}  // namespace ddl

@@ -1,0 +1,59 @@
+#include "cli/options/divisions.hpp"
+
+#include <bit>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cli/formats/table.hpp"
+
+namespace ddl {
+namespace {
+
+/// The prime factors of `number`, smallest first.
+std::vector<std::int64_t> prime_factors(std::int64_t number) {
+  std::vector<std::int64_t> factors;
+  for (std::int64_t prime = 2; prime * prime <= number; ++prime) {
+    for (; number % prime == 0; number /= prime) factors.push_back(prime);
+  }
+  if (number > 1) factors.push_back(number);
+  return factors;
+}
+
+}  // namespace
+
+bool can_divide(std::int64_t gpus, Family family) {
+  const std::size_t axes = static_cast<std::size_t>(std::popcount(family));
+  return axes == 0 ? gpus == 1 : prime_factors(gpus).size() >= axes;
+}
+
+std::string why_without_plans(std::int64_t gpus, Family family) {
+  const int axes = std::popcount(family);
+  const std::int64_t least = std::int64_t{1} << axes;
+  if (axes == 0) return "is a single device";
+  if (gpus < least) return fmt::format("needs at least {}", count_text(least, "device"));
+  return fmt::format("{} are not a product of {} degrees above 1", count_text(gpus, "device"), axes);
+}
+
+std::string example_degrees(Family family, std::int64_t gpus) {
+  std::vector<std::int64_t> factors = prime_factors(gpus);
+  if (!can_divide(gpus, family)) factors.assign(static_cast<std::size_t>(std::popcount(family)), 2);
+  // The data degree, which goes furthest, takes what the others leave.
+  std::string text;
+  std::size_t taken = 0;
+  std::vector<Axis> axes;
+  for (const Axis axis : {Axis::spatial, Axis::tensor, Axis::channel, Axis::filter, Axis::pipeline, Axis::data}) {
+    if ((family & family_bit(axis)) != 0) axes.push_back(axis);
+  }
+  for (const Axis axis : axes) {
+    std::int64_t value = factors[taken++];
+    if (axis == axes.back()) {
+      while (taken < factors.size()) value *= factors[taken++];
+    }
+    const std::string part = fmt::format("{}={}", to_string(axis), value);
+    text = axis == Axis::data ? part + (text.empty() ? "" : "," + text) : text + (text.empty() ? "" : ",") + part;
+  }
+  return text;
+}
+
+}  // namespace ddl

@@ -1,0 +1,253 @@
+#include "cli/options/plan_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "calibration/plan_degrees.hpp"
+#include "cli/documents/fields.hpp"
+#include "core/error.hpp"
+#include "core/json_source.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t largest_batch = std::int64_t{1} << 40;
+constexpr const char* plan_hint = "a plan's object is what 'recommend --format json' writes in 'plans'";
+
+/// The plan's fields, checked one by one; what is wrong is said with the key and its place.
+class PlanReader {
+ public:
+  explicit PlanReader(const JsonSource& source) : source_(source) {
+    // A report of 'recommend' has its plan in 'best', one of 'explain' in 'plan', beside its layers.
+    const Json& root = source.root();
+    if (root.is_object() && root.contains("best")) {
+      path_ = "best";
+    } else if (root.is_object() && root.contains("plan") && root.contains("layers")) {
+      path_ = "plan";
+    }
+    object_ = path_.empty() ? &root : &root.at(path_);
+    if (!path_.empty() && object_->is_null())
+      fail("", "this report found no plan that fits", "take one of its rejected 'plans' out of it");
+  }
+
+  PlanFile read() const {
+    if (!object_->is_object()) fail("", "a plan is an object with 'degrees' and 'global_batch'");
+    refuse_unknown_keys();
+    PlanFile file;
+    Plan& plan = file.plan;
+    read_degrees(plan);
+    check_strategy(plan);
+    plan.global_batch = integer("global_batch", 1, largest_batch);
+    if (object_->contains("micro_batches")) plan.micro_batches = integer("micro_batches", 1, largest_batch);
+    if (object_->contains("zero_stage")) plan.zero_stage = static_cast<int>(integer("zero_stage", 0, 3));
+    plan.schedule = choice("schedule", parse_schedule, {"gpipe", "1f1b"}).value_or(plan.schedule);
+    plan.recompute = choice("recompute", parse_recompute, {"none", "full"}).value_or(plan.recompute);
+    file.optimizer = choice("optimizer", parse_optimizer, optimizer_names());
+    file.precision = choice("precision", parse_precision, {"fp32", "tf32", "fp16", "bf16"});
+    plan.optimizer = file.optimizer.value_or(plan.optimizer);
+    plan.precision = file.precision.value_or(plan.precision);
+    if (object_->contains("placement")) read_placement(plan);
+    for (const auto& [key, value] : object_->items()) file.given.insert(key);
+    if (!path_.empty()) {
+      file.model = input_of_report("model");
+      file.machine = input_of_report("machine");
+    }
+    return file;
+  }
+
+ private:
+  [[nodiscard]] std::string path_to(std::string_view key) const {
+    return key.empty() || path_.empty() ? path_ + std::string(key) : path_ + "/" + std::string(key);
+  }
+  [[noreturn]] void fail(std::string_view key, const std::string& message, const std::string& hint = plan_hint) const {
+    throw source_.error(path_to(key), message, hint);
+  }
+
+  /// Nothing where the report does not say it.
+  [[nodiscard]] std::optional<std::string> input_of_report(const std::string& key) const {
+    const Json& root = source_.root();
+    if (!root.contains("inputs")) return std::nullopt;
+    const Json& inputs = root.at("inputs");
+    if (!inputs.is_object()) throw source_.error("inputs", "'inputs' is no object", plan_hint);
+    if (!inputs.contains(key)) return std::nullopt;
+    if (!inputs.at(key).is_string()) throw source_.error("inputs/" + key, fmt::format("'{}' is no text", key), plan_hint);
+    return inputs.at(key).get<std::string>();
+  }
+
+  void read_placement(Plan& plan) const {
+    const Json& placement = object_->at("placement");
+    std::string names;
+    const auto is_text = [](const Json& name) { return name.is_string(); };
+    if (!placement.is_array() || !std::all_of(placement.begin(), placement.end(), is_text)) {
+      fail("placement", "'placement' is no list of strategies, innermost first", "write for example [\"filter\", \"data\"]");
+    }
+    for (const Json& name : placement) names += (names.empty() ? "" : ",") + name.get<std::string>();
+    if (placement.empty()) return;
+    try {
+      plan.placement = parse_placement(names);
+    } catch (const Error& error) {
+      fail("placement", error.what(), error.hint());
+    }
+  }
+
+  void refuse_unknown_keys() const {
+    static constexpr std::array<std::string_view, 18> known{"degrees", "global_batch", "micro_batches", "schedule",
+                                                            "placement", "zero_stage", "recompute", "optimizer", "precision",
+                                                            // What a report says of the plan besides.
+                                                            "rank", "strategy", "feasible", "time", "efficiency", "cost",
+                                                            "findings", "memory", "reasons"};
+    for (const auto& [key, value] : object_->items()) {
+      if (std::find(known.begin(), known.end(), key) == known.end()) {
+        throw source_.error_at_key(path_to(key), fmt::format("a plan has no {}", quote(key)),
+                                   suggest(key, std::span<const std::string_view>(known)));
+      }
+    }
+  }
+
+  /// A strategy's name beside the degrees says nothing new, so it must not say anything else.
+  void check_strategy(const Plan& plan) const {
+    if (!object_->contains("strategy")) return;
+    const std::string name = family_name(plan.mesh.family());
+    const Json& said = object_->at("strategy");
+    if (!said.is_string() || parse_family(said.get<std::string>()) != plan.mesh.family()) {
+      fail("strategy",
+           fmt::format("'strategy' is {}, the degrees are of '{}'",
+                       said.is_string() ? quote(said.get<std::string>()) : "no text", name),
+           "leave it out, or let it be what the degrees are");
+    }
+  }
+
+  /// Nothing where the value is no whole number in the range.
+  static std::optional<std::int64_t> whole_number(const Json& value, std::int64_t low, std::int64_t high) {
+    if (!value.is_number_integer()) return std::nullopt;
+    // An unsigned number above the signed range must not come back negative.
+    if (value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(high)) return std::nullopt;
+    const auto number = value.get<std::int64_t>();
+    return number < low || number > high ? std::nullopt : std::optional(number);
+  }
+
+  [[nodiscard]] std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high) const {
+    if (!object_->contains(key)) fail("", fmt::format("'{}' is missing", key));
+    const std::optional<std::int64_t> value = whole_number(object_->at(std::string(key)), low, high);
+    if (!value)
+      fail(key, fmt::format("'{}' is not a whole number from {} to {}", key, low, high),
+           "write it in digits, without quotes");
+    return *value;
+  }
+
+  template <class Enum>
+  [[nodiscard]] std::optional<Enum> choice(std::string_view key, std::optional<Enum> (*parse)(std::string_view),
+                                           const std::vector<std::string_view>& known) const {
+    if (!object_->contains(key)) return std::nullopt;
+    const Json& value = object_->at(std::string(key));
+    if (!value.is_string()) fail(key, fmt::format("'{}' is no text", key), suggest("", known));
+    const auto text = value.get<std::string>();
+    const std::optional<Enum> parsed = parse(text);
+    if (!parsed) fail(key, fmt::format("'{}' is no {}", text, key), suggest(text, known));
+    return parsed;
+  }
+
+  void read_degrees(Plan& plan) const {
+    if (!object_->contains("degrees")) fail("", "'degrees' is missing");
+    const Json& degrees = object_->at("degrees");
+    const std::string example = R"(write for example {"data": 64, "spatial": [2, 2]})";
+    if (!degrees.is_object()) fail("degrees", "'degrees' is no object", example);
+    Family seen = 0;
+    for (const auto& [name, value] : degrees.items()) {
+      const std::string key = "degrees/" + name;
+      const std::optional<Axis> axis = parse_axis(name);
+      if (!axis)
+        throw source_.error_at_key(path_to(key), fmt::format("no strategy is called {}", quote(name)),
+                                   suggest(name, axis_names()));
+      if ((seen & family_bit(*axis)) != 0) fail(key, fmt::format("'{}' is given twice", to_string(*axis)), "give it once");
+      seen |= family_bit(*axis);
+      plan.zero_stage = std::max(plan.zero_stage, zero_stage_in(name));
+      if (*axis != Axis::spatial) {
+        const std::optional<std::int64_t> degree = whole_number(value, 1, largest_degree);
+        if (!degree)
+          fail(key, fmt::format("'{}' is not a whole number from 1 to {}", name, largest_degree),
+               "write it in digits, without quotes");
+        plan.mesh.set(*axis, static_cast<int>(*degree));
+        continue;
+      }
+      if (!value.is_array() || value.empty() || value.size() > Tiles{}.size()) {
+        fail(key, "'spatial' is no list of one to three degrees", example);
+      }
+      Tiles tiles = plan.mesh.tiles();
+      for (std::size_t d = 0; d < value.size(); ++d) {
+        const std::optional<std::int64_t> degree = whole_number(value[d], 1, largest_degree);
+        if (!degree)
+          fail(key, fmt::format("'spatial' holds what is not a whole number from 1 to {}", largest_degree), example);
+        tiles[d] = static_cast<int>(*degree);
+      }
+      plan.mesh.set_tiles(tiles);
+    }
+    if (const std::string why = too_many_devices(plan.mesh); !why.empty()) fail("degrees", why, "give smaller degrees");
+  }
+
+  const JsonSource& source_;
+  std::string path_;
+  const Json* object_ = nullptr;
+};
+
+}  // namespace
+
+Fields<Plan> plan_fields() {
+  Fields<Plan> fields{{"strategy", [](const Plan& plan) { return Json(family_name(plan.mesh.family())); }}};
+  for (const Axis axis : spoken_axes) {
+    fields.push_back(
+        {std::string(to_string(axis)),
+         [axis](const Plan& plan) { return axis == Axis::spatial ? Json(plan.mesh.tiles()) : Json(plan.mesh[axis]); },
+         "degrees"});
+  }
+  const auto add = [&](const char* name, auto value) {
+    fields.push_back({name, [value](const Plan& plan) { return Json(value(plan)); }});
+  };
+  add("global_batch", [](const Plan& plan) { return plan.global_batch; });
+  add("micro_batches", [](const Plan& plan) { return plan.micro_batches; });
+  add("schedule", [](const Plan& plan) { return to_string(plan.schedule); });
+  add("placement", [](const Plan& plan) {
+    std::vector<std::string_view> names;
+    for (const Axis axis : plan.placement) names.push_back(to_string(axis));
+    return names;
+  });
+  add("zero_stage", [](const Plan& plan) { return plan.zero_stage; });
+  add("recompute", [](const Plan& plan) { return to_string(plan.recompute); });
+  add("optimizer", [](const Plan& plan) { return to_string(plan.optimizer); });
+  add("precision", [](const Plan& plan) { return to_string(plan.precision); });
+  return fields;
+}
+
+Json plan_to_json(const Plan& plan) { return json_of(plan_fields(), plan); }
+
+PlanFile read_plan(const std::string& text, const std::string& origin) {
+  const JsonSource source(text, origin, plan_hint);
+  return PlanReader(source).read();
+}
+
+Plan plan_from_json(const std::string& text, const std::string& origin) { return read_plan(text, origin).plan; }
+
+std::string choices_text(const Plan& plan) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (plan.micro_batches > 1) add(fmt::format("{} micro-batches", plan.micro_batches));
+  if (plan.mesh[Axis::pipeline] > 1) text += fmt::format("{}{}", text.empty() ? "" : " ", to_string(plan.schedule));
+  if (plan.zero_stage > 0) add(fmt::format("ZeRO-{}", plan.zero_stage));
+  if (plan.recompute == Recompute::full) add("recompute");
+  Plan usual = plan;
+  usual.placement = Plan{}.placement;
+  const std::string placement = placement_text(plan);
+  if (placement != placement_text(usual)) add(fmt::format("placement {}", placement));
+  return text;
+}
+
+}  // namespace ddl

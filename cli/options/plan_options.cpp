@@ -1,0 +1,235 @@
+#include "cli/options/plan_options.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "calibration/plan_degrees.hpp"
+#include "cli/documents/estimate.hpp"
+#include "cli/formats/table.hpp"
+#include "cli/options/divisions.hpp"
+#include "cli/options/number_option.hpp"
+#include "cli/sentences/sentences.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "core/units.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::int64_t most_gpus = std::int64_t{1} << 20;
+constexpr std::int64_t most_batch_per_gpu = std::int64_t{1} << 20;
+constexpr std::int64_t most_samples = std::int64_t{1} << 40;
+constexpr std::int64_t example_gpus = 64;
+
+/// The ZeRO stage that the words of a plan's strategy or degrees say.
+int zero_stage_said(const PlanOptions& options) {
+  int stage = zero_stage_in(options.strategy);
+  const std::string_view degrees = options.degrees;
+  for (std::size_t start = 0; start < degrees.size();) {
+    const std::size_t end = std::min(degrees.find(',', start), degrees.size());
+    const std::string_view part = degrees.substr(start, end - start);
+    stage = std::max(stage, zero_stage_in(part.substr(0, part.find('='))));
+    start = end + 1;
+  }
+  return stage;
+}
+
+/// The closed forms know no sharding of the optimizer and no recomputation: asked for, it would be ignored.
+void refuse_beyond_ideal(const PlanOptions& options, bool ideal) {
+  if (!ideal) return;
+  const char* hint = "leave one of them out";
+  if (options.zero.value_or(0) > 0) {
+    throw Error(
+        fmt::format("--ideal knows no sharding of the optimizer: it cannot be combined with --zero {}", *options.zero),
+        hint);
+  }
+  if (!options.zero && zero_stage_said(options) > 0)
+    throw Error("--ideal knows no sharding of the optimizer, which fsdp says", "write data in place of fsdp");
+  if (chosen_recompute(options) == Recompute::full)
+    throw Error("--ideal knows no recomputation: it cannot be combined with --recompute full", hint);
+}
+
+/// A report about something else than what is asked now would be priced without a word.
+void refuse_other_report(const PlanFile& file, const Study& study, const std::string& path) {
+  std::string said, options;
+  const auto compare = [&](const char* kind, const std::optional<std::string>& reported, const std::string& asked) {
+    if (!reported || *reported == asked) return;
+    said += fmt::format("{}the {} {}, not {}", said.empty() ? "" : ", and ", kind, quote(*reported), quote(asked));
+    options += fmt::format("{}--{} {}", options.empty() ? "" : " ", kind, *reported);
+  };
+  compare("model", file.model, study.model().name);
+  compare("machine", file.machine, study.machine().name);
+  if (said.empty()) return;
+  throw Error(fmt::format("the report {} is about {}", quote(path), said),
+              fmt::format("add {}, or give the object of its plan alone", options));
+}
+
+/// Nothing can run on devices that are not there: said at once, not once for each strategy after a long search.
+void refuse_more_than(const Machine& machine, std::int64_t gpus) {
+  if (gpus <= machine.devices()) return;
+  throw Error(fmt::format("--gpus is {}, but {} has {}", gpus, machine.name, count_text(machine.devices(), "device")),
+              fmt::format("ask for at most {}, or name a larger machine with --machine", machine.devices()));
+}
+
+/// What is to be priced when the user names the plan: `file` is the plan of --plan, if there is one; what is left open takes
+/// its default.
+Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& file, const Study& study) {
+  if (file) {
+    if (options.gpus && file->plan.mesh.devices() != *options.gpus) {
+      throw Error(fmt::format("the plan in {} uses {}, --gpus says {}", quote(options.plan_file),
+                              count_text(file->plan.mesh.devices(), "device"), *options.gpus),
+                  "leave --gpus out: the plan says it");
+    }
+    return file->plan;
+  }
+  Plan plan;
+  const std::optional<Family> family = parse_family(options.strategy);
+  if (!family)
+    throw Error(fmt::format("no strategy is called {}", quote(options.strategy)), suggest_family(options.strategy));
+  if (options.degrees.empty()) {
+    if (!options.gpus) {
+      throw Error("--strategy needs --degrees or --gpus",
+                  *family == 0 ? "write --gpus 1"
+                               : fmt::format("write for example --degrees {}", example_degrees(*family, example_gpus)));
+    }
+    // One part of the hybrid alone can be given all devices.
+    if ((*family & (*family - 1)) != 0) {
+      throw Error(fmt::format("--strategy {} needs --degrees", options.strategy),
+                  fmt::format("write for example --degrees {}", example_degrees(*family, *options.gpus)));
+    }
+    if (*family != 0) parse_degrees(fmt::format("{}={}", options.strategy, *options.gpus), plan);
+  } else {
+    parse_degrees(options.degrees, plan);
+    if (plan.mesh.family() != *family) {
+      throw Error(fmt::format("{} is the strategy '{}', not '{}'", quote("--degrees " + options.degrees),
+                              family_name(plan.mesh.family()), family_name(*family)),
+                  "name the same strategies in both, with degrees above 1");
+    }
+  }
+  if (options.gpus && plan.mesh.devices() != *options.gpus) {
+    const std::string said = options.degrees.empty() ? "--strategy " + options.strategy : "--degrees " + options.degrees;
+    throw Error(fmt::format("{} uses {}, --gpus says {}", said, count_text(plan.mesh.devices(), "device"), *options.gpus),
+                "the product of the degrees is the number of GPUs");
+  }
+  plan.precision = study.precision();
+  plan.optimizer = study.optimizer();
+  plan.global_batch = global_batch_of(options, plan.mesh.devices());
+  plan.micro_batches = options.micro_batches.value_or(plan.micro_batches);
+  plan.zero_stage = static_cast<int>(options.zero.value_or(zero_stage_said(options)));
+  if (!options.placement.empty()) plan.placement = parse_placement(options.placement);
+  plan.schedule = chosen_schedule(options).value_or(plan.schedule);
+  plan.recompute = chosen_recompute(options).value_or(plan.recompute);
+  return plan;
+}
+
+/// What a plan of the user's own leaves open. A file is asked for the key, the command line for the option.
+void add_choices(std::vector<Default>& defaults, const Plan& plan, const CLI::App& command,
+                 const std::optional<PlanFile>& file) {
+  const auto add = [&](const std::string& option, const char* key, const std::string& value, const char* why) {
+    if (file ? file->given.contains(key) : command.count(option) > 0) return;
+    defaults.push_back({file ? key : option, value, why});
+  };
+  add("--micro-batches", "micro_batches", std::to_string(plan.micro_batches), "");
+  if (plan.mesh[Axis::pipeline] > 1) add("--schedule", "schedule", std::string(to_string(plan.schedule)), "");
+  add("--zero", "zero_stage", std::to_string(plan.zero_stage), "");
+  add("--recompute", "recompute", std::string(to_string(plan.recompute)), "");
+  if (std::popcount(plan.mesh.family()) > 1) add("--placement", "placement", placement_text(plan), "innermost first");
+}
+
+}  // namespace
+
+PlanOptionHandles add_plan_options(CLI::App& command, PlanOptions& options) {
+  add_whole_number(command, "--gpus", options.gpus, 1, most_gpus, "number of GPUs (or other devices)");
+  auto* global = add_whole_number(command, "--global-batch", options.global_batch, 1, most_samples,
+                                  "samples per iteration over all GPUs");
+  auto* per_gpu =
+      add_whole_number(command, "--batch-per-gpu", options.batch_per_gpu, 1, most_batch_per_gpu,
+                       fmt::format("the same, divided by the number of GPUs (default {})", default_batch_per_gpu));
+  per_gpu->excludes(global);
+  auto* placement =
+      command.add_option("--placement", options.placement, "which degrees are neighbours, innermost first: filter,data");
+  auto* zero = add_whole_number(command, "--zero", options.zero, 0, 3, "fix the ZeRO stage: 0 to 3");
+  auto* recompute = command.add_option("--recompute", options.recompute, "fix recomputation: none or full");
+  auto* schedule = command.add_option("--schedule", options.schedule, "fix the pipeline schedule: gpipe or 1f1b");
+  auto* micro_batches = add_whole_number(command, "--micro-batches", options.micro_batches, 1, most_samples,
+                                         "fix the number of micro-batches");
+  auto* plan = command.add_option("--plan", options.plan_file, "price the plan of this JSON file instead of searching");
+  auto* strategy = command.add_option("--strategy", options.strategy, "price one plan of this strategy");
+  auto* degrees = command.add_option("--degrees", options.degrees, "its degrees: data=64,spatial=2x2");
+  // What the file of a plan says would be ignored.
+  for (auto* said : {global, per_gpu, placement, zero, recompute, schedule, micro_batches, strategy, degrees})
+    plan->excludes(said);
+  return {plan, strategy};
+}
+
+std::optional<Schedule> chosen_schedule(const PlanOptions& options) {
+  if (options.schedule.empty()) return std::nullopt;
+  const std::optional<Schedule> schedule = parse_schedule(options.schedule);
+  if (!schedule) unknown_choice("--schedule", options.schedule, {"gpipe", "1f1b"});
+  return schedule;
+}
+
+std::optional<Recompute> chosen_recompute(const PlanOptions& options) {
+  if (options.recompute.empty()) return std::nullopt;
+  const std::optional<Recompute> recompute = parse_recompute(options.recompute);
+  if (!recompute) unknown_choice("--recompute", options.recompute, {"none", "full"});
+  return recompute;
+}
+
+std::int64_t global_batch_of(const PlanOptions& options, std::int64_t gpus) {
+  return options.global_batch.value_or(options.batch_per_gpu.value_or(default_batch_per_gpu) * gpus);
+}
+
+void refuse_contradiction(const Estimate& estimate, const Model& model, const PlanOptions& options) {
+  for (const Limit& limit : estimate.limits) {
+    if (limit.kind == Limit::Kind::memory) continue;
+    throw Error(
+        fmt::format("the plan '{}' cannot be: {}", degrees_text(estimate.plan.mesh), describe(limit, model)),
+        fmt::format("leave {} out to see what can", options.plan_file.empty() ? "--strategy and --degrees" : "--plan"));
+  }
+}
+
+PlanStudy plan_study(const StudyOptions& study, const PlanOptions& options) {
+  if (!options.degrees.empty() && options.strategy.empty()) {
+    throw Error("--degrees needs --strategy", "write for example --strategy data+spatial --degrees data=64,spatial=2x2");
+  }
+  refuse_beyond_ideal(options, study.ideal);
+  PlanStudy asked;
+  StudySpec spec = spec_of(study);
+  if (!options.plan_file.empty()) {
+    asked.file = read_plan(read_file(options.plan_file), options.plan_file);
+    // The plan may say which precision and optimizer its memory and time are about.
+    if (!spec.precision) spec.precision = asked.file->precision;
+    if (!spec.optimizer) spec.optimizer = asked.file->optimizer;
+  }
+  asked.study = std::make_shared<Study>(spec);
+  if (asked.file) refuse_other_report(*asked.file, *asked.study, options.plan_file);
+  if (options.gpus) refuse_more_than(asked.study->machine(), *options.gpus);
+  if (options.name_plan()) {
+    asked.plan = requested_plan(options, asked.file, *asked.study);
+    asked.plan->precision = asked.study->precision();
+    asked.plan->optimizer = asked.study->optimizer();
+  }
+  return asked;
+}
+
+std::vector<Default> plan_defaults(const CLI::App& command, const StudyOptions& study_options, const PlanOptions& options,
+                                   const PlanStudy& asked, std::int64_t global_batch) {
+  const std::optional<PlanFile>& file = asked.file;
+  std::vector<Default> defaults = defaults_of(command, study_options, *asked.study);
+  std::erase_if(defaults, [&](const Default& each) {
+    return file && ((each.option == "--precision" && file->precision) || (each.option == "--optimizer" && file->optimizer));
+  });
+  if (options.plan_file.empty() && command.count("--global-batch") == 0 && command.count("--batch-per-gpu") == 0) {
+    defaults.push_back({"--batch-per-gpu", std::to_string(default_batch_per_gpu),
+                        fmt::format("global batch {}", with_thousands(global_batch))});
+  }
+  if (asked.plan) add_choices(defaults, *asked.plan, command, file);
+  return defaults;
+}
+
+}  // namespace ddl

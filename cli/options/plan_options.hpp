@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calibration/study.hpp"
+#include "cli/options/parser_fwd.hpp"
+#include "cli/options/plan_file.hpp"
+#include "cli/options/study_options.hpp"
+#include "estimator/step/estimate.hpp"
+
+namespace ddl {
+
+inline constexpr std::int64_t default_batch_per_gpu = 32;
+
+/// The options by which a plan is named, or what is already chosen of the plans that are sought, as typed.
+struct PlanOptions {
+  std::optional<std::int64_t> gpus, global_batch, batch_per_gpu, micro_batches, zero;
+  std::string placement, schedule, recompute, plan_file, strategy, degrees;
+
+  /// Whether they name one plan.
+  [[nodiscard]] bool name_plan() const { return !plan_file.empty() || !strategy.empty() || !degrees.empty(); }
+};
+/// The handles of --plan and --strategy, for options that contradict them.
+struct PlanOptionHandles {
+  CLI::Option *plan = nullptr, *strategy = nullptr;
+};
+PlanOptionHandles add_plan_options(CLI::App& command, PlanOptions& options);
+
+/// Throws Error on a word that is none; nothing where the option is not given.
+[[nodiscard]] std::optional<Schedule> chosen_schedule(const PlanOptions& options);
+[[nodiscard]] std::optional<Recompute> chosen_recompute(const PlanOptions& options);
+[[nodiscard]] std::int64_t global_batch_of(const PlanOptions& options, std::int64_t gpus);
+
+/// A study and, where the options name one, the plan that is asked about.
+struct PlanStudy {
+  std::shared_ptr<Study> study;
+  std::optional<PlanFile> file;  ///< of --plan
+  std::optional<Plan> plan;
+};
+/// Loads what is asked about. Throws Error on what contradicts itself, the machine or the file.
+[[nodiscard]] PlanStudy plan_study(const StudyOptions& study, const PlanOptions& options);
+
+/// Throws Error where a limit of its shape rules the plan out: it is the user's own contradiction when the user wrote it.
+void refuse_contradiction(const Estimate& estimate, const Model& model, const PlanOptions& options);
+
+/// Everything in force that was not asked for, the batch and what a plan of the user's own leaves open included.
+[[nodiscard]] std::vector<Default> plan_defaults(const CLI::App& command, const StudyOptions& study_options,
+                                                 const PlanOptions& options, const PlanStudy& asked,
+                                                 std::int64_t global_batch);
+
+}  // namespace ddl

@@ -1,0 +1,185 @@
+#include "cli/options/profile_job.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "calibration/machine_reader.hpp"
+#include "cli/options/problem_lines.hpp"
+#include "cli/options/split_options.hpp"
+#include "cli/options/study_options.hpp"
+#include "cli/report.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "estimator/model_facts.hpp"
+#include "model_zoo/update_list.hpp"
+#include "profiler/backends.hpp"
+#include "profiler/rank.hpp"
+
+namespace ddl {
+namespace {
+
+/// The value that a word stands for.
+template <class Parsed, class Known>
+Parsed choice(const std::string& option, const std::string& text, std::optional<Parsed> parsed, const Known& known) {
+  if (!parsed) unknown_choice(option, text, known);
+  return *parsed;
+}
+
+BackendOptions device_options(const ProfileOptions& o) {
+  BackendOptions options;
+  options.threads = static_cast<int>(o.threads.value_or(1));
+  options.device = static_cast<int>(o.device.value_or(0));
+  options.simulated = o.simulated;
+  options.blas = o.blas;
+  if (!o.layout.empty()) {
+    options.layout =
+        choice("--layout", o.layout, parse_image_layout(o.layout),
+               std::vector<std::string_view>{to_string(ImageLayout::channels_last), to_string(ImageLayout::channels_first)});
+  }
+  if (!o.algorithm.empty()) {
+    options.algorithm = choice(
+        "--algorithm", o.algorithm, parse_algorithm_preference(o.algorithm),
+        std::vector<std::string_view>{to_string(AlgorithmPreference::framework), to_string(AlgorithmPreference::fastest),
+                                      to_string(AlgorithmPreference::first), to_string(AlgorithmPreference::smallest)});
+  }
+  return options;
+}
+
+/// Whether autocast decides what runs in which precision.
+bool runs_autocast(const ProfileOptions& o, Precision precision) {
+  if (o.mixed.empty() || o.mixed == mixed_precision_names[0]) return false;
+  if (o.mixed != mixed_precision_names[2]) {
+    unknown_choice("--mixed-precision", o.mixed, {mixed_precision_names[0], mixed_precision_names[2]});
+  }
+  if (!is_mixed(precision)) {
+    throw Error(fmt::format("autocast needs two precisions, and --precision is {}", to_string(precision)),
+                "add --precision bf16 or fp16");
+  }
+  return true;
+}
+
+/// Lines to leave out as the plan has them; each must be there, and something must be left.
+std::vector<std::string> left_out(const ProfilePlan& plan, const std::vector<std::string>& given) {
+  std::vector<std::string> lines;
+  for (const std::string& each : given) {
+    const std::string line = is_sequence_problem(each) ? print_problem(parse_sequence_problem(each, "--leave-out"))
+                                                       : checked_problem(each, "--leave-out", 1);
+    bool is_there = false;
+    for (std::size_t item = 0; item < plan.items(); ++item) is_there = is_there || plan.line(item) == line;
+    if (!is_there) {
+      throw Error(fmt::format("--leave-out {}: it is not asked for", quote(line)),
+                  "copy a line of the column 'problem' of the profile");
+    }
+    lines.push_back(line);
+  }
+  if (without(plan, lines).items() == 0) throw Error("--leave-out leaves nothing to measure", "name fewer problems");
+  return lines;
+}
+
+/// Which shard is measured. Processes of one launch that all measured the same would write over each other's profile.
+std::optional<Shard> shard_of_this(const ProfileOptions& o, const Rank& rank) {
+  if (!o.shard.empty()) return parse_shard("--shard", o.shard);
+  if (rank.ranks == 1) return std::nullopt;
+  throw Error(
+      fmt::format("{} started {} processes, and without --shard each would measure everything", rank.launcher, rank.ranks),
+      fmt::format("--shard {} with an --output for each, then 'ddl-oracle profile merge'; --shard 0/1 is everything",
+                  rank.variables));
+}
+
+}  // namespace
+
+ProfileJob job_of(const ProfileOptions& o) {
+  const int kinds = (o.model.empty() ? 0 : 1) + (o.lines.empty() ? 0 : 1) + (o.problems.empty() ? 0 : 1);
+  if (kinds == 0)
+    throw Error("nothing to profile", "name a model, as in ddl-oracle profile resnet50; or --problem; or --problems FILE");
+  if (kinds > 1) throw Error("a model, --problem and --problems are asked for one at a time");
+  ProfileJob job;
+  job.device = device_options(o);
+  ProfilePlan& plan = job.plan;
+  plan.precision = choice("--precision", o.precision, parse_precision(o.precision),
+                          std::vector<std::string_view>{"fp32", "tf32", "fp16", "bf16"});
+  plan.optimizer = choice("--optimizer", o.optimizer, parse_measured_optimizer(o.optimizer),
+                          std::vector<std::string_view>{"sgd", "momentum", "adam"});
+  plan.caches =
+      choice("--caches", o.caches, parse_cache_state(o.caches), std::vector<std::string_view>{"warm", "cold", "step"});
+  plan.rule.tolerance = o.tolerance.value_or(plan.rule.tolerance);
+  constexpr double usual_limit = 0.05;
+  plan.rule.limit = Seconds(o.limit.value_or(usual_limit));
+  job.backend = o.backend.empty() ? default_backend() : std::string(backend_kind(o.backend).name);
+  if (!o.blas.empty() && job.backend != "onednn") {
+    throw Error(fmt::format("--blas applies to the back end onednn only, and --backend is {}", job.backend),
+                "add --backend onednn");
+  }
+  const Rank rank = this_rank();
+  job.shard = shard_of_this(o, rank);
+  if (rank.ranks > 1 && !o.device)
+    job.device.device = device_of(rank, count_devices(job.backend), backend_kind(job.backend).one_device);
+  job.output = is_file(o.output) ? o.output : "";
+  job.resume = o.resume;
+  job.overwrite = o.overwrite;
+  job.retry = o.retry;
+  for (const std::string& line : o.lines) plan.problems.push_back({checked_problem(line, "--problem", 1), 0});
+  if (!o.problems.empty()) plan.problems = problems_in(o.problems);
+  if (o.model.empty()) {
+    if (!o.mixed.empty())
+      throw Error("--mixed-precision applies to models, and none is named", "a problem says its precision");
+    if (!o.implementation.empty())
+      throw Error("--optimizer-implementation applies to models, and none is named",
+                  "a problem says so itself: implementation=foreach tensors=161");
+    job.left_out = left_out(plan, o.left_out);
+    return job;
+  }
+
+  plan.model = load_model(o.model);
+  const ModelFacts facts = facts_of(*plan.model);
+  std::vector<std::int64_t> samples =
+      parse_counts("--batch", o.batch.empty() ? (job.backend == "onednn" ? "1,2,4" : "1,4,16") : o.batch);
+  if (!o.no_sequence) plan.sequences = samples;
+  if (o.graph) {
+    if (job.backend != "cuda")
+      throw Error(fmt::format("--graph applies to GPUs only, and --backend is {}", job.backend), "add --backend cuda");
+    plan.step_start = StepStart::graph;
+  }
+  const SplitRequest splits = parse_splits(o.splits, load_machine(o.machine).devices_per_node(), facts);
+  for (const std::int64_t whole : std::vector(samples)) {
+    for (const int parts : splits.batch) {
+      const std::int64_t part = (whole + parts - 1) / parts;
+      if (std::find(samples.begin(), samples.end(), part) == samples.end()) samples.push_back(part);
+    }
+  }
+  Assumptions assumptions;
+  if (runs_autocast(o, plan.precision)) {
+    assumptions.mixed_precision = MixedPrecision::autocast;
+    job.recipe = "autocast";
+    // Whole steps are of one precision.
+    plan.sequences.clear();
+  }
+  plan.problems = split_problems(facts, splits.meshes, samples, plan.precision, plan.optimizer, {}, assumptions);
+  if (!o.implementation.empty()) {
+    const UpdateImplementation implementation = update_implementation_named(o.implementation);
+    // Beside those of the layers, of which whole steps are made.
+    if (is_of_list(implementation) && plan.model->parameters() > 0)
+      plan.problems.push_back(
+          {print_problem(update_of_all(*plan.model, plan.optimizer, job.recipe.empty() ? plan.precision : Precision::fp32,
+                                       implementation)),
+           0});
+  }
+  job.left_out = left_out(plan, o.left_out);
+  return job;
+}
+
+ProfilePlan without(ProfilePlan plan, const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) {
+    if (is_sequence_problem(line)) {
+      // The parts of a step run one after the other: they go together.
+      std::erase(plan.sequences, parse_sequence_problem(line, "--leave-out").samples);
+    } else {
+      std::erase_if(plan.problems, [&](const CountedProblem& problem) { return problem.line == line; });
+    }
+  }
+  return plan;
+}
+
+}  // namespace ddl

@@ -1,0 +1,94 @@
+#include "cli/options/split_options.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <iterator>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::string_view batch_name = "batch";
+constexpr std::int64_t most = 1'000'000;
+
+/// The axes that change the problems of a layer: they divide its weights or its samples.
+std::vector<Axis> splitting_axes() {
+  std::vector<Axis> axes;
+  std::copy_if(spoken_axes.begin(), spoken_axes.end(), std::back_inserter(axes),
+               [](Axis axis) { return row_of(axis).divides_weights; });
+  axes.push_back(Axis::spatial);
+  return axes;
+}
+
+void add_degrees(SplitRequest& request, Axis axis, const std::vector<std::int64_t>& degrees, const ModelFacts& facts) {
+  for (const std::int64_t wide : degrees) {
+    const auto degree = static_cast<int>(wide);
+    if (degree == 1) continue;  // the whole model is always there
+    if (axis != Axis::spatial) {
+      request.meshes.push_back(Mesh{{axis, degree}});
+      continue;
+    }
+    for (const Tiles& tiles : tilings(facts, degree)) request.meshes.push_back(Mesh(tiles));
+  }
+}
+
+}  // namespace
+
+std::vector<std::int64_t> parse_counts(const std::string& option, const std::string& text) {
+  std::vector<std::int64_t> counts;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    std::int64_t count = 0;
+    const auto [stop, problem] = std::from_chars(text.data() + at, text.data() + end, count);
+    if (problem != std::errc() || stop != text.data() + end || count < 1 || count > most) {
+      throw Error(fmt::format("{}: {} is not a whole number from 1 to {}", option, quote(text.substr(at, end - at)), most),
+                  "several are separated by commas: 1,4,16");
+    }
+    if (std::find(counts.begin(), counts.end(), count) == counts.end()) counts.push_back(count);
+    at = end + 1;
+  }
+  return counts;
+}
+
+SplitRequest parse_splits(const std::vector<std::string>& words, int devices, const ModelFacts& facts) {
+  SplitRequest request;
+  if (words.size() == 1 && words.front() == "none") return request;
+  const std::vector<Axis> axes = splitting_axes();
+  if (words.empty()) {
+    std::vector<std::int64_t> degrees;
+    for (std::int64_t degree = 2; degree <= devices; degree *= 2) degrees.push_back(degree);
+    for (const Axis axis : axes) add_degrees(request, axis, degrees, facts);
+    return request;
+  }
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    const std::string name = word.substr(0, equals);
+    const std::optional<Axis> axis = parse_axis(name);
+    if (name != batch_name && (!axis || std::find(axes.begin(), axes.end(), *axis) == axes.end())) {
+      std::vector<std::string_view> names;
+      for (const Axis each : axes) names.push_back(to_string(each));
+      names.push_back(batch_name);
+      throw Error(fmt::format("--splits: unknown axis {}", quote(name)), suggest(name, names));
+    }
+    if (equals == std::string::npos) throw Error(fmt::format("--splits: {} has no degrees", name), name + "=2,4,8");
+    const std::vector<std::int64_t> degrees = parse_counts("--splits " + name, word.substr(equals + 1));
+    if (axis) {
+      add_degrees(request, *axis, degrees, facts);
+      continue;
+    }
+    for (const std::int64_t parts : degrees) {
+      if (parts > 1) request.batch.push_back(static_cast<int>(parts));
+    }
+  }
+  return request;
+}
+
+}  // namespace ddl

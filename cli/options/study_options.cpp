@@ -1,0 +1,309 @@
+#include "cli/options/study_options.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/formats/table.hpp"
+#include "cli/options/number_option.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
+#include "core/units.hpp"
+#include "estimator/exchanges/gradient_exchange.hpp"
+#include "estimator/step/estimate.hpp"
+#include "model_zoo/bundled_name.hpp"
+
+namespace ddl {
+
+void unknown_choice(const std::string& option, const std::string& text, const std::vector<std::string_view>& known) {
+  throw Error(fmt::format("{} does not know {}", option, quote(text)), suggest(text, known));
+}
+
+CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& into, const std::string& description) {
+  return command.add_flag(name, into, description)->disable_flag_override();
+}
+
+void add_profile_options(CLI::App& command, std::vector<std::string>& profiles, bool& any_device) {
+  auto* profile = command
+                      .add_option("--profile", profiles,
+                                  "kernels measured on the machine's device: a file, several if given again, or none; "
+                                  "default: those of that device in the data directory")
+                      ->take_all()
+                      ->allow_extra_args(false);
+  add_switch(command, "--any-device", any_device, "use a profile of another device")->needs(profile);
+}
+
+void add_study_options(CLI::App& command, StudyOptions& o) {
+  command.add_option("--model", o.model, "bundled model (see 'models list') or a model file")->capture_default_str();
+  command.add_option("--dataset", o.dataset,
+                     "bundled data set (see 'datasets list') or a file; default: what fits the model");
+  command.add_option("--machine", o.machine, "bundled machine (see 'machines list') or a machine file")
+      ->capture_default_str();
+  command.add_option("--coefficients", o.coefficients,
+                     "measured coefficients of that machine: a file, a bundled name or none; default: those bundled with a "
+                     "bundled machine");
+  add_profile_options(command, o.profiles, o.any_device);
+  command.add_option("--precision", o.precision, "fp32, tf32, fp16 or bf16; default: mixed for sequences, else fp32");
+  command.add_option("--mixed-precision", o.mixed_precision,
+                     "what fp16 and bf16 mean for memory: half (weights and gradients, beside a master), full (gradients in "
+                     "fp32 and cross entropy in place, as Megatron-LM does) or autocast (PyTorch's); default: half");
+  auto* older = add_switch(command, "--older-framework", o.older_framework,
+                           "memory as of PyTorch before 2.0 with CUDA before 11.7: gradients stay after the update, all "
+                           "kernels are loaded at once");
+  command.add_option("--optimizer", o.optimizer,
+                     "sgd, momentum, adam, adamw, lamb, adafactor or adam8bit; default: adam for sequences, else momentum");
+  command.add_option(
+      "--optimizer-implementation", o.optimizer_implementation,
+      "how the framework runs it: foreach or fused over the list of all tensors, or single, tensor by tensor; "
+      "default: one fused pass over each layer's parameters");
+  auto* ideal = add_switch(command, "--ideal", o.ideal,
+                           "closed forms only: linear kernels, one alpha and beta, no overlap, no penalties");
+  command.add_option("--allreduce", o.allreduce,
+                     "fix the gradient exchange: linear, tree, butterfly, ring, rabenseifner, shifted-halving-doubling, "
+                     "hierarchical, multi-leader, leader, "
+                     "parameter-server or sparse; default: as measured, else the cheapest");
+  const Assumptions assumed;
+  add_number(command, "--parameter-servers", o.parameter_servers, 1, most_parameter_servers,
+             "servers of --allreduce parameter-server")
+      ->default_str(fmt::format("{}", assumed.parameter_servers));
+  add_number(command, "--sparse-density", o.sparse_density, least_sparse_density, 1,
+             "share of the gradients that --allreduce sparse sends")
+      ->default_str(fmt::format("{}", assumed.sparse_density));
+  add_switch(command, "--no-overlap", o.no_overlap, "do not hide the gradient exchange behind backward");
+  auto* input = command
+                    .add_option("--input", o.input,
+                                "every-rank reads its own samples, or one leader of a split group sends them to the others")
+                    ->capture_default_str();
+  auto* exposed =
+      add_switch(command, "--input-exposed", o.input_exposed, "samples are not read ahead while the devices compute");
+  add_switch(command, "--no-input", o.no_input, "leave reading and staging of samples out")
+      ->excludes(input)
+      ->excludes(exposed);
+  ideal->excludes(input)->excludes(exposed)->excludes(older);
+}
+
+Assumptions with_mixed_precision(Assumptions assumptions, MixedPrecision mixed) {
+  assumptions.mixed_precision = mixed;
+  if (mixed == MixedPrecision::full_gradients) assumptions.cross_entropy = CrossEntropy::in_place;
+  return assumptions;
+}
+
+UpdateImplementation update_implementation_named(const std::string& name) {
+  const std::optional<UpdateImplementation> found = parse_update_implementation(name);
+  if (!found) {
+    const std::span<const std::string_view> known = list_implementation_names();
+    unknown_choice("--optimizer-implementation", name, {known.begin(), known.end()});
+  }
+  return *found;
+}
+
+std::string_view mixed_precision_text(const Study& study) {
+  return mixed_precision_names[static_cast<std::size_t>(study.assumptions().mixed_precision)];
+}
+
+namespace {
+
+MixedPrecision mixed_precision_named(const std::string& name) {
+  const auto& names = mixed_precision_names;
+  const auto* const found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) unknown_choice("--mixed-precision", name, {names.begin(), names.end()});
+  return static_cast<MixedPrecision>(found - names.begin());
+}
+
+}  // namespace
+
+StudySpec spec_of(const StudyOptions& o) {
+  StudySpec spec;
+  spec.model = o.model;
+  spec.dataset = o.dataset;
+  spec.machine = o.machine;
+  spec.coefficients = o.coefficients;
+  spec.profiles = {o.profiles, o.any_device};
+  if (o.ideal) spec.assumptions = ideal_assumptions();
+  if (!o.precision.empty()) {
+    spec.precision = parse_precision(o.precision);
+    if (!spec.precision) unknown_choice("--precision", o.precision, {"fp32", "tf32", "fp16", "bf16"});
+  }
+  if (!o.mixed_precision.empty())
+    spec.assumptions = with_mixed_precision(spec.assumptions, mixed_precision_named(o.mixed_precision));
+  if (o.older_framework) spec.assumptions.older_framework = true;
+  if (!o.optimizer.empty()) {
+    spec.optimizer = parse_optimizer(o.optimizer);
+    if (!spec.optimizer) unknown_choice("--optimizer", o.optimizer, optimizer_names());
+  }
+  if (!o.optimizer_implementation.empty()) spec.assumptions.update = update_implementation_named(o.optimizer_implementation);
+  if (!o.allreduce.empty()) {
+    spec.assumptions.allreduce = parse_allreduce_algorithm(o.allreduce);
+    if (!spec.assumptions.allreduce) {
+      std::vector<std::string_view> known;
+      for (const AllreduceAlgorithm algorithm : all_allreduce_algorithms) known.push_back(to_string(algorithm));
+      unknown_choice("--allreduce", o.allreduce, known);
+    }
+    if (o.ideal)
+      throw Error("--ideal exchanges gradients by a ring: it cannot be combined with --allreduce", "leave one of them out");
+  }
+  if (o.input == "leader") {
+    spec.assumptions.input_mode = InputMode::leader;
+  } else if (o.input != "every-rank") {
+    unknown_choice("--input", o.input, {"every-rank", "leader"});
+  }
+  const auto belongs_to = [&](const char* option, AllreduceAlgorithm algorithm) {
+    if (spec.assumptions.allreduce == algorithm) return;
+    throw Error(fmt::format("{} without --allreduce {}", option, to_string(algorithm)), "add that, or leave this out");
+  };
+  if (o.parameter_servers) {
+    belongs_to("--parameter-servers", AllreduceAlgorithm::parameter_server);
+    spec.assumptions.parameter_servers = *o.parameter_servers;
+  }
+  if (o.sparse_density) {
+    belongs_to("--sparse-density", AllreduceAlgorithm::sparse);
+    spec.assumptions.sparse_density = *o.sparse_density;
+  }
+  if (o.no_overlap) spec.assumptions.overlap = false;
+  if (o.no_input) spec.assumptions.include_input = false;
+  if (o.input_exposed) spec.assumptions.input_overlapped = false;
+  return spec;
+}
+
+void add_format_option(CLI::App& command, ReportOptions& options, const std::vector<Format>& formats) {
+  std::vector<std::pair<std::string_view, Format>> known{{"text", Format::text}, {"json", Format::json}};
+  for (const auto& each :
+       {std::pair<std::string_view, Format>("csv", Format::csv), {"junit", Format::junit}, {"github", Format::github}}) {
+    if (std::find(formats.begin(), formats.end(), each.second) != formats.end()) known.push_back(each);
+  }
+  std::vector<std::string_view> names;
+  for (const auto& [name, format] : known) names.push_back(name);
+  command
+      .add_option_function<std::string>(
+          "--format",
+          [&options, known, names](const std::string& text) {
+            const auto named =
+                std::find_if(known.begin(), known.end(), [&](const auto& each) { return each.first == text; });
+            if (named == known.end()) unknown_choice("--format", text, names);
+            options.format = named->second;
+          },
+          fmt::format("{} or {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back()))
+      ->default_str("text");
+}
+
+void add_report_options(CLI::App& command, ReportOptions& options, const std::vector<Format>& formats) {
+  add_format_option(command, options, formats);
+  command.add_option("--output", options.output, "write the report to this file instead of the standard output");
+  command
+      .add_option_function<std::string>(
+          "--color",
+          [&options](const std::string& text) {
+            if (text != "auto" && text != "always" && text != "never")
+              unknown_choice("--color", text, {"auto", "always", "never"});
+            options.color = text;
+          },
+          "auto, always or never")
+      ->default_str("auto");
+}
+
+namespace {
+
+/// What a study does with samples of another shape than the model's input.
+std::string samples_text(const Study& study) {
+  const TensorShape& sample = study.dataset().sample;
+  const TensorShape& input = study.model().input;
+  const std::string count = whole_text(study.job().samples_per_epoch);
+  if (sample.sequence && sample.extent != input.extent) {
+    return fmt::format("{} samples of {} tokens, cut from {} of {}", count, with_thousands(input.positions()),
+                       with_thousands(study.dataset().samples), with_thousands(sample.positions()));
+  }
+  if (!sample.sequence && sample != input) {
+    return fmt::format("{} samples of {}, read as {}", count, to_string(sample), to_string(input));
+  }
+  return count + " samples, fits the model's input";
+}
+
+/// Whether the machine's sheet says how fast samples come from where they lie.
+bool has_priced_input(const Study& study) {
+  const Storage& storage = study.machine().storage;
+  if (storage.local_bandwidth && storage.local_capacity && fits_local_storage(study.job())) return true;
+  return storage.shared_per_node || storage.shared_total;
+}
+
+/// The measured software's algorithm, and the one it takes where layers are split besides (ExchangePrices::allreduce).
+Default allreduce_default(const Software& software) {
+  const auto& alone = software.gradient_algorithm;
+  const auto& hybrid = software.hybrid_gradient_algorithm;
+  std::string value(alone ? to_string(*alone) : "cheapest");
+  if (hybrid && hybrid != alone) value += fmt::format("; {} with filter, channel or spatial", to_string(*hybrid));
+  return {"--allreduce", value, alone || hybrid ? "as the measured software does" : "for every message and layout"};
+}
+
+Default overlap_default(const Study& study) {
+  const Coefficients& coefficients = study.coefficients();
+  const OverlapSlowdown& slowdown = coefficients.overlap;
+  if (overlaps_gradients(coefficients, study.assumptions())) {
+    std::string why = "gradients are exchanged while backward runs";
+    if (slowdown.kernels > 1 || slowdown.exchange > 1) {
+      why += fmt::format(": kernels then take {:.3g} times as long, the exchange {:.3g} times", slowdown.kernels,
+                         slowdown.exchange);
+    }
+    return {"overlap", "yes", why};
+  }
+  return {"overlap", "no",
+          coefficients.software.overlaps_gradients
+              ? "the measured software exchanges gradients after backward"
+              : fmt::format("beside each other kernels take {:.3g} times as long, the exchange {:.3g} times: one after the "
+                            "other is shorter",
+                            slowdown.kernels, slowdown.exchange)};
+}
+
+}  // namespace
+
+std::vector<Default> defaults_of(const CLI::App& command, const StudyOptions& options, const Study& study) {
+  std::vector<Default> defaults;
+  const auto unset = [&](const char* name) { return command.count(name) == 0; };
+  const bool sequence = study.model().input.sequence;
+  if (unset("--model")) defaults.push_back({"--model", study.model().name, ""});
+  if (unset("--dataset")) {
+    defaults.push_back({"--dataset", study.dataset().name, samples_text(study)});
+  }
+  if (unset("--machine")) defaults.push_back({"--machine", study.machine().name, ""});
+  if (unset("--coefficients")) {
+    const std::string& name = study.coefficients().name;
+    const char* why = !name.empty()                   ? "bundled with the machine"
+                      : is_path(study.spec().machine) ? "a machine file has those that are named"
+                                                      : "nothing measured is bundled for this machine";
+    defaults.push_back({"--coefficients", name.empty() ? "none" : name, why});
+  }
+  if (study.profiles().looked_up && study.kernels().measured() != nullptr) {
+    std::string paths;
+    for (const FoundProfile& each : study.profiles().profiles) paths += (paths.empty() ? "" : ", ") + each.path;
+    defaults.push_back({"--profile", paths, "measured on this device"});
+  }
+  if (unset("--precision")) {
+    defaults.push_back(
+        {"--precision", std::string(to_string(study.precision())), sequence ? "mixed precision for sequences" : ""});
+  }
+  if (unset("--mixed-precision") && is_mixed(study.precision()) && !options.ideal) {
+    defaults.push_back({"--mixed-precision", std::string(mixed_precision_text(study)),
+                        "weights and gradients in half precision, beside a master"});
+  }
+  if (unset("--optimizer")) {
+    defaults.push_back({"--optimizer", std::string(to_string(study.optimizer())), sequence ? "for sequences" : ""});
+  }
+  if (unset("--allreduce") && !options.ideal) {
+    defaults.push_back(allreduce_default(study.coefficients().software));
+  }
+  if (!options.ideal) {
+    if (unset("--no-overlap")) defaults.push_back(overlap_default(study));
+    if (unset("--no-input") && unset("--input")) {
+      defaults.push_back({"--input", options.input,
+                          !has_priced_input(study) ? "not priced: the machine's sheet has no bandwidth for it"
+                          : options.input_exposed  ? "not read ahead"
+                                                   : "read ahead while the devices compute"});
+    }
+  }
+  return defaults;
+}
+
+}  // namespace ddl

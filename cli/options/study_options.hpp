@@ -1,0 +1,60 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calibration/study.hpp"
+#include "cli/options/parser_fwd.hpp"
+#include "cli/report.hpp"
+
+namespace ddl {
+
+/// The options by which every command says what is trained on what, as typed.
+struct StudyOptions {
+  std::string model = "resnet50", dataset, machine = "dgx-a100", coefficients;
+  std::string precision, mixed_precision, optimizer, optimizer_implementation, allreduce, input = "every-rank";
+  std::vector<std::string> profiles;
+  bool any_device = false;
+  bool older_framework = false;
+  bool ideal = false, no_overlap = false, no_input = false, input_exposed = false;
+  std::optional<double> parameter_servers, sparse_density;
+};
+void add_study_options(CLI::App& command, StudyOptions& options);
+/// Adds --profile and --any-device.
+void add_profile_options(CLI::App& command, std::vector<std::string>& profiles, bool& any_device);
+/// What --mixed-precision takes, in the order of the enumeration.
+inline constexpr std::array<std::string_view, 3> mixed_precision_names{"half", "full", "autocast"};
+[[nodiscard]] std::string_view mixed_precision_text(const Study& study);
+/// That, and how the software that does so computes cross entropy.
+[[nodiscard]] Assumptions with_mixed_precision(Assumptions assumptions, MixedPrecision mixed);
+/// Of --optimizer-implementation. Throws Error, with "did you mean", on a name that is none.
+[[nodiscard]] UpdateImplementation update_implementation_named(const std::string& name);
+/// Throws Error, with "did you mean", on a name that is none.
+[[nodiscard]] StudySpec spec_of(const StudyOptions& options);
+
+/// What --parameter-servers and --sparse-density take.
+inline constexpr double most_parameter_servers = 1'000'000'000;
+inline constexpr double least_sparse_density = 1e-9;
+
+/// Adds an option that is given or not and takes no value.
+CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& into, const std::string& description);
+
+/// Adds --format: text, JSON, and `formats`.
+void add_format_option(CLI::App& command, ReportOptions& options, const std::vector<Format>& formats = {});
+/// Adds --format, --output and --color; `formats` are those that the command has beside text and JSON.
+void add_report_options(CLI::App& command, ReportOptions& options, const std::vector<Format>& formats = {Format::csv});
+
+/// Everything in force that was not asked for: option, value, and where it comes from.
+struct Default {
+  std::string option, value, reason;
+};
+[[nodiscard]] std::vector<Default> defaults_of(const CLI::App& command, const StudyOptions& options, const Study& study);
+
+/// Ends the command: `text` is none of the words that `option` takes.
+[[noreturn]] void unknown_choice(const std::string& option, const std::string& text,
+                                 const std::vector<std::string_view>& known);
+
+}  // namespace ddl
