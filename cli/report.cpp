@@ -4,9 +4,9 @@
 #include <iostream>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "cli/formats/format.hpp"
 #include "core/error.hpp"
 #include "core/input_files.hpp"
 #include "core/source_text.hpp"
@@ -19,23 +19,6 @@ bool wants_color(const ReportOptions& options) {
   if (options.color == "never" || is_file(options.output)) return false;
   const char* no_color = std::getenv("NO_COLOR");
   return (no_color == nullptr || *no_color == '\0') && isatty(STDOUT_FILENO) == 1;
-}
-
-std::string render(const Report& report, const ReportOptions& options) {
-  switch (options.format) {
-    case Format::text:
-      return report.text(Style(wants_color(options)));
-    // A path given on the command line need not be UTF-8, which JSON is.
-    case Format::json:
-      return report.json().dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-    case Format::csv:
-      return report.csv();
-    case Format::junit:
-      return report.junit();
-    case Format::github:
-      return report.github();
-  }
-  return {};
 }
 
 }  // namespace
@@ -53,7 +36,7 @@ void print_error(const std::string& message, const std::string& hint) {
 }
 
 void write_report(const Report& report, const ReportOptions& options) {
-  const std::string content = render(report, options);
+  const std::string content = format_named(options.format).write(report, Style(wants_color(options)));
   for (const std::string& warning : report.warnings) std::cerr << "warning: " << warning << '\n';
   for (const Error& error : report.errors) print_error(error.what(), error.hint());
   if (is_file(options.output)) {

@@ -7,29 +7,41 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "cli/documents/document.hpp"
 #include "cli/exit_status.hpp"
-#include "cli/formats/style.hpp"
 #include "core/error.hpp"
 
 namespace ddl {
 
-/// What a command found out, able to be written in every format. Nothing is printed before all of it is computed.
+/// How one file fares that a report judges, for programs that gather such verdicts.
+struct FileVerdict {
+  enum class Level { passed, at_risk, failed, not_judged };
+  std::string file;
+  int line = 1, column = 1;  ///< in it
+  Level level = Level::passed;
+  std::string title{};    ///< `does not fit`
+  std::string summary{};  ///< one line
+  std::string message{};  ///< several
+  Document document{};    ///< all of it; empty where the file was not judged
+};
+
+/// What a report may hold; document and JSON are always there.
+enum class Content { document, json, rows, verdicts };
+
+/// What a command found out, for every format. Nothing is printed before all of it is computed.
 struct Report {
-  std::function<std::string(const Style&)> text;
-  std::function<nlohmann::ordered_json()> json;
-  std::function<std::string()> csv;
-  std::function<std::string()> junit{};   ///< of a command whose answer is a row of verdicts
-  std::function<std::string()> github{};  ///< the same
-  std::vector<std::string> warnings{};    ///< beside it, each one line or several
-  std::vector<Error> errors{};            ///< parts of the question that have no answer, where others have
+  Document document{};
+  std::function<nlohmann::ordered_json()> json{};
+  std::function<nlohmann::ordered_json()> rows{};  ///< flat objects with the same keys; or text, where they are a file's
+  std::vector<FileVerdict> verdicts{};
+  std::vector<std::string> warnings{};  ///< beside it, each one line or several
+  std::vector<Error> errors{};          ///< parts of the question that have no answer, where others have
   ExitStatus status = ExitStatus::ok;
 };
 
-enum class Format { text, json, csv, junit, github };
-
 /// How and where to write a report; the same for all commands.
 struct ReportOptions {
-  Format format = Format::text;
+  std::string format = "text";
   std::string output;          ///< file; empty or `-`: stdout
   std::string color = "auto";  ///< auto, always, never
 };

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
-#include "cli/formats/table.hpp"
+#include "cli/documents/fields.hpp"
 #include "cli/options/study_options.hpp"
 #include "core/error.hpp"
 
@@ -16,7 +16,6 @@ namespace ddl {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Align = Table::Align;
 
 struct Row {
   BackendKind kind;
@@ -45,29 +44,33 @@ std::string details_of(const DeviceInfo& device) {
   return text;
 }
 
-std::string text_of(const Backends& backends, const Style& style) {
-  Table table({{"back end", Align::left}, {"runs", Align::left}, {"device", Align::left}, {"with", Align::left}});
-  std::string problems;
+Document document_of(const Backends& backends) {
+  Document document, problems;
+  Table table({words("back end"), words("runs"), words("device"), words("with")}, 0);
   for (const auto& [kind, status] : backends.rows) {
     if (!status.available()) table.add({std::string(kind.name), "no", "-", "-"});
     if (!status.problem.empty()) {
-      problems += fmt::format("\n{}: {}\n", kind.name, wrap_text(status.problem, 118, "  "));
-      if (!status.hint.empty()) problems += fmt::format("  to have it: {}\n", status.hint);
+      problems.section();
+      problems.add(Line{{{fmt::format("{}: ", kind.name)}, {status.problem}}, 0, 2});
+      if (!status.hint.empty()) problems.line("to have it: " + status.hint, 2);
     }
     for (const DeviceInfo& device : status.devices) {
       table.add({std::string(kind.name), "yes", device.device, details_of(device)});
     }
   }
-  const std::string chosen = backends.chosen ? fmt::format("kernels are measured with {}, unless --backend names another",
-                                                           style.bold(*backends.chosen))
-                                             : "nothing can be measured here, and --backend simulated only be tried";
-  return fmt::format("{}{}\n{}\n", table.text(""), problems, chosen);
+  document.add(std::move(table));
+  document.append(std::move(problems));
+  document.section();
+  if (backends.chosen) {
+    document.add(Line{{{"kernels are measured with "}, {*backends.chosen, true}, {", unless --backend names another"}}});
+  } else {
+    document.line("nothing can be measured here, and --backend simulated only be tried");
+  }
+  return document;
 }
 
 Json json_of(const Backends& backends) {
-  Json json;
-  json["schema"] = 1;
-  json["default"] = backends.chosen ? Json(*backends.chosen) : Json(nullptr);
+  Json json{{"schema", 1}, {"default", backends.chosen ? Json(*backends.chosen) : Json(nullptr)}};
   json["backends"] = Json::array();
   for (const auto& [kind, status] : backends.rows) {
     Json row{{"name", kind.name},
@@ -87,7 +90,7 @@ Json json_of(const Backends& backends) {
 }
 
 /// A row for each device, and for each back end without any.
-std::string csv_text(const Backends& backends) {
+Json rows_of(const Backends& backends) {
   Json rows = Json::array();
   const auto add = [&](const Row& row, const std::string& device, const std::string& details) {
     rows.push_back({{"name", row.kind.name},
@@ -101,15 +104,15 @@ std::string csv_text(const Backends& backends) {
     if (!row.status.available()) add(row, "", "");
     for (const DeviceInfo& device : row.status.devices) add(row, device.device, details_of(device));
   }
-  return csv_of(rows);
+  return rows;
 }
 
 Report list() {
   const auto backends = std::make_shared<Backends>(find_backends());
   Report report;
-  report.text = [backends](const Style& style) { return text_of(*backends, style); };
+  report.document = document_of(*backends);
   report.json = [backends] { return json_of(*backends); };
-  report.csv = [backends] { return csv_text(*backends); };
+  report.rows = [backends] { return rows_of(*backends); };
   return report;
 }
 

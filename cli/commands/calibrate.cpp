@@ -23,7 +23,6 @@
 #include "cli/commands/coefficients_output.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/exchange_fit.hpp"
-#include "cli/formats/table.hpp"
 #include "cli/options/number_option.hpp"
 #include "cli/options/study_options.hpp"
 #include "core/error.hpp"
@@ -36,7 +35,6 @@ namespace ddl {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Align = Table::Align;
 
 /// What is made of measured exchanges, wherever they come from.
 struct FitRequest {
@@ -169,46 +167,6 @@ class FileWarnings {
   std::vector<Said> said_;
 };
 
-std::string count_or_dash(std::optional<int> count) { return count ? with_thousands(*count) : "-"; }
-
-std::string read_text(const std::vector<ExchangeSeries>& series) {
-  Table table({{"file", Align::left},
-               {"operation", Align::left},
-               {"level", Align::left},
-               {"ranks"},
-               {"nodes"},
-               {"rows"},
-               {"smallest"},
-               {"largest"},
-               {"device", Align::left}});
-  for (const ExchangeSeries& each : series) {
-    const auto [least, most] =
-        std::minmax_element(each.rows.begin(), each.rows.end(),
-                            [](const MeasuredExchange& a, const MeasuredExchange& b) { return a.message < b.message; });
-    table.add({each.file, std::string(to_string(each.operation)), each.level ? std::string(to_string(*each.level)) : "-",
-               count_or_dash(each.ranks), count_or_dash(each.nodes), std::to_string(each.rows.size()),
-               humanize(least->message), humanize(most->message), each.device.empty() ? "-" : each.device});
-  }
-  return table.text();
-}
-
-Json count_or_null(std::optional<int> count) { return count ? Json(*count) : Json(nullptr); }
-
-Json read_json(const std::vector<ExchangeSeries>& series) {
-  Json list = Json::array();
-  for (const ExchangeSeries& each : series) {
-    list.push_back({{"file", each.file},
-                    {"tool", each.tool},
-                    {"operation", to_string(each.operation)},
-                    {"level", each.level ? Json(to_string(*each.level)) : Json(nullptr)},
-                    {"ranks", count_or_null(each.ranks)},
-                    {"nodes", count_or_null(each.nodes)},
-                    {"device", each.device.empty() ? Json(nullptr) : Json(each.device)},
-                    {"rows", each.rows.size()}});
-  }
-  return list;
-}
-
 /// Of the network measured before, what these fits are not of, then the fits.
 std::vector<MeasuredNetwork> joined(std::vector<MeasuredNetwork> before, const std::vector<MeasuredNetwork>& fitted) {
   const auto measured_again = [&](const MeasuredNetwork& old) {
@@ -273,8 +231,8 @@ void require_fits(const std::vector<ExchangeFit>& fits, const std::vector<Exchan
 
 /// Of a rank that leaves reporting to another.
 Report silent_report(ReportOptions& options) {
-  options.format = Format::text;
-  return {.text = [](const Style&) { return std::string(); }, .json = {}, .csv = {}};
+  options.format = "text";
+  return {};
 }
 
 bool plots_file(const FitRequest& asked) { return !asked.plot.empty() && asked.plot != text_plot; }
@@ -336,21 +294,27 @@ Report fitted(const FitRequest& asked, Measured measured) {
     }
   }
   if (!asked.output.empty()) write_file(asked.output, coefficients);
-  report.text = [series, fits, asked, plots, live](const Style&) {
-    std::string text = live ? live->text() : "";
-    if (!series->empty()) text += read_text(*series) + "\n" + exchange_fit_text(*fits);
-    if (live) text += live->text_beside_fits();
-    if (!asked.output.empty()) text += fmt::format("\nwritten to {}\n", asked.output);
-    for (const std::string& plot : plots) text += fmt::format("{}plotted in {}\n", plot == plots.front() ? "\n" : "", plot);
-    if (asked.plot == text_plot) {
-      for (const ExchangeFit& fit : *fits) {
-        if (fit.refusal.empty()) text += "\n" + plot_text(fit, *series);
-      }
-    }
-    return text;
-  };
+  Document& document = report.document;
+  if (live) live->add_above_fits(document);
+  if (!series->empty()) {
+    document.add(series_table(*series));
+    document.section();
+    document.add(exchange_fit_table(*fits));
+  }
+  if (live) live->add_below_fits(document);
+  if (!asked.output.empty()) {
+    document.section();
+    document.line("written to " + asked.output);
+  }
+  if (!plots.empty()) document.section();
+  for (const std::string& plot : plots) document.line("plotted in " + plot);
+  for (const ExchangeFit& fit : *fits) {
+    if (asked.plot != text_plot || !fit.refusal.empty()) continue;
+    document.section();
+    document.add(Verbatim{plot_text(fit, *series)});
+  }
   report.json = [series, fits, live] {
-    Json json{{"schema", 1}, {"fits", exchange_fit_json(*fits)}, {"read", read_json(*series)}};
+    Json json{{"schema", 1}, {"fits", exchange_fits_to_json(*fits)}, {"read", series_to_json(*series)}};
     if (live) live->add_to(json);
     return json;
   };

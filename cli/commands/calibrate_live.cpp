@@ -25,7 +25,7 @@
 #include "calibration/sweep/rendezvous/meeting_place.hpp"
 #include "calibration/sweep/transports.hpp"
 #include "cli/commands/profile_output.hpp"
-#include "cli/formats/table.hpp"
+#include "cli/documents/fields.hpp"
 #include "cli/options/number_option.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/progress.hpp"
@@ -336,10 +336,11 @@ LiveSweep measure_live(const LiveRequest& request, const LiveOutputs& others) {
   }
 }
 
-std::string LiveSweep::text() const {
-  std::string text = where + "\n";
-  if (series.empty() && !result.tables.empty()) text += "\n" + print_osu(result.tables, "NCCL");
-  return text;
+void LiveSweep::add_above_fits(Document& document) const {
+  document.line(where);
+  if (!series.empty() || result.tables.empty()) return;
+  document.section();
+  document.add(Verbatim{print_osu(result.tables, "NCCL")});
 }
 
 std::string LiveSweep::with_measured(const std::string& coefficients, const std::string& machine, const std::string& source,
@@ -370,13 +371,11 @@ std::string LiveSweep::with_measured(const std::string& coefficients, const std:
 
 void LiveSweep::add_to(Json& report) const {
   report["sweep"] = where;
-  Json contention = Json::array();
-  for (const ContentionPoint& point : result.contention) {
-    contention.push_back({{"groups", point.groups},
-                          {"slowdown", point.slowdown},
-                          {"slowdown_interval", {point.interval.low, point.interval.high}}});
-  }
-  report["contention"] = std::move(contention);
+  report["contention"] = json_list(result.contention, [](const ContentionPoint& point) -> Json {
+    return {{"groups", point.groups},
+            {"slowdown", point.slowdown},
+            {"slowdown_interval", {point.interval.low, point.interval.high}}};
+  });
   if (const auto& overlap = result.overlap) {
     report["overlap"] = {{"kernel", overlap->kernel},
                          {"bytes", overlap->bytes},
@@ -390,15 +389,16 @@ void LiveSweep::add_to(Json& report) const {
   }
 }
 
-std::string LiveSweep::text_beside_fits() const {
-  std::string text;
+void LiveSweep::add_below_fits(Document& document) const {
   if (!result.contention.empty()) {
-    Table table({{"groups at once"}, {"time of a byte"}, {"95 % interval"}});
+    Table table({figures("groups at once"), figures("time of a byte"), figures("95 % interval")});
     for (const ContentionPoint& point : result.contention) {
       table.add({std::to_string(point.groups), fmt::format("{:.3f}", point.slowdown),
                  fmt::format("{:.3f} to {:.3f}", point.interval.low, point.interval.high)});
     }
-    text += "\nGroups that leave their nodes at once, over one alone\n" + table.text();
+    document.section();
+    document.line("Groups that leave their nodes at once, over one alone");
+    document.add(std::move(table));
   }
   if (const auto& overlap = result.overlap) {
     const auto beside = [](Seconds alone, Seconds with) {
@@ -406,12 +406,13 @@ std::string LiveSweep::text_beside_fits() const {
                  ? fmt::format("{} alone, {} beside the other: {:.2f} times", humanize(alone), humanize(with), with / alone)
                  : fmt::format("{} beside the other", humanize(with));
     };
-    text += fmt::format("\nAn allreduce of {} among {} rank{} while kernels run ({})\n  exchange: {}\n  kernel: {}\n",
-                        humanize(Bytes(static_cast<double>(overlap->bytes))), overlap->ranks, overlap->ranks == 1 ? "" : "s",
-                        overlap->kernel, beside(overlap->exchange_alone, overlap->exchange_beside),
-                        beside(overlap->kernel_alone, overlap->kernel_beside));
+    document.section();
+    document.line(fmt::format("An allreduce of {} among {} rank{} while kernels run ({})",
+                              humanize(Bytes(static_cast<double>(overlap->bytes))), overlap->ranks,
+                              overlap->ranks == 1 ? "" : "s", overlap->kernel));
+    document.line("exchange: " + beside(overlap->exchange_alone, overlap->exchange_beside), 2);
+    document.line("kernel: " + beside(overlap->kernel_alone, overlap->kernel_beside), 2);
   }
-  return text;
 }
 
 }  // namespace ddl

@@ -8,6 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "calibration/sweep/sweep.hpp"
+#include "cli/documents/document.hpp"
 #include "cli/options/parser_fwd.hpp"
 
 namespace ddl {
@@ -32,8 +33,8 @@ struct LiveSweep {
   SweepResult result;
   std::vector<ExchangeSeries> series;
 
-  [[nodiscard]] std::string text() const;              ///< above the fits
-  [[nodiscard]] std::string text_beside_fits() const;  ///< below them
+  void add_above_fits(Document& document) const;
+  void add_below_fits(Document& document) const;
   /// Coefficients of the machine with φ between its nodes and with what kernels and an exchange do to each other, as far as
   /// they were measured; a warning of what is measured and none of that machine's.
   [[nodiscard]] std::string with_measured(const std::string& coefficients, const std::string& machine,

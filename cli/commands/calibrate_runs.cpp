@@ -10,7 +10,7 @@
 #include "calibration/learned_file.hpp"
 #include "calibration/run_fit.hpp"
 #include "cli/commands/coefficients_output.hpp"
-#include "cli/formats/table.hpp"
+#include "cli/documents/fields.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/version.hpp"
@@ -19,7 +19,6 @@ namespace ddl {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Align = Table::Align;
 
 std::string value_text(Coefficient what, double value) {
   const CoefficientUnit unit = row_of(what).unit;
@@ -28,20 +27,16 @@ std::string value_text(Coefficient what, double value) {
   return fmt::format("{:.3g}", value);
 }
 
-std::string text_of(const RunFit& fit, const RunsRequest& asked, const Style& style) {
-  std::string out = style.bold(fmt::format("learned from {} runs", fit.runs)) + fmt::format(" on {}", asked.machine);
+Document document_of(const RunFit& fit, const RunsRequest& asked) {
+  Document document;
+  std::string where = " on " + asked.machine;
   if (fit.left_out > 0) {
-    out += fmt::format("; {} others are not of a whole iteration of several devices, or cannot be predicted", fit.left_out);
+    where +=
+        fmt::format("; {} others are not of a whole iteration of several devices, or cannot be predicted", fit.left_out);
   }
-  out += "\n\n";
-  Table coefficients({{"family", Align::left},
-                      {"runs"},
-                      {"misfit"},
-                      {"coefficient", Align::left},
-                      {"value"},
-                      {"from"},
-                      {"to"},
-                      {"decided by", Align::left}});
+  document.line(fmt::format("learned from {} runs", fit.runs), where);
+  Table coefficients({words("family"), figures("runs"), figures("misfit"), words("coefficient"), figures("value"),
+                      figures("from"), figures("to"), words("decided by")});
   for (const FamilyFit& family : fit.families) {
     bool first = true;
     for (const LearnedCoefficient& one : family.coefficients) {
@@ -52,39 +47,42 @@ std::string text_of(const RunFit& fit, const RunsRequest& asked, const Style& st
       first = false;
     }
   }
-  Table choices({{"software", Align::left}, {"was", Align::left}, {"is", Align::left}, {"decided by", Align::left}});
+  document.section();
+  document.add(std::move(coefficients));
+  Table choices({words("software"), words("was"), words("is"), words("decided by")});
   for (const LearnedChoice& choice : fit.choices) {
     choices.add({choice.key, choice.before, choice.after, choice.determined() ? "runs" : "what was written"});
   }
-  out += coefficients.text() + "\n" + choices.text();
-  if (!asked.output.empty()) out += fmt::format("\nwritten to {}\n", asked.output);
-  return out;
+  document.section();
+  document.add(std::move(choices));
+  if (!asked.output.empty()) {
+    document.section();
+    document.line("written to " + asked.output);
+  }
+  return document;
 }
 
 Json json_of(const RunFit& fit, const RunsRequest& asked) {
   Json json{{"schema", 1}, {"machine", asked.machine}, {"runs", fit.runs}, {"left_out", fit.left_out}};
-  json["families"] = Json::array();
-  for (const FamilyFit& family : fit.families) {
+  json["families"] = json_list(fit.families, [](const FamilyFit& family) {
     Json one{{"family", family_name(family.family)}, {"runs", family.runs}, {"misfit", family.misfit}};
-    one["coefficients"] = Json::array();
-    for (const LearnedCoefficient& each : family.coefficients) {
-      one["coefficients"].push_back({{"name", to_string(each.what)},
-                                     {"value", each.value},
-                                     {"low", each.low},
-                                     {"high", each.high},
-                                     {"narrowing", each.narrowing},
-                                     {"determined", each.determined()}});
-    }
-    json["families"].push_back(std::move(one));
-  }
-  json["software"] = Json::array();
-  for (const LearnedChoice& choice : fit.choices) {
-    json["software"].push_back({{"key", choice.key},
-                                {"before", choice.before},
-                                {"after", choice.after},
-                                {"margin", choice.margin},
-                                {"determined", choice.determined()}});
-  }
+    one["coefficients"] = json_list(family.coefficients, [](const LearnedCoefficient& each) -> Json {
+      return {{"name", to_string(each.what)},
+              {"value", each.value},
+              {"low", each.low},
+              {"high", each.high},
+              {"narrowing", each.narrowing},
+              {"determined", each.determined()}};
+    });
+    return one;
+  });
+  json["software"] = json_list(fit.choices, [](const LearnedChoice& choice) -> Json {
+    return {{"key", choice.key},
+            {"before", choice.before},
+            {"after", choice.after},
+            {"margin", choice.margin},
+            {"determined", choice.determined()}};
+  });
   return json;
 }
 
@@ -128,7 +126,7 @@ Report calibrate_from_runs(const RunsRequest& asked) {
     write_file(asked.output, with_learned(before, *fit, citation));
   }
   Report report;
-  report.text = [fit, asked](const Style& style) { return text_of(*fit, asked, style); };
+  report.document = document_of(*fit, asked);
   report.json = [fit, asked] { return json_of(*fit, asked); };
   return report;
 }

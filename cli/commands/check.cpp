@@ -43,10 +43,9 @@ Report check(const Options& options) {
     checks->push_back(std::move(one));
   }
   report.status = worst_status(*checks);
-  report.text = [checks](const Style& style) { return checks_text(*checks, style); };
+  report.document = checks_document(*checks);
   report.json = [checks] { return checks_to_json(*checks); };
-  report.junit = [checks] { return checks_junit(*checks); };
-  report.github = [checks] { return checks_github(*checks); };
+  report.verdicts = verdicts_of(*checks);
   return report;
 }
 
@@ -79,7 +78,7 @@ void add_check(CLI::App& program, Request& request) {
           "what is to stay free of it: 2GiB or 5%")
       ->type_name("SIZE")
       ->default_str("0 B");
-  add_report_options(command, request.report, {Format::junit, Format::github});
+  add_report_options(command, request.report, {Content::verdicts});
   command.callback([options, &request] { request.run = [options] { return check(*options); }; });
 }
 

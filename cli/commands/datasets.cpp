@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
-#include "cli/formats/table.hpp"
+#include "cli/documents/fields.hpp"
 #include "cli/options/study_options.hpp"
 #include "core/units.hpp"
 #include "model_zoo/dataset.hpp"
@@ -14,7 +14,6 @@ namespace ddl {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Align = Table::Align;
 
 Json dataset_json(const Dataset& dataset) {
   return {{"name", dataset.name},
@@ -26,28 +25,24 @@ Json dataset_json(const Dataset& dataset) {
 }
 
 Report report_of(const std::vector<Dataset>& datasets, bool one) {
-  auto table = std::make_shared<Table>(
-      std::vector<Table::Column>{{"data set", Align::left}, {"samples"}, {"sample", Align::left}, {"on disk"}});
-  auto json = std::make_shared<Json>();
-  (*json)["schema"] = 1;
-  auto rows = std::make_shared<Json>(Json::array());
-  std::string about;
+  Report report;
+  Table table({words("data set"), figures("samples"), words("sample"), figures("on disk")}, 0);
   for (const Dataset& dataset : datasets) {
-    table->add({dataset.name, with_thousands(dataset.samples), to_string(dataset.sample), humanize(dataset.size_on_disk)});
-    rows->push_back(dataset_json(dataset));
+    table.add({dataset.name, with_thousands(dataset.samples), to_string(dataset.sample), humanize(dataset.size_on_disk)});
     for (const std::string& text : {dataset.description, dataset.source.empty() ? "" : "source: " + dataset.source}) {
-      if (one && !text.empty()) about += wrap_text(text, 118, "  ") + "\n";
+      if (one && !text.empty()) report.document.paragraph(text, 0, 2);
     }
   }
-  if (one) {
-    json->update(rows->front());
-  } else {
-    (*json)["datasets"] = *rows;
-  }
-  Report report;
-  report.text = [table, about](const Style&) { return about + (about.empty() ? "" : "\n") + table->text(""); };
-  report.json = [json] { return *json; };
-  report.csv = [rows] { return csv_of(*rows); };
+  report.document.section();
+  report.document.add(std::move(table));
+  const Json rows = json_list(datasets, dataset_json);
+  report.rows = [rows] { return rows; };
+  report.json = [rows, one] {
+    Json json{{"schema", 1}};
+    if (!one) json["datasets"] = rows;
+    if (one) json.update(rows.front());
+    return json;
+  };
   return report;
 }
 

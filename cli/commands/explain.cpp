@@ -14,15 +14,15 @@
 #include "cli/documents/comparison.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/explanation.hpp"
+#include "cli/documents/fields.hpp"
+#include "cli/documents/figures.hpp"
 #include "cli/documents/memory.hpp"
 #include "cli/documents/memory_drawing.hpp"
-#include "cli/formats/table.hpp"
-#include "cli/options/divisions.hpp"
 #include "cli/options/plan_options.hpp"
+#include "cli/options/strategies.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
-#include "core/version.hpp"
 #include "estimator/search/search.hpp"
 
 namespace ddl {
@@ -147,35 +147,33 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
   return pair;
 }
 
-std::string text_of(const Answer& answer, const Style& style) {
+Document document_of(const Answer& answer) {
   const Study& study = *answer.study;
   const Estimate& estimate = answer.explanation.estimate;
-  std::string out = plan_line(estimate, study, "", style) + "\n";
-  out += study_lines(study, estimate.plan.mesh.devices(), estimate.plan.global_batch);
+  Document document;
+  add_plan(document, estimate, study);
+  add_study(document, study, estimate.plan.mesh.devices(), estimate.plan.global_batch);
   const bool measured = study.kernels().measured() != nullptr && answer.explanation.priced();
-  if (measured) out += "  of the kernel time: " + kernel_shares_text(answer.explanation) + "\n";
+  if (measured) document.line("of the kernel time: " + kernel_shares_text(answer.explanation), 2);
   if (answer.explanation.priced()) {
-    out += "\n" + ranked_table({estimate}, study, false).text();
-    out += explanation_text(answer.explanation, study, style);
-    out += "\n" + style.bold("Why") + fmt::format(" ({})\n", family_name(estimate.plan.mesh.family()));
-    for (const Finding& finding : findings_of(study.job(), estimate))
-      out += "  " + wrap_text(describe(finding, study.model()), 116, "    ") + "\n";
+    document.section();
+    document.add(ranked_table({estimate}, study, false));
+    add_explanation(document, answer.explanation, study);
+    add_findings(document, estimate, study);
   }
-  if (answer.timeline) out += timeline_text(*answer.timeline, study.model(), style);
-  if (!answer.drawn.empty()) out += fmt::format("drawn in {}\n", answer.drawn);
+  if (answer.timeline) add_timeline(document, *answer.timeline, study.model());
+  if (!answer.drawn.empty()) document.line(fmt::format("drawn in {}", answer.drawn));
   for (const auto* pair : {&answer.why_not, &answer.against}) {
-    if (*pair) out += comparison_text(answer.explanation, **pair, style);
+    if (*pair) add_comparison(document, answer.explanation, **pair);
   }
-  return out + defaults_text(answer.defaults, style);
+  add_defaults(document, answer.defaults);
+  return document;
 }
 
 Json json_of(const Answer& answer) {
   const Study& study = *answer.study;
   const Estimate& estimate = answer.explanation.estimate;
-  Json json;
-  json["schema"] = 1;
-  json["version"] = version();
-  json["commit"] = commit();
+  Json json = json_head();
   json["plan"] = estimate_to_json(estimate, 0, study);  // nothing was ranked
   if (study.kernels().measured() != nullptr) {
     json["plan"]["kernel_time_share"] = kernel_shares_to_json(answer.explanation);
@@ -185,8 +183,7 @@ Json json_of(const Answer& answer) {
   json["congested"] =
       congested ? Json{{"low_s", congested->low.value()}, {"high_s", congested->high.value()}} : Json(nullptr);
   json["layers"] = layers_to_json(answer.explanation, study);
-  json["exchanges"] = Json::array();
-  for (const ExchangeTotal& total : answer.explanation.exchanges) json["exchanges"].push_back(exchange_to_json(total));
+  json["exchanges"] = json_list(answer.explanation.exchanges, exchange_to_json);
   if (answer.timeline) json["memory_timeline"] = timeline_to_json(*answer.timeline, study.model());
   json["why_not"] = answer.why_not ? comparison_to_json(answer.explanation, *answer.why_not, study) : Json(nullptr);
   json["against"] = answer.against ? comparison_to_json(answer.explanation, *answer.against, study) : Json(nullptr);
@@ -221,8 +218,8 @@ void draw_timeline(const Options& options, Answer& answer, const Estimator& esti
   answer.drawn = options.memory_timeline;
 }
 
-Report explain(const Options& options, const CLI::App& command, Format format) {
-  if (format == Format::csv && !(options.why_not.empty() && options.against.empty())) {
+Report explain(const Options& options, const CLI::App& command, const std::string& format) {
+  if (format == "csv" && !(options.why_not.empty() && options.against.empty())) {
     throw Error(fmt::format("--format csv has the layers of one plan, and no place for {}",
                             options.why_not.empty() ? "--against" : "--why-not"),
                 "write --format json, or leave one of them out");
@@ -247,9 +244,9 @@ Report explain(const Options& options, const CLI::App& command, Format format) {
        outside_of_measured(answer->study->coefficients().network, answer->study->machine(), answer->explanation)) {
     report.warnings.push_back(std::move(outside));
   }
-  report.text = [answer](const Style& style) { return text_of(*answer, style); };
+  report.document = document_of(*answer);
   report.json = [answer] { return json_of(*answer); };
-  report.csv = [answer] { return layers_csv(answer->explanation, *answer->study); };
+  report.rows = [answer] { return layer_rows(answer->explanation, *answer->study); };
   return report;
 }
 

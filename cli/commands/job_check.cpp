@@ -1,6 +1,5 @@
 #include "cli/commands/job_check.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -92,19 +91,6 @@ void judge_into(JobCheck& check, const CheckOptions& options) {
 
 }  // namespace
 
-ExitStatus JobCheck::status() const {
-  if (problem) return ExitStatus::could_not_answer;
-  switch (fitting.verdict) {
-    case Verdict::fits:
-      return ExitStatus::ok;
-    case Verdict::at_risk:
-      return ExitStatus::at_risk;
-    case Verdict::does_not_fit:
-      return ExitStatus::nothing_fits;
-  }
-  return ExitStatus::could_not_answer;
-}
-
 JobCheck check_job(const std::string& file, const CheckOptions& options) {
   JobCheck check;
   check.file = file;
@@ -116,14 +102,6 @@ JobCheck check_job(const std::string& file, const CheckOptions& options) {
     check.problem = JobProblem{error.what(), error.hint(), place.line, place.column};
   }
   return check;
-}
-
-ExitStatus worst_status(const std::vector<JobCheck>& checks) {
-  for (const ExitStatus status : {ExitStatus::could_not_answer, ExitStatus::nothing_fits, ExitStatus::at_risk}) {
-    if (std::any_of(checks.begin(), checks.end(), [&](const JobCheck& each) { return each.status() == status; }))
-      return status;
-  }
-  return ExitStatus::ok;
 }
 
 }  // namespace ddl

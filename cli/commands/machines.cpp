@@ -7,7 +7,8 @@
 #include "calibration/coefficients_reader.hpp"
 #include "calibration/machine_reader.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/formats/table.hpp"
+#include "cli/documents/fields.hpp"
+#include "cli/documents/figures.hpp"
 #include "cli/options/study_options.hpp"
 #include "core/units.hpp"
 
@@ -15,30 +16,26 @@ namespace ddl {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Align = Table::Align;
 
 Report list() {
-  auto table = std::make_shared<Table>(std::vector<Table::Column>{
-      {"machine", Align::left}, {"devices"}, {"per node"}, {"device", Align::left}, {"memory"}, {"measured", Align::left}});
-  auto json = std::make_shared<Json>();
-  (*json)["schema"] = 1;
-  (*json)["machines"] = Json::array();
-  for (const std::string& name : machine_names()) {
+  Report report;
+  Table table(
+      {words("machine"), figures("devices"), figures("per node"), words("device"), figures("memory"), words("measured")}, 0);
+  const Json machines = json_list(machine_names(), [&](const std::string& name) -> Json {
     const Machine machine = load_machine(name);
     const std::optional<Coefficients> measured = bundled_coefficients(name);
-    table->add({name, with_thousands(machine.devices()), std::to_string(machine.devices_per_node()), machine.device.name,
-                humanize(machine.device.memory), measured ? measured->name : "-"});
-    (*json)["machines"].push_back({{"name", name},
-                                   {"devices", machine.devices()},
-                                   {"devices_per_node", machine.devices_per_node()},
-                                   {"device", machine.device.name},
-                                   {"memory_bytes", machine.device.memory.value()},
-                                   {"coefficients", measured ? Json(measured->name) : Json(nullptr)}});
-  }
-  Report report;
-  report.text = [table](const Style&) { return table->text(""); };
-  report.json = [json] { return *json; };
-  report.csv = [json] { return csv_of(json->at("machines")); };
+    table.add({name, with_thousands(machine.devices()), std::to_string(machine.devices_per_node()), machine.device.name,
+               humanize(machine.device.memory), measured ? measured->name : "-"});
+    return {{"name", name},
+            {"devices", machine.devices()},
+            {"devices_per_node", machine.devices_per_node()},
+            {"device", machine.device.name},
+            {"memory_bytes", machine.device.memory.value()},
+            {"coefficients", measured ? Json(measured->name) : Json(nullptr)}};
+  });
+  report.document.add(std::move(table));
+  report.json = [machines] { return Json{{"schema", 1}, {"machines", machines}}; };
+  report.rows = [machines] { return machines; };
   return report;
 }
 
@@ -49,28 +46,28 @@ Json sheet_json(const MachineSheet& sheet) {
   json["description"] = sheet.machine.description;
   json["devices"] = sheet.machine.devices();
   json["devices_per_node"] = sheet.machine.devices_per_node();
-  json["numbers"] = Json::array();
-  for (const SourcedNumber& number : sheet.numbers) {
-    json["numbers"].push_back({{"key", number.key}, {"value", number.value}, {"source", number.source}});
-  }
+  json["numbers"] = json_list(sheet.numbers, [](const SourcedNumber& number) -> Json {
+    return {{"key", number.key}, {"value", number.value}, {"source", number.source}};
+  });
   return json;
 }
 
 Report show(const std::string& name) {
   const auto sheet = std::make_shared<MachineSheet>(load_machine_sheet(name));
-  auto table =
-      std::make_shared<Table>(std::vector<Table::Column>{{"number", Align::left}, {"value"}, {"source", Align::left}});
-  for (const SourcedNumber& number : sheet->numbers) table->add({number.key, number.value, number.source});
+  const std::string& description = sheet->machine.description;
   Report report;
-  report.text = [sheet, table](const Style& style) {
-    const std::string& description = sheet->machine.description;
-    return style.bold(sheet->machine.name) + (description.empty() ? "" : ": " + wrap_text(description, 118, "  ")) +
-           fmt::format("\n{}, {} per node\n\n", count_text(sheet->machine.devices(), "device"),
-                       sheet->machine.devices_per_node()) +
-           table->text();
-  };
+  Document& document = report.document;
+  Line headline{{{sheet->machine.name, true}}};
+  if (!description.empty()) headline = {{{sheet->machine.name, true}, {": "}, {description}}, 0, 2};
+  document.add(std::move(headline));
+  document.line(
+      fmt::format("{}, {} per node", count_text(sheet->machine.devices(), "device"), sheet->machine.devices_per_node()));
+  Table table({words("number"), figures("value"), words("source")});
+  for (const SourcedNumber& number : sheet->numbers) table.add({number.key, number.value, number.source});
+  document.section();
+  document.add(std::move(table));
   report.json = [sheet] { return sheet_json(*sheet); };
-  report.csv = [sheet] { return csv_of(sheet_json(*sheet).at("numbers")); };
+  report.rows = [sheet] { return sheet_json(*sheet).at("numbers"); };
   return report;
 }
 

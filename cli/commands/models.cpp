@@ -13,8 +13,9 @@
 
 #include "calibration/study.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/documents/fields.hpp"
+#include "cli/documents/figures.hpp"
 #include "cli/documents/model_drawing.hpp"
-#include "cli/formats/table.hpp"
 #include "cli/options/number_option.hpp"
 #include "cli/options/study_options.hpp"
 #include "core/units.hpp"
@@ -27,30 +28,25 @@ namespace ddl {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Align = Table::Align;
-
-std::string shape_text(const TensorShape& shape) { return to_string(shape); }
 
 Report list() {
-  auto table = std::make_shared<Table>(std::vector<Table::Column>{
-      {"model", Align::left}, {"parameters"}, {"multiply-adds"}, {"FLOPs forward"}, {"layers"}, {"input", Align::left}});
-  auto json = std::make_shared<Json>();
-  (*json)["schema"] = 1;
-  (*json)["models"] = Json::array();
-  for (const std::string& name : model_names()) {
-    const Model model = load_model(name);
-    table->add({name, with_thousands(model.parameters()), whole_text(model.macs()), humanize(Flops(model.flops_forward())),
-                std::to_string(model.layers.size()), shape_text(model.input)});
-    (*json)["models"].push_back({{"name", name},
-                                 {"parameters", model.parameters()},
-                                 {"flops_forward", model.flops_forward()},
-                                 {"layers", model.layers.size()},
-                                 {"macs_forward", model.macs()}});
-  }
   Report report;
-  report.text = [table](const Style&) { return table->text(""); };
-  report.json = [json] { return *json; };
-  report.csv = [json] { return csv_of(json->at("models")); };
+  Table table({words("model"), figures("parameters"), figures("multiply-adds"), figures("FLOPs forward"), figures("layers"),
+               words("input")},
+              0);
+  const Json models = json_list(model_names(), [&](const std::string& name) -> Json {
+    const Model model = load_model(name);
+    table.add({name, with_thousands(model.parameters()), whole_text(model.macs()), humanize(Flops(model.flops_forward())),
+               std::to_string(model.layers.size()), to_string(model.input)});
+    return {{"name", name},
+            {"parameters", model.parameters()},
+            {"flops_forward", model.flops_forward()},
+            {"layers", model.layers.size()},
+            {"macs_forward", model.macs()}};
+  });
+  report.document.add(std::move(table));
+  report.json = [models] { return Json{{"schema", 1}, {"models", models}}; };
+  report.rows = [models] { return models; };
   return report;
 }
 
@@ -94,15 +90,8 @@ struct Shown {
 };
 
 Table layer_table(const Shown& shown) {
-  Table table({{"layer", Align::left},
-               {"operation", Align::left},
-               {"in", Align::left},
-               {"out", Align::left},
-               {"parameters"},
-               {"forward"},
-               {"backward-data"},
-               {"backward-weight"},
-               {"kept"}});
+  Table table({words("layer"), words("operation"), words("in"), words("out"), figures("parameters"), figures("forward"),
+               figures("backward-data"), figures("backward-weight"), figures("kept")});
   const auto flops_text = [](double flops) { return flops > 0 ? humanize(Flops(flops)) : "-"; };
   const auto bytes_text = [](double bytes) { return bytes > 0 ? humanize(Bytes(bytes)) : "-"; };
   for (std::size_t i = 0; i < shown.model.layers.size(); ++i) {
@@ -110,14 +99,14 @@ Table layer_table(const Shown& shown) {
     const std::string attributes = layer.operation->attributes();
     std::vector<std::string> inputs;
     if (!shown.of_sample[i]) {
-      for (const TensorShape& shape : layer.input_shapes) inputs.push_back(shape_text(shape));
+      for (const TensorShape& shape : layer.input_shapes) inputs.push_back(to_string(shape));
     }
     // Equal inputs, as those of a sum, are said once.
     const bool alike = std::adjacent_find(inputs.begin(), inputs.end(), std::not_equal_to<>()) == inputs.end();
     const std::string in = inputs.size() > 1 && alike ? fmt::format("{} of {}", inputs.size(), inputs.front())
                                                       : fmt::format("{}", fmt::join(inputs, ", "));
     table.add({layer.name, std::string(layer.operation->type()) + (attributes.empty() ? "" : " " + attributes), in,
-               shape_text(layer.output_shape), layer.parameters() > 0 ? with_thousands(layer.parameters()) : "-",
+               to_string(layer.output_shape), layer.parameters() > 0 ? with_thousands(layer.parameters()) : "-",
                flops_text(shown.flops(layer, Pass::forward)),
                shown.needs_input_gradient[i] ? flops_text(shown.flops(layer, Pass::backward_data)) : "-",
                flops_text(shown.flops(layer, Pass::backward_weight)), bytes_text(shown.kept_bytes[i])});
@@ -129,7 +118,7 @@ Table layer_table(const Shown& shown) {
 }
 
 Table graph_table(const Shown& shown) {
-  Table table({{"", Align::left}, {"work W"}, {"depth D"}, {"parallelism W/D"}});
+  Table table({words(""), figures("work W"), figures("depth D"), figures("parallelism W/D")});
   for (const auto& [name, graph] :
        {std::pair{"forward", shown.forward}, std::pair{"forward and backward", shown.training}}) {
     table.add({name, humanize(Flops(graph.work)), whole_text(graph.depth), humanize(Flops(graph.parallelism())) + "/step"});
@@ -141,14 +130,8 @@ Table graph_table(const Shown& shown) {
 std::string ratio_text(std::optional<double> ratio) { return ratio ? fmt::format("{:.3g}", *ratio) : "-"; }
 
 Table level_table(const Shown& shown) {
-  Table table({{"across", Align::left},
-               {"devices"},
-               {"T_comp"},
-               {"T_comm"},
-               {"T_comp/T_comm"},
-               {"min node"},
-               {"max edge"},
-               {"min node/max edge"}});
+  Table table({words("across"), figures("devices"), figures("T_comp"), figures("T_comm"), figures("T_comp/T_comm"),
+               figures("min node"), figures("max edge"), figures("min node/max edge")});
   for (const LevelGrain& level : shown.levels) {
     table.add({level.name, with_thousands(level.devices), humanize(level.computing), humanize(level.communicating),
                ratio_text(level.data_parallel()), humanize(level.smallest_node), humanize(level.largest_edge),
@@ -181,20 +164,17 @@ Json graph_json(const Shown& shown) {
 }
 
 Json machine_json(const Shown& shown) {
-  Json json;
-  json["name"] = shown.machine;
-  json["levels"] = Json::array();
-  for (const LevelGrain& level : shown.levels) {
-    json["levels"].push_back({{"name", level.name},
-                              {"devices", level.devices},
-                              {"computing_s", level.computing.value()},
-                              {"communicating_s", level.communicating.value()},
-                              {"computing_over_communicating", optional_json(level.data_parallel())},
-                              {"smallest_node_s", level.smallest_node.value()},
-                              {"largest_edge_s", level.largest_edge.value()},
-                              {"smallest_node_over_largest_edge", optional_json(level.graph())}});
-  }
-  return json;
+  const Json levels = json_list(shown.levels, [](const LevelGrain& level) -> Json {
+    return {{"name", level.name},
+            {"devices", level.devices},
+            {"computing_s", level.computing.value()},
+            {"communicating_s", level.communicating.value()},
+            {"computing_over_communicating", optional_json(level.data_parallel())},
+            {"smallest_node_s", level.smallest_node.value()},
+            {"largest_edge_s", level.largest_edge.value()},
+            {"smallest_node_over_largest_edge", optional_json(level.graph())}};
+  });
+  return {{"name", shown.machine}, {"levels", levels}};
 }
 
 Json layer_json(const Shown& shown, std::size_t index) {
@@ -219,10 +199,7 @@ Json layer_json(const Shown& shown, std::size_t index) {
     entry[fmt::format("bytes_{}", key)] =
         (done.activation_items * shown.samples + done.weight_items) * item_bytes(shown.precision);
   }
-  entry["input_shapes"] = Json::array();
-  for (const TensorShape& shape : layer.input_shapes) {
-    if (!of_sample) entry["input_shapes"].push_back(shape_json(shape));
-  }
+  entry["input_shapes"] = of_sample ? Json::array() : json_list(layer.input_shapes, shape_json);
   entry["needs_input_gradient"] = static_cast<bool>(shown.needs_input_gradient[index]);
   for (const auto& [key, pass] : {std::pair{"forward", Pass::forward}, std::pair{"backward_data", Pass::backward_data},
                                   std::pair{"backward_weight", Pass::backward_weight}}) {
@@ -257,28 +234,34 @@ Json model_json(const Shown& shown) {
   return json;
 }
 
-std::string model_text(const Shown& shown, const Style& style) {
+Document document_of(const Shown& shown) {
   const Model& model = shown.model;
-  std::string out = style.bold(model.name) + (model.description.empty() ? "" : ": " + model.description) + "\n";
-  if (!model.source.empty()) out += wrap_text("source: " + model.source, 118, "  ") + "\n";
-  out += fmt::format("input {}, {} parameters, {} forward and {} multiply-adds per sample, {}\n", shape_text(model.input),
-                     with_thousands(model.parameters()), humanize(Flops(model.flops_forward())), whole_text(model.macs()),
-                     count_text(static_cast<std::int64_t>(model.layers.size()), "layer"));
+  Document document;
+  document.line(model.name, model.description.empty() ? "" : ": " + model.description);
+  if (!model.source.empty()) document.paragraph("source: " + model.source, 0, 2);
+  document.line(fmt::format("input {}, {} parameters, {} forward and {} multiply-adds per sample, {}",
+                            to_string(model.input), with_thousands(model.parameters()),
+                            humanize(Flops(model.flops_forward())), whole_text(model.macs()),
+                            count_text(static_cast<std::int64_t>(model.layers.size()), "layer")));
   const std::string batch =
       fmt::format("{}, {}", count_text(static_cast<std::int64_t>(shown.samples), "sample"), to_string(shown.precision));
-  out += fmt::format("\n{} ({})\n{}", style.bold("Graph"), batch, graph_table(shown).text());
+  document.section("Graph", fmt::format(" ({})", batch));
+  document.add(graph_table(shown));
   if (shown.has_grain()) {
-    out += fmt::format("  granularity: {} in {} over {} from {}: {:.3g} FLOP/B\n", humanize(Flops(shown.grain_flops())),
-                       shown.at(shown.grain.smallest_node).name, humanize(Bytes(shown.grain_bytes())),
-                       shown.at(shown.grain.largest_edge).name, shown.grain_flops() / shown.grain_bytes());
+    document.line(fmt::format("granularity: {} in {} over {} from {}: {:.3g} FLOP/B", humanize(Flops(shown.grain_flops())),
+                              shown.at(shown.grain.smallest_node).name, humanize(Bytes(shown.grain_bytes())),
+                              shown.at(shown.grain.largest_edge).name, shown.grain_flops() / shown.grain_bytes()),
+                  2);
   }
   if (!shown.machine.empty()) {
-    out += fmt::format("\n{} on {} ({} on each device)\n{}", style.bold("Granularity"), shown.machine, batch,
-                       level_table(shown).text());
+    document.section("Granularity", fmt::format(" on {} ({} on each device)", shown.machine, batch));
+    document.add(level_table(shown));
   }
-  out += fmt::format("\n{}\n{}", style.bold("Structure"), draw_model(model));
-  out += fmt::format("\n{} ({})\n{}", style.bold("Layers"), batch, layer_table(shown).text());
-  return out;
+  document.section("Structure");
+  document.add(Verbatim{draw_model(model)});
+  document.section("Layers", fmt::format(" ({})", batch));
+  document.add(layer_table(shown));
+  return document;
 }
 
 /// Each tensor counts once, with the layer that makes it; the batch with the layer whose backward reads it.
@@ -328,9 +311,9 @@ Report show(const ShowOptions& options) {
   shown->training = training_work_depth(shown->model, shown->samples);
   shown->grain = graph_grain(shown->model);
   Report report;
-  report.text = [shown](const Style& style) { return model_text(*shown, style); };
+  report.document = document_of(*shown);
   report.json = [shown] { return model_json(*shown); };
-  report.csv = [shown] { return csv_of(model_json(*shown).at("layers")); };
+  report.rows = [shown] { return model_json(*shown).at("layers"); };
   return report;
 }
 

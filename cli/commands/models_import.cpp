@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
-#include "cli/formats/table.hpp"
+#include "cli/documents/fields.hpp"
+#include "cli/documents/figures.hpp"
 #include "cli/options/study_options.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
-#include "core/version.hpp"
 #include "model_zoo/importers/import_model.hpp"
 #include "model_zoo/model.hpp"
 
@@ -23,13 +23,15 @@ struct ImportRequest {
   ImportOptions options;
 };
 
-std::string summary(const Model& model, const Import& imported, const std::string& output, const Style& style) {
-  std::string text =
-      fmt::format("{}: {}, {} parameters, {} multiply-adds per sample, input {}\nwritten to {}\n", style.bold(model.name),
-                  count_text(static_cast<std::int64_t>(model.layers.size()), "layer"), with_thousands(model.parameters()),
-                  whole_text(model.macs()), to_string(model.input), output);
-  for (const std::string& warning : imported.warnings) text += wrap_text("warning: " + warning, 118, "  ") + "\n";
-  return text;
+Document summary(const Model& model, const Import& imported, const std::string& output) {
+  Document document;
+  document.line(model.name,
+                fmt::format(": {}, {} parameters, {} multiply-adds per sample, input {}",
+                            count_text(static_cast<std::int64_t>(model.layers.size()), "layer"),
+                            with_thousands(model.parameters()), whole_text(model.macs()), to_string(model.input)));
+  document.line("written to " + output);
+  for (const std::string& warning : imported.warnings) document.paragraph("warning: " + warning, 0, 2);
+  return document;
 }
 
 /// The model file itself, what is to be known about it in comments.
@@ -44,10 +46,7 @@ std::string commented(const Import& imported) {
 }
 
 Json summary_json(const Model& model, const Import& imported, const std::string& output) {
-  Json json;
-  json["schema"] = 1;
-  json["version"] = version();
-  json["commit"] = commit();
+  Json json = json_head();
   json["name"] = model.name;
   json["layers"] = model.layers.size();
   json["parameters"] = model.parameters();
@@ -61,17 +60,15 @@ Json summary_json(const Model& model, const Import& imported, const std::string&
   return json;
 }
 
-Report import_file(const ImportRequest& asked, Format format) {
+Report import_file(const ImportRequest& asked, const std::string& format) {
   const auto imported = std::make_shared<Import>(import_model(asked.path, asked.options));
   // What cannot be read back is not written.
   const auto model = std::make_shared<Model>(parse_model(imported->model_file, "the import of " + asked.path));
   const std::string output = is_file(asked.output) ? asked.output : "";
   if (!output.empty()) write_output(output, commented(*imported));
   Report report;
-  if (output.empty() && format == Format::text) report.warnings = imported->warnings;
-  report.text = [imported, model, output](const Style& style) {
-    return output.empty() ? commented(*imported) : summary(*model, *imported, output, style);
-  };
+  if (output.empty() && format == "text") report.warnings = imported->warnings;
+  report.document = output.empty() ? Document{{Verbatim{commented(*imported)}}} : summary(*model, *imported, output);
   report.json = [imported, model, output] { return summary_json(*model, *imported, output); };
   return report;
 }

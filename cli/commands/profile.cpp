@@ -87,7 +87,7 @@ void add_profile(CLI::App& program, Request& request) {
   auto* no_sequence = add_switch(command, "--no-sequence", o.no_sequence, "do not run the model as a whole");
   add_switch(command, "--graph", o.graph, "on a GPU: run the model as a whole by CUDA graphs, not kernel by kernel")
       ->excludes(no_sequence);
-  add_format_option(command, request.report, {Format::csv});
+  add_format_option(command, request.report, {Content::rows});
   command.require_subcommand(0, 1);
   add_profile_import(command, request);
   add_profile_merge(command, request);

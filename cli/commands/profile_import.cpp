@@ -7,12 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
-#include "cli/formats/table.hpp"
+#include "cli/documents/fields.hpp"
+#include "cli/documents/figures.hpp"
 #include "cli/options/number_option.hpp"
 #include "cli/options/study_options.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
-#include "core/version.hpp"
 #include "model_zoo/model.hpp"
 #include "profiler/importers/import_profile.hpp"
 
@@ -20,7 +20,6 @@ namespace ddl {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Align = Table::Align;
 
 constexpr std::int64_t most_imported_samples = std::int64_t{1} << 30U;
 
@@ -47,51 +46,50 @@ std::string share_text(Seconds part, Seconds whole) {
   return whole > Seconds(0) ? fmt::format("{:.0f} %", 100 * (part / whole)) : "-";
 }
 
-/// What of the steps' time went to no layer.
-std::string unmatched_text(const ProfileImport& imported, const Style& style) {
-  constexpr std::size_t most_rows = 12;
-  Table table({{"operator", Align::left}, {"shapes", Align::left}, {"calls"}, {"per step"}, {"of it"}});
-  for (std::size_t i = 0; i < std::min(most_rows, imported.unmatched.size()); ++i) {
-    const UnmatchedOperator& each = imported.unmatched[i];
-    table.add({each.name, each.shapes.empty() ? "-" : each.shapes, fmt::format("{:.4g}", each.calls), humanize(each.time),
-               share_text(each.time, imported.step)});
-  }
-  std::string text = fmt::format("\n{}\n{}", style.bold("Of no layer"), table.text());
-  if (imported.unmatched.size() > most_rows) text += fmt::format("  and {} more\n", imported.unmatched.size() - most_rows);
-  return text;
+/// Of what was not matched or not timed, so many rows.
+constexpr std::size_t most_rows_shown = 12;
+
+void add_rest(Document& document, std::size_t rows) {
+  if (rows > most_rows_shown) document.line(fmt::format("and {} more", rows - most_rows_shown), 2);
 }
 
-std::string missing_text(const ProfileImport& imported, const Style& style) {
-  constexpr std::size_t most_rows = 12;
-  std::string text = fmt::format("\n{}\n", style.bold("Problems that nobody timed"));
-  for (std::size_t i = 0; i < std::min(most_rows, imported.missing.size()); ++i) text += "  " + imported.missing[i] + "\n";
-  if (imported.missing.size() > most_rows) text += fmt::format("  and {} more\n", imported.missing.size() - most_rows);
-  return text;
-}
-
-std::string summary(const ProfileImport& imported, const std::string& output, const Style& style) {
+Document summary(const ProfileImport& imported, const std::string& output) {
   const ProfileHead& head = imported.profile.head;
-  std::string text =
-      fmt::format("{}: {} of {}, {}, {} on {}\nwritten to {}\n", style.bold(head.model),
-                  count_text(static_cast<std::int64_t>(imported.profile.rows.size()), "problem"),
+  Document document;
+  document.line(
+      head.model,
+      fmt::format(": {} of {}, {}, {} on {}", count_text(static_cast<std::int64_t>(imported.profile.rows.size()), "problem"),
                   with_thousands(static_cast<std::int64_t>(imported.profile.rows.size() + imported.missing.size())),
-                  count_text(imported.samples, "sample"), to_string(imported.precision), head.device, output);
+                  count_text(imported.samples, "sample"), to_string(imported.precision), head.device));
+  document.line("written to " + output);
   if (imported.steps > 0) {
-    text += fmt::format("{} of {}{}, {} of it in operators of layers\n", count_text(imported.steps, "step"),
-                        imported.of_device ? "kernels of " : "", humanize(imported.step),
-                        share_text(imported.matched, imported.step));
+    document.line(fmt::format("{} of {}{}, {} of it in operators of layers", count_text(imported.steps, "step"),
+                              imported.of_device ? "kernels of " : "", humanize(imported.step),
+                              share_text(imported.matched, imported.step)));
   }
-  for (const std::string& warning : imported.warnings) text += wrap_text("warning: " + warning, 118, "  ") + "\n";
-  if (!imported.unmatched.empty()) text += unmatched_text(imported, style);
-  if (!imported.missing.empty()) text += missing_text(imported, style);
-  return text;
+  for (const std::string& warning : imported.warnings) document.paragraph("warning: " + warning, 0, 2);
+  if (!imported.unmatched.empty()) {
+    Table table({words("operator"), words("shapes"), figures("calls"), figures("per step"), figures("of it")});
+    for (std::size_t i = 0; i < std::min(most_rows_shown, imported.unmatched.size()); ++i) {
+      const UnmatchedOperator& each = imported.unmatched[i];
+      table.add({each.name, each.shapes.empty() ? "-" : each.shapes, fmt::format("{:.4g}", each.calls), humanize(each.time),
+                 share_text(each.time, imported.step)});
+    }
+    document.section("Of no layer");
+    document.add(std::move(table));
+    add_rest(document, imported.unmatched.size());
+  }
+  if (!imported.missing.empty()) {
+    document.section("Problems that nobody timed");
+    for (std::size_t i = 0; i < std::min(most_rows_shown, imported.missing.size()); ++i)
+      document.line(imported.missing[i], 2);
+    add_rest(document, imported.missing.size());
+  }
+  return document;
 }
 
 Json summary_json(const ProfileImport& imported, const std::string& output) {
-  Json json;
-  json["schema"] = 1;
-  json["version"] = version();
-  json["commit"] = commit();
+  Json json = json_head();
   json["model"] = imported.profile.head.model;
   json["device"] = imported.profile.head.device;
   json["samples"] = imported.samples;
@@ -103,11 +101,9 @@ Json summary_json(const ProfileImport& imported, const std::string& output) {
     json["of_device"] = imported.of_device;
     json["step_s"] = imported.step.value();
     json["matched_s"] = imported.matched.value();
-    json["unmatched"] = Json::array();
-    for (const UnmatchedOperator& each : imported.unmatched) {
-      json["unmatched"].push_back(
-          {{"operator", each.name}, {"shapes", each.shapes}, {"calls", each.calls}, {"time_s", each.time.value()}});
-    }
+    json["unmatched"] = json_list(imported.unmatched, [](const UnmatchedOperator& each) -> Json {
+      return {{"operator", each.name}, {"shapes", each.shapes}, {"calls", each.calls}, {"time_s", each.time.value()}};
+    });
   }
   json["warnings"] = imported.warnings;
   if (output.empty()) {
@@ -118,7 +114,7 @@ Json summary_json(const ProfileImport& imported, const std::string& output) {
   return json;
 }
 
-Report import_file(const ImportRequest& asked, Format format) {
+Report import_file(const ImportRequest& asked, const std::string& format) {
   const ProfileImportOptions options = options_of(asked);
   const Model model = load_model(asked.model);
   const auto imported = std::make_shared<ProfileImport>(import_profile(asked.path, model, options));
@@ -128,10 +124,8 @@ Report import_file(const ImportRequest& asked, Format format) {
   const std::string output = is_file(asked.output) ? asked.output : "";
   if (!output.empty()) write_output(output, text);
   Report report;
-  if (output.empty() && format == Format::text) report.warnings = imported->warnings;
-  report.text = [imported, output, text](const Style& style) {
-    return output.empty() ? text : summary(*imported, output, style);
-  };
+  if (output.empty() && format == "text") report.warnings = imported->warnings;
+  report.document = output.empty() ? Document{{Verbatim{text}}} : summary(*imported, output);
   report.json = [imported, output] { return summary_json(*imported, output); };
   return report;
 }

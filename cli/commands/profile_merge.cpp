@@ -15,8 +15,8 @@
 
 #include "calibration/split_scaling.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/documents/figures.hpp"
 #include "cli/documents/profile.hpp"
-#include "cli/formats/table.hpp"
 #include "cli/options/study_options.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
@@ -72,7 +72,7 @@ Report merge(const MergeRequest& asked, const std::string& command) {
     return profile_report(result);
   }
   Report report = profile_report(result);
-  report.text = [result](const Style&) { return print_profile(result->profile); };
+  report.document = {{Verbatim{print_profile(result->profile)}}};
   return report;
 }
 
@@ -86,7 +86,7 @@ void add_profile_merge(CLI::App& profile, Request& request) {
   command.add_option("-o,--output", asked->output, "write the profile here; without it, to the standard output");
   add_switch(command, "--partial", asked->partial, "merge what is there, where shards are missing or not complete");
   add_switch(command, "--overwrite", asked->overwrite, "replace a profile that is there");
-  add_format_option(command, request.report, {Format::csv});
+  add_format_option(command, request.report, {Content::rows});
   command.callback([asked, &request] { request.run = [asked, &request] { return merge(*asked, request.command); }; });
 }
 

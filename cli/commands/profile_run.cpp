@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "cli/commands/profile_output.hpp"
-#include "cli/formats/table.hpp"
+#include "cli/documents/figures.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/progress.hpp"
 #include "core/error.hpp"

@@ -13,19 +13,19 @@
 #include "calibration/plan_degrees.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/estimate.hpp"
+#include "cli/documents/fields.hpp"
+#include "cli/documents/figures.hpp"
 #include "cli/documents/study_comparison.hpp"
-#include "cli/formats/table.hpp"
 #include "cli/interrupt.hpp"
-#include "cli/options/divisions.hpp"
 #include "cli/options/job_file.hpp"
 #include "cli/options/number_option.hpp"
 #include "cli/options/plan_options.hpp"
+#include "cli/options/strategies.hpp"
 #include "cli/progress.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
-#include "core/version.hpp"
 #include "estimator/kernels/unmeasured.hpp"
 #include "estimator/search/search.hpp"
 #include "model_zoo/model.hpp"
@@ -164,58 +164,58 @@ std::size_t slower_plans(const Answer& answer) {
   return ranked + answer.result.behind.size() - answer.shown.size();
 }
 
-std::string text_of(const Answer& answer, const Style& style) {
+Document document_of(const Answer& answer) {
   const Study& study = *answer.study;
-  std::string out;
+  Document document;
   if (answer.shown.empty()) {
-    out += style.bold("No plan is possible") +
-           fmt::format(" for {} on {} of {}\n", study.model().name, count_text(answer.gpus, "GPU"), study.machine().name);
+    document.line("No plan is possible", fmt::format(" for {} on {} of {}", study.model().name,
+                                                     count_text(answer.gpus, "GPU"), study.machine().name));
   } else {
-    out += plan_line(answer.shown.front(), study, compared_with_data(answer), style) + "\n";
+    add_plan(document, answer.shown.front(), study, compared_with_data(answer));
   }
-  out += study_lines(study, answer.gpus, answer.global_batch);
+  add_study(document, study, answer.gpus, answer.global_batch);
   if (!answer.shares.empty())
-    out += "  of the first plan's kernel time: " + kernel_shares_text(answer.shares.front()) + "\n";
+    document.line("of the first plan's kernel time: " + kernel_shares_text(answer.shares.front()), 2);
   if (!answer.shown.empty()) {
-    out += "\n" + ranked_table(answer.shown, *answer.study).text();
+    Table table = ranked_table(answer.shown, study);
     if (const std::size_t more = slower_plans(answer); more > 0) {
       const std::size_t all = std::min<std::size_t>(more + answer.shown.size(), most_rows);
-      out += style.faint(fmt::format("  and {} {}{}\n", with_thousands(static_cast<std::int64_t>(more)),
-                                     answer.objective == Objective::memory ? "more" : "slower",
-                                     all > answer.shown.size() ? fmt::format(": --top {}", all) : ""));
+      table.left_out = fmt::format("and {} {}{}", with_thousands(static_cast<std::int64_t>(more)),
+                                   answer.objective == Objective::memory ? "more" : "slower",
+                                   all > answer.shown.size() ? fmt::format(": --top {}", all) : "");
     }
-    out += "\n" + style.bold("Why") + fmt::format(" ({})\n", family_name(answer.shown.front().plan.mesh.family()));
-    for (const Finding& finding : findings_of(study.job(), answer.shown.front())) {
-      out += "  " + wrap_text(describe(finding, study.model()), 116, "    ") + "\n";
-    }
+    document.section();
+    document.add(std::move(table));
+    add_findings(document, answer.shown.front(), study);
     if (answer.shown.size() > 1 && answer.objective != Objective::memory && !answer.options.all) {
-      out += "\n" + style.bold("Why not the others") + "\n";
+      document.section("Why not the others");
       for (std::size_t i = 1; i < answer.shown.size(); ++i) {
-        out += fmt::format("  {}. {}: {}\n", i + 1, family_name(answer.shown[i].plan.mesh.family()),
-                           why_slower(answer.shown[i], answer.shown.front()));
+        document.line(fmt::format("{}. {}: {}", i + 1, family_name(answer.shown[i].plan.mesh.family()),
+                                  why_slower(answer.shown[i], answer.shown.front())),
+                      2);
       }
     }
   }
   if (!answer.result.rejected.empty() || !answer.without_plans.empty()) {
-    out += "\n" + style.bold("Rejected") + "\n" + rejected_text(answer.result.rejected, study.model());
+    document.section("Rejected");
+    add_rejected(document, answer.result.rejected, study.model());
     for (const Family family : answer.without_plans)
-      out += fmt::format("  {}: {}\n", family_name(family), why_without_plans(answer.gpus, family));
+      document.line(fmt::format("{}: {}", family_name(family), why_without_plans(answer.gpus, family)), 2);
   }
-  out += defaults_text(answer.defaults, style);
+  add_defaults(document, answer.defaults);
   if (!answer.single) {
-    out += fmt::format("\n{} considered, {} of them pruned, {} priced in full, {} feasible, {:.0f} ms\n",
-                       count_text(answer.result.considered, "plan"), with_thousands(answer.result.pruned),
-                       with_thousands(answer.result.priced), with_thousands(answer.result.feasible), answer.seconds * 1e3);
+    document.section();
+    document.line(fmt::format("{} considered, {} of them pruned, {} priced in full, {} feasible, {:.0f} ms",
+                              count_text(answer.result.considered, "plan"), with_thousands(answer.result.pruned),
+                              with_thousands(answer.result.priced), with_thousands(answer.result.feasible),
+                              answer.seconds * 1e3));
   }
-  return out;
+  return document;
 }
 
 Json json_of(const Answer& answer) {
   const Study& study = *answer.study;
-  Json json;
-  json["schema"] = 1;
-  json["version"] = version();
-  json["commit"] = commit();
+  Json json = json_head();
   const auto shown = [&](std::size_t place) {
     Json plan = estimate_to_json(answer.shown[place], answer.single ? 0 : static_cast<int>(place) + 1, study);
     if (!answer.shares.empty()) plan["kernel_time_share"] = kernel_shares_to_json(answer.shares[place]);
@@ -240,12 +240,12 @@ Json json_of(const Answer& answer) {
 
 Report answer_report(const std::shared_ptr<Answer>& answer) {
   Report report;
-  report.text = [answer](const Style& style) { return text_of(*answer, style); };
+  report.document = document_of(*answer);
   report.json = [answer] { return json_of(*answer); };
-  report.csv = [answer] {
+  report.rows = [answer] {
     // A plan that was asked for has no rank.
-    return answer->single ? plans_csv({}, answer->shown, *answer->study)
-                          : plans_csv(answer->shown, answer->result.rejected, *answer->study);
+    return answer->single ? plans_rows({}, answer->shown, *answer->study)
+                          : plans_rows(answer->shown, answer->result.rejected, *answer->study);
   };
   const bool fits = !answer->shown.empty() && answer->shown.front().feasible();
   report.status = fits ? ExitStatus::ok : ExitStatus::nothing_fits;

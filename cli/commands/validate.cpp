@@ -10,7 +10,7 @@
 #include "calibration/run_fit.hpp"
 #include "calibration/validation.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/formats/table.hpp"
+#include "cli/documents/fields.hpp"
 #include "cli/options/number_option.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/sentences/sentences.hpp"
@@ -48,17 +48,8 @@ bool misses_tolerance(const Validation& validation, const Options& options) {
 }
 
 Table case_table(const Validation& validation) {
-  using Align = Table::Align;
-  Table table({{"model", Align::left},
-               {"strategy", Align::left},
-               {"GPUs"},
-               {"quantity", Align::left},
-               {"measured s"},
-               {"predicted s"},
-               {"error"},
-               {"ideal s"},
-               {"error of ideal"},
-               {"note", Align::left}});
+  Table table({words("model"), words("strategy"), figures("GPUs"), words("quantity"), figures("measured s"),
+               figures("predicted s"), figures("error"), figures("ideal s"), figures("error of ideal"), words("note")});
   for (const ValidationCase& one : validation.cases) {
     table.add({one.run.model, one.run.strategy, one.run.gpus ? std::to_string(*one.run.gpus) : "-", one.run.quantity,
                fmt::format("{:.4g}", one.run.value), seconds(one.predicted), signed_percent(one.error()), seconds(one.ideal),
@@ -67,52 +58,55 @@ Table case_table(const Validation& validation) {
   return table;
 }
 
-std::string text_of(const Validation& validation, const Options& options, const Style& style) {
+Document document_of(const Validation& validation, const Options& options) {
   const ValidationSummary& summary = validation.summary;
-  std::string out =
-      style.bold(fmt::format("accuracy {:.3f}", summary.overall.accuracy)) +
-      fmt::format(" over {} {} on {} (ideal projection {:.3f}); rank correlation {} (ideal {})\n", summary.overall.cases,
+  Document document;
+  document.line(
+      fmt::format("accuracy {:.3f}", summary.overall.accuracy),
+      fmt::format(" over {} {} on {} (ideal projection {:.3f}); rank correlation {} (ideal {})", summary.overall.cases,
                   summary.overall.cases == 1 ? "case" : "cases", options.machine, summary.overall.ideal_accuracy,
-                  tau_text(summary.kendall_tau), tau_text(summary.ideal_kendall_tau));
+                  tau_text(summary.kendall_tau), tau_text(summary.ideal_kendall_tau)));
   const auto unpredicted = std::count_if(validation.cases.begin(), validation.cases.end(),
                                          [](const ValidationCase& one) { return !one.predicted.has_value(); });
-  if (unpredicted > 0) out += fmt::format("{} of them could not be predicted, and the notes say why\n", unpredicted);
+  if (unpredicted > 0) document.line(fmt::format("{} of them could not be predicted, and the notes say why", unpredicted));
   if (misses_tolerance(validation, options)) {
-    out += fmt::format("mean |error| {:.4g} is above the tolerance of {:.4g}; a case without prediction counts as 1\n",
-                       1.0 - summary.overall.accuracy, *options.tolerance);
+    document.line(fmt::format("mean |error| {:.4g} is above the tolerance of {:.4g}; a case without prediction counts as 1",
+                              1.0 - summary.overall.accuracy, *options.tolerance));
   }
-  Table groups({{"strategy", Table::Align::left}, {"cases"}, {"accuracy"}, {"mean error"}, {"accuracy of ideal"}});
+  Table groups(
+      {words("strategy"), figures("cases"), figures("accuracy"), figures("mean error"), figures("accuracy of ideal")});
   for (const auto& [strategy, group] : summary.by_strategy) {
     groups.add({strategy, std::to_string(group.cases), fmt::format("{:.3f}", group.accuracy),
                 signed_percent(mean_error(validation, strategy)), fmt::format("{:.3f}", group.ideal_accuracy)});
   }
-  out += "\n" + groups.text() + "\n" + case_table(validation).text();
-  out +=
-      "\naccuracy is 1 - |predicted/measured - 1|, 0 for a case without prediction; rank correlation is Kendall's tau-b of "
-      "the\n"
-      "time per sample within model and GPU count\n";
-  return out;
+  document.section();
+  document.add(std::move(groups));
+  document.section();
+  document.add(case_table(validation));
+  document.section();
+  document.paragraph(
+      "accuracy is 1 - |predicted/measured - 1|, 0 for a case without prediction; rank correlation is Kendall's tau-b of "
+      "the time per sample within model and GPU count",
+      0, 0);
+  return document;
 }
 
 Json json_of(const Validation& validation, const Options& options) {
   Json json;
   json["schema"] = 1;
   json["machine"] = options.machine;
-  json["cases"] = Json::array();
-  for (const ValidationCase& one : validation.cases) {
-    Json entry;
-    entry["model"] = one.run.model;
-    entry["strategy"] = one.run.strategy;
-    entry["gpus"] = one.run.gpus ? Json(*one.run.gpus) : Json(nullptr);
-    entry["quantity"] = one.run.quantity;
-    entry["measured_s"] = one.run.value;
-    entry["predicted_s"] = one.predicted ? Json(one.predicted->value()) : Json(nullptr);
-    entry["ideal_s"] = one.ideal ? Json(one.ideal->value()) : Json(nullptr);
-    entry["error"] = one.error() ? Json(*one.error()) : Json(nullptr);
-    entry["reason"] = one.refusal ? Json(describe(*one.refusal)) : Json(nullptr);
-    entry["origin"] = one.run.origin;
-    json["cases"].push_back(std::move(entry));
-  }
+  json["cases"] = json_list(validation.cases, [](const ValidationCase& one) -> Json {
+    return {{"model", one.run.model},
+            {"strategy", one.run.strategy},
+            {"gpus", one.run.gpus ? Json(*one.run.gpus) : Json(nullptr)},
+            {"quantity", one.run.quantity},
+            {"measured_s", one.run.value},
+            {"predicted_s", one.predicted ? Json(one.predicted->value()) : Json(nullptr)},
+            {"ideal_s", one.ideal ? Json(one.ideal->value()) : Json(nullptr)},
+            {"error", one.error() ? Json(*one.error()) : Json(nullptr)},
+            {"reason", one.refusal ? Json(describe(*one.refusal)) : Json(nullptr)},
+            {"origin", one.run.origin}};
+  });
   const ValidationSummary& summary = validation.summary;
   Json by_strategy = Json::object();
   for (const auto& [strategy, group] : summary.by_strategy) {
@@ -149,9 +143,9 @@ Report run(const Options& options) {
   const auto validation = std::make_shared<Validation>(validate_as_asked(runs, options));
   Report report;
   report.warnings = validation->warnings;
-  report.text = [validation, options](const Style& style) { return text_of(*validation, options, style); };
+  report.document = document_of(*validation, options);
   report.json = [validation, options] { return json_of(*validation, options); };
-  report.csv = [validation, options] { return csv_of(json_of(*validation, options).at("cases")); };
+  report.rows = [validation, options] { return json_of(*validation, options).at("cases"); };
   if (misses_tolerance(*validation, options)) report.status = ExitStatus::beyond_tolerance;
   return report;
 }

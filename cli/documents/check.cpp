@@ -2,82 +2,23 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/documents/estimate.hpp"
-#include "cli/formats/table.hpp"
+#include "cli/documents/fields.hpp"
+#include "cli/documents/figures.hpp"
+#include "cli/documents/memory.hpp"
 #include "cli/options/plan_file.hpp"
 #include "core/units.hpp"
 
 namespace ddl {
 namespace {
 
-using Align = Table::Align;
+using Json = nlohmann::ordered_json;
 
-std::string items_table(const JobCheck& check) {
-  const MemoryBreakdown& memory = check.fitting.estimate.memory;
-  Table table({{"item", Align::left}, {"memory", Align::right}, {"share", Align::right}, {"is", Align::left}});
-  for (const MemoryItem item : all_memory_items) {
-    const Bytes bytes = memory.of(item);
-    if (bytes <= Bytes{}) continue;
-    table.add({std::string(to_string(item)), humanize(bytes), share_text(bytes / memory.total()),
-               std::string(to_string(origin_of(memory, item)))});
-  }
-  const auto of_available = [&](Bytes bytes) { return share_text(bytes / check.available()) + " of what there is"; };
-  table.add({"all", humanize(memory.total()), "", of_available(memory.total())});
-  table.add({"at most", humanize(memory.upper_bound()), "", of_available(memory.upper_bound())});
-  return table.text();
-}
-
-std::string remedies_table(const JobCheck& check) {
-  Table table({{"change", Align::left},
-               {"memory", Align::right},
-               {"at most", Align::right},
-               {"iteration", Align::right},
-               {"", Align::left}});
-  const auto add = [&](const std::string& change, const Fitting& fitting) {
-    const Estimate& estimate = fitting.estimate;
-    table.add({change, humanize(estimate.memory.total()), humanize(estimate.memory.upper_bound()),
-               humanize(estimate.time.iteration()), std::string(to_string(fitting.verdict))});
-  };
-  add("none", check.fitting);
-  for (const Remedy& remedy : check.remedies) add(remedy_text(check, remedy), remedy.fitting);
-  return table.text();
-}
-
-std::string check_text(const JobCheck& check, const Style& style) {
-  const Study& study = *check.study;
-  const Plan& plan = check.fitting.estimate.plan;
-  const std::string choices = choices_text(plan);
-  std::string out = style.bold(to_string(check.fitting.verdict)) + fmt::format(" {}: {}\n", check.file, need_text(check));
-  out +=
-      "  " +
-      wrap_text(fmt::format("{} on {}, {} of {}, global batch {}, {} with {}; {} ({}){}", study.model().name,
-                            study.dataset().name, count_text(plan.mesh.devices(), "GPU"), study.machine().name,
-                            with_thousands(plan.global_batch), to_string(plan.precision), to_string(plan.optimizer),
-                            family_name(plan.mesh.family()), degrees_text(plan.mesh), choices.empty() ? "" : ", " + choices),
-                116, "  ") +
-      "\n";
-  out += "\n" + items_table(check);
-  out += fmt::format("\n  largest batch: {}\n  fewest GPUs: {}\n", largest_batch_text(check), fewest_gpus_text(check));
-  if (check.fitting.verdict == Verdict::fits) return out;
-  if (check.remedies.empty()) {
-    return out + fmt::format("\n  No other plan for this batch on {} was found that fits.\n",
-                             count_text(plan.mesh.devices(), "GPU"));
-  }
-  out += "\n" + style.bold("What would fit") + ", the fastest first; what is at risk comes last\n" + remedies_table(check);
-  return out;
-}
-
-std::string batch_text(std::int64_t batch, const Plan& plan) {
-  const double each = static_cast<double>(batch) / static_cast<double>(plan.mesh.devices());
-  return fmt::format("{} ({:.6g} per GPU)", with_thousands(batch), each);
-}
-
-}  // namespace
-
+/// `needs 12.3 GiB, at most 14.0 GiB, of 79.3 GiB`
 std::string need_text(const JobCheck& check) {
   const MemoryBreakdown& memory = check.fitting.estimate.memory;
   const Plan& plan = check.fitting.estimate.plan;
@@ -90,9 +31,15 @@ std::string need_text(const JobCheck& check) {
   return text;
 }
 
+/// The item with most bytes: `23.7 GiB of it activations`
 std::string largest_item_text(const JobCheck& check) {
   const MemoryBreakdown& memory = check.fitting.estimate.memory;
   return fmt::format("{} of it {}", humanize(memory.of(memory.largest())), to_string(memory.largest()));
+}
+
+std::string batch_text(std::int64_t batch, const Plan& plan) {
+  const double each = static_cast<double>(batch) / static_cast<double>(plan.mesh.devices());
+  return fmt::format("{} ({:.6g} per GPU)", with_thousands(batch), each);
 }
 
 std::string largest_batch_text(const JobCheck& check) {
@@ -120,6 +67,7 @@ std::string fewest_gpus_text(const JobCheck& check) {
                      check.fewest->verdict == Verdict::fits ? "" : ", at risk");
 }
 
+/// What is to be changed, in the words of a job: `micro_batches: 4`.
 std::string remedy_text(const JobCheck& check, const Remedy& remedy) {
   const Plan& from = check.fitting.estimate.plan;
   const Plan& plan = remedy.fitting.estimate.plan;
@@ -138,25 +86,194 @@ std::string remedy_text(const JobCheck& check, const Remedy& remedy) {
   return text;
 }
 
-std::string checks_text(const std::vector<JobCheck>& checks, const Style& style) {
-  std::string out;
+Table remedies_table(const JobCheck& check) {
+  Table table({words("change"), figures("memory"), figures("at most"), figures("iteration"), words("")});
+  const auto add = [&](const std::string& change, const Fitting& fitting) {
+    const Estimate& estimate = fitting.estimate;
+    table.add({change, humanize(estimate.memory.total()), humanize(estimate.memory.upper_bound()),
+               humanize(estimate.time.iteration()), std::string(to_string(fitting.verdict))});
+  };
+  add("none", check.fitting);
+  for (const Remedy& remedy : check.remedies) add(remedy_text(check, remedy), remedy.fitting);
+  return table;
+}
+
+void add_check(Document& document, const JobCheck& check) {
+  const Study& study = *check.study;
+  const MemoryBreakdown& memory = check.fitting.estimate.memory;
+  const Plan& plan = check.fitting.estimate.plan;
+  const std::string choices = choices_text(plan);
+  document.line(std::string(to_string(check.fitting.verdict)), fmt::format(" {}: {}", check.file, need_text(check)));
+  document.paragraph(
+      fmt::format("{} on {}, {} of {}, global batch {}, {} with {}; {} ({}){}", study.model().name, study.dataset().name,
+                  count_text(plan.mesh.devices(), "GPU"), study.machine().name, with_thousands(plan.global_batch),
+                  to_string(plan.precision), to_string(plan.optimizer), family_name(plan.mesh.family()),
+                  degrees_text(plan.mesh), choices.empty() ? "" : ", " + choices),
+      2, 2);
+  Table items = items_table(memory);
+  const auto of_available = [&](Bytes bytes) { return share_text(bytes / check.available()) + " of what there is"; };
+  items.add({"all", humanize(memory.total()), "", of_available(memory.total())});
+  items.add({"at most", humanize(memory.upper_bound()), "", of_available(memory.upper_bound())});
+  document.section();
+  document.add(std::move(items));
+  document.section();
+  document.line("largest batch: " + largest_batch_text(check), 2);
+  document.line("fewest GPUs: " + fewest_gpus_text(check), 2);
+  if (check.fitting.verdict == Verdict::fits) return;
+  if (check.remedies.empty()) {
+    document.section();
+    document.line(
+        fmt::format("No other plan for this batch on {} was found that fits.", count_text(plan.mesh.devices(), "GPU")), 2);
+    return;
+  }
+  document.section("What would fit", ", the fastest first; what is at risk comes last");
+  document.add(remedies_table(check));
+}
+
+Json fitting_to_json(const Fitting& fitting, const Study& study) {
+  Json json;
+  json["verdict"] = to_string(fitting.verdict);
+  json["gpus"] = fitting.estimate.plan.mesh.devices();
+  json["plan"] = estimate_to_json(fitting.estimate, 0, study);
+  return json;
+}
+
+std::string_view name_of(Remedy::Kind kind) {
+  switch (kind) {
+    case Remedy::Kind::micro_batches:
+      return "micro_batches";
+    case Remedy::Kind::recompute:
+      return "recompute";
+    case Remedy::Kind::zero:
+      return "zero";
+    case Remedy::Kind::together:
+      return "together";
+    case Remedy::Kind::strategy:
+      return "strategy";
+  }
+  return "";
+}
+
+Json items_to_json(const MemoryBreakdown& memory) {
+  return json_list(all_memory_items, [&](MemoryItem item) -> Json {
+    return {{"item", to_string(item)}, {"bytes", memory.of(item).value()}, {"is", to_string(origin_of(memory, item))}};
+  });
+}
+
+Json check_to_json(const JobCheck& check) {
+  Json json;
+  json["file"] = check.file;
+  json["verdict"] = nullptr;
+  json["exit"] = static_cast<int>(check.status());
+  if (check.problem) {
+    json["problem"] = {{"message", check.problem->message},
+                       {"hint", check.problem->hint},
+                       {"line", check.problem->line},
+                       {"column", check.problem->column}};
+    return json;
+  }
+  const Study& study = *check.study;
+  json["problem"] = nullptr;
+  json.update(fitting_to_json(check.fitting, study));
+  json["stage"] = check.fitting.estimate.deciding.memory + 1;
+  json["items"] = items_to_json(check.fitting.estimate.memory);
+  json["device_memory_bytes"] = check.device_memory.value();
+  json["margin_bytes"] = check.margin.value();
+  json["available_bytes"] = check.available().value();
+  const auto batch = [](const std::optional<std::int64_t>& value) { return value ? Json(*value) : Json(nullptr); };
+  json["largest_batch"] = {{"fits", batch(check.largest.fits)}, {"at_risk", batch(check.largest.at_risk)}};
+  json["batch_kept"] = check.batch_per_gpu ? "per_gpu" : "global";
+  json["fewest_gpus"] = check.fewest ? fitting_to_json(*check.fewest, study) : Json(nullptr);
+  json["changes"] = json_list(check.remedies, [&](const Remedy& remedy) {
+    Json change{{"kind", name_of(remedy.kind)}, {"change", remedy_text(check, remedy)}};
+    change.update(fitting_to_json(remedy.fitting, study));
+    return change;
+  });
+  json["inputs"] = inputs_to_json(study);
+  return json;
+}
+
+FileVerdict verdict_of(const JobCheck& check) {
+  using Level = FileVerdict::Level;
+  FileVerdict verdict{.file = check.file, .line = check.line, .column = check.column};
+  if (const auto& problem = check.problem) {
+    verdict.line = problem->line;
+    verdict.column = problem->column;
+    verdict.level = Level::not_judged;
+    verdict.title = "not judged";
+    verdict.summary = problem->message.substr(0, problem->message.find('\n'));
+    verdict.message = problem->message + (problem->hint.empty() ? "" : "\nhint: " + problem->hint);
+    return verdict;
+  }
+  const Verdict fits = check.fitting.verdict;
+  verdict.level = fits == Verdict::fits ? Level::passed : fits == Verdict::at_risk ? Level::at_risk : Level::failed;
+  verdict.title = to_string(fits);
+  verdict.summary = need_text(check);
+  verdict.message = fmt::format("{}; {}\nlargest batch: {}\nfewest GPUs: {}", verdict.summary, largest_item_text(check),
+                                largest_batch_text(check), fewest_gpus_text(check));
+  for (const Remedy& remedy : check.remedies)
+    verdict.message += fmt::format("\n{}: {}", to_string(remedy.fitting.verdict), remedy_text(check, remedy));
+  add_check(verdict.document, check);
+  return verdict;
+}
+
+}  // namespace
+
+ExitStatus JobCheck::status() const {
+  if (problem) return ExitStatus::could_not_answer;
+  switch (fitting.verdict) {
+    case Verdict::fits:
+      return ExitStatus::ok;
+    case Verdict::at_risk:
+      return ExitStatus::at_risk;
+    case Verdict::does_not_fit:
+      return ExitStatus::nothing_fits;
+  }
+  return ExitStatus::could_not_answer;
+}
+
+ExitStatus worst_status(const std::vector<JobCheck>& checks) {
+  for (const ExitStatus status : {ExitStatus::could_not_answer, ExitStatus::nothing_fits, ExitStatus::at_risk}) {
+    if (std::any_of(checks.begin(), checks.end(), [&](const JobCheck& each) { return each.status() == status; }))
+      return status;
+  }
+  return ExitStatus::ok;
+}
+
+Document checks_document(const std::vector<JobCheck>& checks) {
+  Document document;
   std::array<std::int64_t, 3> counts{};
   for (const JobCheck& check : checks) {
     if (check.problem) continue;
     ++counts[static_cast<std::size_t>(check.fitting.verdict)];
-    out += (out.empty() ? "" : "\n") + check_text(check, style);
+    document.section();
+    add_check(document, check);
   }
-  if (checks.size() == 1) return out;
+  if (checks.size() == 1) return document;
   std::string summary;
-  for (const Verdict verdict : {Verdict::does_not_fit, Verdict::at_risk, Verdict::fits}) {
-    const std::int64_t count = counts[static_cast<std::size_t>(verdict)];
-    if (count > 0) summary += fmt::format("{}{} {}", summary.empty() ? "" : ", ", count, to_string(verdict));
-  }
-  const auto bad =
-      std::count_if(checks.begin(), checks.end(), [](const JobCheck& each) { return each.problem.has_value(); });
-  if (bad > 0) summary += fmt::format("{}{} not judged", summary.empty() ? "" : ", ", bad);
-  return out + fmt::format("{}{}: {}\n", out.empty() ? "" : "\n",
-                           count_text(static_cast<std::int64_t>(checks.size()), "job"), summary);
+  const auto add = [&](std::int64_t count, std::string_view what) {
+    if (count > 0) summary += fmt::format("{}{} {}", summary.empty() ? "" : ", ", count, what);
+  };
+  for (const Verdict verdict : {Verdict::does_not_fit, Verdict::at_risk, Verdict::fits})
+    add(counts[static_cast<std::size_t>(verdict)], to_string(verdict));
+  add(std::count_if(checks.begin(), checks.end(), [](const JobCheck& each) { return each.problem.has_value(); }),
+      "not judged");
+  document.section();
+  document.line(fmt::format("{}: {}", count_text(static_cast<std::int64_t>(checks.size()), "job"), summary));
+  return document;
+}
+
+std::vector<FileVerdict> verdicts_of(const std::vector<JobCheck>& checks) {
+  std::vector<FileVerdict> verdicts;
+  for (const JobCheck& check : checks) verdicts.push_back(verdict_of(check));
+  return verdicts;
+}
+
+Json checks_to_json(const std::vector<JobCheck>& checks) {
+  Json json = json_head();
+  json["exit"] = static_cast<int>(worst_status(checks));
+  json["jobs"] = json_list(checks, check_to_json);
+  return json;
 }
 
 }  // namespace ddl

@@ -1,34 +1,51 @@
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "cli/commands/job_check.hpp"
-#include "cli/formats/style.hpp"
+#include "calibration/study.hpp"
+#include "cli/report.hpp"
+#include "estimator/search/fitting.hpp"
 
 namespace ddl {
 
-// One file each: check_text, check_json, check_junit, check_github.
+/// Why a job cannot be judged.
+struct JobProblem {
+  std::string message, hint;
+  /// In the job's file, 1-based; of what lies elsewhere its first line and column.
+  int line = 1, column = 1;
+};
+
+/// Whether one job fits, and what else would.
+struct JobCheck {
+  std::string file;  ///< as the user wrote it
+  std::optional<JobProblem> problem;
+  // Without a problem:
+  int line = 1, column = 1;      ///< of the plan
+  std::shared_ptr<Study> study;  ///< its machine has the memory of its sheet
+  Bytes device_memory{}, margin{};
+  Fitting fitting;
+  bool batch_per_gpu = false;  ///< the job gives the batch so
+  LargestBatch largest;
+  std::optional<Fitting> fewest;
+  std::vector<Remedy> remedies;
+
+  [[nodiscard]] Bytes available() const { return device_memory - margin; }
+  [[nodiscard]] ExitStatus status() const;
+};
+
+/// 2 before 1 before 3 before 0.
+[[nodiscard]] ExitStatus worst_status(const std::vector<JobCheck>& checks);
 
 /// What each job needs, item by item, and what else would fit. Jobs with a problem are left out: it is told as an error.
-[[nodiscard]] std::string checks_text(const std::vector<JobCheck>& checks, const Style& style);
+[[nodiscard]] Document checks_document(const std::vector<JobCheck>& checks);
 /// An object for each job.
 [[nodiscard]] nlohmann::ordered_json checks_to_json(const std::vector<JobCheck>& checks);
-/// A test case for each job, as XML.
-[[nodiscard]] std::string checks_junit(const std::vector<JobCheck>& checks);
-/// An annotation for each job, as a workflow command of GitHub [docs.github.com, "Workflow commands for GitHub Actions"].
-[[nodiscard]] std::string checks_github(const std::vector<JobCheck>& checks);
-
-/// `needs 12.3 GiB, at most 14.0 GiB, of 79.3 GiB`
-[[nodiscard]] std::string need_text(const JobCheck& check);
-/// The item with most bytes: `23.7 GiB of it activations`
-[[nodiscard]] std::string largest_item_text(const JobCheck& check);
-/// Batch, devices and remedies, a sentence each.
-[[nodiscard]] std::string largest_batch_text(const JobCheck& check);
-[[nodiscard]] std::string fewest_gpus_text(const JobCheck& check);
-/// What is to be changed, in the words of a job: `micro_batches: 4`.
-[[nodiscard]] std::string remedy_text(const JobCheck& check, const Remedy& remedy);
+/// Each job for itself.
+[[nodiscard]] std::vector<FileVerdict> verdicts_of(const std::vector<JobCheck>& checks);
 
 }  // namespace ddl

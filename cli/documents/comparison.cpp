@@ -7,7 +7,8 @@
 
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/explanation.hpp"
-#include "cli/formats/table.hpp"
+#include "cli/documents/fields.hpp"
+#include "cli/documents/figures.hpp"
 #include "cli/options/plan_file.hpp"
 #include "core/units.hpp"
 
@@ -15,7 +16,6 @@ namespace ddl {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Align = Table::Align;
 
 std::string signed_text(double value, const std::string& text) { return value > 0 && text != "0.000" ? "+" + text : text; }
 
@@ -26,9 +26,9 @@ std::string exchange_text(const ExchangeTotal& total, const TimeUnit& unit) {
                      fine_figure(total.time.value() * unit.factor));
 }
 
-std::string terms_table(const Explanation& explained, const PlanComparison& pair, const TimeUnit& unit) {
+Table terms_table(const Explanation& explained, const PlanComparison& pair, const TimeUnit& unit) {
   const Comparison& comparison = pair.comparison;
-  Table table({{"term", Align::left}, {pair.explained_name}, {pair.other_name}, {"difference"}});
+  Table table({words("term"), figures(pair.explained_name), figures(pair.other_name), figures("difference")});
   const auto add_time = [&](const std::string& name, Seconds a, Seconds b) {
     const double difference = (b - a).value() * unit.factor;
     table.add({name, fine_figure(a.value() * unit.factor), fine_figure(b.value() * unit.factor),
@@ -58,7 +58,7 @@ std::string terms_table(const Explanation& explained, const PlanComparison& pair
     table.add({exchange_name(here ? exchange.explained : exchange.other), exchange_text(exchange.explained, unit),
                exchange_text(exchange.other, unit), signed_text(figure, fine_figure(figure))});
   }
-  return table.text();
+  return table;
 }
 
 template <class Q>
@@ -71,25 +71,25 @@ Json term_to_json(const PairedTerm<Q>& term, const std::string& unit) {
 
 }  // namespace
 
-std::string comparison_text(const Explanation& explained, const PlanComparison& pair, const Style& style) {
-  std::string out = "\n" + style.bold(pair.heading);
+void add_comparison(Document& document, const Explanation& explained, const PlanComparison& pair) {
+  std::string aside;
   if (pair.other) {
     const Plan& plan = pair.other->estimate.plan;
     const std::string choices = choices_text(plan);
-    out += fmt::format(" ({}{}{})", degrees_text(plan.mesh), choices.empty() ? "" : ", ", choices);
+    aside = fmt::format(" ({}{}{})", degrees_text(plan.mesh), choices.empty() ? "" : ", ", choices);
     if (plan.mesh.devices() != explained.estimate.plan.mesh.devices()) {
-      out += fmt::format(", on {}, not {}", count_text(plan.mesh.devices(), "GPU"),
-                         with_thousands(explained.estimate.plan.mesh.devices()));
+      aside += fmt::format(", on {}, not {}", count_text(plan.mesh.devices(), "GPU"),
+                           with_thousands(explained.estimate.plan.mesh.devices()));
     }
   }
-  out += "\n";
+  document.section(pair.heading, aside);
   if (!pair.comparison.time.empty()) {
-    const Seconds longest = max(explained.estimate.time.iteration(), pair.other->estimate.time.iteration());
+    const Estimate &here = explained.estimate, &there = pair.other->estimate;
     const bool epochs = pair.comparison.basis == "epoch";
-    out += terms_table(explained, pair,
-                       time_unit(epochs ? max(explained.estimate.epoch, pair.other->estimate.epoch) : longest));
+    const Seconds longest = epochs ? max(here.epoch, there.epoch) : max(here.time.iteration(), there.time.iteration());
+    document.add(terms_table(explained, pair, time_unit(longest)));
   }
-  return out + "  " + wrap_text(pair.sentence, 116, "    ") + "\n";
+  document.paragraph(pair.sentence);
 }
 
 Json comparison_to_json(const Explanation& explained, const PlanComparison& pair, const Study& study) {
@@ -98,10 +98,8 @@ Json comparison_to_json(const Explanation& explained, const PlanComparison& pair
   json["asked"] = pair.asked;
   json["plan"] = pair.other ? estimate_to_json(pair.other->estimate, 0, study) : Json(nullptr);
   json["basis"] = comparison.basis;
-  json["time"] = Json::array();
-  for (const PairedTerm<Seconds>& term : comparison.time) json["time"].push_back(term_to_json(term, "s"));
-  json["memory"] = Json::array();
-  for (const PairedTerm<Bytes>& term : comparison.memory) json["memory"].push_back(term_to_json(term, "bytes"));
+  json["time"] = json_list(comparison.time, [](const auto& term) { return term_to_json(term, "s"); });
+  json["memory"] = json_list(comparison.memory, [](const auto& term) { return term_to_json(term, "bytes"); });
   json["exchanges"] = Json::array();
   if (pair.other) {
     for (const ExchangePair& exchange : paired_exchanges(explained, *pair.other, comparison)) {

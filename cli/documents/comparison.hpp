@@ -6,7 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "calibration/study.hpp"
-#include "cli/formats/style.hpp"
+#include "cli/documents/document.hpp"
 #include "estimator/step/comparison.hpp"
 
 namespace ddl {
@@ -22,7 +22,7 @@ struct PlanComparison {
 };
 
 /// Term by term: time, memory, exchanges; then the sentence that says what decides.
-[[nodiscard]] std::string comparison_text(const Explanation& explained, const PlanComparison& pair, const Style& style);
+void add_comparison(Document& document, const Explanation& explained, const PlanComparison& pair);
 [[nodiscard]] nlohmann::ordered_json comparison_to_json(const Explanation& explained, const PlanComparison& pair,
                                                         const Study& study);
 

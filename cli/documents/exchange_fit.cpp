@@ -1,5 +1,6 @@
 #include "cli/documents/exchange_fit.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -7,21 +8,21 @@
 #include <nlohmann/json.hpp>
 
 #include "calibration/communication/exchange_facts.hpp"
-#include "cli/formats/table.hpp"
+#include "cli/documents/fields.hpp"
 #include "core/units.hpp"
 
 namespace ddl {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Align = Table::Align;
 
 std::string counts_text(std::optional<int> low, std::optional<int> high) {
   if (!low || !high) return "-";
   return *low == *high ? with_thousands(*low) : fmt::format("{} to {}", with_thousands(*low), with_thousands(*high));
 }
 
-std::string level_text(const ExchangeFit& fit) { return fit.level ? std::string(to_string(*fit.level)) : "-"; }
+std::string level_text(std::optional<NetworkLevel> level) { return level ? std::string(to_string(*level)) : "-"; }
+Json level_to_json(std::optional<NetworkLevel> level) { return level ? Json(to_string(*level)) : Json(nullptr); }
 
 std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
 
@@ -41,7 +42,7 @@ std::string beta_text(const std::optional<Estimated<SecondsPerByte>>& beta) {
 
 std::string name_of(const ExchangeFit& fit) {
   return fmt::format("{} of {} ranks, {}", to_string(fit.operation), counts_text(fit.min_ranks, fit.max_ranks),
-                     level_text(fit));
+                     level_text(fit.level));
 }
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
@@ -58,36 +59,54 @@ Json interval_of(const std::optional<Estimated<Unit>>& estimated) {
 
 }  // namespace
 
-std::string exchange_fit_text(std::span<const ExchangeFit> fits) {
-  Table table({{"operation", Align::left},
-               {"level", Align::left},
-               {"ranks"},
-               {"from"},
-               {"to"},
-               {"alpha"},
-               {"1/beta"},
-               {"algorithm", Align::left},
-               {"r2"},
-               {"residual"},
-               {"worst"},
-               {"points"}});
+Table series_table(std::span<const ExchangeSeries> series) {
+  Table table({words("file"), words("operation"), words("level"), figures("ranks"), figures("nodes"), figures("rows"),
+               figures("smallest"), figures("largest"), words("device")});
+  for (const ExchangeSeries& each : series) {
+    const auto [least, most] =
+        std::minmax_element(each.rows.begin(), each.rows.end(),
+                            [](const MeasuredExchange& a, const MeasuredExchange& b) { return a.message < b.message; });
+    table.add({each.file, std::string(to_string(each.operation)), level_text(each.level),
+               counts_text(each.ranks, each.ranks), counts_text(each.nodes, each.nodes), std::to_string(each.rows.size()),
+               humanize(least->message), humanize(most->message), each.device.empty() ? "-" : each.device});
+  }
+  return table;
+}
+
+Json series_to_json(std::span<const ExchangeSeries> series) {
+  return json_list(series, [](const ExchangeSeries& each) -> Json {
+    return {{"file", each.file},
+            {"tool", each.tool},
+            {"operation", to_string(each.operation)},
+            {"level", level_to_json(each.level)},
+            {"ranks", count(each.ranks)},
+            {"nodes", count(each.nodes)},
+            {"device", each.device.empty() ? Json(nullptr) : Json(each.device)},
+            {"rows", each.rows.size()}};
+  });
+}
+
+Table exchange_fit_table(std::span<const ExchangeFit> fits) {
+  Table table({words("operation"), words("level"), figures("ranks"), figures("from"), figures("to"), figures("alpha"),
+               figures("1/beta"), words("algorithm"), figures("r2"), figures("residual"), figures("worst"),
+               figures("points")});
   for (const ExchangeFit& fit : fits) {
     for (const FitRange& range : fit.ranges) {
-      table.add({std::string(to_string(fit.operation)), level_text(fit), counts_text(fit.min_ranks, fit.max_ranks),
+      table.add({std::string(to_string(fit.operation)), level_text(fit.level), counts_text(fit.min_ranks, fit.max_ranks),
                  humanize(range.min_message), humanize(range.max_message), alpha_text(range.alpha), beta_text(range.beta),
                  std::string(to_string(range.algorithm)), fmt::format("{:.4f}", range.r2), percent(range.median_residual),
                  percent(range.worst_residual), std::to_string(range.points)});
     }
   }
-  return table.text();
+  return table;
 }
 
-Json exchange_fit_json(std::span<const ExchangeFit> fits) {
+Json exchange_fits_to_json(std::span<const ExchangeFit> fits) {
   Json list = Json::array();
   for (const ExchangeFit& fit : fits) {
     for (const FitRange& range : fit.ranges) {
       list.push_back({{"operation", to_string(fit.operation)},
-                      {"level", fit.level ? Json(to_string(*fit.level)) : Json(nullptr)},
+                      {"level", level_to_json(fit.level)},
                       {"ranks", fit.min_ranks == fit.max_ranks ? count(fit.max_ranks) : Json(nullptr)},
                       {"min_ranks", count(fit.min_ranks)},
                       {"max_ranks", count(fit.max_ranks)},

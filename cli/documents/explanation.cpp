@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <optional>
 #include <set>
 #include <vector>
@@ -12,8 +11,8 @@
 
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/fields.hpp"
+#include "cli/documents/figures.hpp"
 #include "cli/documents/memory.hpp"
-#include "cli/formats/table.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/units.hpp"
 
@@ -21,7 +20,6 @@ namespace ddl {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Align = Table::Align;
 
 /// The axes of an exchange, in the order of a placement.
 std::vector<std::string_view> axis_names(Family axes) {
@@ -112,15 +110,10 @@ std::string busiest_text(const std::optional<BusyLink>& busiest) {
                      count(busiest->links, "link"), busiest->measured ? " (measured)" : "");
 }
 
-std::string phases_table(const Explanation& explanation, const TimeUnit& unit) {
+Table phases_table(const Explanation& explanation, const TimeUnit& unit) {
   const Breakdown& time = explanation.estimate.time;
-  Table table({{"phase", Align::left},
-               {unit.name, Align::right},
-               {"share", Align::right},
-               {"hidden " + unit.name, Align::right},
-               {"from", Align::left},
-               {"busiest link", Align::left},
-               {"what", Align::left}});
+  Table table({words("phase"), figures(unit.name), figures("share"), figures("hidden " + unit.name), words("from"),
+               words("busiest link"), words("what")});
   for (const PhaseShare& phase : explanation.phases) {
     if (phase.time.value() <= 0 && phase.hidden.value() <= 0) continue;
     table.add({std::string(phase.what.column), fine_figure(phase.time.value() * unit.factor),
@@ -128,63 +121,49 @@ std::string phases_table(const Explanation& explanation, const TimeUnit& unit) {
                std::string(letter(phase.source)), busiest_text(phase.busiest), describe(phase, explanation.estimate)});
   }
   table.add({"iteration", fine_figure(time.iteration().value() * unit.factor), share_text(1), "", "", "", ""});
-  return table.text();
+  return table;
 }
 
-std::string layers_table(const Explanation& explanation, const Study& study, const TimeUnit& unit) {
+Table layers_table(const Explanation& explanation, const Study& study, const TimeUnit& unit) {
   const Breakdown& whole = explanation.estimate.time;
   const std::vector<TimePart> parts = parts_above_zero(whole);
   const bool stages = explanation.estimate.plan.mesh[Axis::pipeline] > 1;
   const std::vector<LikeLayers> groups = grouped(explanation);
   const bool exchanges = std::any_of(groups.begin(), groups.end(),
                                      [](const LikeLayers& group) { return !exchanges_text(*group.first).empty(); });
-  std::vector<Table::Column> columns{{"layer", Align::left}, {"×", Align::right}};
-  if (stages) columns.push_back({"stage", Align::right});
-  columns.push_back({"problem of one rank", Align::left});
-  columns.push_back({"from", Align::left});
-  columns.push_back({unit.name, Align::right});
+  std::vector<Column> columns{words("layer"), figures("×")};
+  if (stages) columns.push_back(figures("stage"));
+  columns.insert(columns.end(), {words("problem of one rank"), words("from"), figures(unit.name)});
   for (const TimePart& part : parts)
-    columns.push_back({fmt::format("{}{}", &part == parts.data() ? "= " : "+ ", part.column), Align::right});
-  if (exchanges) columns.push_back({"exchanges of a micro-batch", Align::left});
+    columns.push_back(figures(fmt::format("{}{}", &part == parts.data() ? "= " : "+ ", part.column)));
+  if (exchanges) columns.push_back(words("exchanges of a micro-batch"));
   Table table(std::move(columns));
-  const auto add_times = [&](std::vector<std::string>& row, const Breakdown& time) {
-    row.push_back(fine_figure(time.iteration().value() * unit.factor));
+  const auto add = [&](std::vector<std::string> row, const std::string& stage, const std::string& problem,
+                       std::string_view from, const Breakdown& time, const std::string& exchanged) {
+    if (stages) row.push_back(stage);
+    row.insert(row.end(), {problem, std::string(from), fine_figure(time.iteration().value() * unit.factor)});
     for (const TimePart& part : parts) row.push_back(fine_figure((time.*part.part).value() * unit.factor));
+    if (exchanges) row.push_back(exchanged);
+    table.add(std::move(row));
   };
   for (const LikeLayers& group : groups) {
     const LayerExplanation& first = *group.first;
     const Layer& layer = study.model().layers[static_cast<std::size_t>(first.layer)];
-    std::vector<std::string> row{layer.name, fmt::format("{}", group.count)};
-    if (stages) row.push_back(fmt::format("{}", first.stage + 1));
-    row.push_back(
-        fmt::format("{} {}", layer.operation->type(), shapes_text(first.prices.shard, is_of_sample(study, first))));
-    row.emplace_back(letter(kernel_source(first)));
-    add_times(row, group.time);
-    if (exchanges) row.push_back(exchanges_text(first));
-    table.add(std::move(row));
+    add({layer.name, std::to_string(group.count)}, std::to_string(first.stage + 1),
+        fmt::format("{} {}", layer.operation->type(), shapes_text(first.prices.shard, is_of_sample(study, first))),
+        letter(kernel_source(first)), group.time, exchanges_text(first));
   }
-  std::vector<std::string> last{"iteration", fmt::format("{}", explanation.layers.size())};
-  if (stages) last.emplace_back();
-  last.insert(last.end(), {"", ""});
-  add_times(last, whole);
-  if (exchanges) last.emplace_back();
-  table.add(std::move(last));
-  return table.text();
+  add({"iteration", std::to_string(explanation.layers.size())}, "", "", "", whole, "");
+  return table;
 }
 
-std::string memory_table(const MemoryBreakdown& memory, Bytes capacity) {
-  Table table({{"item", Align::left}, {"memory", Align::right}, {"share", Align::right}, {"is", Align::left}});
-  for (const MemoryItem item : all_memory_items) {
-    const Bytes bytes = memory.of(item);
-    if (bytes <= Bytes{} && item > MemoryItem::activations) continue;
-    table.add({std::string(to_string(item)), humanize(bytes), share_text(bytes / memory.total()),
-               std::string(to_string(origin_of(memory, item)))});
-  }
+Table memory_table(const MemoryBreakdown& memory, Bytes capacity) {
+  Table table = items_table(memory, MemoryItem::activations);
   table.add({"all", humanize(memory.total()), share_text(1.0), ""});
   table.add({"reserved", humanize(memory.peak_reserved + memory.context + memory.outside_buffers), "", ""});
   table.add({"at most", humanize(memory.upper_bound()), "", ""});
   table.add({"device", humanize(capacity), "", ""});
-  return table.text();
+  return table;
 }
 
 /// What the letters of the prices that occur stand for.
@@ -257,11 +236,9 @@ Json problem_to_json(const PricedKernel& kernel, const LayerExplanation& layer, 
 }
 
 Json lines_to_json(const LayerPrices& prices) {
-  Json json = Json::array();
-  for (const PricedProblem& each : prices.problems) {
-    json.push_back({{"problem", each.line}, {"time_s", each.time.value()}, {"source", to_string(each.source)}});
-  }
-  return json;
+  return json_list(prices.problems, [](const PricedProblem& each) -> Json {
+    return {{"problem", each.line}, {"time_s", each.time.value()}, {"source", to_string(each.source)}};
+  });
 }
 
 Json priced_exchange_to_json(const PricedExchange& one, const Plan& plan) {
@@ -290,110 +267,69 @@ std::string limits_text(const Explanation& explanation, const Study& study) {
 /// Everything that is said of a layer to programs.
 Fields<LayerExplanation> layer_fields(const Explanation& explanation, const Study& study) {
   using Row = LayerExplanation;
-  using Formats = Field<Row>::Formats;
   const Plan& plan = explanation.estimate.plan;
   const auto layer_of = [&study](const Row& own) -> const Layer& {
     return study.model().layers[static_cast<std::size_t>(own.layer)];
   };
   Fields<Row> fields;
-  const auto add = [&](std::string name, auto value, Formats formats = Formats::both, std::string_view object = {}) {
-    fields.push_back({std::move(name), [value](const Row& own) { return Json(value(own)); }, object, formats});
-  };
-  add("name", [layer_of](const Row& own) { return layer_of(own).name; });
-  add("operation", [layer_of](const Row& own) { return layer_of(own).operation->type(); });
-  add("attributes", [layer_of](const Row& own) { return layer_of(own).operation->attributes(); });
-  add("stage", [](const Row& own) { return own.stage + 1; });
-  add("samples", [](const Row& own) { return own.prices.shard.samples; });
-  add(
-      "shapes", [&study](const Row& own) { return shapes_text(own.prices.shard, is_of_sample(study, own)); }, Formats::csv);
-  add(
-      "input_shapes",
-      [&study](const Row& own) {
-        Json shapes = Json::array();
-        if (is_of_sample(study, own)) return shapes;
-        for (const TensorShape& input : own.prices.shard.inputs) shapes.push_back(shape_to_json(input));
-        return shapes;
-      },
-      Formats::json);
-  add(
-      "output_shape", [](const Row& own) { return shape_to_json(own.prices.shard.output); }, Formats::json);
-  add("parameters", [](const Row& own) { return own.costs.parameters; });
-  add(
-      "problems",
-      [&plan](const Row& own) {
-        Json problems = Json::array();
-        for (const PricedKernel& kernel : own.prices.kernels) problems.push_back(problem_to_json(kernel, own, plan));
-        return problems;
-      },
-      Formats::json);
+  fields.add("name", [layer_of](const Row& own) { return layer_of(own).name; });
+  fields.add("operation", [layer_of](const Row& own) { return layer_of(own).operation->type(); });
+  fields.add("attributes", [layer_of](const Row& own) { return layer_of(own).operation->attributes(); });
+  fields.add("stage", [](const Row& own) { return own.stage + 1; });
+  fields.add("samples", [](const Row& own) { return own.prices.shard.samples; });
+  fields.add_csv("shapes", [&study](const Row& own) { return shapes_text(own.prices.shard, is_of_sample(study, own)); });
+  fields.add_json("input_shapes", [&study](const Row& own) {
+    return is_of_sample(study, own) ? Json::array() : json_list(own.prices.shard.inputs, shape_to_json);
+  });
+  fields.add_json("output_shape", [](const Row& own) { return shape_to_json(own.prices.shard.output); });
+  fields.add("parameters", [](const Row& own) { return own.costs.parameters; });
+  fields.add_json("problems", [&plan](const Row& own) {
+    return json_list(own.prices.kernels, [&](const PricedKernel& kernel) { return problem_to_json(kernel, own, plan); });
+  });
   if (study.kernels().measured() != nullptr)
-    add(
-        "measurable", [](const Row& own) { return lines_to_json(own.prices); }, Formats::json);
-  add(
-      "update",
-      [](const Row& own) {
-        return Json{{"time_s", own.costs.update.value()}, {"source", to_string(own.prices.update_source)}};
-      },
-      Formats::json);
-  add(
-      "exchanges",
-      [&plan](const Row& own) {
-        Json exchanges = Json::array();
-        for (const PricedExchange& exchange : own.prices.exchanges) {
-          if (exchange.ranks > 1) exchanges.push_back(priced_exchange_to_json(exchange, plan));
-        }
-        return exchanges;
-      },
-      Formats::json);
-  add(
-      "source", [](const Row& own) { return to_string(kernel_source(own)); }, Formats::csv);
-  add(
-      "kernel_forward_s", [](const Row& own) { return own.costs.forward.value(); }, Formats::csv);
-  add(
-      "kernel_backward_s", [](const Row& own) { return own.costs.backward.value(); }, Formats::csv);
-  add(
-      "exchanges", [](const Row& own) { return exchanges_text(own); }, Formats::csv);
-  add(
-      "iteration_s", [](const Row& own) { return own.time.iteration().value(); }, Formats::both, "time");
+    fields.add_json("measurable", [](const Row& own) { return lines_to_json(own.prices); });
+  fields.add_json("update", [](const Row& own) -> Json {
+    return {{"time_s", own.costs.update.value()}, {"source", to_string(own.prices.update_source)}};
+  });
+  fields.add_json("exchanges", [&plan](const Row& own) {
+    Json exchanges = Json::array();
+    for (const PricedExchange& exchange : own.prices.exchanges) {
+      if (exchange.ranks > 1) exchanges.push_back(priced_exchange_to_json(exchange, plan));
+    }
+    return exchanges;
+  });
+  fields.add_csv("source", [](const Row& own) { return to_string(kernel_source(own)); });
+  fields.add_csv("kernel_forward_s", [](const Row& own) { return own.costs.forward.value(); });
+  fields.add_csv("kernel_backward_s", [](const Row& own) { return own.costs.backward.value(); });
+  fields.add_csv("exchanges", exchanges_text);
+  fields.add(
+      "iteration_s", [](const Row& own) { return own.time.iteration().value(); }, "time");
   for (const TimePart& part : time_parts) {
-    add(
-        fmt::format("{}_s", part.name), [part = part.part](const Row& own) { return (own.time.*part).value(); },
-        Formats::both, "time");
+    fields.add(
+        fmt::format("{}_s", part.name), [part = part.part](const Row& own) { return (own.time.*part).value(); }, "time");
   }
   // Two columns for each part of an iteration in which anything is exchanged: `halo_link,halo_phi`.
   for (const TimePart& part : time_parts) {
     if (std::find(exchanging_parts.begin(), exchanging_parts.end(), part.part) == exchanging_parts.end()) continue;
     const auto add_of_busiest = [&](std::string_view what, auto of) {
-      add(
-          fmt::format("{}_{}", part.name, what),
-          [&explanation, of, part = part.part](const Row& own) {
-            Json value;
-            for (const PhaseShare& phase : explanation.phases) {
-              if (phase.what.part != part) continue;
-              if (const std::optional<BusyLink> busiest = busiest_of(own, phase)) value = of(*busiest);
-            }
-            return value;
-          },
-          Formats::csv);
+      fields.add_csv(fmt::format("{}_{}", part.name, what), [&explanation, of, part = part.part](const Row& own) {
+        Json value;
+        for (const PhaseShare& phase : explanation.phases) {
+          if (phase.what.part != part) continue;
+          if (const std::optional<BusyLink> busiest = busiest_of(own, phase)) value = of(*busiest);
+        }
+        return value;
+      });
     };
     add_of_busiest("link", [](const BusyLink& busiest) { return busiest.level; });
     add_of_busiest("phi", [](const BusyLink& busiest) { return busiest.phi; });
   }
-  add("kept_bytes", [](const Row& own) { return own.costs.kept.value(); });
-  add(
-      "reasons", [reasons = limits_text(explanation, study)](const Row&) { return reasons; }, Formats::csv);
+  fields.add("kept_bytes", [](const Row& own) { return own.costs.kept.value(); });
+  fields.add_csv("reasons", [reasons = limits_text(explanation, study)](const Row&) { return reasons; });
   return fields;
 }
 
 }  // namespace
-
-std::string fine_figure(double value) {
-  if (value == 0) return "-";
-  const double size = std::abs(value);
-  const int decimals = size >= 99.95 ? 0 : (size >= 9.995 ? 1 : (size >= 0.9995 ? 2 : 3));
-  std::string text = fmt::format("{:.{}f}", value, decimals);
-  return text == "-0.000" ? "0.000" : text;  // zero has no sign
-}
 
 std::string exchange_name(const ExchangeTotal& exchange) {
   switch (exchange.purpose) {
@@ -411,48 +347,45 @@ std::string exchange_name(const ExchangeTotal& exchange) {
                      among(exchange.axes), to_string(exchange.phase));
 }
 
-std::string explanation_text(const Explanation& explanation, const Study& study, const Style& style) {
-  if (!explanation.priced()) return {};
-  const Plan& plan = explanation.estimate.plan;
-  const TimeUnit unit = time_unit(explanation.estimate.time.iteration());
-  std::string out = "\n" + style.bold("Phases") + " of an iteration\n" + phases_table(explanation, unit);
-  out += style.faint("  from: " + legend(explanation, study.kernels().measured() != nullptr)) + "\n";
+void add_explanation(Document& document, const Explanation& explanation, const Study& study) {
+  if (!explanation.priced()) return;
+  const Estimate& estimate = explanation.estimate;
+  const TimeUnit unit = time_unit(estimate.time.iteration());
+  document.section("Phases", " of an iteration");
+  Table phases = phases_table(explanation, unit);
+  phases.legend = "from: " + legend(explanation, study.kernels().measured() != nullptr);
+  document.add(std::move(phases));
   if (explanation.congested) {
-    out += fmt::format("  among others on the network: {} to {} {} per iteration (5 to 95 %)\n",
-                       fine_figure(explanation.congested->low.value() * unit.factor),
-                       fine_figure(explanation.congested->high.value() * unit.factor), unit.name);
+    document.line(fmt::format("among others on the network: {} to {} {} per iteration (5 to 95 %)",
+                              fine_figure(explanation.congested->low.value() * unit.factor),
+                              fine_figure(explanation.congested->high.value() * unit.factor), unit.name),
+                  2);
   }
-  out += "\n" + style.bold("Layers") + " and what each adds to the iteration\n" + layers_table(explanation, study, unit);
-  out +=
-      "\n" + style.bold("Memory") + " per device, " + fullest_rank_text(plan, explanation.estimate.deciding.memory) + "\n";
-  return out + memory_table(explanation.estimate.memory, study.machine().device.memory);
+  document.section("Layers", " and what each adds to the iteration");
+  document.add(layers_table(explanation, study, unit));
+  document.section("Memory", " per device, " + fullest_rank_text(estimate.plan, estimate.deciding.memory));
+  document.add(memory_table(estimate.memory, study.machine().device.memory));
 }
 
 Json busiest_to_json(const std::optional<BusyLink>& busiest) {
   if (!busiest) return nullptr;
-  Json json;
-  json["level"] = busiest->level;
-  json["flows"] = busiest->flows;
-  json["links"] = busiest->links;
-  json["phi"] = busiest->phi;
-  json["source"] = busiest->measured ? "measured" : "model";
-  return json;
+  return {{"level", busiest->level},
+          {"flows", busiest->flows},
+          {"links", busiest->links},
+          {"phi", busiest->phi},
+          {"source", busiest->measured ? "measured" : "model"}};
 }
 
 Json phases_to_json(const Explanation& explanation) {
-  Json json = Json::array();
-  for (const PhaseShare& phase : explanation.phases) {
-    Json one;
-    one["phase"] = phase.what.name;
-    one["time_s"] = phase.time.value();
-    one["share"] = phase.time / explanation.estimate.time.iteration();
-    one["hidden_s"] = phase.hidden.value();
-    one["source"] = to_string(phase.source);
-    one["what"] = describe(phase, explanation.estimate);
-    one["busiest_link"] = busiest_to_json(phase.busiest);
-    json.push_back(std::move(one));
-  }
-  return json;
+  return json_list(explanation.phases, [&](const PhaseShare& phase) -> Json {
+    return {{"phase", phase.what.name},
+            {"time_s", phase.time.value()},
+            {"share", phase.time / explanation.estimate.time.iteration()},
+            {"hidden_s", phase.hidden.value()},
+            {"source", to_string(phase.source)},
+            {"what", describe(phase, explanation.estimate)},
+            {"busiest_link", busiest_to_json(phase.busiest)}};
+  });
 }
 
 Json exchange_to_json(const ExchangeTotal& exchange) {
@@ -469,18 +402,16 @@ Json exchange_to_json(const ExchangeTotal& exchange) {
 
 Json layers_to_json(const Explanation& explanation, const Study& study) {
   const Fields<LayerExplanation> fields = layer_fields(explanation, study);
-  Json json = Json::array();
-  for (const LayerExplanation& layer : explanation.layers) json.push_back(json_of(fields, layer));
-  return json;
+  return json_list(explanation.layers, [&](const LayerExplanation& layer) { return json_of(fields, layer); });
 }
 
-std::string layers_csv(const Explanation& explanation, const Study& study) {
+Json layer_rows(const Explanation& explanation, const Study& study) {
   const Fields<LayerExplanation> fields = layer_fields(explanation, study);
-  if (!explanation.layers.empty()) return csv_of(fields, explanation.layers);
+  if (!explanation.layers.empty()) return flat_rows(fields, explanation.layers);
   // The columns, and why there is nothing in them.
-  Json row = csv_row<LayerExplanation>(fields, nullptr);
+  Json row = flat_row<LayerExplanation>(fields, nullptr);
   row["reasons"] = limits_text(explanation, study);
-  return csv_of(Json::array({row}));
+  return Json::array({row});
 }
 
 }  // namespace ddl

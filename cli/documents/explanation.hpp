@@ -5,24 +5,22 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "calibration/study.hpp"
-#include "cli/formats/style.hpp"
+#include "cli/documents/document.hpp"
 #include "estimator/step/explanation.hpp"
 
 namespace ddl {
 
-/// Phases, layers and memory of a priced plan as tables; layers that are alike share a row. Empty where it has no price.
-[[nodiscard]] std::string explanation_text(const Explanation& explanation, const Study& study, const Style& style);
+/// Phases, layers and memory of a priced plan as tables; layers that are alike share a row. Nothing where it has no price.
+void add_explanation(Document& document, const Explanation& explanation, const Study& study);
 
 /// One object for each phase, each layer, each kind of exchange; empty lists where the plan has no price.
 [[nodiscard]] nlohmann::ordered_json phases_to_json(const Explanation& explanation);
 [[nodiscard]] nlohmann::ordered_json layers_to_json(const Explanation& explanation, const Study& study);
 [[nodiscard]] nlohmann::ordered_json exchange_to_json(const ExchangeTotal& exchange);
 /// A row for each layer, in base units: for programs.
-[[nodiscard]] std::string layers_csv(const Explanation& explanation, const Study& study);
+[[nodiscard]] nlohmann::ordered_json layer_rows(const Explanation& explanation, const Study& study);
 
 /// `allgather among filter, forward`
 [[nodiscard]] std::string exchange_name(const ExchangeTotal& exchange);
-/// A time to three digits in the unit of its table: `-` for none.
-[[nodiscard]] std::string fine_figure(double value);
 
 }  // namespace ddl

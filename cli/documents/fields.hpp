@@ -3,11 +3,12 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
-#include "cli/formats/table.hpp"
+#include "core/version.hpp"
 
 namespace ddl {
 
@@ -20,8 +21,28 @@ struct Field {
   std::string_view object{};  ///< in JSON, the name of the object within the row's that it belongs to; empty for none
   Formats formats = Formats::both;
 };
+
+/// Everything that is said of a row to programs.
 template <class Row>
-using Fields = std::vector<Field<Row>>;
+struct Fields : std::vector<Field<Row>> {
+  using Formats = typename Field<Row>::Formats;
+  using std::vector<Field<Row>>::vector;
+
+  /// `value` makes of a row whatever JSON can hold.
+  template <class Value>
+  void add(std::string name, Value value, std::string_view object = {}, Formats formats = Formats::both) {
+    const auto as_json = [value = std::move(value)](const Row& row) { return nlohmann::ordered_json(value(row)); };
+    this->push_back({std::move(name), as_json, object, formats});
+  }
+  template <class Value>
+  void add_json(std::string name, Value value, std::string_view object = {}) {
+    add(std::move(name), std::move(value), object, Formats::json);
+  }
+  template <class Value>
+  void add_csv(std::string name, Value value) {
+    add(std::move(name), std::move(value), {}, Formats::csv);
+  }
+};
 
 template <class Row>
 [[nodiscard]] nlohmann::ordered_json json_of(const Fields<Row>& fields, const Row& row) {
@@ -34,9 +55,9 @@ template <class Row>
   return json;
 }
 
-/// A row of CSV for csv_of. `row` null: all columns, and nothing in them.
+/// A flat object. `row` null: all fields, and nothing in them.
 template <class Row>
-[[nodiscard]] nlohmann::ordered_json csv_row(const Fields<Row>& fields, const Row* row) {
+[[nodiscard]] nlohmann::ordered_json flat_row(const Fields<Row>& fields, const Row* row) {
   nlohmann::ordered_json cells;
   for (const Field<Row>& field : fields) {
     if (field.formats == Field<Row>::Formats::json) continue;
@@ -46,10 +67,23 @@ template <class Row>
 }
 
 template <class Row>
-[[nodiscard]] std::string csv_of(const Fields<Row>& fields, const std::vector<Row>& rows) {
-  nlohmann::ordered_json cells = nlohmann::ordered_json::array();
-  for (const Row& row : rows) cells.push_back(csv_row(fields, &row));
-  return csv_of(cells);
+[[nodiscard]] nlohmann::ordered_json flat_rows(const Fields<Row>& fields, const std::vector<Row>& rows) {
+  nlohmann::ordered_json objects = nlohmann::ordered_json::array();
+  for (const Row& row : rows) objects.push_back(flat_row(fields, &row));
+  return objects;
+}
+
+/// What a report in JSON begins with.
+[[nodiscard]] inline nlohmann::ordered_json json_head() {
+  return {{"schema", 1}, {"version", version()}, {"commit", commit()}};
+}
+
+/// A list of what `of` makes of each element.
+template <class Range, class Of>
+[[nodiscard]] nlohmann::ordered_json json_list(const Range& range, const Of& of) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const auto& each : range) list.push_back(of(each));
+  return list;
 }
 
 }  // namespace ddl

@@ -5,17 +5,21 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/formats/table.hpp"
+#include "cli/documents/fields.hpp"
+#include "cli/documents/figures.hpp"
 #include "core/units.hpp"
 
 namespace ddl {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Align = Table::Align;
 
 /// Of what is there at the peak, so many rows.
 constexpr std::size_t rows_of_text = 10;
+
+Json layer_to_json(int layer, const Model& model) {
+  return layer < 0 ? Json(nullptr) : Json(model.layers[static_cast<std::size_t>(layer)].name);
+}
 
 std::string layer_name(int layer, const Model& model) {
   return layer < 0 ? std::string() : model.layers[static_cast<std::size_t>(layer)].name;
@@ -34,13 +38,23 @@ std::string fullest_rank_text(const Plan& plan, int stage) {
                      plan.mesh[Axis::pipeline]);
 }
 
-std::string timeline_text(const MemoryTimeline& timeline, const Model& model, const Style& style) {
-  std::string out = "\n" + style.bold("Peak") +
-                    fmt::format(" in {}: {} allocated, {} reserved by the allocator\n",
-                                moment_text(timeline.peak_phase, timeline.peak_layer, model),
-                                humanize(timeline.peak.allocated), humanize(timeline.peak_reserved));
-  Table table({{"at the peak", Align::left}, {"of", Align::left}, {"memory", Align::right}, {"share", Align::right}});
-  const auto share = [&](Bytes bytes) { return fmt::format("{:.0f} %", 100 * (bytes / timeline.peak.allocated)); };
+Table items_table(const MemoryBreakdown& memory, std::optional<MemoryItem> last_empty) {
+  Table table({words("item"), figures("memory"), figures("share"), words("is")});
+  for (const MemoryItem item : all_memory_items) {
+    const Bytes bytes = memory.of(item);
+    if (bytes <= Bytes{} && (!last_empty || item > *last_empty)) continue;
+    table.add({std::string(to_string(item)), humanize(bytes), share_text(bytes / memory.total()),
+               std::string(to_string(origin_of(memory, item)))});
+  }
+  return table;
+}
+
+void add_timeline(Document& document, const MemoryTimeline& timeline, const Model& model) {
+  document.section("Peak", fmt::format(" in {}: {} allocated, {} reserved by the allocator",
+                                       moment_text(timeline.peak_phase, timeline.peak_layer, model),
+                                       humanize(timeline.peak.allocated), humanize(timeline.peak_reserved)));
+  Table table({words("at the peak"), words("of"), figures("memory"), figures("share")});
+  const auto share = [&](Bytes bytes) { return share_text(bytes / timeline.peak.allocated); };
   Bytes rest = timeline.rounding();
   for (std::size_t i = 0; i < timeline.live_at_peak.size(); ++i) {
     const LiveMemory& live = timeline.live_at_peak[i];
@@ -52,29 +66,25 @@ std::string timeline_text(const MemoryTimeline& timeline, const Model& model, co
   }
   const std::size_t more = timeline.live_at_peak.size() - std::min(timeline.live_at_peak.size(), rows_of_text);
   table.add({"all else", more > 0 ? fmt::format("{} more, and rounding", more) : "rounding", humanize(rest), share(rest)});
-  return out + table.text();
+  document.add(std::move(table));
 }
 
 Json timeline_to_json(const MemoryTimeline& timeline, const Model& model) {
   Json json;
   json["peak"] = {{"phase", to_string(timeline.peak_phase)},
-                  {"layer", timeline.peak_layer < 0 ? Json(nullptr) : Json(layer_name(timeline.peak_layer, model))},
+                  {"layer", layer_to_json(timeline.peak_layer, model)},
                   {"allocated_bytes", timeline.peak.allocated.value()},
                   {"reserved_bytes", timeline.peak_reserved.value()},
                   {"rounding_bytes", timeline.rounding().value()}};
-  json["at_peak"] = Json::array();
-  for (const LiveMemory& live : timeline.live_at_peak) {
-    json["at_peak"].push_back({{"item", to_string(live.item)},
-                               {"layer", live.layer < 0 ? Json(nullptr) : Json(layer_name(live.layer, model))},
-                               {"bytes", live.bytes.value()}});
-  }
-  json["points"] = Json::array();
-  for (const TimelinePoint& point : timeline.points) {
-    json["points"].push_back({{"phase", to_string(point.phase)},
-                              {"layer", point.layer < 0 ? Json(nullptr) : Json(layer_name(point.layer, model))},
-                              {"allocated_bytes", point.allocated.value()},
-                              {"reserved_bytes", point.reserved.value()}});
-  }
+  json["at_peak"] = json_list(timeline.live_at_peak, [&](const LiveMemory& live) -> Json {
+    return {{"item", to_string(live.item)}, {"layer", layer_to_json(live.layer, model)}, {"bytes", live.bytes.value()}};
+  });
+  json["points"] = json_list(timeline.points, [&](const TimelinePoint& point) -> Json {
+    return {{"phase", to_string(point.phase)},
+            {"layer", layer_to_json(point.layer, model)},
+            {"allocated_bytes", point.allocated.value()},
+            {"reserved_bytes", point.reserved.value()}};
+  });
   return json;
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "cli/formats/style.hpp"
+#include "cli/documents/document.hpp"
+#include "estimator/memory/memory.hpp"
 #include "estimator/memory/memory_timeline.hpp"
 #include "estimator/plan/plan.hpp"
 #include "model_zoo/model.hpp"
@@ -17,8 +19,11 @@ namespace ddl {
 /// Whose memory is the fullest: `each of the 4 ranks of stage 1 of 2`, or `all ranks alike`.
 [[nodiscard]] std::string fullest_rank_text(const Plan& plan, int stage);
 
+/// Memory by item, without a sum. Of those without bytes it has the ones up to `last_empty` alone.
+[[nodiscard]] Table items_table(const MemoryBreakdown& memory, std::optional<MemoryItem> last_empty = {});
+
 /// The peaks of a step, and the layers that hold most at its highest point.
-[[nodiscard]] std::string timeline_text(const MemoryTimeline& timeline, const Model& model, const Style& style);
+void add_timeline(Document& document, const MemoryTimeline& timeline, const Model& model);
 [[nodiscard]] nlohmann::ordered_json timeline_to_json(const MemoryTimeline& timeline, const Model& model);
 
 }  // namespace ddl

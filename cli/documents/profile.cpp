@@ -5,14 +5,14 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/formats/table.hpp"
+#include "cli/documents/fields.hpp"
+#include "cli/documents/figures.hpp"
 #include "core/units.hpp"
 
 namespace ddl {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Align = Table::Align;
 
 struct RowCounts {
   std::size_t measured = 0, idle = 0, unsettled = 0, drifted = 0, host_bound = 0;
@@ -37,9 +37,10 @@ RowCounts counts_of(const ProfileResult& result) {
   return counts;
 }
 
-std::string rows_text(const ProfileResult& result) {
-  Table table(
-      {{"median"}, {"interval of 95 %"}, {"samples"}, {"workspace"}, {"algorithm", Align::left}, {"problem", Align::left}});
+Table rows_table(const ProfileResult& result) {
+  Table table({figures("median"), figures("interval of 95 %"), figures("samples"), figures("workspace"), words("algorithm"),
+               words("problem")},
+              0);
   for (const std::size_t row : result.asked) {
     const Measurement& measured = result.profile.rows[row].measurement;
     const Samples& samples = measured.samples;
@@ -53,57 +54,66 @@ std::string rows_text(const ProfileResult& result) {
                  measured.algorithm, measured.problem});
     }
   }
-  return table.text("");
+  return table;
 }
 
-std::string text_of(const ProfileResult& result, const Style& style) {
-  const RowCounts counts = counts_of(result);
-  const ProfileHead& head = result.profile.head;
-  std::string text = fmt::format("{}, {}\n", style.bold(head.device), head.backend);
-  if (head.model.empty()) text += rows_text(result);
-  text += fmt::format("{} of {} problems", result.items - result.left, result.items);
-  if (head.shard) text += fmt::format(" of shard {}/{}", head.shard->index, head.shard->count);
+/// How many problems were measured, and how that went.
+std::string counts_text(const ProfileResult& result, const RowCounts& counts) {
+  std::string text = fmt::format("{} of {} problems", result.items - result.left, result.items);
+  if (const auto& shard = result.profile.head.shard) text += fmt::format(" of shard {}/{}", shard->index, shard->count);
   text += result.merged_shards > 0 ? fmt::format(" from {}", count_text(result.merged_shards, "shard"))
                                    : fmt::format(" in {}", humanize(Seconds(result.seconds)));
   if (result.known > 0) text += fmt::format(", {} of them from before", result.known);
   if (counts.idle > 0) text += fmt::format("; {} have nothing to do", counts.idle);
   if (counts.unsettled > 0) text += fmt::format("; {} did not settle", counts.unsettled);
-  text += fmt::format("; {} refused\n", counts.refused.size());
+  return text + fmt::format("; {} refused", counts.refused.size());
+}
+
+Document document_of(const ProfileResult& result) {
+  const RowCounts counts = counts_of(result);
+  const ProfileHead& head = result.profile.head;
+  Document document;
+  document.line(head.device, ", " + head.backend);
+  if (head.model.empty()) document.add(rows_table(result));
+  document.line(counts_text(result, counts));
   constexpr std::size_t shown = 5;
-  for (std::size_t i = 0; i < std::min(shown, counts.refused.size()) && !head.model.empty(); ++i) {
-    text += wrap_text(fmt::format("  refused: {}: {}", counts.refused[i]->problem, counts.refused[i]->reason), 118, "    ") +
-            "\n";
-  }
+  for (std::size_t i = 0; i < std::min(shown, counts.refused.size()) && !head.model.empty(); ++i)
+    document.paragraph(fmt::format("refused: {}: {}", counts.refused[i]->problem, counts.refused[i]->reason), 0, 4);
   if (counts.refused.size() > shown && !head.model.empty())
-    text += fmt::format("  and {} more\n", counts.refused.size() - shown);
+    document.line(fmt::format("and {} more", counts.refused.size() - shown), 2);
   if (const Steadiness& steadiness = result.steadiness; steadiness.highest_clock_hz > 0) {
-    text +=
+    std::string text =
         fmt::format("clocks from {:.0f} to {:.0f} MHz", steadiness.lowest_clock_hz / 1e6, steadiness.highest_clock_hz / 1e6);
-    for (const auto& [reason, share] : steadiness.slowed_by) {
+    for (const auto& [reason, share] : steadiness.slowed_by)
       text += fmt::format("; {} around {:.0f} % of the rows", reason, 100 * share);
-    }
-    text += "\n";
+    document.line(text);
   }
   if (!result.closures.empty()) {
-    Table table({{"samples"}, {"parts"}, {"whole step"}, {"closure"}, {"kernels"}});
+    Table table({figures("samples"), figures("parts"), figures("whole step"), figures("closure"), figures("kernels")}, 0);
     for (const Closure& closure : result.closures) {
       table.add({std::to_string(closure.samples), humanize(closure.parts), humanize(closure.whole),
                  fmt::format("{:+.1f} %", 100 * closure.error()), with_thousands(closure.kernels)});
     }
-    text += "\n" + table.text("");
+    document.section();
+    document.add(std::move(table));
   }
   if (!result.splits.empty()) {
-    Table table(
-        {{"split", Align::left}, {"samples"}, {"split layers"}, {"whole"}, {"a part"}, {"measured"}, {"over linear"}});
+    Table table({words("split"), figures("samples"), figures("split layers"), figures("whole"), figures("a part"),
+                 figures("measured"), figures("over linear")},
+                0);
     for (const SplitScaling& split : result.splits) {
       table.add({fmt::format("{} {}", split.axis, split.degree), std::to_string(split.samples), std::to_string(split.layers),
                  humanize(split.whole), humanize(split.whole / static_cast<double>(split.parts)), humanize(split.split),
                  fmt::format("{:.2f}", split.over_linear())});
     }
-    text += "\n" + table.text("");
+    document.section();
+    document.add(std::move(table));
   }
-  if (!result.output.empty()) text += fmt::format("\nwritten to {}\n", result.output);
-  return text;
+  if (!result.output.empty()) {
+    document.section();
+    document.line("written to " + result.output);
+  }
+  return document;
 }
 
 std::vector<std::string> warnings_of(const ProfileResult& result) {
@@ -153,48 +163,42 @@ Json json_of(const ProfileResult& result) {
   json["slow_share"] = result.steadiness.slow_share;
   json["lowest_clock_hz"] = result.steadiness.lowest_clock_hz;
   json["highest_clock_hz"] = result.steadiness.highest_clock_hz;
-  json["slowed_by"] = Json::array();
-  for (const auto& [reason, share] : result.steadiness.slowed_by) {
-    json["slowed_by"].push_back({{"reason", reason}, {"share", share}});
-  }
-  json["refused"] = Json::array();
-  for (const Measurement* measured : counts.refused) {
-    json["refused"].push_back({{"problem", measured->problem}, {"reason", measured->reason}});
-  }
-  json["closure"] = Json::array();
-  for (const Closure& closure : result.closures) {
-    json["closure"].push_back({{"samples", closure.samples},
-                               {"parts_s", closure.parts.value()},
-                               {"whole_s", closure.whole.value()},
-                               {"error", closure.error()},
-                               {"kernels", closure.kernels}});
-  }
-  json["splits"] = Json::array();
-  for (const SplitScaling& split : result.splits) {
-    json["splits"].push_back({{"axis", split.axis},
-                              {"degree", split.degree},
-                              {"parts", split.parts},
-                              {"samples", split.samples},
-                              {"layers", split.layers},
-                              {"whole_s", split.whole.value()},
-                              {"split_s", split.split.value()},
-                              {"over_linear", split.over_linear()}});
-  }
-  if (head.model.empty()) {
-    json["rows"] = Json::array();
-    for (const std::size_t row : result.asked) {
-      const Measurement& measured = result.profile.rows[row].measurement;
-      json["rows"].push_back({{"problem", measured.problem},
-                              {"median_s", measured.samples.median.value()},
-                              {"low_s", measured.samples.low.value()},
-                              {"high_s", measured.samples.high.value()},
-                              {"samples", measured.samples.count},
-                              {"settled", measured.samples.settled},
-                              {"workspace_bytes", measured.workspace.value()},
-                              {"algorithm", measured.algorithm},
-                              {"reason", measured.reason}});
-    }
-  }
+  json["slowed_by"] = json_list(result.steadiness.slowed_by, [](const auto& slowed) -> Json {
+    return {{"reason", slowed.first}, {"share", slowed.second}};
+  });
+  json["refused"] = json_list(counts.refused, [](const Measurement* measured) -> Json {
+    return {{"problem", measured->problem}, {"reason", measured->reason}};
+  });
+  json["closure"] = json_list(result.closures, [](const Closure& closure) -> Json {
+    return {{"samples", closure.samples},
+            {"parts_s", closure.parts.value()},
+            {"whole_s", closure.whole.value()},
+            {"error", closure.error()},
+            {"kernels", closure.kernels}};
+  });
+  json["splits"] = json_list(result.splits, [](const SplitScaling& split) -> Json {
+    return {{"axis", split.axis},
+            {"degree", split.degree},
+            {"parts", split.parts},
+            {"samples", split.samples},
+            {"layers", split.layers},
+            {"whole_s", split.whole.value()},
+            {"split_s", split.split.value()},
+            {"over_linear", split.over_linear()}};
+  });
+  if (!head.model.empty()) return json;
+  json["rows"] = json_list(result.asked, [&](std::size_t row) -> Json {
+    const Measurement& measured = result.profile.rows[row].measurement;
+    return {{"problem", measured.problem},
+            {"median_s", measured.samples.median.value()},
+            {"low_s", measured.samples.low.value()},
+            {"high_s", measured.samples.high.value()},
+            {"samples", measured.samples.count},
+            {"settled", measured.samples.settled},
+            {"workspace_bytes", measured.workspace.value()},
+            {"algorithm", measured.algorithm},
+            {"reason", measured.reason}};
+  });
   return json;
 }
 
@@ -202,11 +206,11 @@ Json json_of(const ProfileResult& result) {
 
 Report profile_report(const std::shared_ptr<const ProfileResult>& result) {
   Report report;
-  report.text = [result](const Style& style) { return text_of(*result, style); };
+  report.document = document_of(*result);
   report.json = [result] { return json_of(*result); };
-  report.csv = [result] {
+  report.rows = [result] {
     const std::string text = print_profile(result->profile);
-    return text.substr(text.find("---\n") + 4);
+    return Json(text.substr(text.find("---\n") + 4));
   };
   report.warnings = warnings_of(*result);
   if (result->left > 0) report.status = ExitStatus::could_not_answer;

@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "calibration/study.hpp"
@@ -13,10 +12,6 @@
 #include "estimator/search/search.hpp"
 
 namespace ddl {
-
-/// The models and machines that `--model a,b` and `--machine c,d` name, every model with every machine. A file whose name
-/// has a comma in it is one name.
-[[nodiscard]] std::vector<std::pair<std::string, std::string>> studies_named(const StudyOptions& options);
 
 /// What came of one study: its best plan, or why there is none.
 struct StudyOutcome {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/documents/check.hpp"
+#include "cli/formats/format.hpp"
 
 namespace ddl {
 namespace {
@@ -21,19 +21,14 @@ std::string escaped(std::string_view text, bool is_property) {
   return out;
 }
 
-std::string annotation(std::string_view kind, const std::string& file, int line, int column, std::string_view title,
-                       std::string_view message) {
-  return fmt::format("::{} file={},line={},col={},title={}::{}\n", kind, escaped(file, true), line, column,
-                     escaped(title, true), escaped(message, false));
-}
-
-std::string_view kind_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::fits:
+std::string_view kind_of(FileVerdict::Level level) {
+  switch (level) {
+    case FileVerdict::Level::passed:
       return "notice";
-    case Verdict::at_risk:
+    case FileVerdict::Level::at_risk:
       return "warning";
-    case Verdict::does_not_fit:
+    case FileVerdict::Level::failed:
+    case FileVerdict::Level::not_judged:
       return "error";
   }
   return "error";
@@ -41,21 +36,12 @@ std::string_view kind_of(Verdict verdict) {
 
 }  // namespace
 
-std::string checks_github(const std::vector<JobCheck>& checks) {
+/// An annotation for each file, as a workflow command of GitHub [docs.github.com, "Workflow commands for GitHub Actions"].
+std::string github_format(const Report& report, const Style& /*style*/) {
   std::string out;
-  for (const JobCheck& check : checks) {
-    if (const auto& problem = check.problem) {
-      const std::string hint = problem->hint.empty() ? std::string() : "\nhint: " + problem->hint;
-      out += annotation("error", check.file, problem->line, problem->column, "not judged", problem->message + hint);
-      continue;
-    }
-    const Verdict verdict = check.fitting.verdict;
-    std::string message = need_text(check) + "; " + largest_item_text(check);
-    message += "\nlargest batch: " + largest_batch_text(check) + "\nfewest GPUs: " + fewest_gpus_text(check);
-    for (const Remedy& remedy : check.remedies) {
-      message += fmt::format("\n{}: {}", to_string(remedy.fitting.verdict), remedy_text(check, remedy));
-    }
-    out += annotation(kind_of(verdict), check.file, check.line, check.column, to_string(verdict), message);
+  for (const FileVerdict& each : report.verdicts) {
+    out += fmt::format("::{} file={},line={},col={},title={}::{}\n", kind_of(each.level), escaped(each.file, true),
+                       each.line, each.column, escaped(each.title, true), escaped(each.message, false));
   }
   return out;
 }

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/documents/check.hpp"
+#include "cli/formats/format.hpp"
+#include "cli/formats/text.hpp"
 
 namespace ddl {
 namespace {
@@ -49,33 +50,30 @@ std::string element(const char* name, const std::string& type, const std::string
   return fmt::format("      <{0} type=\"{1}\" message=\"{2}\">{3}</{0}>\n", name, xml(type), xml(message), xml(details));
 }
 
-std::string outcome(const JobCheck& check) {
-  if (check.problem) {
-    const std::string& message = check.problem->message;
-    const std::string& hint = check.problem->hint;
-    return element("error", "not judged", message.substr(0, message.find('\n')),
-                   hint.empty() ? message : message + "\nhint: " + hint);
-  }
-  const std::string details = checks_text({check}, Style(false));
-  if (check.fitting.verdict == Verdict::fits) return fmt::format("      <system-out>{}</system-out>\n", xml(details));
-  return element("failure", std::string(to_string(check.fitting.verdict)), need_text(check), details);
+std::string outcome(const FileVerdict& verdict) {
+  if (verdict.level == FileVerdict::Level::not_judged)
+    return element("error", verdict.title, verdict.summary, verdict.message);
+  const std::string details = text_of(verdict.document, Style(false));
+  if (verdict.level == FileVerdict::Level::passed) return fmt::format("      <system-out>{}</system-out>\n", xml(details));
+  return element("failure", verdict.title, verdict.summary, details);
 }
 
 }  // namespace
 
-std::string checks_junit(const std::vector<JobCheck>& checks) {
-  const auto errors =
-      std::count_if(checks.begin(), checks.end(), [](const JobCheck& each) { return each.problem.has_value(); });
-  const auto failures = std::count_if(checks.begin(), checks.end(), [](const JobCheck& each) {
-    return !each.problem && each.fitting.verdict != Verdict::fits;
-  });
-  const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\"", checks.size(), failures, errors);
+/// A test case for each file, as XML.
+std::string junit_format(const Report& report, const Style& /*style*/) {
+  using Level = FileVerdict::Level;
+  const auto count = [&](Level level) {
+    return std::count_if(report.verdicts.begin(), report.verdicts.end(),
+                         [&](const FileVerdict& each) { return each.level == level; });
+  };
+  const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\"", report.verdicts.size(),
+                                         count(Level::at_risk) + count(Level::failed), count(Level::not_judged));
   std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
   out += fmt::format("<testsuites name=\"ddl-oracle\" {0}>\n  <testsuite name=\"check\" {0}>\n", counts);
-  for (const JobCheck& check : checks) {
-    const std::string file = xml(check.file);
+  for (const FileVerdict& each : report.verdicts) {
     out += fmt::format("    <testcase classname=\"check\" name=\"{0}\" file=\"{0}\" line=\"{1}\">\n{2}    </testcase>\n",
-                       file, check.problem ? check.problem->line : check.line, outcome(check));
+                       xml(each.file), each.line, outcome(each));
   }
   return out + "  </testsuite>\n</testsuites>\n";
 }

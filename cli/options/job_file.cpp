@@ -12,7 +12,7 @@
 
 #include "calibration/plan_degrees.hpp"
 #include "cli/documents/estimate.hpp"
-#include "cli/options/divisions.hpp"
+#include "cli/options/strategies.hpp"
 #include "cli/options/study_options.hpp"
 #include "core/error.hpp"
 #include "core/file_format.hpp"

@@ -202,28 +202,26 @@ class PlanReader {
 }  // namespace
 
 Fields<Plan> plan_fields() {
-  Fields<Plan> fields{{"strategy", [](const Plan& plan) { return Json(family_name(plan.mesh.family())); }}};
+  Fields<Plan> fields;
+  fields.add("strategy", [](const Plan& plan) { return family_name(plan.mesh.family()); });
   for (const Axis axis : spoken_axes) {
-    fields.push_back(
-        {std::string(to_string(axis)),
-         [axis](const Plan& plan) { return axis == Axis::spatial ? Json(plan.mesh.tiles()) : Json(plan.mesh[axis]); },
-         "degrees"});
+    const auto degree = [axis](const Plan& plan) {
+      return axis == Axis::spatial ? Json(plan.mesh.tiles()) : Json(plan.mesh[axis]);
+    };
+    fields.add(std::string(to_string(axis)), degree, "degrees");
   }
-  const auto add = [&](const char* name, auto value) {
-    fields.push_back({name, [value](const Plan& plan) { return Json(value(plan)); }});
-  };
-  add("global_batch", [](const Plan& plan) { return plan.global_batch; });
-  add("micro_batches", [](const Plan& plan) { return plan.micro_batches; });
-  add("schedule", [](const Plan& plan) { return to_string(plan.schedule); });
-  add("placement", [](const Plan& plan) {
+  fields.add("global_batch", [](const Plan& plan) { return plan.global_batch; });
+  fields.add("micro_batches", [](const Plan& plan) { return plan.micro_batches; });
+  fields.add("schedule", [](const Plan& plan) { return to_string(plan.schedule); });
+  fields.add("placement", [](const Plan& plan) {
     std::vector<std::string_view> names;
     for (const Axis axis : plan.placement) names.push_back(to_string(axis));
     return names;
   });
-  add("zero_stage", [](const Plan& plan) { return plan.zero_stage; });
-  add("recompute", [](const Plan& plan) { return to_string(plan.recompute); });
-  add("optimizer", [](const Plan& plan) { return to_string(plan.optimizer); });
-  add("precision", [](const Plan& plan) { return to_string(plan.precision); });
+  fields.add("zero_stage", [](const Plan& plan) { return plan.zero_stage; });
+  fields.add("recompute", [](const Plan& plan) { return to_string(plan.recompute); });
+  fields.add("optimizer", [](const Plan& plan) { return to_string(plan.optimizer); });
+  fields.add("precision", [](const Plan& plan) { return to_string(plan.precision); });
   return fields;
 }
 

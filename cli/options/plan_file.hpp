@@ -12,10 +12,10 @@
 namespace ddl {
 
 template <class Row>
-struct Field;
+struct Fields;
 
 /// Everything that a plan chooses, for JSON and CSV.
-[[nodiscard]] std::vector<Field<Plan>> plan_fields();
+[[nodiscard]] Fields<Plan> plan_fields();
 /// Those as an object, enough to ask for the plan again: plan_from_json ∘ plan_to_json is the identity.
 [[nodiscard]] nlohmann::ordered_json plan_to_json(const Plan& plan);
 

@@ -9,9 +9,9 @@
 
 #include "calibration/plan_degrees.hpp"
 #include "cli/documents/estimate.hpp"
-#include "cli/formats/table.hpp"
-#include "cli/options/divisions.hpp"
+#include "cli/documents/figures.hpp"
 #include "cli/options/number_option.hpp"
+#include "cli/options/strategies.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"

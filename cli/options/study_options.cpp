@@ -1,13 +1,15 @@
 #include "cli/options/study_options.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/formats/table.hpp"
+#include "cli/documents/figures.hpp"
+#include "cli/formats/format.hpp"
 #include "cli/options/number_option.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
@@ -169,29 +171,64 @@ StudySpec spec_of(const StudyOptions& o) {
   return spec;
 }
 
-void add_format_option(CLI::App& command, ReportOptions& options, const std::vector<Format>& formats) {
-  std::vector<std::pair<std::string_view, Format>> known{{"text", Format::text}, {"json", Format::json}};
-  for (const auto& each :
-       {std::pair<std::string_view, Format>("csv", Format::csv), {"junit", Format::junit}, {"github", Format::github}}) {
-    if (std::find(formats.begin(), formats.end(), each.second) != formats.end()) known.push_back(each);
+namespace {
+
+constexpr std::size_t most_studies = 64;
+
+std::vector<std::string> names_in(const std::string& option, const std::string& text) {
+  std::error_code ignored;
+  if (text.find(',') == std::string::npos || (is_path(text) && std::filesystem::exists(text, ignored))) return {text};
+  std::vector<std::string> names;
+  std::size_t start = 0;
+  while (true) {
+    const std::size_t comma = text.find(',', start);
+    const std::string name = text.substr(start, comma == std::string::npos ? comma : comma - start);
+    if (name.empty())
+      throw Error(fmt::format("{} {} has an empty name", option, quote(text)), "separate names by single commas");
+    if (std::find(names.begin(), names.end(), name) != names.end())
+      throw Error(fmt::format("{} names {} twice", option, quote(name)), "name it once");
+    names.push_back(name);
+    if (comma == std::string::npos) return names;
+    start = comma + 1;
   }
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> studies_named(const StudyOptions& options) {
+  std::vector<std::pair<std::string, std::string>> studies;
+  const std::vector<std::string> machines = names_in("--machine", options.machine);
+  for (const std::string& model : names_in("--model", options.model)) {
+    for (const std::string& machine : machines) studies.emplace_back(model, machine);
+  }
+  if (studies.size() > most_studies) {
+    throw Error(fmt::format("--model and --machine together ask for {} studies", studies.size()),
+                fmt::format("ask for at most {} at a time", most_studies));
+  }
+  return studies;
+}
+
+void add_format_option(CLI::App& command, ReportOptions& options, const std::vector<Content>& held) {
   std::vector<std::string_view> names;
-  for (const auto& [name, format] : known) names.push_back(name);
+  for (const Format& format : formats()) {
+    if (format.writes == Content::document || format.writes == Content::json ||
+        std::find(held.begin(), held.end(), format.writes) != held.end()) {
+      names.push_back(format.name);
+    }
+  }
   command
       .add_option_function<std::string>(
           "--format",
-          [&options, known, names](const std::string& text) {
-            const auto named =
-                std::find_if(known.begin(), known.end(), [&](const auto& each) { return each.first == text; });
-            if (named == known.end()) unknown_choice("--format", text, names);
-            options.format = named->second;
+          [&options, names](const std::string& text) {
+            if (std::find(names.begin(), names.end(), text) == names.end()) unknown_choice("--format", text, names);
+            options.format = text;
           },
           fmt::format("{} or {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back()))
       ->default_str("text");
 }
 
-void add_report_options(CLI::App& command, ReportOptions& options, const std::vector<Format>& formats) {
-  add_format_option(command, options, formats);
+void add_report_options(CLI::App& command, ReportOptions& options, const std::vector<Content>& held) {
+  add_format_option(command, options, held);
   command.add_option("--output", options.output, "write the report to this file instead of the standard output");
   command
       .add_option_function<std::string>(

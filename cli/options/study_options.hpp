@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "calibration/study.hpp"
@@ -35,6 +36,10 @@ inline constexpr std::array<std::string_view, 3> mixed_precision_names{"half", "
 /// Throws Error, with "did you mean", on a name that is none.
 [[nodiscard]] StudySpec spec_of(const StudyOptions& options);
 
+/// The models and machines that `--model a,b` and `--machine c,d` name, every model with every machine. A file whose name
+/// has a comma in it is one name.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> studies_named(const StudyOptions& options);
+
 /// What --parameter-servers and --sparse-density take.
 inline constexpr double most_parameter_servers = 1'000'000'000;
 inline constexpr double least_sparse_density = 1e-9;
@@ -42,10 +47,10 @@ inline constexpr double least_sparse_density = 1e-9;
 /// Adds an option that is given or not and takes no value.
 CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& into, const std::string& description);
 
-/// Adds --format: text, JSON, and `formats`.
-void add_format_option(CLI::App& command, ReportOptions& options, const std::vector<Format>& formats = {});
-/// Adds --format, --output and --color; `formats` are those that the command has beside text and JSON.
-void add_report_options(CLI::App& command, ReportOptions& options, const std::vector<Format>& formats = {Format::csv});
+/// Adds --format: those that write a document or JSON, and those that write what else a report of the command holds.
+void add_format_option(CLI::App& command, ReportOptions& options, const std::vector<Content>& held = {});
+/// Adds --format, --output and --color.
+void add_report_options(CLI::App& command, ReportOptions& options, const std::vector<Content>& held = {Content::rows});
 
 /// Everything in force that was not asked for: option, value, and where it comes from.
 struct Default {

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/formats/csv.hpp"
+#include "cli/formats/text.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/cli/run_command.hpp"
 
@@ -36,8 +38,8 @@ TEST_CASE("backends gives a row to each back end, with its devices or the reason
 
 TEST_CASE("backends in text and CSV have the same rows as in JSON") {
   const Report report = run_command({"backends"});
-  const std::string text = report.text(Style(false));
-  const std::string csv = report.csv();
+  const std::string text = text_of(report.document, Style(false));
+  const std::string csv = csv_of(report.rows());
   CHECK(csv.starts_with("name,available,device,details,problem,hint\n"));
   for (const auto& row : report.json().at("backends")) {
     const std::string name = row.at("name");

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/formats/csv.hpp"
 #include "core/csv.hpp"
 #include "core/error.hpp"
 #include "tests/catch.hpp"
@@ -111,7 +112,7 @@ TEST_CASE("the layers of an explanation are never grouped in JSON and CSV") {
   const Json layers = written(report).at("layers");
   const Json model = written(run_command({"models", "show", "gpt2"}));
   REQUIRE(layers.size() == model.at("layers").size());
-  const CsvTable table = CsvTable::parse(report.csv(), "layers.csv");
+  const CsvTable table = CsvTable::parse(csv_of(report.rows()), "layers.csv");
   REQUIRE(table.rows() == layers.size());
   for (std::size_t i = 0; i < layers.size(); ++i) {
     CHECK(layers[i].at("name") == model.at("layers")[i].at("name"));
@@ -213,7 +214,7 @@ TEST_CASE("each study of a comparison has the best plan that recommend finds for
   }
   CHECK(ranked == 4);
   const Report same = run_command({"recommend", "--gpus", "16", "--machine", "abci,dgx-a100"});
-  const CsvTable table = CsvTable::parse(same.csv(), "comparison.csv");
+  const CsvTable table = CsvTable::parse(csv_of(same.rows()), "comparison.csv");
   CHECK(table.rows() == 2);
 }
 

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/formats/csv.hpp"
 #include "cli/options/plan_file.hpp"
 #include "core/csv.hpp"
 #include "tests/catch.hpp"
@@ -183,7 +184,7 @@ TEST_CASE("a machine without a price has plans without a cost") {
 TEST_CASE("a report of recommend as CSV has the figures of the one in JSON") {
   const Report report = run_command({"recommend", "--gpus", "64", "--global-batch", "48", "--top", "100"});
   const Json json = written(report);
-  const CsvTable table = CsvTable::parse(report.csv(), "report.csv");
+  const CsvTable table = CsvTable::parse(csv_of(report.rows()), "report.csv");
   REQUIRE(table.rows() == json.at("plans").size());
   std::size_t row = 0;
   for (const Json& plan : json.at("plans")) {

@@ -1,12 +1,14 @@
-#include "cli/formats/table.hpp"
-
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "cli/documents/fields.hpp"
+#include "cli/documents/figures.hpp"
+#include "cli/formats/csv.hpp"
+#include "cli/formats/text.hpp"
 #include "core/csv.hpp"
 #include "tests/catch.hpp"
 
@@ -15,15 +17,21 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-Table two_columns() { return Table({{"name", Table::Align::left}, {"size"}}); }
+Table two_columns() { return Table({words("name"), figures("size")}, 0); }
+
+std::string text_of(Block block, bool colored = false) {
+  Document document;
+  document.add(std::move(block));
+  return text_of(document, Style(colored));
+}
 
 }  // namespace
 
-TEST_CASE("columns are as wide as their widest cell, names to the left and figures to the right") {
+TEST_CASE("columns are as wide as their widest cell, words to the left and figures to the right") {
   Table table = two_columns();
   table.add({"a", "1,024"});
   table.add({"longer", "8"});
-  CHECK(table.text("") ==
+  CHECK(text_of(table) ==
         "name     size\n"
         "a       1,024\n"
         "longer      8\n");
@@ -31,20 +39,51 @@ TEST_CASE("columns are as wide as their widest cell, names to the left and figur
 
 TEST_CASE("a heading can be the widest cell, and a table without rows is its headings") {
   Table table = two_columns();
+  table.indent = 3;
   CHECK(table.empty());
-  CHECK(table.text("> ") == "> name  size\n");
+  CHECK(text_of(table) == "   name  size\n");
   table.add({"a", "1"});
   CHECK_FALSE(table.empty());
-  CHECK(table.text("> ") ==
-        "> name  size\n"
-        "> a        1\n");
+  CHECK(text_of(table) ==
+        "   name  size\n"
+        "   a        1\n");
+}
+
+TEST_CASE("what explains a table, and what it leaves out, follows it and stands back") {
+  Table table({words("name")});
+  table.add({"a"});
+  table.legend = "a: the first letter";
+  table.left_out = "and 25 more";
+  CHECK(text_of(table) == "  name\n  a\n  a: the first letter\n  and 25 more\n");
+  CHECK(text_of(table, true) == "  name\n  a\n\033[2m  a: the first letter\033[0m\n\033[2m  and 25 more\n\033[0m");
+}
+
+TEST_CASE("a blank line stands before each section but the first of all") {
+  Document document;
+  document.section("Why", " (data)");
+  document.paragraph("because");
+  document.section();
+  document.line("16 GPUs", " are few");
+  document.line("indeed", 4);
+  CHECK(text_of(document, Style(false)) == "Why (data)\n  because\n\n16 GPUs are few\n    indeed\n");
+  CHECK(text_of(document, Style(true)) ==
+        "\033[1mWhy\033[0m (data)\n  because\n\n\033[1m16 GPUs\033[0m are few\n    indeed\n");
+}
+
+TEST_CASE("the last piece of a paragraph is broken at 118 columns, and what is verbatim stays") {
+  std::string long_text;
+  for (int i = 0; i < 40; ++i) long_text += (i > 0 ? " " : "") + std::string("word");
+  const std::string text = text_of(Line{{{"strong", true}, {": "}, {long_text}}, 0, 2});
+  CHECK(text.starts_with("strong: word word"));
+  CHECK(text.find("\n  word") != std::string::npos);
+  CHECK(text_of(Verbatim{"a  b\nc\n"}) == "a  b\nc\n");
 }
 
 TEST_CASE("no line ends in blanks") {
-  Table table({{"name", Table::Align::left}, {"note", Table::Align::left}});
+  Table table({words("name"), words("note")});
   table.add({"a", ""});
   table.add({"b", "long enough"});
-  std::istringstream lines(table.text());
+  std::istringstream lines(text_of(table));
   for (std::string line; std::getline(lines, line);) {
     INFO(line);
     CHECK(line == line.substr(0, line.find_last_not_of(' ') + 1));
@@ -58,7 +97,7 @@ TEST_CASE("letters of several bytes take one column") {
   Table table = two_columns();
   table.add({"×", "1"});
   table.add({"xx", "2"});
-  CHECK(table.text("") ==
+  CHECK(text_of(table) ==
         "name  size\n"
         "×        1\n"
         "xx       2\n");
@@ -122,6 +161,6 @@ TEST_CASE("the fields of a row are its object in JSON and its columns of CSV") {
                              {"text", [](const Point&) { return Json("1, 2"); }, {}, Formats::csv}};
   const Point point{3, 4};
   CHECK(json_of(fields, point).dump() == R"({"x":3,"inside":{"y":4},"list":[1,2]})");
-  CHECK(csv_of(fields, std::vector<Point>{point}) == "x,y,text\n3,4,\"1, 2\"\n");
-  CHECK(csv_row<Point>(fields, nullptr).dump() == R"({"x":null,"y":null,"text":null})");
+  CHECK(csv_of(flat_rows(fields, std::vector<Point>{point})) == "x,y,text\n3,4,\"1, 2\"\n");
+  CHECK(flat_row<Point>(fields, nullptr).dump() == R"({"x":null,"y":null,"text":null})");
 }

@@ -1,11 +1,14 @@
-#include "cli/options/divisions.hpp"
+#include "cli/options/strategies.hpp"
 
+#include <algorithm>
 #include <bit>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "cli/formats/table.hpp"
+#include "cli/documents/figures.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
 
 namespace ddl {
 namespace {
@@ -18,6 +21,12 @@ std::vector<std::int64_t> prime_factors(std::int64_t number) {
   }
   if (number > 1) factors.push_back(number);
   return factors;
+}
+
+std::vector<std::string> family_names() {
+  std::vector<std::string> names;
+  for (Family family = 0; family < (Family{1} << axis_count); ++family) names.push_back(family_name(family));
+  return names;
 }
 
 }  // namespace
@@ -54,6 +63,37 @@ std::string example_degrees(Family family, std::int64_t gpus) {
     text = axis == Axis::data ? part + (text.empty() ? "" : "," + text) : text + (text.empty() ? "" : ",") + part;
   }
   return text;
+}
+
+std::string suggest_family(const std::string& text) {
+  const std::vector<std::string> known = family_names();
+  return suggest(text, std::vector<std::string>(known.begin(), known.end()));
+}
+
+std::optional<int> zero_stage_of_all(std::string_view families) {
+  std::optional<int> least;
+  for (std::size_t start = 0; start <= families.size();) {
+    const std::size_t end = std::min(families.find(',', start), families.size());
+    const int stage = zero_stage_in(families.substr(start, end - start));
+    least = std::min(least.value_or(stage), stage);
+    start = end + 1;
+  }
+  return least == 0 ? std::nullopt : least;
+}
+
+std::vector<Family> parse_families(const std::string& text) {
+  std::vector<Family> families;
+  if (text.empty()) return families;
+  std::size_t start = 0;
+  while (true) {
+    const std::size_t comma = text.find(',', start);
+    const std::string name = text.substr(start, comma == std::string::npos ? comma : comma - start);
+    const std::optional<Family> family = parse_family(name);
+    if (!family) throw Error(fmt::format("no strategy is called {}", quote(name)), suggest_family(name));
+    families.push_back(*family);
+    if (comma == std::string::npos) return families;
+    start = comma + 1;
+  }
 }
 
 }  // namespace ddl

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/units.hpp"
+
+namespace ddl {
+
+/// Columns a text takes on a terminal: UTF-8 code points, which is right for the letters and signs we print.
+[[nodiscard]] std::size_t display_width(std::string_view text);
+/// `1 GPU`, `1,024 GPUs`.
+[[nodiscard]] std::string count_text(std::int64_t count, std::string_view thing);
+/// `1,281,167`; four digits and a power of ten where it is beyond a 64-bit number.
+[[nodiscard]] std::string whole_text(double count);
+/// `12 %`, of a share of one.
+[[nodiscard]] std::string share_text(double share);
+/// An amount of money: nobody counts the cents of hundreds.
+[[nodiscard]] std::string amount(double value);
+
+/// The unit of a table's times, picked from its longest.
+struct TimeUnit {
+  std::string name;
+  double factor = 1;
+};
+[[nodiscard]] TimeUnit time_unit(Seconds longest);
+/// A time in the unit of its table: `-` for none, `0.0` for hardly any.
+[[nodiscard]] std::string figure(double value);
+/// The same to three digits.
+[[nodiscard]] std::string fine_figure(double value);
+
+}  // namespace ddl

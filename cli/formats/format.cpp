@@ -1,0 +1,28 @@
+#include "cli/formats/format.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+namespace ddl {
+namespace {
+
+constexpr std::array<Format, 5> all_formats{{{"text", Content::document, text_format},
+                                             {"json", Content::json, json_format},
+                                             {"csv", Content::rows, csv_format},
+                                             {"junit", Content::verdicts, junit_format},
+                                             {"github", Content::verdicts, github_format}}};
+
+}  // namespace
+
+std::span<const Format> formats() { return all_formats; }
+
+const Format& format_named(std::string_view name) {
+  const auto* const named =
+      std::find_if(all_formats.begin(), all_formats.end(), [&](const Format& each) { return each.name == name; });
+  if (named == all_formats.end()) throw Error(fmt::format("no format is called {}", name));
+  return *named;
+}
+
+}  // namespace ddl

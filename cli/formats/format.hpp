@@ -1,0 +1,30 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cli/formats/style.hpp"
+#include "cli/report.hpp"
+
+namespace ddl {
+
+/// A way of writing a report.
+struct Format {
+  std::string_view name;  ///< as --format takes it
+  Content writes;         ///< what a report must hold for it
+  std::string (*write)(const Report&, const Style&);
+};
+
+/// All of them, in the order in which they are offered. Each has a file of its own.
+[[nodiscard]] std::span<const Format> formats();
+/// Throws Error on a name that is none.
+[[nodiscard]] const Format& format_named(std::string_view name);
+
+std::string text_format(const Report& report, const Style& style);
+std::string json_format(const Report& report, const Style& style);
+std::string csv_format(const Report& report, const Style& style);
+std::string junit_format(const Report& report, const Style& style);
+std::string github_format(const Report& report, const Style& style);
+
+}  // namespace ddl

@@ -1,0 +1,103 @@
+// A report is not bound to the formats that there are: one more is written here, of nothing but a report's document.
+
+#include "cli/documents/document.hpp"
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cli/formats/format.hpp"
+#include "cli/formats/text.hpp"
+#include "tests/catch.hpp"
+#include "tests/unit/cli/run_command.hpp"
+
+using namespace ddl;
+
+namespace {
+
+struct PageWriter {
+  std::string page{};
+
+  void element(const std::string& name, const std::string& text) { page += "<" + name + ">" + text + "</" + name + ">"; }
+  void operator()(const Section& section) { element("h2", section.heading + section.aside); }
+  void operator()(const Line& line) {
+    std::string text;
+    for (const Span& span : line.spans) text += span.strong ? "<b>" + span.text + "</b>" : span.text;
+    element("p", text);
+  }
+  void operator()(const Table& table) {
+    page += "<table>";
+    for (const Column& column : table.columns) element("th", column.heading);
+    for (const auto& row : table.rows) {
+      for (const std::string& cell : row) element("td", cell);
+    }
+    page += "</table>";
+    element("small", table.legend + table.left_out);
+  }
+  void operator()(const Verbatim& verbatim) { element("pre", verbatim.text); }
+};
+
+std::string page_of(const Document& document) {
+  PageWriter writer;
+  for (const Block& block : document.blocks) std::visit(writer, block);
+  return writer.page;
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::vector<Table> tables_of(const Document& document) {
+  std::vector<Table> tables;
+  for (const Block& block : document.blocks) {
+    if (const auto* table = std::get_if<Table>(&block)) tables.push_back(*table);
+  }
+  return tables;
+}
+
+}  // namespace
+
+TEST_CASE("another format finds every cell of a report in its document, as the text has it") {
+  const std::vector<std::vector<std::string>> commands{
+      {"explain", "--strategy", "data+layer", "--degrees", "data=8,layer=4", "--why-not", "data", "--memory"},
+      {"recommend", "--gpus", "64", "--top", "3"},
+      {"recommend", "--gpus", "16", "--machine", "dgx-a100,abci"},
+      {"models", "show", "alexnet"}};
+  for (const std::vector<std::string>& command : commands) {
+    INFO(command.front());
+    const Document document = run_command(command).document;
+    const std::string page = page_of(document);
+    const std::string text = text_of(document, Style(false));
+    const std::vector<Table> tables = tables_of(document);
+    CHECK(tables.size() >= 2);
+    for (const Table& table : tables) {
+      REQUIRE_FALSE(table.empty());
+      for (const auto& row : table.rows) {
+        REQUIRE(row.size() == table.columns.size());
+        for (std::size_t c = 0; c < row.size(); ++c) {
+          CHECK(has(page, "<td>" + row[c] + "</td>"));
+          CHECK(has(text, row[c]));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("the document of explain says what its parts are") {
+  const std::string page = page_of(run_command({"explain", "--strategy", "data", "--degrees", "data=64"}).document);
+  CHECK(page.starts_with("<p><b>data (data=64)</b>: "));
+  CHECK(has(page, "<h2>Phases of an iteration</h2><table><th>phase</th>"));
+  CHECK(has(page, "<small>from: "));
+  CHECK(has(page, "<td>update</td>"));
+  CHECK(has(page, "<h2>Why (data)</h2><p>"));
+}
+
+TEST_CASE("each format has its name, and every report a document and JSON") {
+  std::vector<std::string> names;
+  for (const Format& format : formats()) {
+    names.emplace_back(format.name);
+    CHECK(format_named(format.name).write == format.write);
+  }
+  CHECK(names == std::vector<std::string>{"text", "json", "csv", "junit", "github"});
+  const Report report = run_command({"models", "list"});
+  CHECK(format_named("text").write(report, Style(false)) == text_of(report.document, Style(false)));
+  CHECK(format_named("json").write(report, Style(false)) == report.json().dump(2) + "\n");
+}
