@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -37,6 +38,13 @@ struct Report {
   std::vector<std::string> warnings{};  ///< beside it, each one line or several
   std::vector<Error> errors{};          ///< parts of the question that have no answer, where others have
   ExitStatus status = ExitStatus::ok;
+
+  /// Those that it does not have yet: several studies may warn of the same.
+  void warn(const std::vector<std::string>& more) {
+    for (const std::string& warning : more) {
+      if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) warnings.push_back(warning);
+    }
+  }
 };
 
 /// How and where to write a report; the same for all commands.

@@ -70,7 +70,7 @@ Document document_of(const Backends& backends) {
 }
 
 Json json_of(const Backends& backends) {
-  Json json{{"schema", 1}, {"default", backends.chosen ? Json(*backends.chosen) : Json(nullptr)}};
+  Json json{{"schema", 1}, {"default", or_null(backends.chosen)}};
   json["backends"] = Json::array();
   for (const auto& [kind, status] : backends.rows) {
     Json row{{"name", kind.name},

@@ -19,11 +19,10 @@
 #include "calibration/communication/fitted_network.hpp"
 #include "calibration/communication/network_section.hpp"
 #include "cli/commands/calibrate_live.hpp"
-#include "cli/commands/calibrate_runs.hpp"
 #include "cli/commands/coefficients_output.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/exchange_fit.hpp"
-#include "cli/options/number_option.hpp"
+#include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
@@ -63,13 +62,11 @@ constexpr std::string_view text_plot = "text";
 constexpr std::array<std::string_view, 4> fact_names{"operation", "ranks", "nodes", "level"};
 
 Collective operation_of(const std::string& option, const std::string& text) {
-  if (const auto operation = parse_operation(text)) return *operation;
-  unknown_choice(option, text, operation_names());
+  return chosen(option, text, parse_operation, operation_names());
 }
 
 NetworkLevel level_of(const std::string& option, const std::string& text) {
-  if (const auto level = parse_level(text)) return *level;
-  unknown_choice(option, text, {"node", "between-nodes"});
+  return chosen(option, text, parse_level, {"node", "between-nodes"});
 }
 
 /// A file, and what is said of it beside its name: `all.txt,ranks=8,nodes=2`.
@@ -298,20 +295,15 @@ Report fitted(const FitRequest& asked, Measured measured) {
   if (live) live->add_above_fits(document);
   if (!series->empty()) {
     document.add(series_table(*series));
-    document.section();
-    document.add(exchange_fit_table(*fits));
+    document.apart(exchange_fit_table(*fits));
   }
   if (live) live->add_below_fits(document);
-  if (!asked.output.empty()) {
-    document.section();
-    document.line("written to " + asked.output);
-  }
+  if (!asked.output.empty()) document.apart(Line{{{"written to " + asked.output}}});
   if (!plots.empty()) document.section();
   for (const std::string& plot : plots) document.line("plotted in " + plot);
   for (const ExchangeFit& fit : *fits) {
     if (asked.plot != text_plot || !fit.refusal.empty()) continue;
-    document.section();
-    document.add(Verbatim{plot_text(fit, *series)});
+    document.apart(Verbatim{plot_text(fit, *series)});
   }
   report.json = [series, fits, live] {
     Json json{{"schema", 1}, {"fits", exchange_fits_to_json(*fits)}, {"read", series_to_json(*series)}};
@@ -349,21 +341,13 @@ Report calibrate_live(const FitRequest& asked, const LiveRequest& live, ReportOp
   return fitted(asked, std::move(measured));
 }
 
-CLI::Option* add_machine_option(CLI::App& command, std::string& machine) {
-  return command.add_option("--machine", machine,
-                            "machine the measurements were taken on: a name, or a path to a machine file");
-}
-
-void add_output_options(CLI::App& command, std::string& output, ReportOptions& report) {
-  command.add_option("-o,--output", output, "write what was found into this file of coefficients of that machine");
-  add_format_option(command, report);
-}
-
 void add_fit_options(CLI::App& command, FitRequest& asked, ReportOptions& report) {
-  add_machine_option(command, asked.machine);
+  command.add_option("--machine", asked.machine,
+                     "machine the measurements were taken on: a name, or a path to a machine file");
   command.add_option("--plot", asked.plot, "draw fit and measurements: text, or the name of a file that ends in .svg");
   add_number(command, "--tolerance", asked.tolerance, 0, 1e6, "largest median |error| of a fit that still exits with 0");
-  add_output_options(command, asked.output, report);
+  command.add_option("-o,--output", asked.output, "write what was found into this file of coefficients of that machine");
+  add_format_option(command, report);
 }
 
 void add_network(CLI::App& calibrate, Request& request) {
@@ -395,15 +379,6 @@ void add_live(CLI::App& calibrate, Request& request) {
   });
 }
 
-void add_runs(CLI::App& calibrate, Request& request) {
-  CLI::App& command = *calibrate.add_subcommand("runs", "fit correction factors to measured training runs");
-  const auto asked = std::make_shared<RunsRequest>();
-  add_runs_options(command, *asked);
-  add_machine_option(command, asked->machine)->required();
-  add_output_options(command, asked->output, request.report);
-  command.callback([asked, &request] { request.run = [asked] { return calibrate_from_runs(*asked); }; });
-}
-
 }  // namespace
 
 void add_calibrate(CLI::App& program, Request& request) {
@@ -412,7 +387,7 @@ void add_calibrate(CLI::App& program, Request& request) {
   command.require_subcommand(1);
   add_network(command, request);
   add_live(command, request);
-  add_runs(command, request);
+  add_calibrate_runs(command, request);
 }
 
 std::vector<std::string> with_calibrate_command(std::vector<std::string> words) {

@@ -24,9 +24,9 @@
 #include "calibration/sweep/osu_print.hpp"
 #include "calibration/sweep/rendezvous/meeting_place.hpp"
 #include "calibration/sweep/transports.hpp"
-#include "cli/commands/profile_output.hpp"
 #include "cli/documents/fields.hpp"
-#include "cli/options/number_option.hpp"
+#include "cli/options/option_value.hpp"
+#include "cli/options/profile_job.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/progress.hpp"
 #include "cli/report.hpp"
@@ -67,10 +67,7 @@ void read_measure(const std::string& text, SweepPlan& plan) {
     for (const SweepOperationKind& kind : sweep_operations()) plan.operations.push_back(kind.operation);
     return;
   }
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    const std::string word = text.substr(at, end - at);
-    at = end + 1;
+  for (const std::string& word : comma_separated(text)) {
     if (const auto operation = parse_sweep_operation(word)) {
       plan.operations.push_back(*operation);
     } else if (word == contention_word) {
@@ -339,8 +336,7 @@ LiveSweep measure_live(const LiveRequest& request, const LiveOutputs& others) {
 void LiveSweep::add_above_fits(Document& document) const {
   document.line(where);
   if (!series.empty() || result.tables.empty()) return;
-  document.section();
-  document.add(Verbatim{print_osu(result.tables, "NCCL")});
+  document.apart(Verbatim{print_osu(result.tables, "NCCL")});
 }
 
 std::string LiveSweep::with_measured(const std::string& coefficients, const std::string& machine, const std::string& source,

@@ -1,5 +1,3 @@
-#include "cli/commands/calibrate_runs.hpp"
-
 #include <filesystem>
 #include <memory>
 
@@ -10,7 +8,9 @@
 #include "calibration/learned_file.hpp"
 #include "calibration/run_fit.hpp"
 #include "cli/commands/coefficients_output.hpp"
+#include "cli/commands/commands.hpp"
 #include "cli/documents/fields.hpp"
+#include "cli/options/study_options.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/version.hpp"
@@ -19,6 +19,12 @@ namespace ddl {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+/// `calibrate runs`: what measured training runs teach beside profiles and networks.
+struct RunsRequest {
+  std::string runs, coefficients, machine, output;
+  std::vector<std::string> where;
+};
 
 std::string value_text(Coefficient what, double value) {
   const CoefficientUnit unit = row_of(what).unit;
@@ -47,18 +53,13 @@ Document document_of(const RunFit& fit, const RunsRequest& asked) {
       first = false;
     }
   }
-  document.section();
-  document.add(std::move(coefficients));
+  document.apart(std::move(coefficients));
   Table choices({words("software"), words("was"), words("is"), words("decided by")});
   for (const LearnedChoice& choice : fit.choices) {
     choices.add({choice.key, choice.before, choice.after, choice.determined() ? "runs" : "what was written"});
   }
-  document.section();
-  document.add(std::move(choices));
-  if (!asked.output.empty()) {
-    document.section();
-    document.line("written to " + asked.output);
-  }
+  document.apart(std::move(choices));
+  if (!asked.output.empty()) document.apart(Line{{{"written to " + asked.output}}});
   return document;
 }
 
@@ -84,21 +85,6 @@ Json json_of(const RunFit& fit, const RunsRequest& asked) {
             {"determined", choice.determined()}};
   });
   return json;
-}
-
-}  // namespace
-
-void add_runs_options(CLI::App& command, RunsRequest& asked) {
-  command
-      .add_option("table", asked.runs,
-                  "measured training runs: a CSV file, or a bundled table (paradl-abci, vtrain-a100-node, …)")
-      ->required();
-  command.add_option("--where", asked.where, "keep runs whose column has one of these values: quality=A,B")
-      ->take_all()
-      ->allow_extra_args(false);
-  command.add_option("--coefficients", asked.coefficients,
-                     "measured coefficients to begin with: a file, a bundled name or none; default: those bundled with a "
-                     "bundled machine");
 }
 
 Report calibrate_from_runs(const RunsRequest& asked) {
@@ -129,6 +115,29 @@ Report calibrate_from_runs(const RunsRequest& asked) {
   report.document = document_of(*fit, asked);
   report.json = [fit, asked] { return json_of(*fit, asked); };
   return report;
+}
+
+}  // namespace
+
+void add_calibrate_runs(CLI::App& calibrate, Request& request) {
+  CLI::App& command = *calibrate.add_subcommand("runs", "fit correction factors to measured training runs");
+  const auto asked = std::make_shared<RunsRequest>();
+  command
+      .add_option("table", asked->runs,
+                  "measured training runs: a CSV file, or a bundled table (paradl-abci, vtrain-a100-node, …)")
+      ->required();
+  command.add_option("--where", asked->where, "keep runs whose column has one of these values: quality=A,B")
+      ->take_all()
+      ->allow_extra_args(false);
+  command.add_option("--coefficients", asked->coefficients,
+                     "measured coefficients to begin with: a file, a bundled name or none; default: those bundled with a "
+                     "bundled machine");
+  command
+      .add_option("--machine", asked->machine, "machine the measurements were taken on: a name, or a path to a machine file")
+      ->required();
+  command.add_option("-o,--output", asked->output, "write what was found into this file of coefficients of that machine");
+  add_format_option(command, request.report);
+  command.callback([asked, &request] { request.run = [asked] { return calibrate_from_runs(*asked); }; });
 }
 
 }  // namespace ddl

@@ -34,12 +34,7 @@ Report check(const Options& options) {
   for (const std::string& file : options.files) {
     JobCheck one = check_job(file, options.check);
     if (one.problem) report.errors.emplace_back(one.problem->message, one.problem->hint);
-    if (one.study) {
-      for (const std::string& warning : one.study->warnings()) {
-        auto& known = report.warnings;
-        if (std::find(known.begin(), known.end(), warning) == known.end()) known.push_back(warning);
-      }
-    }
+    if (one.study) report.warn(one.study->warnings());
     checks->push_back(std::move(one));
   }
   report.status = worst_status(*checks);

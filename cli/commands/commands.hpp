@@ -21,6 +21,7 @@ void add_profile(CLI::App& program, Request& request);
 void add_profile_import(CLI::App& profile, Request& request);  // a command of `profile`
 void add_profile_merge(CLI::App& profile, Request& request);   // the same
 void add_calibrate(CLI::App& program, Request& request);
+void add_calibrate_runs(CLI::App& calibrate, Request& request);  // a command of `calibrate`
 /// The words of a command line with `calibrate FILE...`, `calibrate --mpi` and `calibrate --runs TABLE` written in full:
 /// `calibrate network`, `calibrate live` and `calibrate runs`.
 [[nodiscard]] std::vector<std::string> with_calibrate_command(std::vector<std::string> words);

@@ -33,8 +33,7 @@ Report report_of(const std::vector<Dataset>& datasets, bool one) {
       if (one && !text.empty()) report.document.paragraph(text, 0, 2);
     }
   }
-  report.document.section();
-  report.document.add(std::move(table));
+  report.document.apart(std::move(table));
   const Json rows = json_list(datasets, dataset_json);
   report.rows = [rows] { return rows; };
   report.json = [rows, one] {

@@ -17,7 +17,6 @@
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
 #include "cli/documents/memory.hpp"
-#include "cli/documents/memory_drawing.hpp"
 #include "cli/options/plan_options.hpp"
 #include "cli/options/strategies.hpp"
 #include "cli/sentences/sentences.hpp"
@@ -156,8 +155,7 @@ Document document_of(const Answer& answer) {
   const bool measured = study.kernels().measured() != nullptr && answer.explanation.priced();
   if (measured) document.line("of the kernel time: " + kernel_shares_text(answer.explanation), 2);
   if (answer.explanation.priced()) {
-    document.section();
-    document.add(ranked_table({estimate}, study, false));
+    document.apart(ranked_table({estimate}, study, false));
     add_explanation(document, answer.explanation, study);
     add_findings(document, estimate, study);
   }
@@ -191,8 +189,7 @@ Json json_of(const Answer& answer) {
   json["inputs"]["gpus"] = estimate.plan.mesh.devices();
   json["inputs"]["global_batch"] = estimate.plan.global_batch;
   json["inputs"]["ideal"] = answer.ideal;
-  json["inputs"]["defaults"] = Json::object();
-  for (const Default& each : answer.defaults) json["inputs"]["defaults"][each.option] = each.value;
+  json["inputs"]["defaults"] = defaults_to_json(answer.defaults);
   return json;
 }
 

@@ -64,8 +64,7 @@ Report show(const std::string& name) {
       fmt::format("{}, {} per node", count_text(sheet->machine.devices(), "device"), sheet->machine.devices_per_node()));
   Table table({words("number"), figures("value"), words("source")});
   for (const SourcedNumber& number : sheet->numbers) table.add({number.key, number.value, number.source});
-  document.section();
-  document.add(std::move(table));
+  document.apart(std::move(table));
   report.json = [sheet] { return sheet_json(*sheet); };
   report.rows = [sheet] { return sheet_json(*sheet).at("numbers"); };
   return report;

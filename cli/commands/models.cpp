@@ -16,7 +16,7 @@
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
 #include "cli/documents/model_drawing.hpp"
-#include "cli/options/number_option.hpp"
+#include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
 #include "core/units.hpp"
 #include "estimator/search/granularity.hpp"
@@ -140,14 +140,6 @@ Table level_table(const Shown& shown) {
   return table;
 }
 
-Json shape_json(const TensorShape& shape) {
-  Json json = Json::array({shape.channels});
-  for (int d = 0; d < shape.rank; ++d) json.push_back(shape.extent[static_cast<std::size_t>(d)]);
-  return json;
-}
-
-Json optional_json(std::optional<double> value) { return value ? Json(*value) : Json(nullptr); }
-
 Json graph_json(const Shown& shown) {
   Json json;
   for (const auto& [name, graph] : {std::pair{"forward", shown.forward}, std::pair{"training", shown.training}}) {
@@ -169,10 +161,10 @@ Json machine_json(const Shown& shown) {
             {"devices", level.devices},
             {"computing_s", level.computing.value()},
             {"communicating_s", level.communicating.value()},
-            {"computing_over_communicating", optional_json(level.data_parallel())},
+            {"computing_over_communicating", or_null(level.data_parallel())},
             {"smallest_node_s", level.smallest_node.value()},
             {"largest_edge_s", level.largest_edge.value()},
-            {"smallest_node_over_largest_edge", optional_json(level.graph())}};
+            {"smallest_node_over_largest_edge", or_null(level.graph())}};
   });
   return {{"name", shown.machine}, {"levels", levels}};
 }
@@ -189,7 +181,7 @@ Json layer_json(const Shown& shown, std::size_t index) {
   for (const int input : layer.inputs) {
     if (!of_sample) entry["inputs"].push_back(input < 0 ? "input" : model.layers[static_cast<std::size_t>(input)].name);
   }
-  entry["output"] = shape_json(layer.output_shape);
+  entry["output"] = shape_to_json(layer.output_shape);
   entry["parameters"] = layer.parameters();
   for (const auto& [key, pass] : {std::pair{"forward", Pass::forward}, std::pair{"backward_data", Pass::backward_data},
                                   std::pair{"backward_weight", Pass::backward_weight}}) {
@@ -199,7 +191,7 @@ Json layer_json(const Shown& shown, std::size_t index) {
     entry[fmt::format("bytes_{}", key)] =
         (done.activation_items * shown.samples + done.weight_items) * item_bytes(shown.precision);
   }
-  entry["input_shapes"] = of_sample ? Json::array() : json_list(layer.input_shapes, shape_json);
+  entry["input_shapes"] = of_sample ? Json::array() : json_list(layer.input_shapes, shape_to_json);
   entry["needs_input_gradient"] = static_cast<bool>(shown.needs_input_gradient[index]);
   for (const auto& [key, pass] : {std::pair{"forward", Pass::forward}, std::pair{"backward_data", Pass::backward_data},
                                   std::pair{"backward_weight", Pass::backward_weight}}) {
@@ -217,7 +209,7 @@ Json model_json(const Shown& shown) {
   json["name"] = model.name;
   json["description"] = model.description;
   json["source"] = model.source;
-  json["input"] = shape_json(model.input);
+  json["input"] = shape_to_json(model.input);
   json["parameters"] = model.parameters();
   json["buffers"] = model.buffers();
   json["macs_forward"] = model.macs() * shown.samples;
@@ -278,16 +270,10 @@ std::vector<double> kept_bytes_of(const ModelFacts& facts, Precision precision, 
   return result;
 }
 
-Precision precision_of(const ShowOptions& options) {
-  if (options.precision.empty()) return Precision::fp32;
-  const std::optional<Precision> precision = parse_precision(options.precision);
-  if (!precision) unknown_choice("--precision", options.precision, {"fp32", "tf32", "fp16", "bf16"});
-  return *precision;
-}
-
 Report show(const ShowOptions& options) {
   const auto shown = std::make_shared<Shown>();
-  shown->precision = precision_of(options);
+  if (!options.precision.empty())
+    shown->precision = chosen("--precision", options.precision, parse_precision, precision_names());
   shown->samples = static_cast<double>(options.batch.value_or(1));
   if (options.machine.empty()) {
     shown->model = load_model(options.model);

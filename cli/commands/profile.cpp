@@ -1,19 +1,240 @@
 #include "cli/documents/profile.hpp"
 
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <ctime>
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include "cli/commands/commands.hpp"
-#include "cli/commands/profile_run.hpp"
-#include "cli/options/number_option.hpp"
+#include "cli/commands/profile_output.hpp"
+#include "cli/documents/figures.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/options/option_value.hpp"
 #include "cli/options/profile_job.hpp"
 #include "cli/options/study_options.hpp"
+#include "cli/progress.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "core/units.hpp"
+#include "profiler/backends.hpp"
+#include "profiler/shard.hpp"
 
 namespace ddl {
 namespace {
+
+std::string now() {
+  const std::time_t time = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&time, &utc);
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc)};
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+ProfileHead head_of(const ProfileJob& job, const DeviceInfo& device, const std::string& command) {
+  ProfileHead head{.model = job.plan.model ? job.plan.model->name : "",
+                   .backend = device.backend,
+                   .device = device.device,
+                   .caches = std::string(to_string(job.plan.caches)),
+                   .date = now(),
+                   .host = host_name(),
+                   .command = command,
+                   .details = device.details};
+  move_layout(head);
+  if (!job.recipe.empty()) head.details.emplace_back("mixed precision", job.recipe);
+  return head;
+}
+
+/// Measures what is not known yet, a row at a time.
+class Measuring {
+ public:
+  Measuring(KernelBackend& backend, const ProfileJob& job, std::size_t known)
+      : job_(job), profiling_(backend, job.plan), progress_(job.plan.items()), skipped_(known), done_(known) {}
+
+  std::optional<ProfileRow> operator()(std::size_t item) {
+    progress_.show(done_, skipped_, job_.plan.line(item));
+    std::optional<ProfileRow> row = profiling_.measure_item(item, Interrupt::asked);
+    ++done_;
+    return row;
+  }
+
+ private:
+  const ProfileJob& job_;
+  Profiling profiling_;
+  Progress progress_;
+  std::size_t skipped_, done_;
+};
+
+/// Whether a row needs no second try.
+bool is_good(const Measurement& measured) {
+  return measured.reason.empty() && (measured.algorithm.empty() || measured.samples.settled);
+}
+
+std::string detail(const ProfileHead& head, const std::string& key) {
+  const auto found =
+      std::find_if(head.details.begin(), head.details.end(), [&](const auto& each) { return each.first == key; });
+  return found == head.details.end() ? "" : found->second;
+}
+
+void require_same(const ProfileHead& old, const ProfileHead& head, const std::string& path) {
+  const auto same = [&](std::string_view what, const std::string& before, const std::string& after) {
+    if (before == after) return;
+    throw Error(fmt::format("{} has the {} {}, not {}", quote(path), what, quote(before), quote(after)),
+                "give another name with --output, or begin anew with --overwrite");
+  };
+  same("back end", old.backend, head.backend);
+  same("device", old.device, head.device);
+  same("model", old.model, head.model);
+  same("state of the caches", old.caches, head.caches);
+  same("layout", old.layout, head.layout);
+  const auto shard_text = [](const ProfileHead& of) {
+    return of.shard ? to_string(Shard{of.shard->index, of.shard->count}) : std::string("none");
+  };
+  same("shard", shard_text(old), shard_text(head));
+  if (old.shard && old.shard->plan != head.shard->plan) {
+    throw Error(fmt::format("{} is shard {} of other problems", quote(path), shard_text(old)),
+                fmt::format("it was measured by: {}; begin anew with --overwrite", old.command));
+  }
+  // Rows of one file are of one set-up.
+  for (const std::string key : {"threads", "blas", "mixed precision", "algorithms"})
+    same(key, detail(old, key), detail(head, key));
+}
+
+/// A profile in which nothing is measured is none.
+void require_any_runs(const KernelBackend& backend, const ProfileJob& job) {
+  const ProfilePlan plan = without(job.plan, job.left_out);
+  const std::string reason = refusal_of_all(backend, plan);
+  if (reason.empty()) return;
+  const auto count = static_cast<std::int64_t>(plan.problems.size());
+  throw Error(fmt::format("{} runs none of {}: {}", job.backend, count_text(count, "problem"), reason),
+              "another --precision or --backend may: see 'ddl-oracle backends'");
+}
+
+/// What is measured here, each line with its place in the whole plan.
+using Places = std::unordered_map<std::string, std::int64_t>;
+
+/// Takes from the plan what is measured elsewhere, and what is left out.
+Places narrow(ProfileJob& job, ProfileHead& head) {
+  Places places;
+  if (job.shard) {
+    head.shard = ProfileShard{.index = job.shard->index, .count = job.shard->count, .plan = plan_name(job.plan)};
+    PlanShard part = shard_of(job.plan, *job.shard);
+    job.plan = std::move(part.plan);
+    for (std::size_t item = 0; item < job.plan.items(); ++item)
+      places.emplace(job.plan.line(item), static_cast<std::int64_t>(part.places[item]));
+  }
+  job.plan = without(std::move(job.plan), job.left_out);
+  if (head.shard) head.shard->problems = static_cast<std::int64_t>(job.plan.items());
+  for (std::size_t item = 0; item < job.plan.items() && !job.shard; ++item)
+    places.emplace(job.plan.line(item), static_cast<std::int64_t>(item));
+  return places;
+}
+
+/// Goes on with an earlier profile: its head, and its rows but for those that are tried again. Whether that ended in the
+/// middle of a line is a warning.
+void take_over(Profile old, const ProfileJob& job, const Places& places, ProfileResult& result) {
+  ProfileHead& head = result.profile.head;
+  require_same(old.head, head, job.output);
+  const std::optional<ProfileShard> shard = head.shard;
+  head = std::move(old.head);
+  head.shard = shard;
+  for (ProfileRow& row : old.rows) {
+    const auto place = places.find(row.measurement.problem);
+    const bool is_asked = place != places.end();
+    if (is_asked ? job.retry && !is_good(row.measurement) : shard.has_value()) continue;
+    if (is_asked) {
+      row.place = place->second;
+      ++result.known;
+    }
+    result.profile.rows.push_back(std::move(row));
+  }
+  if (old.cut_line > 0) {
+    result.warnings.push_back(
+        fmt::format("{}:{}: the last line has no end and was not read, as a crash leaves it", job.output, old.cut_line));
+  }
+}
+
+/// Rows go to the file one by one.
+void measure(KernelBackend& backend, const ProfileJob& job, const Places& places, ProfileOutput& output,
+             ProfileResult& result) {
+  std::unordered_set<std::string> known;
+  for (const ProfileRow& row : result.profile.rows) known.insert(row.measurement.problem);
+  const auto start = std::chrono::steady_clock::now();
+  const Interrupt interrupt;
+  Measuring measuring(backend, job, result.known);
+  for (std::size_t item = 0; item < job.plan.items(); ++item) {
+    const std::string line = job.plan.line(item);
+    if (known.contains(line)) continue;
+    if (Interrupt::asked()) break;
+    if (std::optional<ProfileRow> row = measuring(item)) {
+      row->place = places.at(line);
+      output.add(*row);
+      result.profile.rows.push_back(*std::move(row));
+    }
+  }
+  result.stopped = Interrupt::asked();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Measures what is asked for, row by row into the output. Throws Error where the device cannot be used, where it runs none
+/// of the problems, and where the output is another profile's.
+ProfileResult run(ProfileJob job, const std::string& command) {
+  const std::unique_ptr<KernelBackend> backend = open_backend(job.backend, job.device);
+  require_any_runs(*backend, job);
+  ProfileResult result;
+  result.profile.head = head_of(job, backend->info(), command);
+  if (job.plan.model && backend->maps_pages()) {
+    // First, so that the shortest of runs has it.
+    job.plan.problems.insert(job.plan.problems.begin(), {print_problem(FreshMemoryProblem{}), 0});
+  }
+  const Places places = narrow(job, result.profile.head);
+  if (job.output.empty() && job.plan.model)
+    job.output = usual_profile_path(result.profile.head, job.plan.precision, job.recipe);
+  result.output = job.output;
+  result.items = job.plan.items();
+
+  std::optional<ProfileOutput> output;
+  if (job.output.empty()) {
+    output.emplace();
+  } else {
+    if (!job.overwrite) {
+      if (std::optional<Profile> old = existing_profile(job.output, job.resume))
+        take_over(*std::move(old), job, places, result);
+    }
+    output.emplace(job.output, result.profile);
+  }
+  measure(*backend, job, places, *output, result);
+
+  std::unordered_set<std::string> there;
+  for (std::size_t row = 0; row < result.profile.rows.size(); ++row) {
+    const std::string& line = result.profile.rows[row].measurement.problem;
+    if (!places.contains(line)) continue;
+    there.insert(line);
+    result.asked.push_back(row);
+  }
+  for (std::size_t item = 0; item < job.plan.items(); ++item) result.left += there.contains(job.plan.line(item)) ? 0U : 1U;
+  result.steadiness = steadiness_of(result.profile);
+  // A shard has few of the kernels that add up to a step, and of those that a split is made of.
+  if (job.plan.model && !job.shard) {
+    result.closures = closures(result.profile, *job.plan.model);
+    result.splits = split_scalings(result.profile, *job.plan.model);
+  }
+  return result;
+}
 
 Report profile(const ProfileOptions& options, const std::string& command) {
   return profile_report(std::make_shared<const ProfileResult>(run(job_of(options), command)));

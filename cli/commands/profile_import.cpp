@@ -9,7 +9,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
-#include "cli/options/number_option.hpp"
+#include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
@@ -31,14 +31,10 @@ struct ImportRequest {
 
 ProfileImportOptions options_of(const ImportRequest& asked) {
   ProfileImportOptions options{.samples = asked.samples, .precision = {}, .optimizer = {}, .device = asked.device};
-  if (!asked.precision.empty()) {
-    options.precision = parse_precision(asked.precision);
-    if (!options.precision) unknown_choice("--precision", asked.precision, {"fp32", "tf32", "fp16", "bf16"});
-  }
-  if (!asked.optimizer.empty()) {
-    options.optimizer = parse_measured_optimizer(asked.optimizer);
-    if (!options.optimizer) unknown_choice("--optimizer", asked.optimizer, {"sgd", "momentum", "adam"});
-  }
+  if (!asked.precision.empty())
+    options.precision = chosen("--precision", asked.precision, parse_precision, precision_names());
+  if (!asked.optimizer.empty())
+    options.optimizer = chosen("--optimizer", asked.optimizer, parse_measured_optimizer, {"sgd", "momentum", "adam"});
   return options;
 }
 

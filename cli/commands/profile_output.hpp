@@ -3,7 +3,6 @@
 #include <optional>
 #include <string>
 
-#include "cli/options/problem_lines.hpp"
 #include "profiler/profile_file.hpp"
 
 namespace ddl {

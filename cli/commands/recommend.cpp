@@ -18,7 +18,7 @@
 #include "cli/documents/study_comparison.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/job_file.hpp"
-#include "cli/options/number_option.hpp"
+#include "cli/options/option_value.hpp"
 #include "cli/options/plan_options.hpp"
 #include "cli/options/strategies.hpp"
 #include "cli/progress.hpp"
@@ -184,8 +184,7 @@ Document document_of(const Answer& answer) {
                                    answer.objective == Objective::memory ? "more" : "slower",
                                    all > answer.shown.size() ? fmt::format(": --top {}", all) : "");
     }
-    document.section();
-    document.add(std::move(table));
+    document.apart(std::move(table));
     add_findings(document, answer.shown.front(), study);
     if (answer.shown.size() > 1 && answer.objective != Objective::memory && !answer.options.all) {
       document.section("Why not the others");
@@ -230,8 +229,7 @@ Json json_of(const Answer& answer) {
   json["inputs"]["global_batch"] = answer.global_batch;
   json["inputs"]["objective"] = to_string(answer.objective);
   json["inputs"]["ideal"] = answer.options.study.ideal;
-  json["inputs"]["defaults"] = Json::object();
-  for (const Default& each : answer.defaults) json["inputs"]["defaults"][each.option] = each.value;
+  json["inputs"]["defaults"] = defaults_to_json(answer.defaults);
   json["search"] = {{"considered", answer.result.considered}, {"pruned", answer.result.pruned},
                     {"priced", answer.result.priced},         {"feasible", answer.result.feasible},
                     {"interrupted", answer.result.stopped},   {"seconds", answer.seconds}};
@@ -267,9 +265,7 @@ Report answer_report(const std::shared_ptr<Answer>& answer) {
 std::shared_ptr<Answer> answer_of(const Options& options, const CLI::App& command) {
   auto answer = std::make_shared<Answer>();
   answer->options = options;
-  const std::optional<Objective> objective = parse_objective(options.objective);
-  if (!objective) unknown_choice("--objective", options.objective, {"time", "cost", "memory"});
-  answer->objective = *objective;
+  answer->objective = chosen("--objective", options.objective, parse_objective, {"time", "cost", "memory"});
   const PlanStudy asked = plan_study(options.study, options.plan);
   answer->study = asked.study;
   if (answer->objective == Objective::cost) refuse_unpriced_cost(answer->study->machine());
@@ -349,15 +345,12 @@ Report recommend_each(const Options& options, const CLI::App& command) {
     one.top = 1;
     outcomes.push_back(outcome_of(one, command));
   }
-  std::vector<std::string> warnings;
-  for (const StudyOutcome& each : outcomes) {
-    if (!each.study) continue;
-    for (const std::string& warning : each.study->warnings()) {
-      if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) warnings.push_back(warning);
-    }
-  }
+  std::vector<std::shared_ptr<Study>> studies;
+  for (const StudyOutcome& each : outcomes) studies.push_back(each.study);
   Report report = compare_studies(std::move(outcomes));
-  report.warnings = std::move(warnings);
+  for (const auto& study : studies) {
+    if (study) report.warn(study->warnings());
+  }
   return report;
 }
 

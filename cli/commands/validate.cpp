@@ -11,7 +11,7 @@
 #include "calibration/validation.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/fields.hpp"
-#include "cli/options/number_option.hpp"
+#include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
@@ -79,10 +79,8 @@ Document document_of(const Validation& validation, const Options& options) {
     groups.add({strategy, std::to_string(group.cases), fmt::format("{:.3f}", group.accuracy),
                 signed_percent(mean_error(validation, strategy)), fmt::format("{:.3f}", group.ideal_accuracy)});
   }
-  document.section();
-  document.add(std::move(groups));
-  document.section();
-  document.add(case_table(validation));
+  document.apart(std::move(groups));
+  document.apart(case_table(validation));
   document.section();
   document.paragraph(
       "accuracy is 1 - |predicted/measured - 1|, 0 for a case without prediction; rank correlation is Kendall's tau-b of "
@@ -98,12 +96,12 @@ Json json_of(const Validation& validation, const Options& options) {
   json["cases"] = json_list(validation.cases, [](const ValidationCase& one) -> Json {
     return {{"model", one.run.model},
             {"strategy", one.run.strategy},
-            {"gpus", one.run.gpus ? Json(*one.run.gpus) : Json(nullptr)},
+            {"gpus", or_null(one.run.gpus)},
             {"quantity", one.run.quantity},
             {"measured_s", one.run.value},
             {"predicted_s", one.predicted ? Json(one.predicted->value()) : Json(nullptr)},
             {"ideal_s", one.ideal ? Json(one.ideal->value()) : Json(nullptr)},
-            {"error", one.error() ? Json(*one.error()) : Json(nullptr)},
+            {"error", or_null(one.error())},
             {"reason", one.refusal ? Json(describe(*one.refusal)) : Json(nullptr)},
             {"origin", one.run.origin}};
   });
@@ -114,7 +112,7 @@ Json json_of(const Validation& validation, const Options& options) {
     by_strategy[strategy] = {{"cases", group.cases},
                              {"accuracy", group.accuracy},
                              {"ideal_accuracy", group.ideal_accuracy},
-                             {"mean_error", error ? Json(*error) : Json(nullptr)}};
+                             {"mean_error", or_null(error)}};
   }
   json["summary"] = {{"cases", summary.overall.cases},
                      {"accuracy", summary.overall.accuracy},

@@ -114,8 +114,7 @@ void add_check(Document& document, const JobCheck& check) {
   const auto of_available = [&](Bytes bytes) { return share_text(bytes / check.available()) + " of what there is"; };
   items.add({"all", humanize(memory.total()), "", of_available(memory.total())});
   items.add({"at most", humanize(memory.upper_bound()), "", of_available(memory.upper_bound())});
-  document.section();
-  document.add(std::move(items));
+  document.apart(std::move(items));
   document.section();
   document.line("largest batch: " + largest_batch_text(check), 2);
   document.line("fewest GPUs: " + fewest_gpus_text(check), 2);
@@ -180,8 +179,7 @@ Json check_to_json(const JobCheck& check) {
   json["device_memory_bytes"] = check.device_memory.value();
   json["margin_bytes"] = check.margin.value();
   json["available_bytes"] = check.available().value();
-  const auto batch = [](const std::optional<std::int64_t>& value) { return value ? Json(*value) : Json(nullptr); };
-  json["largest_batch"] = {{"fits", batch(check.largest.fits)}, {"at_risk", batch(check.largest.at_risk)}};
+  json["largest_batch"] = {{"fits", or_null(check.largest.fits)}, {"at_risk", or_null(check.largest.at_risk)}};
   json["batch_kept"] = check.batch_per_gpu ? "per_gpu" : "global";
   json["fewest_gpus"] = check.fewest ? fitting_to_json(*check.fewest, study) : Json(nullptr);
   json["changes"] = json_list(check.remedies, [&](const Remedy& remedy) {

@@ -63,6 +63,11 @@ struct Document {
 
   void add(Block block) { blocks.push_back(std::move(block)); }
   void section(std::string heading = {}, std::string aside = {}) { add(Section{std::move(heading), std::move(aside)}); }
+  /// Set apart from what stands before it.
+  void apart(Block block) {
+    section();
+    add(std::move(block));
+  }
   void line(std::string text, std::size_t indent = 0) { add(Line{{{std::move(text)}}, indent}); }
   /// A line that begins with strong words.
   void line(std::string strong, std::string text) { add(Line{{{std::move(strong), true}, {std::move(text)}}}); }

@@ -85,10 +85,7 @@ Fields<RankedEstimate> estimate_fields(const Study& study) {
   for (const TimePart& part : time_parts)
     add_time(part.name, [part = part.part](const Estimate& estimate) { return estimate.time.*part; });
   fields.add("efficiency", if_priced([](const Estimate& estimate) { return estimate.efficiency; }));
-  fields.add("cost", [&study](const Row& row) {
-    const std::optional<double> cost = cost_of(row.estimate, study.machine());
-    return cost ? Json(*cost) : Json(nullptr);
-  });
+  fields.add("cost", [&study](const Row& row) { return or_null(cost_of(row.estimate, study.machine())); });
   fields.add_json("findings", [&study](const Row& row) { return findings_to_json(row.estimate, study); });
   add_memory_fields(fields);
   const auto reasons = [&study](const Row& row) {
@@ -335,6 +332,12 @@ Json inputs_to_json(const Study& study) {
   json["mixed_precision"] = is_mixed(study.precision()) ? Json(mixed_precision_text(study)) : Json(nullptr);
   json["optimizer"] = to_string(study.optimizer());
   json["older_framework"] = study.assumptions().older_framework;
+  return json;
+}
+
+Json defaults_to_json(const std::vector<Default>& defaults) {
+  Json json = Json::object();
+  for (const Default& each : defaults) json[each.option] = each.value;
   return json;
 }
 

@@ -50,5 +50,6 @@ void add_rejected(Document& document, const std::vector<Estimate>& rejected, con
 [[nodiscard]] nlohmann::ordered_json estimate_to_json(const Estimate& estimate, int rank, const Study& study);
 /// What was asked, and where the figures come from.
 [[nodiscard]] nlohmann::ordered_json inputs_to_json(const Study& study);
+[[nodiscard]] nlohmann::ordered_json defaults_to_json(const std::vector<Default>& defaults);
 
 }  // namespace ddl

@@ -46,7 +46,6 @@ std::string name_of(const ExchangeFit& fit) {
 }
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-Json count(std::optional<int> value) { return value ? Json(*value) : Json(nullptr); }
 
 template <class Unit>
 Json value_of(const std::optional<Estimated<Unit>>& estimated) {
@@ -79,8 +78,8 @@ Json series_to_json(std::span<const ExchangeSeries> series) {
             {"tool", each.tool},
             {"operation", to_string(each.operation)},
             {"level", level_to_json(each.level)},
-            {"ranks", count(each.ranks)},
-            {"nodes", count(each.nodes)},
+            {"ranks", or_null(each.ranks)},
+            {"nodes", or_null(each.nodes)},
             {"device", each.device.empty() ? Json(nullptr) : Json(each.device)},
             {"rows", each.rows.size()}};
   });
@@ -107,11 +106,11 @@ Json exchange_fits_to_json(std::span<const ExchangeFit> fits) {
     for (const FitRange& range : fit.ranges) {
       list.push_back({{"operation", to_string(fit.operation)},
                       {"level", level_to_json(fit.level)},
-                      {"ranks", fit.min_ranks == fit.max_ranks ? count(fit.max_ranks) : Json(nullptr)},
-                      {"min_ranks", count(fit.min_ranks)},
-                      {"max_ranks", count(fit.max_ranks)},
-                      {"min_nodes", count(fit.min_nodes)},
-                      {"max_nodes", count(fit.max_nodes)},
+                      {"ranks", fit.min_ranks == fit.max_ranks ? or_null(fit.max_ranks) : Json(nullptr)},
+                      {"min_ranks", or_null(fit.min_ranks)},
+                      {"max_ranks", or_null(fit.max_ranks)},
+                      {"min_nodes", or_null(fit.min_nodes)},
+                      {"max_nodes", or_null(fit.max_nodes)},
                       {"min_bytes", number(range.min_message.value())},
                       {"max_bytes", number(range.max_message.value())},
                       {"alpha_s", value_of(range.alpha)},

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/documents/estimate.hpp"
@@ -31,11 +32,7 @@ std::vector<std::string_view> axis_names(Family axes) {
 }
 
 /// The axes of an exchange along which the plan divides anything.
-std::string among(Family axes) {
-  std::string text;
-  for (const std::string_view name : axis_names(axes)) text.append(text.empty() ? "" : "+").append(name);
-  return text;
-}
+std::string among(Family axes) { return fmt::format("{}", fmt::join(axis_names(axes), "+")); }
 
 std::string_view route_name(Route route) { return route == Route::host ? "host" : "direct"; }
 
@@ -166,6 +163,15 @@ Table memory_table(const MemoryBreakdown& memory, Bytes capacity) {
   return table;
 }
 
+/// In the order of price_sources.
+constexpr std::array<std::string_view, 4> meanings{
+    "measured", "interpolated: the model's measured total, shared out by work", "curve fitted to other measurements",
+    "roofline, α and β of the data sheet"};
+/// Where a profile was measured on the device.
+constexpr std::array<std::string_view, 4> meanings_by_profile{meanings[0], "interpolated between measured neighbours",
+                                                              "curve fitted to other problems measured on this device",
+                                                              meanings[3]};
+
 /// What the letters of the prices that occur stand for.
 std::string legend(const Explanation& explanation, bool profile) {
   std::set<PriceSource> used;
@@ -175,22 +181,8 @@ std::string legend(const Explanation& explanation, bool profile) {
   for (const LayerExplanation& layer : explanation.layers) used.insert(kernel_source(layer));
   std::string text;
   for (const PriceSource source : used) {
-    const char* meaning = "";
-    switch (source) {
-      case PriceSource::measured:
-        meaning = "measured";
-        break;
-      case PriceSource::interpolated:
-        meaning = profile ? "interpolated between measured neighbours"
-                          : "interpolated: the model's measured total, shared out by work";
-        break;
-      case PriceSource::curve:
-        meaning = profile ? "curve fitted to other problems measured on this device" : "curve fitted to other measurements";
-        break;
-      case PriceSource::roofline:
-        meaning = "roofline, α and β of the data sheet";
-        break;
-    }
+    const auto place = static_cast<std::size_t>(source);
+    const std::string_view meaning = (profile ? meanings_by_profile : meanings)[place];
     text += fmt::format("{}{} {}", text.empty() ? "" : "; ", letter(source), meaning);
   }
   return text;
@@ -213,12 +205,6 @@ std::optional<BusyLink> busiest_of(const LayerExplanation& layer, const PhaseSha
 /// The parts of an iteration in which anything is exchanged.
 constexpr std::array<Seconds Breakdown::*, 4> exchanging_parts{&Breakdown::gradient_exchange, &Breakdown::layer_collectives,
                                                                &Breakdown::halo, &Breakdown::pipeline};
-
-Json shape_to_json(const TensorShape& shape) {
-  Json json = Json::array({shape.channels});
-  for (int d = 0; d < shape.rank; ++d) json.push_back(shape.extent[static_cast<std::size_t>(d)]);
-  return json;
-}
 
 Json problem_to_json(const PricedKernel& kernel, const LayerExplanation& layer, const Plan& plan) {
   const double samples = layer.prices.shard.samples;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/version.hpp"
+#include "model_zoo/tensor_shape.hpp"
 
 namespace ddl {
 
@@ -73,9 +75,22 @@ template <class Row>
   return objects;
 }
 
+/// Channels and extents.
+[[nodiscard]] inline nlohmann::ordered_json shape_to_json(const TensorShape& shape) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array({shape.channels});
+  for (int d = 0; d < shape.rank; ++d) json.push_back(shape.extent[static_cast<std::size_t>(d)]);
+  return json;
+}
+
 /// What a report in JSON begins with.
 [[nodiscard]] inline nlohmann::ordered_json json_head() {
   return {{"schema", 1}, {"version", version()}, {"commit", commit()}};
+}
+
+/// The value, or null where there is none.
+template <class Value>
+[[nodiscard]] nlohmann::ordered_json or_null(const std::optional<Value>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
 }
 
 /// A list of what `of` makes of each element.

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -25,5 +26,10 @@ namespace ddl {
 /// The peaks of a step, and the layers that hold most at its highest point.
 void add_timeline(Document& document, const MemoryTimeline& timeline, const Model& model);
 [[nodiscard]] nlohmann::ordered_json timeline_to_json(const MemoryTimeline& timeline, const Model& model);
+
+/// Bytes allocated and reserved over a step, layer by layer, as an SVG of 960 × 480; beside it what is there at the peak,
+/// the largest first, by the names of the layers. `capacity`: what the device has, drawn as a line where it is near.
+[[nodiscard]] std::string draw_memory(const MemoryTimeline& timeline, const Model& model, std::string_view title,
+                                      Bytes capacity);
 
 }  // namespace ddl

@@ -1,5 +1,3 @@
-#include "cli/documents/memory_drawing.hpp"
-
 #include <algorithm>
 #include <string_view>
 #include <vector>

@@ -94,8 +94,7 @@ Document document_of(const ProfileResult& result) {
       table.add({std::to_string(closure.samples), humanize(closure.parts), humanize(closure.whole),
                  fmt::format("{:+.1f} %", 100 * closure.error()), with_thousands(closure.kernels)});
     }
-    document.section();
-    document.add(std::move(table));
+    document.apart(std::move(table));
   }
   if (!result.splits.empty()) {
     Table table({words("split"), figures("samples"), figures("split layers"), figures("whole"), figures("a part"),
@@ -106,13 +105,9 @@ Document document_of(const ProfileResult& result) {
                  humanize(split.whole), humanize(split.whole / static_cast<double>(split.parts)), humanize(split.split),
                  fmt::format("{:.2f}", split.over_linear())});
     }
-    document.section();
-    document.add(std::move(table));
+    document.apart(std::move(table));
   }
-  if (!result.output.empty()) {
-    document.section();
-    document.line("written to " + result.output);
-  }
+  if (!result.output.empty()) document.apart(Line{{{"written to " + result.output}}});
   return document;
 }
 

@@ -54,27 +54,14 @@ class Labels {
 
 /// What the objective ranks by.
 double figure_of(const StudyOutcome& outcome) {
-  switch (outcome.objective) {
-    case Objective::cost:
-      return cost_of(*outcome.best, outcome.study->machine()).value_or(0);
-    case Objective::memory:
-      return outcome.best->memory.total().value();
-    case Objective::time:
-      break;
-  }
-  return outcome.best->epoch.value();
+  if (outcome.objective == Objective::cost) return cost_of(*outcome.best, outcome.study->machine()).value_or(0);
+  return outcome.objective == Objective::memory ? outcome.best->memory.total().value() : outcome.best->epoch.value();
 }
 
 std::string figure_text(const StudyOutcome& outcome) {
-  switch (outcome.objective) {
-    case Objective::cost:
-      return fmt::format("{} {} per epoch", amount(figure_of(outcome)), outcome.study->machine().currency);
-    case Objective::memory:
-      return humanize(outcome.best->memory.total()) + " per GPU";
-    case Objective::time:
-      break;
-  }
-  return humanize(outcome.best->epoch) + " per epoch";
+  if (outcome.objective == Objective::memory) return humanize(outcome.best->memory.total()) + " per GPU";
+  if (outcome.objective == Objective::time) return humanize(outcome.best->epoch) + " per epoch";
+  return fmt::format("{} {} per epoch", amount(figure_of(outcome)), outcome.study->machine().currency);
 }
 
 /// Prices in different currencies cannot be ranked.
@@ -101,15 +88,9 @@ std::vector<const StudyOutcome*> ranked(const Outcomes& outcomes) {
 }
 
 std::string_view superlative(Objective objective, bool several_models) {
-  switch (objective) {
-    case Objective::time:
-      return several_models ? "has the shortest epoch" : "is fastest";
-    case Objective::cost:
-      return "is cheapest";
-    case Objective::memory:
-      return "needs the least memory";
-  }
-  return "";
+  if (objective == Objective::cost) return "is cheapest";
+  if (objective == Objective::memory) return "needs the least memory";
+  return several_models ? "has the shortest epoch" : "is fastest";
 }
 
 void add_first_line(Document& document, const Outcomes& outcomes, const Labels& labels) {
@@ -257,8 +238,7 @@ Json inputs_json(const StudyOutcome& each) {
   json["gpus"] = each.gpus;
   json["global_batch"] = each.global_batch;
   json["objective"] = to_string(each.objective);
-  json["defaults"] = Json::object();
-  for (const Default& fixed : each.defaults) json["defaults"][fixed.option] = fixed.value;
+  json["defaults"] = defaults_to_json(each.defaults);
   return json;
 }
 
@@ -304,8 +284,7 @@ Fields<StudyOutcome> outcome_fields(const Outcomes& outcomes) {
   add_if("iterations_per_epoch", timed, [](const Row& each) { return each.best->epoch / each.best->time.iteration(); });
   add_if("epochs_per_day", timed, [](const Row& each) { return epochs_per_day(*each.best); });
   fields.add_csv("cost", [](const Row& each) {
-    const std::optional<double> cost = each.best ? cost_of(*each.best, each.study->machine()) : std::nullopt;
-    return cost ? Json(*cost) : Json(nullptr);
+    return or_null(each.best ? cost_of(*each.best, each.study->machine()) : std::nullopt);
   });
   const auto has_price = [](const Row& each) { return each.study && each.study->machine().price_per_gpu_hour; };
   add_if("currency", has_price, [](const Row& each) { return each.study->machine().currency; });

@@ -1,3 +1,4 @@
+#include <array>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -21,18 +22,8 @@ std::string escaped(std::string_view text, bool is_property) {
   return out;
 }
 
-std::string_view kind_of(FileVerdict::Level level) {
-  switch (level) {
-    case FileVerdict::Level::passed:
-      return "notice";
-    case FileVerdict::Level::at_risk:
-      return "warning";
-    case FileVerdict::Level::failed:
-    case FileVerdict::Level::not_judged:
-      return "error";
-  }
-  return "error";
-}
+/// By FileVerdict::Level.
+constexpr std::array<std::string_view, 4> kinds{"notice", "warning", "error", "error"};
 
 }  // namespace
 
@@ -40,8 +31,9 @@ std::string_view kind_of(FileVerdict::Level level) {
 std::string github_format(const Report& report, const Style& /*style*/) {
   std::string out;
   for (const FileVerdict& each : report.verdicts) {
-    out += fmt::format("::{} file={},line={},col={},title={}::{}\n", kind_of(each.level), escaped(each.file, true),
-                       each.line, each.column, escaped(each.title, true), escaped(each.message, false));
+    out += fmt::format("::{} file={},line={},col={},title={}::{}\n", kinds[static_cast<std::size_t>(each.level)],
+                       escaped(each.file, true), each.line, each.column, escaped(each.title, true),
+                       escaped(each.message, false));
   }
   return out;
 }

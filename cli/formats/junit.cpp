@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -18,30 +20,13 @@ std::string as_utf8(const std::string& text) {
 /// For an attribute or an element alike. XML 1.0 has no control characters, not even escaped, and an attribute's line breaks
 /// would become blanks.
 std::string xml(const std::string& text) {
+  constexpr std::string_view special = "&<>\"\n\t";
+  constexpr std::array<std::string_view, 6> written{"&amp;", "&lt;", "&gt;", "&quot;", "&#10;", "&#9;"};
   std::string out;
   for (const char c : as_utf8(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\n':
-        out += "&#10;";
-        break;
-      case '\t':
-        out += "&#9;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-    }
+    const std::size_t found = special.find(c);
+    const bool control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+    out += found != std::string_view::npos ? std::string(written[found]) : std::string(1, control ? '?' : c);
   }
   return out;
 }

@@ -33,6 +33,30 @@ constexpr std::size_t most_profiles = 1000;
 /// How samples are read: by every rank, by the leader of a split group, or left out.
 constexpr std::array<std::string_view, 3> input_names{"every-rank", "leader", "none"};
 
+constexpr std::array<std::string_view, 23> known_keys{"format",
+                                                      "model",
+                                                      "dataset",
+                                                      "machine",
+                                                      "coefficients",
+                                                      "profiles",
+                                                      "any_device",
+                                                      "precision",
+                                                      "optimizer",
+                                                      "mixed_precision",
+                                                      "older_framework",
+                                                      "allreduce",
+                                                      "parameter_servers",
+                                                      "sparse_density",
+                                                      "overlap",
+                                                      "input",
+                                                      "input_exposed",
+                                                      "global_batch",
+                                                      "batch_per_gpu",
+                                                      "gpu_memory",
+                                                      "margin",
+                                                      "plan",
+                                                      "optimizer_implementation"};
+
 constexpr const char* example_plan = "write for example 'plan: {strategy: data+spatial, degrees: {data: 4, spatial: 2x2}}'";
 
 template <class Action>
@@ -50,36 +74,14 @@ class JobReader {
 
   JobFile read() {
     check_format(root_);
-    root_.only_keys({"format",
-                     "model",
-                     "dataset",
-                     "machine",
-                     "coefficients",
-                     "profiles",
-                     "any_device",
-                     "precision",
-                     "optimizer",
-                     "mixed_precision",
-                     "older_framework",
-                     "allreduce",
-                     "parameter_servers",
-                     "sparse_density",
-                     "overlap",
-                     "input",
-                     "input_exposed",
-                     "global_batch",
-                     "batch_per_gpu",
-                     "gpu_memory",
-                     "margin",
-                     "plan",
-                     "optimizer_implementation"});
+    root_.only_keys(known_keys);
     job_.model = name_of(root_.at("model"));
     job_.machine = name_of(root_.at("machine"));
     if (const auto node = root_.find("dataset")) job_.dataset = name_of(*node);
     if (const auto node = root_.find("coefficients")) job_.coefficients = name_of(*node);
     if (const auto node = root_.find("profiles")) read_profiles(*node);
     if (const auto node = root_.find("any_device")) read_any_device(*node);
-    job_.precision = choice("precision", parse_precision, {"fp32", "tf32", "fp16", "bf16"});
+    job_.precision = choice("precision", parse_precision, precision_names());
     job_.optimizer = choice("optimizer", parse_optimizer, optimizer_names());
     if (const auto node = root_.find("mixed_precision")) read_mixed_precision(*node);
     job_.update = choice("optimizer_implementation", parse_update_implementation,

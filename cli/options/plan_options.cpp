@@ -10,7 +10,7 @@
 #include "calibration/plan_degrees.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/figures.hpp"
-#include "cli/options/number_option.hpp"
+#include "cli/options/option_value.hpp"
 #include "cli/options/strategies.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
@@ -28,13 +28,8 @@ constexpr std::int64_t example_gpus = 64;
 /// The ZeRO stage that the words of a plan's strategy or degrees say.
 int zero_stage_said(const PlanOptions& options) {
   int stage = zero_stage_in(options.strategy);
-  const std::string_view degrees = options.degrees;
-  for (std::size_t start = 0; start < degrees.size();) {
-    const std::size_t end = std::min(degrees.find(',', start), degrees.size());
-    const std::string_view part = degrees.substr(start, end - start);
+  for (const std::string& part : comma_separated(options.degrees))
     stage = std::max(stage, zero_stage_in(part.substr(0, part.find('='))));
-    start = end + 1;
-  }
   return stage;
 }
 
@@ -168,16 +163,12 @@ PlanOptionHandles add_plan_options(CLI::App& command, PlanOptions& options) {
 
 std::optional<Schedule> chosen_schedule(const PlanOptions& options) {
   if (options.schedule.empty()) return std::nullopt;
-  const std::optional<Schedule> schedule = parse_schedule(options.schedule);
-  if (!schedule) unknown_choice("--schedule", options.schedule, {"gpipe", "1f1b"});
-  return schedule;
+  return chosen("--schedule", options.schedule, parse_schedule, {"gpipe", "1f1b"});
 }
 
 std::optional<Recompute> chosen_recompute(const PlanOptions& options) {
   if (options.recompute.empty()) return std::nullopt;
-  const std::optional<Recompute> recompute = parse_recompute(options.recompute);
-  if (!recompute) unknown_choice("--recompute", options.recompute, {"none", "full"});
-  return recompute;
+  return chosen("--recompute", options.recompute, parse_recompute, {"none", "full"});
 }
 
 std::int64_t global_batch_of(const PlanOptions& options, std::int64_t gpus) {

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "calibration/machine_reader.hpp"
-#include "cli/options/problem_lines.hpp"
 #include "cli/options/split_options.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/report.hpp"
@@ -15,17 +14,11 @@
 #include "estimator/model_facts.hpp"
 #include "model_zoo/update_list.hpp"
 #include "profiler/backends.hpp"
+#include "profiler/profile_file.hpp"
 #include "profiler/rank.hpp"
 
 namespace ddl {
 namespace {
-
-/// The value that a word stands for.
-template <class Parsed, class Known>
-Parsed choice(const std::string& option, const std::string& text, std::optional<Parsed> parsed, const Known& known) {
-  if (!parsed) unknown_choice(option, text, known);
-  return *parsed;
-}
 
 BackendOptions device_options(const ProfileOptions& o) {
   BackendOptions options;
@@ -34,15 +27,14 @@ BackendOptions device_options(const ProfileOptions& o) {
   options.simulated = o.simulated;
   options.blas = o.blas;
   if (!o.layout.empty()) {
-    options.layout =
-        choice("--layout", o.layout, parse_image_layout(o.layout),
-               std::vector<std::string_view>{to_string(ImageLayout::channels_last), to_string(ImageLayout::channels_first)});
+    options.layout = chosen("--layout", o.layout, parse_image_layout,
+                            {to_string(ImageLayout::channels_last), to_string(ImageLayout::channels_first)});
   }
   if (!o.algorithm.empty()) {
-    options.algorithm = choice(
-        "--algorithm", o.algorithm, parse_algorithm_preference(o.algorithm),
-        std::vector<std::string_view>{to_string(AlgorithmPreference::framework), to_string(AlgorithmPreference::fastest),
-                                      to_string(AlgorithmPreference::first), to_string(AlgorithmPreference::smallest)});
+    using Preference = AlgorithmPreference;
+    options.algorithm = chosen("--algorithm", o.algorithm, parse_algorithm_preference,
+                               {to_string(Preference::framework), to_string(Preference::fastest),
+                                to_string(Preference::first), to_string(Preference::smallest)});
   }
   return options;
 }
@@ -98,12 +90,9 @@ ProfileJob job_of(const ProfileOptions& o) {
   ProfileJob job;
   job.device = device_options(o);
   ProfilePlan& plan = job.plan;
-  plan.precision = choice("--precision", o.precision, parse_precision(o.precision),
-                          std::vector<std::string_view>{"fp32", "tf32", "fp16", "bf16"});
-  plan.optimizer = choice("--optimizer", o.optimizer, parse_measured_optimizer(o.optimizer),
-                          std::vector<std::string_view>{"sgd", "momentum", "adam"});
-  plan.caches =
-      choice("--caches", o.caches, parse_cache_state(o.caches), std::vector<std::string_view>{"warm", "cold", "step"});
+  plan.precision = chosen("--precision", o.precision, parse_precision, precision_names());
+  plan.optimizer = chosen("--optimizer", o.optimizer, parse_measured_optimizer, {"sgd", "momentum", "adam"});
+  plan.caches = chosen("--caches", o.caches, parse_cache_state, {"warm", "cold", "step"});
   plan.rule.tolerance = o.tolerance.value_or(plan.rule.tolerance);
   constexpr double usual_limit = 0.05;
   plan.rule.limit = Seconds(o.limit.value_or(usual_limit));
@@ -180,6 +169,39 @@ ProfilePlan without(ProfilePlan plan, const std::vector<std::string>& lines) {
     }
   }
   return plan;
+}
+
+std::string checked_problem(const std::string& line, const std::string& origin, int line_number) {
+  try {
+    if (is_fresh_memory_problem(line)) return print_problem(parse_fresh_memory_problem(line, origin));
+    return is_update_problem(line) ? print_problem(parse_update_problem(line, origin))
+                                   : print_problem(parse_problem(line, origin));
+  } catch (const Error& error) {
+    // Alone it was the first line of all.
+    std::string message = error.what();
+    const std::string start = origin + ":1:";
+    if (message.starts_with(start)) message = fmt::format("{}:{}:{}", origin, line_number, message.substr(start.size()));
+    throw Error(message, error.hint());
+  }
+}
+
+std::vector<CountedProblem> problems_in(const std::string& path) {
+  const SourceText source(read_file(path), path);
+  const std::string& text = source.text();
+  std::vector<CountedProblem> problems;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string line = text.substr(at, end - at);
+    if (line.ends_with('\r')) line.pop_back();
+    const std::size_t first = line.find_first_not_of(" \t");
+    if (first != std::string::npos && line[first] != '#') {
+      problems.push_back({checked_problem(line, path, source.place(at).line), 0});
+    }
+    at = end + 1;
+  }
+  if (problems.empty())
+    throw source.error(0, "there is no problem in this file", "one a line, such as those of 'recommend --missing'");
+  return problems;
 }
 
 }  // namespace ddl

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/options/option_value.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
@@ -44,16 +45,15 @@ void add_degrees(SplitRequest& request, Axis axis, const std::vector<std::int64_
 
 std::vector<std::int64_t> parse_counts(const std::string& option, const std::string& text) {
   std::vector<std::int64_t> counts;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
+  for (const std::string& word : comma_separated(text)) {
     std::int64_t count = 0;
-    const auto [stop, problem] = std::from_chars(text.data() + at, text.data() + end, count);
-    if (problem != std::errc() || stop != text.data() + end || count < 1 || count > most) {
-      throw Error(fmt::format("{}: {} is not a whole number from 1 to {}", option, quote(text.substr(at, end - at)), most),
+    const char* const end = word.data() + word.size();
+    const auto [stop, problem] = std::from_chars(word.data(), end, count);
+    if (problem != std::errc() || stop != end || count < 1 || count > most) {
+      throw Error(fmt::format("{}: {} is not a whole number from 1 to {}", option, quote(word), most),
                   "several are separated by commas: 1,4,16");
     }
     if (std::find(counts.begin(), counts.end(), count) == counts.end()) counts.push_back(count);
-    at = end + 1;
   }
   return counts;
 }

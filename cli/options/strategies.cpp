@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/documents/figures.hpp"
+#include "cli/options/option_value.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
@@ -72,11 +73,9 @@ std::string suggest_family(const std::string& text) {
 
 std::optional<int> zero_stage_of_all(std::string_view families) {
   std::optional<int> least;
-  for (std::size_t start = 0; start <= families.size();) {
-    const std::size_t end = std::min(families.find(',', start), families.size());
-    const int stage = zero_stage_in(families.substr(start, end - start));
+  for (const std::string& family : comma_separated(families)) {
+    const int stage = zero_stage_in(family);
     least = std::min(least.value_or(stage), stage);
-    start = end + 1;
   }
   return least == 0 ? std::nullopt : least;
 }
@@ -84,16 +83,12 @@ std::optional<int> zero_stage_of_all(std::string_view families) {
 std::vector<Family> parse_families(const std::string& text) {
   std::vector<Family> families;
   if (text.empty()) return families;
-  std::size_t start = 0;
-  while (true) {
-    const std::size_t comma = text.find(',', start);
-    const std::string name = text.substr(start, comma == std::string::npos ? comma : comma - start);
+  for (const std::string& name : comma_separated(text)) {
     const std::optional<Family> family = parse_family(name);
     if (!family) throw Error(fmt::format("no strategy is called {}", quote(name)), suggest_family(name));
     families.push_back(*family);
-    if (comma == std::string::npos) return families;
-    start = comma + 1;
   }
+  return families;
 }
 
 }  // namespace ddl

@@ -10,7 +10,6 @@
 
 #include "cli/documents/figures.hpp"
 #include "cli/formats/format.hpp"
-#include "cli/options/number_option.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
@@ -20,14 +19,6 @@
 #include "model_zoo/bundled_name.hpp"
 
 namespace ddl {
-
-void unknown_choice(const std::string& option, const std::string& text, const std::vector<std::string_view>& known) {
-  throw Error(fmt::format("{} does not know {}", option, quote(text)), suggest(text, known));
-}
-
-CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& into, const std::string& description) {
-  return command.add_flag(name, into, description)->disable_flag_override();
-}
 
 void add_profile_options(CLI::App& command, std::vector<std::string>& profiles, bool& any_device) {
   auto* profile = command
@@ -95,12 +86,8 @@ Assumptions with_mixed_precision(Assumptions assumptions, MixedPrecision mixed) 
 }
 
 UpdateImplementation update_implementation_named(const std::string& name) {
-  const std::optional<UpdateImplementation> found = parse_update_implementation(name);
-  if (!found) {
-    const std::span<const std::string_view> known = list_implementation_names();
-    unknown_choice("--optimizer-implementation", name, {known.begin(), known.end()});
-  }
-  return *found;
+  const std::span<const std::string_view> known = list_implementation_names();
+  return chosen("--optimizer-implementation", name, parse_update_implementation, {known.begin(), known.end()});
 }
 
 std::string_view mixed_precision_text(const Study& study) {
@@ -126,25 +113,16 @@ StudySpec spec_of(const StudyOptions& o) {
   spec.coefficients = o.coefficients;
   spec.profiles = {o.profiles, o.any_device};
   if (o.ideal) spec.assumptions = ideal_assumptions();
-  if (!o.precision.empty()) {
-    spec.precision = parse_precision(o.precision);
-    if (!spec.precision) unknown_choice("--precision", o.precision, {"fp32", "tf32", "fp16", "bf16"});
-  }
+  if (!o.precision.empty()) spec.precision = chosen("--precision", o.precision, parse_precision, precision_names());
   if (!o.mixed_precision.empty())
     spec.assumptions = with_mixed_precision(spec.assumptions, mixed_precision_named(o.mixed_precision));
   if (o.older_framework) spec.assumptions.older_framework = true;
-  if (!o.optimizer.empty()) {
-    spec.optimizer = parse_optimizer(o.optimizer);
-    if (!spec.optimizer) unknown_choice("--optimizer", o.optimizer, optimizer_names());
-  }
+  if (!o.optimizer.empty()) spec.optimizer = chosen("--optimizer", o.optimizer, parse_optimizer, optimizer_names());
   if (!o.optimizer_implementation.empty()) spec.assumptions.update = update_implementation_named(o.optimizer_implementation);
   if (!o.allreduce.empty()) {
-    spec.assumptions.allreduce = parse_allreduce_algorithm(o.allreduce);
-    if (!spec.assumptions.allreduce) {
-      std::vector<std::string_view> known;
-      for (const AllreduceAlgorithm algorithm : all_allreduce_algorithms) known.push_back(to_string(algorithm));
-      unknown_choice("--allreduce", o.allreduce, known);
-    }
+    std::vector<std::string_view> known;
+    for (const AllreduceAlgorithm algorithm : all_allreduce_algorithms) known.push_back(to_string(algorithm));
+    spec.assumptions.allreduce = chosen("--allreduce", o.allreduce, parse_allreduce_algorithm, known);
     if (o.ideal)
       throw Error("--ideal exchanges gradients by a ring: it cannot be combined with --allreduce", "leave one of them out");
   }
@@ -179,18 +157,14 @@ std::vector<std::string> names_in(const std::string& option, const std::string& 
   std::error_code ignored;
   if (text.find(',') == std::string::npos || (is_path(text) && std::filesystem::exists(text, ignored))) return {text};
   std::vector<std::string> names;
-  std::size_t start = 0;
-  while (true) {
-    const std::size_t comma = text.find(',', start);
-    const std::string name = text.substr(start, comma == std::string::npos ? comma : comma - start);
+  for (const std::string& name : comma_separated(text)) {
     if (name.empty())
       throw Error(fmt::format("{} {} has an empty name", option, quote(text)), "separate names by single commas");
     if (std::find(names.begin(), names.end(), name) != names.end())
       throw Error(fmt::format("{} names {} twice", option, quote(name)), "name it once");
     names.push_back(name);
-    if (comma == std::string::npos) return names;
-    start = comma + 1;
   }
+  return names;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "calibration/study.hpp"
+#include "cli/options/option_value.hpp"
 #include "cli/options/parser_fwd.hpp"
 #include "cli/report.hpp"
 
@@ -44,9 +45,6 @@ inline constexpr std::array<std::string_view, 3> mixed_precision_names{"half", "
 inline constexpr double most_parameter_servers = 1'000'000'000;
 inline constexpr double least_sparse_density = 1e-9;
 
-/// Adds an option that is given or not and takes no value.
-CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& into, const std::string& description);
-
 /// Adds --format: those that write a document or JSON, and those that write what else a report of the command holds.
 void add_format_option(CLI::App& command, ReportOptions& options, const std::vector<Content>& held = {});
 /// Adds --format, --output and --color.
@@ -57,9 +55,5 @@ struct Default {
   std::string option, value, reason;
 };
 [[nodiscard]] std::vector<Default> defaults_of(const CLI::App& command, const StudyOptions& options, const Study& study);
-
-/// Ends the command: `text` is none of the words that `option` takes.
-[[noreturn]] void unknown_choice(const std::string& option, const std::string& text,
-                                 const std::vector<std::string_view>& known);
 
 }  // namespace ddl

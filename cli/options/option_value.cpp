@@ -1,14 +1,14 @@
-#include "cli/options/number_option.hpp"
+#include "cli/options/option_value.hpp"
 
 #include <algorithm>
 #include <charconv>
-#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "core/source_text.hpp"
+#include "core/suggest.hpp"
 
 namespace ddl {
 namespace {
@@ -34,6 +34,26 @@ CLI::Option* add(CLI::App& command, const std::string& name, std::optional<Numbe
 }
 
 }  // namespace
+
+void unknown_choice(const std::string& option, const std::string& text, const std::vector<std::string_view>& known) {
+  throw Error(fmt::format("{} does not know {}", option, quote(text)), suggest(text, known));
+}
+
+std::vector<std::string_view> precision_names() { return {"fp32", "tf32", "fp16", "bf16"}; }
+
+std::vector<std::string> comma_separated(std::string_view text) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    words.emplace_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& into, const std::string& description) {
+  return command.add_flag(name, into, description)->disable_flag_override();
+}
 
 CLI::Option* add_whole_number(CLI::App& command, const std::string& name, std::optional<std::int64_t>& into,
                               std::int64_t low, std::int64_t high, const std::string& description) {

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/options/parser_fwd.hpp"
+
+namespace ddl {
+
+/// Ends the command: `text` is none of the words that `option` takes.
+[[noreturn]] void unknown_choice(const std::string& option, const std::string& text,
+                                 const std::vector<std::string_view>& known);
+/// What the word stands for that `option` was given. Ends the command where `parse` knows none such.
+template <class Parse>
+[[nodiscard]] auto chosen(const std::string& option, const std::string& text, const Parse& parse,
+                          const std::vector<std::string_view>& known) {
+  const auto value = parse(text);
+  if (!value) unknown_choice(option, text, known);
+  return *value;
+}
+[[nodiscard]] std::vector<std::string_view> precision_names();
+/// The words between commas: a single one, which is empty, of an empty text.
+[[nodiscard]] std::vector<std::string> comma_separated(std::string_view text);
+
+/// An option that is given or not and takes no value.
+CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& into, const std::string& description);
+
+/// An option that takes a whole number in [low, high], written in digits and nothing else. Another value ends the command
+/// with an Error that names the option and the range.
+CLI::Option* add_whole_number(CLI::App& command, const std::string& name, std::optional<std::int64_t>& into,
+                              std::int64_t low, std::int64_t high, const std::string& description);
+
+/// The same for any finite number in [low, high], with a point and an exponent as in JSON.
+CLI::Option* add_number(CLI::App& command, const std::string& name, std::optional<double>& into, double low, double high,
+                        const std::string& description);
+
+}  // namespace ddl
