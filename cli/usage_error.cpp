@@ -1,7 +1,6 @@
 #include "cli/usage_error.hpp"
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>

@@ -5,11 +5,13 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "calibration/coefficients_reader.hpp"
@@ -27,7 +29,6 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
-#include "core/units.hpp"
 #include "core/version.hpp"
 
 namespace ddl {
@@ -133,36 +134,26 @@ ExchangeFacts otherwise_of(const FilesRequest& asked) {
 }
 
 /// What is warned of, each once, with the files that it is said of.
-class FileWarnings {
- public:
-  void add(const std::string& file, const std::vector<std::string>& warnings) {
-    for (const std::string& warning : warnings) {
-      const auto same = std::find_if(said_.begin(), said_.end(), [&](const Said& each) { return each.warning == warning; });
-      std::vector<std::string>& files = same == said_.end() ? said_.emplace_back(Said{warning, {}}).files : same->files;
-      if (files.empty() || files.back() != file) files.push_back(file);
-    }
-  }
-  [[nodiscard]] std::vector<std::string> lines() const {
-    constexpr std::size_t most_names = 3;
-    std::vector<std::string> lines;
-    for (const Said& each : said_) {
-      std::string names;
-      for (std::size_t i = 0; i < std::min(most_names, each.files.size()); ++i) {
-        names += fmt::format("{}{}", i > 0 ? ", " : "", each.files[i]);
-      }
-      if (each.files.size() > most_names) names += fmt::format(" and {} more", each.files.size() - most_names);
-      lines.push_back(fmt::format("{}: {}", names, each.warning));
-    }
-    return lines;
-  }
+using FileWarnings = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
- private:
-  struct Said {
-    std::string warning;
-    std::vector<std::string> files;
-  };
-  std::vector<Said> said_;
-};
+void add_warnings(FileWarnings& said, const std::string& file, const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) {
+    auto same = std::find_if(said.begin(), said.end(), [&](const auto& each) { return each.first == warning; });
+    if (same == said.end()) same = said.insert(said.end(), {warning, {}});
+    if (same->second.empty() || same->second.back() != file) same->second.push_back(file);
+  }
+}
+
+std::vector<std::string> lines_of(const FileWarnings& said) {
+  constexpr std::size_t most_names = 3;
+  std::vector<std::string> lines;
+  for (const auto& [warning, files] : said) {
+    const std::span<const std::string> named(files.data(), std::min(most_names, files.size()));
+    const std::string more = files.size() > most_names ? fmt::format(" and {} more", files.size() - most_names) : "";
+    lines.push_back(fmt::format("{}{}: {}", fmt::join(named, ", "), more, warning));
+  }
+  return lines;
+}
 
 /// Of the network measured before, what these fits are not of, then the fits.
 std::vector<MeasuredNetwork> joined(std::vector<MeasuredNetwork> before, const std::vector<MeasuredNetwork>& fitted) {
@@ -323,9 +314,9 @@ Report calibrate_network(const FitRequest& asked, const FilesRequest& files) {
     std::vector<std::string> said;
     for (ExchangeSeries& each : load_exchanges(file.path, {file.facts, otherwise}, said))
       measured.series->push_back(std::move(each));
-    warnings.add(file.path, said);
+    add_warnings(warnings, file.path, said);
   }
-  measured.warnings = warnings.lines();
+  measured.warnings = lines_of(warnings);
   measured.before = coefficients_before(asked);  // after the files: none of them is overwritten
   return fitted(asked, std::move(measured));
 }

@@ -1,7 +1,6 @@
 #include "cli/commands/calibrate_live.hpp"
 
 #include <algorithm>
-#include <array>
 #include <exception>
 #include <filesystem>
 #include <iostream>

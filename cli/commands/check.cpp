@@ -1,13 +1,11 @@
 #include "cli/documents/check.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
 #include "cli/commands/job_check.hpp"

@@ -8,7 +8,6 @@
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
 #include "cli/options/study_options.hpp"
-#include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "model_zoo/importers/import_model.hpp"
 #include "model_zoo/model.hpp"

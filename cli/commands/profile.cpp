@@ -25,7 +25,6 @@
 #include "cli/progress.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
-#include "core/units.hpp"
 #include "profiler/backends.hpp"
 #include "profiler/shard.hpp"
 

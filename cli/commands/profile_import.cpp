@@ -11,7 +11,6 @@
 #include "cli/documents/figures.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
-#include "core/error.hpp"
 #include "core/units.hpp"
 #include "model_zoo/model.hpp"
 #include "profiler/importers/import_profile.hpp"

@@ -1,7 +1,5 @@
 #include "cli/documents/comparison.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

@@ -124,14 +124,10 @@ Table plans_table(const Outcomes& outcomes, const Labels& labels) {
     if (!each.best) continue;
     const Estimate& best = *each.best;
     const Study& study = *each.study;
-    std::vector<std::string> row{labels.of(each),
-                                 study.dataset().name,
-                                 family_name(best.plan.mesh.family()),
-                                 degrees_text(best.plan.mesh),
-                                 humanize(best.time.iteration()),
-                                 rate(samples_per_second(best)),
-                                 humanize(best.epoch),
-                                 rate(epochs_per_day(best))};
+    std::vector<std::string> row{labels.of(each), study.dataset().name};
+    row.insert(row.end(), {family_name(best.plan.mesh.family()), degrees_text(best.plan.mesh)});
+    row.insert(row.end(), {humanize(best.time.iteration()), rate(samples_per_second(best))});
+    row.insert(row.end(), {humanize(best.epoch), rate(epochs_per_day(best))});
     if (priced) {
       const std::optional<double> cost = cost_of(best, study.machine());
       row.push_back(cost ? fmt::format("{} {}", amount(*cost), study.machine().currency) : "-");

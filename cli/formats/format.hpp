@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/formats/style.hpp"
+#include "cli/formats/text.hpp"
 #include "cli/report.hpp"
 
 namespace ddl {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "cli/documents/figures.hpp"
 #include "cli/formats/format.hpp"
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

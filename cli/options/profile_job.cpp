@@ -1,7 +1,6 @@
 #include "cli/options/profile_job.hpp"
 
 #include <algorithm>
-#include <string_view>
 
 #include <fmt/format.h>
 

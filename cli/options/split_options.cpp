@@ -1,7 +1,6 @@
 #include "cli/options/split_options.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <iterator>
 #include <optional>

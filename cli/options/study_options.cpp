@@ -12,7 +12,6 @@
 #include "cli/formats/format.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
-#include "core/suggest.hpp"
 #include "core/units.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/step/estimate.hpp"
