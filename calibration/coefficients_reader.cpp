@@ -193,9 +193,9 @@ class CoefficientsReader {
   }
 
   void read_software(const YamlNode& node) {
-    node.only_keys({"name", "gradient_route", "layer_route", "halo_route", "overlaps_gradients", "gradient_algorithm",
-                    "hybrid_gradient_algorithm", "layer_algorithm", "gradient_density", "whole_gradients_in_hybrids",
-                    "layered_gradients_in_hybrids", "kernel_start", "spatial_layers"});
+    node.only_keys({"name", "gradient_route", "layer_route", "halo_route", "overlaps_gradients", "overlaps_weight_gathers",
+                    "equal_stages", "gradient_algorithm", "hybrid_gradient_algorithm", "layer_algorithm", "gradient_density",
+                    "whole_gradients_in_hybrids", "layered_gradients_in_hybrids", "kernel_start", "spatial_layers"});
     Software& software = coefficients_.software;
     software.name = citations_.read(node.at("name")).value.text();
     // What the file does not say keeps its default: the best that can be.
@@ -207,6 +207,8 @@ class CoefficientsReader {
     take("layer_route", software.layer_route, read_route);
     take("halo_route", software.halo_route, read_route);
     take("overlaps_gradients", software.overlaps_gradients, read_flag);
+    take("overlaps_weight_gathers", software.overlaps_weight_gathers, read_flag);
+    take("equal_stages", software.equal_stages, read_flag);
     take("gradient_algorithm", software.gradient_algorithm, read_algorithm);
     take("hybrid_gradient_algorithm", software.hybrid_gradient_algorithm, read_algorithm);
     take("layer_algorithm", software.layer_algorithm, read_algorithm);

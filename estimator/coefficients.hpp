@@ -31,6 +31,12 @@ struct Software {
   Route halo_route = Route::direct;
   /// Whether gradients are exchanged while backward runs; nothing: where that is the shorter way.
   std::optional<bool> overlaps_gradients;
+  /// Whether weights that ZeRO-1 and -2 gather after the update arrive while the next forward runs, as with Megatron-LM's
+  /// `--overlap-param-gather`.
+  bool overlaps_weight_gathers = false;
+  /// Stages of a pipeline have equal numbers of the model's blocks where these can be dealt so, as Megatron-LM deals them;
+  /// else they are cut where an iteration is shortest.
+  bool equal_stages = false;
   /// Fixed Allreduce algorithm of the gradient exchange, and in plans with a filter, channel or spatial degree; nothing:
   /// the cheapest.
   std::optional<AllreduceAlgorithm> gradient_algorithm;

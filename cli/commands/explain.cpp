@@ -77,7 +77,7 @@ Plan plan_of_file(const std::string& path, const std::string& option, const Plan
 
 /// The best plan of a strategy, or of all of them, on as many devices; where none is possible the one that misses by least,
 /// and nothing where so many devices cannot be divided so.
-std::optional<Plan> best_plan(const Estimator& estimator, const Plan& explained, const std::optional<Family>& family,
+std::optional<Plan> best_plan(const Estimator& estimator, const Plan& explained, const std::optional<NamedFamily>& family,
                               bool ideal) {
   SearchOptions options;
   options.devices = explained.mesh.devices();
@@ -102,27 +102,24 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
   const Plan& explained = answer.explanation.estimate.plan;
   PlanComparison pair;
   pair.asked = text;
-  std::optional<Family> family;
+  std::optional<NamedFamily> family;
   std::optional<Plan> plan;
   std::string none;  // why there is no plan
   if (is_plan_file(text)) {
     plan = plan_of_file(text, option, explained);
   } else if (text.find('=') != std::string::npos) {
     plan = with_degrees(text, option, explained);
-    if (answer.ideal && plan->zero_stage > 0)
-      throw Error("--ideal knows no sharding of the optimizer, which fsdp says", "write data in place of fsdp");
+    if (answer.ideal) refuse_sharding_in_ideal(plan->zero_stage);
   } else {
-    if (text != "best") {
-      family = parse_family(text);
-      if (!family) throw Error(fmt::format("no strategy is called {}", quote(text)), suggest_family(text));
-    }
+    if (text != "best") family = parse_named_family(text);
+    if (answer.ideal && family) refuse_sharding_in_ideal(family->zero_stage);
     plan = best_plan(estimator, explained, family, answer.ideal);
-    if (!plan) none = family ? why_without_plans(explained.mesh.devices(), *family) : std::string("has no plan");
+    if (!plan) none = family ? why_without_plans(explained.mesh.devices(), family->family) : std::string("has no plan");
   }
   const std::string beginning = option == "--why-not" ? "Why not" : "Against";
   if (!plan) {
     pair.explained_name = family_name(explained.mesh.family());
-    pair.other_name = family ? family_name(*family) : text;
+    pair.other_name = family ? family_name(family->family) : text;
     pair.heading = fmt::format("{} {}", beginning, pair.other_name);
     // A reason that does not begin with a number is about the strategy.
     const char* it = none.empty() || (none.front() >= '0' && none.front() <= '9') ? "" : "it ";

@@ -42,10 +42,10 @@ std::string share_text(Seconds part, Seconds whole) {
 }
 
 /// Of what was not matched or not timed, so many rows.
-constexpr std::size_t most_rows_shown = 12;
+constexpr std::size_t rows_shown = 12;
 
 void add_rest(Document& document, std::size_t rows) {
-  if (rows > most_rows_shown) document.line(fmt::format("and {} more", rows - most_rows_shown), 2);
+  if (rows > rows_shown) document.line(fmt::format("and {} more", rows - rows_shown), 2);
 }
 
 Document summary(const ProfileImport& imported, const std::string& output) {
@@ -65,7 +65,7 @@ Document summary(const ProfileImport& imported, const std::string& output) {
   for (const std::string& warning : imported.warnings) document.paragraph("warning: " + warning, 0, 2);
   if (!imported.unmatched.empty()) {
     Table table({words("operator"), words("shapes"), figures("calls"), figures("per step"), figures("of it")});
-    for (std::size_t i = 0; i < std::min(most_rows_shown, imported.unmatched.size()); ++i) {
+    for (std::size_t i = 0; i < std::min(rows_shown, imported.unmatched.size()); ++i) {
       const UnmatchedOperator& each = imported.unmatched[i];
       table.add({each.name, each.shapes.empty() ? "-" : each.shapes, fmt::format("{:.4g}", each.calls), humanize(each.time),
                  share_text(each.time, imported.step)});
@@ -76,8 +76,7 @@ Document summary(const ProfileImport& imported, const std::string& output) {
   }
   if (!imported.missing.empty()) {
     document.section("Problems that nobody timed");
-    for (std::size_t i = 0; i < std::min(most_rows_shown, imported.missing.size()); ++i)
-      document.line(imported.missing[i], 2);
+    for (std::size_t i = 0; i < std::min(rows_shown, imported.missing.size()); ++i) document.line(imported.missing[i], 2);
     add_rest(document, imported.missing.size());
   }
   return document;

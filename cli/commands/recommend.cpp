@@ -91,11 +91,10 @@ void search_into(Answer& answer) {
     search_options.recompute = search_options.recompute.value_or(Recompute::none);
   }
   search_options.families = parse_families(options.strategies);
-  if (!chosen.zero) {
-    const std::optional<int> said = zero_stage_of_all(options.strategies);
-    if (said && options.study.ideal)
-      throw Error("--ideal knows no sharding of the optimizer, which fsdp says", "write data in place of fsdp");
-    if (said) search_options.zero_stage = said;
+  for (NamedFamily& each : search_options.families) {
+    // --zero says more than a word.
+    if (chosen.zero) each.zero_stage = 0;
+    if (options.study.ideal) refuse_sharding_in_ideal(each.zero_stage);
   }
 
   const auto start = std::chrono::steady_clock::now();
@@ -119,8 +118,8 @@ void search_into(Answer& answer) {
   }
   answer.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
-  for (const Family family : search_options.families) {
-    const auto is_said = [&](const Estimate& rejected) { return rejected.plan.mesh.family() == family; };
+  for (const auto& [family, zero_stage] : search_options.families) {
+    const auto is_said = [own = family](const Estimate& rejected) { return rejected.plan.mesh.family() == own; };
     const auto& known = answer.without_plans;
     if (can_divide(answer.gpus, family) || std::find(known.begin(), known.end(), family) != known.end() ||
         std::any_of(answer.result.rejected.begin(), answer.result.rejected.end(), is_said)) {

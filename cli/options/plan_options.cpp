@@ -41,8 +41,7 @@ void refuse_beyond_ideal(const PlanOptions& options, bool ideal) {
         fmt::format("--ideal knows no sharding of the optimizer: it cannot be combined with --zero {}", *options.zero),
         hint);
   }
-  if (!options.zero && zero_stage_said(options) > 0)
-    throw Error("--ideal knows no sharding of the optimizer, which fsdp says", "write data in place of fsdp");
+  if (!options.zero) refuse_sharding_in_ideal(zero_stage_said(options));
   if (chosen_recompute(options) == Recompute::full)
     throw Error("--ideal knows no recomputation: it cannot be combined with --recompute full", hint);
 }

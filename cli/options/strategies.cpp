@@ -71,24 +71,22 @@ std::string suggest_family(const std::string& text) {
   return suggest(text, std::vector<std::string>(known.begin(), known.end()));
 }
 
-std::optional<int> zero_stage_of_all(std::string_view families) {
-  std::optional<int> least;
-  for (const std::string& family : comma_separated(families)) {
-    const int stage = zero_stage_in(family);
-    least = std::min(least.value_or(stage), stage);
-  }
-  return least == 0 ? std::nullopt : least;
+NamedFamily parse_named_family(const std::string& text) {
+  const std::optional<Family> family = parse_family(text);
+  if (!family) throw Error(fmt::format("no strategy is called {}", quote(text)), suggest_family(text));
+  return {*family, zero_stage_in(text)};
 }
 
-std::vector<Family> parse_families(const std::string& text) {
-  std::vector<Family> families;
+std::vector<NamedFamily> parse_families(const std::string& text) {
+  std::vector<NamedFamily> families;
   if (text.empty()) return families;
-  for (const std::string& name : comma_separated(text)) {
-    const std::optional<Family> family = parse_family(name);
-    if (!family) throw Error(fmt::format("no strategy is called {}", quote(name)), suggest_family(name));
-    families.push_back(*family);
-  }
+  for (const std::string& name : comma_separated(text)) families.push_back(parse_named_family(name));
   return families;
+}
+
+void refuse_sharding_in_ideal(int zero_stage) {
+  if (zero_stage > 0)
+    throw Error("--ideal knows no sharding of the optimizer, which fsdp says", "write data in place of fsdp");
 }
 
 }  // namespace ddl

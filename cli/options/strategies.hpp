@@ -17,10 +17,12 @@ namespace ddl {
 /// Degrees of this very strategy as a user types them: for so many devices where they can be divided so.
 [[nodiscard]] std::string example_degrees(Family family, std::int64_t gpus);
 
-/// The ZeRO stage that every one of several strategies says, `fsdp,fsdp+tp`; nothing where one leaves it open.
-[[nodiscard]] std::optional<int> zero_stage_of_all(std::string_view families);
-/// `data,data+filter` into families; empty for an empty text.
-[[nodiscard]] std::vector<Family> parse_families(const std::string& text);
+/// `data+filter` into a family. Throws Error for an unknown strategy.
+[[nodiscard]] NamedFamily parse_named_family(const std::string& text);
+/// `data,fsdp+filter` into families; empty for an empty text.
+[[nodiscard]] std::vector<NamedFamily> parse_families(const std::string& text);
 [[nodiscard]] std::string suggest_family(const std::string& text);
+/// Throws Error where words say a ZeRO stage: the closed forms know none.
+void refuse_sharding_in_ideal(int zero_stage);
 
 }  // namespace ddl

@@ -55,4 +55,8 @@ bool overlaps_gradients(const Coefficients& coefficients, const Assumptions& ass
   return assumptions.overlap && coefficients.software.overlaps_gradients.value_or(pays);
 }
 
+bool gathers_beside_forward(const Coefficients& coefficients, const Assumptions& assumptions) {
+  return assumptions.overlap && coefficients.software.overlaps_weight_gathers;
+}
+
 }  // namespace ddl

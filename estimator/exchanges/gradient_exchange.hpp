@@ -14,7 +14,7 @@ namespace ddl {
 struct GradientExchange {
   Seconds of_gradients{};  ///< can run beside backward
   Seconds of_weights{};    ///< weights gathered for forward and backward, and beside those
-  Seconds after_update{};  ///< weights gathered when they have been updated: nothing runs beside it
+  Seconds after_update{};  ///< weights gathered when they have been updated: beside nothing, or the next forward
   double rounds = 1;       ///< how often gradients are exchanged, and
   double gathers = 0;      ///< weights gathered
   AllreduceAlgorithm algorithm = AllreduceAlgorithm::ring;
@@ -35,6 +35,9 @@ struct GradientExchange {
 /// Whether gradients are exchanged while backward runs: where the software does that, or, if nobody says what it does, where
 /// it is no longer than one after the other. Kernels and exchange then get along as fast as 1/s_c + 1/s_x of one of them.
 [[nodiscard]] bool overlaps_gradients(const Coefficients& coefficients, const Assumptions& assumptions);
+
+/// Whether the weights that ZeRO-1 and -2 gather after the update arrive beside the next forward.
+[[nodiscard]] bool gathers_beside_forward(const Coefficients& coefficients, const Assumptions& assumptions);
 
 /// The exchanges of gradients and weights of one iteration, in seconds. `T` is a number that may carry derivatives.
 template <class T>
@@ -57,7 +60,7 @@ template <class T>
 [[nodiscard]] T exposed(const ExchangeTimes<T>& exchange, const T& computing, const T& idle, Bytes message,
                         const OverlapSlowdown& slowdown = {}) {
   const double buckets = std::max(1.0, std::ceil(message / gradient_bucket));
-  const T ends = exchange.of_gradients * (1.0 / (buckets * exchange.rounds)) +
+  const T ends = exchange.of_gradients * (1.0 / (buckets * std::max(1.0, exchange.rounds))) +
                  exchange.of_weights * (1.0 / (buckets * std::max(1.0, exchange.gathers)));
   const double all = buckets * (exchange.rounds + exchange.gathers);
   const double between = (all - 1) / all;

@@ -12,9 +12,9 @@ namespace ddl {
 
 /// What one rank's part of a layer asks of memory in one micro-batch. Layers of one kind ask for the same.
 struct LayerMemory {
-  Bytes output{};             ///< of a tensor of its own: a view needs none
-  std::vector<Bytes> inputs;  ///< of each of them, and of its gradient
-  std::array<Bytes, 5> kept{};  ///< blocks of its own that backward needs
+  Bytes output{};                               ///< of a tensor of its own: a view needs none
+  std::vector<Bytes> inputs;                    ///< of each of them, and of its gradient
+  std::array<Bytes, 5> kept{};                  ///< blocks of its own that backward needs
   Bytes scratch_forward{}, scratch_backward{};  ///< temporaries, while a pass runs
   ShardWorkspace workspace;                     ///< scratch memory of libraries' kernels, beside those temporaries
   double weights = 0, biases = 0;               ///< parameters

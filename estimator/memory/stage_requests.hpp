@@ -13,10 +13,10 @@
 
 namespace ddl {
 
-/// The step of a rank of a stage, whose layers are [first, last), as the requests that it makes of the framework's allocator:
-/// what earlier micro-batches keep, forward and backward of one, and the update. Gradients appear in backward, layer by layer,
-/// and go with the update, where one backward makes all of them; else they are there from the start, and backward adds to
-/// them.
+/// The step of a rank of a stage, whose layers are [first, last), as the requests that it makes of the framework's
+/// allocator: what earlier micro-batches keep, forward and backward of one, and the update. Gradients appear in backward,
+/// layer by layer, and go with the update, where one backward makes all of them; else they are there from the start, and
+/// backward adds to them.
 ///
 /// `Sink` takes the requests: MemoryTally adds them up, MemoryRecord hands them to a model of the allocator. For a sink that
 /// folds, of five and more like repetitions of layers the first two and the last two are gone through, and what the second
@@ -194,8 +194,8 @@ class StageRequests {
   }
 
   [[nodiscard]] const Run& run_of(int layer) const {
-    const auto behind = std::upper_bound(runs_.begin(), runs_.end(), layer,
-                                         [](int value, const Run& run) { return value < run.first; });
+    const auto behind =
+        std::upper_bound(runs_.begin(), runs_.end(), layer, [](int value, const Run& run) { return value < run.first; });
     return *(behind - 1);
   }
   [[nodiscard]] Segment segment_of(int layer) const {
@@ -390,8 +390,7 @@ class StageRequests {
       if (whole_gradients_) {
         sink_.give_back(block);  // added to what is there
       } else if (plan_.zero_stage >= 2 && plan_.mesh.replicas() > 1) {
-        const Block shard =
-            sink_.ask(Bytes(items * gradient_bytes_ / plan_.mesh.replicas()), MemoryItem::gradients, layer);
+        const Block shard = sink_.ask(Bytes(items * gradient_bytes_ / plan_.mesh.replicas()), MemoryItem::gradients, layer);
         sink_.give_back(block);
         parameter_gradients_.push_back(shard);
       } else {

@@ -28,17 +28,18 @@ struct AxisRow {
   std::size_t extents;               ///< dimensions of the mesh that it takes: a tile has one for each extent of a sample
   bool replicates_weights;           ///< its ranks hold the same weights and exchange their gradients
   bool divides_weights;              ///< its ranks hold parts of one layer's weights
+  bool alternates;  ///< the others that divide weights, by turns: with one of those it is no plan of its own
 };
 
 /// Nothing else lists the axes. FSDP is PyTorch's ZeRO-3 [Zhao et al., VLDB 2023]; `layer` is what ParaDL (HPDC 2021) calls
 /// pipeline, `hmodel` a published word for tensor.
 inline constexpr std::array<AxisRow, axis_count> axis_table{{
-    {Axis::tensor, "tensor", {{{"tp"}, {"hmodel"}}}, 5, 1, false, true},
-    {Axis::channel, "channel", {}, 4, 1, false, true},
-    {Axis::filter, "filter", {}, 3, 1, false, true},
-    {Axis::spatial, "spatial", {}, 1, 3, true, false},
-    {Axis::data, "data", {{{"dp"}, {"ddp"}, {"fsdp", 3}}}, 0, 1, true, false},
-    {Axis::pipeline, "pipeline", {{{"pp"}, {"layer"}}}, 2, 1, false, false},
+    {Axis::tensor, "tensor", {{{"tp"}, {"hmodel"}}}, 5, 1, false, true, true},
+    {Axis::channel, "channel", {}, 4, 1, false, true, false},
+    {Axis::filter, "filter", {}, 3, 1, false, true, false},
+    {Axis::spatial, "spatial", {}, 1, 3, true, false, false},
+    {Axis::data, "data", {{{"dp"}, {"ddp"}, {"fsdp", 3}}}, 0, 1, true, false, false},
+    {Axis::pipeline, "pipeline", {{{"pp"}, {"layer"}}}, 2, 1, false, false, false},
 }};
 [[nodiscard]] constexpr const AxisRow& row_of(Axis axis) { return axis_table[static_cast<std::size_t>(axis)]; }
 
@@ -90,5 +91,19 @@ inline constexpr Family weight_axes = [] {
   for (const AxisRow& row : axis_table) family |= row.divides_weights ? family_bit(row.axis) : 0;
   return family;
 }();
+/// Whether a search looks at plans of that family.
+[[nodiscard]] constexpr bool is_meaningful(Family family) {
+  const Family weights = family & weight_axes;
+  for (const AxisRow& row : axis_table) {
+    if (row.alternates && (weights & family_bit(row.axis)) != 0 && weights != family_bit(row.axis)) return false;
+  }
+  return true;
+}
+
+/// A family as somebody wrote it, `fsdp+tp`: with a ZeRO stage where its words say one, else 0.
+struct NamedFamily {
+  Family family = 0;
+  int zero_stage = 0;
+};
 
 }  // namespace ddl

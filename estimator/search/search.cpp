@@ -27,10 +27,14 @@ std::vector<std::int64_t> divisors(std::int64_t number) {
   return low;
 }
 
-/// Tensor is filter and channel in alternation: dividing the same layers a second time by either is not a plan of its own.
-bool is_meaningful(Family family) {
-  const bool tensor = (family & family_bit(Axis::tensor)) != 0;
-  return !tensor || (family & (family_bit(Axis::filter) | family_bit(Axis::channel))) == 0;
+/// The ZeRO stages that are asked for of a family, as bits; none where the family is not asked for.
+unsigned zero_stages_of(Family family, const SearchOptions& options) {
+  constexpr unsigned all = 15;
+  unsigned stages = options.families.empty() ? all : 0;
+  for (const NamedFamily& each : options.families) {
+    if (each.family == family) stages |= each.zero_stage > 0 ? 1U << each.zero_stage : all;
+  }
+  return options.zero_stage ? stages & (1U << *options.zero_stage) : stages;
 }
 
 /// Every way of writing `devices` as a product of degrees, grouped by family.
@@ -57,10 +61,8 @@ class Degrees {
       degrees[slot] = static_cast<int>(left);
       const Family family = plan.mesh.family();
       if (!is_meaningful(family)) return;
-      if (!options_.families.empty() &&
-          std::find(options_.families.begin(), options_.families.end(), family) == options_.families.end()) {
-        return;
-      }
+      const auto is_asked = [&](const NamedFamily& each) { return each.family == family; };
+      if (!options_.families.empty() && std::none_of(options_.families.begin(), options_.families.end(), is_asked)) return;
       by_family_[family].push_back(plan);
       return;
     }
@@ -137,10 +139,7 @@ class VariantSpace {
     if (!options_.schedule && plan.mesh[Axis::pipeline] > 1) variants.schedules.push_back(Schedule::gpipe);
     for (const Recompute recompute : {Recompute::none, Recompute::full}) {
       if (options_.recompute && recompute != *options_.recompute) continue;
-      for (int stage = 0; stage <= (replicated(plan) ? 3 : 0); ++stage) {
-        if (options_.zero_stage && replicated(plan) && stage != *options_.zero_stage) continue;
-        variants.savings.emplace_back(recompute, stage);
-      }
+      for (const int stage : zero_stages(plan)) variants.savings.emplace_back(recompute, stage);
     }
     return variants;
   }
@@ -150,13 +149,21 @@ class VariantSpace {
     const int axes = std::popcount(plan.mesh.family());
     const std::int64_t placements = options_.placement || !several_nodes_ ? 1 : std::max(1, axes);
     const std::int64_t schedules = !options_.schedule && plan.mesh[Axis::pipeline] > 1 ? 2 : 1;
-    const std::int64_t zero = replicated(plan) && !options_.zero_stage ? 4 : 1;
+    const auto zero = static_cast<std::int64_t>(zero_stages(plan).size());
     const std::int64_t recompute = options_.recompute ? 1 : 2;
     return placements * schedules * zero * recompute * static_cast<std::int64_t>(micro_batches(plan).size());
   }
 
  private:
-  [[nodiscard]] static bool replicated(const Plan& plan) { return plan.mesh.replicas() > 1; }
+  [[nodiscard]] std::vector<int> zero_stages(const Plan& plan) const {
+    if (plan.mesh.replicas() == 1) return {0};
+    const unsigned asked = zero_stages_of(plan.mesh.family(), options_);
+    std::vector<int> stages;
+    for (int stage = 0; stage <= 3; ++stage) {
+      if ((asked & (1U << stage)) != 0) stages.push_back(stage);
+    }
+    return stages;
+  }
   const SearchOptions& options_;
   bool several_nodes_;
   mutable std::map<std::int64_t, std::vector<std::int64_t>> micro_batches_;

@@ -22,7 +22,7 @@ struct SearchOptions {
   Precision precision = Precision::fp32;
   Optimizer optimizer = Optimizer::sgd;
   Objective objective = Objective::time;
-  std::vector<Family> families;  ///< empty: all
+  std::vector<NamedFamily> families;  ///< empty: all
   /// How many families are wanted, best first; those that provably come later are not priced. 0: all of them.
   std::int64_t top = 0;
   bool all = false;  ///< price every plan, prune none

@@ -299,7 +299,9 @@ const LayerCostTable& Estimator::table(const Plan& plan) const {
 std::vector<int> Estimator::cut(const Plan& plan, const LayerCostTable& costs) const {
   const auto layers = static_cast<int>(job_.facts.model->layers.size());
   if (plan.mesh[Axis::pipeline] == 1) return {0, layers};
-  const auto& levels = places(plan.mesh[Axis::pipeline], spatial_end_of(plan), plan.mesh[Axis::spatial]).levels();
+  const StagePlaces& where = places(plan.mesh[Axis::pipeline], spatial_end_of(plan), plan.mesh[Axis::spatial]);
+  const auto& levels = where.levels();
+  if (job_.coefficients.software.equal_stages && !where.equal_blocks().empty()) return where.equal_blocks();
   const ParameterBytes each = parameter_bytes(job_.facts, plan, job_.assumptions.mixed_precision);
   const StageWeights weights{kernel_start(job_), each.weight + each.gradient + each.optimizer,
                              static_cast<double>(plan.micro_batches)};
@@ -431,6 +433,7 @@ Updates Estimator::updates_of(const Plan& plan, const LayerCostTable& costs, con
   const bool with_slopes = costs.has_slopes();
   Updates updates;
   if (overlaps_gradients(job_.coefficients, assumptions)) updates.beside = job_.coefficients.overlap;
+  if (gathers_beside_forward(job_.coefficients, assumptions)) updates.gathers_beside = job_.coefficients.overlap;
   std::pair<double, double> exchanged{-1, -1};  // parameters and messages of the stage before
   for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
     const LayerCosts own = costs.between(firsts[stage], firsts[stage + 1]);
@@ -719,7 +722,8 @@ Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* pl
 }
 
 Bytes Estimator::shown_gradients(const Plan& plan) const {
-  const bool hidden = overlaps_gradients(job_.coefficients, job_.assumptions);
+  const bool hidden =
+      overlaps_gradients(job_.coefficients, job_.assumptions) || gathers_beside_forward(job_.coefficients, job_.assumptions);
   if (hidden || plan.mesh.replicas() == 1) return {};
   const double splits = plan.mesh.product(weight_axes);
   return Bytes(job_.facts.parameters / splits / plan.mesh[Axis::pipeline] * item_bytes(plan.precision));

@@ -36,6 +36,23 @@ std::vector<int> units_of(const ModelFacts& facts, bool keep_blocks) {
   return starts;
 }
 
+/// First layers of stages with equal numbers of blocks, and the layer count; empty where there is a stage that begins at
+/// none of `starts`.
+std::vector<int> with_equal_blocks(const ModelFacts& facts, int stages, const std::vector<int>& starts) {
+  const auto& layers = facts.model->layers;
+  const int blocks = facts.model->blocks;
+  if (blocks == 0 || blocks % stages != 0) return {};
+  std::vector<int> firsts{0};
+  for (int stage = 1; stage < stages; ++stage) {
+    const int block = blocks / stages * stage;
+    const auto first = std::find_if(layers.begin(), layers.end(), [&](const Layer& each) { return each.block == block; });
+    firsts.push_back(static_cast<int>(first - layers.begin()));
+    if (!std::binary_search(starts.begin(), starts.end(), firsts.back())) return {};
+  }
+  firsts.push_back(static_cast<int>(layers.size()));
+  return firsts;
+}
+
 /// More levels of what crosses a cut than these are not told apart.
 constexpr std::size_t most_levels = 32;
 /// Sums of the same times in another order.
@@ -83,6 +100,7 @@ StagePlaces::StagePlaces(const ModelFacts& facts, int stages, int spatial_end, d
   std::vector<int> starts = units_of(facts, true);
   if (static_cast<int>(starts.size()) - 1 < stages) starts = units_of(facts, false);
   if (static_cast<int>(starts.size()) - 1 < stages) return;
+  equal_blocks_ = with_equal_blocks(facts, stages, starts);
   const auto crossing = [&](int layer) {
     return facts.live_items[static_cast<std::size_t>(layer)] / (layer <= spatial_end ? tiles : 1.0);
   };

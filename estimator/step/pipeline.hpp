@@ -19,12 +19,16 @@ class StagePlaces {
   /// First layers that a stage may have, beginning with 0, and the layer count. Places [0] are those that the fewest items
   /// cross; each further entry adds those that more cross, up to all. Empty where there are fewer places than stages.
   [[nodiscard]] const std::vector<std::vector<int>>& levels() const { return levels_; }
+  /// First layers of stages with equal numbers of the model's blocks, and the layer count; empty where blocks cannot be
+  /// dealt so, or do not begin at places.
+  [[nodiscard]] const std::vector<int>& equal_blocks() const { return equal_blocks_; }
   /// Items per sample that cross the busiest cut, whichever the cuts: those of the dearest place of the first level.
   [[nodiscard]] double least_items() const { return least_items_; }
 
  private:
   double least_items_ = 0;
   std::vector<std::vector<int>> levels_;
+  std::vector<int> equal_blocks_;
 };
 
 /// What a stage of a pipeline is chosen by, of one micro-batch. Sums up over layers.

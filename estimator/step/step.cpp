@@ -47,7 +47,7 @@ bool Updates::Stage::takes_as_long_as(const Stage& other) const {
 }
 
 bool Updates::take_as_long_as(const Updates& other) const {
-  return beside.has_value() == other.beside.has_value() &&
+  return beside.has_value() == other.beside.has_value() && gathers_beside.has_value() == other.gathers_beside.has_value() &&
          std::equal(stages.begin(), stages.end(), other.stages.begin(), other.stages.end(),
                     [](const Stage& a, const Stage& b) { return a.takes_as_long_as(b); });
 }

@@ -102,6 +102,8 @@ struct Updates {
   };
   std::vector<Stage> stages;
   std::optional<OverlapSlowdown> beside;  ///< gradients are exchanged while devices compute
+  /// Weights gathered after the update arrive beside the next iteration's first forward.
+  std::optional<OverlapSlowdown> gathers_beside;
   [[nodiscard]] bool depends_on(Coefficient coefficient) const;
   [[nodiscard]] bool take_as_long_as(const Updates& other) const;
 };
@@ -232,6 +234,12 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
     }
     ExchangeTimes<T> exchange{own.of_gradients.at(x, step.origin), own.of_weights.at(x, step.origin),
                               own.after_update.at(x, step.origin), own.exchange.rounds, own.exchange.gathers};
+    const T all = exchange.total();
+    if (updates.gathers_beside && none < exchange.after_update) {
+      const ExchangeTimes<T> gather{none, exchange.after_update, none, 0, 1};
+      exchange.after_update =
+          exposed(gather, stage.forward_kernels, stage.idle_forward, own.message, *updates.gathers_beside);
+    }
     T shown = exchange.total();
     if (updates.beside) {
       // Gradients that are exchanged once are complete only in backward of the last micro-batch; weights are gathered beside
@@ -244,7 +252,7 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
     shown += own.whole_weights.at(x, step.origin);
     if (!(shown < timing[Part::gradient_exchange])) {
       timing[Part::gradient_exchange] = shown;
-      timing.hidden_exchange = larger<T>(none, exchange.total() - shown);
+      timing.hidden_exchange = larger<T>(none, all - shown);
       timing.deciding.gradient_exchange = static_cast<int>(i);
     }
   }

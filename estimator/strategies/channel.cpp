@@ -21,9 +21,9 @@ bool splits_channels(const ShardContext& context, const LayerShard& shard) {
          shard.inputs.front().channels >= context.plan.mesh[Axis::channel];
 }
 
-// Every rank reads C/p of the input's channels: its output is a partial sum that an Allreduce completes in forward, and an
-// Allgather joins the slices of the input's gradient in backward [ParaDL, Table III]. The first layer has too few channels
-// and is computed whole unless it has enough.
+// Every rank reads C/p of the channels of an input that is whole between layers, and writes a summand of the output: an
+// Allreduce in forward, an Allgather of the parts of the input's gradient in backward [ParaDL, Table III]. The first layer
+// has too few channels and is computed whole unless it has enough.
 void channel_shard(const ShardContext& context, LayerShard& shard) {
   const int parts = context.plan.mesh[Axis::channel];
   if (parts == 1) return;
@@ -39,16 +39,13 @@ void channel_shard(const ShardContext& context, LayerShard& shard) {
   shard.share /= parts;
   shard.channel_parts = parts;
   scale_halos(shard, Phase::forward, part);
-  const Family axes = family_bit(Axis::channel);
   const int filters =
       splits_filters(context.facts, context.layer, context.plan.mesh[Axis::filter]) ? context.plan.mesh[Axis::filter] : 1;
-  if (context.assumptions.last_layer_exchange || context.layer != context.facts.last_matrix) {
-    shard.exchanges.push_back({Collective::allreduce, static_cast<double>(shard.output.items()) / filters, axes,
-                               Phase::forward, Purpose::layer, 1});
-  }
-  if (context.facts.needs_input_gradient[context.index()]) {
-    shard.exchanges.push_back({Collective::allgather, whole_input, axes, Phase::backward, Purpose::layer, 1});
-  }
+  const bool sums = context.assumptions.last_layer_exchange || context.layer != context.facts.last_matrix;
+  const AxisLayout layout{.read = Spread::parts, .written = Spread::sums, .output = sums ? Spread::whole : Spread::sums};
+  const bool has_gradient = context.facts.needs_input_gradient[context.index()];
+  set_layout(shard, Axis::channel, layout,
+             {whole_input, static_cast<double>(shard.output.items()) / filters, has_gradient ? whole_input : 0.0});
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ void data_limits(const LimitContext& context, Limits& limits) {
 void data_shard(const ShardContext& context, LayerShard& shard) {
   const double parameters = shard.weights + shard.biases;
   if (parameters <= 0 || context.plan.mesh.replicas() == 1) return;
-  shard.exchanges.push_back({Collective::allreduce, parameters, replica_axes, Phase::gradient, Purpose::gradient, 1});
+  add_exchange(shard, Spread::sums, Spread::whole, parameters, replica_axes, Phase::gradient, Purpose::gradient);
 }
 
 }  // namespace

@@ -17,9 +17,9 @@ void filter_limits(const LimitContext& context, Limits& limits) {
   }
 }
 
-// Every rank computes F/p of the filters from the whole input: an Allgather makes the output whole in forward, an Allreduce
-// adds up the partial gradients of the input in backward [ParaDL, Table III]. Layers without filters, and layers with fewer
-// filters than ranks, are computed whole by everybody.
+// Every rank computes F/p of the filters from the whole input, and has its part of an output that is whole between layers:
+// an Allgather in forward, an Allreduce of the partial gradients of the input in backward [ParaDL, Table III]. Layers
+// without filters, and layers with fewer filters than ranks, are computed whole by everybody.
 void filter_shard(const ShardContext& context, LayerShard& shard) {
   const int parts = context.plan.mesh[Axis::filter];
   if (parts == 1) return;
@@ -38,14 +38,11 @@ void filter_shard(const ShardContext& context, LayerShard& shard) {
   shard.share /= parts;
   shard.filter_parts = parts;
   scale_halos(shard, Phase::backward, part);
-  const Family axes = family_bit(Axis::filter);
-  if (context.assumptions.last_layer_exchange || context.layer != context.facts.last_matrix) {
-    shard.exchanges.push_back({Collective::allgather, gathered, axes, Phase::forward, Purpose::layer, 1});
-  }
-  if (context.facts.needs_input_gradient[context.index()]) {
-    shard.exchanges.push_back({Collective::allreduce, static_cast<double>(shard.inputs.front().items()), axes,
-                               Phase::backward, Purpose::layer, 1});
-  }
+  const bool gathers = context.assumptions.last_layer_exchange || context.layer != context.facts.last_matrix;
+  const AxisLayout layout{.written = Spread::parts, .output = gathers ? Spread::whole : Spread::parts};
+  const auto input = static_cast<double>(shard.inputs.front().items());
+  const bool has_gradient = context.facts.needs_input_gradient[context.index()];
+  set_layout(shard, Axis::filter, layout, {input, gathered, has_gradient ? input : 0.0});
 }
 
 }  // namespace

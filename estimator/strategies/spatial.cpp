@@ -106,15 +106,17 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
   const int parts = plan.mesh[Axis::spatial];
   if (parts == 1) return;
   const Family axes = family_bit(Axis::spatial);
+  // What was in tiles is read whole, and each rank adds to the gradients of all.
+  const auto join_tiles = [&](double items) {
+    add_exchange(shard, Spread::parts, Spread::whole, items, axes, Phase::forward, Purpose::halo);
+    if (context.facts.needs_input_gradient[context.index()])
+      add_exchange(shard, Spread::sums, Spread::parts, items, axes, Phase::backward, Purpose::halo);
+  };
   if (context.layer >= context.spatial_end) {
     if (context.assumptions.linear_kernels) {
       shard.share /= parts;
     } else if (context.layer == context.spatial_end) {
-      const double items = context.facts.live_items[context.index()];
-      shard.exchanges.push_back({Collective::allgather, items, axes, Phase::forward, Purpose::halo, 1});
-      if (context.facts.needs_input_gradient[context.index()]) {
-        shard.exchanges.push_back({Collective::reduce_scatter, items, axes, Phase::backward, Purpose::halo, 1});
-      }
+      join_tiles(context.facts.live_items[context.index()]);
     }
     return;
   }
@@ -131,10 +133,7 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
     if (context.assumptions.linear_kernels) {
       shard.share /= parts;
     } else if (begins) {
-      const auto items = static_cast<double>(layer.input_shapes.front().items());
-      shard.exchanges.push_back({Collective::allgather, items, axes, Phase::forward, Purpose::halo, 1});
-      if (context.facts.needs_input_gradient[context.index()])
-        shard.exchanges.push_back({Collective::reduce_scatter, items, axes, Phase::backward, Purpose::halo, 1});
+      join_tiles(static_cast<double>(layer.input_shapes.front().items()));
     }
     return;
   }
@@ -146,7 +145,7 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
   shard.share /= parts;
 
   const auto add_up = [&](double items, Phase phase) {
-    shard.exchanges.push_back({Collective::allreduce, items, axes, phase, Purpose::halo, 1});
+    add_exchange(shard, Spread::sums, Spread::whole, items, axes, phase, Purpose::halo);
   };
   const double sums =
       context.facts.divisible[context.index()].position_sums * static_cast<double>(layer.output_shape.channels);

@@ -32,6 +32,7 @@ void shard_layer(const ShardContext& context, LayerShard& shard) {
   shard.share = 1;
   shard.filter_parts = 1;
   shard.channel_parts = 1;
+  shard.layouts.fill({});
   shard.exchanges.clear();
   for (const Strategy* strategy : table) strategy->shard(context, shard);
 }

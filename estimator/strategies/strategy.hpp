@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -10,20 +11,22 @@
 #include "estimator/model_facts.hpp"
 #include "estimator/plan/plan.hpp"
 #include "estimator/search/limit.hpp"
+#include "estimator/strategies/layout.hpp"
 
 namespace ddl {
 
 /// One rank's part of one layer: local shapes, local parameters, and what must be exchanged. Described, never priced.
 struct LayerShard {
-  std::vector<TensorShape> inputs;  ///< as the rank's kernels read them
-  TensorShape output;               ///< as the rank's kernels write it
-  TensorShape kept_input;           ///< as the first input lies in the rank's memory
-  TensorShape kept_output;          ///< as the output lies in the rank's memory, exchanges done
-  double weights = 0, biases = 0;   ///< parameters on this rank
-  double samples = 1;               ///< of one micro-batch
-  double share = 1;                 ///< of the whole layer's work per sample, were kernels to scale linearly
-  double filter_parts = 1;          ///< by how much the filters, and
-  double channel_parts = 1;         ///< the input channels of a matrix layer are split
+  std::vector<TensorShape> inputs;               ///< as the rank's kernels read them
+  TensorShape output;                            ///< as the rank's kernels write it
+  TensorShape kept_input;                        ///< as the first input lies in the rank's memory
+  TensorShape kept_output;                       ///< as the output lies in the rank's memory, exchanges done
+  double weights = 0, biases = 0;                ///< parameters on this rank
+  double samples = 1;                            ///< of one micro-batch
+  double share = 1;                              ///< of the whole layer's work per sample, were kernels to scale linearly
+  double filter_parts = 1;                       ///< by how much the filters, and
+  double channel_parts = 1;                      ///< the input channels of a matrix layer are split
+  std::array<AxisLayout, axis_count> layouts{};  ///< of its input and output, by axis
   std::vector<Exchange> exchanges;
 };
 

@@ -34,10 +34,10 @@ void slice(TensorShape& shape, double part) {
       std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(static_cast<double>(shape.channels) * part - 1e-9)));
 }
 
-// Filter and channel splits in alternation [Nar21, section 2.3]: a column layer computes its share of the filters and sends
-// nothing forward, everything up to its partner works on that slice, and the row layer reads the slice as its share of the
-// input channels and completes its output with one Allreduce. Backward mirrors it with one Allreduce of the column's input
-// gradient.
+// Filter and channel splits in alternation [Nar21, section 2.3]: a column layer writes its part of an output that stays in
+// parts, everything up to its partner works on that part, and the row layer reads it as its share of the input channels and
+// writes a summand of an output that is whole between layers. That takes one Allreduce forward, of the row's output, and one
+// backward, of the gradient of the column's input.
 void tensor_shard(const ShardContext& context, LayerShard& shard) {
   const int parts = context.plan.mesh[Axis::tensor];
   if (parts == 1) return;
@@ -46,15 +46,13 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
   const std::int64_t units = facts.tensor_units[index];
   const TensorSplitRole role = units >= parts ? facts.tensor_role[index] : TensorSplitRole::whole;
   const double part = units > 0 ? static_cast<double>(largest_part(units, parts)) / static_cast<double>(units) : 1.0;
-  const Family axes = family_bit(Axis::tensor);
   // In the closed form every pair sums both ways; a real first layer has no input gradient to sum.
   const bool closed_form = !context.assumptions.last_layer_exchange;
   const bool sends_gradient = closed_form || facts.sends_input_gradient[index];
-  const auto forward = [&](Collective operation, double items) {
-    shard.exchanges.push_back({operation, items, axes, Phase::forward, Purpose::layer, 1});
-  };
-  const auto backward = [&](double items) {
-    if (sends_gradient) shard.exchanges.push_back({Collective::allreduce, items, axes, Phase::backward, Purpose::layer, 1});
+  const auto input = static_cast<double>(shard.inputs.front().items());
+  const auto output = static_cast<double>(shard.output.items());
+  const auto lay = [&](const AxisLayout& layout, bool has_gradient) {
+    set_layout(shard, Axis::tensor, layout, {input, output, has_gradient ? input : 0.0});
   };
 
   switch (role) {
@@ -68,9 +66,10 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
       if (after_head) {
         // The loss needs the largest logit and the sum of exponentials of each position from everybody.
         const double head_part = static_cast<double>(largest_part(head_units, parts)) / static_cast<double>(head_units);
-        for (TensorShape& input : shard.inputs) slice(input, head_part);
+        for (TensorShape& each : shard.inputs) slice(each, head_part);
         shard.kept_input = shard.inputs.front();
-        forward(Collective::allreduce, 2.0 * static_cast<double>(shard.inputs.front().positions()));
+        add_exchange(shard, Spread::sums, Spread::whole, 2.0 * static_cast<double>(shard.inputs.front().positions()),
+                     family_bit(Axis::tensor), Phase::forward, Purpose::layer);
         shard.share /= parts;
       } else if (context.assumptions.linear_kernels) {
         shard.share /= parts;
@@ -80,7 +79,7 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
     case TensorSplitRole::column:
     case TensorSplitRole::head:
       scale_halos(shard, Phase::backward, part);
-      backward(static_cast<double>(shard.inputs.front().items()));
+      lay({.written = Spread::parts, .output = Spread::parts}, sends_gradient);
       slice(shard.output, part);
       shard.kept_output = shard.output;
       shard.weights *= part;
@@ -90,7 +89,8 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
     case TensorSplitRole::inside:
       scale_halos(shard, Phase::forward, part);
       scale_halos(shard, Phase::backward, part);
-      for (TensorShape& input : shard.inputs) slice(input, part);
+      lay({Spread::parts, Spread::parts, Spread::parts, Spread::parts}, true);
+      for (TensorShape& each : shard.inputs) slice(each, part);
       slice(shard.output, part);
       shard.kept_input = shard.inputs.front();
       shard.kept_output = shard.output;
@@ -103,21 +103,20 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
       shard.kept_input = shard.inputs.front();
       shard.weights *= part;
       shard.channel_parts *= parts;
-      forward(Collective::allreduce, static_cast<double>(shard.output.items()));
+      lay({Spread::parts, Spread::parts, Spread::sums, Spread::whole}, true);
       break;
     case TensorSplitRole::lookup:
       shard.weights *= part;
-      forward(Collective::allreduce, static_cast<double>(shard.output.items()));
+      lay({.written = Spread::sums, .output = Spread::whole}, false);
       break;
     case TensorSplitRole::lone: {
-      const auto gathered = static_cast<double>(shard.output.items());
+      const bool gathers = !closed_form || context.layer != facts.last_matrix;
       scale_halos(shard, Phase::backward, part);
-      backward(static_cast<double>(shard.inputs.front().items()));
+      lay({.written = Spread::parts, .output = gathers ? Spread::whole : Spread::parts}, sends_gradient);
       slice(shard.output, part);
       shard.weights *= part;
       shard.biases *= part;
       shard.filter_parts *= parts;
-      if (!closed_form || context.layer != facts.last_matrix) forward(Collective::allgather, gathered);
       break;
     }
   }

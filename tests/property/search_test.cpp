@@ -375,6 +375,8 @@ TEST_CASE(
     Coefficients coefficients = setting.coefficients;
     coefficients.learned = anything_learned(turn);
     coefficients.software.layered_gradients_in_hybrids = turn % 2 == 0;
+    coefficients.software.overlaps_weight_gathers = turn % 4 < 2;
+    coefficients.software.equal_stages = turn % 3 == 1;
     coefficients.software.kernel_start = Seconds(static_cast<double>(turn % 3) * 2e-5);
     coefficients.overlap = {.kernels = 1 + static_cast<double>(turn % 4) / 4, .exchange = 1.5};
     INFO(setting.name << ", turn " << turn);

@@ -105,6 +105,8 @@ TEST_CASE("what the file does not say of the software keeps its default") {
   const Coefficients without = parse_coefficients(small_file.substr(0, small_file.find("software:")), "c.yaml");
   CHECK(without.software.name.empty());
   CHECK_FALSE(without.software.overlaps_gradients.has_value());
+  CHECK_FALSE(without.software.overlaps_weight_gathers);
+  CHECK_FALSE(without.software.equal_stages);
 }
 
 // ---- the bundled coefficients ----
@@ -223,6 +225,15 @@ TEST_CASE("a file may say how long the host takes to start a kernel") {
   CHECK(error("{value: -1 us, source: log}").find("c.yaml:16:25:") == 0);
   CHECK(error("{value: 12.5, source: log}") == "c.yaml:16:25: '12.5' has no unit");
   CHECK(error("{value: 12.5 us}") == "c.yaml:16:17: the key 'source' is missing");
+}
+
+TEST_CASE("a file may say how the software cuts pipelines and when it gathers weights") {
+  const std::string route = "  gradient_route: {value: host, source: log}\n";
+  const std::string said =
+      "  equal_stages: {value: yes, source: log}\n  overlaps_weight_gathers: {value: yes, source: log}\n";
+  const Software software = parse_coefficients(edited(small_file, route, route + said), "c.yaml").software;
+  CHECK(software.equal_stages);
+  CHECK(software.overlaps_weight_gathers);
 }
 
 TEST_CASE("fails with an unknown or missing key, or another format") {

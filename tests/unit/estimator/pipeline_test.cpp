@@ -285,6 +285,21 @@ layers:
   CHECK(std::find(five.begin(), five.end(), 3) != five.end());
   CHECK(balanced_stages(facts, times, 6).size() == 7);
   CHECK(balanced_stages(facts, times, 7).empty());
+  // Software that deals equal numbers of blocks does so however long they take.
+  CHECK(StagePlaces(facts, 2, -1, 1).equal_blocks() == std::vector<int>{0, 4, 8});
+  CHECK(StagePlaces(facts, 4, -1, 1).equal_blocks().empty());
+  Coefficients coefficients;
+  const std::vector<LayerTimes> first_is_long = times_of({9, 1, 1, 1, 1, 1, 1, 1});
+  Plan plan;
+  plan.mesh.set(Axis::pipeline, 2);
+  plan.global_batch = plan.micro_batches = 4;
+  for (const bool equal : {false, true}) {
+    coefficients.software.equal_stages = equal;
+    const OwnedJob owned(model, nodes_of_four(), Assumptions{}, 1000, first_is_long, Precision::fp32, Optimizer::sgd,
+                         coefficients);
+    const Estimator estimator(owned.job);
+    CHECK(estimator.stages(plan)[1] == (equal ? 4 : 1));
+  }
 }
 
 TEST_CASE("a last block without weights goes with the stage before") {

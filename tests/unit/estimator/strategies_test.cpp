@@ -509,7 +509,7 @@ TEST_CASE("tensor: a pair of convolutions splits filters, then channels, with on
   CHECK(to_string(alone.output) == "3");
   CHECK(alone.weights == 2304);
   CHECK(alone.biases == 3);
-  CHECK(exchanges_of(alone) == Texts{"backward allreduce of 768 among tensor", "forward allgather of 6 among tensor"});
+  CHECK(exchanges_of(alone) == Texts{"forward allgather of 6 among tensor", "backward allreduce of 768 among tensor"});
   CHECK(divided.shard("pool").share == 1);
 }
 
@@ -638,6 +638,35 @@ TEST_CASE("every axis has one strategy, and each says what it does") {
     CHECK_FALSE(strategy->summary.empty());
   }
   CHECK(seen == (1U << axis_count) - 1);
+}
+
+TEST_CASE("the collective between two layouts is what each rank lacks") {
+  using enum Spread;
+  CHECK_FALSE(difference(whole, whole));
+  CHECK_FALSE(difference(whole, parts));  // a slice of what it has
+  CHECK_FALSE(difference(parts, parts));
+  CHECK_FALSE(difference(sums, sums));
+  CHECK(difference(parts, whole) == Collective::allgather);
+  CHECK(difference(sums, whole) == Collective::allreduce);
+  CHECK(difference(sums, parts) == Collective::reduce_scatter);
+}
+
+TEST_CASE("exchanges follow from where a layer's tensors lie, backward as forward") {
+  using enum Spread;
+  const auto exchanges = [](const AxisLayout& layout) {
+    LayerShard shard;
+    set_layout(shard, Axis::tensor, layout, {10, 20, 10});
+    return exchanges_of(shard);
+  };
+  CHECK(exchanges({}).empty());
+  // A pair of layers with whole tensors between pairs [Nar21]: g behind the row, f before the column.
+  CHECK(exchanges({.written = parts, .output = parts}) == Texts{"backward allreduce of 10 among tensor"});
+  CHECK(exchanges({parts, parts, sums, whole}) == Texts{"forward allreduce of 20 among tensor"});
+  // Sequence parallelism [Kort22] keeps parts of each sequence there: an Allreduce becomes an Allgather and a ReduceScatter.
+  CHECK(exchanges({parts, whole, parts, parts}) ==
+        Texts{"forward allgather of 10 among tensor", "backward reduce-scatter of 10 among tensor"});
+  CHECK(exchanges({parts, parts, sums, parts}) ==
+        Texts{"forward reduce-scatter of 20 among tensor", "backward allgather of 20 among tensor"});
 }
 
 }  // namespace

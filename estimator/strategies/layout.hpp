@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+
+#include "estimator/exchanges/collective.hpp"
+#include "estimator/exchanges/exchange.hpp"
+
+namespace ddl {
+
+struct LayerShard;
+
+/// How a tensor lies among the ranks of an axis.
+enum class Spread {
+  whole,  ///< every rank has all of it
+  parts,  ///< each rank has its part
+  sums,   ///< each rank has a summand of all of it
+};
+
+/// The collective that brings a tensor from one layout to another; nothing where each rank has what it needs already.
+[[nodiscard]] std::optional<Collective> difference(Spread from, Spread to);
+
+/// How a layer's first input and its output lie along one axis, between layers and where the rank's kernels read and write
+/// them. Gradients lie as their tensors do; that of a tensor of which all ranks have a summand is whole.
+struct AxisLayout {
+  Spread input = Spread::whole, read = Spread::whole;
+  Spread written = Spread::whole, output = Spread::whole;
+
+  /// A rank computes a part of the layer alone: of its output, or of the sum that this is.
+  [[nodiscard]] bool is_split() const { return written != Spread::whole; }
+};
+
+/// Elements of a layer's whole tensors, per sample; 0 for an input without a gradient.
+struct LayerTensors {
+  double input = 0, output = 0, input_gradient = 0;
+};
+
+/// Adds the exchange between two layouts, where there is one.
+void add_exchange(LayerShard& shard, Spread from, Spread to, double items, Family axes, Phase phase, Purpose purpose);
+/// Puts the layout into the shard, with the exchanges that it takes: forward from what lies between layers to what kernels
+/// read and from what they write to what lies there, backward the same for gradients. A rank that reads all of an input for
+/// a part of the layer makes a summand of that input's gradient.
+void set_layout(LayerShard& shard, Axis axis, const AxisLayout& layout, const LayerTensors& tensors);
+
+}  // namespace ddl
