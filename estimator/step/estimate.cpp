@@ -16,60 +16,6 @@
 namespace ddl {
 namespace {
 
-/// Cuts are found up to this.
-constexpr double bound_rounding = 2e-9;
-
-/// At most what goes over all links of a level together: a measured φ may be less than flows over links.
-double most_of(const Job& job, const LinkLevel& level) {
-  double links = level.rails;
-  for (const MeasuredContention& measured : job.coefficients.contention) {
-    if (measured.level == level.name) links = std::max(links, measured.groups / measured.phi);
-  }
-  return level.bandwidth.value() * links;
-}
-
-/// At most what one device sends per second, whichever way an exchange takes.
-double fastest_link(const Job& job) {
-  double fastest = job.machine.host ? job.machine.host->bandwidth.value() : 0.0;
-  for (const LinkLevel& level : job.machine.levels) fastest = std::max(fastest, most_of(job, level));
-  return fastest;
-}
-/// What measured runs may take off a bound: the least of their factors, where these make anything cheaper.
-struct Discount {
-  double alpha = 1, beta = 1, kernels = 1;
-};
-Discount discount_of(const Job& job, const Plan& plan) {
-  if (!job.assumptions.learned || job.coefficients.learned.empty()) return {};
-  const Learned learned = learned_of(job.coefficients.learned, plan.mesh.family());
-  Discount least;
-  for (const Purpose purpose : {Purpose::gradient, Purpose::layer, Purpose::halo}) {
-    const PathCoefficients path = path_coefficients(purpose);
-    least.alpha = std::min(least.alpha, learned[path.alpha]);
-    least.beta = std::min(least.beta, learned[path.beta]);
-  }
-  least.kernels = std::min(1.0, learned[Coefficient::kernels]);
-  return least;
-}
-
-/// A group must pass at least (1−1/p) of a vector over the links of a device and, where links are shared, (1−1/n) of it over
-/// the rails between the n nodes that it takes.
-Seconds moving_bound(const Job& job, double bytes, double group) {
-  const auto& levels = job.machine.levels;
-  double seconds = bytes * (1.0 - 1.0 / group) / fastest_link(job);
-  const double nodes = group / job.machine.devices_per_node();
-  if (nodes > 1 && levels.size() > 1 && job.assumptions.contention) {
-    seconds = std::max(seconds, bytes * (1.0 - 1.0 / nodes) / most_of(job, levels[1]));
-  }
-  return Seconds(seconds);
-}
-
-/// Of one micro-batch between two stages, where so many items of a sample cross.
-Seconds hop_time(const Plan& plan, double items, const ExchangePrices& exchanges) {
-  const Bytes crossing(items * item_bytes(plan.precision) * samples_per_micro_batch(plan));
-  const Link link = exchanges.neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).link;
-  return link.alpha + crossing * link.beta;
-}
-
 Limit memory_limit(const MemoryBreakdown& memory, const Device& device) {
   const MemoryItem largest = memory.largest();
   return {Limit::Kind::memory, memory.total().value(),    device.memory.value(), -1,
@@ -123,56 +69,6 @@ Estimator::Estimator(Job its_job) : job_(std::move(its_job)) {
   }
 }
 
-template <class Time>
-const std::vector<Seconds>& Estimator::running_sums(Sums& known, double samples, const Time& time) const {
-  std::vector<Seconds>& sums = known[samples];
-  if (!sums.empty()) return sums;
-  const std::size_t count = job_.facts.model->layers.size();
-  sums.resize(count + 1);
-  for (std::size_t i = 0; i < count; ++i) sums[i + 1] = sums[i] + time(i);
-  return sums;
-}
-
-Estimator::WholeTime Estimator::by_stage(const std::vector<Seconds>& sums, int stage_count) const {
-  if (stage_count == 1) return {sums.back(), sums.back()};
-  const auto& levels = places(stage_count, -1, 1).levels();
-  if (levels.empty()) return {sums.back(), Seconds{}};
-  std::vector<StageLoad> before;
-  for (const int place : levels.back()) before.push_back({.forward = sums[static_cast<std::size_t>(place)]});
-  return {sums.back(), StageBalance(before, {}, stage_count).shortest() / (1 + bound_rounding)};
-}
-
-Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) const {
-  TimesBySamples& times_by_samples = whole_times_[stage_count];
-  const auto known = times_by_samples.find(samples);
-  if (known != times_by_samples.end()) return known->second;
-
-  const Model& model = *job_.facts.model;
-  const bool given = job_.prices_whole_layers();
-  const ShardPrices* measured = job_.kernels.measured();
-  Plan alone;
-  alone.precision = job_.kernels.precision();
-  const bool casting = casts(alone, job_.assumptions);
-  struct Times {
-    Seconds weights{}, data{};
-  };
-  std::vector<std::optional<Times>> classes(static_cast<std::size_t>(model.shape_classes));
-  WholeLayers whole(job_.facts, samples, job_.kernels.precision(), job_.kernels.optimizer(), job_.assumptions);
-  const auto& sums = running_sums(whole_, samples, [&](std::size_t i) {
-    const Layer& layer = model.layers[i];
-    const LayerTimes& serial = job_.kernels.serial()[i];
-    if (given) return (serial.forward + serial.backward) * samples;
-    if (measured != nullptr || casting) return kernels_time(job_, whole.at(i), whole.shard());
-    const auto time = [&](Pass pass) {
-      return job_.kernels.kernel_time(layer.operation->work(pass, layer.input_shapes, layer.output_shape), samples);
-    };
-    std::optional<Times>& times = classes[static_cast<std::size_t>(layer.shape_class)];
-    if (!times) times = Times{time(Pass::forward) + time(Pass::backward_weight), time(Pass::backward_data)};
-    return job_.facts.needs_input_gradient[i] ? times->weights + times->data : times->weights;
-  });
-  return times_by_samples.emplace(samples, by_stage(sums, stage_count)).first->second;
-}
-
 const Estimator::HostAlone& Estimator::host_alone(double batch) const {
   const auto known = host_alone_.find(batch);
   if (known != host_alone_.end()) return known->second;
@@ -188,66 +84,6 @@ const Estimator::HostAlone& Estimator::host_alone(double batch) const {
             costs.idle_forward(start) + costs.idle_backward(start)};
   }
   return host_alone_.emplace(batch, host).first->second;
-}
-
-Estimator::WholeTime Estimator::least_time(double samples, int stage_count) const {
-  const ShardPrices* measured = job_.kernels.measured();
-  if (measured == nullptr || job_.assumptions.linear_kernels) return whole_time(samples, stage_count);
-  TimesBySamples& times_by_samples = least_times_[stage_count];
-  const auto known = times_by_samples.find(samples);
-  if (known != times_by_samples.end()) return known->second;
-  WholeLayers whole(job_.facts, samples, job_.kernels.precision(), job_.kernels.optimizer(), job_.assumptions);
-  const auto& sums =
-      running_sums(least_, samples, [&](std::size_t i) { return measured->least(whole.at(i), whole.shard()); });
-  return times_by_samples.emplace(samples, by_stage(sums, stage_count)).first->second;
-}
-
-Estimator::SpatialTraffic Estimator::spatial_traffic(const Plan& plan) const {
-  const auto known = spatial_.find(plan.mesh.tiles());
-  if (known != spatial_.end()) return known->second;
-  SpatialTraffic traffic;
-  Plan alone;
-  alone.mesh.set_tiles(plan.mesh.tiles());
-  ShardContext context{job_.facts, alone, job_.assumptions, 0, spatial_end(job_.facts, alone, job_.coefficients.software)};
-  LayerShard shard;
-  for (context.layer = 0; context.index() < job_.facts.model->layers.size(); ++context.layer) {
-    shard_layer(context, shard);
-    for (const Exchange& exchange : shard.exchanges) {
-      if (exchange.purpose != Purpose::halo) continue;
-      if (exchange.operation == Collective::point_to_point) {
-        traffic.messages += exchange.messages;
-        traffic.halo_items += exchange.items * exchange.messages;
-      } else {
-        traffic.gathered_items += exchange.items;
-      }
-    }
-  }
-  return spatial_.emplace(plan.mesh.tiles(), traffic).first->second;
-}
-
-double Estimator::exchange_starts(const Plan& plan) const {
-  Mesh key = plan.mesh;
-  key.set(Axis::data, 1);
-  key.set(Axis::pipeline, 1);
-  if (key.devices() == 1 || job_.machine.levels.empty()) return 0;
-  const auto known = exchange_starts_.find(key);
-  if (known != exchange_starts_.end()) return known->second;
-  Plan alone = plan;
-  alone.mesh = key;
-  const int end = spatial_end_of(plan);
-  const LayerKinds& kinds = kinds_of(end);
-  ShardContext context{job_.facts, alone, job_.assumptions, 0, std::max(0, end)};
-  LayerShard shard;
-  double starts = 0;
-  for (std::size_t kind = 0; kind < kinds.count.size(); ++kind) {
-    context.layer = kinds.representative[kind];
-    shard_layer(context, shard);
-    for (const Exchange& exchange : shard.exchanges) {
-      if (exchange.phase == Phase::gradient || exchange.items <= 0) continue;
-      starts += static_cast<double>(exchange.messages) * kinds.count[kind];
-    }
-  }
-  return exchange_starts_.emplace(key, starts).first->second;
 }
 
 const StagePlaces& Estimator::places(int stages, int spatial_end, double tiles) const {
@@ -332,7 +168,7 @@ std::vector<int> Estimator::cut(const Plan& plan, const LayerCostTable& costs) c
     loads_at(level);
     StageBalance balance(before, weights, plan.mesh[Axis::pipeline]);
     // More places that more has to cross are of no use where the longest stage stays as it is.
-    if (balance.shortest() >= least_longest * (1 - bound_rounding)) continue;
+    if (balance.shortest() >= least_longest * (1 - cut_rounding)) continue;
     least_longest = balance.shortest();
     StageCuts cuts = balance.light_first();
     if (levels.size() == 1 || cuts.fullest > available) cuts = balance.least_full();
@@ -487,25 +323,6 @@ Seconds Estimator::iteration(const Plan& plan) const {
   return Seconds(complete(plan, table(plan), stages(plan), staged(plan), updates).iteration());
 }
 
-Seconds Estimator::uncut_time(const Plan& plan) const {
-  // Slots count the exchanges of one stage alone.
-  if (plan.mesh[Axis::pipeline] == 1 || job_.assumptions.slot_pipeline) return layers_time(plan);
-  const LayerCostTable& costs = table(plan);
-  const double micro_batches = static_cast<double>(plan.micro_batches);
-  // All stages together take no less than the whole, and the longest no less than their mean.
-  const Seconds one = costs.load().time(kernel_start(job_));
-  const StagePlaces& where = places(plan.mesh[Axis::pipeline], spatial_end_of(plan), plan.mesh[Axis::spatial]);
-  const Seconds hops =
-      hop_time(plan, where.least_items(), costs.exchanges()) * (2.0 * (plan.mesh[Axis::pipeline] + micro_batches - 2.0));
-  return one * (1.0 + (micro_batches - 1.0) / plan.mesh[Axis::pipeline]) + hops;
-}
-
-Seconds Estimator::layers_time(const Plan& plan) const {
-  Plan bare = plan;
-  bare.recompute = Recompute::none;
-  return staged(bare).iteration();
-}
-
 const StagePeaks& Estimator::peaks_of(const Plan& plan, int first, int last) const {
   // Stages inside a run of like layers need the same wherever they begin, but for its first repetition.
   const LayerRuns& runs = table(plan).kinds().runs;
@@ -626,152 +443,6 @@ void Estimator::add_reserved(std::vector<Estimate>& estimates) const {
   for (Estimate& each : estimates) order.push_back(&each);
   std::sort(order.begin(), order.end(), [&](const Estimate* a, const Estimate* b) { return key(a->plan) < key(b->plan); });
   for (Estimate* each : order) add_reserved(*each);
-}
-
-const Estimator::BoundParts& Estimator::bound_parts(const Plan& plan) const {
-  if (bound_parts_ && bound_parts_->plan.mesh == plan.mesh && bound_parts_->plan.global_batch == plan.global_batch &&
-      bound_parts_->plan.precision == plan.precision) {
-    return *bound_parts_;
-  }
-  const Discount discount = discount_of(job_, plan);
-  BoundParts& parts = bound_parts_.emplace();
-  parts.plan = plan;
-  parts.kernels = discount.kernels;
-  parts.beta = discount.beta;
-  // However layers are split, a rank's host starts a kernel for each.
-  parts.starts = host_alone(static_cast<double>(plan.global_batch)).starts;
-  if (parts.starts > Seconds{}) parts.starts += kernel_start(job_) * exchange_starts(plan);
-  const auto& levels = job_.machine.levels;
-  if (levels.empty()) return parts;
-  parts.alpha = levels[0].latency;
-  for (const LinkLevel& level : levels) parts.alpha = min(parts.alpha, level.latency);
-  parts.alpha *= discount.alpha;
-  const double spatial = plan.mesh[Axis::spatial];
-  if (spatial > 1) parts.traffic = spatial_traffic(plan);
-  const auto per_byte = [&](double group) { return SecondsPerByte(moving_bound(job_, 1.0, group).value() * discount.beta); };
-  parts.halo = SecondsPerByte(discount.beta / fastest_link(job_));
-  parts.gathered = per_byte(spatial);
-  parts.gradients = per_byte(plan.mesh[Axis::data] * spatial);
-  if (job_.coefficients.software.layer_algorithm != AllreduceAlgorithm::sparse) {
-    for (const Axis axis : {Axis::filter, Axis::channel, Axis::tensor}) {
-      parts.layer[static_cast<std::size_t>(axis)] = per_byte(plan.mesh[axis]);
-    }
-  }
-  return parts;
-}
-
-Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* placed) const {
-  const double micro_batches = static_cast<double>(plan.micro_batches);
-  const double splits = plan.mesh.product(weight_axes);
-  const double spatial = plan.mesh[Axis::spatial];
-  const bool given = job_.prices_whole_layers();
-  // The first micro-batch passes all stages, the others follow at the pace of the longest, which is no faster than their
-  // mean; the slots of the closed form are no shorter.
-  const WholeTime whole = least_time(samples_per_micro_batch(plan), plan.mesh[Axis::pipeline]);
-  const BoundParts& parts = bound_parts(plan);
-  const auto passing = [&](Seconds kernels, Seconds exchanges) {
-    const Seconds one = kernels + exchanges;
-    return max(one + max(whole.longest * parts.kernels / (splits * spatial), one / plan.mesh[Axis::pipeline]) *
-                         (micro_batches - 1.0),
-               parts.starts * (1.0 + (micro_batches - 1.0) / plan.mesh[Axis::pipeline]));
-  };
-  const Seconds kernels = whole.all * parts.kernels / (splits * spatial);
-  if (given || job_.machine.levels.empty()) return passing(kernels, Seconds{});
-
-  // Of one micro-batch, through all stages.
-  const double item = item_bytes(plan.precision);
-  const double samples = static_cast<double>(plan.global_batch) / plan.mesh[Axis::data] / micro_batches;
-  const double tiles = samples / spatial * item;
-  const auto moving = [&](double bytes, Axis axis) {
-    const Seconds anywhere = Bytes(bytes) * parts.layer[static_cast<std::size_t>(axis)];
-    if (placed == nullptr || anywhere == Seconds{}) return anywhere;
-    return max(anywhere, placed->least_time(Bytes(bytes), family_bit(axis)));
-  };
-  Seconds exchanges{};
-  if (spatial > 1) {
-    const Bytes halos(parts.traffic.halo_items * samples * item);
-    if (placed != nullptr) {
-      const Link link = placed->neighbour_link(family_bit(Axis::spatial), Purpose::halo).link;
-      exchanges += link.alpha * parts.traffic.messages + halos / splits * link.beta;
-    } else {
-      exchanges += parts.alpha * parts.traffic.messages + halos / splits * parts.halo;
-    }
-    exchanges += Bytes(parts.traffic.gathered_items * samples * item) * parts.gathered;
-  }
-  // Every micro-batch starts an exchange of outputs and one of gradients, and no collective has fewer rounds than a tree.
-  if (plan.mesh[Axis::filter] > 1)
-    exchanges += parts.alpha * (split_starts_ * std::ceil(std::log2(plan.mesh[Axis::filter])));
-  // An Allreduce counts twice. Of two splits of one layer, each sums what the other leaves and gathers the whole.
-  if (plan.mesh[Axis::filter] > 1)
-    exchanges += moving((split_outputs_ + 2.0 * split_inputs_ / plan.mesh[Axis::channel]) * tiles, Axis::filter);
-  if (plan.mesh[Axis::channel] > 1)
-    exchanges += moving((2.0 * channel_outputs_ / plan.mesh[Axis::filter] + channel_inputs_) * tiles, Axis::channel);
-  if (plan.mesh[Axis::tensor] > 1 && plan.mesh[Axis::tensor] <= smallest_tensor_units_)
-    exchanges += moving(tensor_items_ * tiles, Axis::tensor);
-
-  Seconds bound = passing(kernels, exchanges);
-  if (plan.mesh[Axis::pipeline] > 1) {
-    Seconds hop = parts.alpha;
-    if (placed != nullptr) {
-      const StagePlaces& where = places(plan.mesh[Axis::pipeline], spatial_end_of(plan), spatial);
-      hop = hop_time(plan, where.least_items(), *placed);
-    }
-    bound += hop * (2.0 * (plan.mesh[Axis::pipeline] + micro_batches - 2.0));
-  }
-  return bound;
-}
-
-Bytes Estimator::shown_gradients(const Plan& plan) const {
-  const bool hidden =
-      overlaps_gradients(job_.coefficients, job_.assumptions) || gathers_beside_forward(job_.coefficients, job_.assumptions);
-  if (hidden || plan.mesh.replicas() == 1) return {};
-  const double splits = plan.mesh.product(weight_axes);
-  return Bytes(job_.facts.parameters / splits / plan.mesh[Axis::pipeline] * item_bytes(plan.precision));
-}
-
-Seconds Estimator::lower_bound(const Plan& plan) const {
-  const Seconds bound = layers_lower_bound(plan, nullptr);
-  const Software& software = job_.coefficients.software;
-  const bool sparse = software.gradient_density || job_.assumptions.allreduce == AllreduceAlgorithm::sparse ||
-                      software.gradient_algorithm == AllreduceAlgorithm::sparse ||
-                      software.hybrid_gradient_algorithm == AllreduceAlgorithm::sparse;
-  const Bytes gradients = shown_gradients(plan);
-  if (sparse || gradients.value() <= 0 || job_.machine.levels.empty()) return bound;
-  return bound + gradients * 2.0 * bound_parts(plan).gradients;
-}
-
-const ExchangePrices& Estimator::exchanges_of(const Plan& plan) const {
-  if (!placed_.empty() && placed_.front()->plan.mesh != plan.mesh) placed_.clear();
-  for (const auto& known : placed_) {
-    if (known->plan.placement == plan.placement && known->plan.precision == plan.precision) return known->exchanges;
-  }
-  return placed_.emplace_back(std::make_unique<Placed>(plan, job_))->exchanges;
-}
-
-Seconds Estimator::placed_lower_bound(const Plan& plan) const {
-  if (job_.machine.levels.empty()) return layers_lower_bound(plan, nullptr);
-  const ExchangePrices& exchanges = exchanges_of(plan);
-  const Seconds bound = layers_lower_bound(plan, &exchanges);
-  const Bytes gradients = shown_gradients(plan);
-  if (gradients.value() <= 0) return bound;
-  // Whichever its stage, ZeRO exchanges in the way of stages 0 or 1 at least.
-  const auto by_stage = [&](int stage) {
-    Plan sharded = plan;
-    sharded.zero_stage = stage;
-    return gradient_exchange(sharded, exchanges, gradients.value() / item_bytes(plan.precision)).total();
-  };
-  return bound + min(by_stage(0), by_stage(1));
-}
-
-Bytes Estimator::memory_lower_bound(const Plan& plan) const {
-  Plan least = plan;
-  least.zero_stage = 3;
-  const double splits = plan.mesh.product(weight_axes);
-  const double parameters = job_.facts.parameters / splits / plan.mesh[Axis::pipeline];
-  if (job_.assumptions.memory_reuse) {
-    return Bytes(2.0 * *job_.assumptions.memory_reuse * item_bytes(plan.precision) * parameters);
-  }
-  return parameter_memory(parameters, least).total();
 }
 
 }  // namespace ddl

@@ -51,6 +51,9 @@ struct StageWeights {
   double micro_batches = 1;  ///< under 1F1B
 };
 
+/// The longest stage of a cut is as short as it can be up to this share of it.
+inline constexpr double cut_rounding = 2e-9;
+
 /// One way of dealing layers to stages.
 struct StageCuts {
   std::vector<int> places;  ///< where every stage begins, and the end: indices of the loads they were cut by
