@@ -22,6 +22,9 @@ struct PathCoefficients {
 };
 [[nodiscard]] PathCoefficients path_coefficients(Purpose purpose);
 
+/// Which tensor of a layer an exchange is about, or of whose gradient.
+enum class Subject { input, output, other };
+
 /// One communication a strategy asks of a layer, described and not priced: who, what, how much, when.
 struct Exchange {
   Collective operation = Collective::allreduce;
@@ -30,6 +33,7 @@ struct Exchange {
   Phase phase = Phase::forward;
   Purpose purpose = Purpose::layer;
   int messages = 1;  ///< how many of these, one after the other
+  Subject subject = Subject::other;
 };
 
 /// Times of exchanges for one plan's layout on one machine: α/β per level, the route, the flows that share a link (φ) and

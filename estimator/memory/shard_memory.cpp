@@ -83,16 +83,13 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
       } else if (exchange.operation == Collective::allgather && forward) {
         (whole.input ? memory.gathered : memory.scratch_forward) += exchanged;
       }
-    } else if (exchange.operation == Collective::allgather && exchange.purpose == Purpose::layer) {
+    } else if (exchange.operation == Collective::allgather && exchange.subject != Subject::other) {
       // The rank's own slice beside the whole.
       const auto slice = [&](const TensorShape& shape) {
         return Bytes(static_cast<double>(shape.items()) * item * shard.samples);
       };
-      if (forward) {
-        memory.scratch_forward += slice(shard.output);
-      } else {
-        memory.scratch_backward += slice(shard.inputs.front());
-      }
+      const Bytes own = slice(exchange.subject == Subject::output ? shard.output : shard.inputs.front());
+      (forward ? memory.scratch_forward : memory.scratch_backward) += own;
     }
   }
   return memory;

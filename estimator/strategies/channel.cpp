@@ -42,7 +42,7 @@ void channel_shard(const ShardContext& context, LayerShard& shard) {
   const int filters =
       splits_filters(context.facts, context.layer, context.plan.mesh[Axis::filter]) ? context.plan.mesh[Axis::filter] : 1;
   const bool sums = context.assumptions.last_layer_exchange || context.layer != context.facts.last_matrix;
-  const AxisLayout layout{.read = Spread::parts, .written = Spread::sums, .output = sums ? Spread::whole : Spread::sums};
+  const AxisLayout layout{.read = Spread::channels, .written = Spread::sums, .output = sums ? Spread::whole : Spread::sums};
   const bool has_gradient = context.facts.needs_input_gradient[context.index()];
   set_layout(shard, Axis::channel, layout,
              {whole_input, static_cast<double>(shard.output.items()) / filters, has_gradient ? whole_input : 0.0});

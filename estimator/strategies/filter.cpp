@@ -39,7 +39,7 @@ void filter_shard(const ShardContext& context, LayerShard& shard) {
   shard.filter_parts = parts;
   scale_halos(shard, Phase::backward, part);
   const bool gathers = context.assumptions.last_layer_exchange || context.layer != context.facts.last_matrix;
-  const AxisLayout layout{.written = Spread::parts, .output = gathers ? Spread::whole : Spread::parts};
+  const AxisLayout layout{.written = Spread::channels, .output = gathers ? Spread::whole : Spread::channels};
   const auto input = static_cast<double>(shard.inputs.front().items());
   const bool has_gradient = context.facts.needs_input_gradient[context.index()];
   set_layout(shard, Axis::filter, layout, {input, gathered, has_gradient ? input : 0.0});

@@ -11,9 +11,10 @@ struct LayerShard;
 
 /// How a tensor lies among the ranks of an axis.
 enum class Spread {
-  whole,  ///< every rank has all of it
-  parts,  ///< each rank has its part
-  sums,   ///< each rank has a summand of all of it
+  whole,      ///< every rank has all of it
+  channels,   ///< each rank has a part of its channels
+  positions,  ///< each rank has a part of its extents, or of its tokens
+  sums,       ///< each rank has a summand of all of it
 };
 
 /// The collective that brings a tensor from one layout to another; nothing where each rank has what it needs already.
@@ -35,7 +36,8 @@ struct LayerTensors {
 };
 
 /// Adds the exchange between two layouts, where there is one.
-void add_exchange(LayerShard& shard, Spread from, Spread to, double items, Family axes, Phase phase, Purpose purpose);
+void add_exchange(LayerShard& shard, Spread from, Spread to, double items, Family axes, Phase phase, Purpose purpose,
+                  Subject subject = Subject::other);
 /// Puts the layout into the shard, with the exchanges that it takes: forward from what lies between layers to what kernels
 /// read and from what they write to what lies there, backward the same for gradients. A rank that reads all of an input for
 /// a part of the layer makes a summand of that input's gradient.

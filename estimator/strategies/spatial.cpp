@@ -108,9 +108,9 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
   const Family axes = family_bit(Axis::spatial);
   // What was in tiles is read whole, and each rank adds to the gradients of all.
   const auto join_tiles = [&](double items) {
-    add_exchange(shard, Spread::parts, Spread::whole, items, axes, Phase::forward, Purpose::halo);
+    add_exchange(shard, Spread::positions, Spread::whole, items, axes, Phase::forward, Purpose::halo);
     if (context.facts.needs_input_gradient[context.index()])
-      add_exchange(shard, Spread::sums, Spread::parts, items, axes, Phase::backward, Purpose::halo);
+      add_exchange(shard, Spread::sums, Spread::positions, items, axes, Phase::backward, Purpose::halo);
   };
   if (context.layer >= context.spatial_end) {
     if (context.assumptions.linear_kernels) {

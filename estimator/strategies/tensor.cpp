@@ -70,6 +70,7 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
         shard.kept_input = shard.inputs.front();
         add_exchange(shard, Spread::sums, Spread::whole, 2.0 * static_cast<double>(shard.inputs.front().positions()),
                      family_bit(Axis::tensor), Phase::forward, Purpose::layer);
+        lay({.input = Spread::channels, .read = Spread::channels}, false);
         shard.share /= parts;
       } else if (context.assumptions.linear_kernels) {
         shard.share /= parts;
@@ -79,7 +80,7 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
     case TensorSplitRole::column:
     case TensorSplitRole::head:
       scale_halos(shard, Phase::backward, part);
-      lay({.written = Spread::parts, .output = Spread::parts}, sends_gradient);
+      lay({.written = Spread::channels, .output = Spread::channels}, sends_gradient);
       slice(shard.output, part);
       shard.kept_output = shard.output;
       shard.weights *= part;
@@ -89,7 +90,7 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
     case TensorSplitRole::inside:
       scale_halos(shard, Phase::forward, part);
       scale_halos(shard, Phase::backward, part);
-      lay({Spread::parts, Spread::parts, Spread::parts, Spread::parts}, true);
+      lay({Spread::channels, Spread::channels, Spread::channels, Spread::channels}, true);
       for (TensorShape& each : shard.inputs) slice(each, part);
       slice(shard.output, part);
       shard.kept_input = shard.inputs.front();
@@ -103,7 +104,7 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
       shard.kept_input = shard.inputs.front();
       shard.weights *= part;
       shard.channel_parts *= parts;
-      lay({Spread::parts, Spread::parts, Spread::sums, Spread::whole}, true);
+      lay({Spread::channels, Spread::channels, Spread::sums, Spread::whole}, true);
       break;
     case TensorSplitRole::lookup:
       shard.weights *= part;
@@ -112,7 +113,7 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
     case TensorSplitRole::lone: {
       const bool gathers = !closed_form || context.layer != facts.last_matrix;
       scale_halos(shard, Phase::backward, part);
-      lay({.written = Spread::parts, .output = gathers ? Spread::whole : Spread::parts}, sends_gradient);
+      lay({.written = Spread::channels, .output = gathers ? Spread::whole : Spread::channels}, sends_gradient);
       slice(shard.output, part);
       shard.weights *= part;
       shard.biases *= part;

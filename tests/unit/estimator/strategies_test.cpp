@@ -643,12 +643,13 @@ TEST_CASE("every axis has one strategy, and each says what it does") {
 TEST_CASE("the collective between two layouts is what each rank lacks") {
   using enum Spread;
   CHECK_FALSE(difference(whole, whole));
-  CHECK_FALSE(difference(whole, parts));  // a slice of what it has
-  CHECK_FALSE(difference(parts, parts));
+  CHECK_FALSE(difference(whole, channels));  // a slice of what it has
+  CHECK_FALSE(difference(channels, channels));
   CHECK_FALSE(difference(sums, sums));
-  CHECK(difference(parts, whole) == Collective::allgather);
+  CHECK(difference(channels, whole) == Collective::allgather);
+  CHECK(difference(positions, channels) == Collective::all_to_all);
   CHECK(difference(sums, whole) == Collective::allreduce);
-  CHECK(difference(sums, parts) == Collective::reduce_scatter);
+  CHECK(difference(sums, positions) == Collective::reduce_scatter);
 }
 
 TEST_CASE("exchanges follow from where a layer's tensors lie, backward as forward") {
@@ -660,13 +661,34 @@ TEST_CASE("exchanges follow from where a layer's tensors lie, backward as forwar
   };
   CHECK(exchanges({}).empty());
   // A pair of layers with whole tensors between pairs [Nar21]: g behind the row, f before the column.
-  CHECK(exchanges({.written = parts, .output = parts}) == Texts{"backward allreduce of 10 among tensor"});
-  CHECK(exchanges({parts, parts, sums, whole}) == Texts{"forward allreduce of 20 among tensor"});
+  CHECK(exchanges({.written = channels, .output = channels}) == Texts{"backward allreduce of 10 among tensor"});
+  CHECK(exchanges({channels, channels, sums, whole}) == Texts{"forward allreduce of 20 among tensor"});
   // Sequence parallelism [Kort22] keeps parts of each sequence there: an Allreduce becomes an Allgather and a ReduceScatter.
-  CHECK(exchanges({parts, whole, parts, parts}) ==
+  CHECK(exchanges({positions, whole, channels, channels}) ==
         Texts{"forward allgather of 10 among tensor", "backward reduce-scatter of 10 among tensor"});
-  CHECK(exchanges({parts, parts, sums, parts}) ==
+  CHECK(exchanges({channels, channels, sums, positions}) ==
         Texts{"forward reduce-scatter of 20 among tensor", "backward allgather of 20 among tensor"});
+}
+
+TEST_CASE("under a tensor split each layer reads what its producer leaves") {
+  for (const std::string name : {"gpt2", "bert-large", "llama3-8b", "vit_b_16", "resnet50", "vgg16", "t5-large"}) {
+    const Model model = load_model(name);
+    const ModelFacts facts = facts_of(model);
+    Plan plan;
+    plan.mesh.set(Axis::tensor, 2);
+    plan.global_batch = 4;
+    const Assumptions assumptions;
+    std::vector<AxisLayout> layouts;
+    for (int layer = 0; layer < static_cast<int>(model.layers.size()); ++layer) {
+      LayerShard shard;
+      shard_layer({facts, plan, assumptions, layer, 0}, shard);
+      layouts.push_back(shard.layouts[static_cast<std::size_t>(Axis::tensor)]);
+      const Layer& at = model.layers[static_cast<std::size_t>(layer)];
+      if (at.inputs.empty() || at.inputs.front() < 0) continue;
+      INFO(name << " " << at.name);
+      CHECK(layouts.back().input == layouts[static_cast<std::size_t>(at.inputs.front())].output);
+    }
+  }
 }
 
 }  // namespace
