@@ -29,7 +29,7 @@ def commands(folder):
         ("recommend, 3,600 GPUs", ["recommend", "--gpus", "3600", "--global-batch", "3600"]),
         ("recommend, 1,000 blocks", ["recommend", "--model", "gpt3-175b@layers=1000", "--gpus", "1024", "--machine", "dgx-h100"]),
         ("recommend, 10,000 layers", ["recommend", "--model", chain, "--gpus", "64"]),
-        ("calibrate runs", ["calibrate", "--runs", *runs, "-o", os.path.join(folder, "learned.yaml")]),
+        ("calibrate runs", ["calibrate", "--runs", *runs]),
         ("leave-one-out", ["validate", *runs, "--leave-one-out"]),
     ]
 
