@@ -24,9 +24,15 @@ std::vector<std::int64_t> prime_factors(std::int64_t number) {
   return factors;
 }
 
+/// Every family, and the other words for one axis.
 std::vector<std::string> family_names() {
   std::vector<std::string> names;
   for (Family family = 0; family < (Family{1} << axis_count); ++family) names.push_back(family_name(family));
+  for (const AxisRow& row : axis_table) {
+    for (const AxisAlias& alias : row.aliases) {
+      if (!alias.word.empty()) names.emplace_back(alias.word);
+    }
+  }
   return names;
 }
 

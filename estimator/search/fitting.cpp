@@ -34,7 +34,7 @@ Fitting judged(const Estimator& estimator, Estimate estimate) {
 }
 
 /// The same where a plan fits or is at risk; nothing where it does not fit, or cannot be.
-std::optional<Fitting> judge_if_near(const Estimator& estimator, const Plan& plan) {
+std::optional<Fitting> judge_if_feasible(const Estimator& estimator, const Plan& plan) {
   std::optional<Estimate> estimate = possible(estimator, plan);
   if (!estimate || !estimate->feasible()) return std::nullopt;
   return judged(estimator, *std::move(estimate));
@@ -165,7 +165,7 @@ class Choices {
   [[nodiscard]] std::optional<Fitting> first_of(const std::vector<Plan>& plans) const {
     std::optional<Fitting> risky;
     for (const Plan& plan : plans) {
-      std::optional<Fitting> fitting = judge_if_near(estimator_, plan);
+      std::optional<Fitting> fitting = judge_if_feasible(estimator_, plan);
       if (!fitting) continue;
       if (fitting->verdict == Verdict::fits) return fitting;
       if (wanted_ && !risky) risky = std::move(fitting);
@@ -219,7 +219,7 @@ LargestBatch largest_batch(const Estimator& estimator, const Plan& plan) {
   const auto is = [&](std::int64_t count, Verdict worst) {
     Plan larger = plan;
     larger.global_batch = unit * count;
-    const std::optional<Fitting> fitting = judge_if_near(estimator, larger);
+    const std::optional<Fitting> fitting = judge_if_feasible(estimator, larger);
     return fitting && fitting->verdict <= worst;
   };
   const std::int64_t expected =
@@ -244,7 +244,7 @@ std::optional<Fitting> fewest_devices(const Estimator& estimator, const Plan& pl
     each_product(degrees, 0, count, [&] {
       tried.micro_batches = std::clamp<std::int64_t>(tried.global_batch / tried.mesh[Axis::data], 1, plan.micro_batches);
       if (!estimator.limits(tried).empty() || estimator.memory_lower_bound(tried) > available(estimator)) return;
-      std::optional<Fitting> fitting = judge_if_near(estimator, tried);
+      std::optional<Fitting> fitting = judge_if_feasible(estimator, tried);
       if (!fitting) return;
       const bool surer = best && fitting->verdict < best->verdict;
       if (!best || surer || (fitting->verdict == best->verdict && is_faster(*fitting, *best))) best = std::move(fitting);

@@ -51,6 +51,9 @@ def main():
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--only", default="", help="commands whose name has this in it")
     options = parser.parse_args()
+    for program in (options.this, options.other):
+        if not os.access(program, os.X_OK):
+            parser.error(f"{program} is no program that can be run")
     failed = False
     print(f"{'command':26}{'this s':>9}{'other s':>9}{'ratio':>8}")
     with tempfile.TemporaryDirectory() as folder:
