@@ -259,7 +259,7 @@ RunFitter::RunFitter(std::span<const MeasuredRun> runs, std::string machine, std
     row.run = in_seconds(each);
     row.taught.resize(std::size_t{1} << choices().size());
     row.configuration = fmt::format("{} {} {} {} {}", row.run.model, row.run.strategy, row.run.gpus.value_or(0),
-                                    row.run.degrees, row.run.zero_stage.value_or(0));
+                                    row.run.degrees, row.run.chosen[PlanChoice::zero].value_or(0));
     const bool fits = row.run.quantity == "iter_total_s" && row.run.value > 0;
     const std::optional<Family> family = parse_family(row.run.strategy);
     // Nothing is learned of one device (learned_of): its kernels have no factor, and their start would have to explain all.

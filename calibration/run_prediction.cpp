@@ -61,13 +61,12 @@ std::variant<Plan, Unpredictable> plan_of(const MeasuredRun& run, const Study& s
   Plan plan;
   plan.precision = study.precision();
   plan.optimizer = study.optimizer();
-  plan.recompute = run.recompute.value_or(plan.recompute);
   if (!run.degrees.empty()) {
     parse_degrees(run.degrees, plan);
   } else if (const std::string why = divide(plan, run, study, *family); !why.empty()) {
     return Unpredictable{why};
   }
-  plan.zero_stage = run.zero_stage.value_or(plan.zero_stage);
+  run.chosen.apply(plan);
 
   double batch = 0;
   if (run.global_batch) {

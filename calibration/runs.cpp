@@ -24,11 +24,18 @@
 namespace ddl {
 namespace {
 
-constexpr std::array<std::string_view, 19> known_columns{
-    "model",        "dataset", "strategy",           "gpus",        "gpus_per_node", "batch_per_gpu_or_node",
-    "global_batch", "degrees", "micro_batch",        "precision",   "recompute",     "zero_stage",
-    "quantity",     "value",   "n_samples_averaged", "source_file", "notes",         "includes_io",
-    "quality"};
+/// What a table of runs may have.
+const std::vector<std::string_view>& known_columns() {
+  static const std::vector<std::string_view> columns = [] {
+    std::vector<std::string_view> all{
+        "model",   "dataset",     "strategy",  "gpus",     "gpus_per_node", "batch_per_gpu_or_node", "global_batch",
+        "degrees", "micro_batch", "precision", "quantity", "value",         "n_samples_averaged",    "source_file",
+        "notes",   "includes_io", "quality"};
+    for (const PlanChoiceRow& row : plan_choices()) all.push_back(row.key);
+    return all;
+  }();
+  return columns;
+}
 constexpr std::array<std::string_view, 5> required_columns{"model", "strategy", "gpus", "quantity", "value"};
 
 /// Figures of a run beyond these are slips of writing, and would make of ratios what is no number.
@@ -84,21 +91,14 @@ class RowReader {
   }
 
   /// Nothing where the cell is empty; an Error where it is none of the names.
-  template <class Choice>
-  [[nodiscard]] std::optional<Choice> choice(std::string_view name, std::optional<Choice> (*parse)(std::string_view),
-                                             const std::string& known) const {
+  template <class Parse>
+  [[nodiscard]] auto choice(std::string_view name, std::string_view noun, const Parse& parse, const std::string& known) const
+      -> decltype(parse(name)) {
     const std::string cell = text(name);
     if (cell.empty()) return std::nullopt;
-    const std::optional<Choice> value = parse(cell);
-    if (!value) fail(name, fmt::format("{} is no {}", quote(cell), name), known);
+    const auto value = parse(cell);
+    if (!value) fail(name, fmt::format("{} is no {}", quote(cell), noun), known);
     return value;
-  }
-  [[nodiscard]] std::optional<int> zero_stage() const {
-    const std::string cell = text("zero_stage");
-    if (cell.empty()) return std::nullopt;
-    if (cell.size() != 1 || cell.front() < '0' || cell.front() > '3')
-      fail("zero_stage", fmt::format("{} is no stage of ZeRO", quote(cell)), "stages are 0, 1, 2 and 3");
-    return cell.front() - '0';
   }
   /// Degrees of the run's strategy and of so many devices, which they say where the row does not.
   void read_degrees(MeasuredRun& run) const {
@@ -156,12 +156,15 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
   run.global_batch = cells.positive("global_batch");
   cells.read_degrees(run);
   run.micro_batch = cells.micro_batch();
-  run.precision = cells.choice("precision", parse_precision, "fp32, tf32, fp16 or bf16");
-  run.recompute = cells.choice("recompute", parse_recompute, "none or full");
-  run.zero_stage = cells.zero_stage();
+  run.precision = cells.choice("precision", "precision", parse_precision, "fp32, tf32, fp16 or bf16");
+  for (const PlanChoiceRow& each : plan_choices()) {
+    const auto parse = [&](std::string_view text) { return each.parse(text); };
+    run.chosen[each.choice] = cells.choice(each.key, each.noun, parse, each.values_text());
+  }
   // The word is kept by its axis: what it says beside that is kept as well.
   const int said = zero_stage_in(cells.required_text("strategy"));
-  if (!run.zero_stage && said > 0) run.zero_stage = said;
+  std::optional<int>& zero = run.chosen[PlanChoice::zero];
+  if (!zero && said > 0) zero = said;
   run.quantity = cells.required_text("quantity");
   run.value = cells.required_value();
   run.samples_averaged = cells.positive("n_samples_averaged");
@@ -174,7 +177,7 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
 }
 
 std::vector<MeasuredRun> read_runs(const CsvTable& table, const std::string& origin) {
-  table.only_columns(known_columns);
+  table.only_columns(known_columns());
   for (const std::string_view name : required_columns) static_cast<void>(table.column(name));
   std::vector<MeasuredRun> runs;
   runs.reserve(table.rows());
@@ -206,8 +209,12 @@ CellView cell_of(const MeasuredRun& run, std::string_view column) {
   if (column == "degrees") return text(run.degrees);
   if (column == "micro_batch") return number(run.micro_batch);
   if (column == "precision") return {.number = {}, .text = run.precision ? to_string(*run.precision) : ""};
-  if (column == "recompute") return {.number = {}, .text = run.recompute ? to_string(*run.recompute) : ""};
-  if (column == "zero_stage") return number(run.zero_stage);
+  for (const PlanChoiceRow& each : plan_choices()) {
+    if (column != each.key) continue;
+    const std::optional<int>& value = run.chosen[each.choice];
+    if (each.by_number) return number(value);
+    return {.number = {}, .text = value ? each.name(*value) : ""};
+  }
   if (column == "quantity") return text(run.quantity);
   if (column == "value") return number(std::optional(run.value));
   if (column == "n_samples_averaged") return number(run.samples_averaged);
@@ -252,8 +259,8 @@ RunFilter parse_where(const std::string& text) {
     throw Error(fmt::format("{} is not of the form column=value,value", quote(text)), "for example quality=A,B");
   }
   RunFilter filter{text.substr(0, equals), split_at_commas(std::string_view(text).substr(equals + 1))};
-  if (std::find(known_columns.begin(), known_columns.end(), filter.column) == known_columns.end()) {
-    throw Error(fmt::format("no column is named {}", quote(filter.column)), suggest(filter.column, known_columns));
+  if (std::find(known_columns().begin(), known_columns().end(), filter.column) == known_columns().end()) {
+    throw Error(fmt::format("no column is named {}", quote(filter.column)), suggest(filter.column, known_columns()));
   }
   const bool is_number = cell_of(MeasuredRun(), filter.column).is_number;
   for (std::string& value : filter.values) {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/plan/plan.hpp"
+#include "estimator/plan/plan_choice.hpp"
 #include "model_zoo/precision.hpp"
 
 namespace ddl {
@@ -24,8 +24,7 @@ struct MeasuredRun {
   std::string degrees;                      ///< `data=2,pipeline=4,tensor=2`; empty where not stated
   std::optional<std::int64_t> micro_batch;  ///< samples that pass a replica's stages at once
   std::optional<Precision> precision;
-  std::optional<Recompute> recompute;
-  std::optional<int> zero_stage;
+  ChosenOfPlan chosen;
   std::string quantity;  ///< with its unit: `iter_total_s`
   double value = 0;
   std::optional<double> samples_averaged;

@@ -86,11 +86,7 @@ std::optional<Plan> best_plan(const Estimator& estimator, const Plan& explained,
   options.optimizer = explained.optimizer;
   options.top = 1;
   if (family) options.families = {*family};
-  if (ideal) {
-    // The closed forms know no sharding of the optimizer and no recomputation.
-    options.zero_stage = 0;
-    options.recompute = Recompute::none;
-  }
+  if (ideal) keep_to_ideal(options.chosen);
   const SearchResult result = search(estimator, options);
   if (!result.best.empty()) return result.best.front().plan;
   if (const Estimate* nearest = nearest_miss(result.rejected)) return nearest->plan;

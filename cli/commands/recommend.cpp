@@ -81,19 +81,14 @@ void search_into(Answer& answer) {
   search_options.top = *options.top;
   const PlanOptions& chosen = options.plan;
   if (!chosen.placement.empty()) search_options.placement = parse_placement(chosen.placement);
-  if (chosen.zero) search_options.zero_stage = static_cast<int>(*chosen.zero);
   search_options.micro_batches = chosen.micro_batches;
-  search_options.schedule = chosen_schedule(chosen);
-  search_options.recompute = chosen_recompute(chosen);
-  if (options.study.ideal) {
-    // The closed forms know no sharding of the optimizer and no recomputation.
-    search_options.zero_stage = search_options.zero_stage.value_or(0);
-    search_options.recompute = search_options.recompute.value_or(Recompute::none);
-  }
+  search_options.chosen = chosen_of(chosen);
+  const bool says_zero = search_options.chosen[PlanChoice::zero].has_value();
+  if (options.study.ideal) keep_to_ideal(search_options.chosen);
   search_options.families = parse_families(options.strategies);
   for (NamedFamily& each : search_options.families) {
     // --zero says more than a word.
-    if (chosen.zero) each.zero_stage = 0;
+    if (says_zero) each.zero_stage = 0;
     if (options.study.ideal) refuse_sharding_in_ideal(each.zero_stage);
   }
 

@@ -12,6 +12,7 @@
 #include "cli/documents/memory.hpp"
 #include "cli/options/plan_file.hpp"
 #include "core/units.hpp"
+#include "estimator/plan/plan_choice.hpp"
 
 namespace ddl {
 namespace {
@@ -75,10 +76,10 @@ std::string remedy_text(const JobCheck& check, const Remedy& remedy) {
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   if (degrees_text(plan.mesh) != degrees_text(from.mesh)) add(degrees_text(plan.mesh));
   if (plan.micro_batches != from.micro_batches) add(fmt::format("micro_batches: {}", plan.micro_batches));
-  if (plan.zero_stage != from.zero_stage) add(fmt::format("zero: {}", plan.zero_stage));
-  if (plan.recompute != from.recompute) add(fmt::format("recompute: {}", to_string(plan.recompute)));
-  if (plan.mesh[Axis::pipeline] > 1 && plan.schedule != from.schedule)
-    add(fmt::format("schedule: {}", to_string(plan.schedule)));
+  for (const PlanChoiceRow& row : plan_choices()) {
+    const int value = row.get(plan);
+    if (row.matters(plan.mesh) && value != row.get(from)) add(fmt::format("{}: {}", row.option, row.name(value)));
+  }
   // Of degrees that are the same, another order may be all there is.
   Plan usual = plan;
   usual.placement = degrees_text(plan.mesh) == degrees_text(from.mesh) ? from.placement : Plan{}.placement;
@@ -137,14 +138,12 @@ Json fitting_to_json(const Fitting& fitting, const Study& study) {
   return json;
 }
 
-std::string_view name_of(Remedy::Kind kind) {
-  switch (kind) {
+std::string_view name_of(const Remedy& remedy) {
+  switch (remedy.kind) {
     case Remedy::Kind::micro_batches:
       return "micro_batches";
-    case Remedy::Kind::recompute:
-      return "recompute";
-    case Remedy::Kind::zero:
-      return "zero";
+    case Remedy::Kind::choice:
+      return remedy.choice ? row_of(*remedy.choice).option : "choice";
     case Remedy::Kind::together:
       return "together";
     case Remedy::Kind::strategy:
@@ -183,7 +182,7 @@ Json check_to_json(const JobCheck& check) {
   json["batch_kept"] = check.batch_per_gpu ? "per_gpu" : "global";
   json["fewest_gpus"] = check.fewest ? fitting_to_json(*check.fewest, study) : Json(nullptr);
   json["changes"] = json_list(check.remedies, [&](const Remedy& remedy) {
-    Json change{{"kind", name_of(remedy.kind)}, {"change", remedy_text(check, remedy)}};
+    Json change{{"kind", name_of(remedy)}, {"change", remedy_text(check, remedy)}};
     change.update(fitting_to_json(remedy.fitting, study));
     return change;
   });

@@ -197,7 +197,7 @@ std::optional<BusyLink> busiest_of(const LayerExplanation& layer, const PhaseSha
   };
   if (phase.what.part == &Breakdown::layer_collectives) return own(Purpose::layer);
   if (phase.what.part == &Breakdown::halo) return own(Purpose::halo);
-  const bool takes_part = phase.what.part == &Breakdown::gradient_exchange ? layer.costs.gradient_parameters > 0
+  const bool takes_part = phase.what.part == &Breakdown::gradient_exchange ? layer.costs.exchanged_parameters() > 0
                                                                            : (layer.time.*phase.what.part).value() > 0;
   return takes_part ? phase.busiest : std::nullopt;
 }

@@ -18,6 +18,7 @@
 #include "core/file_format.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
+#include "estimator/plan/plan_choice.hpp"
 #include "model_zoo/bundled_name.hpp"
 
 namespace ddl {
@@ -142,11 +143,11 @@ class JobReader {
     return chosen(*node, key, parse, known);
   }
 
-  template <class Enum>
-  static Enum chosen(const YamlNode& node, std::string_view key, std::optional<Enum> (*parse)(std::string_view),
+  template <class Parse>
+  static auto chosen(const YamlNode& node, std::string_view key, const Parse& parse,
                      const std::vector<std::string_view>& known) {
     const std::string text = node.text();
-    const std::optional<Enum> parsed = parse(text);
+    const auto parsed = parse(text);
     if (!parsed) node.fail(fmt::format("{} is no {}", quote(text), key), suggest(text, known));
     return *parsed;
   }
@@ -195,7 +196,9 @@ class JobReader {
 
   void read_plan(const YamlNode& node) {
     if (!node.is_map()) node.fail("a plan is a map", example_plan);
-    node.only_keys({"strategy", "degrees", "gpus", "micro_batches", "schedule", "placement", "zero", "recompute"});
+    std::vector<std::string_view> keys{"strategy", "degrees", "gpus", "micro_batches", "placement"};
+    for (const PlanChoiceRow& row : plan_choices()) keys.push_back(row.option);
+    node.only_keys(keys);
     Plan& plan = job_.plan;
     std::optional<Family> family;
     if (const auto strategy = node.find("strategy")) {
@@ -221,11 +224,13 @@ class JobReader {
       give_all_to(node, family, count);
     }
     if (const auto value = node.find("micro_batches")) plan.micro_batches = value->integer(1, most_job_samples);
-    if (const auto value = node.find("schedule"))
-      plan.schedule = chosen(*value, "schedule", parse_schedule, {"gpipe", "1f1b"});
-    if (const auto value = node.find("zero")) plan.zero_stage = static_cast<int>(value->integer(0, 3));
-    if (const auto value = node.find("recompute"))
-      plan.recompute = chosen(*value, "recompute", parse_recompute, {"none", "full"});
+    for (const PlanChoiceRow& row : plan_choices()) {
+      const auto value = node.find(std::string(row.option));
+      if (!value) continue;
+      const auto parse = [&](const std::string& text) { return row.parse(text); };
+      row.set(plan, row.by_number ? static_cast<int>(value->integer(0, row.last))
+                                  : chosen(*value, std::string(row.option), parse, row.names()));
+    }
     if (const auto value = node.find("placement")) read_placement(*value);
   }
 
@@ -342,7 +347,7 @@ ParsedJob parse_job(const std::string& text, const std::string& origin) {
 std::string print_job(const JobFile& job) {
   const JobFile usual_job;
   YAML::Emitter out;
-  const auto add = [&](const char* key, std::string_view value) { out << key << std::string(value); };
+  const auto add = [&](std::string_view key, std::string_view value) { out << std::string(key) << std::string(value); };
   const auto add_name = [&](const char* key, const std::string& name) {
     if (!name.empty()) add(key, name);
   };
@@ -381,15 +386,23 @@ std::string print_job(const JobFile& job) {
   out << "plan" << YAML::BeginMap << "strategy" << family_name(plan.mesh.family()) << "degrees";
   write_degrees(out, plan);
   if (plan.micro_batches != usual.micro_batches) out << "micro_batches" << plan.micro_batches;
-  if (plan.mesh[Axis::pipeline] > 1 || plan.schedule != usual.schedule) add("schedule", to_string(plan.schedule));
   if (plan.placement != usual.placement) {
     std::vector<std::string> names;
     for (const Axis axis : plan.placement) names.emplace_back(to_string(axis));
     out << "placement";
     write_list(out, names);
   }
-  if (plan.zero_stage != usual.zero_stage) out << "zero" << plan.zero_stage;
-  if (plan.recompute != usual.recompute) add("recompute", to_string(plan.recompute));
+  for (const PlanChoiceRow& row : plan_choices()) {
+    const int value = row.get(plan);
+    // What is said of a plan on paper goes into its job: `1f1b`.
+    const bool is_said = row.matters(plan.mesh) && !row.words(value).empty();
+    if (value == row.get(usual) && !is_said) continue;
+    if (row.by_number) {
+      out << std::string(row.option) << value;
+    } else {
+      add(row.option, row.name(value));
+    }
+  }
   out << YAML::EndMap << YAML::EndMap;
   return std::string(out.c_str()) + "\n";
 }

@@ -1,8 +1,6 @@
 #include "cli/options/plan_file.hpp"
 
 #include <algorithm>
-#include <array>
-#include <span>
 #include <vector>
 
 #include <fmt/format.h>
@@ -14,6 +12,7 @@
 #include "core/json_source.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
+#include "estimator/plan/plan_choice.hpp"
 
 namespace ddl {
 namespace {
@@ -48,9 +47,11 @@ class PlanReader {
     check_strategy(plan);
     plan.global_batch = integer("global_batch", 1, largest_batch);
     if (object_->contains("micro_batches")) plan.micro_batches = integer("micro_batches", 1, largest_batch);
-    if (object_->contains("zero_stage")) plan.zero_stage = static_cast<int>(integer("zero_stage", 0, 3));
-    plan.schedule = choice("schedule", parse_schedule, {"gpipe", "1f1b"}).value_or(plan.schedule);
-    plan.recompute = choice("recompute", parse_recompute, {"none", "full"}).value_or(plan.recompute);
+    for (const PlanChoiceRow& row : plan_choices()) {
+      if (!object_->contains(row.key)) continue;
+      const auto parse = [&](std::string_view text) { return row.parse(text); };
+      row.set(plan, row.by_number ? static_cast<int>(integer(row.key, 0, row.last)) : *choice(row.key, parse, row.names()));
+    }
     file.optimizer = choice("optimizer", parse_optimizer, optimizer_names());
     file.precision = choice("precision", parse_precision, {"fp32", "tf32", "fp16", "bf16"});
     plan.optimizer = file.optimizer.value_or(plan.optimizer);
@@ -100,15 +101,14 @@ class PlanReader {
   }
 
   void refuse_unknown_keys() const {
-    static constexpr std::array<std::string_view, 18> known{"degrees", "global_batch", "micro_batches", "schedule",
-                                                            "placement", "zero_stage", "recompute", "optimizer", "precision",
-                                                            // What a report says of the plan besides.
-                                                            "rank", "strategy", "feasible", "time", "efficiency", "cost",
-                                                            "findings", "memory", "reasons"};
+    std::vector<std::string_view> known{"degrees", "global_batch", "micro_batches", "placement", "optimizer", "precision",
+                                        // What a report says of the plan besides.
+                                        "rank", "strategy", "feasible", "time", "efficiency", "cost", "findings", "memory",
+                                        "reasons"};
+    for (const PlanChoiceRow& row : plan_choices()) known.push_back(row.key);
     for (const auto& [key, value] : object_->items()) {
       if (std::find(known.begin(), known.end(), key) == known.end()) {
-        throw source_.error_at_key(path_to(key), fmt::format("a plan has no {}", quote(key)),
-                                   suggest(key, std::span<const std::string_view>(known)));
+        throw source_.error_at_key(path_to(key), fmt::format("a plan has no {}", quote(key)), suggest(key, known));
       }
     }
   }
@@ -144,14 +144,14 @@ class PlanReader {
     return *value;
   }
 
-  template <class Enum>
-  [[nodiscard]] std::optional<Enum> choice(std::string_view key, std::optional<Enum> (*parse)(std::string_view),
-                                           const std::vector<std::string_view>& known) const {
+  template <class Parse>
+  [[nodiscard]] auto choice(std::string_view key, const Parse& parse, const std::vector<std::string_view>& known) const
+      -> decltype(parse(key)) {
     if (!object_->contains(key)) return std::nullopt;
     const Json& value = object_->at(std::string(key));
     if (!value.is_string()) fail(key, fmt::format("'{}' is no text", key), suggest("", known));
     const auto text = value.get<std::string>();
-    const std::optional<Enum> parsed = parse(text);
+    const auto parsed = parse(text);
     if (!parsed) fail(key, fmt::format("'{}' is no {}", text, key), suggest(text, known));
     return parsed;
   }
@@ -212,14 +212,17 @@ Fields<Plan> plan_fields() {
   }
   fields.add("global_batch", [](const Plan& plan) { return plan.global_batch; });
   fields.add("micro_batches", [](const Plan& plan) { return plan.micro_batches; });
-  fields.add("schedule", [](const Plan& plan) { return to_string(plan.schedule); });
   fields.add("placement", [](const Plan& plan) {
     std::vector<std::string_view> names;
     for (const Axis axis : plan.placement) names.push_back(to_string(axis));
     return names;
   });
-  fields.add("zero_stage", [](const Plan& plan) { return plan.zero_stage; });
-  fields.add("recompute", [](const Plan& plan) { return to_string(plan.recompute); });
+  for (const PlanChoiceRow& row : plan_choices()) {
+    fields.add(std::string(row.key), [&row](const Plan& plan) {
+      const int value = row.get(plan);
+      return row.by_number ? Json(value) : Json(row.name(value));
+    });
+  }
   fields.add("optimizer", [](const Plan& plan) { return to_string(plan.optimizer); });
   fields.add("precision", [](const Plan& plan) { return to_string(plan.precision); });
   return fields;
@@ -238,9 +241,10 @@ std::string choices_text(const Plan& plan) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   if (plan.micro_batches > 1) add(fmt::format("{} micro-batches", plan.micro_batches));
-  if (plan.mesh[Axis::pipeline] > 1) text += fmt::format("{}{}", text.empty() ? "" : " ", to_string(plan.schedule));
-  if (plan.zero_stage > 0) add(fmt::format("ZeRO-{}", plan.zero_stage));
-  if (plan.recompute == Recompute::full) add("recompute");
+  for (const PlanChoiceRow& row : plan_choices()) {
+    const std::string said = row.matters(plan.mesh) ? row.words(row.get(plan)) : std::string();
+    if (!said.empty()) text += fmt::format("{}{}", text.empty() ? "" : row.separator, said);
+  }
   Plan usual = plan;
   usual.placement = Plan{}.placement;
   const std::string placement = placement_text(plan);

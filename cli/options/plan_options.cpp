@@ -35,15 +35,15 @@ int zero_stage_said(const PlanOptions& options) {
 /// The closed forms know no sharding of the optimizer and no recomputation: asked for, it would be ignored.
 void refuse_beyond_ideal(const PlanOptions& options, bool ideal) {
   if (!ideal) return;
-  const char* hint = "leave one of them out";
-  if (options.zero.value_or(0) > 0) {
-    throw Error(
-        fmt::format("--ideal knows no sharding of the optimizer: it cannot be combined with --zero {}", *options.zero),
-        hint);
+  const ChosenOfPlan chosen = chosen_of(options);
+  if (!chosen[PlanChoice::zero]) refuse_sharding_in_ideal(zero_stage_said(options));
+  for (const PlanChoiceRow& row : plan_choices()) {
+    const int value = chosen[row.choice].value_or(0);
+    if (value == 0 || row.beyond_ideal.empty()) continue;
+    throw Error(fmt::format("--ideal knows no {}: it cannot be combined with --{} {}", row.beyond_ideal, row.option,
+                            row.name(value)),
+                "leave one of them out");
   }
-  if (!options.zero) refuse_sharding_in_ideal(zero_stage_said(options));
-  if (chosen_recompute(options) == Recompute::full)
-    throw Error("--ideal knows no recomputation: it cannot be combined with --recompute full", hint);
 }
 
 /// A report about something else than what is asked now would be priced without a word.
@@ -112,24 +112,23 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
   plan.optimizer = study.optimizer();
   plan.global_batch = global_batch_of(options, plan.mesh.devices());
   plan.micro_batches = options.micro_batches.value_or(plan.micro_batches);
-  plan.zero_stage = static_cast<int>(options.zero.value_or(zero_stage_said(options)));
   if (!options.placement.empty()) plan.placement = parse_placement(options.placement);
-  plan.schedule = chosen_schedule(options).value_or(plan.schedule);
-  plan.recompute = chosen_recompute(options).value_or(plan.recompute);
+  plan.zero_stage = zero_stage_said(options);
+  chosen_of(options).apply(plan);
   return plan;
 }
 
 /// What a plan of the user's own leaves open. A file is asked for the key, the command line for the option.
 void add_choices(std::vector<Default>& defaults, const Plan& plan, const CLI::App& command,
                  const std::optional<PlanFile>& file) {
-  const auto add = [&](const std::string& option, const char* key, const std::string& value, const char* why) {
-    if (file ? file->given.contains(key) : command.count(option) > 0) return;
-    defaults.push_back({file ? key : option, value, why});
+  const auto add = [&](const std::string& option, std::string_view key, const std::string& value, const char* why) {
+    if (file ? file->given.contains(std::string(key)) : command.count(option) > 0) return;
+    defaults.push_back({file ? std::string(key) : option, value, why});
   };
   add("--micro-batches", "micro_batches", std::to_string(plan.micro_batches), "");
-  if (plan.mesh[Axis::pipeline] > 1) add("--schedule", "schedule", std::string(to_string(plan.schedule)), "");
-  add("--zero", "zero_stage", std::to_string(plan.zero_stage), "");
-  add("--recompute", "recompute", std::string(to_string(plan.recompute)), "");
+  for (const PlanChoiceRow& row : plan_choices()) {
+    if (row.matters(plan.mesh)) add(fmt::format("--{}", row.option), row.key, std::string(row.name(row.get(plan))), "");
+  }
   if (std::popcount(plan.mesh.family()) > 1) add("--placement", "placement", placement_text(plan), "innermost first");
 }
 
@@ -145,28 +144,35 @@ PlanOptionHandles add_plan_options(CLI::App& command, PlanOptions& options) {
   per_gpu->excludes(global);
   auto* placement =
       command.add_option("--placement", options.placement, "which degrees are neighbours, innermost first: filter,data");
-  auto* zero = add_whole_number(command, "--zero", options.zero, 0, 3, "fix the ZeRO stage: 0 to 3");
-  auto* recompute = command.add_option("--recompute", options.recompute, "fix recomputation: none or full");
-  auto* schedule = command.add_option("--schedule", options.schedule, "fix the pipeline schedule: gpipe or 1f1b");
+  std::vector<CLI::Option*> choices;
+  for (const PlanChoiceRow& row : plan_choices()) {
+    const auto at = static_cast<std::size_t>(row.choice);
+    const std::string option = fmt::format("--{}", row.option);
+    const std::string description = fmt::format("fix {}: {}", row.meaning, row.values_text());
+    choices.push_back(row.by_number ? add_whole_number(command, option, options.numbers[at], 0, row.last, description)
+                                    : command.add_option(option, options.names[at], description));
+  }
   auto* micro_batches = add_whole_number(command, "--micro-batches", options.micro_batches, 1, most_samples,
                                          "fix the number of micro-batches");
   auto* plan = command.add_option("--plan", options.plan_file, "price the plan of this JSON file instead of searching");
   auto* strategy = command.add_option("--strategy", options.strategy, "price one plan of this strategy");
   auto* degrees = command.add_option("--degrees", options.degrees, "its degrees: data=64,spatial=2x2");
   // What the file of a plan says would be ignored.
-  for (auto* said : {global, per_gpu, placement, zero, recompute, schedule, micro_batches, strategy, degrees})
-    plan->excludes(said);
+  for (auto* said : {global, per_gpu, placement, micro_batches, strategy, degrees}) plan->excludes(said);
+  for (auto* said : choices) plan->excludes(said);
   return {plan, strategy};
 }
 
-std::optional<Schedule> chosen_schedule(const PlanOptions& options) {
-  if (options.schedule.empty()) return std::nullopt;
-  return chosen("--schedule", options.schedule, parse_schedule, {"gpipe", "1f1b"});
-}
-
-std::optional<Recompute> chosen_recompute(const PlanOptions& options) {
-  if (options.recompute.empty()) return std::nullopt;
-  return chosen("--recompute", options.recompute, parse_recompute, {"none", "full"});
+ChosenOfPlan chosen_of(const PlanOptions& options) {
+  ChosenOfPlan all;
+  for (const PlanChoiceRow& row : plan_choices()) {
+    const auto at = static_cast<std::size_t>(row.choice);
+    if (options.numbers[at]) all[row.choice] = static_cast<int>(*options.numbers[at]);
+    if (options.names[at].empty()) continue;
+    const auto parse = [&](const std::string& text) { return row.parse(text); };
+    all[row.choice] = chosen(fmt::format("--{}", row.option), options.names[at], parse, row.names());
+  }
+  return all;
 }
 
 std::int64_t global_batch_of(const PlanOptions& options, std::int64_t gpus) {

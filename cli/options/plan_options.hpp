@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "cli/options/parser_fwd.hpp"
 #include "cli/options/plan_file.hpp"
 #include "cli/options/study_options.hpp"
+#include "estimator/plan/plan_choice.hpp"
 #include "estimator/step/estimate.hpp"
 
 namespace ddl {
@@ -18,8 +20,11 @@ inline constexpr std::int64_t default_batch_per_gpu = 32;
 
 /// The options by which a plan is named, or what is already chosen of the plans that are sought, as typed.
 struct PlanOptions {
-  std::optional<std::int64_t> gpus, global_batch, batch_per_gpu, micro_batches, zero;
-  std::string placement, schedule, recompute, plan_file, strategy, degrees;
+  std::optional<std::int64_t> gpus, global_batch, batch_per_gpu, micro_batches;
+  std::string placement, plan_file, strategy, degrees;
+  /// Of each choice: its number, or its name.
+  std::array<std::optional<std::int64_t>, plan_choice_count> numbers;
+  std::array<std::string, plan_choice_count> names;
 
   /// Whether they name one plan.
   [[nodiscard]] bool name_plan() const { return !plan_file.empty() || !strategy.empty() || !degrees.empty(); }
@@ -30,9 +35,8 @@ struct PlanOptionHandles {
 };
 PlanOptionHandles add_plan_options(CLI::App& command, PlanOptions& options);
 
-/// Throws Error on a word that is none; nothing where the option is not given.
-[[nodiscard]] std::optional<Schedule> chosen_schedule(const PlanOptions& options);
-[[nodiscard]] std::optional<Recompute> chosen_recompute(const PlanOptions& options);
+/// Throws Error on a name that is none; nothing where the option is not given.
+[[nodiscard]] ChosenOfPlan chosen_of(const PlanOptions& options);
 [[nodiscard]] std::int64_t global_batch_of(const PlanOptions& options, std::int64_t gpus);
 
 /// A study and, where the options name one, the plan that is asked about.

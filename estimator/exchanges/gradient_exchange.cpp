@@ -7,28 +7,51 @@ bool layers_gradients(const Software& software, const Assumptions& assumptions, 
   return assumptions.learned && software.layered_gradients_in_hybrids && (family & data) != 0 && family != data;
 }
 
-GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges, double parameters, double messages,
+void GradientExchange::add(const GradientExchange& other) {
+  if (other.total() > total()) {
+    algorithm = other.algorithm;
+    busy = other.busy;
+  }
+  of_gradients += other.of_gradients;
+  of_weights += other.of_weights;
+  after_update += other.after_update;
+  rounds = std::max(rounds, other.rounds);
+  gathers = std::max(gathers, other.gathers);
+  gradient_startups += other.gradient_startups;
+  weight_startups += other.weight_startups;
+  update_startups += other.update_startups;
+}
+
+GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges, std::span<const GradientGroup> groups,
                                    bool with_startups) {
-  const Bytes message(parameters * item_bytes(plan.precision));
-  if (parameters <= 0 || plan.mesh.replicas() == 1) return {};
+  GradientExchange all;
+  for (const GradientGroup& group : groups) all.add(gradient_exchange(plan, exchanges, group, with_startups));
+  return all;
+}
+
+GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges, const GradientGroup& group,
+                                   bool with_startups) {
+  const Bytes message(group.parameters * item_bytes(plan.precision));
+  if (group.parameters <= 0 || plan.mesh.product(group.axes) == 1) return {};
+  const double messages = group.messages;
   GradientExchange exchange;
   if (plan.zero_stage == 0) {
-    const ExchangePrices::Choice choice = exchanges.allreduce(message / messages, replica_axes, Purpose::gradient);
+    const ExchangePrices::Choice choice = exchanges.allreduce(message / messages, group.axes, Purpose::gradient);
     exchange.of_gradients = choice.time * messages;
     exchange.algorithm = choice.algorithm;
     exchange.busy = choice.busy;
     if (with_startups)
       exchange.gradient_startups =
-          exchanges.startup(Collective::allreduce, message / messages, replica_axes, Purpose::gradient) * messages;
+          exchanges.startup(Collective::allreduce, message / messages, group.axes, Purpose::gradient) * messages;
     return exchange;
   }
   // ZeRO-1 and -2: gradients are reduce-scattered, updated weights gathered: the volume of an Allreduce. Where gradients are
   // sharded they are scattered after every micro-batch. ZeRO-3 gathers the weights before forward and again before backward
   // of every micro-batch [Rajbhandari et al., SC'20].
-  const auto priced = exchanges.way_of(Collective::reduce_scatter, message, replica_axes, Purpose::gradient);
+  const auto priced = exchanges.way_of(Collective::reduce_scatter, message, group.axes, Purpose::gradient);
   const Seconds scatter = priced.time;
   exchange.busy = priced.busy;
-  const Seconds gather = exchanges.price(Collective::allgather, message, replica_axes, Purpose::gradient);
+  const Seconds gather = exchanges.price(Collective::allgather, message, group.axes, Purpose::gradient);
   const double micro_batches = static_cast<double>(plan.micro_batches);
   if (plan.zero_stage >= 2) exchange.rounds = micro_batches;
   exchange.of_gradients = scatter * exchange.rounds;
@@ -40,7 +63,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& excha
   }
   if (with_startups) {
     const auto startup = [&](Collective operation) {
-      return exchanges.startup(operation, message, replica_axes, Purpose::gradient);
+      return exchanges.startup(operation, message, group.axes, Purpose::gradient);
     };
     exchange.gradient_startups = startup(Collective::reduce_scatter) * exchange.rounds;
     (plan.zero_stage == 3 ? exchange.weight_startups : exchange.update_startups) =

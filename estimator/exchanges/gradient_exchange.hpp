@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "core/quantity.hpp"
 #include "estimator/coefficients.hpp"
@@ -9,6 +10,14 @@
 #include "estimator/plan/plan.hpp"
 
 namespace ddl {
+
+/// Parameters of a stage whose gradients the ranks along the same axes sum.
+struct GradientGroup {
+  Family axes = 0;
+  double parameters = 0;
+  double messages = 1;  ///< into which the gradients are cut; ZeRO has its own
+  friend bool operator==(const GradientGroup&, const GradientGroup&) = default;
+};
 
 /// Gradient exchange of one stage and iteration: one fused message, or what ZeRO does in its place.
 struct GradientExchange {
@@ -22,15 +31,19 @@ struct GradientExchange {
   [[nodiscard]] Seconds total() const { return of_gradients + of_weights + after_update; }
   /// Of each time what start-ups take, where it was asked for.
   Seconds gradient_startups{}, weight_startups{}, update_startups{};
+
+  /// Followed by another; what the longer one was done by counts for both.
+  void add(const GradientExchange& other);
 };
 
 /// Whether each layer's gradients are a message of their own: where the measured software does that, in hybrids.
 [[nodiscard]] bool layers_gradients(const Software& software, const Assumptions& assumptions, const Plan& plan);
 
-/// `parameters`: those of which the stage exchanges gradients. `messages`: how many they are cut into; ZeRO has its own.
-/// `with_startups`: what start-ups take is worked out, too.
-[[nodiscard]] GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges, double parameters,
-                                                 double messages = 1, bool with_startups = false);
+/// Of one group, and of all groups of a stage, one after the other. `with_startups`: what start-ups take is worked out, too.
+[[nodiscard]] GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges,
+                                                 const GradientGroup& group, bool with_startups = false);
+[[nodiscard]] GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges,
+                                                 std::span<const GradientGroup> groups, bool with_startups = false);
 
 /// Whether gradients are exchanged while backward runs: where the software does that, or, if nobody says what it does, where
 /// it is no longer than one after the other. Kernels and exchange then get along as fast as 1/s_c + 1/s_x of one of them.

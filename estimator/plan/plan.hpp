@@ -13,7 +13,7 @@
 namespace ddl {
 
 /// The order in which the stages of a pipeline take their micro-batches.
-enum class Schedule { gpipe, one_forward_one_backward };
+enum class Schedule { one_forward_one_backward, gpipe };
 [[nodiscard]] std::string_view to_string(Schedule schedule);
 [[nodiscard]] std::optional<Schedule> parse_schedule(std::string_view text);
 
@@ -39,6 +39,7 @@ struct Plan {
   Precision precision = Precision::fp32;
 
   friend bool operator==(const Plan&, const Plan&) = default;
+  friend auto operator<=>(const Plan&, const Plan&) = default;
 };
 
 /// Samples of one micro-batch on one rank (the largest share where B does not divide evenly).

@@ -11,7 +11,7 @@
 namespace ddl {
 namespace {
 
-constexpr std::array<const ScheduleOrder*, 2> orders{&gpipe_order, &one_forward_one_backward_order};
+constexpr std::array<const ScheduleOrder*, 2> orders{&one_forward_one_backward_order, &gpipe_order};
 
 /// Does slots as soon as what they wait for has arrived.
 class ScheduleRun {

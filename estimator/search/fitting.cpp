@@ -112,17 +112,12 @@ class Choices {
     return first_of(plans);
   }
 
-  [[nodiscard]] std::optional<Fitting> recomputed() const {
-    Plan plan = from_.estimate.plan;
-    if (plan.recompute == Recompute::full) return std::nullopt;
-    plan.recompute = Recompute::full;
-    return first_of({plan});
-  }
-
-  [[nodiscard]] std::optional<Fitting> sharded() const {
+  /// With a higher value of a choice that may save memory.
+  [[nodiscard]] std::optional<Fitting> chosen(const PlanChoiceRow& row) const {
     std::vector<Plan> plans;
-    for (Plan plan = from_.estimate.plan; has_replicas() && plan.zero_stage < 3;) {
-      ++plan.zero_stage;
+    Plan plan = from_.estimate.plan;
+    for (int value = row.get(plan) + 1; value <= last_of(row); ++value) {
+      row.set(plan, value);
       plans.push_back(plan);
     }
     return first_of(plans);
@@ -133,17 +128,12 @@ class Choices {
     std::vector<Estimate> estimates;
     const Plan& from = from_.estimate.plan;
     for (const std::int64_t count : micro_batches_) {
-      for (const Recompute recompute : {Recompute::none, Recompute::full}) {
-        if (recompute == Recompute::none && from.recompute == Recompute::full) continue;
-        for (int stage = from.zero_stage; stage <= (has_replicas() ? 3 : from.zero_stage); ++stage) {
-          Plan plan = from;
-          plan.micro_batches = count;
-          plan.recompute = recompute;
-          plan.zero_stage = stage;
-          std::optional<Estimate> estimate = possible(estimator_, plan);
-          if (estimate && estimate->feasible()) estimates.push_back(*std::move(estimate));
-        }
-      }
+      Plan plan = from;
+      plan.micro_batches = count;
+      each_combination(plan, plan_choice_count, [&] {
+        std::optional<Estimate> estimate = possible(estimator_, plan);
+        if (estimate && estimate->feasible()) estimates.push_back(*std::move(estimate));
+      });
     }
     std::stable_sort(estimates.begin(), estimates.end(),
                      [](const Estimate& a, const Estimate& b) { return a.time.iteration() < b.time.iteration(); });
@@ -157,9 +147,24 @@ class Choices {
   }
 
  private:
-  [[nodiscard]] bool has_replicas() const {
+  /// The highest value to try; the plan's own where no other can save memory.
+  [[nodiscard]] int last_of(const PlanChoiceRow& row) const {
     const Plan& plan = from_.estimate.plan;
-    return plan.mesh[Axis::data] > 1 || plan.mesh[Axis::spatial] > 1;
+    return row.trade != Trade::never_better && row.matters(plan.mesh) ? row.last : row.get(plan);
+  }
+
+  /// Calls `visit` with every combination of the first `rows` choices from the plan's own values on.
+  template <class Visit>
+  void each_combination(Plan& plan, std::size_t rows, const Visit& visit) const {
+    if (rows == 0) {
+      visit();
+      return;
+    }
+    const PlanChoiceRow& row = plan_choices()[rows - 1];
+    for (int value = row.get(from_.estimate.plan); value <= last_of(row); ++value) {
+      row.set(plan, value);
+      each_combination(plan, rows - 1, visit);
+    }
   }
 
   [[nodiscard]] std::optional<Fitting> first_of(const std::vector<Plan>& plans) const {
@@ -259,13 +264,15 @@ std::optional<Fitting> fewest_devices(const Estimator& estimator, const Plan& pl
 std::vector<Remedy> remedies(const Estimator& estimator, const Fitting& judged) {
   std::vector<Remedy> found;
   if (judged.verdict == Verdict::fits) return found;
-  const auto add = [&](Remedy::Kind kind, std::optional<Fitting> fitting) {
-    if (fitting) found.push_back({kind, *std::move(fitting)});
+  const auto add = [&](Remedy::Kind kind, std::optional<Fitting> fitting, std::optional<PlanChoice> choice = {}) {
+    if (fitting) found.push_back({kind, choice, *std::move(fitting)});
   };
   const Choices choices(estimator, judged);
   add(Remedy::Kind::micro_batches, choices.smaller_micro_batches());
-  add(Remedy::Kind::recompute, choices.recomputed());
-  add(Remedy::Kind::zero, choices.sharded());
+  for (std::size_t i = plan_choice_count; i > 0; --i) {
+    const PlanChoiceRow& row = plan_choices()[i - 1];
+    add(Remedy::Kind::choice, choices.chosen(row), row.choice);
+  }
   const auto fits = [](const Remedy& each) { return each.fitting.verdict == Verdict::fits; };
   if (std::none_of(found.begin(), found.end(), fits)) add(Remedy::Kind::together, choices.combined());
   add(Remedy::Kind::strategy, other_strategy(estimator, judged));
@@ -282,6 +289,7 @@ std::vector<Remedy> remedies(const Estimator& estimator, const Fitting& judged) 
       different.push_back(std::move(each));
     } else if (each.kind < known->kind) {
       known->kind = each.kind;
+      known->choice = each.choice;
     }
   }
   return different;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "estimator/plan/plan_choice.hpp"
 #include "estimator/search/verdict.hpp"
 #include "estimator/step/estimate.hpp"
 
@@ -39,12 +40,12 @@ enum class BatchKept { global, per_device };
 struct Remedy {
   enum class Kind {
     micro_batches,  ///< more and smaller ones
-    recompute,      ///< checkpoints, and the rest computed again in backward
-    zero,           ///< a higher stage of ZeRO
+    choice,         ///< another value of one of the plan's choices
     together,       ///< several of these, where none does it alone
     strategy,       ///< other degrees
   };
   Kind kind = Kind::micro_batches;
+  std::optional<PlanChoice> choice;
   Fitting fitting;
 };
 /// One of each kind, the least that fits, or else is at risk while `plan` does not fit at all; the fastest first. None for a

@@ -27,14 +27,18 @@ std::vector<std::int64_t> divisors(std::int64_t number) {
   return low;
 }
 
-/// The ZeRO stages that are asked for of a family, as bits; none where the family is not asked for.
-unsigned zero_stages_of(Family family, const SearchOptions& options) {
-  constexpr unsigned all = 15;
-  unsigned stages = options.families.empty() ? all : 0;
-  for (const NamedFamily& each : options.families) {
-    if (each.family == family) stages |= each.zero_stage > 0 ? 1U << each.zero_stage : all;
-  }
-  return options.zero_stage ? stages & (1U << *options.zero_stage) : stages;
+/// Whether the words of a family allow a ZeRO stage: `fsdp` says one, `data` none.
+bool allows_zero_stage(const SearchOptions& options, Family family, int stage) {
+  const auto allows = [&](const NamedFamily& each) {
+    return each.family == family && (each.zero_stage == 0 || each.zero_stage == stage);
+  };
+  return options.families.empty() || std::any_of(options.families.begin(), options.families.end(), allows);
+}
+
+/// A value of each choice.
+using ChoiceValues = std::array<int, plan_choice_count>;
+void set_choices(Plan& plan, const ChoiceValues& values) {
+  for (std::size_t i = 0; i < plan_choice_count; ++i) plan_choices()[i].set(plan, values[i]);
 }
 
 /// Every way of writing `devices` as a product of degrees, grouped by family.
@@ -91,8 +95,7 @@ class Degrees {
 /// Everything that is still open once the degrees are given, cheapest first.
 struct Variants {
   std::vector<Placement> placements;
-  std::vector<Schedule> schedules;
-  std::vector<std::pair<Recompute, int>> savings;  ///< recomputation and ZeRO stage
+  std::vector<ChoiceValues> choices;
 };
 
 class VariantSpace {
@@ -135,12 +138,7 @@ class VariantSpace {
         first = false;
       }
     }
-    variants.schedules = {options_.schedule.value_or(Schedule::one_forward_one_backward)};
-    if (!options_.schedule && plan.mesh[Axis::pipeline] > 1) variants.schedules.push_back(Schedule::gpipe);
-    for (const Recompute recompute : {Recompute::none, Recompute::full}) {
-      if (options_.recompute && recompute != *options_.recompute) continue;
-      for (const int stage : zero_stages(plan)) variants.savings.emplace_back(recompute, stage);
-    }
+    add_choices(plan, plan_choice_count, {}, variants.choices);
     return variants;
   }
 
@@ -148,21 +146,34 @@ class VariantSpace {
   [[nodiscard]] std::int64_t count(const Plan& plan) const {
     const int axes = std::popcount(plan.mesh.family());
     const std::int64_t placements = options_.placement || !several_nodes_ ? 1 : std::max(1, axes);
-    const std::int64_t schedules = !options_.schedule && plan.mesh[Axis::pipeline] > 1 ? 2 : 1;
-    const auto zero = static_cast<std::int64_t>(zero_stages(plan).size());
-    const std::int64_t recompute = options_.recompute ? 1 : 2;
-    return placements * schedules * zero * recompute * static_cast<std::int64_t>(micro_batches(plan).size());
+    std::int64_t choices = 1;
+    for (const PlanChoiceRow& row : plan_choices()) choices *= static_cast<std::int64_t>(values_of(row, plan).size());
+    return placements * choices * static_cast<std::int64_t>(micro_batches(plan).size());
+  }
+
+  /// The values of a choice that a plan of such a mesh may have, the simplest first.
+  [[nodiscard]] std::vector<int> values_of(const PlanChoiceRow& row, const Plan& plan) const {
+    if (!row.matters(plan.mesh)) return {0};
+    std::vector<int> values;
+    for (int value = 0; value <= row.last; ++value) {
+      if (options_.chosen[row.choice].value_or(value) != value) continue;
+      if (row.choice == PlanChoice::zero && !allows_zero_stage(options_, plan.mesh.family(), value)) continue;
+      values.push_back(value);
+    }
+    return values;
   }
 
  private:
-  [[nodiscard]] std::vector<int> zero_stages(const Plan& plan) const {
-    if (plan.mesh.replicas() == 1) return {0};
-    const unsigned asked = zero_stages_of(plan.mesh.family(), options_);
-    std::vector<int> stages;
-    for (int stage = 0; stage <= 3; ++stage) {
-      if ((asked & (1U << stage)) != 0) stages.push_back(stage);
+  /// Every combination of the first `rows` choices, the last of them outermost.
+  void add_choices(const Plan& plan, std::size_t rows, ChoiceValues values, std::vector<ChoiceValues>& choices) const {
+    if (rows == 0) {
+      choices.push_back(values);
+      return;
     }
-    return stages;
+    for (const int value : values_of(plan_choices()[rows - 1], plan)) {
+      values[rows - 1] = value;
+      add_choices(plan, rows - 1, values, choices);
+    }
   }
   const SearchOptions& options_;
   bool several_nodes_;
@@ -170,24 +181,24 @@ class VariantSpace {
 };
 
 /// How simple a plan is, the simplest first. No two plans of a search are alike in it.
-using Simplicity = std::array<std::int64_t, 13>;
+using Simplicity = std::array<std::int64_t, plan_choice_count + mesh_dimensions + 3>;
 Simplicity simplicity_of(const Plan& plan) {
-  std::int64_t placement = 0;
+  Simplicity simplicity{};
+  std::size_t next = 0;
+  simplicity[next++] = std::popcount(plan.mesh.family());
+  for (std::size_t i = plan_choice_count; i > 0; --i) simplicity[next++] = plan_choices()[i - 1].get(plan);
+  simplicity[next++] = plan.micro_batches;
+  // A plan of fewer stages is the simpler one, then one that divides weights less. Data's degree is what the others leave.
+  const Mesh::Degrees& degrees = plan.mesh.degrees();
+  constexpr std::size_t stages = first_dimension_of(Axis::pipeline), replicas = first_dimension_of(Axis::data);
+  simplicity[next++] = degrees[stages];
+  for (std::size_t d = 0; d < mesh_dimensions; ++d) {
+    if (d != stages && d != replicas) simplicity[next++] = degrees[d];
+  }
+  std::int64_t& placement = simplicity[next];
   for (const Axis axis : plan.placement)
     placement = placement * static_cast<std::int64_t>(axis_count) + static_cast<int>(axis);
-  return {std::popcount(plan.mesh.family()),
-          static_cast<int>(plan.recompute),
-          plan.zero_stage,
-          plan.micro_batches,
-          plan.schedule == Schedule::one_forward_one_backward ? 0 : 1,
-          plan.mesh[Axis::pipeline],
-          plan.mesh[Axis::tensor],
-          plan.mesh[Axis::channel],
-          plan.mesh[Axis::filter],
-          plan.mesh.tiles()[0],
-          plan.mesh.tiles()[1],
-          plan.mesh.tiles()[2],
-          placement};
+  return simplicity;
 }
 
 /// Times that are sums of the same parts in another order are the same.
@@ -377,9 +388,9 @@ class FamilySearch {
     for (std::size_t i = 0; i < candidates.size(); i += step) {
       Plan plan = *candidates[i].plan;
       plan.micro_batches = space_.micro_batches(plan).back();
-      for (const auto& [recompute, zero_stage] : space_.of(plan).savings) {
-        plan.recompute = std::max(plan.recompute, recompute);
-        plan.zero_stage = std::max(plan.zero_stage, zero_stage);
+      for (const PlanChoiceRow& row : plan_choices()) {
+        const std::vector<int> values = space_.values_of(row, plan);
+        if (row.trade != Trade::never_better && !values.empty()) row.set(plan, values.back());
       }
       const Bytes needed = estimator_.memory(plan).total();
       if (found == nullptr || needed < least) {
@@ -393,9 +404,10 @@ class FamilySearch {
   /// How near a plan without enough memory comes at best: everything saved, micro-batches as small as they can be.
   void save_most(Plan plan) {
     plan.micro_batches = space_.micro_batches(plan).back();
-    for (const auto& [recompute, zero_stage] : space_.of(plan).savings) {
-      plan.recompute = recompute;
-      plan.zero_stage = zero_stage;
+    const Variants variants = space_.of(plan);
+    for (const ChoiceValues& values : variants.choices) {
+      if (is_never_better(values, variants.choices.front())) continue;
+      set_choices(plan, values);
       note(estimator_.estimate(plan));
     }
   }
@@ -434,7 +446,7 @@ class FamilySearch {
     // Measured parts of a batch may take less together than the whole.
     const bool wholes_are_faster =
         by_time && plan.mesh[Axis::pipeline] == 1 && estimator_.job().kernels.measured() == nullptr;
-    const auto per_placement = static_cast<std::int64_t>(variants.schedules.size() * variants.savings.size());
+    const auto per_placement = static_cast<std::int64_t>(variants.choices.size());
     std::vector<std::int64_t> settled;
     least_ = {};
     for (const std::int64_t micro_batches : space_.micro_batches(plan)) {
@@ -468,7 +480,7 @@ class FamilySearch {
           result_.pruned += per_placement;
           continue;
         }
-        try_savings(plan, variants);
+        try_choices(plan, variants);
       }
       if (misfits_ == 0) settled.push_back(micro_batches);
       // The stages of a pipeline are others with every number of micro-batches.
@@ -483,9 +495,9 @@ class FamilySearch {
   };
   [[nodiscard]] Least least_of(Plan plan, const Variants& variants) const {
     Least least;
-    for (const auto& [recompute, zero_stage] : variants.savings) {
-      plan.recompute = recompute;
-      plan.zero_stage = zero_stage;
+    for (const ChoiceValues& values : variants.choices) {
+      if (is_never_better(values, variants.choices.front())) continue;
+      set_choices(plan, values);
       const MemoryBreakdown& memory = estimator_.memory(plan);
       const Bytes of_samples = memory.activations + memory.input;
       // Scratch memory of kernels may shrink more than what samples take.
@@ -497,40 +509,49 @@ class FamilySearch {
     return least;
   }
 
-  void try_savings(Plan plan, const Variants& variants) {
+  /// Whether the simplest value of some choice is as good in every respect.
+  [[nodiscard]] static bool is_never_better(const ChoiceValues& values, const ChoiceValues& simplest) {
+    for (std::size_t i = 0; i < plan_choice_count; ++i) {
+      if (plan_choices()[i].trade == Trade::never_better && values[i] > simplest[i]) return true;
+    }
+    return false;
+  }
+
+  void try_choices(Plan plan, const Variants& variants) {
     const bool by_time = !options_.all && options_.objective != Objective::memory;
-    std::array<bool, 4> settled{};  // by ZeRO stage: nothing is gained by recomputing
-    for (const auto& [recompute, zero_stage] : variants.savings) {
-      bool& is_settled = settled[static_cast<std::size_t>(zero_stage)];
-      for (const Schedule schedule : variants.schedules) {
-        plan.recompute = recompute;
-        plan.zero_stage = zero_stage;
-        plan.schedule = schedule;
-        // GPipe never needs less memory than 1F1B and takes as long. Recomputing takes longer than keeping.
-        const bool dominated = schedule == Schedule::gpipe && variants.schedules.size() > 1;
-        const bool needless = by_time && recompute == Recompute::full && is_settled;
-        if (!options_.all && (dominated || needless)) {
-          ++result_.pruned;
-          continue;
+    std::vector<ChoiceValues> settled;  // fit, or are too slow already: nothing is gained by what is slower but smaller
+    const auto is_needless = [&](const ChoiceValues& values) {
+      return std::any_of(settled.begin(), settled.end(), [&](const ChoiceValues& known) {
+        for (std::size_t i = 0; i < plan_choice_count; ++i) {
+          const bool slower = plan_choices()[i].trade == Trade::slower_but_smaller && known[i] < values[i];
+          if (!slower && known[i] != values[i]) return false;
         }
-        const Seconds iteration = estimator_.iteration(plan);
-        if (by_time && beaten(iteration, plan)) {
-          ++result_.pruned;
-          is_settled = true;
-          continue;
-        }
-        ++result_.priced;
-        const Bytes memory = estimator_.memory(plan).total();
-        const Bytes available = estimator_.job().machine.device.memory;
-        if (memory <= available) {
-          is_settled = true;
-          note(RankedPlan{plan, iteration, memory});
-          continue;
-        }
-        ++misfits_;
-        // Memory alone is the mildest kind of trouble.
-        if (!nearest_ || std::tuple(1, memory / available) < miss(*nearest_)) note(estimator_.estimate(plan));
+        return true;
+      });
+    };
+    for (const ChoiceValues& values : variants.choices) {
+      if (!options_.all && (is_never_better(values, variants.choices.front()) || (by_time && is_needless(values)))) {
+        ++result_.pruned;
+        continue;
       }
+      set_choices(plan, values);
+      const Seconds iteration = estimator_.iteration(plan);
+      if (by_time && beaten(iteration, plan)) {
+        ++result_.pruned;
+        settled.push_back(values);
+        continue;
+      }
+      ++result_.priced;
+      const Bytes memory = estimator_.memory(plan).total();
+      const Bytes available = estimator_.job().machine.device.memory;
+      if (memory <= available) {
+        settled.push_back(values);
+        note(RankedPlan{plan, iteration, memory});
+        continue;
+      }
+      ++misfits_;
+      // Memory alone is the mildest kind of trouble.
+      if (!nearest_ || std::tuple(1, memory / available) < miss(*nearest_)) note(estimator_.estimate(plan));
     }
   }
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "estimator/plan/plan.hpp"
+#include "estimator/plan/plan_choice.hpp"
 #include "estimator/step/estimate.hpp"
 
 namespace ddl {
@@ -27,10 +27,8 @@ struct SearchOptions {
   std::int64_t top = 0;
   bool all = false;  ///< price every plan, prune none
   std::optional<Placement> placement;
-  std::optional<int> zero_stage;
-  std::optional<Recompute> recompute;
-  std::optional<Schedule> schedule;
   std::optional<std::int64_t> micro_batches;
+  ChosenOfPlan chosen;
   /// Called now and then with how many plans have been dealt with, of how many; the search ends where it says false.
   std::function<bool(std::int64_t done, std::int64_t all)> go_on;
 };
@@ -55,9 +53,9 @@ struct SearchResult {
   bool stopped = false;            ///< before all plans were looked at
 };
 
-/// Looks through all ways of giving `devices` devices to the axes (all divisors), placements, micro-batches, schedules, ZeRO
-/// stages and recomputation. What is pruned is provably no better than what is found. Plans that are equally good within
-/// rounding are ranked by how simple they are: fewer axes, nothing computed again, less sharded, fewer micro-batches.
+/// Looks through all ways of giving `devices` devices to the axes (all divisors), placements, micro-batches and all that is
+/// chosen besides (plan_choices). What is pruned is provably no better than what is found. Plans that are equally good
+/// within rounding are ranked by how simple they are: fewer axes, nothing computed again, less sharded, fewer micro-batches.
 [[nodiscard]] SearchResult search(const Estimator& estimator, const SearchOptions& options);
 
 /// Whether `a` is to be preferred to `b`.

@@ -9,8 +9,10 @@
 #include "estimator/kernels/shard_prices.hpp"
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/memory/shard_memory.hpp"
+#include "estimator/plan/plan_choice.hpp"
 #include "estimator/step/estimate.hpp"
 #include "estimator/step/pipeline.hpp"
+#include "estimator/step/tasks.hpp"
 #include "estimator/strategies/spatial.hpp"
 #include "estimator/strategies/strategy.hpp"
 
@@ -61,6 +63,12 @@ Seconds moving_bound(const Job& job, double bytes, double group) {
     seconds = std::max(seconds, bytes * (1.0 - 1.0 / nodes) / most_of(job, levels[1]));
   }
   return Seconds(seconds);
+}
+
+Plan without_batch(Plan plan) {
+  plan.global_batch = 1;
+  plan.micro_batches = 1;
+  return plan;
 }
 
 /// Of one micro-batch between two stages, where so many items of a sample cross.
@@ -158,14 +166,12 @@ Estimator::SpatialTraffic Estimator::spatial_traffic(const Plan& plan) const {
 }
 
 double Estimator::exchange_starts(const Plan& plan) const {
-  Mesh key = plan.mesh;
-  key.set(Axis::data, 1);
-  key.set(Axis::pipeline, 1);
-  if (key.devices() == 1 || job_.machine.levels.empty()) return 0;
-  const auto known = exchange_starts_.find(key);
+  Plan alone = without_batch(split_of(plan));
+  alone.mesh.set(Axis::data, 1);
+  alone.mesh.set(Axis::pipeline, 1);
+  if (alone.mesh.devices() == 1 || job_.machine.levels.empty()) return 0;
+  const auto known = exchange_starts_.find(alone);
   if (known != exchange_starts_.end()) return known->second;
-  Plan alone = plan;
-  alone.mesh = key;
   const int end = spatial_end_of(plan);
   const LayerKinds& kinds = kinds_of(end);
   ShardContext context{job_.facts, alone, job_.assumptions, 0, std::max(0, end)};
@@ -179,20 +185,21 @@ double Estimator::exchange_starts(const Plan& plan) const {
       starts += static_cast<double>(exchange.messages) * kinds.count[kind];
     }
   }
-  return exchange_starts_.emplace(key, starts).first->second;
+  return exchange_starts_.emplace(alone, starts).first->second;
 }
 
 Seconds Estimator::uncut_time(const Plan& plan) const {
   // Slots count the exchanges of one stage alone.
   if (plan.mesh[Axis::pipeline] == 1 || job_.assumptions.slot_pipeline) return layers_time(plan);
   const LayerCostTable& costs = table(plan);
-  const double micro_batches = static_cast<double>(plan.micro_batches);
-  // All stages together take no less than the whole, and the longest no less than their mean.
-  const Seconds one = costs.load().time(kernel_start(job_));
-  const StagePlaces& where = places(plan.mesh[Axis::pipeline], spatial_end_of(plan), plan.mesh[Axis::spatial]);
-  const Seconds hops =
-      hop_time(plan, where.least_items(), costs.exchanges()) * (2.0 * (plan.mesh[Axis::pipeline] + micro_batches - 2.0));
-  return one * (1.0 + (micro_batches - 1.0) / plan.mesh[Axis::pipeline]) + hops;
+  Step step;
+  step.origin[Coefficient::kernel_start] = kernel_start(job_).value();
+  step.stages = plan.mesh[Axis::pipeline];
+  step.micro_batches = static_cast<double>(plan.micro_batches);
+  add_tasks(costs.total(), 0, false, nullptr, step.tasks);
+  const StagePlaces& where = places(step.stages, spatial_end_of(plan), plan.mesh[Axis::spatial]);
+  step.transfers.emplace_back(hop_time(plan, where.least_items(), costs.exchanges()));
+  return shortest_run(relaxed(step));
 }
 
 Seconds Estimator::layers_time(const Plan& plan) const {
@@ -202,13 +209,12 @@ Seconds Estimator::layers_time(const Plan& plan) const {
 }
 
 const Estimator::BoundParts& Estimator::bound_parts(const Plan& plan) const {
-  if (bound_parts_ && bound_parts_->plan.mesh == plan.mesh && bound_parts_->plan.global_batch == plan.global_batch &&
-      bound_parts_->plan.precision == plan.precision) {
-    return *bound_parts_;
-  }
+  Plan split = split_of(plan);
+  split.micro_batches = 1;
+  if (bound_parts_ && bound_parts_->split == split) return *bound_parts_;
   const Discount discount = discount_of(job_, plan);
   BoundParts& parts = bound_parts_.emplace();
-  parts.plan = plan;
+  parts.split = split;
   parts.kernels = discount.kernels;
   parts.beta = discount.beta;
   // However layers are split, a rank's host starts a kernel for each.
@@ -238,18 +244,15 @@ Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* pl
   const double splits = plan.mesh.product(weight_axes);
   const double spatial = plan.mesh[Axis::spatial];
   const bool given = job_.prices_whole_layers();
-  // The first micro-batch passes all stages, the others follow at the pace of the longest, which is no faster than their
-  // mean; the slots of the closed form are no shorter.
   const WholeTime whole = least_time(samples_per_micro_batch(plan), plan.mesh[Axis::pipeline]);
   const BoundParts& parts = bound_parts(plan);
-  const auto passing = [&](Seconds kernels, Seconds exchanges) {
-    const Seconds one = kernels + exchanges;
-    return max(one + max(whole.longest * parts.kernels / (splits * spatial), one / plan.mesh[Axis::pipeline]) *
-                         (micro_batches - 1.0),
-               parts.starts * (1.0 + (micro_batches - 1.0) / plan.mesh[Axis::pipeline]));
-  };
-  const Seconds kernels = whole.all * parts.kernels / (splits * spatial);
-  if (given || job_.machine.levels.empty()) return passing(kernels, Seconds{});
+  RelaxedStep step;
+  step.stages = plan.mesh[Axis::pipeline];
+  step.micro_batches = micro_batches;
+  step.busy = whole.all * parts.kernels / (splits * spatial);
+  step.longest = whole.longest * parts.kernels / (splits * spatial);
+  step.starts = parts.starts;
+  if (given || job_.machine.levels.empty()) return shortest_run(step);
 
   // Of one micro-batch, through all stages.
   const double item = item_bytes(plan.precision);
@@ -282,16 +285,13 @@ Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* pl
   if (plan.mesh[Axis::tensor] > 1 && plan.mesh[Axis::tensor] <= smallest_tensor_units_)
     exchanges += moving(tensor_items_ * tiles, Axis::tensor);
 
-  Seconds bound = passing(kernels, exchanges);
-  if (plan.mesh[Axis::pipeline] > 1) {
-    Seconds hop = parts.alpha;
-    if (placed != nullptr) {
-      const StagePlaces& where = places(plan.mesh[Axis::pipeline], spatial_end_of(plan), spatial);
-      hop = hop_time(plan, where.least_items(), *placed);
-    }
-    bound += hop * (2.0 * (plan.mesh[Axis::pipeline] + micro_batches - 2.0));
+  step.busy += exchanges;
+  step.hop = parts.alpha;
+  if (placed != nullptr && plan.mesh[Axis::pipeline] > 1) {
+    const StagePlaces& where = places(plan.mesh[Axis::pipeline], spatial_end_of(plan), spatial);
+    step.hop = hop_time(plan, where.least_items(), *placed);
   }
-  return bound;
+  return shortest_run(step);
 }
 
 Bytes Estimator::shown_gradients(const Plan& plan) const {
@@ -314,11 +314,12 @@ Seconds Estimator::lower_bound(const Plan& plan) const {
 }
 
 const ExchangePrices& Estimator::exchanges_of(const Plan& plan) const {
-  if (!placed_.empty() && placed_.front()->plan.mesh != plan.mesh) placed_.clear();
+  const Plan split = without_batch(split_of(plan));
+  if (!placed_.empty() && placed_.front()->split != split) placed_.clear();
   for (const auto& known : placed_) {
-    if (known->plan.placement == plan.placement && known->plan.precision == plan.precision) return known->exchanges;
+    if (known->plan.placement == plan.placement) return known->exchanges;
   }
-  return placed_.emplace_back(std::make_unique<Placed>(plan, job_))->exchanges;
+  return placed_.emplace_back(std::make_unique<Placed>(split, plan, job_))->exchanges;
 }
 
 Seconds Estimator::placed_lower_bound(const Plan& plan) const {
@@ -331,7 +332,7 @@ Seconds Estimator::placed_lower_bound(const Plan& plan) const {
   const auto by_stage = [&](int stage) {
     Plan sharded = plan;
     sharded.zero_stage = stage;
-    return gradient_exchange(sharded, exchanges, gradients.value() / item_bytes(plan.precision)).total();
+    return gradient_exchange(sharded, exchanges, {replica_axes, gradients.value() / item_bytes(plan.precision)}).total();
   };
   return bound + min(by_stage(0), by_stage(1));
 }

@@ -8,6 +8,7 @@
 #include "estimator/kernels/shard_prices.hpp"
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/memory/shard_memory.hpp"
+#include "estimator/plan/plan_choice.hpp"
 #include "estimator/step/pipeline.hpp"
 #include "estimator/step/tasks.hpp"
 #include "estimator/strategies/spatial.hpp"
@@ -111,11 +112,7 @@ const LayerKinds& Estimator::kinds_of(int spatial_end) const {
 }
 
 const LayerCostTable& Estimator::table(const Plan& plan) const {
-  Plan key = plan;
-  key.zero_stage = 0;
-  key.recompute = Recompute::none;
-  key.schedule = Schedule::gpipe;
-  key.placement = all_axes;
+  const Plan key = split_of(plan);
   const bool is_same = table_ && key == table_plan_;
   if (is_same && plan.placement == table_placement_) return *table_;
   if (is_same) {
@@ -261,7 +258,6 @@ const Estimator::Staged& Estimator::staged(const Plan& plan) const {
 
 Updates Estimator::updates_of(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const {
   const Assumptions& assumptions = job_.assumptions;
-  const bool layered = layers_gradients(job_.coefficients.software, assumptions, plan);
   const double shard = plan.zero_stage >= 1 ? plan.mesh.replicas() : 1.0;
   // Of tensor splits alone are such layers no exception.
   const double splits = static_cast<double>(plan.mesh[Axis::filter]) * plan.mesh[Axis::channel] * plan.mesh[Axis::spatial];
@@ -270,16 +266,16 @@ Updates Estimator::updates_of(const Plan& plan, const LayerCostTable& costs, con
   Updates updates;
   if (overlaps_gradients(job_.coefficients, assumptions)) updates.beside = job_.coefficients.overlap;
   if (gathers_beside_forward(job_.coefficients, assumptions)) updates.gathers_beside = job_.coefficients.overlap;
-  std::pair<double, double> exchanged{-1, -1};  // parameters and messages of the stage before
+  std::vector<GradientGroup> exchanged;  // by the stage before
   for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
     const LayerCosts own = costs.between(firsts[stage], firsts[stage + 1]);
     Updates::Stage& result = updates.stages.emplace_back();
     result.update = Term(max(Seconds{}, own.update / shard));
-    result.message = Bytes(own.gradient_parameters * item_bytes(plan.precision));
-    const std::pair message_of{own.gradient_parameters, layered ? std::max(1.0, own.gradient_messages) : 1.0};
-    if (message_of != exchanged) {
-      result.exchange = gradient_exchange(plan, costs.exchanges(), message_of.first, message_of.second, with_slopes);
-      exchanged = message_of;
+    result.message = Bytes(own.exchanged_parameters() * item_bytes(plan.precision));
+    std::vector<GradientGroup> groups = costs.gradients(own);
+    if (stage == 0 || groups != exchanged) {
+      result.exchange = gradient_exchange(plan, costs.exchanges(), groups, with_slopes);
+      exchanged = std::move(groups);
     } else {
       result.exchange = updates.stages[stage - 1].exchange;
     }

@@ -170,10 +170,10 @@ class Estimator {
   mutable std::map<int, TimesBySamples> whole_times_, least_times_;  ///< by stages
   mutable std::map<double, HostAlone> host_alone_;
   mutable std::map<Tiles, SpatialTraffic> spatial_;
-  mutable std::map<Mesh, double> exchange_starts_;
+  mutable std::map<Plan, double> exchange_starts_;
   /// What the bounds of plans of the same degrees have in common.
   struct BoundParts {
-    Plan plan;  ///< its degrees
+    Plan split;  ///< of which, with one micro-batch
     Seconds starts{}, alpha{};
     SpatialTraffic traffic;
     SecondsPerByte halo{}, gathered{}, gradients{};  ///< that no exchange takes less than
@@ -188,8 +188,9 @@ class Estimator {
   mutable std::unique_ptr<LayerCostTable> table_;
   /// Exchanges of one plan's degrees under each placement asked for: they do not depend on anything else of the plan.
   struct Placed {
-    Placed(const Plan& a_plan, const Job& job)
-        : plan(a_plan), exchanges(plan, job.machine, job.coefficients, job.assumptions) {}
+    Placed(const Plan& a_split, const Plan& a_plan, const Job& job)
+        : split(a_split), plan(a_plan), exchanges(plan, job.machine, job.coefficients, job.assumptions) {}
+    Plan split;  ///< without its batch
     Plan plan;
     ExchangePrices exchanges;
   };

@@ -45,12 +45,8 @@ class Explainer {
       for (int layer = first_of(stage); layer < first_of(stage + 1); ++layer) add_layer(layer, stage);
     }
     const int stage = deciding_.gradient_exchange;
-    const double parameters = costs_.between(first_of(stage), first_of(stage + 1)).gradient_parameters;
-    gradient_message_ = Bytes(std::max(0.0, parameters) * item_bytes(plan_.precision));
-    const double messages = layers_gradients(job_.coefficients.software, job_.assumptions, plan_)
-                                ? costs_.between(first_of(stage), first_of(stage + 1)).gradient_messages
-                                : 1.0;
-    gradients_ = gradient_exchange(plan_, costs_.exchanges(), parameters, std::max(1.0, messages));
+    groups_ = costs_.gradients(costs_.between(first_of(stage), first_of(stage + 1)));
+    gradients_ = gradient_exchange(plan_, costs_.exchanges(), groups_);
     add_exchanges();
     for (const TimePart& part : time_parts) add_phase(part);
   }
@@ -95,10 +91,8 @@ class Explainer {
       starts += task.starts * (stage == deciding_.time ? micro_batches_ : 1.0);
     }
     if (stage == deciding_.weight_update) share.weight_update = own.update / (plan_.zero_stage >= 1 ? ranks_alike() : 1.0);
-    if (stage == deciding_.gradient_exchange && own.gradient_parameters > 0) {
-      const double all = costs_.between(first_of(stage), first_of(stage + 1)).gradient_parameters;
-      share.gradient_exchange = whole.gradient_exchange * (own.gradient_parameters / all);
-    }
+    if (stage == deciding_.gradient_exchange)
+      share.gradient_exchange = whole.gradient_exchange * share_of_gradients(own, stage);
     if (deciding_.transfer > 0 && layer.layer == first_of(deciding_.transfer)) share.pipeline = whole.pipeline;
     if (layer.layer == first_reader()) {
       share.input = whole.input;
@@ -157,15 +151,17 @@ class Explainer {
              one.time * runs});
       }
     }
-    if (gradients_.total().value() > 0) {
+    for (const GradientGroup& group : groups_) {
+      const GradientExchange own = gradient_exchange(plan_, costs_.exchanges(), group);
+      if (own.total().value() <= 0) continue;
       const auto gradient = [&](Collective operation, double count, Seconds time) {
-        add({operation, replica_axes, Phase::gradient, Purpose::gradient, count, gradient_message_ * count, time});
+        add({operation, group.axes, Phase::gradient, Purpose::gradient, count, message_of(group) * count, time});
       };
       if (plan_.zero_stage == 0) {
-        gradient(Collective::allreduce, 1, gradients_.of_gradients);
+        gradient(Collective::allreduce, 1, own.of_gradients);
       } else {
-        gradient(Collective::reduce_scatter, gradients_.rounds, gradients_.of_gradients);
-        gradient(Collective::allgather, std::max(1.0, gradients_.gathers), gradients_.of_weights + gradients_.after_update);
+        gradient(Collective::reduce_scatter, own.rounds, own.of_gradients);
+        gradient(Collective::allgather, std::max(1.0, own.gathers), own.of_weights + own.after_update);
       }
     }
     if (estimate().time.pipeline.value() > 0) {
@@ -174,6 +170,15 @@ class Explainer {
     }
   }
 
+  /// Of what a stage takes for gradients, by its layers' parameters: of those that are exchanged where any are.
+  [[nodiscard]] double share_of_gradients(const LayerCosts& own, int stage) const {
+    const LayerCosts all = costs_.between(first_of(stage), first_of(stage + 1));
+    if (all.exchanged_parameters() > 0) return own.exchanged_parameters() / all.exchanged_parameters();
+    return all.parameters > 0 ? own.parameters / all.parameters : 0.0;
+  }
+  [[nodiscard]] Bytes message_of(const GradientGroup& group) const {
+    return Bytes(group.parameters * item_bytes(plan_.precision));
+  }
   [[nodiscard]] double hops() const { return step_.hops(); }
   [[nodiscard]] Bytes cut() const { return costs_.cut_bytes(first_of(deciding_.transfer)); }
 
@@ -197,8 +202,11 @@ class Explainer {
       if (estimate().time.gradient_exchange.value() > 0) return WeightsLeftWhole{};
       return {};
     }
-    return GradientsOf{deciding_.gradient_exchange, costs_.exchanges().group(replica_axes).ranks,
-                       gradient_message_,           gradients_.rounds,
+    // The largest group stands for all.
+    const GradientGroup& group = *std::max_element(groups_.begin(), groups_.end(),
+                                                   [](const auto& a, const auto& b) { return a.parameters < b.parameters; });
+    return GradientsOf{deciding_.gradient_exchange, costs_.exchanges().group(group.axes).ranks,
+                       message_of(group),           gradients_.rounds,
                        gradients_.gathers,          costs_.exchanges().route(Purpose::gradient)};
   }
 
@@ -314,7 +322,7 @@ class Explainer {
   bool recomputes_, slots_;
   PriceSource forward_source_ = PriceSource::measured, backward_source_ = PriceSource::measured,
               update_source_ = PriceSource::measured;
-  Bytes gradient_message_{};
+  std::vector<GradientGroup> groups_;
   GradientExchange gradients_;
 };
 

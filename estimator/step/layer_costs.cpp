@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/error.hpp"
 #include "estimator/kernels/shard_prices.hpp"
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/memory/shard_memory.hpp"
@@ -197,7 +198,8 @@ void LayerCosts::add(const LayerCosts& o, double times) {
   halo_forward += o.halo_forward * times;
   halo_backward += o.halo_backward * times;
   parameters += o.parameters * times;
-  gradient_parameters += o.gradient_parameters * times;
+  for (std::size_t group = 0; group < gradient_parameters.size(); ++group)
+    gradient_parameters[group] += o.gradient_parameters[group] * times;
   gradient_messages += o.gradient_messages * times;
   whole_parameters += o.whole_parameters * times;
   kept += o.kept * times;
@@ -304,9 +306,6 @@ LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKind
   if (job.assumptions.learned) learned_ = learned_of(job.coefficients.learned, plan.mesh.family());
   const ModelFacts& facts = job.facts;
   const double item = item_bytes(plan_.precision);
-  const bool whole_gradients = plan_.mesh[Axis::data] > 1 && job.coefficients.software.whole_gradients_in_hybrids &&
-                               job.assumptions.host_staging &&
-                               (plan_.mesh[Axis::filter] > 1 || plan_.mesh[Axis::channel] > 1);
   ShardContext context{facts, plan_, job.assumptions, 0, std::max(0, kinds.spatial_end)};
   LayerShard shard;
   costs_.resize(kinds.count.size());
@@ -317,17 +316,44 @@ LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKind
     price_kernels(job, context, shard, learned_factor(job, context, shard, learned_, with_slopes), costs);
     add_memory(context, memory_.emplace_back(layer_memory(job, context, shard)), costs);
     costs.parameters = shard.weights + shard.biases;
-    costs.gradient_parameters = whole_gradients ? static_cast<double>(context.at().parameters()) : costs.parameters;
     const Layer& layer = context.at();
     const bool matrix = facts.divisible[context.index()].matrix;
     costs.gradient_messages = matrix ? 1 : 0;
     if (matrix && layer.output_shape.rank == 0) costs.whole_parameters = static_cast<double>(layer.parameters());
     for (const Exchange& exchange : shard.exchanges) {
-      if (exchange.phase == Phase::gradient || exchange.purpose == Purpose::pipeline) continue;  // fused, or at cuts alone
+      if (exchange.purpose == Purpose::pipeline) continue;  // at cuts alone
+      if (exchange.phase == Phase::gradient) {
+        add_gradients(context, exchange, costs);
+        continue;
+      }
       asked_.push_back({kind, exchange, Bytes(exchange.items * shard.samples * item)});
     }
   }
   place(plan.placement);
+}
+
+void LayerCostTable::add_gradients(const ShardContext& context, const Exchange& exchange, LayerCosts& costs) {
+  const auto known = std::find(gradient_axes_.begin(), gradient_axes_.end(), exchange.axes);
+  const auto group = static_cast<std::size_t>(known - gradient_axes_.begin());
+  if (known == gradient_axes_.end()) {
+    if (group == most_gradient_groups) throw Error("gradients are summed along too many sets of axes");
+    gradient_axes_.push_back(exchange.axes);
+  }
+  // Some software sums the whole layer's gradients where each rank has made a part of them.
+  const Mesh& mesh = plan_.mesh;
+  const bool whole = job_.coefficients.software.whole_gradients_in_hybrids && job_.assumptions.host_staging &&
+                     mesh[Axis::data] > 1 && (mesh[Axis::filter] > 1 || mesh[Axis::channel] > 1);
+  costs.gradient_parameters[group] += whole ? static_cast<double>(context.at().parameters()) : exchange.items;
+}
+
+std::vector<GradientGroup> LayerCostTable::gradients(const LayerCosts& costs) const {
+  const bool layered = layers_gradients(job_.coefficients.software, job_.assumptions, plan_);
+  std::vector<GradientGroup> groups;
+  for (std::size_t i = 0; i < gradient_axes_.size(); ++i) {
+    const double messages = layered ? std::max(1.0, costs.gradient_messages) : 1.0;
+    groups.push_back({gradient_axes_[i], std::max(0.0, costs.gradient_parameters[i]), messages});
+  }
+  return groups;
 }
 
 Seconds LayerCostTable::time_of(const Asked& asked) const {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "core/quantity.hpp"
 #include "estimator/coefficients.hpp"
 #include "estimator/exchanges/exchange.hpp"
+#include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/job.hpp"
 #include "estimator/kernels/kernel_time.hpp"
 #include "estimator/kernels/priced_kernel.hpp"
@@ -24,6 +26,9 @@
 
 namespace ddl {
 
+/// Gradients are summed along so many different sets of axes in one step, at most.
+inline constexpr std::size_t most_gradient_groups = 3;
+
 /// Prices of one layer, one rank, one micro-batch: its shard with every problem and exchange priced.
 struct LayerCosts {
   Seconds forward{}, backward{};                         ///< kernels
@@ -33,11 +38,12 @@ struct LayerCosts {
   Seconds exchange_forward{}, exchange_backward{};       ///< layer-wise collectives
   Seconds halo_forward{}, halo_backward{};               ///< neighbour exchanges and the gather where a spatial split ends
   double parameters = 0;                                 ///< on this rank
-  double gradient_parameters = 0;                        ///< that its gradient exchange carries
-  double gradient_messages = 0;                          ///< one where the layer has a weight matrix
-  double whole_parameters = 0;                           ///< of matrix layers without positions, unsplit
-  Bytes kept{};                                          ///< activations kept for backward
-  Bytes input{}, output{};                               ///< |x| and |y| as they lie in memory
+  /// Parameters whose gradients are summed along the axes of each of the table's gradient groups.
+  std::array<double, most_gradient_groups> gradient_parameters{};
+  double gradient_messages = 0;  ///< one where the layer has a weight matrix
+  double whole_parameters = 0;   ///< of matrix layers without positions, unsplit
+  Bytes kept{};                  ///< activations kept for backward
+  Bytes input{}, output{};       ///< |x| and |y| as they lie in memory
   /// Kernels whose scratch memory is estimated by that of others, and of which nobody knows it.
   double workspaces_estimated = 0, workspaces_unknown = 0;
   /// How the times change with what measured runs teach, where it was asked for: by how much kernels are longer for each
@@ -48,6 +54,10 @@ struct LayerCosts {
   } slopes;
 
   void add(const LayerCosts& other, double times);
+  /// Whose gradients are exchanged, along whichever axes.
+  [[nodiscard]] double exchanged_parameters() const {
+    return std::accumulate(gradient_parameters.begin(), gradient_parameters.end(), 0.0);
+  }
   /// What forward and backward of one micro-batch are longer, by the time in which the device has nothing to do since the
   /// host needs `start` for each kernel and exchange.
   [[nodiscard]] Seconds idle_forward(Seconds start) const {
@@ -129,10 +139,10 @@ class LayerCostTable {
   [[nodiscard]] int kind(int layer) const { return kinds_.kind[static_cast<std::size_t>(layer)]; }
   /// The load of all layers before this one; only where a pipeline cuts.
   [[nodiscard]] StageLoad load_before(int layer) const;
-  /// The load of all layers.
-  [[nodiscard]] StageLoad load() const { return load_of(total_); }
   /// Parameters of the largest of layers [first, last).
   [[nodiscard]] double largest_layer(int first, int last) const;
+  /// What layers of such costs exchange of gradients, cut into messages as the measured software does that.
+  [[nodiscard]] std::vector<GradientGroup> gradients(const LayerCosts& costs) const;
   /// Bytes that one micro-batch sends across a cut before `layer`, per rank.
   [[nodiscard]] Bytes cut_bytes(int layer) const;
   [[nodiscard]] const LayerKinds& kinds() const { return kinds_; }
@@ -148,6 +158,8 @@ class LayerCostTable {
     Bytes message{};
   };
 
+  /// Adds to the group of its axes what an exchange of gradients carries.
+  void add_gradients(const ShardContext& context, const Exchange& exchange, LayerCosts& costs);
   [[nodiscard]] Seconds time_of(const Asked& asked) const;
   [[nodiscard]] static StageLoad load_of(const LayerCosts& costs);
   const Job& job_;
@@ -156,6 +168,7 @@ class LayerCostTable {
   bool with_slopes_ = false;
   Learned learned_;
   std::vector<Asked> asked_;
+  std::vector<Family> gradient_axes_;  ///< of each group
   ExchangePrices exchanges_;
   std::vector<LayerCosts> costs_;    ///< by kind
   std::vector<LayerMemory> memory_;  ///< by kind

@@ -60,6 +60,31 @@ bool Updates::depends_on(Coefficient coefficient) const {
   });
 }
 
+RelaxedStep relaxed(const Step& step) {
+  RelaxedStep result;
+  result.stages = step.stages;
+  result.micro_batches = step.micro_batches;
+  std::array<Seconds, 2> busy{}, starts{};  // forward and backward
+  const Seconds start(step.origin[Coefficient::kernel_start]);
+  for (const Task& task : step.tasks) {
+    const std::size_t direction = task.backward ? 1 : 0;
+    busy[direction] += task.time.time();
+    starts[direction] += start * task.starts;
+  }
+  result.busy = max(busy[0], starts[0]) + max(busy[1], starts[1]);
+  result.starts = starts[0] + starts[1];
+  for (const Term& transfer : step.transfers) result.hop = max(result.hop, transfer.time());
+  return result;
+}
+
+Seconds shortest_run(const RelaxedStep& step) {
+  const double others = step.micro_batches - 1.0;
+  const Seconds devices = step.busy + max(step.longest, step.busy / step.stages) * others;
+  const Seconds hosts = step.starts * (1.0 + others / step.stages);
+  const Seconds hops = step.stages > 1 ? step.hop * (2.0 * (step.stages + others - 1.0)) : Seconds{};
+  return max(devices, hosts) + hops;
+}
+
 Breakdown breakdown_of(const Timing<double>& timing) {
   Breakdown breakdown;
   for (std::size_t i = 0; i < part_count; ++i) breakdown[static_cast<Part>(i)] = Seconds(timing.parts[i]);

@@ -263,4 +263,18 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
 
 [[nodiscard]] Breakdown breakdown_of(const Timing<double>& timing);
 
+/// A step of which nobody says which stage has which task: what bounds every step with the same tasks from below.
+struct RelaxedStep {
+  Seconds busy{};     ///< all stages together with one micro-batch, at least
+  Seconds longest{};  ///< one of the stages with one micro-batch, at least
+  Seconds starts{};   ///< that the hosts of all stages need for one micro-batch
+  Seconds hop{};      ///< across the dearest cut, one way, at least
+  double stages = 1, micro_batches = 1;
+};
+/// Lets go of a step's stages: only the sums of its tasks are left.
+[[nodiscard]] RelaxedStep relaxed(const Step& step);
+/// No run() of a step that relaxes to this one is shorter. The first micro-batch passes all stages, the others follow at the
+/// pace of the longest, which is no faster than their mean; slots as long as the longest stage are no shorter.
+[[nodiscard]] Seconds shortest_run(const RelaxedStep& step);
+
 }  // namespace ddl

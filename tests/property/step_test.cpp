@@ -76,6 +76,28 @@ TEST_CASE("a step takes at any coefficients what a plan takes that was priced wi
   REQUIRE(compared > 100);
 }
 
+TEST_CASE("no way of dealing tasks to stages takes less than the step without its stages") {
+  Random random(91);
+  for (int turn = 0; turn < 500; ++turn) {
+    Step step;
+    step.stages = random.whole(1, 6);
+    step.micro_batches = random.whole(1, 12);
+    step.origin[Coefficient::kernel_start] = random.chance() ? 0.0 : 0.5;
+    for (int i = random.whole(1, 30); i > 0; --i) {
+      const bool backward = random.chance();
+      const double starts = random.whole(0, 3);
+      step.tasks.push_back({random.whole(0, step.stages - 1), backward, backward ? Part::backward : Part::forward, starts,
+                            Term(Seconds(random.whole(0, 100) / 10.0))});
+    }
+    step.transfers.resize(static_cast<std::size_t>(step.stages));
+    for (std::size_t stage = 1; stage < step.transfers.size(); ++stage)
+      step.transfers[stage] = Term(Seconds(random.whole(0, 10) / 10.0));
+    const double taken = run(step, step.origin).iteration();
+    CHECK(shortest_run(relaxed(step)).value() <= taken * (1 + 1e-12));
+    if (step.stages == 1) CHECK(shortest_run(relaxed(step)).value() == Approx(taken));
+  }
+}
+
 TEST_CASE("derivatives of a step are those of its time") {
   using Number = Eigen::AutoDiffScalar<Eigen::Matrix<double, coefficient_table.size(), 1>>;
   Random random(73);

@@ -70,8 +70,9 @@ TEST_CASE("a run may state how it was divided, and what it computed with") {
   CHECK(runs[0].degrees == "tensor=4,data=2,pipeline=2");
   CHECK(runs[0].micro_batch == 8);
   CHECK(runs[0].precision == Precision::bf16);
-  CHECK(runs[0].recompute == Recompute::full);
-  CHECK(runs[0].zero_stage == 1);
+  CHECK(runs[0].chosen[PlanChoice::recompute] == static_cast<int>(Recompute::full));
+  CHECK(runs[0].chosen[PlanChoice::zero] == 1);
+  CHECK_FALSE(runs[0].chosen[PlanChoice::schedule]);
   CHECK(count_where(runs, {"precision=bf16", "recompute=full", "zero_stage=1", "micro_batch=8"}) == 1);
   CHECK(count_where(runs, {"precision="}) == 0);
   const auto unsaid = parsed(row("data,16,,,,,"));

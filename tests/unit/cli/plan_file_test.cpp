@@ -224,6 +224,7 @@ TEST_CASE("what a plan does beyond its degrees is said in a few words") {
   plan.micro_batches = 8;
   CHECK(choices_text(plan) == "8 micro-batches");
   plan.mesh.set(Axis::pipeline, 4);
+  plan.mesh.set(Axis::data, 2);
   CHECK(choices_text(plan) == "8 micro-batches 1f1b");
   plan.schedule = Schedule::gpipe;
   plan.zero_stage = 3;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/schedules/schedule.hpp"
 #include "estimator/step/estimate.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"

@@ -1,0 +1,119 @@
+#include "estimator/plan/plan_choice.hpp"
+
+#include <algorithm>
+
+#include "estimator/schedules/schedule.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::array<std::string_view, 4> zero_names{"0", "1", "2", "3"};
+
+std::string_view schedule_name(int value) { return to_string(static_cast<Schedule>(value)); }
+std::string_view zero_name(int value) { return zero_names[static_cast<std::size_t>(value)]; }
+std::string_view recompute_name(int value) { return to_string(static_cast<Recompute>(value)); }
+
+const std::array<PlanChoiceRow, plan_choice_count>& table() {
+  static const std::array<PlanChoiceRow, plan_choice_count> rows{{
+      // GPipe keeps the activations of all micro-batches, 1F1B of as many as there are stages [Nar21, section 2.2].
+      {.choice = PlanChoice::schedule,
+       .key = "schedule",
+       .option = "schedule",
+       .meaning = "the pipeline schedule",
+       .noun = "schedule",
+       .last = static_cast<int>(all_schedules().size()) - 1,
+       .by_number = false,
+       .trade = Trade::never_better,
+       .beyond_ideal = "",
+       .separator = " ",
+       .name = schedule_name,
+       .words = [](int value) { return std::string(schedule_name(value)); },
+       .matters = [](const Mesh& mesh) { return mesh[Axis::pipeline] > 1; },
+       .get = [](const Plan& plan) { return static_cast<int>(plan.schedule); },
+       .set = [](Plan& plan, int value) { plan.schedule = static_cast<Schedule>(value); }},
+      {.choice = PlanChoice::zero,
+       .key = "zero_stage",
+       .option = "zero",
+       .meaning = "the ZeRO stage",
+       .noun = "stage of ZeRO",
+       .last = 3,
+       .by_number = true,
+       .trade = Trade::open,
+       .beyond_ideal = "sharding of the optimizer",
+       .separator = ", ",
+       .name = zero_name,
+       .words = [](int value) { return value == 0 ? std::string() : "ZeRO-" + std::string(zero_name(value)); },
+       .matters = [](const Mesh& mesh) { return mesh.replicas() > 1; },
+       .get = [](const Plan& plan) { return plan.zero_stage; },
+       .set = [](Plan& plan, int value) { plan.zero_stage = value; }},
+      {.choice = PlanChoice::recompute,
+       .key = "recompute",
+       .option = "recompute",
+       .meaning = "recomputation",
+       .noun = "recompute",
+       .last = static_cast<int>(Recompute::full),
+       .by_number = false,
+       .trade = Trade::slower_but_smaller,
+       .beyond_ideal = "recomputation",
+       .separator = ", ",
+       .name = recompute_name,
+       .words = [](int value) { return value == 0 ? std::string() : std::string("recompute"); },
+       .matters = [](const Mesh&) { return true; },
+       .get = [](const Plan& plan) { return static_cast<int>(plan.recompute); },
+       .set = [](Plan& plan, int value) { plan.recompute = static_cast<Recompute>(value); }},
+  }};
+  return rows;
+}
+
+}  // namespace
+
+std::optional<int> PlanChoiceRow::parse(std::string_view text) const {
+  for (int value = 0; value <= last; ++value) {
+    if (name(value) == text) return value;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string_view> PlanChoiceRow::names() const {
+  std::vector<std::string_view> all;
+  for (int value = 0; value <= last; ++value) all.push_back(name(value));
+  return all;
+}
+
+std::string PlanChoiceRow::values_text() const {
+  if (by_number) return std::string(name(0)) + " to " + std::string(name(last));
+  std::string text;
+  for (int value = 0; value <= last; ++value) {
+    if (value > 0) text += value == last ? " or " : ", ";
+    text += name(value);
+  }
+  return text;
+}
+
+std::span<const PlanChoiceRow, plan_choice_count> plan_choices() { return table(); }
+const PlanChoiceRow& row_of(PlanChoice choice) { return table()[static_cast<std::size_t>(choice)]; }
+
+void ChosenOfPlan::apply(Plan& plan) const {
+  for (const PlanChoiceRow& row : plan_choices()) {
+    if (const std::optional<int>& value = (*this)[row.choice]) row.set(plan, *value);
+  }
+}
+
+void keep_to_ideal(ChosenOfPlan& chosen) {
+  for (const PlanChoiceRow& row : plan_choices()) {
+    std::optional<int>& value = chosen[row.choice];
+    if (!row.beyond_ideal.empty() && !value) value = 0;
+  }
+}
+
+Plan split_of(const Plan& plan) {
+  const Plan usual;
+  Plan split = plan;
+  split.zero_stage = usual.zero_stage;
+  split.recompute = usual.recompute;
+  split.schedule = usual.schedule;
+  split.placement = usual.placement;
+  return split;
+}
+
+}  // namespace ddl

@@ -1,0 +1,80 @@
+#include "estimator/plan/plan_choice.hpp"
+
+#include <set>
+#include <string>
+
+#include "tests/catch.hpp"
+
+namespace {
+
+using namespace ddl;
+
+TEST_CASE("each choice of a plan is a row, whose values are read as they are written") {
+  std::set<std::string_view> keys, options;
+  for (std::size_t i = 0; i < plan_choice_count; ++i) {
+    const PlanChoiceRow& row = plan_choices()[i];
+    INFO(row.key);
+    CHECK(static_cast<std::size_t>(row.choice) == i);
+    CHECK(&row_of(row.choice) == &row);
+    CHECK(keys.insert(row.key).second);
+    CHECK(options.insert(row.option).second);
+    CHECK(row.get(Plan{}) == 0);
+    REQUIRE(row.last > 0);
+    for (int value = 0; value <= row.last; ++value) {
+      Plan plan;
+      row.set(plan, value);
+      CHECK(row.get(plan) == value);
+      CHECK((plan == Plan{}) == (value == 0));
+      CHECK(row.parse(row.name(value)) == value);
+      CHECK(row.parse(std::string(row.name(value)) + " ") == std::nullopt);
+      for (const PlanChoiceRow& other : plan_choices()) CHECK((&other == &row || other.get(plan) == 0));
+    }
+  }
+  CHECK(row_of(PlanChoice::schedule).values_text() == "1f1b or gpipe");
+  CHECK(row_of(PlanChoice::zero).values_text() == "0 to 3");
+  CHECK(row_of(PlanChoice::recompute).values_text() == "none or full");
+}
+
+TEST_CASE("a choice matters where it changes what ranks do") {
+  const Mesh serial, data{{Axis::data, 2}}, tiles{{Axis::spatial, 2}}, stages{{Axis::pipeline, 2}};
+  CHECK_FALSE(row_of(PlanChoice::schedule).matters(data));
+  CHECK(row_of(PlanChoice::schedule).matters(stages));
+  CHECK_FALSE(row_of(PlanChoice::zero).matters(stages));
+  CHECK(row_of(PlanChoice::zero).matters(data));
+  CHECK(row_of(PlanChoice::zero).matters(tiles));
+  CHECK(row_of(PlanChoice::recompute).matters(serial));
+}
+
+TEST_CASE("what was chosen is set, the rest stays") {
+  Plan plan;
+  plan.zero_stage = 2;
+  ChosenOfPlan chosen;
+  chosen[PlanChoice::recompute] = 1;
+  chosen.apply(plan);
+  CHECK(plan.zero_stage == 2);
+  CHECK(plan.recompute == Recompute::full);
+  keep_to_ideal(chosen);
+  CHECK(chosen[PlanChoice::zero] == 0);
+  CHECK(chosen[PlanChoice::recompute] == 1);
+  CHECK_FALSE(chosen[PlanChoice::schedule]);
+}
+
+TEST_CASE("plans divide layers in the same way whatever is scheduled, placed, sharded or computed again") {
+  Plan plan;
+  plan.mesh = Mesh{{Axis::data, 4}, {Axis::tensor, 2}};
+  plan.global_batch = 32;
+  plan.micro_batches = 2;
+  Plan other = plan;
+  other.zero_stage = 3;
+  other.recompute = Recompute::full;
+  other.schedule = Schedule::gpipe;
+  std::swap(other.placement.front(), other.placement.back());
+  CHECK(split_of(other) == split_of(plan));
+  other.micro_batches = 4;
+  CHECK(split_of(other) != split_of(plan));
+  other = plan;
+  other.precision = Precision::bf16;
+  CHECK(split_of(other) != split_of(plan));
+}
+
+}  // namespace
