@@ -130,6 +130,10 @@ void search_into(Answer& answer) {
     answer.shown.assign(answer.result.best.begin(),
                         answer.result.best.begin() + static_cast<std::ptrdiff_t>(std::min(top, answer.result.best.size())));
   }
+}
+
+/// What the allocator takes is read in JSON and CSV alone, and takes as long as a search.
+void add_reserved(Answer& answer) {
   answer.estimator->add_reserved(answer.shown);
   answer.estimator->add_reserved(answer.result.rejected);
 }
@@ -233,8 +237,12 @@ Json json_of(const Answer& answer) {
 Report answer_report(const std::shared_ptr<Answer>& answer) {
   Report report;
   report.document = document_of(*answer);
-  report.json = [answer] { return json_of(*answer); };
+  report.json = [answer] {
+    add_reserved(*answer);
+    return json_of(*answer);
+  };
   report.rows = [answer] {
+    add_reserved(*answer);
     // A plan that was asked for has no rank.
     return answer->single ? plans_rows({}, answer->shown, *answer->study)
                           : plans_rows(answer->shown, answer->result.rejected, *answer->study);
@@ -270,7 +278,6 @@ std::shared_ptr<Answer> answer_of(const Options& options, const CLI::App& comman
     answer->global_batch = asked.plan->global_batch;
     Estimate estimate = answer->estimator->estimate(*asked.plan);
     refuse_contradiction(estimate, answer->study->model(), options.plan);
-    answer->estimator->add_reserved(estimate);
     answer->shown.push_back(estimate);
     answer->result.considered = answer->result.priced = 1;
     answer->result.feasible = estimate.feasible() ? 1 : 0;

@@ -172,8 +172,10 @@ std::vector<int> Estimator::cut(const Plan& plan, const LayerCostTable& costs) c
     Choice choice{cuts.fullest <= available, cuts.fullest.value(), {}, &level};
     choice.firsts = layers_at(level, cuts);
     if (levels.size() > 1 && choice.fits) {
+      const Staged own = staged(bare, costs, choice.firsts);
+      if (best && best->fits && own.iteration().value() >= best->cost) continue;
       Updates updates;
-      choice.cost = complete(bare, costs, choice.firsts, staged(bare, costs, choice.firsts), updates).iteration();
+      choice.cost = complete(bare, costs, choice.firsts, own, updates).iteration();
     }
     if (!best || std::tuple(!choice.fits, choice.cost) < std::tuple(!best->fits, best->cost)) best = std::move(choice);
   }
