@@ -13,7 +13,7 @@
 #include "calibration/citations.hpp"
 #include "calibration/communication/network_section.hpp"
 #include "calibration/file_names.hpp"
-#include "calibration/kernel_start.hpp"
+#include "calibration/launch_overhead.hpp"
 #include "calibration/learned_reader.hpp"
 #include "calibration/split_fit.hpp"
 #include "core/error.hpp"
@@ -195,12 +195,13 @@ class CoefficientsReader {
   void read_software(const YamlNode& node) {
     node.only_keys({"name", "gradient_route", "layer_route", "halo_route", "overlaps_gradients", "overlaps_weight_gathers",
                     "equal_stages", "gradient_algorithm", "hybrid_gradient_algorithm", "layer_algorithm", "gradient_density",
-                    "whole_gradients_in_hybrids", "layered_gradients_in_hybrids", "kernel_start", "spatial_layers"});
+                    "whole_gradients_in_hybrids", "layered_gradients_in_hybrids", "launch_overhead", "spatial_layers"},
+                   std::array{former_launch_overhead});
     Software& software = coefficients_.software;
     software.name = citations_.read(node.at("name")).value.text();
     // What the file does not say keeps its default: the best that can be.
-    const auto take = [&](std::string_view key, auto& member, auto&& read_value) {
-      if (const auto entry = node.find(key)) member = read_value(citations_.read(*entry).value);
+    const auto take = [&](std::string_view key, auto& member, auto&& read_value, std::string_view former = {}) {
+      if (const auto entry = node.find(key, former)) member = read_value(citations_.read(*entry).value);
     };
     const auto read_flag = [](const YamlNode& value) { return value.boolean(); };
     take("gradient_route", software.gradient_route, read_route);
@@ -219,7 +220,7 @@ class CoefficientsReader {
     });
     take("whole_gradients_in_hybrids", software.whole_gradients_in_hybrids, read_flag);
     take("layered_gradients_in_hybrids", software.layered_gradients_in_hybrids, read_flag);
-    take("kernel_start", software.kernel_start, read_kernel_start);
+    take("launch_overhead", software.launch_overhead, read_launch_overhead, former_launch_overhead.former);
     if (const auto limits = node.find("spatial_layers")) {
       for (const YamlNode& item : limits->items()) read_spatial_limit(item);
     }

@@ -47,11 +47,14 @@ double read_value(const YamlNode& entry, CoefficientUnit unit) {
 LearnedFamilies read_learned(const YamlNode& section, const Citations& citations) {
   LearnedFamilies families;
   std::vector<std::string_view> keys{"family", "runs", "source"};
+  std::vector<YamlNode::FormerKey> former;
   for (const CoefficientRow& row : coefficient_table) {
-    if (row.by_family) keys.push_back(row.name);
+    if (!row.by_family) continue;
+    keys.push_back(row.name);
+    if (!row.former.empty()) former.push_back({row.former, row.name});
   }
   for (const YamlNode& node : section.items()) {
-    node.only_keys(keys);
+    node.only_keys(keys, former);
     const YamlNode name = node.at("family");
     const auto family = parse_family(name.text());
     if (!family || *family == 0) {
@@ -65,7 +68,7 @@ LearnedFamilies read_learned(const YamlNode& section, const Citations& citations
     Learned learned;
     for (const CoefficientRow& row : coefficient_table) {
       if (!row.by_family) continue;
-      if (const auto entry = node.find(row.name)) learned[row.coefficient] = read_value(*entry, row.unit);
+      if (const auto entry = node.find(row.name, row.former)) learned[row.coefficient] = read_value(*entry, row.unit);
     }
     families.emplace_back(*family, learned);
   }

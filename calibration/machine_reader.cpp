@@ -16,7 +16,7 @@
 #include "calibration/bundled_files.hpp"
 #include "calibration/citations.hpp"
 #include "calibration/file_names.hpp"
-#include "calibration/kernel_start.hpp"
+#include "calibration/launch_overhead.hpp"
 #include "core/file_format.hpp"
 #include "core/source_text.hpp"
 #include "core/yaml_node.hpp"
@@ -90,8 +90,9 @@ class SheetReader {
   YamlNode number(const YamlNode& parent, std::string_view name, std::string_view prefix) {
     return number(parent.at(name), fmt::format("{}.{}", prefix, name));
   }
-  std::optional<YamlNode> optional_number(const YamlNode& parent, std::string_view name, std::string_view prefix) {
-    const auto entry = parent.find(name);
+  std::optional<YamlNode> optional_number(const YamlNode& parent, std::string_view name, std::string_view prefix,
+                                          std::string_view former = {}) {
+    const auto entry = parent.find(name, former);
     if (!entry) return std::nullopt;
     return number(*entry, fmt::format("{}.{}", prefix, name));
   }
@@ -103,7 +104,8 @@ class SheetReader {
 
   void read_device(const YamlNode& node) {
     node.only_keys({"name", "kind", "profile_names", "compute_capability", "peak", "memory", "memory_bandwidth", "tile",
-                    "attainable_peak", "attainable_bandwidth", "kernel_start"});
+                    "attainable_peak", "attainable_bandwidth", "launch_overhead"},
+                   std::array{former_launch_overhead});
     Device& device = sheet_.machine.device;
     device.name = node.at("name").name();
     if (const auto kind = node.find("kind")) {
@@ -125,7 +127,8 @@ class SheetReader {
     if (const auto value = optional_number(node, "attainable_peak", "device")) device.attainable_peak = fraction(*value);
     if (const auto value = optional_number(node, "attainable_bandwidth", "device"))
       device.attainable_bandwidth = fraction(*value);
-    if (const auto value = optional_number(node, "kernel_start", "device")) device.kernel_start = read_kernel_start(*value);
+    if (const auto value = optional_number(node, "launch_overhead", "device", former_launch_overhead.former))
+      device.launch_overhead = read_launch_overhead(*value);
   }
 
   void read_peaks(const YamlNode& node) {

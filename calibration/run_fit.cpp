@@ -42,13 +42,13 @@ double derivative_at(Coefficient what, double place) {
 /// Objective, and one Gauss-Newton step's matrix and gradient, over the places of the coefficients that matter.
 class Posterior {
  public:
-  Posterior(std::span<const TaughtRun* const> runs, std::vector<Coefficient> what, double kernel_start)
-      : runs_(runs), what_(std::move(what)), kernel_start_(kernel_start) {}
+  Posterior(std::span<const TaughtRun* const> runs, std::vector<Coefficient> what, double launch_overhead)
+      : runs_(runs), what_(std::move(what)), launch_overhead_(launch_overhead) {}
 
   [[nodiscard]] Eigen::Index size() const { return static_cast<Eigen::Index>(what_.size()); }
   [[nodiscard]] Learned values(const Eigen::VectorXd& places) const {
     Learned values;
-    values[Coefficient::kernel_start] = kernel_start_;
+    values[Coefficient::launch_overhead] = launch_overhead_;
     for (Eigen::Index i = 0; i < size(); ++i) {
       const Coefficient what = what_[static_cast<std::size_t>(i)];
       values[what] = value_at(what, places[i]);
@@ -105,7 +105,7 @@ class Posterior {
 
   std::span<const TaughtRun* const> runs_;
   std::vector<Coefficient> what_;
-  double kernel_start_ = 0;
+  double launch_overhead_ = 0;
 };
 
 /// Levenberg-Marquardt with bounds: what lies at one and would leave it stays.
@@ -191,7 +191,7 @@ FamilyFit describe_fit(Family family, std::span<const TaughtRun* const> runs, co
   fit.runs = static_cast<int>(runs.size());
   const Learned values = posterior.values(places);
   fit.learned = values;
-  fit.learned[Coefficient::kernel_start] = 0;
+  fit.learned[Coefficient::launch_overhead] = 0;
   for (Eigen::Index i = 0; i < posterior.size(); ++i) {
     const double width = std::sqrt(std::max(0.0, covariance(i, i)));
     LearnedCoefficient& one = fit.coefficients.emplace_back();
@@ -244,9 +244,9 @@ std::string start_text(double seconds) { return fmt::format("{:.1f} us", seconds
 
 }  // namespace
 
-FamilyFit fit_family(Family family, std::span<const TaughtRun* const> runs, double kernel_start) {
+FamilyFit fit_family(Family family, std::span<const TaughtRun* const> runs, double launch_overhead) {
   const std::vector<Coefficient> what = coefficients_of(runs);
-  const Posterior posterior(runs, what, kernel_start);
+  const Posterior posterior(runs, what, launch_overhead);
   return describe_fit(family, runs, what, posterior, most_probable(posterior, {}));
 }
 
@@ -266,7 +266,7 @@ RunFitter::RunFitter(std::span<const MeasuredRun> runs, std::string machine, std
     const bool several = family && *family != 0 && row.run.gpus && *row.run.gpus > 1;
     if (fits && several && std::holds_alternative<Seconds>(predictor_.predict(row.run, chosen(0)))) {
       row.family = family;
-      const double start = predictor_.kernel_start(row.run).value();
+      const double start = predictor_.launch_overhead(row.run).value();
       one_start_ = one_start_ && (!known || start == start_before_);
       start_before_ = known ? std::min(start_before_, start) : start;
       known = true;
@@ -278,7 +278,7 @@ RunFitter::RunFitter(std::span<const MeasuredRun> runs, std::string machine, std
 Coefficients RunFitter::chosen(Choices bits) const {
   Coefficients coefficients = predictor_.coefficients();
   coefficients.learned.clear();
-  coefficients.software.kernel_start = Seconds{};  // not the sheet's either
+  coefficients.software.launch_overhead = Seconds{};  // not the sheet's either
   for (std::size_t i = 0; i < choices().size(); ++i) {
     if ((bits >> i & 1U) != 0) choices()[i].turn(coefficients.software);
   }
@@ -290,7 +290,7 @@ const TaughtRun& RunFitter::taught(Row& row, Choices bits) {
   if (!known) {
     // Algorithms and cuts are those that would be chosen before anything is learned.
     Coefficients coefficients = chosen(bits);
-    coefficients.software.kernel_start = Seconds(start_before_);
+    coefficients.software.launch_overhead = Seconds(start_before_);
     Estimator::Taught step = predictor_.taught(row.run, coefficients);
     known = TaughtRun{row.run.value, std::move(step.step), std::move(step.updates)};
   }
@@ -344,32 +344,32 @@ RunFitter::Choices RunFitter::alike_choices(Family family, Choices bits) {
   return known[bits];
 }
 
-const RunFitter::Fitted& RunFitter::fit_rows(const FamilyRows& family, Choices bits, double kernel_start) {
+const RunFitter::Fitted& RunFitter::fit_rows(const FamilyRows& family, Choices bits, double launch_overhead) {
   const Choices own = alike_choices(family.family, bits);
-  const auto key = std::tuple(family.number, own, kernel_start);
+  const auto key = std::tuple(family.number, own, launch_overhead);
   if (const auto known = fitted_.find(key); known != fitted_.end()) return known->second;
   const FamilyRows all = all_rows_of(family.family);
   std::vector<double> begin;
-  if (all.number != family.number) begin = fit_rows(all, own, kernel_start).places;
+  if (all.number != family.number) begin = fit_rows(all, own, launch_overhead).places;
   std::vector<const TaughtRun*> runs;
   for (const std::size_t row : family.rows) runs.push_back(&taught(rows_[row], own));
-  const Posterior posterior(runs, coefficients_of(runs), kernel_start);
+  const Posterior posterior(runs, coefficients_of(runs), launch_overhead);
   const Eigen::VectorXd places = most_probable(posterior, begin);
   return fitted_.emplace(key, Fitted{posterior.objective(places), {places.begin(), places.end()}}).first->second;
 }
 
-double RunFitter::objective(const std::vector<FamilyRows>& families, Choices bits, double kernel_start) {
+double RunFitter::objective(const std::vector<FamilyRows>& families, Choices bits, double launch_overhead) {
   double sum = 0;
-  for (const FamilyRows& family : families) sum += fit_rows(family, bits, kernel_start).objective;
+  for (const FamilyRows& family : families) sum += fit_rows(family, bits, launch_overhead).objective;
   return sum;
 }
 
-FamilyFit RunFitter::family_fit(const FamilyRows& family, Choices bits, double kernel_start) {
-  const std::vector<double>& places = fit_rows(family, bits, kernel_start).places;
+FamilyFit RunFitter::family_fit(const FamilyRows& family, Choices bits, double launch_overhead) {
+  const std::vector<double>& places = fit_rows(family, bits, launch_overhead).places;
   std::vector<const TaughtRun*> runs;
   for (const std::size_t row : family.rows) runs.push_back(&taught(rows_[row], bits));
   const std::vector<Coefficient> what = coefficients_of(runs);
-  const Posterior posterior(runs, what, kernel_start);
+  const Posterior posterior(runs, what, launch_overhead);
   return describe_fit(family.family, runs, what, posterior,
                       Eigen::Map<const Eigen::VectorXd>(places.data(), static_cast<Eigen::Index>(places.size())));
 }
@@ -421,8 +421,9 @@ RunFit RunFitter::fit(const std::vector<bool>& used) {
       all.begin(), all.end(), [&](Choices a, Choices b) { return objectives[a] + against(a) < objectives[b] + against(b); });
   best.coefficients = chosen(chosen_bits);
   // What runs say nothing of stays with the file, or with the machine's sheet.
-  best.coefficients.software.kernel_start =
-      start == start_before_ && one_start_ ? predictor_.coefficients().software.kernel_start : std::optional(Seconds(start));
+  best.coefficients.software.launch_overhead = start == start_before_ && one_start_
+                                                   ? predictor_.coefficients().software.launch_overhead
+                                                   : std::optional(Seconds(start));
   for (std::size_t i = 0; i < choices().size(); ++i) {
     const Choice& choice = choices()[i];
     const Choices other_bits = chosen_bits ^ (1U << i);
@@ -432,7 +433,7 @@ RunFit RunFitter::fit(const std::vector<bool>& used) {
   }
   const double otherwise = objective(families, chosen_bits, start_before_);
   best.choices.push_back(
-      {"kernel_start", start_text(start_before_), start_text(start), otherwise - objectives[chosen_bits]});
+      {"launch_overhead", start_text(start_before_), start_text(start), otherwise - objectives[chosen_bits]});
   for (const FamilyRows& family : families) best.families.push_back(family_fit(family, chosen_bits, start));
   for (const FamilyFit& family : best.families) best.coefficients.learned.emplace_back(family.family, family.learned);
   return best;

@@ -15,8 +15,8 @@
 
 namespace ddl {
 
-/// One coefficient of one family, as runs and prior together have it. Factors and fractions are numbers, whole_weights is in
-/// seconds per byte, per_iteration in seconds.
+/// One coefficient of one family, as runs and prior together have it. Factors and fractions are numbers,
+/// unsharded_weight_sync is in seconds per byte, per_iteration in seconds.
 struct LearnedCoefficient {
   Coefficient what = Coefficient::kernels;
   double value = 1;
@@ -71,7 +71,7 @@ struct TaughtRun {
 
 /// The most probable coefficients under prior and runs (logarithms of predicted over measured, of a tenth width, in which
 /// outliers count linearly), and their widths (Laplace). Without runs it is the prior.
-[[nodiscard]] FamilyFit fit_family(Family family, std::span<const TaughtRun* const> runs, double kernel_start = 0);
+[[nodiscard]] FamilyFit fit_family(Family family, std::span<const TaughtRun* const> runs, double launch_overhead = 0);
 
 /// Fits runs on one machine, and predicts what it was not fitted to.
 class RunFitter {
@@ -110,8 +110,8 @@ class RunFitter {
     int number = 0;
   };
   [[nodiscard]] std::vector<FamilyRows> rows_by_family(const std::vector<bool>& used);
-  [[nodiscard]] double objective(const std::vector<FamilyRows>& families, Choices choices, double kernel_start);
-  [[nodiscard]] FamilyFit family_fit(const FamilyRows& family, Choices choices, double kernel_start);
+  [[nodiscard]] double objective(const std::vector<FamilyRows>& families, Choices choices, double launch_overhead);
+  [[nodiscard]] FamilyFit family_fit(const FamilyRows& family, Choices choices, double launch_overhead);
   [[nodiscard]] FamilyRows all_rows_of(Family family);
   /// The first choices with which the steps of all runs of a family take as long as with these.
   [[nodiscard]] Choices alike_choices(Family family, Choices choices);
@@ -121,7 +121,7 @@ class RunFitter {
     std::vector<double> places;  ///< of the coefficients, in units of their priors' widths
   };
   /// Leaving a configuration out changes one family alone: what the others teach is fitted once.
-  [[nodiscard]] const Fitted& fit_rows(const FamilyRows& family, Choices choices, double kernel_start);
+  [[nodiscard]] const Fitted& fit_rows(const FamilyRows& family, Choices choices, double launch_overhead);
   /// The start of a kernel, in seconds, that explains these runs best.
   [[nodiscard]] double best_start(const std::vector<FamilyRows>& families, Choices choices);
 

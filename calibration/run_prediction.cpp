@@ -158,11 +158,11 @@ const Study& RunPredictor::study(const std::string& model, Precision precision, 
   return *entry;
 }
 
-Seconds RunPredictor::kernel_start(const MeasuredRun& run) {
-  if (coefficients_.software.kernel_start) return *coefficients_.software.kernel_start;
+Seconds RunPredictor::launch_overhead(const MeasuredRun& run) {
+  if (coefficients_.software.launch_overhead) return *coefficients_.software.launch_overhead;
   if (problem_of(run.model)) return Seconds{};
   const bool input = run.includes_io == "yes" || run.includes_io == "probably";
-  return ddl::kernel_start(study(run.model, run.precision.value_or(Precision::fp32), false, input).job());
+  return ddl::launch_overhead(study(run.model, run.precision.value_or(Precision::fp32), false, input).job());
 }
 
 Estimator::Taught RunPredictor::taught(const MeasuredRun& run, const Coefficients& coefficients) {

@@ -42,7 +42,7 @@ class RunPredictor {
   /// The step of a run that can be predicted, with what its times depend on.
   [[nodiscard]] Estimator::Taught taught(const MeasuredRun& run, const Coefficients& coefficients);
   /// What a prediction of this run takes the host to need to start a kernel.
-  [[nodiscard]] Seconds kernel_start(const MeasuredRun& run);
+  [[nodiscard]] Seconds launch_overhead(const MeasuredRun& run);
 
   /// Those of the machine, or the named ones.
   [[nodiscard]] const Coefficients& coefficients() const { return coefficients_; }

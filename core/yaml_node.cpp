@@ -392,6 +392,26 @@ void YamlNode::only_keys(std::span<const std::string_view> keys) const {
   }
 }
 
+std::optional<YamlNode> YamlNode::find(std::string_view key, std::string_view former) const {
+  std::optional<YamlNode> value = find(key);
+  return value || former.empty() ? value : find(former);
+}
+
+void YamlNode::only_keys(const std::vector<std::string_view>& keys, std::span<const FormerKey> former) const {
+  require(is_map(), "a map");
+  for (std::size_t i = 0; i < element_->children.size(); i += 2) {
+    const Element& key = element_->children[i];
+    if (std::find(keys.begin(), keys.end(), key.text) != keys.end()) continue;
+    const auto known =
+        std::find_if(former.begin(), former.end(), [&](const FormerKey& each) { return each.former == key.text; });
+    if (known == former.end()) at_element(key).fail(fmt::format("unknown key {}", quote(key.text)), suggest(key.text, keys));
+    if (find_value(known->now) != nullptr) {
+      at_element(key).fail(fmt::format("{} is what {} was called before", quote(key.text), quote(known->now)),
+                           "leave one of them out");
+    }
+  }
+}
+
 std::vector<std::pair<YamlNode, YamlNode>> YamlNode::entries() const {
   require(is_map(), "a map");
   std::vector<std::pair<YamlNode, YamlNode>> result;

@@ -49,6 +49,14 @@ class YamlNode {
   void only_keys(std::span<const std::string_view> keys) const;
   void only_keys(std::initializer_list<std::string_view> keys) const { only_keys(std::span(keys.begin(), keys.size())); }
   void only_keys(const std::vector<std::string_view>& keys) const { only_keys(std::span(keys)); }
+  /// A key that files of older versions write in another way.
+  struct FormerKey {
+    std::string_view former, now;
+  };
+  /// The same, but accepts former keys as well, each where the key of now is not there.
+  void only_keys(const std::vector<std::string_view>& keys, std::span<const FormerKey> former) const;
+  /// The value of `key`, or of what it was called before.
+  [[nodiscard]] std::optional<YamlNode> find(std::string_view key, std::string_view former) const;
   /// Keys (each a node of its own, so that errors can point at it) and values, in file order.
   [[nodiscard]] std::vector<std::pair<YamlNode, YamlNode>> entries() const;
   /// Elements of a list, in order.

@@ -34,7 +34,7 @@ struct Assumptions {
   bool contention = true;           ///< φ: flows of one phase share the links they meet on
   bool host_staging = true;         ///< exchanges of the measured software that go through the host are priced so
   bool overlap = true;              ///< gradient exchange runs beside backward where the software does that
-  bool host_start = true;           ///< the device waits for a host that starts kernels one by one
+  bool host_launch = true;          ///< the device waits for a host that starts kernels one by one
   bool last_layer_exchange = true;  ///< filter and channel exchange the last layer's output too
   bool slot_pipeline = false;       ///< every slot of a pipeline is as long as the longest stage
   bool ring_only = false;           ///< every collective is one flat ring
@@ -70,7 +70,7 @@ struct Assumptions {
   ideal.contention = false;
   ideal.host_staging = false;
   ideal.overlap = false;
-  ideal.host_start = false;
+  ideal.host_launch = false;
   ideal.last_layer_exchange = false;
   ideal.slot_pipeline = true;
   ideal.ring_only = true;

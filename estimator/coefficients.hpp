@@ -52,7 +52,7 @@ struct Software {
   /// What the host takes to start one kernel, with what the framework does for it. It runs ahead of the device: the kernels
   /// and exchanges of a phase take no less together than it takes to start the kernels. Nothing: as the machine's sheet
   /// says, where kernels are priced by the sheet.
-  std::optional<Seconds> kernel_start;
+  std::optional<Seconds> launch_overhead;
   /// Spatial splits stop after this many weighted layers (model name → layer count); others go as far as they can.
   std::vector<std::pair<std::string, int>> spatial_layers;
 };

@@ -26,7 +26,7 @@ struct Job {
 
   /// Whether whole layers are priced and shared out, not kernels one by one.
   [[nodiscard]] bool prices_whole_layers() const {
-    return assumptions.linear_kernels || kernels.origin() == PriceOrigin::given;
+    return assumptions.linear_kernels || kernels.origin() == KernelBasis::given;
   }
   /// The same job with one part replaced. Prices of kernels stay what they are.
   [[nodiscard]] Job with_machine(Machine other) const;

@@ -27,18 +27,19 @@ enum class Coefficient {
   halo_beta,
   /// Seconds a byte of an Allreduce, among the ranks of a filter, channel or spatial split, of the weights of layers that
   /// have no positions, which software leaves whole: of 2(q−1)/q of them.
-  whole_weights,
+  unsharded_weight_sync,
   /// θ: mean delay of a node, over the time that its kernels, layer-wise exchanges and halos take. Delays by the operating
   /// system and by others are rare and long, so taken as exponential; of n nodes, for the slowest of which all wait, the
   /// expected longest is θ·(1 + 1/2 + … + 1/n), θ·ln n above a single node's [David, Nagaraja, Order Statistics, 2003].
-  straggling,
+  straggler_factor,
   per_iteration,    ///< seconds of several devices, whatever they do
   per_micro_batch,  ///< seconds of each stage for each micro-batch, whatever it does: of software, as its schedule's own
                     ///< work
-  kernel_start  ///< seconds that the host takes to start a kernel or an exchange: of the software, not of a family of plans
+  launch_overhead   ///< seconds that the host takes to start a kernel or an exchange: of the software, not of a family of
+                    ///< plans
 };
 
-/// What a coefficient's value is in; in files and reports `whole_weights` is the time of a gigabyte.
+/// What a coefficient's value is in; in files and reports `unsharded_weight_sync` is the time of a gigabyte.
 enum class CoefficientUnit { factor, fraction, number, seconds, seconds_per_byte };
 
 /// What is thought of a coefficient before any run is seen. A factor f is 1 at best, and ln f is normal with this width;
@@ -55,6 +56,7 @@ struct CoefficientRow {
   CoefficientUnit unit;
   bool by_family;              ///< each family of plans has its own
   std::optional<Prior> prior;  ///< of one that measured runs are asked about
+  std::string_view former{};   ///< the key in files of older versions, where it was another
 
   [[nodiscard]] constexpr bool is_factor() const { return unit == CoefficientUnit::factor; }
   /// With this nothing is learned, and every time is the sheet's.
@@ -69,11 +71,12 @@ inline constexpr std::array<CoefficientRow, 13> coefficient_table{{
     {Coefficient::layer_beta, "layer_beta", CoefficientUnit::factor, true, Prior{1}},
     {Coefficient::halo_alpha, "halo_alpha", CoefficientUnit::factor, true, Prior{1}},
     {Coefficient::halo_beta, "halo_beta", CoefficientUnit::factor, true, Prior{1}},
-    {Coefficient::whole_weights, "whole_weights", CoefficientUnit::seconds_per_byte, true, Prior{1e-9}},
-    {Coefficient::straggling, "straggling", CoefficientUnit::number, true, Prior{0.1}},
+    {Coefficient::unsharded_weight_sync, "unsharded_weight_sync", CoefficientUnit::seconds_per_byte, true, Prior{1e-9},
+     "whole_weights"},
+    {Coefficient::straggler_factor, "straggler_factor", CoefficientUnit::number, true, Prior{0.1}, "straggling"},
     {Coefficient::per_iteration, "per_iteration", CoefficientUnit::seconds, true, Prior{0.05}},
     {Coefficient::per_micro_batch, "per_micro_batch", CoefficientUnit::seconds, true, std::nullopt},
-    {Coefficient::kernel_start, "kernel_start", CoefficientUnit::seconds, false, std::nullopt},
+    {Coefficient::launch_overhead, "launch_overhead", CoefficientUnit::seconds, false, std::nullopt, "kernel_start"},
 }};
 [[nodiscard]] constexpr const CoefficientRow& row_of(Coefficient coefficient) {
   return coefficient_table[static_cast<std::size_t>(coefficient)];

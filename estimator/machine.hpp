@@ -31,7 +31,7 @@ struct Device {
   double attainable_peak = 1, attainable_bandwidth = 1;
   /// What its host takes to start one kernel, with what a framework does for it that runs its program operation by
   /// operation.
-  Seconds kernel_start{};
+  Seconds launch_overhead{};
 
   [[nodiscard]] std::optional<FlopRate> peak_at(Precision p) const { return peak[static_cast<std::size_t>(p)]; }
 };

@@ -202,7 +202,7 @@ void draw_timeline(const Options& options, Answer& answer, const Estimator& esti
   }
   const std::string title =
       fmt::format("{}: {} ({}), {}", study.model().name, family_name(plan.mesh.family()), degrees_text(plan.mesh),
-                  fullest_rank_text(plan, answer.explanation.estimate.deciding.memory));
+                  fullest_rank_text(plan, answer.explanation.estimate.critical.memory));
   write_output(options.memory_timeline, draw_memory(*answer.timeline, study.model(), title, study.machine().device.memory),
                "--memory-timeline");
   answer.drawn = options.memory_timeline;

@@ -75,18 +75,18 @@ void judge_into(JobCheck& check, const CheckOptions& options) {
   machine.device.memory = check.available();
   const Job within = study.job().with_machine(std::move(machine));
   const Estimator estimator(within);
-  std::optional<Fitting> fitting = judge(estimator, plan);
-  if (!fitting) {
+  std::optional<MemoryCheck> checked = check_memory(estimator, plan);
+  if (!checked) {
     for (const Limit& limit : estimator.estimate(plan).limits) {
       if (limit.kind == Limit::Kind::memory) continue;
       plan_node.fail(fmt::format("the plan '{}' cannot be: {}", degrees_text(plan.mesh), describe(limit, study.model())),
                      "'ddl-oracle recommend' finds one that can");
     }
   }
-  check.fitting = *std::move(fitting);
+  check.checked = *std::move(checked);
   check.largest = largest_batch(estimator, plan);
   check.fewest = fewest_devices(estimator, plan, check.batch_per_gpu ? BatchKept::per_device : BatchKept::global);
-  check.remedies = remedies(estimator, check.fitting);
+  check.remedies = remedies(estimator, check.checked);
 }
 
 }  // namespace

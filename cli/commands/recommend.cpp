@@ -317,6 +317,7 @@ StudyOutcome outcome_of(const Options& options, const CLI::App& command) {
     outcome.global_batch = answer->global_batch;
     outcome.objective = answer->objective;
     outcome.defaults = answer->defaults;
+    add_reserved(*answer);
     if (!answer->shown.empty()) {
       outcome.best = answer->shown.front();
     } else {

@@ -21,20 +21,20 @@ using Json = nlohmann::ordered_json;
 
 /// `needs 12.3 GiB, at most 14.0 GiB, of 79.3 GiB`
 std::string need_text(const JobCheck& check) {
-  const MemoryBreakdown& memory = check.fitting.estimate.memory;
-  const Plan& plan = check.fitting.estimate.plan;
+  const MemoryBreakdown& memory = check.checked.estimate.memory;
+  const Plan& plan = check.checked.estimate.plan;
   std::string text = fmt::format("needs {}, at most {}, of {}", humanize(memory.total()), humanize(memory.upper_bound()),
                                  humanize(check.device_memory));
   if (check.margin > Bytes{}) text += fmt::format(" less {}", humanize(check.margin));
   if (plan.mesh[Axis::pipeline] > 1)
-    text += fmt::format(", on stage {} of {}", check.fitting.estimate.deciding.memory + 1, plan.mesh[Axis::pipeline]);
+    text += fmt::format(", on stage {} of {}", check.checked.estimate.critical.memory + 1, plan.mesh[Axis::pipeline]);
   if (memory.total() > check.available()) text += fmt::format(": {} too much", humanize(memory.total() - check.available()));
   return text;
 }
 
 /// The item with most bytes: `23.7 GiB of it activations`
 std::string largest_item_text(const JobCheck& check) {
-  const MemoryBreakdown& memory = check.fitting.estimate.memory;
+  const MemoryBreakdown& memory = check.checked.estimate.memory;
   return fmt::format("{} of it {}", humanize(memory.of(memory.largest())), to_string(memory.largest()));
 }
 
@@ -44,7 +44,7 @@ std::string batch_text(std::int64_t batch, const Plan& plan) {
 }
 
 std::string largest_batch_text(const JobCheck& check) {
-  const Plan& plan = check.fitting.estimate.plan;
+  const Plan& plan = check.checked.estimate.plan;
   const LargestBatch& largest = check.largest;
   if (!largest.at_risk) return "none: one sample for each replica and micro-batch is too much";
   if (!largest.fits) return fmt::format("{}, at risk", batch_text(*largest.at_risk, plan));
@@ -54,7 +54,7 @@ std::string largest_batch_text(const JobCheck& check) {
 }
 
 std::string fewest_gpus_text(const JobCheck& check) {
-  const Plan& plan = check.fitting.estimate.plan;
+  const Plan& plan = check.checked.estimate.plan;
   const std::string batch = check.batch_per_gpu ? fmt::format("{} samples each", plan.global_batch / plan.mesh.devices())
                                                 : fmt::format("global batch {}", with_thousands(plan.global_batch));
   if (!check.fewest) {
@@ -70,8 +70,8 @@ std::string fewest_gpus_text(const JobCheck& check) {
 
 /// What is to be changed, in the words of a job: `micro_batches: 4`.
 std::string remedy_text(const JobCheck& check, const Remedy& remedy) {
-  const Plan& from = check.fitting.estimate.plan;
-  const Plan& plan = remedy.fitting.estimate.plan;
+  const Plan& from = check.checked.estimate.plan;
+  const Plan& plan = remedy.checked.estimate.plan;
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   if (degrees_text(plan.mesh) != degrees_text(from.mesh)) add(degrees_text(plan.mesh));
@@ -89,22 +89,22 @@ std::string remedy_text(const JobCheck& check, const Remedy& remedy) {
 
 Table remedies_table(const JobCheck& check) {
   Table table({words("change"), figures("memory"), figures("at most"), figures("iteration"), words("")});
-  const auto add = [&](const std::string& change, const Fitting& fitting) {
-    const Estimate& estimate = fitting.estimate;
+  const auto add = [&](const std::string& change, const MemoryCheck& checked) {
+    const Estimate& estimate = checked.estimate;
     table.add({change, humanize(estimate.memory.total()), humanize(estimate.memory.upper_bound()),
-               humanize(estimate.time.iteration()), std::string(to_string(fitting.verdict))});
+               humanize(estimate.time.iteration()), std::string(to_string(checked.verdict))});
   };
-  add("none", check.fitting);
-  for (const Remedy& remedy : check.remedies) add(remedy_text(check, remedy), remedy.fitting);
+  add("none", check.checked);
+  for (const Remedy& remedy : check.remedies) add(remedy_text(check, remedy), remedy.checked);
   return table;
 }
 
 void add_check(Document& document, const JobCheck& check) {
   const Study& study = *check.study;
-  const MemoryBreakdown& memory = check.fitting.estimate.memory;
-  const Plan& plan = check.fitting.estimate.plan;
+  const MemoryBreakdown& memory = check.checked.estimate.memory;
+  const Plan& plan = check.checked.estimate.plan;
   const std::string choices = choices_text(plan);
-  document.line(std::string(to_string(check.fitting.verdict)), fmt::format(" {}: {}", check.file, need_text(check)));
+  document.line(std::string(to_string(check.checked.verdict)), fmt::format(" {}: {}", check.file, need_text(check)));
   document.paragraph(
       fmt::format("{} on {}, {} of {}, global batch {}, {} with {}; {} ({}){}", study.model().name, study.dataset().name,
                   count_text(plan.mesh.devices(), "GPU"), study.machine().name, with_thousands(plan.global_batch),
@@ -119,7 +119,7 @@ void add_check(Document& document, const JobCheck& check) {
   document.section();
   document.line("largest batch: " + largest_batch_text(check), 2);
   document.line("fewest GPUs: " + fewest_gpus_text(check), 2);
-  if (check.fitting.verdict == Verdict::fits) return;
+  if (check.checked.verdict == Verdict::fits) return;
   if (check.remedies.empty()) {
     document.section();
     document.line(
@@ -130,11 +130,11 @@ void add_check(Document& document, const JobCheck& check) {
   document.add(remedies_table(check));
 }
 
-Json fitting_to_json(const Fitting& fitting, const Study& study) {
+Json memory_check_to_json(const MemoryCheck& checked, const Study& study) {
   Json json;
-  json["verdict"] = to_string(fitting.verdict);
-  json["gpus"] = fitting.estimate.plan.mesh.devices();
-  json["plan"] = estimate_to_json(fitting.estimate, 0, study);
+  json["verdict"] = to_string(checked.verdict);
+  json["gpus"] = checked.estimate.plan.mesh.devices();
+  json["plan"] = estimate_to_json(checked.estimate, 0, study);
   return json;
 }
 
@@ -172,18 +172,18 @@ Json check_to_json(const JobCheck& check) {
   }
   const Study& study = *check.study;
   json["problem"] = nullptr;
-  json.update(fitting_to_json(check.fitting, study));
-  json["stage"] = check.fitting.estimate.deciding.memory + 1;
-  json["items"] = items_to_json(check.fitting.estimate.memory);
+  json.update(memory_check_to_json(check.checked, study));
+  json["stage"] = check.checked.estimate.critical.memory + 1;
+  json["items"] = items_to_json(check.checked.estimate.memory);
   json["device_memory_bytes"] = check.device_memory.value();
   json["margin_bytes"] = check.margin.value();
   json["available_bytes"] = check.available().value();
   json["largest_batch"] = {{"fits", or_null(check.largest.fits)}, {"at_risk", or_null(check.largest.at_risk)}};
   json["batch_kept"] = check.batch_per_gpu ? "per_gpu" : "global";
-  json["fewest_gpus"] = check.fewest ? fitting_to_json(*check.fewest, study) : Json(nullptr);
+  json["fewest_gpus"] = check.fewest ? memory_check_to_json(*check.fewest, study) : Json(nullptr);
   json["changes"] = json_list(check.remedies, [&](const Remedy& remedy) {
     Json change{{"kind", name_of(remedy)}, {"change", remedy_text(check, remedy)}};
-    change.update(fitting_to_json(remedy.fitting, study));
+    change.update(memory_check_to_json(remedy.checked, study));
     return change;
   });
   json["inputs"] = inputs_to_json(study);
@@ -197,19 +197,19 @@ FileVerdict verdict_of(const JobCheck& check) {
     verdict.line = problem->line;
     verdict.column = problem->column;
     verdict.level = Level::not_judged;
-    verdict.title = "not judged";
+    verdict.title = "not checked";
     verdict.summary = problem->message.substr(0, problem->message.find('\n'));
     verdict.message = problem->message + (problem->hint.empty() ? "" : "\nhint: " + problem->hint);
     return verdict;
   }
-  const Verdict fits = check.fitting.verdict;
+  const Verdict fits = check.checked.verdict;
   verdict.level = fits == Verdict::fits ? Level::passed : fits == Verdict::at_risk ? Level::at_risk : Level::failed;
   verdict.title = to_string(fits);
   verdict.summary = need_text(check);
   verdict.message = fmt::format("{}; {}\nlargest batch: {}\nfewest GPUs: {}", verdict.summary, largest_item_text(check),
                                 largest_batch_text(check), fewest_gpus_text(check));
   for (const Remedy& remedy : check.remedies)
-    verdict.message += fmt::format("\n{}: {}", to_string(remedy.fitting.verdict), remedy_text(check, remedy));
+    verdict.message += fmt::format("\n{}: {}", to_string(remedy.checked.verdict), remedy_text(check, remedy));
   add_check(verdict.document, check);
   return verdict;
 }
@@ -218,7 +218,7 @@ FileVerdict verdict_of(const JobCheck& check) {
 
 ExitStatus JobCheck::status() const {
   if (problem) return ExitStatus::could_not_answer;
-  switch (fitting.verdict) {
+  switch (checked.verdict) {
     case Verdict::fits:
       return ExitStatus::ok;
     case Verdict::at_risk:
@@ -242,7 +242,7 @@ Document checks_document(const std::vector<JobCheck>& checks) {
   std::array<std::int64_t, 3> counts{};
   for (const JobCheck& check : checks) {
     if (check.problem) continue;
-    ++counts[static_cast<std::size_t>(check.fitting.verdict)];
+    ++counts[static_cast<std::size_t>(check.checked.verdict)];
     document.section();
     add_check(document, check);
   }
@@ -254,7 +254,7 @@ Document checks_document(const std::vector<JobCheck>& checks) {
   for (const Verdict verdict : {Verdict::does_not_fit, Verdict::at_risk, Verdict::fits})
     add(counts[static_cast<std::size_t>(verdict)], to_string(verdict));
   add(std::count_if(checks.begin(), checks.end(), [](const JobCheck& each) { return each.problem.has_value(); }),
-      "not judged");
+      "not checked");
   document.section();
   document.line(fmt::format("{}: {}", count_text(static_cast<std::int64_t>(checks.size()), "job"), summary));
   return document;

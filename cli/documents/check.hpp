@@ -9,11 +9,11 @@
 
 #include "calibration/study.hpp"
 #include "cli/report.hpp"
-#include "estimator/search/fitting.hpp"
+#include "estimator/search/memory_check.hpp"
 
 namespace ddl {
 
-/// Why a job cannot be judged.
+/// Why a job cannot be checked.
 struct JobProblem {
   std::string message, hint;
   /// In the job's file, 1-based; of what lies elsewhere its first line and column.
@@ -28,10 +28,10 @@ struct JobCheck {
   int line = 1, column = 1;      ///< of the plan
   std::shared_ptr<Study> study;  ///< its machine has the memory of its sheet
   Bytes device_memory{}, margin{};
-  Fitting fitting;
+  MemoryCheck checked;
   bool batch_per_gpu = false;  ///< the job gives the batch so
   LargestBatch largest;
-  std::optional<Fitting> fewest;
+  std::optional<MemoryCheck> fewest;
   std::vector<Remedy> remedies;
 
   [[nodiscard]] Bytes available() const { return device_memory - margin; }

@@ -173,7 +173,7 @@ std::string kernel_times_text(const Study& study) {
 std::string kernel_shares_text(const Explanation& explanation) {
   const auto shares = kernel_time_shares(explanation);
   std::string text;
-  for (const PriceSource source : price_sources) {
+  for (const Provenance source : provenances) {
     const double share = shares[static_cast<std::size_t>(source)];
     if (share <= 0) continue;
     const std::string percent = share < 0.005 ? "under 1" : fmt::format("{:.0f}", share * 100);
@@ -185,7 +185,7 @@ std::string kernel_shares_text(const Explanation& explanation) {
 Json kernel_shares_to_json(const Explanation& explanation) {
   const auto shares = kernel_time_shares(explanation);
   Json json;
-  for (const PriceSource source : price_sources)
+  for (const Provenance source : provenances)
     json[std::string(to_string(source))] = shares[static_cast<std::size_t>(source)];
   return json;
 }

@@ -70,10 +70,10 @@ std::vector<LikeLayers> grouped(const Explanation& explanation) {
 }
 
 /// Of the layer's own kernels: what a whole step takes beside them is none of its problems.
-PriceSource kernel_source(const LayerExplanation& layer) {
-  PriceSource source = PriceSource::measured;
+Provenance kernel_source(const LayerExplanation& layer) {
+  Provenance source = Provenance::measured;
   for (const PricedKernel& kernel : layer.prices.kernels) {
-    if (!kernel.is_beside_kernels()) source = farther(source, kernel.source);
+    if (!kernel.is_beside_kernels()) source = least_certain(source, kernel.source);
   }
   return source;
 }
@@ -98,7 +98,7 @@ std::vector<TimePart> parts_above_zero(const Breakdown& time) {
 }
 
 /// `leaf, φ 2: 4 flows on 2 links`.
-std::string busiest_text(const std::optional<BusyLink>& busiest) {
+std::string busiest_text(const std::optional<Bottleneck>& busiest) {
   if (!busiest) return {};
   const auto count = [](double number, std::string_view thing) {
     return fmt::format("{:.3g} {}{}", number, thing, number == 1 ? "" : "s");
@@ -163,7 +163,7 @@ Table memory_table(const MemoryBreakdown& memory, Bytes capacity) {
   return table;
 }
 
-/// In the order of price_sources.
+/// In the order of provenances.
 constexpr std::array<std::string_view, 4> meanings{
     "measured", "interpolated: the model's measured total, shared out by work", "curve fitted to other measurements",
     "roofline, α and β of the data sheet"};
@@ -174,13 +174,13 @@ constexpr std::array<std::string_view, 4> meanings_by_profile{meanings[0], "inte
 
 /// What the letters of the prices that occur stand for.
 std::string legend(const Explanation& explanation, bool profile) {
-  std::set<PriceSource> used;
+  std::set<Provenance> used;
   for (const PhaseShare& phase : explanation.phases) {
     if (phase.time.value() > 0 || phase.hidden.value() > 0) used.insert(phase.source);
   }
   for (const LayerExplanation& layer : explanation.layers) used.insert(kernel_source(layer));
   std::string text;
-  for (const PriceSource source : used) {
+  for (const Provenance source : used) {
     const auto place = static_cast<std::size_t>(source);
     const std::string_view meaning = (profile ? meanings_by_profile : meanings)[place];
     text += fmt::format("{}{} {}", text.empty() ? "" : "; ", letter(source), meaning);
@@ -190,10 +190,10 @@ std::string legend(const Explanation& explanation, bool profile) {
 
 /// Where the layer's share of a part of the iteration is held back: of what the layers exchange together, the link of the
 /// whole.
-std::optional<BusyLink> busiest_of(const LayerExplanation& layer, const PhaseShare& phase) {
+std::optional<Bottleneck> busiest_of(const LayerExplanation& layer, const PhaseShare& phase) {
   const auto own = [&](Purpose purpose) {
     const PricedExchange* one = most_held_back(layer, purpose);
-    return one != nullptr ? std::optional(one->busy) : std::nullopt;
+    return one != nullptr ? std::optional(one->bottleneck) : std::nullopt;
   };
   if (phase.what.part == &Breakdown::layer_collectives) return own(Purpose::layer);
   if (phase.what.part == &Breakdown::halo) return own(Purpose::halo);
@@ -239,10 +239,10 @@ Json priced_exchange_to_json(const PricedExchange& one, const Plan& plan) {
   json["algorithm"] = one.algorithm;
   json["route"] = route_name(one.route);
   json["time_s"] = one.time.value();
-  json["link"] = one.busy.level;
-  json["phi"] = one.busy.phi;
+  json["link"] = one.bottleneck.level;
+  json["phi"] = one.bottleneck.phi;
   json["runs"] = runs_per_iteration(plan, one.exchange.phase);
-  json["source"] = to_string(PriceSource::roofline);
+  json["source"] = to_string(Provenance::roofline);
   return json;
 }
 
@@ -302,13 +302,13 @@ Fields<LayerExplanation> layer_fields(const Explanation& explanation, const Stud
         Json value;
         for (const PhaseShare& phase : explanation.phases) {
           if (phase.what.part != part) continue;
-          if (const std::optional<BusyLink> busiest = busiest_of(own, phase)) value = of(*busiest);
+          if (const std::optional<Bottleneck> busiest = busiest_of(own, phase)) value = of(*busiest);
         }
         return value;
       });
     };
-    add_of_busiest("link", [](const BusyLink& busiest) { return busiest.level; });
-    add_of_busiest("phi", [](const BusyLink& busiest) { return busiest.phi; });
+    add_of_busiest("link", [](const Bottleneck& busiest) { return busiest.level; });
+    add_of_busiest("phi", [](const Bottleneck& busiest) { return busiest.phi; });
   }
   fields.add("kept_bytes", [](const Row& own) { return own.costs.kept.value(); });
   fields.add_csv("reasons", [reasons = limits_text(explanation, study)](const Row&) { return reasons; });
@@ -349,11 +349,11 @@ void add_explanation(Document& document, const Explanation& explanation, const S
   }
   document.section("Layers", " and what each adds to the iteration");
   document.add(layers_table(explanation, study, unit));
-  document.section("Memory", " per device, " + fullest_rank_text(estimate.plan, estimate.deciding.memory));
+  document.section("Memory", " per device, " + fullest_rank_text(estimate.plan, estimate.critical.memory));
   document.add(memory_table(estimate.memory, study.machine().device.memory));
 }
 
-Json busiest_to_json(const std::optional<BusyLink>& busiest) {
+Json busiest_to_json(const std::optional<Bottleneck>& busiest) {
   if (!busiest) return nullptr;
   return {{"level", busiest->level},
           {"flows", busiest->flows},

@@ -21,7 +21,7 @@ std::string doing_in_words(const Finding& finding) {
                        pipeline->micro_batches, pipeline->micro_batches == 1 ? "" : "es");
   }
   if (const auto* host = std::get_if<Finding::Host>(&finding.facts))
-    return fmt::format("waiting for the host, which takes {} to start a kernel,", humanize(host->kernel_start));
+    return fmt::format("waiting for the host, which takes {} to start a kernel,", humanize(host->launch_overhead));
   if (finding.kind == Finding::Kind::waiting) return "waiting for the slowest rank and for the framework";
   return std::string(doing_phrase(finding.kind));
 }

@@ -82,7 +82,7 @@ struct PhaseInWords {
     std::string text;
     if (waiting.host.value() > 0) {
       text = fmt::format("{} for the host, which takes {} to start a kernel", humanize(waiting.host),
-                         humanize(waiting.kernel_start));
+                         humanize(waiting.launch_overhead));
     }
     if (waiting.learned) text.append(text.empty() ? "" : "; ").append("learned from measured runs");
     return text;

@@ -54,8 +54,8 @@ PathCoefficients path_coefficients(Purpose purpose) {
   return {Coefficient::layer_alpha, Coefficient::layer_beta};
 }
 
-ExchangePrices::Way ExchangePrices::way_for(Family axes, Purpose purpose) const {
-  Way way;
+ExchangePrices::GroupLinks ExchangePrices::links_for(Family axes, Purpose purpose) const {
+  GroupLinks way;
   way.axes = axes;
   way.purpose = purpose;
   way.group = group_of(plan_, machine_, axes);
@@ -108,7 +108,7 @@ SharedLink ExchangePrices::share(const Group& group, const Flows& flows, bool st
   return shared;
 }
 
-SharedLink ExchangePrices::round_link(const Way& at, Pattern pattern, double step, bool staged) const {
+SharedLink ExchangePrices::round_link(const GroupLinks& at, Pattern pattern, double step, bool staged) const {
   Flows flows{pattern, std::max(1.0, std::floor(at.group.members[0]))};
   flows.step = step;
   SharedLink shared = share(at.group, flows, staged, at.purpose);
@@ -116,11 +116,11 @@ SharedLink ExchangePrices::round_link(const Way& at, Pattern pattern, double ste
   return shared;
 }
 
-bool ExchangePrices::rounds_differ(const Way& at) const {
+bool ExchangePrices::rounds_differ(const GroupLinks& at) const {
   return machine_.network && at.group.outermost > 0 && assumptions_.contention;
 }
 
-ExchangePrices::Rounds ExchangePrices::rounds_of(AllreduceAlgorithm algorithm, const Way& at) const {
+ExchangePrices::Rounds ExchangePrices::rounds_of(AllreduceAlgorithm algorithm, const GroupLinks& at) const {
   if (!rounds_differ(at)) return {};
   switch (algorithm) {
     case AllreduceAlgorithm::butterfly:
@@ -133,7 +133,7 @@ ExchangePrices::Rounds ExchangePrices::rounds_of(AllreduceAlgorithm algorithm, c
   }
 }
 
-Seconds ExchangePrices::by_rounds(AllreduceAlgorithm algorithm, Bytes message, const Way& at, bool staged) const {
+Seconds ExchangePrices::by_rounds(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& at, bool staged) const {
   const Rounds rounds = rounds_of(algorithm, at);
   const bool whole = algorithm == AllreduceAlgorithm::butterfly;  // there is nothing to gather afterwards
   Seconds time{};
@@ -145,29 +145,29 @@ Seconds ExchangePrices::by_rounds(AllreduceAlgorithm algorithm, Bytes message, c
   return time;
 }
 
-BusyLink ExchangePrices::busiest(AllreduceAlgorithm algorithm, const Way& at, bool staged) const {
+Bottleneck ExchangePrices::busiest(AllreduceAlgorithm algorithm, const GroupLinks& at, bool staged) const {
   const Rounds rounds = rounds_of(algorithm, at);
-  if (rounds.rounds.empty()) return links_of(algorithm, at, staged).busy;
-  BusyLink busy = round_link(at, rounds.pattern, rounds.rounds.front().step, staged).busy;
+  if (rounds.rounds.empty()) return links_of(algorithm, at, staged).bottleneck;
+  Bottleneck bottleneck = round_link(at, rounds.pattern, rounds.rounds.front().step, staged).bottleneck;
   for (const HalvingRound& round : rounds.rounds) {
-    const BusyLink own = round_link(at, rounds.pattern, round.step, staged).busy;
-    if (own.phi > busy.phi) busy = own;
+    const Bottleneck own = round_link(at, rounds.pattern, round.step, staged).bottleneck;
+    if (own.phi > bottleneck.phi) bottleneck = own;
   }
-  return busy;
+  return bottleneck;
 }
 
-const ExchangePrices::Way& ExchangePrices::way(Family axes, Purpose purpose, bool only_startups) const {
-  for (const Way& known : ways_) {
+const ExchangePrices::GroupLinks& ExchangePrices::links(Family axes, Purpose purpose, bool only_startups) const {
+  for (const GroupLinks& known : links_) {
     if (known.axes == axes && known.purpose == purpose && known.only_startups == only_startups) return known;
   }
-  if (!only_startups) return ways_.emplace_back(way_for(axes, purpose));
-  Way at = way(axes, purpose);
+  if (!only_startups) return links_.emplace_back(links_for(axes, purpose));
+  GroupLinks at = links(axes, purpose);
   at.only_startups = true;
   for (SharedLink* each : {&at.flat, &at.inside, &at.slices, &at.leaders, &at.several_leaders, &at.host_flat,
                            &at.host_slices, &at.host_leaders, &at.host_several_leaders}) {
     each->link.beta = each->link.add = SecondsPerByte{};
   }
-  return ways_.emplace_back(std::move(at));
+  return links_.emplace_back(std::move(at));
 }
 
 double ExchangePrices::edge_ranks(const Group& group, Purpose purpose) const {
@@ -185,7 +185,7 @@ double ExchangePrices::edge_ranks(const Group& group, Purpose purpose) const {
 }
 
 SharedLink ExchangePrices::neighbour_link(Family axes, Purpose purpose) const {
-  const Way& at = way(axes, purpose);
+  const GroupLinks& at = links(axes, purpose);
   const bool crosses = at.group.outermost > 0;
   const bool staged = machine_.host && route(purpose) == Route::host;
   SharedLink link = staged ? at.host_flat : at.flat;
@@ -212,18 +212,18 @@ SharedLink ExchangePrices::neighbour_link(Family axes, Purpose purpose) const {
   }
   if (edge.link.beta > link.link.beta) {
     link.link.beta = edge.link.beta;
-    link.busy = edge.busy;
+    link.bottleneck = edge.bottleneck;
   }
   return link;
 }
 
-bool ExchangePrices::is_staged(const Way& at, Purpose purpose) const {
+bool ExchangePrices::is_staged(const GroupLinks& at, Purpose purpose) const {
   // Collectives take the direct links inside a node: it is the NIC that cannot reach the device's memory. A halo's library
   // that knows only main memory has no direct links at all.
   return route(purpose) == Route::host && (at.group.outermost > 0 || purpose == Purpose::halo);
 }
 
-const SharedLink& ExchangePrices::links_of(AllreduceAlgorithm algorithm, const Way& at, bool staged) {
+const SharedLink& ExchangePrices::links_of(AllreduceAlgorithm algorithm, const GroupLinks& at, bool staged) {
   const SharedLink& flat = staged ? at.host_flat : at.flat;
   if (at.group.outermost == 0) return flat;
   const SharedLink& slices = staged ? at.host_slices : at.slices;
@@ -249,7 +249,8 @@ const SharedLink& ExchangePrices::links_of(AllreduceAlgorithm algorithm, const W
   return flat;
 }
 
-Seconds ExchangePrices::allreduce_time(AllreduceAlgorithm algorithm, Bytes message, const Way& at, bool staged) const {
+Seconds ExchangePrices::allreduce_time(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& at,
+                                       bool staged) const {
   const double ranks = at.group.ranks;
   const Link& link = links_of(algorithm, at, staged).link;
   switch (algorithm) {
@@ -292,7 +293,7 @@ Seconds ExchangePrices::allreduce_time(AllreduceAlgorithm algorithm, Bytes messa
 }
 
 ExchangePrices::Choice ExchangePrices::allreduce(Bytes message, Family axes, Purpose purpose) const {
-  const Way& at = way(axes, purpose);
+  const GroupLinks& at = links(axes, purpose);
   const bool staged = is_staged(at, purpose);
   if (at.group.ranks <= 1) return {};
   const auto choice = [&](AllreduceAlgorithm algorithm) -> Choice {
@@ -328,7 +329,7 @@ ExchangePrices::Choice ExchangePrices::allreduce(Bytes message, Family axes, Pur
 }
 
 Seconds ExchangePrices::least_time(Bytes message, Family axes) const {
-  const Way& at = way(axes, Purpose::layer);
+  const GroupLinks& at = links(axes, Purpose::layer);
   if (at.group.ranks <= 1) return {};
   // Whatever else is fixed has a bound of its own, or as a sparse one none at all.
   const std::optional<AllreduceAlgorithm>& fixed = software_.layer_algorithm;
@@ -354,7 +355,7 @@ Seconds ExchangePrices::least_time(Bytes message, Family axes) const {
   return least;
 }
 
-Seconds ExchangePrices::gather_time(RingTime ring, bool two_levels, Bytes message, const Way& at, bool staged) const {
+Seconds ExchangePrices::gather_time(RingTime ring, bool two_levels, Bytes message, const GroupLinks& at, bool staged) const {
   if (!two_levels) return ring(message, at.group.ranks, (staged ? at.host_flat : at.flat).link);
   const double in_node = at.group.members[0];
   return ring(message, in_node, at.inside.link) +
@@ -362,16 +363,16 @@ Seconds ExchangePrices::gather_time(RingTime ring, bool two_levels, Bytes messag
 }
 
 Seconds ExchangePrices::startup(Collective operation, Bytes message, Family axes, Purpose purpose) const {
-  const Way& priced = way(axes, purpose);
+  const GroupLinks& priced = links(axes, purpose);
   if (priced.group.ranks <= 1) return {};
   const bool staged = is_staged(priced, purpose);
-  const Way& at = way(axes, purpose, true);
+  const GroupLinks& at = links(axes, purpose, true);
   switch (operation) {
     case Collective::allreduce:
       return allreduce_time(allreduce(message, axes, purpose).algorithm, message, at, staged);
     case Collective::allgather:
     case Collective::reduce_scatter: {
-      const bool two_levels = way_of(operation, message, axes, purpose).algorithm == hierarchical;
+      const bool two_levels = cheapest(operation, message, axes, purpose).algorithm == hierarchical;
       const RingTime ring = operation == Collective::allgather ? ring_allgather_time : ring_reduce_scatter_time;
       return gather_time(ring, two_levels, message, at, staged);
     }
@@ -389,8 +390,8 @@ Seconds ExchangePrices::startup(Collective operation, Bytes message, Family axes
   return {};
 }
 
-ExchangePrices::Priced ExchangePrices::way_of(Collective operation, Bytes message, Family axes, Purpose purpose) const {
-  const Way& at = way(axes, purpose);
+ExchangePrices::Priced ExchangePrices::cheapest(Collective operation, Bytes message, Family axes, Purpose purpose) const {
+  const GroupLinks& at = links(axes, purpose);
   const double ranks = at.group.ranks;
   if (ranks <= 1) return {};
   const bool staged = is_staged(at, purpose);
@@ -399,14 +400,16 @@ ExchangePrices::Priced ExchangePrices::way_of(Collective operation, Bytes messag
   const Link& flat = shared.link;
   const auto gathered = [&](RingTime ring) -> Priced {
     const Seconds one_ring = gather_time(ring, false, message, at, staged);
-    if (assumptions_.ring_only || software_.layer_algorithm || !has_levels(at.group)) return {"ring", one_ring, shared.busy};
+    if (assumptions_.ring_only || software_.layer_algorithm || !has_levels(at.group))
+      return {"ring", one_ring, shared.bottleneck};
     const Seconds two_levels = gather_time(ring, true, message, at, staged);
-    return two_levels < one_ring ? Priced{hierarchical, two_levels, slices.busy} : Priced{"ring", one_ring, shared.busy};
+    return two_levels < one_ring ? Priced{hierarchical, two_levels, slices.bottleneck}
+                                 : Priced{"ring", one_ring, shared.bottleneck};
   };
   switch (operation) {
     case Collective::allreduce: {
       const Choice choice = allreduce(message, axes, purpose);
-      return {to_string(choice.algorithm), choice.time, choice.busy};
+      return {to_string(choice.algorithm), choice.time, choice.bottleneck};
     }
     case Collective::allgather:
       return gathered(ring_allgather_time);
@@ -414,15 +417,15 @@ ExchangePrices::Priced ExchangePrices::way_of(Collective operation, Bytes messag
       return gathered(ring_reduce_scatter_time);
     case Collective::all_to_all: {
       const SharedLink& pairs = at.group.outermost == 0 ? shared : slices;
-      return {"pairwise", pairwise_all_to_all_time(message, ranks, pairs.link), pairs.busy};
+      return {"pairwise", pairwise_all_to_all_time(message, ranks, pairs.link), pairs.bottleneck};
     }
     case Collective::broadcast:
-      return {"tree", tree_broadcast_time(message, ranks, flat), shared.busy};
+      return {"tree", tree_broadcast_time(message, ranks, flat), shared.bottleneck};
     case Collective::reduce:
-      return {"tree", tree_reduce_time(message, ranks, flat), shared.busy};
+      return {"tree", tree_reduce_time(message, ranks, flat), shared.bottleneck};
     case Collective::point_to_point: {
       const SharedLink neighbour = neighbour_link(axes, purpose);
-      return {"neighbour", neighbour.link.alpha + message * neighbour.link.beta, neighbour.busy};
+      return {"neighbour", neighbour.link.alpha + message * neighbour.link.beta, neighbour.bottleneck};
     }
   }
   return {};

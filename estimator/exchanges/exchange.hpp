@@ -44,21 +44,21 @@ class ExchangePrices {
 
   /// `message`: bytes of the full vector.
   [[nodiscard]] Seconds price(Collective operation, Bytes message, Family axes, Purpose purpose) const {
-    return way_of(operation, message, axes, purpose).time;
+    return cheapest(operation, message, axes, purpose).time;
   }
   /// A price and how the exchange is done for it: `ring`, `hierarchical`, `pairwise`, `tree`, `neighbour` or another
   /// Allreduce algorithm; nothing among a single rank.
   struct Priced {
     std::string_view algorithm;
     Seconds time{};
-    BusyLink busy{};  ///< where its flows are held back
+    Bottleneck bottleneck{};  ///< where its flows are held back
   };
-  [[nodiscard]] Priced way_of(Collective operation, Bytes message, Family axes, Purpose purpose) const;
+  [[nodiscard]] Priced cheapest(Collective operation, Bytes message, Family axes, Purpose purpose) const;
   /// The Allreduce that price() would take for a gradient of this size, and its time.
   struct Choice {
     AllreduceAlgorithm algorithm = AllreduceAlgorithm::ring;
     Seconds time{};
-    BusyLink busy{};
+    Bottleneck bottleneck{};
   };
   [[nodiscard]] Choice allreduce(Bytes message, Family axes, Purpose purpose) const;
   /// The part of price() that start-ups take, done in the same way: all of it that grows with α, and nothing that grows with
@@ -67,8 +67,8 @@ class ExchangePrices {
   /// No Allgather or Reduce-Scatter of a layer's message takes less, and no Allreduce less than twice that.
   [[nodiscard]] Seconds least_time(Bytes message, Family axes) const;
   /// To be called when the plan has placed its ranks anew.
-  void forget_groups() { ways_.clear(); }
-  [[nodiscard]] const Group& group(Family axes) const { return way(axes, Purpose::layer).group; }
+  void forget_groups() { links_.clear(); }
+  [[nodiscard]] const Group& group(Family axes) const { return links(axes, Purpose::layer).group; }
   [[nodiscard]] const Learned& learned() const { return learned_; }
   [[nodiscard]] Route route(Purpose purpose) const;
   /// Start-up of one message between neighbours along these axes, and time per byte with φ applied.
@@ -76,7 +76,7 @@ class ExchangePrices {
 
  private:
   /// Links of one group, contention applied, for both routes.
-  struct Way {
+  struct GroupLinks {
     Family axes = 0;
     Purpose purpose = Purpose::layer;
     bool only_startups = false;  ///< bytes take no time
@@ -86,31 +86,32 @@ class ExchangePrices {
     double leader_count = 1;                          // of a node that has several
     SharedLink several_leaders, host_several_leaders;
   };
-  [[nodiscard]] Way way_for(Family axes, Purpose purpose) const;
-  [[nodiscard]] const Way& way(Family axes, Purpose purpose, bool only_startups = false) const;
+  [[nodiscard]] GroupLinks links_for(Family axes, Purpose purpose) const;
+  [[nodiscard]] const GroupLinks& links(Family axes, Purpose purpose, bool only_startups = false) const;
   /// Ranks of one group that send to another node at once, when every rank sends to its neighbour in one direction.
   [[nodiscard]] double edge_ranks(const Group& group, Purpose purpose) const;
   /// The links that the flows of an Allreduce share.
-  [[nodiscard]] static const SharedLink& links_of(AllreduceAlgorithm algorithm, const Way& way, bool staged);
-  [[nodiscard]] Seconds allreduce_time(AllreduceAlgorithm algorithm, Bytes message, const Way& way, bool staged) const;
+  [[nodiscard]] static const SharedLink& links_of(AllreduceAlgorithm algorithm, const GroupLinks& way, bool staged);
+  [[nodiscard]] Seconds allreduce_time(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& way,
+                                       bool staged) const;
   /// Links of one group that its flows share, slower by what others do to them and by what runs have taught of the purpose.
   [[nodiscard]] SharedLink share(const Group& group, const Flows& flows, bool staged, Purpose purpose) const;
   /// One round of a recursive algorithm after the other, where the network makes near and far ranks different.
-  [[nodiscard]] SharedLink round_link(const Way& way, Pattern pattern, double step, bool staged) const;
+  [[nodiscard]] SharedLink round_link(const GroupLinks& way, Pattern pattern, double step, bool staged) const;
   struct Rounds {
     std::vector<HalvingRound> rounds;
     Pattern pattern = Pattern::exchange;
   };
-  [[nodiscard]] bool rounds_differ(const Way& way) const;
+  [[nodiscard]] bool rounds_differ(const GroupLinks& way) const;
   /// None where all rounds share the same links.
-  [[nodiscard]] Rounds rounds_of(AllreduceAlgorithm algorithm, const Way& way) const;
+  [[nodiscard]] Rounds rounds_of(AllreduceAlgorithm algorithm, const GroupLinks& way) const;
   /// `two_levels`: ring by ring inside nodes and between them, else one ring of all ranks.
   using RingTime = Seconds (*)(Bytes message, double ranks, const Link& link);
-  [[nodiscard]] Seconds gather_time(RingTime ring, bool two_levels, Bytes message, const Way& way, bool staged) const;
-  [[nodiscard]] Seconds by_rounds(AllreduceAlgorithm algorithm, Bytes message, const Way& way, bool staged) const;
-  [[nodiscard]] BusyLink busiest(AllreduceAlgorithm algorithm, const Way& way, bool staged) const;
+  [[nodiscard]] Seconds gather_time(RingTime ring, bool two_levels, Bytes message, const GroupLinks& way, bool staged) const;
+  [[nodiscard]] Seconds by_rounds(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& way, bool staged) const;
+  [[nodiscard]] Bottleneck busiest(AllreduceAlgorithm algorithm, const GroupLinks& way, bool staged) const;
   /// Whether an exchange goes through the host.
-  [[nodiscard]] bool is_staged(const Way& way, Purpose purpose) const;
+  [[nodiscard]] bool is_staged(const GroupLinks& way, Purpose purpose) const;
 
   const Plan& plan_;
   const Machine& machine_;
@@ -118,7 +119,8 @@ class ExchangePrices {
   const Software& software_;
   const Assumptions& assumptions_;
   Learned learned_;
-  mutable std::deque<Way> ways_;  ///< a handful of groups, each worked out when first asked for; references stay valid
+  mutable std::deque<GroupLinks>
+      links_;  ///< a handful of groups, each worked out when first asked for; references stay valid
 };
 
 }  // namespace ddl

@@ -10,7 +10,7 @@ bool layers_gradients(const Software& software, const Assumptions& assumptions, 
 void GradientExchange::add(const GradientExchange& other) {
   if (other.total() > total()) {
     algorithm = other.algorithm;
-    busy = other.busy;
+    bottleneck = other.bottleneck;
   }
   of_gradients += other.of_gradients;
   of_weights += other.of_weights;
@@ -39,7 +39,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& excha
     const ExchangePrices::Choice choice = exchanges.allreduce(message / messages, group.axes, Purpose::gradient);
     exchange.of_gradients = choice.time * messages;
     exchange.algorithm = choice.algorithm;
-    exchange.busy = choice.busy;
+    exchange.bottleneck = choice.bottleneck;
     if (with_startups)
       exchange.gradient_startups =
           exchanges.startup(Collective::allreduce, message / messages, group.axes, Purpose::gradient) * messages;
@@ -48,9 +48,9 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& excha
   // ZeRO-1 and -2: gradients are reduce-scattered, updated weights gathered: the volume of an Allreduce. Where gradients are
   // sharded they are scattered after every micro-batch. ZeRO-3 gathers the weights before forward and again before backward
   // of every micro-batch [Rajbhandari et al., SC'20].
-  const auto priced = exchanges.way_of(Collective::reduce_scatter, message, group.axes, Purpose::gradient);
+  const auto priced = exchanges.cheapest(Collective::reduce_scatter, message, group.axes, Purpose::gradient);
   const Seconds scatter = priced.time;
-  exchange.busy = priced.busy;
+  exchange.bottleneck = priced.bottleneck;
   const Seconds gather = exchanges.price(Collective::allgather, message, group.axes, Purpose::gradient);
   const double micro_batches = static_cast<double>(plan.micro_batches);
   if (plan.zero_stage >= 2) exchange.rounds = micro_batches;

@@ -27,7 +27,7 @@ struct GradientExchange {
   double rounds = 1;       ///< how often gradients are exchanged, and
   double gathers = 0;      ///< weights gathered
   AllreduceAlgorithm algorithm = AllreduceAlgorithm::ring;
-  BusyLink busy{};  ///< where its flows are held back
+  Bottleneck bottleneck{};  ///< where its flows are held back
   [[nodiscard]] Seconds total() const { return of_gradients + of_weights + after_update; }
   /// Of each time what start-ups take, where it was asked for.
   Seconds gradient_startups{}, weight_startups{}, update_startups{};

@@ -23,17 +23,17 @@ const MeasuredModel* find_measured(const Coefficients& coefficients, std::string
 
 }  // namespace
 
-std::string_view to_string(PriceOrigin origin) {
+std::string_view to_string(KernelBasis origin) {
   switch (origin) {
-    case PriceOrigin::profile:
+    case KernelBasis::profile:
       return "kernels measured on this device";
-    case PriceOrigin::measured_total:
+    case KernelBasis::measured_total:
       return "measured total, spread over the layers by work";
-    case PriceOrigin::device_scale:
+    case KernelBasis::device_scale:
       return "roofline, scaled by other models measured on this device";
-    case PriceOrigin::roofline:
+    case KernelBasis::roofline:
       return "roofline of the datasheet";
-    case PriceOrigin::given:
+    case KernelBasis::given:
       return "given";
   }
   return "";
@@ -45,7 +45,7 @@ double update_bytes_per_parameter(Optimizer optimizer, Precision precision, Upda
   return is_mixed(precision) ? 4.0 * (words - 1.0) + 2.0 + 2.0 : 4.0 * words;
 }
 
-KernelPrices::KernelPrices(std::vector<LayerTimes> times) : serial_(std::move(times)) { origin_ = PriceOrigin::given; }
+KernelPrices::KernelPrices(std::vector<LayerTimes> times) : serial_(std::move(times)) { origin_ = KernelBasis::given; }
 
 KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const Coefficients& coefficients,
                            Precision precision, Optimizer optimizer, std::optional<double> scale,
@@ -91,10 +91,10 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
   const Seconds total = spread(reference_batch_, ddl::update_bytes_per_parameter(Optimizer::momentum, precision), serial_);
   if (measured != nullptr && total.value() > 0) {
     scale_ = measured->per_sample.value() * measured->batch / total.value();
-    origin_ = PriceOrigin::measured_total;
+    origin_ = KernelBasis::measured_total;
   } else if (scale) {
     scale_ = *scale;
-    origin_ = PriceOrigin::device_scale;
+    origin_ = KernelBasis::device_scale;
   }
   spread(reference_batch_, update_bytes_per_parameter_, serial_);
   for (LayerTimes& layer : serial_) {
@@ -108,7 +108,7 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
 void KernelPrices::measure_layers(const ModelFacts& facts, const MeasuredKernels& measured, const Assumptions& assumptions) {
   auto prices = std::make_shared<const ShardPrices>(measured, roofline_, precision_, wide_roofline_);
   if (prices->problems().empty()) return;
-  origin_ = PriceOrigin::profile;
+  origin_ = KernelBasis::profile;
   measured_ = std::move(prices);
 
   const std::size_t layers = facts.model->layers.size();
@@ -117,7 +117,7 @@ void KernelPrices::measure_layers(const ModelFacts& facts, const MeasuredKernels
   for (const MeasuredKernel& each : measured.kernels) batches.insert(each.problem.samples);
   const auto is_measured = [](const std::vector<PricedKernel>& kernels) {
     return std::all_of(kernels.begin(), kernels.end(),
-                       [](const PricedKernel& kernel) { return !kernel.work || kernel.source == PriceSource::measured; });
+                       [](const PricedKernel& kernel) { return !kernel.work || kernel.source == Provenance::measured; });
   };
   for (const std::int64_t batch : batches) {
     const auto size = static_cast<double>(batch);
@@ -136,19 +136,19 @@ void KernelPrices::measure_layers(const ModelFacts& facts, const MeasuredKernels
   }
 }
 
-PriceSource KernelPrices::source() const {
+Provenance KernelPrices::source() const {
   switch (origin_) {
-    case PriceOrigin::profile:
-    case PriceOrigin::given:
-      return PriceSource::measured;
-    case PriceOrigin::measured_total:
-      return PriceSource::interpolated;
-    case PriceOrigin::device_scale:
-      return PriceSource::curve;
-    case PriceOrigin::roofline:
-      return PriceSource::roofline;
+    case KernelBasis::profile:
+    case KernelBasis::given:
+      return Provenance::measured;
+    case KernelBasis::measured_total:
+      return Provenance::interpolated;
+    case KernelBasis::device_scale:
+      return Provenance::curve;
+    case KernelBasis::roofline:
+      return Provenance::roofline;
   }
-  return PriceSource::roofline;
+  return Provenance::roofline;
 }
 
 Seconds KernelPrices::kernel_time(const Work& work, double samples, Precision precision) const {

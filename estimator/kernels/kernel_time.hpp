@@ -9,7 +9,7 @@
 #include "estimator/assumptions.hpp"
 #include "estimator/coefficients.hpp"
 #include "estimator/kernels/measured_prices.hpp"
-#include "estimator/kernels/price_source.hpp"
+#include "estimator/kernels/provenance.hpp"
 #include "estimator/kernels/roofline.hpp"
 #include "estimator/machine.hpp"
 #include "estimator/model_facts.hpp"
@@ -27,14 +27,14 @@ struct LayerTimes {
 };
 
 /// Where kernel times come from.
-enum class PriceOrigin {
+enum class KernelBasis {
   profile,         ///< kernels of this device, measured one by one
   measured_total,  ///< one measured total of this model, spread over its layers by their roofline time
   device_scale,    ///< roofline, scaled as other models measured on this device ask for
   roofline,        ///< the datasheet alone
   given,           ///< times handed in
 };
-[[nodiscard]] std::string_view to_string(PriceOrigin origin);
+[[nodiscard]] std::string_view to_string(KernelBasis origin);
 
 /// Time of kernels of one model on one device.
 ///
@@ -62,11 +62,11 @@ class KernelPrices {
   [[nodiscard]] KernelPrice update_price(double parameters) const;
   /// Prices by measured kernels; none where nothing was measured.
   [[nodiscard]] const ShardPrices* measured() const { return measured_.get(); }
-  [[nodiscard]] PriceOrigin origin() const { return origin_; }
+  [[nodiscard]] KernelBasis origin() const { return origin_; }
   [[nodiscard]] Precision precision() const { return precision_; }
   [[nodiscard]] Optimizer optimizer() const { return optimizer_; }
   /// The same of a single kernel of a layer that is not split.
-  [[nodiscard]] PriceSource source() const;
+  [[nodiscard]] Provenance source() const;
   [[nodiscard]] double scale() const { return scale_; }
   [[nodiscard]] double reference_batch() const { return reference_batch_; }
   [[nodiscard]] std::optional<double> filter_undivided() const { return filter_undivided_; }
@@ -86,7 +86,7 @@ class KernelPrices {
   double reference_batch_ = 1;
   std::optional<double> filter_undivided_, channel_undivided_;
   std::vector<LayerTimes> serial_;
-  PriceOrigin origin_ = PriceOrigin::roofline;
+  KernelBasis origin_ = KernelBasis::roofline;
   std::shared_ptr<const ShardPrices> measured_;
 };
 

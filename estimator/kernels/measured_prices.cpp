@@ -176,18 +176,18 @@ KernelPrice MeasuredPrices::price(const std::string& line, const Asked& asked) c
   const auto known = lines_.find(line);
   if (known != lines_.end()) {
     const Point& point = points_[known->second.first];
-    KernelPrice price{Seconds(point.seconds), PriceSource::measured, {}};
-    if (point.workspace) price.workspace = {*point.workspace, *point.workspace, PriceSource::measured};
+    KernelPrice price{Seconds(point.seconds), Provenance::measured, {}};
+    if (point.workspace) price.workspace = {*point.workspace, *point.workspace, Provenance::measured};
     return price;
   }
   bool is_family = false;
   const Group& group = nearest_group(asked, is_family);
   // What takes no time in any size is nothing to be done.
-  if (group.points.empty()) return {Seconds{}, PriceSource::curve, {}};
+  if (group.points.empty()) return {Seconds{}, Provenance::curve, {}};
   const KernelWorkspace scratch = is_family ? workspace(group, asked.point) : KernelWorkspace{};
   double seconds = 0;
-  if (is_family && between(group, asked.point, seconds)) return {Seconds(seconds), PriceSource::interpolated, scratch};
-  return {Seconds(asked.point.roofline * std::exp(curve(group, asked.point, is_family))), PriceSource::curve, scratch};
+  if (is_family && between(group, asked.point, seconds)) return {Seconds(seconds), Provenance::interpolated, scratch};
+  return {Seconds(asked.point.roofline * std::exp(curve(group, asked.point, is_family))), Provenance::curve, scratch};
 }
 
 KernelWorkspace MeasuredPrices::workspace(const Group& family, const Point& asked) const {
@@ -205,7 +205,7 @@ KernelWorkspace MeasuredPrices::workspace(const Group& family, const Point& aske
   if (nearest == nullptr) return {};
   const Bytes there = *nearest->workspace;
   const Bytes grown = there * std::exp2(asked.bytes - nearest->bytes);
-  return {min(there, grown), max(there, grown), PriceSource::interpolated};
+  return {min(there, grown), max(there, grown), Provenance::interpolated};
 }
 
 const MeasuredPrices::Group& MeasuredPrices::nearest_group(const Asked& asked, bool& is_family) const {

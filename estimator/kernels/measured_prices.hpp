@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "estimator/kernels/measured_kernels.hpp"
-#include "estimator/kernels/price_source.hpp"
+#include "estimator/kernels/provenance.hpp"
 #include "estimator/kernels/roofline.hpp"
 
 namespace ddl {
@@ -18,12 +18,12 @@ namespace ddl {
 struct KernelWorkspace {
   Bytes expected{}, most{};
   /// measured: of this very problem; interpolated: of the nearest that was measured of its family; roofline: nobody knows.
-  PriceSource source = PriceSource::roofline;
+  Provenance source = Provenance::roofline;
 };
 
 struct KernelPrice {
   Seconds time{};
-  PriceSource source = PriceSource::roofline;
+  Provenance source = Provenance::roofline;
   KernelWorkspace workspace{};
 };
 

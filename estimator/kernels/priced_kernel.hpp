@@ -5,7 +5,7 @@
 
 #include "core/quantity.hpp"
 #include "estimator/exchanges/exchange.hpp"
-#include "estimator/kernels/price_source.hpp"
+#include "estimator/kernels/provenance.hpp"
 #include "model_zoo/operation.hpp"
 #include "model_zoo/precision.hpp"
 
@@ -24,7 +24,7 @@ struct PricedKernel {
   Phase phase = Phase::forward;
   std::optional<Work> work;  ///< per sample; nothing where whole layers are priced
   Seconds time{};
-  PriceSource source = PriceSource::roofline;
+  Provenance source = Provenance::roofline;
   std::optional<Precision> precision{};  ///< of its items, where it is not the plan's
 
   /// What is spent beside the kernels is none, and may be less than nothing.

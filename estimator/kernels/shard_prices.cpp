@@ -11,8 +11,8 @@ namespace {
 
 void add_workspace(ShardWorkspace& workspace, const ShardProblem& problem, const KernelWorkspace& own) {
   ++workspace.kernels;
-  workspace.estimated += own.source == PriceSource::interpolated ? 1 : 0;
-  workspace.unknown += own.source == PriceSource::roofline ? 1 : 0;
+  workspace.estimated += own.source == Provenance::interpolated ? 1 : 0;
+  workspace.unknown += own.source == Provenance::roofline ? 1 : 0;
   const Pass pass = problem.problem.pass;
   // Sums of gradients come before the rest of backward.
   ShardWorkspace::Range& at = problem.adds_gradients          ? workspace.backward_data
@@ -43,7 +43,7 @@ ShardPrices::ShardPrices(const MeasuredKernels& measured, const Roofline& roofli
       backward_(measured.backward),
       update_(measured.update),
       fresh_memory_(measured.fresh_memory),
-      overhead_source_(measured.same_model ? PriceSource::measured : PriceSource::curve) {
+      overhead_source_(measured.same_model ? Provenance::measured : Provenance::curve) {
   if (wide) wide_.emplace(measured, *wide, Precision::fp32);
 }
 
@@ -104,7 +104,7 @@ ShardPrices::Priced ShardPrices::price(const ShardContext& context, const LayerS
     const Seconds more = sum.time * (overhead(phase).factor - 1.0) + overhead(phase).per_kernel * sum.count;
     if (more.value() != 0) kernels.push_back({overhead_pass, phase, std::nullopt, more, overhead_source_});
     const Seconds touches = sum.fresh * fresh_memory_;
-    if (touches.value() > 0) kernels.push_back({fresh_memory_pass, phase, std::nullopt, touches, PriceSource::measured});
+    if (touches.value() > 0) kernels.push_back({fresh_memory_pass, phase, std::nullopt, touches, Provenance::measured});
   }
   return priced;
 }
@@ -117,8 +117,8 @@ KernelPrice ShardPrices::price(const Problem& problem) const {
   KernelPrice price = prices_.price(half);
   const Seconds roofline = prices_.roofline(half);
   if (roofline.value() > 0) price.time *= wide_->roofline(problem) / roofline;
-  price.source = farther(price.source, PriceSource::curve);
-  price.workspace.source = farther(price.workspace.source, PriceSource::interpolated);
+  price.source = least_certain(price.source, Provenance::curve);
+  price.workspace.source = least_certain(price.workspace.source, Provenance::interpolated);
   return price;
 }
 
@@ -137,7 +137,7 @@ KernelPrice ShardPrices::update(const UpdateProblem& list) const {
 
 KernelPrice ShardPrices::update(double parameters, Optimizer optimizer, Precision precision) const {
   const std::int64_t count = std::llround(parameters);
-  if (count < 1) return {Seconds{}, PriceSource::measured};
+  if (count < 1) return {Seconds{}, Provenance::measured};
   key_.assign({count, static_cast<std::int64_t>(optimizer)});
   const auto known = known_updates_.find(key_);
   if (known != known_updates_.end()) return known->second;

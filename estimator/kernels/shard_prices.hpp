@@ -75,7 +75,7 @@ class ShardPrices {
   std::optional<MeasuredPrices> wide_;
   StepOverhead forward_, backward_, update_;
   SecondsPerByte fresh_memory_;
-  PriceSource overhead_source_;
+  Provenance overhead_source_;
   mutable std::unordered_map<Key, Priced, Hash> known_;
   mutable std::unordered_map<Key, KernelPrice, Hash> known_updates_;
   mutable Key key_;

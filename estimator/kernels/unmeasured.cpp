@@ -12,7 +12,7 @@ std::vector<UnmeasuredProblem> unmeasured_problems(const Estimator& estimator, c
     const Explanation explanation = estimator.explain(plan.plan);
     for (const LayerExplanation& layer : explanation.layers) {
       for (const PricedProblem& each : layer.prices.problems) {
-        if (each.source == PriceSource::measured) continue;
+        if (each.source == Provenance::measured) continue;
         const auto [place, is_new] = places.try_emplace(each.line, problems.size());
         if (is_new) problems.push_back({each.line, {}});
         problems[place->second].time += each.time * (each.is_update ? 1.0 : runs_per_iteration(plan.plan, each.phase));

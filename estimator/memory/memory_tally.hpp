@@ -27,14 +27,14 @@ class MemoryTally {
   explicit MemoryTally(double granule) : granule_(granule) {}
 
   /// As many such requests as `times` says.
-  [[nodiscard]] Block ask(Bytes bytes, MemoryItem item, int layer, double times = 1) {
+  [[nodiscard]] Block allocate(Bytes bytes, MemoryItem item, int layer, double times = 1) {
     if (bytes <= Bytes{}) return {};
     const Block block{bytes * times, rounded(bytes) * times, item, item == MemoryItem::workspace && layer >= 0};
     add(block, 1);
     note();
     return block;
   }
-  void give_back(Block& block) {
+  void free(Block& block) {
     add(block, -1);
     block = {};
   }

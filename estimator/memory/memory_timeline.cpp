@@ -28,9 +28,9 @@ class MemoryRecord {
       : tally_(CachingAllocator::granule(on_processor)),
         allocator_(on_processor ? CachingAllocator::Rounding::none : CachingAllocator::Rounding::cuda, capacity) {}
 
-  [[nodiscard]] Block ask(Bytes bytes, MemoryItem item, int layer, double times = 1) {
+  [[nodiscard]] Block allocate(Bytes bytes, MemoryItem item, int layer, double times = 1) {
     if (bytes <= Bytes{} || stopped_) return {};
-    const MemoryTally::Block tallied = tally_.ask(bytes, item, layer, times);
+    const MemoryTally::Block tallied = tally_.allocate(bytes, item, layer, times);
     held_.push_back({allocator_.allocate(tallied.allocated), tallied, layer});
     if (!points_.empty()) {
       TimelinePoint& point = points_.back();
@@ -46,12 +46,12 @@ class MemoryRecord {
     stopped_ = held_.size() == stop_at_;
     return {held_.size() - 1};
   }
-  void give_back(Block& block) {
+  void free(Block& block) {
     if (block.number == nothing || stopped_) return;
     Held& held = held_[block.number];
     block = {};
     if (held.tallied.bytes <= Bytes{}) return;
-    tally_.give_back(held.tallied);
+    tally_.free(held.tallied);
     allocator_.free(held.block);
   }
   void at(StepPhase phase, int layer) {
@@ -66,7 +66,7 @@ class MemoryRecord {
   void release(Mark from, Mark to) {
     for (std::size_t i = from; i < to; ++i) {
       Block block{i};
-      give_back(block);
+      free(block);
     }
   }
 

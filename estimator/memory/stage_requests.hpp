@@ -65,7 +65,7 @@ class StageRequests {
       if (parameters_ <= 0) return;
       each_repetition([&](const Segment& segment) {
         for (int i = segment.first; i < segment.last; ++i) {
-          each_parameter(i, [&](double items) { (void)sink_.ask(all * (items / parameters_), item, i); });
+          each_parameter(i, [&](double items) { (void)sink_.allocate(all * (items / parameters_), item, i); });
         }
       });
     };
@@ -82,10 +82,10 @@ class StageRequests {
     if (plan_.zero_stage > 0) size = left;
     while (left.value() > 0) {
       const Bytes next = min(left, size);
-      (void)sink_.ask(next, MemoryItem::communication, -1);
+      (void)sink_.allocate(next, MemoryItem::communication, -1);
       left -= next;
     }
-    (void)sink_.ask(library_workspace(job_.machine.device).expected, MemoryItem::workspace, -1);
+    (void)sink_.allocate(library_workspace(job_.machine.device).expected, MemoryItem::workspace, -1);
   }
 
   /// `in_flight`: micro-batches whose activations are there at once.
@@ -94,12 +94,12 @@ class StageRequests {
     const Mark before = sink_.mark();
     keep(in_flight - 1);
     const Mark earlier = sink_.mark();
-    Block batch = sink_.ask(input_, MemoryItem::input, -1);
-    Block crossing = sink_.ask(received_, MemoryItem::activations, first_);
+    Block batch = sink_.allocate(input_, MemoryItem::input, -1);
+    Block crossing = sink_.allocate(received_, MemoryItem::activations, first_);
     each_repetition([this](const Segment& segment) { forward(segment, false); });
     each_repetition_backwards([this](const Segment& segment) { backward(segment); });
-    sink_.give_back(batch);
-    sink_.give_back(crossing);
+    sink_.free(batch);
+    sink_.free(crossing);
     sink_.release(before, earlier);
     update();
   }
@@ -107,14 +107,14 @@ class StageRequests {
   /// What so many micro-batches keep between their forward and their backward: one block for all of each.
   void keep(double count) {
     if (count <= 0) return;
-    (void)sink_.ask(input_, MemoryItem::input, -1, count);
-    (void)sink_.ask(received_, MemoryItem::activations, first_, count);
+    (void)sink_.allocate(input_, MemoryItem::input, -1, count);
+    (void)sink_.allocate(received_, MemoryItem::activations, first_, count);
     each_repetition([&](const Segment& segment) {
       for (int i = segment.first; i < segment.last; ++i) {
         const Bytes output = output_of(i);
-        if (output > Bytes{} && keeper_of(i) >= 0) (void)sink_.ask(output, MemoryItem::activations, i, count);
+        if (output > Bytes{} && keeper_of(i) >= 0) (void)sink_.allocate(output, MemoryItem::activations, i, count);
         if (segment.again) continue;
-        for (const Bytes bytes : table_.memory(i).kept) (void)sink_.ask(bytes, MemoryItem::activations, i, count);
+        for (const Bytes bytes : table_.memory(i).kept) (void)sink_.allocate(bytes, MemoryItem::activations, i, count);
       }
     });
   }
@@ -281,17 +281,18 @@ class StageRequests {
       const LayerMemory& layer = table_.memory(i);
       sink_.at(again ? StepPhase::backward : StepPhase::forward, i);
       const std::size_t own = slot(i);
-      if (const Bytes output = output_of(i); output > Bytes{}) outputs[own] = sink_.ask(output, MemoryItem::activations, i);
-      Block scratch = sink_.ask(layer.scratch_forward, MemoryItem::activations, i);
+      if (const Bytes output = output_of(i); output > Bytes{})
+        outputs[own] = sink_.allocate(output, MemoryItem::activations, i);
+      Block scratch = sink_.allocate(layer.scratch_forward, MemoryItem::activations, i);
       for (std::size_t k = 0; k < layer.kept.size(); ++k) {
-        own_[own][k] = sink_.ask(layer.kept[k], MemoryItem::activations, i);
-        if (segment.again && !again) sink_.give_back(own_[own][k]);
+        own_[own][k] = sink_.allocate(layer.kept[k], MemoryItem::activations, i);
+        if (segment.again && !again) sink_.free(own_[own][k]);
       }
       run_kernel(layer.workspace.forward, i, [] {});
-      sink_.give_back(scratch);
+      sink_.free(scratch);
       each_owner(i, again ? segment.first : first_, [&](int owner) {
         const int keeper = again ? inner_keeper_of(owner, segment) : keeper_of(owner);
-        if (keeper < 0 && last_reader_of(owner, again ? segment.last : last_) == i) sink_.give_back(outputs[slot(owner)]);
+        if (keeper < 0 && last_reader_of(owner, again ? segment.last : last_) == i) sink_.free(outputs[slot(owner)]);
       });
     }
   }
@@ -299,11 +300,11 @@ class StageRequests {
   /// A library's kernel has its scratch memory while it runs, and may need more than is expected.
   template <class Run>
   void run_kernel(const ShardWorkspace::Range& workspace, int layer, const Run& run) {
-    Block block = sink_.ask(workspace.expected, MemoryItem::workspace, layer);
+    Block block = sink_.allocate(workspace.expected, MemoryItem::workspace, layer);
     sink_.may_need(workspace.most - workspace.expected);
     run();
     sink_.may_need(Bytes{});
-    sink_.give_back(block);
+    sink_.free(block);
   }
 
   /// Memory of a gradient and how many gradients lie in it.
@@ -312,12 +313,12 @@ class StageRequests {
     int users = 0;
   };
   int new_gradient(Bytes bytes, int layer) {
-    pool_.push_back({sink_.ask(bytes, MemoryItem::activations, layer), 1});
+    pool_.push_back({sink_.allocate(bytes, MemoryItem::activations, layer), 1});
     return static_cast<int>(pool_.size()) - 1;
   }
   void leave(int& gradient) {
     if (gradient < 0) return;
-    if (--pool_[index(gradient)].users == 0) sink_.give_back(pool_[index(gradient)].block);
+    if (--pool_[index(gradient)].users == 0) sink_.free(pool_[index(gradient)].block);
     gradient = -1;
   }
 
@@ -326,9 +327,9 @@ class StageRequests {
     for (int i = segment.last; i-- > segment.first;) backward(segment, i);
     if (!segment.again) return;
     for (int i = segment.first; i < segment.last; ++i) {
-      sink_.give_back(computed_again_[slot(i)]);
+      sink_.free(computed_again_[slot(i)]);
       each_owner(i, first_, [&](int owner) {
-        if (owner < segment.first && keeper_of(owner) == segment.first) sink_.give_back(outputs_[slot(owner)]);
+        if (owner < segment.first && keeper_of(owner) == segment.first) sink_.free(outputs_[slot(owner)]);
       });
     }
   }
@@ -343,7 +344,7 @@ class StageRequests {
     if (own_gradient < 0 && i + 1 == last_ && last_ < static_cast<int>(layers.size())) {
       own_gradient = new_gradient(output_of(i), i);
     }
-    Block scratch = sink_.ask(layer.scratch_backward, MemoryItem::activations, i);
+    Block scratch = sink_.allocate(layer.scratch_backward, MemoryItem::activations, i);
     const bool passes = at.operation->passes_gradient() || at.operation->is_view() || at.operation->type() == "concat";
     for (std::size_t input = 0; input < at.inputs.size(); ++input) {
       const int producer = at.inputs[input];
@@ -372,26 +373,27 @@ class StageRequests {
     }
     run_kernel(layer.workspace.backward_data, i, [] {});
     run_kernel(layer.workspace.backward_weight, i, [&] { make_parameter_gradients(i); });
-    sink_.give_back(scratch);
+    sink_.free(scratch);
     leave(own_gradient);
     for (int& gradient : sent_) leave(gradient);
     sent_.clear();
-    for (Block& block : own_[slot(i)]) sink_.give_back(block);
+    for (Block& block : own_[slot(i)]) sink_.free(block);
     each_owner(i, segment.again ? segment.first : first_, [&](int owner) {
       const int keeper = segment.again ? inner_keeper_of(owner, segment) : keeper_of(owner);
-      if (keeper == i) sink_.give_back((segment.again ? computed_again_ : outputs_)[slot(owner)]);
+      if (keeper == i) sink_.free((segment.again ? computed_again_ : outputs_)[slot(owner)]);
     });
   }
 
   void make_parameter_gradients(int layer) {
     if (parameters_ <= 0) return;
     each_parameter(layer, [&](double items) {
-      Block block = sink_.ask(Bytes(items * gradient_bytes_), MemoryItem::gradients, layer);
+      Block block = sink_.allocate(Bytes(items * gradient_bytes_), MemoryItem::gradients, layer);
       if (whole_gradients_) {
-        sink_.give_back(block);  // added to what is there
+        sink_.free(block);  // added to what is there
       } else if (plan_.zero_stage >= 2 && plan_.mesh.replicas() > 1) {
-        const Block shard = sink_.ask(Bytes(items * gradient_bytes_ / plan_.mesh.replicas()), MemoryItem::gradients, layer);
-        sink_.give_back(block);
+        const Block shard =
+            sink_.allocate(Bytes(items * gradient_bytes_ / plan_.mesh.replicas()), MemoryItem::gradients, layer);
+        sink_.free(block);
         parameter_gradients_.push_back(shard);
       } else {
         parameter_gradients_.push_back(block);
@@ -409,14 +411,14 @@ class StageRequests {
     };
     if (!has_state_ && parameters_ > 0) {
       each([&](int i, double items) {
-        (void)sink_.ask(memory_.optimizer * (items / parameters_), MemoryItem::optimizer, i);
+        (void)sink_.allocate(memory_.optimizer * (items / parameters_), MemoryItem::optimizer, i);
       });
     }
     has_state_ = true;
     const Mark before = sink_.mark();
-    each([&](int i, double items) { (void)sink_.ask(Bytes(items * more), MemoryItem::workspace, i); });
+    each([&](int i, double items) { (void)sink_.allocate(Bytes(items * more), MemoryItem::workspace, i); });
     sink_.release(before, sink_.mark());
-    for (Block& block : parameter_gradients_) sink_.give_back(block);
+    for (Block& block : parameter_gradients_) sink_.free(block);
     parameter_gradients_.clear();
   }
 

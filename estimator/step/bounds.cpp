@@ -193,7 +193,7 @@ Seconds Estimator::uncut_time(const Plan& plan) const {
   if (plan.mesh[Axis::pipeline] == 1 || job_.assumptions.slot_pipeline) return layers_time(plan);
   const LayerCostTable& costs = table(plan);
   Step step;
-  step.origin[Coefficient::kernel_start] = kernel_start(job_).value();
+  step.origin[Coefficient::launch_overhead] = launch_overhead(job_).value();
   step.stages = plan.mesh[Axis::pipeline];
   step.micro_batches = static_cast<double>(plan.micro_batches);
   add_tasks(costs.total(), 0, false, nullptr, step.tasks);
@@ -218,8 +218,8 @@ const Estimator::BoundParts& Estimator::bound_parts(const Plan& plan) const {
   parts.kernels = discount.kernels;
   parts.beta = discount.beta;
   // However layers are split, a rank's host starts a kernel for each.
-  parts.starts = host_alone(static_cast<double>(plan.global_batch)).starts;
-  if (parts.starts > Seconds{}) parts.starts += kernel_start(job_) * exchange_starts(plan);
+  parts.starts = single_device_launch(static_cast<double>(plan.global_batch)).starts;
+  if (parts.starts > Seconds{}) parts.starts += launch_overhead(job_) * exchange_starts(plan);
   const auto& levels = job_.machine.levels;
   if (levels.empty()) return parts;
   parts.alpha = levels[0].latency;
@@ -276,7 +276,7 @@ Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* pl
   }
   // Every micro-batch starts an exchange of outputs and one of gradients, and no collective has fewer rounds than a tree.
   if (plan.mesh[Axis::filter] > 1)
-    exchanges += parts.alpha * (split_starts_ * std::ceil(std::log2(plan.mesh[Axis::filter])));
+    exchanges += parts.alpha * (split_collectives_ * std::ceil(std::log2(plan.mesh[Axis::filter])));
   // An Allreduce counts twice. Of two splits of one layer, each sums what the other leaves and gathers the whole.
   if (plan.mesh[Axis::filter] > 1)
     exchanges += moving((split_outputs_ + 2.0 * split_inputs_ / plan.mesh[Axis::channel]) * tiles, Axis::filter);

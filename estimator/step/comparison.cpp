@@ -28,7 +28,7 @@ std::optional<PairedTerm<Q>> deciding(const std::vector<PairedTerm<Q>>& terms) {
 
 }  // namespace
 
-std::array<Doing, 9> doings_of(const Breakdown& time) {
+std::array<Doing, 9> components_of(const Breakdown& time) {
   return {{{"compute", time.forward + time.backward},
            {"gradient_exchange", time.gradient_exchange},
            {"layer_collectives", time.layer_collectives},
@@ -41,7 +41,7 @@ std::array<Doing, 9> doings_of(const Breakdown& time) {
 }
 
 std::string_view grown_most(const Breakdown& before, const Breakdown& after) {
-  const auto was = doings_of(before), is = doings_of(after);
+  const auto was = components_of(before), is = components_of(after);
   std::size_t most = 0;
   for (std::size_t i = 1; i < is.size(); ++i) {
     if (is[i].time - was[i].time > is[most].time - was[most].time) most = i;
@@ -75,7 +75,7 @@ Comparison compare(const Compared& explained, const Compared& other, Basis basis
   for (const MemoryPart& part : memory_parts) {
     out.memory.push_back({part.name, a.memory.*part.part, b.memory.*part.part});
   }
-  const auto before = doings_of(a.time), after = doings_of(b.time);
+  const auto before = components_of(a.time), after = components_of(b.time);
   std::vector<PairedTerm<Seconds>> doings;
   for (std::size_t i = 0; i < before.size(); ++i) {
     doings.push_back({before[i].name, before[i].time * a_iterations, after[i].time * b_iterations});

@@ -17,7 +17,7 @@ struct Doing {
   std::string_view name;  ///< as a key: `compute`
   Seconds time{};
 };
-[[nodiscard]] std::array<Doing, 9> doings_of(const Breakdown& time);
+[[nodiscard]] std::array<Doing, 9> components_of(const Breakdown& time);
 /// The name of the doing that takes most longer after than before.
 [[nodiscard]] std::string_view grown_most(const Breakdown& before, const Breakdown& after);
 

@@ -25,11 +25,11 @@ Limit memory_limit(const MemoryBreakdown& memory, const Device& device) {
 
 }  // namespace
 
-Seconds kernel_start(const Job& job) {
-  if (!job.assumptions.host_start) return Seconds{};
-  if (job.coefficients.software.kernel_start) return *job.coefficients.software.kernel_start;
+Seconds launch_overhead(const Job& job) {
+  if (!job.assumptions.host_launch) return Seconds{};
+  if (job.coefficients.software.launch_overhead) return *job.coefficients.software.launch_overhead;
   // Whole steps that were measured have it in them.
-  return job.kernels.origin() == PriceOrigin::roofline ? job.machine.device.kernel_start : Seconds{};
+  return job.kernels.origin() == KernelBasis::roofline ? job.machine.device.launch_overhead : Seconds{};
 }
 
 Estimator::Estimator(Job its_job) : job_(std::move(its_job)) {
@@ -45,7 +45,7 @@ Estimator::Estimator(Job its_job) : job_(std::move(its_job)) {
     const auto output = static_cast<double>(at.output_shape.items());
     // A layer that reads the batch has no gradient of its input to exchange.
     const bool sends = job.facts.needs_input_gradient[index];
-    split_starts_ += sends ? 2 : 1;
+    split_collectives_ += sends ? 2 : 1;
     if (sends) split_inputs_ += input;
     split_outputs_ += output;
     const bool grouped = job.facts.divisible[index].channel_units > 0 || at.operation->type() == "embedding";
@@ -70,11 +70,11 @@ Estimator::Estimator(Job its_job) : job_(std::move(its_job)) {
   }
 }
 
-const Estimator::HostAlone& Estimator::host_alone(double batch) const {
-  const auto known = host_alone_.find(batch);
-  if (known != host_alone_.end()) return known->second;
-  HostAlone host;
-  const Seconds start = kernel_start(job_);
+const Estimator::SingleDeviceLaunch& Estimator::single_device_launch(double batch) const {
+  const auto known = single_device_launch_.find(batch);
+  if (known != single_device_launch_.end()) return known->second;
+  SingleDeviceLaunch host;
+  const Seconds start = launch_overhead(job_);
   if (start > Seconds{}) {
     Plan alone;
     alone.global_batch = static_cast<std::int64_t>(batch);
@@ -84,7 +84,7 @@ const Estimator::HostAlone& Estimator::host_alone(double batch) const {
     host = {start * (costs.forward_kernels + costs.backward_kernels),
             costs.idle_forward(start) + costs.idle_backward(start)};
   }
-  return host_alone_.emplace(batch, host).first->second;
+  return single_device_launch_.emplace(batch, host).first->second;
 }
 
 const StagePlaces& Estimator::places(int stages, int spatial_end, double tiles) const {
@@ -136,7 +136,7 @@ std::vector<int> Estimator::cut(const Plan& plan, const LayerCostTable& costs) c
   const auto& levels = where.levels();
   if (job_.coefficients.software.equal_stages && !where.equal_blocks().empty()) return where.equal_blocks();
   const ParameterBytes each = parameter_bytes(job_.facts, plan, job_.assumptions.mixed_precision);
-  const StageWeights weights{kernel_start(job_), each.weight + each.gradient + each.optimizer,
+  const StageWeights weights{launch_overhead(job_), each.weight + each.gradient + each.optimizer,
                              static_cast<double>(plan.micro_batches)};
   // The cuts of a plan do not depend on what is saved, so that saving memory never saves time.
   Plan bare = plan;
@@ -211,7 +211,7 @@ Estimate Estimator::estimate(const Plan& plan) const {
 Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const {
   Step step;
   step.origin = costs.learned();
-  step.origin[Coefficient::kernel_start] = kernel_start(job_).value();
+  step.origin[Coefficient::launch_overhead] = launch_overhead(job_).value();
   const Learned* origin = costs.has_slopes() ? &step.origin : nullptr;
   step.stages = plan.mesh[Axis::pipeline];
   step.micro_batches = static_cast<double>(plan.micro_batches);
@@ -296,8 +296,8 @@ Updates Estimator::updates_of(const Plan& plan, const LayerCostTable& costs, con
     result.after_update = term(exchange.after_update, exchange.update_startups);
     if (splits <= 1) continue;
     const double whole = own.whole_parameters * item_bytes(plan.precision) * 2.0 * (splits - 1.0) / splits;
-    result.whole_weights.add(Seconds(whole * learned[Coefficient::whole_weights]));
-    if (with_slopes) result.whole_weights.add_slope(Coefficient::whole_weights, whole);
+    result.unsharded_weight_sync.add(Seconds(whole * learned[Coefficient::unsharded_weight_sync]));
+    if (with_slopes) result.unsharded_weight_sync.add_slope(Coefficient::unsharded_weight_sync, whole);
   }
   return updates;
 }
@@ -368,14 +368,14 @@ void Estimator::price(Estimate& result) const {
   Updates updates;
   const Timing<double> timing = complete(plan, costs, stages(plan), staged, updates);
   result.time = breakdown_of(timing);
-  result.deciding = timing.deciding;
+  result.critical = timing.critical;
   result.host_waiting = Seconds(timing.host_waiting);
   result.hidden_exchange = Seconds(timing.hidden_exchange);
   result.hidden_input = Seconds(timing.hidden_input);
-  result.gradient_algorithm = updates.stages[static_cast<std::size_t>(timing.deciding.gradient_exchange)].exchange.algorithm;
+  result.gradient_algorithm = updates.stages[static_cast<std::size_t>(timing.critical.gradient_exchange)].exchange.algorithm;
   const Fullest& fullest = this->fullest(plan);
   result.memory = fullest.memory;
-  result.deciding.memory = fullest.stage;
+  result.critical.memory = fullest.stage;
 
   const Breakdown& time = result.time;
   const double ranks = static_cast<double>(plan.mesh.devices());
@@ -388,7 +388,7 @@ void Estimator::price(Estimate& result) const {
   const double samples = samples_per_micro_batch(plan);
   const Seconds per_sample = min(whole_time(reference, 1).all / reference, whole_time(samples, 1).all / samples);
   // The same for all plans of one batch: in parts of any other size a device is no faster.
-  const Seconds alone = whole_time(batch, 1).all + host_alone(batch).idle + serial_update_;
+  const Seconds alone = whole_time(batch, 1).all + single_device_launch(batch).idle + serial_update_;
   result.efficiency = time.iteration().value() > 0 ? alone / time.iteration() / ranks : 0.0;
   const Seconds fair = per_sample * (plan.recompute == Recompute::full ? 4.0 / 3.0 : 1.0) * (batch / ranks);
   Seconds all_kernels{}, longest_kernels{};
@@ -417,7 +417,7 @@ std::optional<MemoryTimeline> Estimator::memory_timeline(const Plan& plan, const
   if (job_.assumptions.memory_reuse) return std::nullopt;
   const Estimate estimate = this->estimate(plan);
   if (estimate.time.iteration().value() <= 0) return std::nullopt;
-  return timeline_of(plan, estimate.deciding.memory, options);
+  return timeline_of(plan, estimate.critical.memory, options);
 }
 
 void Estimator::add_reserved(Estimate& estimate) const {

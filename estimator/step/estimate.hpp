@@ -34,7 +34,7 @@ struct Estimate {
   Seconds host_waiting{};  ///< of the waiting, that for a host which starts kernels slower than the device ends them
   AllreduceAlgorithm gradient_algorithm = AllreduceAlgorithm::ring;
   double replicated_share = 0;  ///< of the kernel time, spent on work that other ranks do as well
-  DecidingStages deciding;
+  CriticalStages critical;
   double imbalance = 0;  ///< longest stage over mean stage, minus one
 
   [[nodiscard]] bool feasible() const { return limits.empty(); }
@@ -44,7 +44,7 @@ struct Explanation;
 
 /// What the host takes to start one kernel: of the measured software, else of the machine's sheet where kernels are priced
 /// by the sheet. Nothing where it is not to count.
-[[nodiscard]] Seconds kernel_start(const Job& job);
+[[nodiscard]] Seconds launch_overhead(const Job& job);
 
 /// Prices plans of one job. Keeps what plans have in common, so that plans which differ in how they are scheduled or sharded
 /// share the prices of their layers. Not for use by several threads at once.
@@ -133,10 +133,10 @@ class Estimator {
   [[nodiscard]] WholeTime whole_time(double samples, int stages) const;
   /// Of one device that computes that batch at once: what its host takes to start all kernels, and by how much the device
   /// waits for it.
-  struct HostAlone {
+  struct SingleDeviceLaunch {
     Seconds starts{}, idle{};
   };
-  [[nodiscard]] const HostAlone& host_alone(double batch) const;
+  [[nodiscard]] const SingleDeviceLaunch& single_device_launch(double batch) const;
   /// What the ranks together take at least, however the layers are split. By roofline that is the time of the whole: each
   /// rank reads what it shares, and none fills its tiles better. Measured parts may do better than the whole.
   [[nodiscard]] WholeTime least_time(double samples, int stages) const;
@@ -162,13 +162,13 @@ class Estimator {
   Seconds serial_update_{};
   /// Items per sample of the inputs and outputs of the matrix layers between the first and the last, and of those of them
   /// that a channel split divides: what layer-wise exchanges move at least.
-  double split_starts_ = 0, split_inputs_ = 0, split_outputs_ = 0, channel_inputs_ = 0, channel_outputs_ = 0;
+  double split_collectives_ = 0, split_inputs_ = 0, split_outputs_ = 0, channel_inputs_ = 0, channel_outputs_ = 0;
   double tensor_items_ = 0;  ///< exchanged per sample by a tensor split of a degree that divides every layer
   std::int64_t smallest_tensor_units_ = std::numeric_limits<std::int64_t>::max();
   mutable Sums whole_, least_;  ///< running sums of the layers' kernels, by samples
   using TimesBySamples = std::unordered_map<double, WholeTime>;
   mutable std::map<int, TimesBySamples> whole_times_, least_times_;  ///< by stages
-  mutable std::map<double, HostAlone> host_alone_;
+  mutable std::map<double, SingleDeviceLaunch> single_device_launch_;
   mutable std::map<Tiles, SpatialTraffic> spatial_;
   mutable std::map<Plan, double> exchange_starts_;
   /// What the bounds of plans of the same degrees have in common.

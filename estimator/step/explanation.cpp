@@ -20,7 +20,8 @@ bool has_price(const Limits& limits) {
 }
 
 bool is_held_back_more(const PricedExchange& one, const PricedExchange* other) {
-  return other == nullptr || one.busy.phi > other->busy.phi || (one.busy.phi == other->busy.phi && one.time > other->time);
+  return other == nullptr || one.bottleneck.phi > other->bottleneck.phi ||
+         (one.bottleneck.phi == other->bottleneck.phi && one.time > other->time);
 }
 
 /// Takes a priced estimate apart.
@@ -34,17 +35,17 @@ class Explainer {
         firsts_(firsts),
         out_(explanation),
         plan_(explanation.estimate.plan),
-        deciding_(explanation.estimate.deciding),
+        critical_(explanation.estimate.critical),
         micro_batches_(static_cast<double>(plan_.micro_batches)),
         recomputes_(plan_.recompute == Recompute::full),
         slots_(step.in_slots) {}
 
   void explain() {
-    for (const Task& task : step_.tasks) starts_ += task.starts * (task.stage == deciding_.time ? micro_batches_ : 1.0);
+    for (const Task& task : step_.tasks) starts_ += task.starts * (task.stage == critical_.time ? micro_batches_ : 1.0);
     for (int stage = 0; stage < plan_.mesh[Axis::pipeline]; ++stage) {
       for (int layer = first_of(stage); layer < first_of(stage + 1); ++layer) add_layer(layer, stage);
     }
-    const int stage = deciding_.gradient_exchange;
+    const int stage = critical_.gradient_exchange;
     groups_ = costs_.gradients(costs_.between(first_of(stage), first_of(stage + 1)));
     gradients_ = gradient_exchange(plan_, costs_.exchanges(), groups_);
     add_exchanges();
@@ -64,10 +65,10 @@ class Explainer {
     own.costs = costs_.at(layer);
     own.time = share_of(own);
     for (const PricedKernel& kernel : own.prices.kernels) {
-      PriceSource& farthest = kernel.phase == Phase::forward ? forward_source_ : backward_source_;
-      farthest = farther(farthest, kernel.source);
+      Provenance& farthest = kernel.phase == Phase::forward ? forward_source_ : backward_source_;
+      farthest = least_certain(farthest, kernel.source);
     }
-    if (own.costs.parameters > 0) update_source_ = farther(update_source_, own.prices.update_source);
+    if (own.costs.parameters > 0) update_source_ = least_certain(update_source_, own.prices.update_source);
     out_.layers.push_back(std::move(own));
   }
 
@@ -85,15 +86,15 @@ class Explainer {
                    [&](const Task& task) { return task.stage == stage && task.part == Part::waiting; });
     }
     for (const Task& task : tasks) {
-      const Counts counts = counts_of(step_, deciding_, task);
+      const Counts counts = counts_of(step_, critical_, task);
       share[counts.part] += task.time.time() * counts.runs;
       share.bubble += task.time.time() * counts.bubble_runs;
-      starts += task.starts * (stage == deciding_.time ? micro_batches_ : 1.0);
+      starts += task.starts * (stage == critical_.time ? micro_batches_ : 1.0);
     }
-    if (stage == deciding_.weight_update) share.weight_update = own.update / (plan_.zero_stage >= 1 ? ranks_alike() : 1.0);
-    if (stage == deciding_.gradient_exchange)
+    if (stage == critical_.weight_update) share.weight_update = own.update / (plan_.zero_stage >= 1 ? ranks_alike() : 1.0);
+    if (stage == critical_.gradient_exchange)
       share.gradient_exchange = whole.gradient_exchange * share_of_gradients(own, stage);
-    if (deciding_.transfer > 0 && layer.layer == first_of(deciding_.transfer)) share.pipeline = whole.pipeline;
+    if (critical_.transfer > 0 && layer.layer == first_of(critical_.transfer)) share.pipeline = whole.pipeline;
     if (layer.layer == first_reader()) {
       share.input = whole.input;
       share.waiting += whole.waiting - estimate().host_waiting - waiting_of_tasks();
@@ -107,7 +108,7 @@ class Explainer {
   [[nodiscard]] Seconds waiting_of_tasks() const {
     Seconds sum{};
     for (const Task& task : step_.tasks) {
-      const Counts counts = counts_of(step_, deciding_, task);
+      const Counts counts = counts_of(step_, critical_, task);
       if (counts.part == Part::waiting) sum += task.time.time() * counts.runs;
     }
     return sum;
@@ -142,7 +143,7 @@ class Explainer {
 
   void add_exchanges() {
     for (const LayerExplanation& layer : out_.layers) {
-      if (layer.stage != deciding_.time) continue;
+      if (layer.stage != critical_.time) continue;
       for (const PricedExchange& one : layer.prices.exchanges) {
         if (one.ranks <= 1) continue;
         const double runs = runs_per_iteration(plan_, one.exchange.phase);
@@ -180,11 +181,11 @@ class Explainer {
     return Bytes(group.parameters * item_bytes(plan_.precision));
   }
   [[nodiscard]] double hops() const { return step_.hops(); }
-  [[nodiscard]] Bytes cut() const { return costs_.cut_bytes(first_of(deciding_.transfer)); }
+  [[nodiscard]] Bytes cut() const { return costs_.cut_bytes(first_of(critical_.transfer)); }
 
   [[nodiscard]] KernelsOf kernels_of(Phase phase) const {
     KernelsOf kernels;
-    kernels.stage = !slots_ ? deciding_.time : (phase == Phase::forward ? deciding_.forward : deciding_.backward);
+    kernels.stage = !slots_ ? critical_.time : (phase == Phase::forward ? critical_.forward : critical_.backward);
     kernels.layers = first_of(kernels.stage + 1) - first_of(kernels.stage);
     kernels.forward_again = recomputes_ && phase == Phase::backward;
     for (const LayerExplanation& layer : out_.layers) {
@@ -205,14 +206,14 @@ class Explainer {
     // The largest group stands for all.
     const GradientGroup& group = *std::max_element(groups_.begin(), groups_.end(),
                                                    [](const auto& a, const auto& b) { return a.parameters < b.parameters; });
-    return GradientsOf{deciding_.gradient_exchange, costs_.exchanges().group(group.axes).ranks,
+    return GradientsOf{critical_.gradient_exchange, costs_.exchanges().group(group.axes).ranks,
                        message_of(group),           gradients_.rounds,
                        gradients_.gathers,          costs_.exchanges().route(Purpose::gradient)};
   }
 
   [[nodiscard]] PhaseShare::MadeOf exchanges_of(Purpose purpose) const {
     ExchangesOf all{
-        .stage = deciding_.time, .algorithms = algorithms_of(purpose), .route = costs_.exchanges().route(purpose)};
+        .stage = critical_.time, .algorithms = algorithms_of(purpose), .route = costs_.exchanges().route(purpose)};
     for (const ExchangeTotal& total : out_.exchanges) {
       if (total.purpose != purpose) continue;
       all.count += total.count;
@@ -222,21 +223,21 @@ class Explainer {
     return all;
   }
   /// Of the exchanges of the layers of the stage that decides, those with the largest φ.
-  [[nodiscard]] std::optional<BusyLink> busiest_link(Purpose purpose) const {
+  [[nodiscard]] std::optional<Bottleneck> busiest_link(Purpose purpose) const {
     const PricedExchange* busiest = nullptr;
     for (const LayerExplanation& layer : out_.layers) {
-      if (layer.stage != deciding_.time) continue;
+      if (layer.stage != critical_.time) continue;
       const PricedExchange* own = most_held_back(layer, purpose);
       if (own != nullptr && is_held_back_more(*own, busiest)) busiest = own;
     }
-    return busiest != nullptr ? std::optional(busiest->busy) : std::nullopt;
+    return busiest != nullptr ? std::optional(busiest->bottleneck) : std::nullopt;
   }
 
   /// How collectives are done, the one that takes most first.
   [[nodiscard]] std::vector<std::string_view> algorithms_of(Purpose purpose) const {
     std::vector<std::pair<std::string_view, Seconds>> used;
     for (const LayerExplanation& layer : out_.layers) {
-      if (layer.stage != deciding_.time) continue;
+      if (layer.stage != critical_.time) continue;
       for (const PricedExchange& one : layer.prices.exchanges) {
         const bool collective = one.exchange.operation != Collective::point_to_point;
         if (one.ranks <= 1 || one.exchange.purpose != purpose || !collective) continue;
@@ -259,11 +260,11 @@ class Explainer {
     const Seconds host = estimate().host_waiting;
     const bool others = (estimate().time.waiting - host).value() > 0;
     if (host.value() <= 0 && !others) return {};
-    return WaitingOf{host, kernel_start(job_), others};
+    return WaitingOf{host, launch_overhead(job_), others};
   }
 
   [[nodiscard]] UpdateOf update() const {
-    const int stage = deciding_.weight_update;
+    const int stage = critical_.weight_update;
     return {stage, costs_.between(first_of(stage), first_of(stage + 1)).parameters,
             plan_.zero_stage >= 1 ? ranks_alike() : 1.0};
   }
@@ -285,7 +286,7 @@ class Explainer {
     } else if (part.part == &Breakdown::gradient_exchange) {
       phase.hidden = max(Seconds{}, estimate().hidden_exchange);
       phase.made_of = gradients();
-      if (gradients_.total().value() > 0) phase.busiest = gradients_.busy;
+      if (gradients_.total().value() > 0) phase.busiest = gradients_.bottleneck;
     } else if (part.part == &Breakdown::layer_collectives) {
       phase.made_of = exchanges_of(Purpose::layer);
       phase.busiest = busiest_link(Purpose::layer);
@@ -295,11 +296,11 @@ class Explainer {
     } else if (part.part == &Breakdown::pipeline) {
       if (staged) phase.made_of = TransfersOf{hops(), cut()};
       if (phase.time.value() > 0) {
-        phase.busiest = costs_.exchanges().neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).busy;
+        phase.busiest = costs_.exchanges().neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).bottleneck;
       }
     } else if (part.part == &Breakdown::bubble) {
-      phase.source = farther(forward_source_, backward_source_);
-      if (staged) phase.made_of = BubbleOf{slots_, deciding_.time};
+      phase.source = least_certain(forward_source_, backward_source_);
+      if (staged) phase.made_of = BubbleOf{slots_, critical_.time};
     } else if (part.part == &Breakdown::waiting) {
       phase.made_of = waiting();
     } else {
@@ -316,12 +317,12 @@ class Explainer {
   const std::vector<int>& firsts_;
   Explanation& out_;
   const Plan& plan_;
-  const DecidingStages& deciding_;
+  const CriticalStages& critical_;
   double micro_batches_;
   double starts_ = 0;  ///< by the host, of all layers as often as they count
   bool recomputes_, slots_;
-  PriceSource forward_source_ = PriceSource::measured, backward_source_ = PriceSource::measured,
-              update_source_ = PriceSource::measured;
+  Provenance forward_source_ = Provenance::measured, backward_source_ = Provenance::measured,
+             update_source_ = Provenance::measured;
   std::vector<GradientGroup> groups_;
   GradientExchange gradients_;
 };
@@ -367,11 +368,11 @@ double runs_per_iteration(const Plan& plan, Phase phase) {
   return static_cast<double>(plan.micro_batches) * again;
 }
 
-std::array<double, price_sources.size()> kernel_time_shares(const Explanation& explanation) {
+std::array<double, provenances.size()> kernel_time_shares(const Explanation& explanation) {
   const Plan& plan = explanation.estimate.plan;
-  std::array<double, price_sources.size()> shares{};
+  std::array<double, provenances.size()> shares{};
   double all = 0;
-  const auto add = [&](PriceSource source, Seconds time) {
+  const auto add = [&](Provenance source, Seconds time) {
     shares[static_cast<std::size_t>(source)] += time.value();
     all += time.value();
   };

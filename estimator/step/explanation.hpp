@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/quantity.hpp"
-#include "estimator/kernels/price_source.hpp"
+#include "estimator/kernels/provenance.hpp"
 #include "estimator/step/estimate.hpp"
 
 namespace ddl {
@@ -64,8 +64,8 @@ struct BubbleOf {
   int waiting_stage = 0;  ///< which decides the time and waits for the others
 };
 struct WaitingOf {
-  Seconds host{}, kernel_start{};  ///< waiting for the host, and what that takes to start a kernel
-  bool learned = false;            ///< the rest is learned from measured runs
+  Seconds host{}, launch_overhead{};  ///< waiting for the host, and what that takes to start a kernel
+  bool learned = false;               ///< the rest is learned from measured runs
 };
 struct UpdateOf {
   int stage = 0;
@@ -80,12 +80,12 @@ struct PhaseShare {
   TimePart what;
   Seconds time{};    ///< as in the breakdown
   Seconds hidden{};  ///< more of it, which runs beside something else
-  PriceSource source = PriceSource::roofline;
+  Provenance source = Provenance::roofline;
   /// What the time is made of; nothing where the plan has nothing of the kind.
   using MadeOf = std::variant<std::monostate, KernelsOf, GradientsOf, WeightsLeftWhole, ExchangesOf, TransfersOf, BubbleOf,
                               WaitingOf, UpdateOf, InputOf>;
   MadeOf made_of;
-  std::optional<BusyLink> busiest;  ///< of its exchanges, where it has any: the link with the largest φ
+  std::optional<Bottleneck> busiest;  ///< of its exchanges, where it has any: the link with the largest φ
 };
 
 /// One layer: what is priced for it, and what it adds to the iteration. Layers of equal `kind` and stage are alike.
@@ -135,8 +135,8 @@ struct Explanation {
 /// How often one kernel of the layer runs in an iteration.
 [[nodiscard]] double runs_per_iteration(const Plan& plan, Phase phase);
 
-/// How much of the time of all kernels and updates of the plan has a price of each source, in the order of price_sources;
+/// How much of the time of all kernels and updates of the plan has a price of each source, in the order of provenances;
 /// all zero where nothing is priced.
-[[nodiscard]] std::array<double, price_sources.size()> kernel_time_shares(const Explanation& explanation);
+[[nodiscard]] std::array<double, provenances.size()> kernel_time_shares(const Explanation& explanation);
 
 }  // namespace ddl

@@ -52,7 +52,7 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
   add_time(Kind::bubble, time.bubble, Finding::Pipeline{plan.mesh[Axis::pipeline], plan.micro_batches});
   add_time(Kind::weight_update, time.weight_update);
   add_time(Kind::input, time.input);
-  add_time(Kind::waiting, estimate.host_waiting, Finding::Host{kernel_start(job)});
+  add_time(Kind::waiting, estimate.host_waiting, Finding::Host{launch_overhead(job)});
   add_time(Kind::waiting, time.waiting - estimate.host_waiting);
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return a.share > b.share; });
   if (!findings.empty()) findings.front().bounds = true;

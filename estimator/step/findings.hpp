@@ -38,7 +38,7 @@ struct Finding {
   };
   /// The host that ranks wait for.
   struct Host {
-    Seconds kernel_start;
+    Seconds launch_overhead;
   };
   /// The first layer that is no longer cut into tiles.
   struct TilesEnd {

@@ -54,8 +54,8 @@ void each_priced_kernel(const Job& job, const ShardContext& context, const Layer
   // A table that is cut along its vocabulary has all of the output, but a part of the rows, whoever owns them.
   const TableRows rows = table_rows(context);
   const double part = rows.is_cut() ? static_cast<double>(rows.own) / static_cast<double>(rows.all) : 1.0;
-  const PriceSource source =
-      filters_measured || channels_measured ? farther(kernels.source(), PriceSource::curve) : kernels.source();
+  const Provenance source =
+      filters_measured || channels_measured ? least_certain(kernels.source(), Provenance::curve) : kernels.source();
   const Precision precision = precision_of(context);
   const auto price = [&](Pass pass) {
     Work work = operation.work(pass, *inputs, output);
@@ -382,9 +382,9 @@ LayerPrices LayerCostTable::prices(int layer) const {
   for (const Asked& asked : asked_) {
     if (asked.kind != own) continue;
     const Exchange& exchange = asked.exchange;
-    const auto way = exchanges_.way_of(exchange.operation, asked.message, exchange.axes, exchange.purpose);
+    const auto way = exchanges_.cheapest(exchange.operation, asked.message, exchange.axes, exchange.purpose);
     prices.exchanges.push_back({exchange, asked.message, exchanges_.group(exchange.axes).ranks,
-                                exchanges_.route(exchange.purpose), way.algorithm, time_of(asked), way.busy});
+                                exchanges_.route(exchange.purpose), way.algorithm, time_of(asked), way.bottleneck});
   }
   return prices;
 }

@@ -75,8 +75,8 @@ struct PricedExchange {
   double ranks = 1;
   Route route = Route::direct;
   std::string_view algorithm;
-  Seconds time{};   ///< of all its messages
-  BusyLink busy{};  ///< where its flows are held back
+  Seconds time{};           ///< of all its messages
+  Bottleneck bottleneck{};  ///< where its flows are held back
 };
 
 /// A problem as it is measured and looked up, with its price.
@@ -85,7 +85,7 @@ struct PricedProblem {
   Phase phase = Phase::forward;
   bool is_update = false;
   Seconds time{};  ///< of all its runs in a micro-batch
-  PriceSource source = PriceSource::roofline;
+  Provenance source = Provenance::roofline;
 };
 
 /// What the costs of one layer are made of: kernels and exchanges add up to its LayerCosts.
@@ -93,7 +93,7 @@ struct LayerPrices {
   LayerShard shard;
   std::vector<PricedKernel> kernels;
   std::vector<PricedExchange> exchanges;
-  PriceSource update_source = PriceSource::roofline;
+  Provenance update_source = Provenance::roofline;
   std::vector<PricedProblem> problems;  ///< the same by their lines, update included; none where whole layers are priced
 };
 

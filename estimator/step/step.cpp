@@ -33,8 +33,8 @@ Seconds& Breakdown::operator[](Part part) {
 bool Step::depends_on(Coefficient coefficient) const {
   const auto depends = [&](const Term& term) { return term.depends_on(coefficient); };
   if (coefficient == Coefficient::per_iteration) return several_ranks;
-  if (coefficient == Coefficient::straggling) return several_ranks && slowest_of > 1;
-  if (coefficient == Coefficient::kernel_start)
+  if (coefficient == Coefficient::straggler_factor) return several_ranks && slowest_of > 1;
+  if (coefficient == Coefficient::launch_overhead)
     return std::any_of(tasks.begin(), tasks.end(), [](const Task& task) { return task.starts > 0; });
   return std::any_of(tasks.begin(), tasks.end(), [&](const Task& task) { return depends(task.time); }) ||
          std::any_of(transfers.begin(), transfers.end(), depends) || depends(reading);
@@ -42,8 +42,8 @@ bool Step::depends_on(Coefficient coefficient) const {
 
 bool Updates::Stage::takes_as_long_as(const Stage& other) const {
   return update == other.update && of_gradients == other.of_gradients && of_weights == other.of_weights &&
-         after_update == other.after_update && whole_weights == other.whole_weights && message == other.message &&
-         exchange.rounds == other.exchange.rounds && exchange.gathers == other.exchange.gathers;
+         after_update == other.after_update && unsharded_weight_sync == other.unsharded_weight_sync &&
+         message == other.message && exchange.rounds == other.exchange.rounds && exchange.gathers == other.exchange.gathers;
 }
 
 bool Updates::take_as_long_as(const Updates& other) const {
@@ -56,7 +56,7 @@ bool Updates::depends_on(Coefficient coefficient) const {
   return std::any_of(stages.begin(), stages.end(), [&](const Stage& own) {
     return own.update.depends_on(coefficient) || own.of_gradients.depends_on(coefficient) ||
            own.of_weights.depends_on(coefficient) || own.after_update.depends_on(coefficient) ||
-           own.whole_weights.depends_on(coefficient);
+           own.unsharded_weight_sync.depends_on(coefficient);
   });
 }
 
@@ -65,7 +65,7 @@ RelaxedStep relaxed(const Step& step) {
   result.stages = step.stages;
   result.micro_batches = step.micro_batches;
   std::array<Seconds, 2> busy{}, starts{};  // forward and backward
-  const Seconds start(step.origin[Coefficient::kernel_start]);
+  const Seconds start(step.origin[Coefficient::launch_overhead]);
   for (const Task& task : step.tasks) {
     const std::size_t direction = task.backward ? 1 : 0;
     busy[direction] += task.time.time();

@@ -50,7 +50,7 @@ struct Breakdown {
 };
 
 /// The stage of a pipeline that sets each part of an estimate; all 0 without a pipeline.
-struct DecidingStages {
+struct CriticalStages {
   int time = 0;      ///< the longest: kernels, layer-wise exchanges and halos of the iteration are its own
   int forward = 0;   ///< where slots are as long as the longest stage, the one that is in forward,
   int backward = 0;  ///< and in backward
@@ -97,7 +97,7 @@ struct Updates {
     GradientExchange exchange;
     Term of_gradients, of_weights, after_update;  ///< of the exchange
     Bytes message{};                              ///< of gradients
-    Term whole_weights;
+    Term unsharded_weight_sync;
     [[nodiscard]] bool takes_as_long_as(const Stage& other) const;
   };
   std::vector<Stage> stages;
@@ -115,11 +115,11 @@ struct Counts {
   double bubble_runs = 0;  ///< as waiting in the pipeline, beside that
 };
 /// The first micro-batch passes all stages, the others follow at the pace of the longest; slots are as many as p+S−1.
-[[nodiscard]] inline Counts counts_of(const Step& step, const DecidingStages& deciding, const Task& task) {
-  const bool longest = task.stage == deciding.time;
+[[nodiscard]] inline Counts counts_of(const Step& step, const CriticalStages& critical, const Task& task) {
+  const bool longest = task.stage == critical.time;
   if (!step.in_slots) return longest ? Counts{task.part, step.micro_batches} : Counts{Part::bubble, 1};
   if (task.part == Part::forward || task.part == Part::backward) {
-    const bool sets_slot = task.stage == (task.part == Part::forward ? deciding.forward : deciding.backward);
+    const bool sets_slot = task.stage == (task.part == Part::forward ? critical.forward : critical.backward);
     return sets_slot ? Counts{task.part, step.micro_batches, step.stages - 1.0} : Counts{};
   }
   return longest ? Counts{task.part, step.micro_batches} : Counts{};
@@ -141,7 +141,7 @@ struct Timing {
   };
   std::vector<Stage> stages;
   std::array<T, part_count> parts;
-  DecidingStages deciding;
+  CriticalStages critical;
   T host_waiting = T(0), reading = T(0), hidden_exchange = T(0), hidden_input = T(0);
 
   Timing() { parts.fill(T(0)); }
@@ -160,7 +160,7 @@ template <class T>
 [[nodiscard]] Timing<T> run(const Step& step, const CoefficientValues<T>& x) {
   const T none(0);
   Timing<T> result;
-  DecidingStages& deciding = result.deciding;
+  CriticalStages& critical = result.critical;
   using Stage = typename Timing<T>::Stage;
   result.stages.resize(static_cast<std::size_t>(step.stages));
   std::vector<T> times;
@@ -173,7 +173,7 @@ template <class T>
     if (task.part == Part::forward) own.forward_kernels += time;
     if (task.part == Part::backward) own.backward_kernels += time;
   }
-  const T& start = x[Coefficient::kernel_start];
+  const T& start = x[Coefficient::launch_overhead];
   T longest = none;
   for (std::size_t i = 0; i < result.stages.size(); ++i) {
     Stage& own = result.stages[i];
@@ -184,28 +184,28 @@ template <class T>
     // Stages that are equally long but for rounding are one choice, whatever their times are made of.
     if (i == 0 || longest * (1 + 1e-12) < time) {
       longest = time;
-      deciding.time = stage;
+      critical.time = stage;
     }
     const auto decides = [&](int other, T Stage::*kernels) {
       return result.stages[static_cast<std::size_t>(other)].*kernels < own.*kernels;
     };
-    if (decides(deciding.forward, &Stage::forward_kernels)) deciding.forward = stage;
-    if (decides(deciding.backward, &Stage::backward_kernels)) deciding.backward = stage;
+    if (decides(critical.forward, &Stage::forward_kernels)) critical.forward = stage;
+    if (decides(critical.backward, &Stage::backward_kernels)) critical.backward = stage;
     if (i == 0) continue;
     const T transfers = step.transfers[i].at(x, step.origin) * step.hops();
     if (result[Part::pipeline] < transfers) {
       result[Part::pipeline] = transfers;
-      deciding.transfer = stage;
+      critical.transfer = stage;
     }
   }
   for (std::size_t i = 0; i < times.size(); ++i) {
-    const Counts counts = counts_of(step, deciding, step.tasks[i]);
+    const Counts counts = counts_of(step, critical, step.tasks[i]);
     result[counts.part] += times[i] * counts.runs;
     if (counts.bubble_runs > 0) result[Part::bubble] += times[i] * counts.bubble_runs;
   }
   result.host_waiting = none;
   for (std::size_t i = 0; i < result.stages.size(); ++i) {
-    const bool decides = static_cast<int>(i) == deciding.time;
+    const bool decides = static_cast<int>(i) == critical.time;
     result.host_waiting += result.stages[i].idle() * (decides ? step.micro_batches : 1.0);
   }
   result[Part::waiting] += result.host_waiting;
@@ -213,7 +213,7 @@ template <class T>
     const T disturbed =
         result[Part::forward] + result[Part::backward] + result[Part::layer_collectives] + result[Part::halo];
     result[Part::waiting] +=
-        x[Coefficient::per_iteration] + disturbed * (x[Coefficient::straggling] * std::log(step.slowest_of));
+        x[Coefficient::per_iteration] + disturbed * (x[Coefficient::straggler_factor] * std::log(step.slowest_of));
   }
   result.reading = step.reading.at(x, step.origin);
   return result;
@@ -230,7 +230,7 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
     const T update = own.update.at(x, step.origin);
     if (timing[Part::weight_update] < update) {
       timing[Part::weight_update] = update;
-      timing.deciding.weight_update = static_cast<int>(i);
+      timing.critical.weight_update = static_cast<int>(i);
     }
     ExchangeTimes<T> exchange{own.of_gradients.at(x, step.origin), own.of_weights.at(x, step.origin),
                               own.after_update.at(x, step.origin), own.exchange.rounds, own.exchange.gathers};
@@ -249,11 +249,11 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
       const T idle = gathers ? T(stage.idle() * step.micro_batches) : T(stage.idle_backward * exchange.rounds);
       shown = exchange.after_update + exposed(exchange, beside, idle, own.message, *updates.beside);
     }
-    shown += own.whole_weights.at(x, step.origin);
+    shown += own.unsharded_weight_sync.at(x, step.origin);
     if (!(shown < timing[Part::gradient_exchange])) {
       timing[Part::gradient_exchange] = shown;
       timing.hidden_exchange = larger<T>(none, all - shown);
-      timing.deciding.gradient_exchange = static_cast<int>(i);
+      timing.critical.gradient_exchange = static_cast<int>(i);
     }
   }
   const T rest = timing.iteration();

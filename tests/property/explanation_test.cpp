@@ -248,18 +248,18 @@ TEST_CASE("a price is as far from a measurement as what is known of the model an
     Plan plan;
     plan.mesh.set(Axis::filter, filter);
     plan.global_batch = 8;
-    PriceSource farthest = PriceSource::measured;
+    Provenance farthest = Provenance::measured;
     const Explanation explanation = Estimator(study.job()).explain(plan);
     for (const LayerExplanation& layer : explanation.layers) {
-      for (const PricedKernel& kernel : layer.prices.kernels) farthest = farther(farthest, kernel.source);
+      for (const PricedKernel& kernel : layer.prices.kernels) farthest = least_certain(farthest, kernel.source);
     }
     return farthest;
   };
   // abci has a measured total of resnet50, none of resnet18, and a fit of split filters; dgx-a100 a data sheet.
-  CHECK(source_of("resnet50", "abci", 1) == PriceSource::interpolated);
-  CHECK(source_of("resnet50", "abci", 4) == PriceSource::curve);
-  CHECK(source_of("resnet18", "abci", 1) == PriceSource::curve);
-  CHECK(source_of("resnet50", "dgx-a100", 4) == PriceSource::roofline);
+  CHECK(source_of("resnet50", "abci", 1) == Provenance::interpolated);
+  CHECK(source_of("resnet50", "abci", 4) == Provenance::curve);
+  CHECK(source_of("resnet18", "abci", 1) == Provenance::curve);
+  CHECK(source_of("resnet50", "dgx-a100", 4) == Provenance::roofline);
 }
 
 TEST_CASE("a plan that cannot be has limits and no layers; one of too many devices or too much memory is priced") {

@@ -247,7 +247,7 @@ TEST_CASE("prices that rest on measurements are searched as surely, however erra
     const MeasuredKernels measured = erratic_kernels(facts, machine, setting.precision, setting.optimizer, seed);
     const OwnedJob owned(setting.model, machine, setting.assumptions, 1e4, std::nullopt, setting.precision,
                          setting.optimizer, setting.coefficients, &measured);
-    REQUIRE(owned.kernels.origin() == PriceOrigin::profile);
+    REQUIRE(owned.kernels.origin() == KernelBasis::profile);
     const Estimator estimator(owned.job);
     SearchOptions options = options_of(setting, Objective::time);
     options.all = true;
@@ -291,7 +291,7 @@ TEST_CASE("what autocast runs takes no less than its bounds, measured in both pr
       INFO((measured == nullptr ? "none" : measured == &half ? "half" : "both"));
       const OwnedJob owned(setting.model, machine, setting.assumptions, 1e4, std::nullopt, setting.precision,
                            setting.optimizer, setting.coefficients, measured);
-      REQUIRE((owned.kernels.origin() == PriceOrigin::profile) == (measured != nullptr));
+      REQUIRE((owned.kernels.origin() == KernelBasis::profile) == (measured != nullptr));
       const SearchResult exhaustive = all_above_their_bounds(owned, setting);
       check_same_best(owned, options_of(setting, Objective::time), exhaustive);
     }
@@ -355,8 +355,8 @@ LearnedFamilies anything_learned(std::uint64_t seed) {
     learned[Coefficient::halo_alpha] = factor();
     learned[Coefficient::halo_beta] = factor();
     learned[Coefficient::repeated] = random.whole(0, 10) / 10.0;
-    learned[Coefficient::whole_weights] = random.whole(0, 3) * 1e-10;
-    learned[Coefficient::straggling] = random.whole(0, 3) / 10.0;
+    learned[Coefficient::unsharded_weight_sync] = random.whole(0, 3) * 1e-10;
+    learned[Coefficient::straggler_factor] = random.whole(0, 3) / 10.0;
     learned[Coefficient::per_micro_batch] = random.whole(0, 3) * 1e-4;
     learned[Coefficient::per_iteration] = random.whole(0, 3) * 1e-3;
     families.emplace_back(family, learned);
@@ -377,7 +377,7 @@ TEST_CASE(
     coefficients.software.layered_gradients_in_hybrids = turn % 2 == 0;
     coefficients.software.overlaps_weight_gathers = turn % 4 < 2;
     coefficients.software.equal_stages = turn % 3 == 1;
-    coefficients.software.kernel_start = Seconds(static_cast<double>(turn % 3) * 2e-5);
+    coefficients.software.launch_overhead = Seconds(static_cast<double>(turn % 3) * 2e-5);
     coefficients.overlap = {.kernels = 1 + static_cast<double>(turn % 4) / 4, .exchange = 1.5};
     INFO(setting.name << ", turn " << turn);
     const OwnedJob owned(setting.model, machine, setting.assumptions, 1e4, std::nullopt, setting.precision,

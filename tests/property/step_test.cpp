@@ -25,8 +25,8 @@ Learned some_coefficients(Random& random, int least = 0) {
     if (row.by_family && row.is_factor()) learned[row.coefficient] = std::exp2(random.whole(-20, 20) / 10.0);
   }
   learned[Coefficient::repeated] = random.whole(least, 10) / 10.0;
-  learned[Coefficient::whole_weights] = random.whole(least, 3) * 1e-10;
-  learned[Coefficient::straggling] = random.whole(least, 3) / 10.0;
+  learned[Coefficient::unsharded_weight_sync] = random.whole(least, 3) * 1e-10;
+  learned[Coefficient::straggler_factor] = random.whole(least, 3) / 10.0;
   learned[Coefficient::per_micro_batch] = random.whole(least, 3) * 1e-4;
   learned[Coefficient::per_iteration] = random.whole(least, 3) * 1e-3;
   return learned;
@@ -36,10 +36,10 @@ Learned some_coefficients(Random& random, int least = 0) {
 Job with_given_algorithms(const Job& job, const Plan& plan, const Learned& learned, Seconds start) {
   Assumptions assumptions = job.assumptions;
   assumptions.ring_only = true;
-  assumptions.host_start = true;
+  assumptions.host_launch = true;
   assumptions.learned = true;
   Coefficients coefficients = job.coefficients;
-  coefficients.software.kernel_start = start;
+  coefficients.software.launch_overhead = start;
   coefficients.learned = {};
   if (plan.mesh.family() != 0) coefficients.learned.emplace_back(plan.mesh.family(), learned);
   return job.with_assumptions(assumptions).with_coefficients(std::move(coefficients));
@@ -69,7 +69,7 @@ TEST_CASE("a step takes at any coefficients what a plan takes that was priced wi
     const Estimator::Taught taught = estimator.taught(plan);
     INFO(owned.model.name << ": " << text_of(plan));
     REQUIRE(predicted(taught, taught.step.origin) == Approx(estimator.iteration(plan).value()).epsilon(1e-12));
-    after[Coefficient::kernel_start] = later.value();
+    after[Coefficient::launch_overhead] = later.value();
     REQUIRE(predicted(taught, after) == Approx(otherwise.iteration(plan).value()).epsilon(1e-9));
     ++compared;
   });
@@ -82,7 +82,7 @@ TEST_CASE("no way of dealing tasks to stages takes less than the step without it
     Step step;
     step.stages = random.whole(1, 6);
     step.micro_batches = random.whole(1, 12);
-    step.origin[Coefficient::kernel_start] = random.chance() ? 0.0 : 0.5;
+    step.origin[Coefficient::launch_overhead] = random.chance() ? 0.0 : 0.5;
     for (int i = random.whole(1, 30); i > 0; --i) {
       const bool backward = random.chance();
       const double starts = random.whole(0, 3);
@@ -109,7 +109,7 @@ TEST_CASE("derivatives of a step are those of its time") {
     if (estimator.stages(plan).empty()) return;
     const Estimator::Taught taught = estimator.taught(plan);
     Learned at = some_coefficients(random, 1);
-    at[Coefficient::kernel_start] = 25e-6;
+    at[Coefficient::launch_overhead] = 25e-6;
     CoefficientValues<Number> x;
     for (const CoefficientRow& row : coefficient_table) {
       x[row.coefficient] = Number(at[row.coefficient], static_cast<int>(coefficient_table.size()),
@@ -143,7 +143,7 @@ TEST_CASE("the parts of an iteration are the tasks as often as they count") {
     const Timing<double> timing = run(step, step.origin);
     std::array<double, part_count> parts{};
     for (const Task& task : step.tasks) {
-      const Counts counts = counts_of(step, timing.deciding, task);
+      const Counts counts = counts_of(step, timing.critical, task);
       parts[index_of(counts.part)] += task.time.time().value() * counts.runs;
       parts[index_of(Part::bubble)] += task.time.time().value() * counts.bubble_runs;
     }

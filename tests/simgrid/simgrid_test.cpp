@@ -132,8 +132,8 @@ void compare(int hosts, int leaf, int groups, const std::string& sizes) {
     const double predicted = choice.time.value();
     const double error = predicted / one.seconds - 1;
     fmt::print("| {} | {} | {} x {} | {:.0f} KiB | {} | {:.2f} | {:.3f} | {:.3f} | {:+.1f} % |\n", hosts, leaf, groups,
-               one.ranks, one.bytes / 1024, choice.busy.level, choice.busy.phi, one.seconds * 1e3, predicted * 1e3,
-               error * 100);
+               one.ranks, one.bytes / 1024, choice.bottleneck.level, choice.bottleneck.phi, one.seconds * 1e3,
+               predicted * 1e3, error * 100);
     INFO(hosts << " hosts, leaves of " << leaf << ", " << groups << " groups, " << one.bytes << " B");
     CHECK(std::abs(error) < 0.1);
   }

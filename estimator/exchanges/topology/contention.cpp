@@ -15,10 +15,10 @@ double uplink_flows(const Group& group, std::size_t level, double per_group) {
 }
 
 /// A link that is slower than those before it holds the flow back.
-void narrow(SharedLink& shared, SecondsPerByte beta, const BusyLink& busy) {
+void narrow(SharedLink& shared, SecondsPerByte beta, const Bottleneck& bottleneck) {
   if (beta <= shared.link.beta) return;
   shared.link.beta = beta;
-  shared.busy = busy;
+  shared.bottleneck = bottleneck;
 }
 
 /// β and φ of a level's links under so many flows.

@@ -14,7 +14,7 @@
 namespace ddl {
 
 /// The link that holds the flows of a phase back, and what is on it.
-struct BusyLink {
+struct Bottleneck {
   std::string_view level;  ///< name of the machine's level whose link it is, or `host link`
   double flows = 1;        ///< on it at once, of all groups; a mean where units are not all alike
   double links = 1;        ///< in parallel there
@@ -25,7 +25,7 @@ struct BusyLink {
 /// α and β that a flow sees while all groups exchange, and where it is held back.
 struct SharedLink {
   Link link;
-  BusyLink busy;
+  Bottleneck bottleneck;
 };
 
 /// Flows that go at the same time, in every group alike.

@@ -215,16 +215,22 @@ TEST_CASE("kernels and an exchange take no less time beside each other than alon
 TEST_CASE("a file may say how long the host takes to start a kernel") {
   const std::string route = "  gradient_route: {value: host, source: log}\n";
   const auto with = [&](const std::string& start) {
-    return edited(small_file, route, route + "  kernel_start: " + start + "\n");
+    return edited(small_file, route, route + "  launch_overhead: " + start + "\n");
   };
   const auto error = [&](const std::string& start) {
     return first_line(error_of([&] { (void)parse_coefficients(with(start), "c.yaml"); }));
   };
-  CHECK_FALSE(parse_coefficients(small_file, "c.yaml").software.kernel_start);
-  CHECK(parse_coefficients(with("{value: 12.5 us, source: log}"), "c.yaml").software.kernel_start == Seconds(12.5e-6));
-  CHECK(error("{value: -1 us, source: log}").find("c.yaml:16:25:") == 0);
-  CHECK(error("{value: 12.5, source: log}") == "c.yaml:16:25: '12.5' has no unit");
-  CHECK(error("{value: 12.5 us}") == "c.yaml:16:17: the key 'source' is missing");
+  CHECK_FALSE(parse_coefficients(small_file, "c.yaml").software.launch_overhead);
+  CHECK(parse_coefficients(with("{value: 12.5 us, source: log}"), "c.yaml").software.launch_overhead == Seconds(12.5e-6));
+  CHECK(error("{value: -1 us, source: log}").find("c.yaml:16:28:") == 0);
+  CHECK(error("{value: 12.5, source: log}") == "c.yaml:16:28: '12.5' has no unit");
+  CHECK(error("{value: 12.5 us}") == "c.yaml:16:20: the key 'source' is missing");
+  // Files of older versions have it under another name.
+  const std::string former = edited(small_file, route, route + "  kernel_start: {value: 12.5 us, source: log}\n");
+  CHECK(parse_coefficients(former, "c.yaml").software.launch_overhead == Seconds(12.5e-6));
+  const std::string both = with("{value: 1 us, source: log}\n  kernel_start: {value: 12.5 us, source: log}");
+  CHECK(first_line(error_of([&] { (void)parse_coefficients(both, "c.yaml"); })) ==
+        "c.yaml:17:3: 'kernel_start' is what 'launch_overhead' was called before");
 }
 
 TEST_CASE("a file may say how the software cuts pipelines and when it gathers weights") {

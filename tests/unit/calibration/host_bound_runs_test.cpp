@@ -53,22 +53,22 @@ TEST_CASE("iterations on two and four devices teach those on eight") {
 
 TEST_CASE("families of plans agree on how fast the host starts kernels, and large models say nothing of it") {
   const auto runs = load_runs("vtrain-a100-node");
-  const double sheet = load_machine("dgx-a100").device.kernel_start.value();
+  const double sheet = load_machine("dgx-a100").device.launch_overhead.value();
   std::vector<double> starts;
   for (const char* strategy :
        {"data", "pipeline", "tensor", "data+pipeline", "data+tensor", "pipeline+tensor", "data+pipeline+tensor"}) {
     const std::vector<RunFilter> filters{parse_where(std::string("strategy=") + strategy)};
     const RunFit fit = RunFitter(select_runs(runs, filters), "dgx-a100", "none").fit();
     // What stays with the sheet is the sheet's.
-    CHECK(fit.choices.back().determined() == fit.coefficients.software.kernel_start.has_value());
-    starts.push_back(fit.coefficients.software.kernel_start.value_or(Seconds(sheet)).value());
+    CHECK(fit.choices.back().determined() == fit.coefficients.software.launch_overhead.has_value());
+    starts.push_back(fit.coefficients.software.launch_overhead.value_or(Seconds(sheet)).value());
   }
   // Each fitted by itself: 64 to 82 us seen.
   CHECK(*std::max_element(starts.begin(), starts.end()) < 1.2 * sheet);
   CHECK(*std::min_element(starts.begin(), starts.end()) > 0.8 * sheet);
 
   const RunFit large = RunFitter(load_runs("vtrain-a100-cluster"), "dgx-a100", "none").fit();
-  CHECK_FALSE(large.coefficients.software.kernel_start);
+  CHECK_FALSE(large.coefficients.software.launch_overhead);
   CHECK_FALSE(large.choices.back().determined());
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("what the sheet of a DGX A100 says of its host is the median of measur
   RunPredictor predictor("dgx-a100", "none", {});
   const auto time = [&](const MeasuredRun& run, double start) {
     Coefficients coefficients = predictor.coefficients();
-    coefficients.software.kernel_start = Seconds(start);
+    coefficients.software.launch_overhead = Seconds(start);
     return std::get<Seconds>(predictor.predict(run, coefficients)).value();
   };
   const auto runs = load_runs("torchvision-a100");
@@ -86,7 +86,7 @@ TEST_CASE("what the sheet of a DGX A100 says of its host is the median of measur
     starts.push_back(run.value / (time(run, 2) - time(run, 1)));
   }
   CHECK(starts.size() == 20);
-  const double sheet = load_machine("dgx-a100").device.kernel_start.value();
+  const double sheet = load_machine("dgx-a100").device.launch_overhead.value();
   CHECK(sheet == Approx(median(starts)).epsilon(0.02));
   // Seen: 0.80 beside 0.18; the large ones, VGG's, are bound by their kernels.
   CHECK(validate(runs, "dgx-a100", "none").summary.overall.accuracy > 0.78);

@@ -126,8 +126,8 @@ TEST_CASE("a step under autocast takes the sum of what autocast runs, in both pr
     }
     return PricedKernel{};
   };
-  CHECK(norm(told).source == PriceSource::curve);
-  CHECK(norm(half).source == PriceSource::measured);
+  CHECK(norm(told).source == Provenance::curve);
+  CHECK(norm(half).source == Provenance::measured);
   CHECK(norm(told).time / norm(half).time == Approx(2));
 }
 
@@ -252,7 +252,7 @@ TEST_CASE("of another model the whole step says what starting kernels takes") {
   // Nearly all of the second is starting AlexNet's 22 kernels, and VGG-11 has more of them.
   CHECK(explanation.estimate.time.forward.value() > 1.0);
   for (const PricedKernel& kernel : explanation.layers.front().prices.kernels) {
-    if (kernel.pass == "overhead") CHECK(kernel.source == PriceSource::curve);
+    if (kernel.pass == "overhead") CHECK(kernel.source == Provenance::curve);
   }
 }
 
@@ -351,7 +351,7 @@ TEST_CASE("what a framework takes for each kernel goes for other models too") {
   double kernels = 0;
   for (const LayerExplanation& layer : explanation.layers) {
     for (const PricedKernel& kernel : layer.prices.kernels) {
-      if (kernel.pass == "overhead") CHECK(kernel.source == PriceSource::curve);
+      if (kernel.pass == "overhead") CHECK(kernel.source == Provenance::curve);
       if (kernel.phase == Phase::forward && !kernel.is_beside_kernels() && kernel.time.value() > 0) kernels += 1;
     }
   }

@@ -94,9 +94,9 @@ TEST_CASE("coefficients that made synthetic runs are found again") {
 
 TEST_CASE("a straggler that grows with the ranks is told from a factor on all kernels") {
   Learned values;
-  values[Coefficient::straggling] = 0.1;
+  values[Coefficient::straggler_factor] = 0.1;
   const FamilyFit fit = fit_of(runs_of(values, 60));
-  CHECK(fit.learned[Coefficient::straggling] == Approx(0.1).epsilon(0.35));
+  CHECK(fit.learned[Coefficient::straggler_factor] == Approx(0.1).epsilon(0.35));
   CHECK(fit.learned[Coefficient::kernels] == Approx(1.0).epsilon(0.1));
 }
 
@@ -186,7 +186,7 @@ TEST_CASE("the device waits for its host where kernels and exchanges take less t
   const auto predicted = [&](double kernels, double start) {
     Learned values;
     values[Coefficient::kernels] = kernels;
-    values[Coefficient::kernel_start] = start;
+    values[Coefficient::launch_overhead] = start;
     return run.predicted(values);
   };
   // 2000 kernels of 50 us take 0.1 s, less than the 0.12 s of kernels and exchanges; of 100 us they take 0.2 s.
@@ -212,7 +212,7 @@ TEST_CASE("what is predicted teaches nothing") {
     }
   }
   const RunFit fit = RunFitter(parse_runs(table, "r.csv"), "dgx-a100", "none").fit();
-  CHECK_FALSE(fit.coefficients.software.kernel_start);
+  CHECK_FALSE(fit.coefficients.software.launch_overhead);
   REQUIRE(fit.families.size() == 1);
   CHECK(fit.families.front().misfit < 0.01);
   CHECK(fit.families.front().learned[Coefficient::gradient_beta] == Approx(1).epsilon(0.1));
@@ -226,8 +226,9 @@ TEST_CASE("runs of measured kernels are not explained by a sheet's host that doe
                          "  - {model: resnet50, precision: fp32, batch: 256, per_iteration: 98 ms, source: log}\n";
   const std::vector<MeasuredRun> runs =
       parse_runs("model,strategy,gpus,global_batch,quantity,value\nresnet50,data,8,8,iter_total_s,0.0315\n", "r.csv");
-  CHECK(RunPredictor("dgx-a100", "none", {}).kernel_start(runs.front()) == load_machine("dgx-a100").device.kernel_start);
-  CHECK(RunPredictor("dgx-a100", file.string(), {}).kernel_start(runs.front()) == Seconds{});
+  CHECK(RunPredictor("dgx-a100", "none", {}).launch_overhead(runs.front()) ==
+        load_machine("dgx-a100").device.launch_overhead);
+  CHECK(RunPredictor("dgx-a100", file.string(), {}).launch_overhead(runs.front()) == Seconds{});
   RunFitter fitter(runs, "dgx-a100", file.string());
   const RunFit fit = fitter.fit();
   CHECK(fit.choices.back().before == "0.0 us");
@@ -243,7 +244,7 @@ TEST_CASE("a start of kernels that made runs is found again, over all families t
   std::vector<MeasuredRun> runs;
   RunPredictor predictor("dgx-a100", "none", {});
   Coefficients truth = predictor.coefficients();
-  truth.software.kernel_start = Seconds(60e-6);
+  truth.software.launch_overhead = Seconds(60e-6);
   std::string table = "model,strategy,gpus,degrees,global_batch,micro_batch,precision,recompute,quantity,value\n";
   for (const std::string degrees : {"data=8", "tensor=8", "pipeline=4,tensor=2"}) {
     for (const int micro : {1, 2, 8, 16}) {
@@ -260,18 +261,18 @@ TEST_CASE("a start of kernels that made runs is found again, over all families t
   const std::vector<MeasuredRun> all = parse_runs(table, "r.csv");
   const RunFit fit = RunFitter(all, "dgx-a100", "none").fit();
   // The prior pulls it towards zero.
-  CHECK(fit.coefficients.software.kernel_start->value() == Approx(60e-6).epsilon(0.1));
+  CHECK(fit.coefficients.software.launch_overhead->value() == Approx(60e-6).epsilon(0.1));
   REQUIRE(fit.families.size() == 3);
   for (const FamilyFit& family : fit.families) CHECK(family.misfit < 0.03);
   const LearnedChoice& start = fit.choices.back();
-  CHECK(start.key == "kernel_start");
+  CHECK(start.key == "launch_overhead");
   CHECK(start.before == "77.0 us");
   CHECK(start.determined());
   // It reads back from the file that it is written to, and is kept where the runs say nothing of it.
   const std::string head =
       "format: 1\nname: new\nmachine: dgx-a100\ndescription: d\ngenerator: g\ndate: 2026-01-01\nsources: {}\n";
   const Coefficients read = parse_coefficients(with_learned(head, fit, "twelve runs"), "new.yaml");
-  CHECK(read.software.kernel_start == fit.coefficients.software.kernel_start);
+  CHECK(read.software.launch_overhead == fit.coefficients.software.launch_overhead);
   // Runs whose kernels take longer than the host say nothing of it.
   const std::string busy =
       table.substr(0, table.find('\n') + 1) + "gpt3-175b,tensor,8,tensor=8,8,8,fp16,full,iter_total_s,20\n";
@@ -293,8 +294,8 @@ TEST_CASE("what is learned reads back from a coefficients file") {
   const Learned& learned = read.learned.front().second;
   CHECK(learned[Coefficient::gradient_beta] ==
         Approx(fit.families.front().learned[Coefficient::gradient_beta]).epsilon(1e-3));
-  CHECK(learned[Coefficient::straggling] ==
-        Approx(fit.families.front().learned[Coefficient::straggling]).epsilon(1e-3).margin(1e-9));
+  CHECK(learned[Coefficient::straggler_factor] ==
+        Approx(fit.families.front().learned[Coefficient::straggler_factor]).epsilon(1e-3).margin(1e-9));
   CHECK(learned[Coefficient::per_iteration] ==
         Approx(fit.families.front().learned[Coefficient::per_iteration]).epsilon(1e-3).margin(1e-9));
 }

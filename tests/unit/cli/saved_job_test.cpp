@@ -1,4 +1,4 @@
-// A job that `recommend --save-job` writes is judged as the report says that it comes from.
+// A job that `recommend --save-job` writes is checked as the report says that it comes from.
 
 #include <filesystem>
 #include <sstream>

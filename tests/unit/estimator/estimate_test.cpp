@@ -40,7 +40,7 @@ Assumptions without_overlap() {
 TEST_CASE("an iteration takes no less than the host needs to start its kernels") {
   const auto estimate = [](double start, const Plan& plan) {
     Coefficients coefficients;
-    coefficients.software.kernel_start = Seconds(start);
+    coefficients.software.launch_overhead = Seconds(start);
     const OwnedJob job(load_model("alexnet"), nodes_of_four(), without_overlap(), 1000, std::nullopt, Precision::fp32,
                        Optimizer::momentum, coefficients);
     return Estimator(job.job).estimate(plan).time;
@@ -76,7 +76,7 @@ TEST_CASE("an iteration takes no less than the host needs to start its kernels")
 
 TEST_CASE("one device working alone is wholly efficient with a slow host too") {
   Coefficients coefficients;
-  coefficients.software.kernel_start = Seconds(0.1);
+  coefficients.software.launch_overhead = Seconds(0.1);
   const OwnedJob job(load_model("alexnet"), nodes_of_four(), Assumptions{}, 1000, std::nullopt, Precision::fp32,
                      Optimizer::momentum, coefficients);
   const Estimate alone = Estimator(job.job).estimate(plan_of(64));

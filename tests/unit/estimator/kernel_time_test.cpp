@@ -131,7 +131,7 @@ TEST_CASE("a tile of one rounds nothing, not even fractions") {
 TEST_CASE("a measured total is spread over the layers and adds up to itself") {
   const OwnedJob owned(two_convolutions(), nodes_of_four(), Assumptions{}, 1, std::nullopt, Precision::fp32,
                        Optimizer::momentum, measured());
-  CHECK(owned.kernels.origin() == PriceOrigin::measured_total);
+  CHECK(owned.kernels.origin() == KernelBasis::measured_total);
   CHECK(owned.kernels.reference_batch() == 16);
   CHECK(iteration(owned.kernels, 16) == Approx(16 * 3e-3));
   // Each layer by its roofline time: (75.497 + 75.497) : (5.243 + 7.864) : (75.497 + 151)
@@ -171,7 +171,7 @@ TEST_CASE("a measurement counts for its own model and precision alone") {
   const Coefficients coefficients = measured();
   const OwnedJob half(two_convolutions(), nodes_of_four(), Assumptions{}, 1, std::nullopt, Precision::fp16,
                       Optimizer::momentum, coefficients);
-  CHECK(half.kernels.origin() == PriceOrigin::roofline);
+  CHECK(half.kernels.origin() == KernelBasis::roofline);
   CHECK(half.kernels.scale() == 1);
   CHECK_FALSE(measured_scale(half.facts, half.machine.device, coefficients, Precision::fp16).has_value());
 
@@ -179,7 +179,7 @@ TEST_CASE("a measurement counts for its own model and precision alone") {
   other.name = "other";
   const OwnedJob renamed(std::move(other), nodes_of_four(), Assumptions{}, 1, std::nullopt, Precision::fp32,
                          Optimizer::momentum, coefficients);
-  CHECK(renamed.kernels.origin() == PriceOrigin::roofline);
+  CHECK(renamed.kernels.origin() == KernelBasis::roofline);
   CHECK_FALSE(measured_scale(renamed.facts, renamed.machine.device, coefficients, Precision::fp32).has_value());
 }
 
@@ -188,12 +188,12 @@ TEST_CASE("the scale of other models is for those that were never measured") {
   const Device& device = owned.machine.device;
   const KernelPrices sheet(owned.facts, device, {}, Precision::fp32, Optimizer::momentum, std::nullopt);
   const KernelPrices scaled(owned.facts, device, {}, Precision::fp32, Optimizer::momentum, 1.5);
-  CHECK(scaled.origin() == PriceOrigin::device_scale);
+  CHECK(scaled.origin() == KernelBasis::device_scale);
   CHECK(iteration(scaled, 7) == Approx(1.5 * iteration(sheet, 7)));
   CHECK(scaled.update_price(1e6).time.value() == Approx(1.5 * sheet.update_price(1e6).time.value()));
 
   const KernelPrices own(owned.facts, device, measured(), Precision::fp32, Optimizer::momentum, 1.5);
-  CHECK(own.origin() == PriceOrigin::measured_total);
+  CHECK(own.origin() == KernelBasis::measured_total);
   CHECK(iteration(own, 16) == Approx(16 * 3e-3));
   CHECK(measured_scale(owned.facts, device, measured(), Precision::fp32).value() == Approx(own.scale()));
 }
@@ -268,7 +268,7 @@ TEST_CASE("layers whose times are given scale with the share of the work") {
   const std::vector<LayerTimes> times{
       {Seconds(1), Seconds(2), Seconds(3)}, {Seconds(4), Seconds(5), Seconds(6)}, {Seconds(7), Seconds(8), Seconds(9)}};
   const OwnedJob owned(two_convolutions(), with_tile(64), Assumptions{}, 1, times);
-  CHECK(owned.kernels.origin() == PriceOrigin::given);
+  CHECK(owned.kernels.origin() == KernelBasis::given);
   Plan plan;
   plan.mesh.set(Axis::data, 2);
   plan.mesh.set(Axis::filter, 4);

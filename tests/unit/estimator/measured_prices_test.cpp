@@ -80,7 +80,7 @@ TEST_CASE("updates of lists are told by lists of the same implementation, and si
   CHECK(price(both, at(list, "4000000")).time.value() == Approx(4 * 2.16e-3));
   // Of an implementation that nobody measured, what the device reached in other updates.
   const KernelPrice fused = price(both, other);
-  CHECK(fused.source == PriceSource::curve);
+  CHECK(fused.source == Provenance::curve);
   CHECK(fused.time.value() > 0.28e-3 * 2 * 0.99);
   CHECK(fused.time.value() < 0.28e-3 * 3 * 1.01);
 }
@@ -97,19 +97,19 @@ TEST_CASE("scratch memory is that of the same problem, or lies between that of t
   const auto of = [&](const std::string& line) { return price(known, line).workspace; };
   CHECK(of(convolution(64, 64, 56, 4)).expected.value() == 4e6);
   CHECK(of(convolution(64, 64, 56, 4)).most.value() == 4e6);
-  CHECK(of(convolution(64, 64, 56, 4)).source == PriceSource::measured);
+  CHECK(of(convolution(64, 64, 56, 4)).source == Provenance::measured);
   CHECK(of(convolution(64, 64, 56, 16)).expected.value() == 8e6);
   // Twice the samples move twice the tensors and the same weights, 36,864 items: of 16 samples 2 · 16 · 200,704 items.
   const double share = (2 * 32 * 200704.0 + 36864) / (2 * 16 * 200704.0 + 36864);
   CHECK(of(convolution(64, 64, 56, 32)).expected.value() == 8e6);
   CHECK(of(convolution(64, 64, 56, 32)).most.value() == Approx(8e6 * share));
-  CHECK(of(convolution(64, 64, 56, 32)).source == PriceSource::interpolated);
+  CHECK(of(convolution(64, 64, 56, 32)).source == Provenance::interpolated);
   // Fewer samples may take less.
   CHECK(of(convolution(64, 64, 56, 2)).most.value() == 4e6);
   CHECK(of(convolution(64, 64, 56, 2)).expected.value() == Approx(2e6).epsilon(0.03));
   // What was timed by somebody who does not see it, and what was not measured at all.
-  CHECK(of("activation kind=relu in=64x56x56 samples=4 precision=fp32 pass=forward").source == PriceSource::roofline);
-  CHECK(of(convolution(64, 64, 56, 4, "backward-data")).source == PriceSource::roofline);
+  CHECK(of("activation kind=relu in=64x56x56 samples=4 precision=fp32 pass=forward").source == Provenance::roofline);
+  CHECK(of(convolution(64, 64, 56, 4, "backward-data")).source == Provenance::roofline);
   CHECK(of(convolution(64, 64, 56, 4, "backward-data")).most.value() == 0);
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("a measured problem costs what was measured") {
   const MeasuredPrices known = prices(lines);
   for (const Line& line : lines) {
     REQUIRE(price(known, line.problem).time.value() == line.seconds);
-    REQUIRE(price(known, line.problem).source == PriceSource::measured);
+    REQUIRE(price(known, line.problem).source == Provenance::measured);
   }
 }
 
@@ -137,7 +137,7 @@ TEST_CASE("between two batches log(time/roofline) is linear in log(samples)") {
   const double at_one = ratio(known, convolution(64, 64, 56, 1));
   const double at_sixteen = ratio(known, convolution(64, 64, 56, 16));
   const KernelPrice between = price(known, convolution(64, 64, 56, 4));
-  REQUIRE(between.source == PriceSource::interpolated);
+  REQUIRE(between.source == Provenance::interpolated);
   REQUIRE(ratio(known, convolution(64, 64, 56, 4)) == Approx(std::sqrt(at_one * at_sixteen)));
 }
 
@@ -146,7 +146,7 @@ TEST_CASE("between neighbours along filters, channels, extents, or several at on
     const MeasuredPrices known = prices({{small, 1e-3}, {large, 5e-3}});
     INFO(middle);
     const KernelPrice own = price(known, middle);
-    CHECK(own.source == PriceSource::interpolated);
+    CHECK(own.source == Provenance::interpolated);
     CHECK(own.time.value() >= 1e-3);
     CHECK(own.time.value() <= 5e-3);
     const auto [least, most] = std::minmax({ratio(known, small), ratio(known, large)});
@@ -171,7 +171,7 @@ TEST_CASE("between neighbours along filters, channels, extents, or several at on
   const auto update = [](int count) { return "update optimizer=adam parameters=" + std::to_string(count); };
   const MeasuredPrices updates = prices({{update(1000), 1e-6}, {update(16000), 8e-6}});
   const KernelPrice own = price(updates, update(4000));
-  CHECK(own.source == PriceSource::interpolated);
+  CHECK(own.source == Provenance::interpolated);
   // The geometric mean of 1 and 1/2 of the traffic's time, of four times the bytes.
   CHECK(own.time.value() == Approx(4e-6 * std::sqrt(0.5)));
 }
@@ -284,7 +284,7 @@ TEST_CASE("prices between neighbours are those of a search through all pairs") {
         const KernelPrice own = price(simple.known(), line);
         const double expected = simple.between(line);
         INFO(line << " in set " << set << " of " << count);
-        CHECK((own.source == PriceSource::interpolated) == (expected >= 0));
+        CHECK((own.source == Provenance::interpolated) == (expected >= 0));
         if (expected >= 0) CHECK(own.time.value() == Approx(expected).epsilon(1e-9));
         (expected >= 0 ? between : beyond) += 1;
       }
@@ -298,15 +298,15 @@ TEST_CASE("a tile that reads its neighbours' rows costs what the same tile with 
   const MeasuredPrices known = prices({{convolution(16, 8, 32, 1), 1e-3}});
   const KernelPrice tile =
       price(known, "convolution filters=16 kernel=3x3 padding=0 bias=no in=8x34x34 samples=1 precision=fp32 pass=forward");
-  CHECK(tile.source == PriceSource::interpolated);
+  CHECK(tile.source == Provenance::interpolated);
   CHECK(tile.time.value() == Approx(1e-3).epsilon(0.1));
 }
 
 TEST_CASE("another window, pass or kind is no neighbour") {
   const MeasuredPrices known = prices({{convolution(64, 64, 56, 1), 1e-3}, {convolution(64, 64, 56, 16), 9e-3}});
-  CHECK(price(known, convolution(64, 64, 56, 4, "backward-data")).source == PriceSource::curve);
-  CHECK(price(known, "convolution filters=64 kernel=1x1 bias=no in=64x56x56 samples=4").source == PriceSource::curve);
-  CHECK(price(known, "activation kind=relu in=64x56x56 samples=4").source == PriceSource::curve);
+  CHECK(price(known, convolution(64, 64, 56, 4, "backward-data")).source == Provenance::curve);
+  CHECK(price(known, "convolution filters=64 kernel=1x1 bias=no in=64x56x56 samples=4").source == Provenance::curve);
+  CHECK(price(known, "activation kind=relu in=64x56x56 samples=4").source == Provenance::curve);
 }
 
 TEST_CASE("a curve stays in the range of what was measured, and comes from the nearest kin") {
@@ -332,7 +332,7 @@ TEST_CASE("a curve stays in the range of what was measured, and comes from the n
   CHECK(ratio(known, relu + "1 pass=backward-data") == Approx(ratio(known, relu + "1")));
   // No optimizer was measured: all there is.
   const KernelPrice update = price(known, "update optimizer=sgd parameters=100000");
-  CHECK(update.source == PriceSource::curve);
+  CHECK(update.source == Provenance::curve);
   CHECK(update.time.value() > 0);
 }
 
@@ -373,7 +373,7 @@ TEST_CASE("what took no time in any size takes none in others, and has no part i
   const std::string drop = "dropout rate=0.5 in=64x56x56 samples=";
   const MeasuredPrices known = prices({{norm + "1", 1e-3}, {drop + "1", 0}});
   CHECK(price(known, drop + "1").time.value() == 0);
-  CHECK(price(known, drop + "1").source == PriceSource::measured);
+  CHECK(price(known, drop + "1").source == Provenance::measured);
   CHECK(price(known, drop + "8").time.value() == 0);
   CHECK(price(known, "softmax in=1000 samples=4").time.value() > 0);
 }

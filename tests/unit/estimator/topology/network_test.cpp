@@ -131,11 +131,12 @@ TEST_CASE("segmented Allreduces of data and filter share the NICs of a node: loc
   const Coefficients nothing;
   Assumptions ring;
   ring.allreduce = AllreduceAlgorithm::ring;
-  const BusyLink busy = ExchangePrices(plan, machine, nothing, ring).allreduce(Bytes(800), data, Purpose::gradient).busy;
-  CHECK(busy.level == "system");
-  CHECK(busy.flows == 4);
-  CHECK(busy.links == 2);
-  CHECK(busy.phi == 2);
+  const Bottleneck bottleneck =
+      ExchangePrices(plan, machine, nothing, ring).allreduce(Bytes(800), data, Purpose::gradient).bottleneck;
+  CHECK(bottleneck.level == "system");
+  CHECK(bottleneck.flows == 4);
+  CHECK(bottleneck.links == 2);
+  CHECK(bottleneck.phi == 2);
   // And link by link: eight nodes with one way out of 200 B/s, for four flows.
   const NetworkShare laid = fat_tree_network(machine)->share(group_of(plan, machine, data), {Pattern::ring});
   CHECK(laid.rate == Approx(50));
@@ -153,8 +154,8 @@ TEST_CASE("halo pairs share a PCIe switch: as many as there are devices behind i
   coefficients.software.halo_route = Route::host;
   const Assumptions assumptions;
   const SharedLink link = ExchangePrices(plan, machine, coefficients, assumptions).neighbour_link(spatial, Purpose::halo);
-  CHECK(link.busy.level == "host link");
-  CHECK(link.busy.phi == 4);
+  CHECK(link.bottleneck.level == "host link");
+  CHECK(link.bottleneck.phi == 4);
   // Each crosses the switch's link twice: 4 · 2 / 1000 s/B.
   CHECK(link.link.beta.value() == Approx(0.008));
 }
@@ -171,15 +172,15 @@ TEST_CASE("a spine that is over-subscribed three times slows all-node traffic do
   // Replicas are in different leaves: all four nodes of a leaf send to another.
   const Group group = group_of(plan, machine, data);
   const SharedLink counted = share_of_levels(machine, group, {Pattern::ring}, true, {});
-  CHECK(counted.busy.level == "spine");
-  CHECK(counted.busy.phi == Approx(3));
+  CHECK(counted.bottleneck.level == "spine");
+  CHECK(counted.bottleneck.phi == Approx(3));
   const NetworkShare laid = fat_tree_network(machine)->share(group, {Pattern::ring});
   CHECK(laid.phi == Approx(3));
   CHECK(laid.where == "spine");
   // One ring through all leaves leaves each once.
   plan.mesh.set(Axis::filter, 1);
   plan.mesh.set(Axis::data, 16);
-  CHECK(share_of_levels(machine, group_of(plan, machine, data), {Pattern::ring}, true, {}).busy.phi == 1);
+  CHECK(share_of_levels(machine, group_of(plan, machine, data), {Pattern::ring}, true, {}).bottleneck.phi == 1);
 }
 
 TEST_CASE("neighbours in a torus are one link apart, and others share links") {
@@ -354,10 +355,10 @@ TEST_CASE("a measured φ overrides the model at its level, and only there") {
   const Group group = group_of(plan, machine, data);
   const std::vector<MeasuredContention> measured{{"system", 2, 1.1, ""}, {"system", 4, 2.5, ""}};
   const SharedLink shared = share_of_levels(machine, group, {Pattern::ring}, true, measured);
-  CHECK(shared.busy.phi == 2.5);
-  CHECK(shared.busy.measured);
+  CHECK(shared.bottleneck.phi == 2.5);
+  CHECK(shared.bottleneck.measured);
   CHECK(shared.link.beta.value() == Approx(0.025));
-  CHECK(share_of_levels(machine, group, {Pattern::ring}, true, {{"rack", 4, 9, ""}}).busy.phi == 2);
+  CHECK(share_of_levels(machine, group, {Pattern::ring}, true, {{"rack", 4, 9, ""}}).bottleneck.phi == 2);
   CHECK_FALSE(measured_phi(measured, "node", 4));
   // Between two counts linear, beyond them as many times as there are flows.
   CHECK(*measured_phi(measured, "system", 3) == Approx(1.8));
@@ -383,7 +384,7 @@ TEST_CASE("others on the network widen the time of what crosses their level, and
   CHECK(choice(1, plan).time.value() == Approx(3 * alone.time.value()));
   // Others never help.
   CHECK(choice(-1, plan).time.value() == Approx(alone.time.value()));
-  CHECK(choice(1, plan).busy.phi == alone.busy.phi);
+  CHECK(choice(1, plan).bottleneck.phi == alone.bottleneck.phi);
   Plan inside = plan;
   inside.mesh.set(Axis::data, 4);
   CHECK(choice(1, inside).time.value() == choice(std::nullopt, inside).time.value());

@@ -1,4 +1,4 @@
-#include "estimator/search/fitting.hpp"
+#include "estimator/search/memory_check.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -55,7 +55,7 @@ TEST_CASE("the largest batch is the last that fits") {
   REQUIRE(largest.fits);
   REQUIRE(largest.at_risk);
   CHECK(*largest.at_risk > *largest.fits);
-  const auto verdict = [&](std::int64_t batch) { return judge(net.estimator, data_plan(4, batch))->verdict; };
+  const auto verdict = [&](std::int64_t batch) { return check_memory(net.estimator, data_plan(4, batch))->verdict; };
   CHECK(verdict(*largest.fits) == Verdict::fits);
   CHECK(verdict(*largest.fits + 4) == Verdict::at_risk);
   CHECK(verdict(*largest.at_risk) == Verdict::at_risk);
@@ -72,7 +72,7 @@ TEST_CASE("no batch fits where the weights do not") {
 
 TEST_CASE("on fewer devices than the fewest nothing fits") {
   const Resnet net(Bytes(16 * gibibyte));
-  const std::optional<Fitting> fewest = fewest_devices(net.estimator, data_plan(4, 1024), BatchKept::global);
+  const std::optional<MemoryCheck> fewest = fewest_devices(net.estimator, data_plan(4, 1024), BatchKept::global);
   REQUIRE(fewest);
   REQUIRE(fewest->verdict == Verdict::fits);
   const int count = fewest->estimate.plan.mesh[Axis::data];
@@ -80,15 +80,15 @@ TEST_CASE("on fewer devices than the fewest nothing fits") {
   CHECK(fewest->estimate.plan.global_batch == 1024);
   for (int fewer = 1; fewer < count; ++fewer) {
     CAPTURE(fewer);
-    CHECK(judge(net.estimator, data_plan(fewer, 1024))->verdict != Verdict::fits);
+    CHECK(check_memory(net.estimator, data_plan(fewer, 1024))->verdict != Verdict::fits);
   }
 }
 
 TEST_CASE("more devices do not help where each keeps its samples") {
   const Resnet net(Bytes(16 * gibibyte));
-  CHECK(judge(net.estimator, data_plan(4, 4 * 1024))->verdict == Verdict::does_not_fit);
+  CHECK(check_memory(net.estimator, data_plan(4, 4 * 1024))->verdict == Verdict::does_not_fit);
   CHECK_FALSE(fewest_devices(net.estimator, data_plan(4, 4 * 1024), BatchKept::per_device));
-  const std::optional<Fitting> one = fewest_devices(net.estimator, data_plan(4, 4 * 16), BatchKept::per_device);
+  const std::optional<MemoryCheck> one = fewest_devices(net.estimator, data_plan(4, 4 * 16), BatchKept::per_device);
   REQUIRE(one);
   CHECK(one->estimate.plan.mesh.devices() == 1);
   CHECK(one->estimate.plan.global_batch == 16);
@@ -97,40 +97,40 @@ TEST_CASE("more devices do not help where each keeps its samples") {
 TEST_CASE("what fits in a plan's place trains the same batch on as many devices, the fastest first") {
   const Resnet net(Bytes(16 * gibibyte));
   const Plan plan = data_plan(4, 1024);
-  const std::optional<Fitting> judged = judge(net.estimator, plan);
-  REQUIRE(judged);
-  REQUIRE(judged->verdict == Verdict::does_not_fit);
-  const std::vector<Remedy> found = remedies(net.estimator, *judged);
+  const std::optional<MemoryCheck> checked = check_memory(net.estimator, plan);
+  REQUIRE(checked);
+  REQUIRE(checked->verdict == Verdict::does_not_fit);
+  const std::vector<Remedy> found = remedies(net.estimator, *checked);
   REQUIRE_FALSE(found.empty());
   Seconds last{};
   for (const Remedy& each : found) {
-    const Plan& other = each.fitting.estimate.plan;
+    const Plan& other = each.checked.estimate.plan;
     CHECK(other.mesh.devices() == 4);
     CHECK(other.global_batch == 1024);
     CHECK_FALSE(other == plan);
-    CHECK(judge(net.estimator, other)->verdict == each.fitting.verdict);
-    if (each.fitting.verdict != Verdict::fits) continue;
-    CHECK(each.fitting.estimate.time.iteration() >= last);
-    last = each.fitting.estimate.time.iteration();
+    CHECK(check_memory(net.estimator, other)->verdict == each.checked.verdict);
+    if (each.checked.verdict != Verdict::fits) continue;
+    CHECK(each.checked.estimate.time.iteration() >= last);
+    last = each.checked.estimate.time.iteration();
   }
   const auto smaller = std::find_if(found.begin(), found.end(), [](const Remedy& each) {
-    return each.kind == Remedy::Kind::micro_batches && each.fitting.verdict == Verdict::fits;
+    return each.kind == Remedy::Kind::micro_batches && each.checked.verdict == Verdict::fits;
   });
   REQUIRE(smaller != found.end());
   // The fewest of them: half as many do not fit.
-  Plan half = smaller->fitting.estimate.plan;
+  Plan half = smaller->checked.estimate.plan;
   half.micro_batches /= 2;
-  CHECK(judge(net.estimator, half)->verdict != Verdict::fits);
+  CHECK(check_memory(net.estimator, half)->verdict != Verdict::fits);
 }
 
 TEST_CASE("a plan that fits needs nothing else") {
   const Resnet net(Bytes(16 * gibibyte));
-  CHECK(remedies(net.estimator, *judge(net.estimator, data_plan(4, 64))).empty());
+  CHECK(remedies(net.estimator, *check_memory(net.estimator, data_plan(4, 64))).empty());
 }
 
-TEST_CASE("a plan that breaks a limit of its shape is not judged") {
+TEST_CASE("a plan that breaks a limit of its shape is not checked") {
   const Resnet net(Bytes(16 * gibibyte));
-  CHECK_FALSE(judge(net.estimator, data_plan(8, 4)));
+  CHECK_FALSE(check_memory(net.estimator, data_plan(8, 4)));
 }
 
 }  // namespace

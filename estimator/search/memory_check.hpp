@@ -11,7 +11,7 @@
 namespace ddl {
 
 /// What a plan needs, and whether that is there.
-struct Fitting {
+struct MemoryCheck {
   Estimate estimate;
   Verdict verdict = Verdict::fits;
 };
@@ -20,7 +20,7 @@ struct Fitting {
 // estimator's machine.
 
 /// Nothing where a limit of its shape rules the plan out.
-[[nodiscard]] std::optional<Fitting> judge(const Estimator& estimator, const Plan& plan);
+[[nodiscard]] std::optional<MemoryCheck> check_memory(const Estimator& estimator, const Plan& plan);
 
 /// The largest global batches of a plan that is otherwise the same, in whole samples for each replica and micro-batch.
 struct LargestBatch {
@@ -34,7 +34,7 @@ enum class BatchKept { global, per_device };
 /// The fewest devices on which a plan fits that divides along the same axes (`data` where it divides nothing), with its
 /// micro-batches, or as many of them as its replicas have samples; of several the fastest. Where none fits, the fewest at
 /// risk; nothing where there is none up to the machine's size. Looked at are all numbers up to 64, and powers of two above.
-[[nodiscard]] std::optional<Fitting> fewest_devices(const Estimator& estimator, const Plan& plan, BatchKept kept);
+[[nodiscard]] std::optional<MemoryCheck> fewest_devices(const Estimator& estimator, const Plan& plan, BatchKept kept);
 
 /// A plan for the same batch on as many devices, in place of one that does not fit.
 struct Remedy {
@@ -46,10 +46,10 @@ struct Remedy {
   };
   Kind kind = Kind::micro_batches;
   std::optional<PlanChoice> choice;
-  Fitting fitting;
+  MemoryCheck checked;
 };
 /// One of each kind, the least that fits, or else is at risk while `plan` does not fit at all; the fastest first. None for a
 /// plan that fits.
-[[nodiscard]] std::vector<Remedy> remedies(const Estimator& estimator, const Fitting& judged);
+[[nodiscard]] std::vector<Remedy> remedies(const Estimator& estimator, const MemoryCheck& checked);
 
 }  // namespace ddl

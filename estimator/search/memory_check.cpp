@@ -1,4 +1,4 @@
-#include "estimator/search/fitting.hpp"
+#include "estimator/search/memory_check.hpp"
 
 #include <algorithm>
 #include <array>
@@ -27,20 +27,22 @@ std::optional<Estimate> possible(const Estimator& estimator, const Plan& plan) {
   return estimate;
 }
 
-Fitting judged(const Estimator& estimator, Estimate estimate) {
+MemoryCheck check_of(const Estimator& estimator, Estimate estimate) {
   estimator.add_reserved(estimate);
   const Verdict verdict = verdict_of(estimate.memory, available(estimator));
   return {std::move(estimate), verdict};
 }
 
 /// The same where a plan fits or is at risk; nothing where it does not fit, or cannot be.
-std::optional<Fitting> judge_if_feasible(const Estimator& estimator, const Plan& plan) {
+std::optional<MemoryCheck> check_if_feasible(const Estimator& estimator, const Plan& plan) {
   std::optional<Estimate> estimate = possible(estimator, plan);
   if (!estimate || !estimate->feasible()) return std::nullopt;
-  return judged(estimator, *std::move(estimate));
+  return check_of(estimator, *std::move(estimate));
 }
 
-bool is_faster(const Fitting& a, const Fitting& b) { return a.estimate.time.iteration() < b.estimate.time.iteration(); }
+bool is_faster(const MemoryCheck& a, const MemoryCheck& b) {
+  return a.estimate.time.iteration() < b.estimate.time.iteration();
+}
 
 /// The largest `k` up to `most` with `holds(k)`, where that holds up to some number and not above; 0 where for none.
 template <class Holds>
@@ -90,7 +92,7 @@ void each_product(const std::vector<int*>& degrees, std::size_t at, std::int64_t
 /// Plans that differ from one in what costs time and saves memory, the least first.
 class Choices {
  public:
-  Choices(const Estimator& estimator, const Fitting& from)
+  Choices(const Estimator& estimator, const MemoryCheck& from)
       : estimator_(estimator), from_(from), wanted_(from.verdict == Verdict::does_not_fit) {
     const Plan& plan = from.estimate.plan;
     const std::int64_t share = plan.global_batch / plan.mesh[Axis::data];
@@ -101,7 +103,7 @@ class Choices {
     }
   }
 
-  [[nodiscard]] std::optional<Fitting> smaller_micro_batches() const {
+  [[nodiscard]] std::optional<MemoryCheck> smaller_micro_batches() const {
     std::vector<Plan> plans;
     for (const std::int64_t count : micro_batches_) {
       Plan plan = from_.estimate.plan;
@@ -113,7 +115,7 @@ class Choices {
   }
 
   /// With a higher value of a choice that may save memory.
-  [[nodiscard]] std::optional<Fitting> chosen(const PlanChoiceRow& row) const {
+  [[nodiscard]] std::optional<MemoryCheck> chosen(const PlanChoiceRow& row) const {
     std::vector<Plan> plans;
     Plan plan = from_.estimate.plan;
     for (int value = row.get(plan) + 1; value <= last_of(row); ++value) {
@@ -124,7 +126,7 @@ class Choices {
   }
 
   /// The fastest of all combinations.
-  [[nodiscard]] std::optional<Fitting> combined() const {
+  [[nodiscard]] std::optional<MemoryCheck> combined() const {
     std::vector<Estimate> estimates;
     const Plan& from = from_.estimate.plan;
     for (const std::int64_t count : micro_batches_) {
@@ -137,11 +139,11 @@ class Choices {
     }
     std::stable_sort(estimates.begin(), estimates.end(),
                      [](const Estimate& a, const Estimate& b) { return a.time.iteration() < b.time.iteration(); });
-    std::optional<Fitting> risky;
+    std::optional<MemoryCheck> risky;
     for (const Estimate& each : estimates) {
-      Fitting fitting = judged(estimator_, each);
-      if (fitting.verdict == Verdict::fits) return fitting;
-      if (wanted_ && !risky) risky = std::move(fitting);
+      MemoryCheck checked = check_of(estimator_, each);
+      if (checked.verdict == Verdict::fits) return checked;
+      if (wanted_ && !risky) risky = std::move(checked);
     }
     return risky;
   }
@@ -167,25 +169,25 @@ class Choices {
     }
   }
 
-  [[nodiscard]] std::optional<Fitting> first_of(const std::vector<Plan>& plans) const {
-    std::optional<Fitting> risky;
+  [[nodiscard]] std::optional<MemoryCheck> first_of(const std::vector<Plan>& plans) const {
+    std::optional<MemoryCheck> risky;
     for (const Plan& plan : plans) {
-      std::optional<Fitting> fitting = judge_if_feasible(estimator_, plan);
-      if (!fitting) continue;
-      if (fitting->verdict == Verdict::fits) return fitting;
-      if (wanted_ && !risky) risky = std::move(fitting);
+      std::optional<MemoryCheck> checked = check_if_feasible(estimator_, plan);
+      if (!checked) continue;
+      if (checked->verdict == Verdict::fits) return checked;
+      if (wanted_ && !risky) risky = std::move(checked);
     }
     return risky;
   }
 
   const Estimator& estimator_;
-  const Fitting& from_;
+  const MemoryCheck& from_;
   bool wanted_;  ///< even what is at risk
   std::vector<std::int64_t> micro_batches_;
 };
 
 /// The fastest plan of any strategy: searched for in less memory where what was found is at risk.
-std::optional<Fitting> other_strategy(const Estimator& estimator, const Fitting& from) {
+std::optional<MemoryCheck> other_strategy(const Estimator& estimator, const MemoryCheck& from) {
   constexpr int most_searches = 3;
   const Plan& plan = from.estimate.plan;
   SearchOptions options;
@@ -195,13 +197,13 @@ std::optional<Fitting> other_strategy(const Estimator& estimator, const Fitting&
   options.optimizer = plan.optimizer;
   options.top = 1;
   Machine machine = estimator.job().machine;
-  std::optional<Fitting> risky;
+  std::optional<MemoryCheck> risky;
   for (int search_count = 0; search_count < most_searches; ++search_count) {
     const Job tighter = estimator.job().with_machine(machine);
     const Estimator within(tighter);
     const SearchResult result = search(within, options);
     if (result.best.empty()) break;
-    Fitting found = judged(estimator, estimator.estimate(result.best.front().plan));
+    MemoryCheck found = check_of(estimator, estimator.estimate(result.best.front().plan));
     if (found.verdict == Verdict::fits) return found;
     const Bytes room = found.estimate.memory.total() - (found.estimate.memory.upper_bound() - available(estimator));
     if (from.verdict == Verdict::does_not_fit && !risky) risky = std::move(found);
@@ -213,10 +215,10 @@ std::optional<Fitting> other_strategy(const Estimator& estimator, const Fitting&
 
 }  // namespace
 
-std::optional<Fitting> judge(const Estimator& estimator, const Plan& plan) {
+std::optional<MemoryCheck> check_memory(const Estimator& estimator, const Plan& plan) {
   std::optional<Estimate> estimate = possible(estimator, plan);
   if (!estimate) return std::nullopt;
-  return judged(estimator, *std::move(estimate));
+  return check_of(estimator, *std::move(estimate));
 }
 
 LargestBatch largest_batch(const Estimator& estimator, const Plan& plan) {
@@ -224,8 +226,8 @@ LargestBatch largest_batch(const Estimator& estimator, const Plan& plan) {
   const auto is = [&](std::int64_t count, Verdict worst) {
     Plan larger = plan;
     larger.global_batch = unit * count;
-    const std::optional<Fitting> fitting = judge_if_feasible(estimator, larger);
-    return fitting && fitting->verdict <= worst;
+    const std::optional<MemoryCheck> checked = check_if_feasible(estimator, larger);
+    return checked && checked->verdict <= worst;
   };
   const std::int64_t expected =
       last_that(most_batch / unit, [&](std::int64_t count) { return is(count, Verdict::at_risk); });
@@ -237,22 +239,22 @@ LargestBatch largest_batch(const Estimator& estimator, const Plan& plan) {
   return largest;
 }
 
-std::optional<Fitting> fewest_devices(const Estimator& estimator, const Plan& plan, BatchKept kept) {
+std::optional<MemoryCheck> fewest_devices(const Estimator& estimator, const Plan& plan, BatchKept kept) {
   Plan tried = plan;
   const std::vector<int*> degrees = divided(tried);
   const std::int64_t per_device = plan.global_batch / plan.mesh.devices();
   const std::int64_t most = std::min(estimator.job().machine.devices(), most_devices_tried);
-  std::optional<Fitting> risky;
+  std::optional<MemoryCheck> risky;
   for (std::int64_t count = 1; count <= most; count = count < most_counted_devices ? count + 1 : count * 2) {
-    std::optional<Fitting> best;
+    std::optional<MemoryCheck> best;
     if (kept == BatchKept::per_device) tried.global_batch = per_device * count;
     each_product(degrees, 0, count, [&] {
       tried.micro_batches = std::clamp<std::int64_t>(tried.global_batch / tried.mesh[Axis::data], 1, plan.micro_batches);
       if (!estimator.limits(tried).empty() || estimator.memory_lower_bound(tried) > available(estimator)) return;
-      std::optional<Fitting> fitting = judge_if_feasible(estimator, tried);
-      if (!fitting) return;
-      const bool surer = best && fitting->verdict < best->verdict;
-      if (!best || surer || (fitting->verdict == best->verdict && is_faster(*fitting, *best))) best = std::move(fitting);
+      std::optional<MemoryCheck> checked = check_if_feasible(estimator, tried);
+      if (!checked) return;
+      const bool surer = best && checked->verdict < best->verdict;
+      if (!best || surer || (checked->verdict == best->verdict && is_faster(*checked, *best))) best = std::move(checked);
     });
     if (!best) continue;
     if (best->verdict == Verdict::fits) return best;
@@ -261,29 +263,29 @@ std::optional<Fitting> fewest_devices(const Estimator& estimator, const Plan& pl
   return risky;
 }
 
-std::vector<Remedy> remedies(const Estimator& estimator, const Fitting& judged) {
+std::vector<Remedy> remedies(const Estimator& estimator, const MemoryCheck& checked) {
   std::vector<Remedy> found;
-  if (judged.verdict == Verdict::fits) return found;
-  const auto add = [&](Remedy::Kind kind, std::optional<Fitting> fitting, std::optional<PlanChoice> choice = {}) {
-    if (fitting) found.push_back({kind, choice, *std::move(fitting)});
+  if (checked.verdict == Verdict::fits) return found;
+  const auto add = [&](Remedy::Kind kind, std::optional<MemoryCheck> other, std::optional<PlanChoice> choice = {}) {
+    if (other) found.push_back({kind, choice, *std::move(other)});
   };
-  const Choices choices(estimator, judged);
+  const Choices choices(estimator, checked);
   add(Remedy::Kind::micro_batches, choices.smaller_micro_batches());
   for (std::size_t i = plan_choice_count; i > 0; --i) {
     const PlanChoiceRow& row = plan_choices()[i - 1];
     add(Remedy::Kind::choice, choices.chosen(row), row.choice);
   }
-  const auto fits = [](const Remedy& each) { return each.fitting.verdict == Verdict::fits; };
+  const auto fits = [](const Remedy& each) { return each.checked.verdict == Verdict::fits; };
   if (std::none_of(found.begin(), found.end(), fits)) add(Remedy::Kind::together, choices.combined());
-  add(Remedy::Kind::strategy, other_strategy(estimator, judged));
+  add(Remedy::Kind::strategy, other_strategy(estimator, checked));
   // What fits goes before what is at risk; a plan that two kinds come to is said once.
   std::stable_sort(found.begin(), found.end(), [](const Remedy& a, const Remedy& b) {
-    if (a.fitting.verdict != b.fitting.verdict) return a.fitting.verdict < b.fitting.verdict;
-    return is_faster(a.fitting, b.fitting);
+    if (a.checked.verdict != b.checked.verdict) return a.checked.verdict < b.checked.verdict;
+    return is_faster(a.checked, b.checked);
   });
   std::vector<Remedy> different;
   for (Remedy& each : found) {
-    const auto same = [&](const Remedy& other) { return other.fitting.estimate.plan == each.fitting.estimate.plan; };
+    const auto same = [&](const Remedy& other) { return other.checked.estimate.plan == each.checked.estimate.plan; };
     const auto known = std::find_if(different.begin(), different.end(), same);
     if (known == different.end()) {
       different.push_back(std::move(each));
