@@ -49,7 +49,7 @@ def first_line(text, otherwise):
 
 def run(command, seconds):
     try:
-        return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=seconds)
+        return subprocess.run(command, check=False, capture_output=True, text=True, timeout=seconds)
     except subprocess.TimeoutExpired:
         raise NotMeasured(f"no answer within {seconds:g} s") from None
     except OSError as error:
@@ -129,7 +129,7 @@ def as_memory_format(torch, network, batch, name):
 
 def step(options):
     """One process: three steps on the device; its exit code says what went wrong."""
-    import step_time
+    import step_time  # noqa: I001 - first, since it says so if PyTorch is missing
     import torch
 
     try:
@@ -161,7 +161,7 @@ def step(options):
 def check(options):
     """Builds every model of the table and runs it forward on two samples, on a device that has shapes and no memory where PyTorch knows one
     (2.0 and newer): what step_time.py or the oracle refuse shows here, without a GPU. 0 where nothing was refused."""
-    import step_time
+    import step_time  # noqa: I001 - first, since it says so if PyTorch is missing
     import torch
 
     device = torch.device("meta" if hasattr(torch, "set_default_device") else "cpu")

@@ -130,7 +130,7 @@ class StepMemory(unittest.TestCase):
         environment.pop("PYTHONPATH", None)
         done = subprocess.run([sys.executable, os.path.join(self.folder, "step_memory.py"), "--program",
                                os.path.join(self.folder, "oracle"), *arguments],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, env=environment)
+                              check=False, capture_output=True, text=True, env=environment)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
 
@@ -181,8 +181,8 @@ class StepMemory(unittest.TestCase):
     def test_a_program_that_is_not_there_is_a_reason(self):
         environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
         done = subprocess.run([sys.executable, os.path.join(self.folder, "step_memory.py"), "--program", "/nowhere/oracle", "--models",
-                               "images", "--largest", "images", "--batches", "8"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              universal_newlines=True, env=environment)
+                               "images", "--largest", "images", "--batches", "8"], check=False, capture_output=True, text=True,
+                              env=environment)
         self.assertEqual(done.returncode, 1)
         self.assertIn("/nowhere/oracle", done.stdout)
         self.assertNotIn("Traceback", done.stderr)

@@ -4,10 +4,17 @@
 Needs python3-torch, python3-protobuf, protobuf-compiler and libonnx-dev (for onnx.proto). Run: make_small_nets.py [FOLDER]
 Prints name, parameters and multiply-adds of one sample, counted by hooks on the modules, for networks.csv.
 """
-import io, math, pathlib, subprocess, sys, tempfile, warnings
+import io
+import math
+import pathlib
+import subprocess
+import sys
+import tempfile
+import warnings
+
 import torch
-from torch import nn
 import torch.nn.functional as F
+from torch import nn
 
 warnings.filterwarnings("ignore")
 folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
