@@ -131,6 +131,11 @@ std::size_t CsvTable::column(std::string_view name) const {
   fail_at(header_offset_, fmt::format("no column is named {}", quote(name)), suggest(name, columns_));
 }
 
+void CsvTable::rename_column(std::string_view former, std::string_view now) {
+  const auto column = find_column(former);
+  if (column && !find_column(now)) columns_[*column] = now;
+}
+
 void CsvTable::only_columns(std::span<const std::string_view> names) const {
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     if (std::find(names.begin(), names.end(), columns_[i]) != names.end()) continue;

@@ -35,6 +35,8 @@ class CsvTable {
   [[nodiscard]] std::size_t column(std::string_view name) const;
   /// Refuses, placed at its name, any column that is not among `names`, with "did you mean".
   void only_columns(std::span<const std::string_view> names) const;
+  /// Lets a column of an older version go by its name of now, where the file has not both.
+  void rename_column(std::string_view former, std::string_view now);
   /// Line of the file on which a row starts, 1-based.
   [[nodiscard]] int line(std::size_t row) const { return source_.place(rows_[row].front().offset).line; }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -21,8 +22,13 @@ namespace ddl {
 namespace {
 
 constexpr std::array<std::string_view, 18> columns{
-    "problem", "layers",          "samples",   "median_s", "deviation_s", "low_s",    "high_s",  "settled",   "drifted",
-    "look_s",  "workspace_bytes", "algorithm", "reason",   "samples_s",   "clock_hz", "power_w", "slowed_by", "host_bound"};
+    "problem",         "layers",    "samples",   "median_s",  "deviation_s",
+    "low_s",           "high_s",    "settled",   "trend",     "reference_kernel_s",
+    "workspace_bytes", "algorithm", "reason",    "samples_s", "clock_hz",
+    "power_w",         "slowed_by", "host_bound"};
+/// What they were called before.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> former_columns{
+    {{"drifted", "trend"}, {"look_s", "reference_kernel_s"}}};
 /// Those that profiles of before do not have.
 constexpr std::array<std::string_view, 4> newer_columns{"clock_hz", "power_w", "slowed_by", "host_bound"};
 /// Of a shard alone.
@@ -138,9 +144,9 @@ ProfileRow read_row(const RowReader& cells, bool of_shard) {
   samples.low = Seconds(cells.seconds("low_s"));
   samples.high = Seconds(cells.seconds("high_s"));
   samples.settled = cells.flag("settled");
-  samples.drifted = cells.flag("drifted");
+  samples.has_trend = cells.flag("trend");
   samples.seconds = cells.times("samples_s");
-  row.look = Seconds(cells.seconds("look_s"));
+  row.reference_kernel = Seconds(cells.seconds("reference_kernel_s"));
   if (cells.has("clock_hz")) row.state.clock_hz = cells.number("clock_hz");
   if (cells.has("power_w")) row.state.power_w = cells.number("power_w");
   if (cells.has("slowed_by")) row.state.slowed_by = cells.text("slowed_by");
@@ -168,15 +174,15 @@ ProfileShard read_shard(const YamlNode& node) {
 Profile at_full_speed(Profile profile) {
   std::vector<double> looks;
   for (const ProfileRow& row : profile.rows) {
-    if (row.look.value() > 0) looks.push_back(row.look.value());
+    if (row.reference_kernel.value() > 0) looks.push_back(row.reference_kernel.value());
   }
   if (looks.empty()) return profile;
   const auto tenth = looks.begin() + static_cast<std::ptrdiff_t>(looks.size() / 10);
   std::nth_element(looks.begin(), tenth, looks.end());
   const double full = *tenth;
   for (ProfileRow& row : profile.rows) {
-    if (row.look.value() <= full) continue;
-    const double factor = full / row.look.value();
+    if (row.reference_kernel.value() <= full) continue;
+    const double factor = full / row.reference_kernel.value();
     Samples& samples = row.measurement.samples;
     samples.median *= factor;
     samples.deviation *= factor;
@@ -231,7 +237,7 @@ std::string print_profile_row(const ProfileHead& head, const ProfileRow& row) {
   const auto flag = [](bool value) { return value ? "yes" : "no"; };
   return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}{}\n", csv_cell(measured.problem), row.layers,
                      samples.count, samples.median.value(), samples.deviation.value(), samples.low.value(),
-                     samples.high.value(), flag(samples.settled), flag(samples.drifted), row.look.value(),
+                     samples.high.value(), flag(samples.settled), flag(samples.has_trend), row.reference_kernel.value(),
                      measured.workspace.value(), csv_cell(one_line(measured.algorithm)), csv_cell(one_line(measured.reason)),
                      times, row.state.clock_hz, row.state.power_w, csv_cell(one_line(row.state.slowed_by)),
                      flag(measured.host_bound), head.shard ? fmt::format(",{}", row.place) : "");
@@ -291,9 +297,10 @@ Profile parse_profile(const std::string& given, const std::string& origin) {
   std::string table_text(
       static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(table_start), '\n')),
       '\n');
-  const CsvTable table = CsvTable::parse(table_text.append(text, table_start), origin);
+  CsvTable table = CsvTable::parse(table_text.append(text, table_start), origin);
   std::vector<std::string_view> known(columns.begin(), columns.end());
   if (profile.head.shard) known.push_back(place_column);
+  for (const auto& [former, now] : former_columns) table.rename_column(former, now);
   table.only_columns(known);
   for (const std::string_view column : columns) {
     const bool is_newer = std::find(newer_columns.begin(), newer_columns.end(), column) != newer_columns.end();

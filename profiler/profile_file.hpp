@@ -37,10 +37,10 @@ struct ProfileHead {
 /// (print_problem) or, for the model run as a whole, that of a sequence (profiler/sequence.hpp).
 struct ProfileRow {
   Measurement measurement{};
-  int layers = 0;          ///< 0: of no model in particular
-  Seconds look{};          ///< of the speed watch around it (profiler/speed_watch.hpp); 0 where nobody looked
-  DeviceState state{};     ///< just after it
-  std::int64_t place = 0;  ///< in the plan that several parts measure; only in a shard
+  int layers = 0;              ///< 0: of no model in particular
+  Seconds reference_kernel{};  ///< of the speed watch around it (profiler/speed_watch.hpp); 0 where nobody looked
+  DeviceState state{};         ///< just after it
+  std::int64_t place = 0;      ///< in the plan that several parts measure; only in a shard
 };
 
 struct Profile {

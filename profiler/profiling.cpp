@@ -157,7 +157,7 @@ std::optional<ProfileRow> Profiling::measure_item(std::size_t item, const std::f
            {},
            {}};
     SpeedLook after = look();
-    row.look = after.time;
+    row.reference_kernel = after.time;
     row.state = std::move(after.state);
   } else {
     const std::string line = plan_.line(item);
@@ -189,7 +189,7 @@ Steadiness steadiness_of(const Profile& profile) {
   std::vector<double> looks;
   std::map<std::string, int> reasons;
   for (const ProfileRow& row : profile.rows) {
-    if (row.look.value() > 0) looks.push_back(row.look.value());
+    if (row.reference_kernel.value() > 0) looks.push_back(row.reference_kernel.value());
     if (row.state.clock_hz > 0) {
       const double lowest = steadiness.lowest_clock_hz > 0 ? steadiness.lowest_clock_hz : row.state.clock_hz;
       steadiness.lowest_clock_hz = std::min(lowest, row.state.clock_hz);
@@ -210,9 +210,9 @@ Steadiness steadiness_of(const Profile& profile) {
   return steadiness;
 }
 
-std::vector<Closure> closures(const Profile& profile, const Model& model) {
+std::vector<SumCheck> sum_checks(const Profile& profile, const Model& model) {
   std::unordered_map<std::string, const Measurement*> measured;
-  std::vector<Closure> found;
+  std::vector<SumCheck> found;
   std::vector<int> parts_seen;
   for (const ProfileRow& row : profile.rows) {
     const Measurement& measurement = row.measurement;
@@ -221,30 +221,31 @@ std::vector<Closure> closures(const Profile& profile, const Model& model) {
     if (!is_sequence_problem(measurement.problem)) continue;
     const SequenceProblem problem = parse_sequence_problem(measurement.problem, "the profile");
     if (!problem.by.empty()) continue;
-    const auto same = [&problem](const Closure& closure) {
-      return closure.samples == problem.samples && closure.precision == problem.precision &&
-             closure.optimizer == problem.optimizer && closure.graph == problem.graph;
+    const auto same = [&problem](const SumCheck& sum_check) {
+      return sum_check.samples == problem.samples && sum_check.precision == problem.precision &&
+             sum_check.optimizer == problem.optimizer && sum_check.graph == problem.graph;
     };
-    auto closure = std::find_if(found.begin(), found.end(), same);
-    if (closure == found.end()) {
-      closure = found.insert(found.end(), {problem.samples, problem.precision, problem.optimizer, problem.graph, {}, {}, 0});
+    auto sum_check = std::find_if(found.begin(), found.end(), same);
+    if (sum_check == found.end()) {
+      sum_check =
+          found.insert(found.end(), {problem.samples, problem.precision, problem.optimizer, problem.graph, {}, {}, 0});
       parts_seen.push_back(0);
     }
-    closure->whole += mean_of(measurement.samples);
-    ++parts_seen[static_cast<std::size_t>(closure - found.begin())];
+    sum_check->whole += mean_of(measurement.samples);
+    ++parts_seen[static_cast<std::size_t>(sum_check - found.begin())];
   }
-  std::vector<Closure> complete;
+  std::vector<SumCheck> complete;
   for (std::size_t i = 0; i < found.size(); ++i) {
-    Closure closure = found[i];
-    bool known = parts_seen[i] == static_cast<int>(all_step_parts.size()) && closure.whole.value() > 0;
-    for (const CountedProblem& problem : problems_of(model, closure.samples, closure.precision, closure.optimizer)) {
+    SumCheck sum_check = found[i];
+    bool known = parts_seen[i] == static_cast<int>(all_step_parts.size()) && sum_check.whole.value() > 0;
+    for (const CountedProblem& problem : problems_of(model, sum_check.samples, sum_check.precision, sum_check.optimizer)) {
       const auto place = measured.find(problem.line);
       known = known && place != measured.end();
       if (!known) break;
-      closure.parts += mean_of(place->second->samples) * static_cast<double>(problem.layers);
-      if (place->second->samples.count > 0) closure.kernels += problem.layers;
+      sum_check.parts += mean_of(place->second->samples) * static_cast<double>(problem.layers);
+      if (place->second->samples.count > 0) sum_check.kernels += problem.layers;
     }
-    if (known) complete.push_back(closure);
+    if (known) complete.push_back(sum_check);
   }
   return complete;
 }

@@ -86,7 +86,7 @@ struct Steadiness {
 [[nodiscard]] Steadiness steadiness_of(const Profile& profile);
 
 /// What one step of a model takes as a whole beside what its problems take, measured one by one.
-struct Closure {
+struct SumCheck {
   std::int64_t samples = 1;
   Precision precision = Precision::fp32;
   Optimizer optimizer = Optimizer::sgd;
@@ -98,6 +98,6 @@ struct Closure {
 };
 /// For every step of the model that was run as a whole, the means of all samples: they add up. Steps whose problems are not
 /// all in the profile are left out.
-[[nodiscard]] std::vector<Closure> closures(const Profile& profile, const Model& model);
+[[nodiscard]] std::vector<SumCheck> sum_checks(const Profile& profile, const Model& model);
 
 }  // namespace ddl

@@ -43,7 +43,7 @@ Samples summarize(std::vector<double> seconds, const SamplingRule& rule) {
     samples.high = Seconds(*high);
   }
   constexpr double thousandth = 3.29;  // two-sided, standard normal
-  samples.drifted = std::abs(half_against_half(samples.seconds)) > thousandth;
+  samples.has_trend = std::abs(half_against_half(samples.seconds)) > thousandth;
   return samples;
 }
 

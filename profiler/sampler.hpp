@@ -27,7 +27,7 @@ struct Samples {
   bool settled = false;           ///< the interval met the tolerance
   /// The second half of the samples is slower or faster than the first by more than chance allows: a clock that throttles, a
   /// machine that becomes busy. Mann-Whitney's U, normal approximation, |z| > 3.29 (0.1 %).
-  bool drifted = false;
+  bool has_trend = false;
 };
 
 /// Calls `once` until the rule is met. `stop` is asked before each sample; samples taken by then are returned.

@@ -47,7 +47,7 @@ struct SequenceProblem {
 [[nodiscard]] SequenceProblem parse_sequence_problem(const std::string& line, const std::string& origin);
 
 /// One training step of a whole model: every kernel of problems_of, layer after layer as the graph says, on tensors that the
-/// layer before has written. What its parts take, measured one by one, is compared with it (closure).
+/// layer before has written. What its parts take, measured one by one, is compared with it (sum_check).
 class Sequence {
  public:
   /// Prepares all kernels and allocates all tensors. An Error where the back end refuses a problem or memory runs out.

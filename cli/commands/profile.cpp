@@ -229,7 +229,7 @@ ProfileResult run(ProfileJob job, const std::string& command) {
   result.steadiness = steadiness_of(result.profile);
   // A shard has few of the kernels that add up to a step, and of those that a split is made of.
   if (job.plan.model && !job.shard) {
-    result.closures = closures(result.profile, *job.plan.model);
+    result.sum_checks = sum_checks(result.profile, *job.plan.model);
     result.splits = split_scalings(result.profile, *job.plan.model);
   }
   return result;

@@ -61,7 +61,7 @@ Report merge(const MergeRequest& asked, const std::string& command) {
   if (std::find(bundled.begin(), bundled.end(), profile.head.model.substr(0, profile.head.model.find('@'))) !=
       bundled.end()) {
     const Model model = load_model(profile.head.model);
-    result->closures = closures(profile, model);
+    result->sum_checks = sum_checks(profile, model);
     result->splits = split_scalings(profile, model);
   }
   if (is_file(asked.output)) {

@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct RowCounts {
-  std::size_t measured = 0, idle = 0, unsettled = 0, drifted = 0, host_bound = 0;
+  std::size_t measured = 0, idle = 0, unsettled = 0, has_trend = 0, host_bound = 0;
   std::vector<const Measurement*> refused;
 };
 
@@ -30,7 +30,7 @@ RowCounts counts_of(const ProfileResult& result) {
     } else {
       ++counts.measured;
       counts.unsettled += measured.samples.settled ? 0U : 1U;
-      counts.drifted += measured.samples.drifted ? 1U : 0U;
+      counts.has_trend += measured.samples.has_trend ? 1U : 0U;
       counts.host_bound += measured.host_bound ? 1U : 0U;
     }
   }
@@ -88,11 +88,11 @@ Document document_of(const ProfileResult& result) {
       text += fmt::format("; {} around {:.0f} % of the rows", reason, 100 * share);
     document.line(text);
   }
-  if (!result.closures.empty()) {
-    Table table({figures("samples"), figures("parts"), figures("whole step"), figures("closure"), figures("kernels")}, 0);
-    for (const Closure& closure : result.closures) {
-      table.add({std::to_string(closure.samples), humanize(closure.parts), humanize(closure.whole),
-                 fmt::format("{:+.1f} %", 100 * closure.error()), with_thousands(closure.kernels)});
+  if (!result.sum_checks.empty()) {
+    Table table({figures("samples"), figures("parts"), figures("whole step"), figures("sum check"), figures("kernels")}, 0);
+    for (const SumCheck& sum_check : result.sum_checks) {
+      table.add({std::to_string(sum_check.samples), humanize(sum_check.parts), humanize(sum_check.whole),
+                 fmt::format("{:+.1f} %", 100 * sum_check.error()), with_thousands(sum_check.kernels)});
     }
     document.apart(std::move(table));
   }
@@ -150,7 +150,7 @@ Json json_of(const ProfileResult& result) {
   json["measured"] = counts.measured;
   json["idle"] = counts.idle;
   json["unsettled"] = counts.unsettled;
-  json["drifted"] = counts.drifted;
+  json["trend"] = counts.has_trend;
   json["host_bound"] = counts.host_bound;
   json["left"] = result.left;
   json["seconds"] = result.seconds;
@@ -164,12 +164,12 @@ Json json_of(const ProfileResult& result) {
   json["refused"] = json_list(counts.refused, [](const Measurement* measured) -> Json {
     return {{"problem", measured->problem}, {"reason", measured->reason}};
   });
-  json["closure"] = json_list(result.closures, [](const Closure& closure) -> Json {
-    return {{"samples", closure.samples},
-            {"parts_s", closure.parts.value()},
-            {"whole_s", closure.whole.value()},
-            {"error", closure.error()},
-            {"kernels", closure.kernels}};
+  json["sum_check"] = json_list(result.sum_checks, [](const SumCheck& sum_check) -> Json {
+    return {{"samples", sum_check.samples},
+            {"parts_s", sum_check.parts.value()},
+            {"whole_s", sum_check.whole.value()},
+            {"error", sum_check.error()},
+            {"kernels", sum_check.kernels}};
   });
   json["splits"] = json_list(result.splits, [](const SplitScaling& split) -> Json {
     return {{"axis", split.axis},

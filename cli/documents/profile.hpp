@@ -22,12 +22,12 @@ struct ProfileResult {
   double seconds = 0;
   std::vector<std::string> warnings;
   Steadiness steadiness;
-  std::vector<Closure> closures;
+  std::vector<SumCheck> sum_checks;
   std::vector<SplitScaling> splits;
 };
 
-/// What `profile` says of what it measured: counts, what was refused, how steady the device was, closure, and what splits
-/// cost. Its exit status says whether problems are left.
+/// What `profile` says of what it measured: counts, what was refused, how steady the device was, the check of the sum, and
+/// what splits cost. Its exit status says whether problems are left.
 [[nodiscard]] Report profile_report(const std::shared_ptr<const ProfileResult>& result);
 
 }  // namespace ddl

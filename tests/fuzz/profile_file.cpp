@@ -37,7 +37,8 @@ void check_prices(const Profile& profile) {
     require(std::isfinite(price.time.value()) && price.time.value() >= 0, "a price is no time");
   }
   require(std::isfinite(prices.least_ratio(convolution)), "a least ratio is no number");
-  for (const Closure& closure : closures(profile, model)) require(std::isfinite(closure.error()), "a closure is no number");
+  for (const SumCheck& sum_check : sum_checks(profile, model))
+    require(std::isfinite(sum_check.error()), "a sum_check is no number");
   require(std::isfinite(steadiness_of(profile).slowest), "a speed is no number");
 }
 

@@ -123,7 +123,7 @@ case "\$*" in
       done
     fi
     samples=\$(echo "\$*" | sed 's/.*--batch \\([0-9]*\\).*/\\1/')
-    echo "{\"closure\": [{\"samples\": \$samples, \"parts_s\": 0.033, \"whole_s\": 0.030, \"error\": 0.1}], \"left\": 0, \"slow_share\": 0,"
+    echo "{\"sum_check\": [{\"samples\": \$samples, \"parts_s\": 0.033, \"whole_s\": 0.030, \"error\": 0.1}], \"left\": 0, \"slow_share\": 0,"
     echo '"refused": [{"problem": "attention x", "reason": "no engine at 0x12ab"}, {"problem": "attention y", "reason": "no engine at 0x77"}]}'
     ;;
 esac

@@ -93,7 +93,7 @@ TEST_CASE("a time that no clock resolves is none") {
   const Samples& samples = tiny.rows.front().measurement.samples;
   CHECK(samples.median.value() == 0);
   CHECK(samples.seconds == std::vector<double>{0});
-  CHECK(tiny.rows.front().look.value() == 0);
+  CHECK(tiny.rows.front().reference_kernel.value() == 0);
 }
 
 TEST_CASE("the last of several rows of a problem stands") {

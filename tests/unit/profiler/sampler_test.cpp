@@ -15,7 +15,7 @@ TEST_CASE("steady times settle with the fewest samples, after the warm-up") {
   CHECK(calls == 9);
   CHECK(samples.seconds.size() == 6);
   CHECK(samples.settled);
-  CHECK_FALSE(samples.drifted);
+  CHECK_FALSE(samples.has_trend);
   CHECK(samples.median == Seconds(1e-3));
   CHECK(samples.deviation == Seconds(0));
 }
@@ -52,14 +52,14 @@ TEST_CASE("what never settles ends at the limit, and says so") {
 TEST_CASE("a machine that slows down is noticed") {
   int calls = 0;
   const auto slower = [&] { return Seconds(1e-3 * (1.0 + 0.001 * ++calls)); };
-  CHECK(take_samples({.least = 40, .most = 40}, slower).drifted);
+  CHECK(take_samples({.least = 40, .most = 40}, slower).has_trend);
   std::mt19937_64 random(3);
   std::lognormal_distribution<double> noise(0, 0.05);
   int drifted = 0;
   for (int run = 0; run < 200; ++run) {
     std::vector<double> seconds(40);
     for (double& second : seconds) second = noise(random);
-    if (summarize(seconds, {}).drifted) ++drifted;
+    if (summarize(seconds, {}).has_trend) ++drifted;
   }
   CHECK(drifted <= 2);  // one in a thousand by chance
 }

@@ -43,21 +43,21 @@ TEST_CASE("a step of a whole model is the sum of its problems where nothing lies
   for (const std::string name : {"vgg16", "resnet50", "densenet121", "gpt2"}) {
     INFO(name);
     const Model model = load_model(name);
-    const std::vector<Closure> found = closures(profile_of(*backend, plan_of(model, {1, 3})), model);
+    const std::vector<SumCheck> found = sum_checks(profile_of(*backend, plan_of(model, {1, 3})), model);
     REQUIRE(found.size() == 2);
     CHECK(found[0].samples == 1);
     CHECK(found[1].samples == 3);
-    for (const Closure& closure : found) CHECK(closure.error() == Approx(0).margin(1e-9));
+    for (const SumCheck& sum_check : found) CHECK(sum_check.error() == Approx(0).margin(1e-9));
   }
 }
 
-TEST_CASE("a step that lacks a problem has no closure") {
+TEST_CASE("a step that lacks a problem has no check of the sum") {
   const auto backend = make_simulated_backend(quiet);
   const Model model = model_of("{features: 4}", "  - fully_connected: {features: 4, bias: no}\n  - activation: relu\n");
   Profile profile = profile_of(*backend, plan_of(model, {2}));
-  CHECK(closures(profile, model).size() == 1);
+  CHECK(sum_checks(profile, model).size() == 1);
   profile.rows.erase(profile.rows.begin());
-  CHECK(closures(profile, model).empty());
+  CHECK(sum_checks(profile, model).empty());
 }
 
 TEST_CASE("the line of a step is read as it is printed") {
@@ -106,26 +106,26 @@ TEST_CASE("the line of a framework's step says who ran it") {
   CHECK_THAT(error("by=me memory=kept more"), Contains("x:1:88: unknown 'more'"));
 }
 
-TEST_CASE("steps of a framework are no closure") {
+TEST_CASE("steps of a framework are no check of the sum") {
   const auto backend = make_simulated_backend(quiet);
   const Model model = model_of("{features: 4}", "  - fully_connected: {features: 4, bias: no}\n  - activation: relu\n");
   Profile profile = profile_of(*backend, plan_of(model, {2}));
-  const double error = closures(profile, model).front().error();
+  const double error = sum_checks(profile, model).front().error();
   for (ProfileRow row : std::vector(profile.rows)) {
     if (!is_sequence_problem(row.measurement.problem)) continue;
     row.measurement.problem += " by=me";
     row.measurement.samples = summarize({1, 1, 1, 1, 1, 1}, {});
     profile.rows.push_back(row);
   }
-  REQUIRE(closures(profile, model).size() == 1);
-  CHECK(closures(profile, model).front().error() == error);
+  REQUIRE(sum_checks(profile, model).size() == 1);
+  CHECK(sum_checks(profile, model).front().error() == error);
 }
 
 TEST_CASE("times are those at full speed where the device was slower for a while") {
   Profile profile;
   for (int i = 0; i < 20; ++i) {
     ProfileRow row{.measurement = {.samples = summarize({2, 2, 2, 2, 2, 2}, {})}};
-    row.look = Seconds(i < 10 ? 1e-3 : 2e-3);
+    row.reference_kernel = Seconds(i < 10 ? 1e-3 : 2e-3);
     if (i < 10) row.measurement.samples = summarize({1, 1, 1, 1, 1, 1}, {});
     profile.rows.push_back(row);
   }
@@ -137,7 +137,7 @@ TEST_CASE("times are those at full speed where the device was slower for a while
   CHECK(steadiness.slowest == Approx(2));
   CHECK(steadiness.slow_share == Approx(0.5));
   // Nobody looked: nothing is known, and nothing changed.
-  for (ProfileRow& row : profile.rows) row.look = Seconds{};
+  for (ProfileRow& row : profile.rows) row.reference_kernel = Seconds{};
   CHECK(at_full_speed(profile).rows.back().measurement.samples.median.value() == 2);
   CHECK(steadiness_of(profile).slow_share == 0);
 }
@@ -169,7 +169,7 @@ TEST_CASE("a problem that the device refuses is a row with the reason") {
   for (const ProfileRow& row : profile.rows) refused += row.measurement.reason == "no activations" ? 1 : 0;
   // Forward and backward of the activation, and the three parts of the step that cannot be run without it.
   CHECK(refused == 5);
-  CHECK(closures(profile, model).empty());
+  CHECK(sum_checks(profile, model).empty());
 }
 
 TEST_CASE("the line of a step that was captured says so, whoever ran it") {

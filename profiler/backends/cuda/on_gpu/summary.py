@@ -180,11 +180,11 @@ def models(results):
         if ours is None and theirs is None:
             continue
         step = (theirs or {}).get("step", {}).get("median_s")
-        closures = [c for c in (ours or {}).get("closure", []) if str(c.get("samples")) == batch]
-        whole = closures[0].get("whole_s") if closures else None
+        checks = [c for c in (ours or {}).get("sum_check", []) if str(c.get("samples")) == batch]
+        whole = checks[0].get("whole_s") if checks else None
         row = [f"{model} {precision} {batch}"]
         row.append(milliseconds(whole) if whole else "-")
-        row.append(f"{100 * closures[0]['error']:+.1f} %" if closures and closures[0].get("error") is not None else "-")
+        row.append(f"{100 * checks[0]['error']:+.1f} %" if checks and checks[0].get("error") is not None else "-")
         row.append(milliseconds(step) if step else "-")
         row.append(f"{step / whole:.2f}" if step and whole else "-")
         if ours is None:
@@ -202,8 +202,8 @@ def models(results):
         rows.append(row)
     if not rows:
         return
-    title("Models: ours is the whole step of the profile; closure is how far the sum of its kernels is from it")
-    table(["model", "ours", "closure", "PyTorch", "over ours", "refused", "left"], rows)
+    title("Models: ours is the whole step of the profile; sum check is how far the sum of its kernels is from it")
+    table(["model", "ours", "sum check", "PyTorch", "over ours", "refused", "left"], rows)
     for line in heads(results):
         print(f"  {line}")
     if refused:
