@@ -1,18 +1,15 @@
-#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <new>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "cli/commands/commands.hpp"
-#include "cli/usage_error.hpp"
+#include "cli/options/command_line.hpp"
 #include "core/device_lost.hpp"
 #include "core/error.hpp"
 #include "core/version.hpp"
@@ -29,10 +26,10 @@ std::string version_text() {
 }
 
 int run(int argc, char** argv) {
-  CLI::App program("Which way of parallel training fits, how long does it take, and why", "ddl-oracle");
-  program.set_version_flag("--version", version_text(), "version, commit and back ends");
-  program.require_subcommand(1);
-  program.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+  CommandLine command_line("Which way of parallel training fits, how long does it take, and why", "ddl-oracle");
+  command_line.add_version(version_text());
+  const Command program = command_line.program();
+  program.require_subcommand();
   Request request;
   request.command = "ddl-oracle";
   const auto typed = std::span(argv, static_cast<std::size_t>(argc)).subspan(1);
@@ -47,22 +44,11 @@ int run(int argc, char** argv) {
   add_machines(program, request);
   add_datasets(program, request);
   add_backends(program, request);
-  try {
-    std::vector<std::string> words = with_calibrate_command({typed.begin(), typed.end()});
-    std::reverse(words.begin(), words.end());  // as the parser takes them
-    program.parse(std::move(words));
-  } catch (const CLI::Success& asked_for_help) {
-    const int status = program.exit(asked_for_help);
+  if (const auto asked_for = command_line.parse(with_calibrate_command({typed.begin(), typed.end()}))) {
+    std::cout << *asked_for;
     if (!std::cout.flush()) throw Error("cannot write to the standard output");
-    return status;
-  } catch (const CLI::ParseError& error) {
-    throw usage_error(program, error);
-  } catch (const Error&) {
-    // What is wrong with a value may be that it is none.
-    refuse_missing_values(program);
-    throw;
+    return static_cast<int>(ExitStatus::ok);
   }
-  refuse_missing_values(program);
   const Report report = request.run();
   write_report(report, request.report);
   return static_cast<int>(report.status);

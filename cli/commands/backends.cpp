@@ -3,7 +3,6 @@
 #include <memory>
 #include <optional>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -107,7 +106,7 @@ Json rows_of(const Backends& backends) {
   return rows;
 }
 
-Report list() {
+Report list_backends() {
   const auto backends = std::make_shared<Backends>(find_backends());
   Report report;
   report.document = document_of(*backends);
@@ -118,10 +117,10 @@ Report list() {
 
 }  // namespace
 
-void add_backends(CLI::App& program, Request& request) {
-  CLI::App& command = *program.add_subcommand("backends", "what kernels can be measured with here, and what is missing");
+void add_backends(const Command& program, Request& request) {
+  const Command command = program.add_subcommand("backends", "what kernels can be measured with here, and what is missing");
   add_report_options(command, request.report);
-  command.callback([&request] { request.run = list; });
+  command.callback([&request] { request.run = list_backends; });
 }
 
 }  // namespace ddl

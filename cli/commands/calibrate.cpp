@@ -9,7 +9,6 @@
 #include <string_view>
 #include <utility>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -332,7 +331,7 @@ Report calibrate_live(const FitRequest& asked, const LiveRequest& live, ReportOp
   return fitted(asked, std::move(measured));
 }
 
-void add_fit_options(CLI::App& command, FitRequest& asked, ReportOptions& report) {
+void add_fit_options(const Command& command, FitRequest& asked, ReportOptions& report) {
   command.add_option("--machine", asked.machine,
                      "machine the measurements were taken on: a name, or a path to a machine file");
   command.add_option("--plot", asked.plot, "draw fit and measurements: text, or the name of a file that ends in .svg");
@@ -341,8 +340,8 @@ void add_fit_options(CLI::App& command, FitRequest& asked, ReportOptions& report
   add_format_option(command, report);
 }
 
-void add_network(CLI::App& calibrate, Request& request) {
-  CLI::App& command = *calibrate.add_subcommand(
+void add_network(const Command& calibrate, Request& request) {
+  const Command command = calibrate.add_subcommand(
       "network", "fit α and β to what nccl-tests and OSU micro-benchmarks printed; 'calibrate FILE...' is short for it");
   const auto asked = std::make_shared<std::pair<FitRequest, FilesRequest>>();
   auto& [fit, files] = *asked;
@@ -350,7 +349,7 @@ void add_network(CLI::App& calibrate, Request& request) {
       .add_option("files", files.files,
                   "output of nccl-tests (text, or -J) and of OSU micro-benchmarks, in any mixture; what a file does not say "
                   "may follow its name: FILE,operation=allreduce,ranks=16,nodes=2")
-      ->required();
+      .required();
   command.add_option("--operation", files.operation, "what was timed, where a file does not say");
   add_whole_number(command, "--ranks", files.ranks, 1, most_exchange_ranks, "how many took part, where a file does not say");
   add_whole_number(command, "--nodes", files.nodes, 1, most_exchange_ranks,
@@ -360,8 +359,8 @@ void add_network(CLI::App& calibrate, Request& request) {
   command.callback([asked, &request] { request.run = [asked] { return calibrate_network(asked->first, asked->second); }; });
 }
 
-void add_live(CLI::App& calibrate, Request& request) {
-  CLI::App& command = *calibrate.add_subcommand("live", "measure a network now, among ranks, and fit α and β");
+void add_live(const Command& calibrate, Request& request) {
+  const Command command = calibrate.add_subcommand("live", "measure a network now, among ranks, and fit α and β");
   const auto asked = std::make_shared<std::pair<FitRequest, LiveRequest>>();
   add_live_options(command, asked->second);
   add_fit_options(command, asked->first, request.report);
@@ -372,10 +371,10 @@ void add_live(CLI::App& calibrate, Request& request) {
 
 }  // namespace
 
-void add_calibrate(CLI::App& program, Request& request) {
-  CLI::App& command =
-      *program.add_subcommand("calibrate", "fit α and β from network benchmarks, or correction factors from measured runs");
-  command.require_subcommand(1);
+void add_calibrate(const Command& program, Request& request) {
+  const Command command =
+      program.add_subcommand("calibrate", "fit α and β from network benchmarks, or correction factors from measured runs");
+  command.require_subcommand();
   add_network(command, request);
   add_live(command, request);
   add_calibrate_runs(command, request);

@@ -10,7 +10,6 @@
 #include <system_error>
 #include <utility>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -289,20 +288,20 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
 
 }  // namespace
 
-void add_live_options(CLI::App& command, LiveRequest& request) {
-  add_switch(command, "--mpi", request.mpi, "measure among the ranks that mpirun or srun started together, by MPI");
-  add_switch(command, "--nccl", request.nccl, "the same among GPUs, one for each rank, by NCCL; torchrun starts them, too");
+void add_live_options(const Command& command, LiveRequest& request) {
+  command.add_switch("--mpi", request.mpi, "measure among the ranks that mpirun or srun started together, by MPI");
+  command.add_switch("--nccl", request.nccl, "the same among GPUs, one for each rank, by NCCL; torchrun starts them, too");
   command.add_option("--simulated", request.simulated,
                      "the same on a simulated network: 'ranks=8 nodes=2 latency=5 us bandwidth=12.5 GB/s'");
   command.add_option("--measure", request.measure,
                      fmt::format("what, of {} (default: all)", fmt::join(measure_words(), ", ")));
-  command.add_option("--smallest", request.smallest, "smallest message")->default_str("4 B");
-  command.add_option("--largest", request.largest, "largest message")->default_str("4 MiB");
+  command.add_option("--smallest", request.smallest, "smallest message").default_str("4 B");
+  command.add_option("--largest", request.largest, "largest message").default_str("4 MiB");
   add_number(command, "--limit", request.limit, 0, 1e6, "seconds for each size of each table (default 0.1)");
   command.add_option("--kernel", request.kernel, "problem that runs beside an exchange (default: a convolution)");
   command.add_option("--backend", request.backend, "back end that runs it (default: onednn, with --nccl cuda)");
   command.add_option("--buffers", request.buffers, "in-place, as DDP and FSDP exchange, or separate; of --nccl")
-      ->default_str("in-place");
+      .default_str("in-place");
   command.add_option("--rendezvous", request.rendezvous,
                      "where NCCL's ranks find each other: HOST:PORT of rank 0, or mpi (default: what the launcher says)");
   add_number(command, "--patience", request.patience, 0.1, 86400,

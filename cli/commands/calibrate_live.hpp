@@ -9,7 +9,7 @@
 
 #include "calibration/sweep/sweep.hpp"
 #include "cli/documents/document.hpp"
-#include "cli/options/parser_fwd.hpp"
+#include "cli/options/command_line.hpp"
 
 namespace ddl {
 
@@ -24,7 +24,7 @@ struct LiveRequest {
   std::string rendezvous, buffers;  ///< of NCCL
   std::optional<double> patience;   ///< seconds
 };
-void add_live_options(CLI::App& command, LiveRequest& request);
+void add_live_options(const Command& command, LiveRequest& request);
 
 /// What came of it.
 struct LiveSweep {

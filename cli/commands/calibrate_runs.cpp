@@ -1,7 +1,6 @@
 #include <filesystem>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -119,22 +118,22 @@ Report calibrate_from_runs(const RunsRequest& asked) {
 
 }  // namespace
 
-void add_calibrate_runs(CLI::App& calibrate, Request& request) {
-  CLI::App& command = *calibrate.add_subcommand("runs", "fit correction factors to measured training runs");
+void add_calibrate_runs(const Command& calibrate, Request& request) {
+  const Command command = calibrate.add_subcommand("runs", "fit correction factors to measured training runs");
   const auto asked = std::make_shared<RunsRequest>();
   command
       .add_option("table", asked->runs,
                   "measured training runs: a CSV file, or a bundled table (paradl-abci, vtrain-a100-node, …)")
-      ->required();
+      .required();
   command.add_option("--where", asked->where, "keep runs whose column has one of these values: quality=A,B")
-      ->take_all()
-      ->allow_extra_args(false);
+      .take_all()
+      .one_value_each();
   command.add_option("--coefficients", asked->coefficients,
                      "measured coefficients to begin with: a file, a bundled name or none; default: those bundled with a "
                      "bundled machine");
   command
       .add_option("--machine", asked->machine, "machine the measurements were taken on: a name, or a path to a machine file")
-      ->required();
+      .required();
   command.add_option("-o,--output", asked->output, "write what was found into this file of coefficients of that machine");
   add_format_option(command, request.report);
   command.callback([asked, &request] { request.run = [asked] { return calibrate_from_runs(*asked); }; });

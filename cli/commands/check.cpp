@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "cli/commands/commands.hpp"
@@ -16,7 +15,7 @@
 namespace ddl {
 namespace {
 
-struct Options {
+struct CheckRequest {
   std::vector<std::string> files;
   CheckOptions check;
 };
@@ -26,7 +25,7 @@ struct Options {
   throw Error(fmt::format("{}: {}", option, problem.message), problem.hint);
 }
 
-Report check(const Options& options) {
+Report check(const CheckRequest& options) {
   auto checks = std::make_shared<std::vector<JobCheck>>();
   Report report;
   for (const std::string& file : options.files) {
@@ -44,12 +43,12 @@ Report check(const Options& options) {
 
 }  // namespace
 
-void add_check(CLI::App& program, Request& request) {
-  CLI::App& command = *program.add_subcommand("check", "whether the training of a job file fits in memory, for CI");
-  auto options = std::make_shared<Options>();
-  command.add_option("JOB", options->files, "job files; 'recommend --save-job FILE' writes one")->required()->take_all();
+void add_check(const Command& program, Request& request) {
+  const Command command = program.add_subcommand("check", "whether the training of a job file fits in memory, for CI");
+  auto options = std::make_shared<CheckRequest>();
+  command.add_option("JOB", options->files, "job files; 'recommend --save-job FILE' writes one").required().take_all();
   command
-      .add_option_function<std::string>(
+      .add_option_function(
           "--gpu-memory",
           [options](const std::string& text) {
             UnitProblem problem;
@@ -59,9 +58,9 @@ void add_check(CLI::App& program, Request& request) {
               refuse("--gpu-memory", {quote(text) + " must be greater than zero", "write for example 80GiB"});
           },
           "memory of a GPU, in place of the machine's: 80GiB")
-      ->type_name("SIZE");
+      .type_name("SIZE");
   command
-      .add_option_function<std::string>(
+      .add_option_function(
           "--margin",
           [options](const std::string& text) {
             UnitProblem problem;
@@ -69,8 +68,8 @@ void add_check(CLI::App& program, Request& request) {
             if (!options->check.margin) refuse("--margin", problem);
           },
           "what is to stay free of it: 2GiB or 5%")
-      ->type_name("SIZE")
-      ->default_str("0 B");
+      .type_name("SIZE")
+      .default_str("0 B");
   add_report_options(command, request.report, {Content::verdicts});
   command.callback([options, &request] { request.run = [options] { return check(*options); }; });
 }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/options/parser_fwd.hpp"
+#include "cli/options/command_line.hpp"
 #include "cli/report.hpp"
 
 namespace ddl {
@@ -17,22 +17,22 @@ struct Request {
 };
 
 // One file per command: it adds its options to the program and, when chosen, fills in the request.
-void add_profile(CLI::App& program, Request& request);
-void add_profile_import(CLI::App& profile, Request& request);  // a command of `profile`
-void add_profile_merge(CLI::App& profile, Request& request);   // the same
-void add_calibrate(CLI::App& program, Request& request);
-void add_calibrate_runs(CLI::App& calibrate, Request& request);  // a command of `calibrate`
+void add_profile(const Command& program, Request& request);
+void add_profile_import(const Command& profile, Request& request);  // a command of `profile`
+void add_profile_merge(const Command& profile, Request& request);   // the same
+void add_calibrate(const Command& program, Request& request);
+void add_calibrate_runs(const Command& calibrate, Request& request);  // a command of `calibrate`
 /// The words of a command line with `calibrate FILE...`, `calibrate --mpi` and `calibrate --runs TABLE` written in full:
 /// `calibrate network`, `calibrate live` and `calibrate runs`.
 [[nodiscard]] std::vector<std::string> with_calibrate_command(std::vector<std::string> words);
-void add_recommend(CLI::App& program, Request& request);
-void add_explain(CLI::App& program, Request& request);
-void add_check(CLI::App& program, Request& request);
-void add_validate(CLI::App& program, Request& request);
-void add_models(CLI::App& program, Request& request);
-void add_models_import(CLI::App& models, Request& request);  // a command of `models`
-void add_machines(CLI::App& program, Request& request);
-void add_datasets(CLI::App& program, Request& request);
-void add_backends(CLI::App& program, Request& request);
+void add_recommend(const Command& program, Request& request);
+void add_explain(const Command& program, Request& request);
+void add_check(const Command& program, Request& request);
+void add_validate(const Command& program, Request& request);
+void add_models(const Command& program, Request& request);
+void add_models_import(const Command& models, Request& request);  // a command of `models`
+void add_machines(const Command& program, Request& request);
+void add_datasets(const Command& program, Request& request);
+void add_backends(const Command& program, Request& request);
 
 }  // namespace ddl

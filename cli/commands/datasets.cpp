@@ -1,6 +1,5 @@
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
@@ -44,7 +43,7 @@ Report report_of(const std::vector<Dataset>& datasets, bool one) {
   return report;
 }
 
-Report list() {
+Report list_datasets() {
   std::vector<Dataset> datasets;
   for (const std::string& name : dataset_names()) datasets.push_back(load_dataset(name));
   return report_of(datasets, false);
@@ -52,15 +51,15 @@ Report list() {
 
 }  // namespace
 
-void add_datasets(CLI::App& program, Request& request) {
-  CLI::App& command = *program.add_subcommand("datasets", "list and show the data sets that can be asked about");
-  command.require_subcommand(1);
-  CLI::App& lists = *command.add_subcommand("list", "bundled data sets");
+void add_datasets(const Command& program, Request& request) {
+  const Command command = program.add_subcommand("datasets", "list and show the data sets that can be asked about");
+  command.require_subcommand();
+  const Command lists = command.add_subcommand("list", "bundled data sets");
   add_report_options(lists, request.report);
-  lists.callback([&request] { request.run = list; });
-  CLI::App& shows = *command.add_subcommand("show", "one data set and where its figures come from");
+  lists.callback([&request] { request.run = list_datasets; });
+  const Command shows = command.add_subcommand("show", "one data set and where its figures come from");
   auto name = std::make_shared<std::string>();
-  shows.add_option("dataset", *name, "bundled data set or file")->required();
+  shows.add_option("dataset", *name, "bundled data set or file").required();
   add_report_options(shows, request.report);
   shows.callback([name, &request] { request.run = [name] { return report_of({load_dataset(*name)}, true); }; });
 }

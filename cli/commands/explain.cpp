@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -29,7 +28,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct ExplainOptions {
   StudyOptions study;
   PlanOptions plan;
   std::string why_not, against, memory_timeline;
@@ -37,7 +36,7 @@ struct Options {
 };
 
 /// Everything the report says, computed before any of it is written.
-struct Answer {
+struct ExplainAnswer {
   std::shared_ptr<Study> study;
   Explanation explanation;
   std::optional<PlanComparison> why_not, against;
@@ -93,7 +92,7 @@ std::optional<Plan> best_plan(const Estimator& estimator, const Plan& explained,
   return std::nullopt;
 }
 
-PlanComparison compared_with(const std::string& option, const std::string& text, const Answer& answer,
+PlanComparison compared_with(const std::string& option, const std::string& text, const ExplainAnswer& answer,
                              const Estimator& estimator) {
   const Plan& explained = answer.explanation.estimate.plan;
   PlanComparison pair;
@@ -139,7 +138,7 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
   return pair;
 }
 
-Document document_of(const Answer& answer) {
+Document document_of(const ExplainAnswer& answer) {
   const Study& study = *answer.study;
   const Estimate& estimate = answer.explanation.estimate;
   Document document;
@@ -161,7 +160,7 @@ Document document_of(const Answer& answer) {
   return document;
 }
 
-Json json_of(const Answer& answer) {
+Json json_of(const ExplainAnswer& answer) {
   const Study& study = *answer.study;
   const Estimate& estimate = answer.explanation.estimate;
   Json json = json_head();
@@ -187,7 +186,7 @@ Json json_of(const Answer& answer) {
 }
 
 /// Works out the step's timeline, and draws it where a file was named.
-void draw_timeline(const Options& options, Answer& answer, const Estimator& estimator) {
+void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const Estimator& estimator) {
   const Study& study = *answer.study;
   const Plan& plan = answer.explanation.estimate.plan;
   answer.timeline = estimator.memory_timeline(plan);
@@ -208,7 +207,7 @@ void draw_timeline(const Options& options, Answer& answer, const Estimator& esti
   answer.drawn = options.memory_timeline;
 }
 
-Report explain(const Options& options, const CLI::App& command, const std::string& format) {
+Report explain(const ExplainOptions& options, const Command& command, const std::string& format) {
   if (format == "csv" && !(options.why_not.empty() && options.against.empty())) {
     throw Error(fmt::format("--format csv has the layers of one plan, and no place for {}",
                             options.why_not.empty() ? "--against" : "--why-not"),
@@ -218,7 +217,7 @@ Report explain(const Options& options, const CLI::App& command, const std::strin
     throw Error("no plan is named",
                 "write for example --strategy data+spatial --degrees data=64,spatial=2x2, or --plan FILE");
   }
-  auto answer = std::make_shared<Answer>();
+  auto answer = std::make_shared<ExplainAnswer>();
   const PlanStudy asked = plan_study(options.study, options.plan);
   answer->study = asked.study;
   answer->ideal = options.study.ideal;
@@ -242,24 +241,24 @@ Report explain(const Options& options, const CLI::App& command, const std::strin
 
 }  // namespace
 
-void add_explain(CLI::App& program, Request& request) {
-  CLI::App& command = *program.add_subcommand("explain", "one plan layer by layer and phase by phase, and beside others");
-  auto options = std::make_shared<Options>();
+void add_explain(const Command& program, Request& request) {
+  const Command command = program.add_subcommand("explain", "one plan layer by layer and phase by phase, and beside others");
+  auto options = std::make_shared<ExplainOptions>();
   add_study_options(command, options->study);
   const PlanOptionHandles handles = add_plan_options(command, options->plan);
-  handles.plan->description("explain the plan of this JSON file");
-  handles.strategy->description("explain a plan of this strategy");
+  handles.plan.description("explain the plan of this JSON file");
+  handles.strategy.description("explain a plan of this strategy");
   command.add_option("--why-not", options->why_not,
                      "compare with the best plan of this strategy on as many GPUs, with the 'best' of all, or with other "
                      "degrees");
   command.add_option("--against", options->against,
                      "compare with these degrees (data=64,spatial=1x2x2) or a plan's JSON file");
-  command.add_flag("--memory", options->memory, "say what is in memory when a step needs most");
+  command.add_switch("--memory", options->memory, "say what is in memory when a step needs most");
   command.add_option("--memory-timeline", options->memory_timeline,
                      "draw the memory over a step into a file that ends in .svg");
   add_report_options(command, request.report);
-  command.callback([options, &command, &request] {
-    request.run = [options, &command, &request] { return explain(*options, command, request.report.format); };
+  command.callback([options, command, &request] {
+    request.run = [options, command, &request] { return explain(*options, command, request.report.format); };
   });
 }
 

@@ -1,6 +1,5 @@
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -17,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Report list() {
+Report list_machines() {
   Report report;
   Table table(
       {words("machine"), figures("devices"), figures("per node"), words("device"), figures("memory"), words("measured")}, 0);
@@ -52,7 +51,7 @@ Json sheet_json(const MachineSheet& sheet) {
   return json;
 }
 
-Report show(const std::string& name) {
+Report show_machine(const std::string& name) {
   const auto sheet = std::make_shared<MachineSheet>(load_machine_sheet(name));
   const std::string& description = sheet->machine.description;
   Report report;
@@ -72,17 +71,17 @@ Report show(const std::string& name) {
 
 }  // namespace
 
-void add_machines(CLI::App& program, Request& request) {
-  CLI::App& command = *program.add_subcommand("machines", "list and show the machines that can be asked about");
-  command.require_subcommand(1);
-  CLI::App& lists = *command.add_subcommand("list", "bundled machines");
+void add_machines(const Command& program, Request& request) {
+  const Command command = program.add_subcommand("machines", "list and show the machines that can be asked about");
+  command.require_subcommand();
+  const Command lists = command.add_subcommand("list", "bundled machines");
   add_report_options(lists, request.report);
-  lists.callback([&request] { request.run = list; });
-  CLI::App& shows = *command.add_subcommand("show", "every number of a machine's datasheet, with its source");
+  lists.callback([&request] { request.run = list_machines; });
+  const Command shows = command.add_subcommand("show", "every number of a machine's datasheet, with its source");
   auto name = std::make_shared<std::string>();
-  shows.add_option("machine", *name, "bundled machine or machine file")->required();
+  shows.add_option("machine", *name, "bundled machine or machine file").required();
   add_report_options(shows, request.report);
-  shows.callback([name, &request] { request.run = [name] { return show(*name); }; });
+  shows.callback([name, &request] { request.run = [name] { return show_machine(*name); }; });
 }
 
 }  // namespace ddl

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -29,7 +28,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Report list() {
+Report list_models() {
   Report report;
   Table table({words("model"), figures("parameters"), figures("multiply-adds"), figures("FLOPs forward"), figures("layers"),
                words("input")},
@@ -270,7 +269,7 @@ std::vector<double> kept_bytes_of(const ModelFacts& facts, Precision precision, 
   return result;
 }
 
-Report show(const ShowOptions& options) {
+Report show_model(const ShowOptions& options) {
   const auto shown = std::make_shared<Shown>();
   if (!options.precision.empty())
     shown->precision = chosen("--precision", options.precision, parse_precision, precision_names());
@@ -305,23 +304,23 @@ Report show(const ShowOptions& options) {
 
 }  // namespace
 
-void add_models(CLI::App& program, Request& request) {
-  CLI::App& command = *program.add_subcommand("models", "list and show the models that can be asked about");
-  command.require_subcommand(1);
-  CLI::App& lists = *command.add_subcommand("list", "bundled models");
+void add_models(const Command& program, Request& request) {
+  const Command command = program.add_subcommand("models", "list and show the models that can be asked about");
+  command.require_subcommand();
+  const Command lists = command.add_subcommand("list", "bundled models");
   add_report_options(lists, request.report);
-  lists.callback([&request] { request.run = list; });
-  CLI::App& shows = *command.add_subcommand("show", "layers, shapes, parameters and work of one model");
+  lists.callback([&request] { request.run = list_models; });
+  const Command shows = command.add_subcommand("show", "layers, shapes, parameters and work of one model");
   auto options = std::make_shared<ShowOptions>();
-  shows.add_option("model", options->model, "bundled model or model file")->required();
+  shows.add_option("model", options->model, "bundled model or model file").required();
   shows.add_option("--machine", options->machine, "bundled machine or machine file, for the granularity on it");
-  shows.add_option("--precision", options->precision, "fp32, tf32, fp16 or bf16")->default_str("fp32");
+  shows.add_option("--precision", options->precision, "fp32, tf32, fp16 or bf16").default_str("fp32");
   // Times the devices of the largest machine, still a 64-bit number.
   constexpr std::int64_t most_shown_samples = std::int64_t{1} << 30U;
   add_whole_number(shows, "--batch", options->batch, 1, most_shown_samples, "samples that the figures are of")
-      ->default_str("1");
+      .default_str("1");
   add_report_options(shows, request.report);
-  shows.callback([options, &request] { request.run = [options] { return show(*options); }; });
+  shows.callback([options, &request] { request.run = [options] { return show_model(*options); }; });
   add_models_import(command, request);
 }
 

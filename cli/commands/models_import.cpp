@@ -1,6 +1,5 @@
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -17,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct ImportRequest {
+struct ModelImportRequest {
   std::string path, output;
   ImportOptions options;
 };
@@ -59,7 +58,7 @@ Json summary_json(const Model& model, const Import& imported, const std::string&
   return json;
 }
 
-Report import_file(const ImportRequest& asked, const std::string& format) {
+Report import_model_file(const ModelImportRequest& asked, const std::string& format) {
   const auto imported = std::make_shared<Import>(import_model(asked.path, asked.options));
   // What cannot be read back is not written.
   const auto model = std::make_shared<Model>(parse_model(imported->model_file, "the import of " + asked.path));
@@ -74,17 +73,17 @@ Report import_file(const ImportRequest& asked, const std::string& format) {
 
 }  // namespace
 
-void add_models_import(CLI::App& models, Request& request) {
-  CLI::App& command = *models.add_subcommand("import", "turn another program's file into a model file");
-  const auto asked = std::make_shared<ImportRequest>();
-  command.add_option("file", asked->path, "ONNX file (.onnx), or a config.json of Hugging Face's transformers")->required();
+void add_models_import(const Command& models, Request& request) {
+  const Command command = models.add_subcommand("import", "turn another program's file into a model file");
+  const auto asked = std::make_shared<ModelImportRequest>();
+  command.add_option("file", asked->path, "ONNX file (.onnx), or a config.json of Hugging Face's transformers").required();
   command.add_option("--output", asked->output, "write the model file here; without it, to the standard output");
   command.add_option("--name", asked->options.name, "name of the model; otherwise that of the file");
-  add_switch(command, "--allow-unknown", asked->options.allow_unknown,
-             "keep what is not understood as an elementwise layer, where the shape stays");
+  command.add_switch("--allow-unknown", asked->options.allow_unknown,
+                     "keep what is not understood as an elementwise layer, where the shape stays");
   add_format_option(command, request.report);
   command.callback(
-      [asked, &request] { request.run = [asked, &request] { return import_file(*asked, request.report.format); }; });
+      [asked, &request] { request.run = [asked, &request] { return import_model_file(*asked, request.report.format); }; });
 }
 
 }  // namespace ddl

@@ -2,7 +2,6 @@
 #include <memory>
 #include <optional>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -22,13 +21,13 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t most_imported_samples = std::int64_t{1} << 30U;
 
-struct ImportRequest {
+struct ProfileImportRequest {
   std::string path, model, output, precision, optimizer;
   std::optional<std::int64_t> samples;
   std::string device;
 };
 
-ProfileImportOptions options_of(const ImportRequest& asked) {
+ProfileImportOptions options_of(const ProfileImportRequest& asked) {
   ProfileImportOptions options{.samples = asked.samples, .precision = {}, .optimizer = {}, .device = asked.device};
   if (!asked.precision.empty())
     options.precision = chosen("--precision", asked.precision, parse_precision, precision_names());
@@ -37,7 +36,7 @@ ProfileImportOptions options_of(const ImportRequest& asked) {
   return options;
 }
 
-std::string share_text(Seconds part, Seconds whole) {
+std::string share_of(Seconds part, Seconds whole) {
   return whole > Seconds(0) ? fmt::format("{:.0f} %", 100 * (part / whole)) : "-";
 }
 
@@ -60,7 +59,7 @@ Document summary(const ProfileImport& imported, const std::string& output) {
   if (imported.steps > 0) {
     document.line(fmt::format("{} of {}{}, {} of it in operators of layers", count_text(imported.steps, "step"),
                               imported.of_device ? "kernels of " : "", humanize(imported.step),
-                              share_text(imported.matched, imported.step)));
+                              share_of(imported.matched, imported.step)));
   }
   for (const std::string& warning : imported.warnings) document.paragraph("warning: " + warning, 0, 2);
   if (!imported.unmatched.empty()) {
@@ -68,7 +67,7 @@ Document summary(const ProfileImport& imported, const std::string& output) {
     for (std::size_t i = 0; i < std::min(rows_shown, imported.unmatched.size()); ++i) {
       const UnmatchedOperator& each = imported.unmatched[i];
       table.add({each.name, each.shapes.empty() ? "-" : each.shapes, fmt::format("{:.4g}", each.calls), humanize(each.time),
-                 share_text(each.time, imported.step)});
+                 share_of(each.time, imported.step)});
     }
     document.section("Of no layer");
     document.add(std::move(table));
@@ -108,7 +107,7 @@ Json summary_json(const ProfileImport& imported, const std::string& output) {
   return json;
 }
 
-Report import_file(const ImportRequest& asked, const std::string& format) {
+Report import_profile_file(const ProfileImportRequest& asked, const std::string& format) {
   const ProfileImportOptions options = options_of(asked);
   const Model model = load_model(asked.model);
   const auto imported = std::make_shared<ProfileImport>(import_profile(asked.path, model, options));
@@ -126,24 +125,24 @@ Report import_file(const ImportRequest& asked, const std::string& format) {
 
 }  // namespace
 
-void add_profile_import(CLI::App& profile, Request& request) {
-  CLI::App& command = *profile.add_subcommand("import", "turn another program's measurements into a profile");
-  const auto asked = std::make_shared<ImportRequest>();
+void add_profile_import(const Command& profile, Request& request) {
+  const Command command = profile.add_subcommand("import", "turn another program's measurements into a profile");
+  const auto asked = std::make_shared<ProfileImportRequest>();
   command
       .add_option("file", asked->path,
                   "PyTorch's: trace of its profiler, or whole steps of step_time.py (.json); table of layer times (.csv)")
-      ->required();
-  command.add_option("--model", asked->model, "model that was run: a name, or a path to a model file")->required();
+      .required();
+  command.add_option("--model", asked->model, "model that was run: a name, or a path to a model file").required();
   command.add_option("-o,--output", asked->output, "write the profile here; without it, to the standard output");
   add_whole_number(command, "--batch", asked->samples, 1, most_imported_samples,
                    "samples of a step, or of its micro-batch; a trace shows them");
   command.add_option("--precision", asked->precision, "fp32, tf32, fp16 or bf16; a trace shows all but tf32")
-      ->default_str("fp32");
-  command.add_option("--optimizer", asked->optimizer, "sgd, momentum or adam; a trace shows it")->default_str("sgd");
+      .default_str("fp32");
+  command.add_option("--optimizer", asked->optimizer, "sgd, momentum or adam; a trace shows it").default_str("sgd");
   command.add_option("--device", asked->device, "name of the device; a trace of a GPU has it");
   add_format_option(command, request.report);
   command.callback(
-      [asked, &request] { request.run = [asked, &request] { return import_file(*asked, request.report.format); }; });
+      [asked, &request] { request.run = [asked, &request] { return import_profile_file(*asked, request.report.format); }; });
 }
 
 }  // namespace ddl

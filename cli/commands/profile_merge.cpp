@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -78,14 +77,14 @@ Report merge(const MergeRequest& asked, const std::string& command) {
 
 }  // namespace
 
-void add_profile_merge(CLI::App& profile, Request& request) {
-  CLI::App& command = *profile.add_subcommand("merge", "put the shards of a profile together");
+void add_profile_merge(const Command& profile, Request& request) {
+  const Command command = profile.add_subcommand("merge", "put the shards of a profile together");
   const auto asked = std::make_shared<MergeRequest>();
   command.add_option("parts", asked->parts, "profiles that 'profile MODEL --shard 0/16' to '15/16' wrote, in any order")
-      ->required();
+      .required();
   command.add_option("-o,--output", asked->output, "write the profile here; without it, to the standard output");
-  add_switch(command, "--partial", asked->partial, "merge what is there, where shards are missing or not complete");
-  add_switch(command, "--overwrite", asked->overwrite, "replace a profile that is there");
+  command.add_switch("--partial", asked->partial, "merge what is there, where shards are missing or not complete");
+  command.add_switch("--overwrite", asked->overwrite, "replace a profile that is there");
   add_format_option(command, request.report, {Content::rows});
   command.callback([asked, &request] { request.run = [asked, &request] { return merge(*asked, request.command); }; });
 }

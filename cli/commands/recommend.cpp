@@ -4,7 +4,6 @@
 #include <memory>
 #include <string_view>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -37,7 +36,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t most_rows = 100'000;
 
-struct Options {
+struct RecommendOptions {
   StudyOptions study;
   PlanOptions plan;
   std::optional<std::int64_t> top = 10;
@@ -46,10 +45,10 @@ struct Options {
 };
 
 /// Everything the report says, computed before any of it is written.
-struct Answer {
+struct RecommendAnswer {
   std::shared_ptr<Study> study;
   std::shared_ptr<Estimator> estimator;
-  Options options;
+  RecommendOptions options;
   std::int64_t gpus = 1, global_batch = 1;
   Objective objective = Objective::time;
   SearchResult result;
@@ -69,8 +68,8 @@ void refuse_unpriced_cost(const Machine& machine) {
               "add 'price: {value: 2.5 USD/h, source: ...}' to a machine file");
 }
 
-void search_into(Answer& answer) {
-  const Options& options = answer.options;
+void search_into(RecommendAnswer& answer) {
+  const RecommendOptions& options = answer.options;
   SearchOptions search_options;
   search_options.devices = answer.gpus;
   search_options.global_batch = answer.global_batch;
@@ -140,7 +139,7 @@ void add_reserved(Answer& answer) {
 
 /// How the best plan compares with data parallelism, which everybody knows; nothing where that is the best, or nobody has
 /// tried.
-std::string compared_with_data(const Answer& answer) {
+std::string compared_with_data(const RecommendAnswer& answer) {
   const Estimate& best = answer.shown.front();
   const Family family = family_bit(Axis::data);
   if (answer.single || answer.gpus == 1 || best.plan.mesh.family() == family) return {};
@@ -156,13 +155,13 @@ std::string compared_with_data(const Answer& answer) {
 }
 
 /// How many of those that were ranked, or are provably behind, are not shown.
-std::size_t slower_plans(const Answer& answer) {
+std::size_t slower_plans(const RecommendAnswer& answer) {
   if (answer.single) return 0;
   const std::size_t ranked = answer.options.all ? answer.result.ranked.size() : answer.result.best.size();
   return ranked + answer.result.behind.size() - answer.shown.size();
 }
 
-Document document_of(const Answer& answer) {
+Document document_of(const RecommendAnswer& answer) {
   const Study& study = *answer.study;
   Document document;
   if (answer.shown.empty()) {
@@ -210,7 +209,7 @@ Document document_of(const Answer& answer) {
   return document;
 }
 
-Json json_of(const Answer& answer) {
+Json json_of(const RecommendAnswer& answer) {
   const Study& study = *answer.study;
   Json json = json_head();
   const auto shown = [&](std::size_t place) {
@@ -234,7 +233,7 @@ Json json_of(const Answer& answer) {
   return json;
 }
 
-Report answer_report(const std::shared_ptr<Answer>& answer) {
+Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
   Report report;
   report.document = document_of(*answer);
   report.json = [answer] {
@@ -264,8 +263,8 @@ Report answer_report(const std::shared_ptr<Answer>& answer) {
   return report;
 }
 
-std::shared_ptr<Answer> answer_of(const Options& options, const CLI::App& command) {
-  auto answer = std::make_shared<Answer>();
+std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, const Command& command) {
+  auto answer = std::make_shared<RecommendAnswer>();
   answer->options = options;
   answer->objective = chosen("--objective", options.objective, parse_objective, {"time", "cost", "memory"});
   const PlanStudy asked = plan_study(options.study, options.plan);
@@ -295,7 +294,7 @@ std::shared_ptr<Answer> answer_of(const Options& options, const CLI::App& comman
 }
 
 /// Whether there are such a model and such a machine.
-bool is_known(const Options& options) {
+bool is_known(const RecommendOptions& options) {
   try {
     static_cast<void>(load_model(options.study.model));
     static_cast<void>(load_machine(options.study.machine));
@@ -306,12 +305,12 @@ bool is_known(const Options& options) {
 }
 
 /// The answer for one of several studies, in short; what keeps it from being answered is part of it.
-StudyOutcome outcome_of(const Options& options, const CLI::App& command) {
+StudyOutcome outcome_of(const RecommendOptions& options, const Command& command) {
   StudyOutcome outcome;
   outcome.model = options.study.model;
   outcome.machine = options.study.machine;
   try {
-    const std::shared_ptr<Answer> answer = answer_of(options, command);
+    const std::shared_ptr<RecommendAnswer> answer = answer_of(options, command);
     outcome.study = answer->study;
     outcome.gpus = answer->gpus;
     outcome.global_batch = answer->global_batch;
@@ -332,7 +331,7 @@ StudyOutcome outcome_of(const Options& options, const CLI::App& command) {
   return outcome;
 }
 
-Report recommend_each(const Options& options, const CLI::App& command) {
+Report recommend_each(const RecommendOptions& options, const Command& command) {
   for (const std::string_view option : {"--top", "--all", "--missing", "--save-job"}) {
     if (command.count(std::string(option)) > 0)
       throw Error(fmt::format("{} {} the plans of one study, but there are several", option,
@@ -341,7 +340,7 @@ Report recommend_each(const Options& options, const CLI::App& command) {
   }
   std::vector<StudyOutcome> outcomes;
   for (const auto& [model, machine] : studies_named(options.study)) {
-    Options one = options;
+    RecommendOptions one = options;
     one.study.model = model;
     one.study.machine = machine;
     one.top = 1;
@@ -357,7 +356,7 @@ Report recommend_each(const Options& options, const CLI::App& command) {
 }
 
 /// The problems that the shown plans rest on and that nobody has measured, as `profile --problems` reads them.
-void write_missing(const Answer& answer, const std::string& output) {
+void write_missing(const RecommendAnswer& answer, const std::string& output) {
   const std::string& path = answer.options.missing;
   if (is_file(output) && path == output) {
     throw Error(fmt::format("--missing and --output both name {}", quote(path)), "give one of them another name");
@@ -371,7 +370,7 @@ void write_missing(const Answer& answer, const std::string& output) {
 }
 
 /// The first plan and what it is for, as `check` reads it. Says so where there is nothing to write.
-void write_job(const Answer& answer, const std::string& output, Report& report) {
+void write_job(const RecommendAnswer& answer, const std::string& output, Report& report) {
   const std::string& path = answer.options.save_job;
   if (answer.shown.empty()) {
     report.warnings.push_back(fmt::format("--save-job: no plan is possible, {} is not written", quote(path)));
@@ -387,10 +386,10 @@ void write_job(const Answer& answer, const std::string& output, Report& report) 
   write_output(path, text, "--save-job");
 }
 
-Report recommend(const Options& options, const CLI::App& command, const std::string& output) {
+Report recommend(const RecommendOptions& options, const Command& command, const std::string& output) {
   if (!options.plan.gpus && !options.plan.name_plan()) throw Error("--gpus is missing", "say how many: --gpus 1024");
   if (studies_named(options.study).size() > 1) return recommend_each(options, command);
-  const std::shared_ptr<Answer> answer = answer_of(options, command);
+  const std::shared_ptr<RecommendAnswer> answer = answer_of(options, command);
   if (!options.missing.empty()) write_missing(*answer, output);
   Report report = answer_report(answer);
   if (!options.save_job.empty()) write_job(*answer, output, report);
@@ -399,35 +398,34 @@ Report recommend(const Options& options, const CLI::App& command, const std::str
 
 }  // namespace
 
-void add_recommend(CLI::App& program, Request& request) {
-  CLI::App& command = *program.add_subcommand("recommend", "rank all ways of training a model on N GPUs");
-  auto options = std::make_shared<Options>();
+void add_recommend(const Command& program, Request& request) {
+  const Command command = program.add_subcommand("recommend", "rank all ways of training a model on N GPUs");
+  auto options = std::make_shared<RecommendOptions>();
   add_study_options(command, options->study);
-  command.get_option("--model")->description(
+  command.get_option("--model").description(
       "bundled model (see 'models list') or a model file; several with commas between them are compared");
   command.get_option("--machine")
-      ->description(
-          "bundled machine (see 'machines list') or a machine file; several with commas between them are compared");
+      .description("bundled machine (see 'machines list') or a machine file; several with commas between them are compared");
   const PlanOptionHandles handles = add_plan_options(command, options->plan);
-  auto* strategies =
+  const auto strategies =
       command.add_option("--strategies", options->strategies, "only these, separated by commas: data,data+filter,…");
-  auto* objective = command.add_option("--objective", options->objective, "time, cost or memory")->capture_default_str();
+  const auto objective = command.add_option("--objective", options->objective, "time, cost or memory").capture_default_str();
   add_whole_number(command, "--top", options->top, 1, most_rows, "rows to show");
-  auto* all = add_switch(command, "--all", options->all, "rank every plan, not only the best of each strategy");
+  const auto all = command.add_switch("--all", options->all, "rank every plan, not only the best of each strategy");
   command
       .add_option("--missing", options->missing,
                   "write the problems that these plans rest on and that nobody has measured to this file")
-      ->excludes(command.get_option("--ideal"));
+      .excludes(command.get_option("--ideal"));
   command.add_option("--save-job", options->save_job, "write the first plan to this file, as a job that 'check' takes")
-      ->excludes(command.get_option("--ideal"));
+      .excludes(command.get_option("--ideal"));
   // What only a search asks for would be ignored.
-  for (auto* sought : {strategies, objective, all}) {
-    handles.plan->excludes(sought);
-    handles.strategy->excludes(sought);
+  for (const auto sought : {strategies, objective, all}) {
+    handles.plan.excludes(sought);
+    handles.strategy.excludes(sought);
   }
   add_report_options(command, request.report);
-  command.callback([options, &command, &request] {
-    request.run = [options, &command, &request] { return recommend(*options, command, request.report.output); };
+  command.callback([options, command, &request] {
+    request.run = [options, command, &request] { return recommend(*options, command, request.report.output); };
   });
 }
 

@@ -3,7 +3,6 @@
 #include <memory>
 #include <optional>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -22,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct ValidateOptions {
   std::string runs, machine = "abci", coefficients;
   std::vector<std::string> where, profiles;
   bool any_device = false;
@@ -43,7 +42,7 @@ std::optional<double> mean_error(const Validation& validation, const std::string
   return any ? std::optional(validation.summary.by_strategy.at(strategy).mean_error) : std::nullopt;
 }
 
-bool misses_tolerance(const Validation& validation, const Options& options) {
+bool misses_tolerance(const Validation& validation, const ValidateOptions& options) {
   return options.tolerance && 1.0 - validation.summary.overall.accuracy > *options.tolerance;
 }
 
@@ -58,7 +57,7 @@ Table case_table(const Validation& validation) {
   return table;
 }
 
-Document document_of(const Validation& validation, const Options& options) {
+Document document_of(const Validation& validation, const ValidateOptions& options) {
   const ValidationSummary& summary = validation.summary;
   Document document;
   document.line(
@@ -89,7 +88,7 @@ Document document_of(const Validation& validation, const Options& options) {
   return document;
 }
 
-Json json_of(const Validation& validation, const Options& options) {
+Json json_of(const Validation& validation, const ValidateOptions& options) {
   Json json;
   json["schema"] = 1;
   json["machine"] = options.machine;
@@ -123,14 +122,14 @@ Json json_of(const Validation& validation, const Options& options) {
   return json;
 }
 
-Validation validate_as_asked(const std::vector<MeasuredRun>& runs, const Options& options) {
+Validation validate_as_asked(const std::vector<MeasuredRun>& runs, const ValidateOptions& options) {
   const ProfileChoice profiles{options.profiles, options.any_device};
   if (!options.leave_one_out && !options.fit_up_to) return validate(runs, options.machine, options.coefficients, profiles);
   RunFitter fitter(runs, options.machine, options.coefficients, profiles);
   return options.leave_one_out ? fitter.leave_one_out() : fitter.fit_up_to(static_cast<int>(*options.fit_up_to));
 }
 
-Report run(const Options& options) {
+Report run(const ValidateOptions& options) {
   std::vector<MeasuredRun> runs = load_runs(options.runs);
   std::vector<RunFilter> filters;
   for (const std::string& where : options.where) filters.push_back(parse_where(where));
@@ -150,23 +149,23 @@ Report run(const Options& options) {
 
 }  // namespace
 
-void add_validate(CLI::App& program, Request& request) {
-  CLI::App& command = *program.add_subcommand("validate", "compare predictions with measured runs");
-  auto options = std::make_shared<Options>();
-  command.add_option("runs", options->runs, "table of runs: a CSV file, or a bundled one (paradl-abci)")->required();
-  command.add_option("--machine", options->machine, "the machine they ran on")->capture_default_str();
+void add_validate(const Command& program, Request& request) {
+  const Command command = program.add_subcommand("validate", "compare predictions with measured runs");
+  auto options = std::make_shared<ValidateOptions>();
+  command.add_option("runs", options->runs, "table of runs: a CSV file, or a bundled one (paradl-abci)").required();
+  command.add_option("--machine", options->machine, "the machine they ran on").capture_default_str();
   command.add_option("--coefficients", options->coefficients,
                      "measured coefficients: a file, a bundled name or none; default: those bundled with a bundled machine");
   add_profile_options(command, options->profiles, options->any_device);
   command.add_option("--where", options->where, "keep rows whose column has one of these values: quality=A,B")
-      ->take_all()
-      ->allow_extra_args(false);
+      .take_all()
+      .one_value_each();
   add_number(command, "--tolerance", options->tolerance, 0, 1e6, "largest mean |error| that still exits with 0");
-  CLI::Option* leave = command.add_flag("--leave-one-out", options->leave_one_out,
-                                        "learn from all other configurations before each is predicted");
+  const Option leave = command.add_switch("--leave-one-out", options->leave_one_out,
+                                          "learn from all other configurations before each is predicted");
   add_whole_number(command, "--fit-up-to", options->fit_up_to, 1, 1'000'000,
                    "learn from runs on so many GPUs or fewer, predict the others")
-      ->excludes(leave);
+      .excludes(leave);
   add_report_options(command, request.report);
   command.callback([options, &request] { request.run = [options] { return run(*options); }; });
 }

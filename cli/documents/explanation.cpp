@@ -23,7 +23,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// The axes of an exchange, in the order of a placement.
-std::vector<std::string_view> axis_names(Family axes) {
+std::vector<std::string_view> names_of(Family axes) {
   std::vector<std::string_view> names;
   for (const Axis axis : all_axes) {
     if ((axes & family_bit(axis)) != 0) names.push_back(to_string(axis));
@@ -32,7 +32,7 @@ std::vector<std::string_view> axis_names(Family axes) {
 }
 
 /// The axes of an exchange along which the plan divides anything.
-std::string among(Family axes) { return fmt::format("{}", fmt::join(axis_names(axes), "+")); }
+std::string among(Family axes) { return fmt::format("{}", fmt::join(names_of(axes), "+")); }
 
 std::string_view route_name(Route route) { return route == Route::host ? "host" : "direct"; }
 
@@ -230,7 +230,7 @@ Json lines_to_json(const LayerPrices& prices) {
 Json priced_exchange_to_json(const PricedExchange& one, const Plan& plan) {
   Json json;
   json["operation"] = to_string(one.exchange.operation);
-  json["axes"] = axis_names(one.exchange.axes);
+  json["axes"] = names_of(one.exchange.axes);
   json["phase"] = to_string(one.exchange.phase);
   json["purpose"] = to_string(one.exchange.purpose);
   json["ranks"] = one.ranks;
@@ -377,7 +377,7 @@ Json phases_to_json(const Explanation& explanation) {
 Json exchange_to_json(const ExchangeTotal& exchange) {
   Json json;
   json["operation"] = to_string(exchange.operation);
-  json["axes"] = axis_names(exchange.axes);
+  json["axes"] = names_of(exchange.axes);
   json["phase"] = to_string(exchange.phase);
   json["purpose"] = to_string(exchange.purpose);
   json["count"] = exchange.count;

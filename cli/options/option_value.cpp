@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "core/error.hpp"
@@ -14,8 +13,8 @@ namespace ddl {
 namespace {
 
 template <class Number>
-CLI::Option* add(CLI::App& command, const std::string& name, std::optional<Number>& into, Number low, Number high,
-                 const std::string& description, std::string_view kind, Number example) {
+Option add(const Command& command, const std::string& name, std::optional<Number>& into, Number low, Number high,
+           const std::string& description, std::string_view kind, Number example) {
   const auto read = [name, &into, low, high, kind, example](const std::string& text) {
     Number value{};
     const char* const end = text.data() + text.size();
@@ -28,8 +27,8 @@ CLI::Option* add(CLI::App& command, const std::string& name, std::optional<Numbe
     }
     into = value;
   };
-  CLI::Option* option = command.add_option_function<std::string>(name, read, description)->type_name("NUMBER");
-  if (into) option->default_str(fmt::format("{}", *into));
+  const Option option = command.add_option_function(name, read, description).type_name("NUMBER");
+  if (into) option.default_str(fmt::format("{}", *into));
   return option;
 }
 
@@ -51,17 +50,13 @@ std::vector<std::string> comma_separated(std::string_view text) {
   return words;
 }
 
-CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& into, const std::string& description) {
-  return command.add_flag(name, into, description)->disable_flag_override();
-}
-
-CLI::Option* add_whole_number(CLI::App& command, const std::string& name, std::optional<std::int64_t>& into,
-                              std::int64_t low, std::int64_t high, const std::string& description) {
+Option add_whole_number(const Command& command, const std::string& name, std::optional<std::int64_t>& into, std::int64_t low,
+                        std::int64_t high, const std::string& description) {
   return add(command, name, into, low, high, description, "whole number", std::int64_t{64});
 }
 
-CLI::Option* add_number(CLI::App& command, const std::string& name, std::optional<double>& into, double low, double high,
-                        const std::string& description) {
+Option add_number(const Command& command, const std::string& name, std::optional<double>& into, double low, double high,
+                  const std::string& description) {
   return add(command, name, into, low, high, description, "number", 0.5);
 }
 

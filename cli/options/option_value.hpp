@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/options/parser_fwd.hpp"
+#include "cli/options/command_line.hpp"
 
 namespace ddl {
 
@@ -25,16 +25,13 @@ template <class Parse>
 /// The words between commas: a single one, which is empty, of an empty text.
 [[nodiscard]] std::vector<std::string> comma_separated(std::string_view text);
 
-/// An option that is given or not and takes no value.
-CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& into, const std::string& description);
-
 /// An option that takes a whole number in [low, high], written in digits and nothing else. Another value ends the command
 /// with an Error that names the option and the range.
-CLI::Option* add_whole_number(CLI::App& command, const std::string& name, std::optional<std::int64_t>& into,
-                              std::int64_t low, std::int64_t high, const std::string& description);
+Option add_whole_number(const Command& command, const std::string& name, std::optional<std::int64_t>& into, std::int64_t low,
+                        std::int64_t high, const std::string& description);
 
 /// The same for any finite number in [low, high], with a point and an exponent as in JSON.
-CLI::Option* add_number(CLI::App& command, const std::string& name, std::optional<double>& into, double low, double high,
-                        const std::string& description);
+Option add_number(const Command& command, const std::string& name, std::optional<double>& into, double low, double high,
+                  const std::string& description);
 
 }  // namespace ddl

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "calibration/plan_degrees.hpp"
@@ -119,7 +118,7 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
 }
 
 /// What a plan of the user's own leaves open. A file is asked for the key, the command line for the option.
-void add_choices(std::vector<Default>& defaults, const Plan& plan, const CLI::App& command,
+void add_choices(std::vector<Default>& defaults, const Plan& plan, const Command& command,
                  const std::optional<PlanFile>& file) {
   const auto add = [&](const std::string& option, std::string_view key, const std::string& value, const char* why) {
     if (file ? file->given.contains(std::string(key)) : command.count(option) > 0) return;
@@ -134,17 +133,17 @@ void add_choices(std::vector<Default>& defaults, const Plan& plan, const CLI::Ap
 
 }  // namespace
 
-PlanOptionHandles add_plan_options(CLI::App& command, PlanOptions& options) {
+PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options) {
   add_whole_number(command, "--gpus", options.gpus, 1, most_gpus, "number of GPUs (or other devices)");
-  auto* global = add_whole_number(command, "--global-batch", options.global_batch, 1, most_samples,
-                                  "samples per iteration over all GPUs");
-  auto* per_gpu =
+  const auto global = add_whole_number(command, "--global-batch", options.global_batch, 1, most_samples,
+                                       "samples per iteration over all GPUs");
+  const auto per_gpu =
       add_whole_number(command, "--batch-per-gpu", options.batch_per_gpu, 1, most_batch_per_gpu,
                        fmt::format("the same, divided by the number of GPUs (default {})", default_batch_per_gpu));
-  per_gpu->excludes(global);
-  auto* placement =
+  per_gpu.excludes(global);
+  const auto placement =
       command.add_option("--placement", options.placement, "which degrees are neighbours, innermost first: filter,data");
-  std::vector<CLI::Option*> choices;
+  std::vector<Option> choices;
   for (const PlanChoiceRow& row : plan_choices()) {
     const auto at = static_cast<std::size_t>(row.choice);
     const std::string option = fmt::format("--{}", row.option);
@@ -152,14 +151,14 @@ PlanOptionHandles add_plan_options(CLI::App& command, PlanOptions& options) {
     choices.push_back(row.by_number ? add_whole_number(command, option, options.numbers[at], 0, row.last, description)
                                     : command.add_option(option, options.names[at], description));
   }
-  auto* micro_batches = add_whole_number(command, "--micro-batches", options.micro_batches, 1, most_samples,
-                                         "fix the number of micro-batches");
-  auto* plan = command.add_option("--plan", options.plan_file, "price the plan of this JSON file instead of searching");
-  auto* strategy = command.add_option("--strategy", options.strategy, "price one plan of this strategy");
-  auto* degrees = command.add_option("--degrees", options.degrees, "its degrees: data=64,spatial=2x2");
+  const auto micro_batches = add_whole_number(command, "--micro-batches", options.micro_batches, 1, most_samples,
+                                              "fix the number of micro-batches");
+  const auto plan = command.add_option("--plan", options.plan_file, "price the plan of this JSON file instead of searching");
+  const auto strategy = command.add_option("--strategy", options.strategy, "price one plan of this strategy");
+  const auto degrees = command.add_option("--degrees", options.degrees, "its degrees: data=64,spatial=2x2");
   // What the file of a plan says would be ignored.
-  for (auto* said : {global, per_gpu, placement, micro_batches, strategy, degrees}) plan->excludes(said);
-  for (auto* said : choices) plan->excludes(said);
+  for (const auto said : {global, per_gpu, placement, micro_batches, strategy, degrees}) plan.excludes(said);
+  for (const Option said : choices) plan.excludes(said);
   return {plan, strategy};
 }
 
@@ -212,7 +211,7 @@ PlanStudy plan_study(const StudyOptions& study, const PlanOptions& options) {
   return asked;
 }
 
-std::vector<Default> plan_defaults(const CLI::App& command, const StudyOptions& study_options, const PlanOptions& options,
+std::vector<Default> plan_defaults(const Command& command, const StudyOptions& study_options, const PlanOptions& options,
                                    const PlanStudy& asked, std::int64_t global_batch) {
   const std::optional<PlanFile>& file = asked.file;
   std::vector<Default> defaults = defaults_of(command, study_options, *asked.study);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "calibration/study.hpp"
-#include "cli/options/parser_fwd.hpp"
+#include "cli/options/command_line.hpp"
 #include "cli/options/plan_file.hpp"
 #include "cli/options/study_options.hpp"
 #include "estimator/plan/plan_choice.hpp"
@@ -31,9 +31,9 @@ struct PlanOptions {
 };
 /// The handles of --plan and --strategy, for options that contradict them.
 struct PlanOptionHandles {
-  CLI::Option *plan = nullptr, *strategy = nullptr;
+  Option plan, strategy;
 };
-PlanOptionHandles add_plan_options(CLI::App& command, PlanOptions& options);
+PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options);
 
 /// Throws Error on a name that is none; nothing where the option is not given.
 [[nodiscard]] ChosenOfPlan chosen_of(const PlanOptions& options);
@@ -52,7 +52,7 @@ struct PlanStudy {
 void refuse_contradiction(const Estimate& estimate, const Model& model, const PlanOptions& options);
 
 /// Everything in force that was not asked for, the batch and what a plan of the user's own leaves open included.
-[[nodiscard]] std::vector<Default> plan_defaults(const CLI::App& command, const StudyOptions& study_options,
+[[nodiscard]] std::vector<Default> plan_defaults(const Command& command, const StudyOptions& study_options,
                                                  const PlanOptions& options, const PlanStudy& asked,
                                                  std::int64_t global_batch);
 

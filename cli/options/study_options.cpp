@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <utility>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -19,22 +18,22 @@
 
 namespace ddl {
 
-void add_profile_options(CLI::App& command, std::vector<std::string>& profiles, bool& any_device) {
-  auto* profile = command
-                      .add_option("--profile", profiles,
-                                  "kernels measured on the machine's device: a file, several if given again, or none; "
-                                  "default: those of that device in the data directory")
-                      ->take_all()
-                      ->allow_extra_args(false);
-  add_switch(command, "--any-device", any_device, "use a profile of another device")->needs(profile);
+void add_profile_options(const Command& command, std::vector<std::string>& profiles, bool& any_device) {
+  const auto profile = command
+                           .add_option("--profile", profiles,
+                                       "kernels measured on the machine's device: a file, several if given again, or none; "
+                                       "default: those of that device in the data directory")
+                           .take_all()
+                           .one_value_each();
+  command.add_switch("--any-device", any_device, "use a profile of another device").needs(profile);
 }
 
-void add_study_options(CLI::App& command, StudyOptions& o) {
-  command.add_option("--model", o.model, "bundled model (see 'models list') or a model file")->capture_default_str();
+void add_study_options(const Command& command, StudyOptions& o) {
+  command.add_option("--model", o.model, "bundled model (see 'models list') or a model file").capture_default_str();
   command.add_option("--dataset", o.dataset,
                      "bundled data set (see 'datasets list') or a file; default: what fits the model");
   command.add_option("--machine", o.machine, "bundled machine (see 'machines list') or a machine file")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--coefficients", o.coefficients,
                      "measured coefficients of that machine: a file, a bundled name or none; default: those bundled with a "
                      "bundled machine");
@@ -43,17 +42,18 @@ void add_study_options(CLI::App& command, StudyOptions& o) {
   command.add_option("--mixed-precision", o.mixed_precision,
                      "what fp16 and bf16 mean for memory: half (weights and gradients, beside a master), full (gradients in "
                      "fp32 and cross entropy in place, as Megatron-LM does) or autocast (PyTorch's); default: half");
-  auto* older = add_switch(command, "--older-framework", o.older_framework,
-                           "memory as of PyTorch before 2.0 with CUDA before 11.7: gradients stay after the update, all "
-                           "kernels are loaded at once");
+  const auto older =
+      command.add_switch("--older-framework", o.older_framework,
+                         "memory as of PyTorch before 2.0 with CUDA before 11.7: gradients stay after the update, all "
+                         "kernels are loaded at once");
   command.add_option("--optimizer", o.optimizer,
                      "sgd, momentum, adam, adamw, lamb, adafactor or adam8bit; default: adam for sequences, else momentum");
   command.add_option(
       "--optimizer-implementation", o.optimizer_implementation,
       "how the framework runs it: foreach or fused over the list of all tensors, or single, tensor by tensor; "
       "default: one fused pass over each layer's parameters");
-  auto* ideal = add_switch(command, "--ideal", o.ideal,
-                           "closed forms only: linear kernels, one alpha and beta, no overlap, no penalties");
+  const auto ideal = command.add_switch("--ideal", o.ideal,
+                                        "closed forms only: linear kernels, one alpha and beta, no overlap, no penalties");
   command.add_option("--allreduce", o.allreduce,
                      "fix the gradient exchange: linear, tree, butterfly, ring, rabenseifner, shifted-halving-doubling, "
                      "hierarchical, multi-leader, leader, "
@@ -61,21 +61,20 @@ void add_study_options(CLI::App& command, StudyOptions& o) {
   const Assumptions assumed;
   add_number(command, "--parameter-servers", o.parameter_servers, 1, most_parameter_servers,
              "servers of --allreduce parameter-server")
-      ->default_str(fmt::format("{}", assumed.parameter_servers));
+      .default_str(fmt::format("{}", assumed.parameter_servers));
   add_number(command, "--sparse-density", o.sparse_density, least_sparse_density, 1,
              "share of the gradients that --allreduce sparse sends")
-      ->default_str(fmt::format("{}", assumed.sparse_density));
-  add_switch(command, "--no-overlap", o.no_overlap, "do not hide the gradient exchange behind backward");
-  auto* input = command
-                    .add_option("--input", o.input,
-                                "every-rank reads its own samples, or one leader of a split group sends them to the others")
-                    ->capture_default_str();
-  auto* exposed =
-      add_switch(command, "--input-exposed", o.input_exposed, "samples are not read ahead while the devices compute");
-  add_switch(command, "--no-input", o.no_input, "leave reading and staging of samples out")
-      ->excludes(input)
-      ->excludes(exposed);
-  ideal->excludes(input)->excludes(exposed)->excludes(older);
+      .default_str(fmt::format("{}", assumed.sparse_density));
+  command.add_switch("--no-overlap", o.no_overlap, "do not hide the gradient exchange behind backward");
+  const auto input =
+      command
+          .add_option("--input", o.input,
+                      "every-rank reads its own samples, or one leader of a split group sends them to the others")
+          .capture_default_str();
+  const auto exposed =
+      command.add_switch("--input-exposed", o.input_exposed, "samples are not read ahead while the devices compute");
+  command.add_switch("--no-input", o.no_input, "leave reading and staging of samples out").excludes(input).excludes(exposed);
+  ideal.excludes(input).excludes(exposed).excludes(older);
 }
 
 Assumptions with_mixed_precision(Assumptions assumptions, MixedPrecision mixed) {
@@ -181,7 +180,7 @@ std::vector<std::pair<std::string, std::string>> studies_named(const StudyOption
   return studies;
 }
 
-void add_format_option(CLI::App& command, ReportOptions& options, const std::vector<Content>& held) {
+void add_format_option(const Command& command, ReportOptions& options, const std::vector<Content>& held) {
   std::vector<std::string_view> names;
   for (const Format& format : formats()) {
     if (format.writes == Content::document || format.writes == Content::json ||
@@ -190,21 +189,21 @@ void add_format_option(CLI::App& command, ReportOptions& options, const std::vec
     }
   }
   command
-      .add_option_function<std::string>(
+      .add_option_function(
           "--format",
           [&options, names](const std::string& text) {
             if (std::find(names.begin(), names.end(), text) == names.end()) unknown_choice("--format", text, names);
             options.format = text;
           },
           fmt::format("{} or {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back()))
-      ->default_str("text");
+      .default_str("text");
 }
 
-void add_report_options(CLI::App& command, ReportOptions& options, const std::vector<Content>& held) {
+void add_report_options(const Command& command, ReportOptions& options, const std::vector<Content>& held) {
   add_format_option(command, options, held);
   command.add_option("--output", options.output, "write the report to this file instead of the standard output");
   command
-      .add_option_function<std::string>(
+      .add_option_function(
           "--color",
           [&options](const std::string& text) {
             if (text != "auto" && text != "always" && text != "never")
@@ -212,7 +211,7 @@ void add_report_options(CLI::App& command, ReportOptions& options, const std::ve
             options.color = text;
           },
           "auto, always or never")
-      ->default_str("auto");
+      .default_str("auto");
 }
 
 namespace {
@@ -269,7 +268,7 @@ Default overlap_default(const Study& study) {
 
 }  // namespace
 
-std::vector<Default> defaults_of(const CLI::App& command, const StudyOptions& options, const Study& study) {
+std::vector<Default> defaults_of(const Command& command, const StudyOptions& options, const Study& study) {
   std::vector<Default> defaults;
   const auto unset = [&](const char* name) { return command.count(name) == 0; };
   const bool sequence = study.model().input.sequence;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "calibration/study.hpp"
+#include "cli/options/command_line.hpp"
 #include "cli/options/option_value.hpp"
-#include "cli/options/parser_fwd.hpp"
 #include "cli/report.hpp"
 
 namespace ddl {
@@ -24,9 +24,9 @@ struct StudyOptions {
   bool ideal = false, no_overlap = false, no_input = false, input_exposed = false;
   std::optional<double> parameter_servers, sparse_density;
 };
-void add_study_options(CLI::App& command, StudyOptions& options);
+void add_study_options(const Command& command, StudyOptions& options);
 /// Adds --profile and --any-device.
-void add_profile_options(CLI::App& command, std::vector<std::string>& profiles, bool& any_device);
+void add_profile_options(const Command& command, std::vector<std::string>& profiles, bool& any_device);
 /// What --mixed-precision takes, in the order of the enumeration.
 inline constexpr std::array<std::string_view, 3> mixed_precision_names{"half", "full", "autocast"};
 [[nodiscard]] std::string_view mixed_precision_text(const Study& study);
@@ -46,14 +46,14 @@ inline constexpr double most_parameter_servers = 1'000'000'000;
 inline constexpr double least_sparse_density = 1e-9;
 
 /// Adds --format: those that write a document or JSON, and those that write what else a report of the command holds.
-void add_format_option(CLI::App& command, ReportOptions& options, const std::vector<Content>& held = {});
+void add_format_option(const Command& command, ReportOptions& options, const std::vector<Content>& held = {});
 /// Adds --format, --output and --color.
-void add_report_options(CLI::App& command, ReportOptions& options, const std::vector<Content>& held = {Content::rows});
+void add_report_options(const Command& command, ReportOptions& options, const std::vector<Content>& held = {Content::rows});
 
 /// Everything in force that was not asked for: option, value, and where it comes from.
 struct Default {
   std::string option, value, reason;
 };
-[[nodiscard]] std::vector<Default> defaults_of(const CLI::App& command, const StudyOptions& options, const Study& study);
+[[nodiscard]] std::vector<Default> defaults_of(const Command& command, const StudyOptions& options, const Study& study);
 
 }  // namespace ddl

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
@@ -14,7 +13,8 @@ namespace ddl {
 
 /// What a command line finds out, without a process and without printing.
 inline Report run_command(std::vector<std::string> arguments) {
-  CLI::App program("", "ddl-oracle");
+  CommandLine command_line("", "ddl-oracle");
+  const Command program = command_line.program();
   Request request;
   add_recommend(program, request);
   add_explain(program, request);
@@ -22,8 +22,7 @@ inline Report run_command(std::vector<std::string> arguments) {
   add_validate(program, request);
   add_models(program, request);
   add_backends(program, request);
-  std::reverse(arguments.begin(), arguments.end());  // as the parser takes them
-  program.parse(arguments);
+  static_cast<void>(command_line.parse(std::move(arguments)));
   return request.run();
 }
 

@@ -1,7 +1,11 @@
 #pragma once
 
-#include "cli/options/parser_fwd.hpp"
 #include "core/error.hpp"
+
+namespace CLI {
+class App;
+class ParseError;
+}  // namespace CLI
 
 namespace ddl {
 

@@ -1,4 +1,4 @@
-#include "cli/usage_error.hpp"
+#include "cli/options/usage_error.hpp"
 
 #include <string>
 #include <vector>
