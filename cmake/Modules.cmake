@@ -1,8 +1,8 @@
 # ddl_add_module(<target> NAME <file without .so> SOURCES <file>... LIBRARIES <target>... [FOR_TESTS])
 #
 # A part of the program that needs a large library: built beside the program, installed into a folder of its own, and loaded
-# when it is first asked for (core/module_loader.hpp). The program is built together with all of them but those FOR_TESTS, which
-# are not installed either.
+# when it is first asked for (core/module_loader.hpp). The target `ddl_modules` builds all of them but those FOR_TESTS, which are not
+# installed either; the program itself is built without them.
 set(DDL_MODULE_BUILD_FOLDER "${PROJECT_BINARY_DIR}/modules")
 set(DDL_MODULE_INSTALL_FOLDER "${CMAKE_INSTALL_LIBDIR}/ddl-oracle")
 
