@@ -4,6 +4,15 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
 endif()
 set(CMAKE_CXX_EXTENSIONS OFF)
+# What was compiled before, in this folder or another, is not compiled again.
+if(NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(DDL_CCACHE ccache DOC "Keeps what was compiled; optional")
+  mark_as_advanced(DDL_CCACHE)
+  if(DDL_CCACHE)
+    # Precompiled headers are told apart by what they include.
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_SLOPPINESS=pch_defines,time_macros" "${DDL_CCACHE}")
+  endif()
+endif()
 # The program lies at the top of the build folder; tests/ sets its own place.
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
 
@@ -13,7 +22,8 @@ target_include_directories(ddl_settings INTERFACE "${PROJECT_SOURCE_DIR}")
 # A fused multiply-add rounds differently: without this, the same plan has other last digits on other processors.
 target_compile_options(ddl_settings INTERFACE -ffp-contract=off)
 
-# ddl_quick_to_compile: code that takes longer to compile than it ever runs: commands, tests. It takes half the time so.
+# ddl_quick_to_compile: code that takes longer to compile than it ever runs: commands, readers of files, tests. Not -O0: of an inline
+# function that several sources have, the linker keeps any one, which would slow the estimator down.
 add_library(ddl_quick_to_compile INTERFACE)
 target_compile_options(ddl_quick_to_compile INTERFACE "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>")
 
