@@ -165,7 +165,7 @@ class ItemReader {
   }
 
   static YamlNode content(const YamlNode& key, const std::optional<YamlNode>& value) {
-    if (!value || value->is_null()) key.fail(fmt::format("{} needs to say of what", quote(key.text())));
+    if (!value || value->is_null()) key.fail(fmt::format("{} needs a value", quote(key.text())));
     return *value;
   }
 

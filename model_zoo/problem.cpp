@@ -306,7 +306,7 @@ UpdateProblem parse_update_problem(const std::string& text, const std::string& o
   }
   if (const Word* const word = line.find("tensors")) {
     if (!is_of_list(problem.implementation)) {
-      line.fail(*word, "'tensors' is of a list", "add how it is run, such as implementation=foreach");
+      line.fail(*word, "'tensors' applies only to lists", "add how it is run, such as implementation=foreach");
     }
     const std::optional<std::int64_t> tensors = parse_count(word->value);
     if (!tensors || *tensors > problem.parameters) {

@@ -118,7 +118,8 @@ Report list_backends() {
 }  // namespace
 
 void add_backends(const Command& program, Request& request) {
-  const Command command = program.add_subcommand("backends", "what kernels can be measured with here, and what is missing");
+  const Command command =
+      program.add_subcommand("backends", "list the measurement back ends available here, and why others are not");
   add_report_options(command, request.report);
   command.callback([&request] { request.run = list_backends; });
 }

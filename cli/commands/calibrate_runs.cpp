@@ -55,7 +55,7 @@ Document document_of(const RunFit& fit, const RunsRequest& asked) {
   document.apart(std::move(coefficients));
   Table choices({words("software"), words("was"), words("is"), words("decided by")});
   for (const LearnedChoice& choice : fit.choices) {
-    choices.add({choice.key, choice.before, choice.after, choice.determined() ? "runs" : "what was written"});
+    choices.add({choice.key, choice.before, choice.after, choice.determined() ? "runs" : "file"});
   }
   document.apart(std::move(choices));
   if (!asked.output.empty()) document.apart(Line{{{"written to " + asked.output}}});

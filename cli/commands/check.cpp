@@ -67,7 +67,7 @@ void add_check(const Command& program, Request& request) {
             options->check.margin = parse_margin(text, problem);
             if (!options->check.margin) refuse("--margin", problem);
           },
-          "what is to stay free of it: 2GiB or 5%")
+          "memory to keep free: 2GiB or 5%")
       .type_name("SIZE")
       .default_str("0 B");
   add_report_options(command, request.report, {Content::verdicts});

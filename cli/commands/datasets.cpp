@@ -52,7 +52,7 @@ Report list_datasets() {
 }  // namespace
 
 void add_datasets(const Command& program, Request& request) {
-  const Command command = program.add_subcommand("datasets", "list and show the data sets that can be asked about");
+  const Command command = program.add_subcommand("datasets", "list bundled data sets, or show one");
   command.require_subcommand();
   const Command lists = command.add_subcommand("list", "bundled data sets");
   add_report_options(lists, request.report);

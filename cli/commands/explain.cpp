@@ -242,7 +242,8 @@ Report explain(const ExplainOptions& options, const Command& command, const std:
 }  // namespace
 
 void add_explain(const Command& program, Request& request) {
-  const Command command = program.add_subcommand("explain", "one plan layer by layer and phase by phase, and beside others");
+  const Command command =
+      program.add_subcommand("explain", "one plan layer by layer and phase by phase, and compared with others");
   auto options = std::make_shared<ExplainOptions>();
   add_study_options(command, options->study);
   const PlanOptionHandles handles = add_plan_options(command, options->plan);
@@ -253,7 +254,7 @@ void add_explain(const Command& program, Request& request) {
                      "degrees");
   command.add_option("--against", options->against,
                      "compare with these degrees (data=64,spatial=1x2x2) or a plan's JSON file");
-  command.add_switch("--memory", options->memory, "say what is in memory when a step needs most");
+  command.add_switch("--memory", options->memory, "list the contents of memory at the peak of a step");
   command.add_option("--memory-timeline", options->memory_timeline,
                      "draw the memory over a step into a file that ends in .svg");
   add_report_options(command, request.report);

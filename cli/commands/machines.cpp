@@ -72,7 +72,7 @@ Report show_machine(const std::string& name) {
 }  // namespace
 
 void add_machines(const Command& program, Request& request) {
-  const Command command = program.add_subcommand("machines", "list and show the machines that can be asked about");
+  const Command command = program.add_subcommand("machines", "list bundled machines, or show one");
   command.require_subcommand();
   const Command lists = command.add_subcommand("list", "bundled machines");
   add_report_options(lists, request.report);

@@ -305,7 +305,7 @@ Report show_model(const ShowOptions& options) {
 }  // namespace
 
 void add_models(const Command& program, Request& request) {
-  const Command command = program.add_subcommand("models", "list and show the models that can be asked about");
+  const Command command = program.add_subcommand("models", "list bundled models, or show one");
   command.require_subcommand();
   const Command lists = command.add_subcommand("list", "bundled models");
   add_report_options(lists, request.report);

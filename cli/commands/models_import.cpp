@@ -78,9 +78,9 @@ void add_models_import(const Command& models, Request& request) {
   const auto asked = std::make_shared<ModelImportRequest>();
   command.add_option("file", asked->path, "ONNX file (.onnx), or a config.json of Hugging Face's transformers").required();
   command.add_option("--output", asked->output, "write the model file here; without it, to the standard output");
-  command.add_option("--name", asked->options.name, "name of the model; otherwise that of the file");
+  command.add_option("--name", asked->options.name, "name of the model; default: the file's name");
   command.add_switch("--allow-unknown", asked->options.allow_unknown,
-                     "keep what is not understood as an elementwise layer, where the shape stays");
+                     "turn unknown operators that keep the shape into elementwise layers");
   add_format_option(command, request.report);
   command.callback(
       [asked, &request] { request.run = [asked, &request] { return import_model_file(*asked, request.report.format); }; });

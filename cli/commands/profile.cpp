@@ -92,7 +92,7 @@ void require_same(const ProfileHead& old, const ProfileHead& head, const std::st
   const auto same = [&](std::string_view what, const std::string& before, const std::string& after) {
     if (before == after) return;
     throw Error(fmt::format("{} has the {} {}, not {}", quote(path), what, quote(before), quote(after)),
-                "give another name with --output, or begin anew with --overwrite");
+                "give another name with --output, or overwrite it with --overwrite");
   };
   same("back end", old.backend, head.backend);
   same("device", old.device, head.device);
@@ -105,7 +105,7 @@ void require_same(const ProfileHead& old, const ProfileHead& head, const std::st
   same("shard", shard_text(old), shard_text(head));
   if (old.shard && old.shard->plan != head.shard->plan) {
     throw Error(fmt::format("{} is shard {} of other problems", quote(path), shard_text(old)),
-                fmt::format("it was measured by: {}; begin anew with --overwrite", old.command));
+                fmt::format("it was measured by: {}; start over with --overwrite", old.command));
   }
   // Rows of one file are of one set-up.
   for (const std::string key : {"threads", "blas", "mixed precision", "algorithms"})
@@ -293,11 +293,11 @@ void add_profile(const Command& program, Request& request) {
   command.add_option("--simulated", o.simulated,
                      "figures of the simulated device: 'peak=10TFLOP/s bandwidth=500GB/s latency=5us noise=0.01 seed=1'");
   command.add_option("--output", o.output,
-                     "the profile; default: MODEL@DEVICE.profile among the user's own, with .3-of-16 behind it for a shard");
+                     "the profile; default: MODEL@DEVICE.profile in the data directory, with .3-of-16 appended for a shard");
   command.add_option(
       "--shard", o.shard,
       "measure only this part of the problems, as 3/16: parts are counted from 0, as ranks are, so that 0/16 to "
-      "15/16 are all; 'profile merge' puts them together");
+      "15/16 are all; 'profile merge' joins them");
   command.add_switch("--resume", o.resume, "continue an existing profile");
   const auto overwrite = command.add_switch("--overwrite", o.overwrite, "replace an existing profile");
   command.add_switch("--retry", o.retry, "with --resume: measure again what did not settle, or was refused")

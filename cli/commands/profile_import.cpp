@@ -74,7 +74,7 @@ Document summary(const ProfileImport& imported, const std::string& output) {
     add_rest(document, imported.unmatched.size());
   }
   if (!imported.missing.empty()) {
-    document.section("Problems that nobody timed");
+    document.section("Problems without a time");
     for (std::size_t i = 0; i < std::min(rows_shown, imported.missing.size()); ++i) document.line(imported.missing[i], 2);
     add_rest(document, imported.missing.size());
   }

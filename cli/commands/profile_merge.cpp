@@ -83,8 +83,8 @@ void add_profile_merge(const Command& profile, Request& request) {
   command.add_option("parts", asked->parts, "profiles that 'profile MODEL --shard 0/16' to '15/16' wrote, in any order")
       .required();
   command.add_option("-o,--output", asked->output, "write the profile here; without it, to the standard output");
-  command.add_switch("--partial", asked->partial, "merge what is there, where shards are missing or not complete");
-  command.add_switch("--overwrite", asked->overwrite, "replace a profile that is there");
+  command.add_switch("--partial", asked->partial, "merge the shards that exist, where others are missing or incomplete");
+  command.add_switch("--overwrite", asked->overwrite, "overwrite an existing profile");
   add_format_option(command, request.report, {Content::rows});
   command.callback([asked, &request] { request.run = [asked, &request] { return merge(*asked, request.command); }; });
 }

@@ -132,7 +132,7 @@ void search_into(RecommendAnswer& answer) {
 }
 
 /// What the allocator takes is read in JSON and CSV alone, and takes as long as a search.
-void add_reserved(Answer& answer) {
+void add_reserved(RecommendAnswer& answer) {
   answer.estimator->add_reserved(answer.shown);
   answer.estimator->add_reserved(answer.result.rejected);
 }
@@ -362,7 +362,7 @@ void write_missing(const RecommendAnswer& answer, const std::string& output) {
     throw Error(fmt::format("--missing and --output both name {}", quote(path)), "give one of them another name");
   }
   const std::vector<UnmeasuredProblem> problems = unmeasured_problems(*answer.estimator, answer.shown);
-  std::string text = fmt::format("# {} of {} on {} that nobody has measured, the longest first\n",
+  std::string text = fmt::format("# unmeasured: {} of {} on {}, the longest first\n",
                                  count_text(static_cast<std::int64_t>(problems.size()), "problem"),
                                  answer.study->model().name, answer.study->machine().name);
   for (const UnmeasuredProblem& each : problems) text += each.line + "\n";
@@ -412,9 +412,7 @@ void add_recommend(const Command& program, Request& request) {
   const auto objective = command.add_option("--objective", options->objective, "time, cost or memory").capture_default_str();
   add_whole_number(command, "--top", options->top, 1, most_rows, "rows to show");
   const auto all = command.add_switch("--all", options->all, "rank every plan, not only the best of each strategy");
-  command
-      .add_option("--missing", options->missing,
-                  "write the problems that these plans rest on and that nobody has measured to this file")
+  command.add_option("--missing", options->missing, "write unmeasured kernels used by these plans to FILE")
       .excludes(command.get_option("--ideal"));
   command.add_option("--save-job", options->save_job, "write the first plan to this file, as a job that 'check' takes")
       .excludes(command.get_option("--ideal"));

@@ -153,7 +153,7 @@ void add_validate(const Command& program, Request& request) {
   const Command command = program.add_subcommand("validate", "compare predictions with measured runs");
   auto options = std::make_shared<ValidateOptions>();
   command.add_option("runs", options->runs, "table of runs: a CSV file, or a bundled one (paradl-abci)").required();
-  command.add_option("--machine", options->machine, "the machine they ran on").capture_default_str();
+  command.add_option("--machine", options->machine, "machine of the runs").capture_default_str();
   command.add_option("--coefficients", options->coefficients,
                      "measured coefficients: a file, a bundled name or none; default: those bundled with a bundled machine");
   add_profile_options(command, options->profiles, options->any_device);
@@ -164,7 +164,7 @@ void add_validate(const Command& program, Request& request) {
   const Option leave = command.add_switch("--leave-one-out", options->leave_one_out,
                                           "learn from all other configurations before each is predicted");
   add_whole_number(command, "--fit-up-to", options->fit_up_to, 1, 1'000'000,
-                   "learn from runs on so many GPUs or fewer, predict the others")
+                   "learn from runs on at most this many GPUs, predict the others")
       .excludes(leave);
   add_report_options(command, request.report);
   command.callback([options, &request] { request.run = [options] { return run(*options); }; });

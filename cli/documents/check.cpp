@@ -112,7 +112,7 @@ void add_check(Document& document, const JobCheck& check) {
                   degrees_text(plan.mesh), choices.empty() ? "" : ", " + choices),
       2, 2);
   Table items = items_table(memory);
-  const auto of_available = [&](Bytes bytes) { return share_text(bytes / check.available()) + " of what there is"; };
+  const auto of_available = [&](Bytes bytes) { return share_text(bytes / check.available()) + " of available"; };
   items.add({"all", humanize(memory.total()), "", of_available(memory.total())});
   items.add({"at most", humanize(memory.upper_bound()), "", of_available(memory.upper_bound())});
   document.apart(std::move(items));
@@ -126,7 +126,7 @@ void add_check(Document& document, const JobCheck& check) {
         fmt::format("No other plan for this batch on {} was found that fits.", count_text(plan.mesh.devices(), "GPU")), 2);
     return;
   }
-  document.section("What would fit", ", the fastest first; what is at risk comes last");
+  document.section("Changes that fit", ", the fastest first; those at risk come last");
   document.add(remedies_table(check));
 }
 

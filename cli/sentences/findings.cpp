@@ -56,7 +56,7 @@ std::string describe(const Finding& finding, const Model& model) {
       return fmt::format(
           "the data set ({}) does not fit a node's own storage ({}): it is read from the shared file system{}",
           humanize(data.size), humanize(data.storage),
-          data.shared_known ? "" : ", whose bandwidth the machine's sheet does not give, so reading counts as free");
+          data.shared_known ? "" : ", whose bandwidth the machine file does not give, so reading counts as zero");
     }
     default:
       return fmt::format("{}{} takes {} of the time", finding.bounds ? "bound by: " : "", doing_in_words(finding), percent);

@@ -28,7 +28,7 @@ struct PhaseInWords {
 
   std::string operator()(std::monostate) const {
     if (phase.what.part == &Breakdown::pipeline || phase.what.part == &Breakdown::bubble) return "no pipeline";
-    if (phase.what.part == &Breakdown::waiting) return "for nobody";
+    if (phase.what.part == &Breakdown::waiting) return "none";
     if (phase.what.part == &Breakdown::input) return "left out";
     return "nothing to exchange";
   }

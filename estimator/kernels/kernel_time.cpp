@@ -28,11 +28,11 @@ std::string_view to_string(KernelBasis origin) {
     case KernelBasis::profile:
       return "kernels measured on this device";
     case KernelBasis::measured_total:
-      return "measured total, spread over the layers by work";
+      return "measured total, divided among the layers by work";
     case KernelBasis::device_scale:
       return "roofline, scaled by other models measured on this device";
     case KernelBasis::roofline:
-      return "roofline of the datasheet";
+      return "roofline of the data sheet";
     case KernelBasis::given:
       return "given";
   }

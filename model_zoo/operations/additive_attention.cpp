@@ -29,7 +29,7 @@ class AdditiveAttention final : public Operation {
     }
     for (const TensorShape& input : inputs) {
       if (!input.sequence) {
-        throw Error(fmt::format("additive_attention needs two sequences, and {} is none", to_string(input)));
+        throw Error(fmt::format("additive_attention needs two sequences, not {}", to_string(input)));
       }
       static_cast<void>(item_count("the matrix", {input.channels, features_}));
     }

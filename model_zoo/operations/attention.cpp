@@ -50,7 +50,7 @@ class Attention final : public Operation {
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     if (inputs.size() > 2) throw Error(fmt::format("attention takes one or two inputs, not {}", inputs.size()));
     for (const TensorShape& input : inputs) {
-      if (!input.sequence) throw Error(fmt::format("attention needs a sequence, and {} is none", to_string(input)));
+      if (!input.sequence) throw Error(fmt::format("attention needs a sequence, not {}", to_string(input)));
     }
     TensorShape output = inputs.front();
     const std::int64_t queries = s_.heads * s_.head_size;

@@ -14,7 +14,7 @@ class ClassToken final : public Operation {
   AttributeValues attribute_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());
-    if (!output.sequence) throw Error(fmt::format("class_token needs a sequence, and {} is none", to_string(output)));
+    if (!output.sequence) throw Error(fmt::format("class_token needs a sequence, not {}", to_string(output)));
     ++output.extent[0];
     return checked(output);
   }

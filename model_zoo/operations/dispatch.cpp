@@ -20,7 +20,7 @@ class Dispatch final : public Operation {
                   "name them: 'from: [tokens, router]'");
     }
     TensorShape output = inputs.front();
-    if (!output.sequence) throw Error(fmt::format("dispatch needs a sequence, and {} is none", to_string(output)));
+    if (!output.sequence) throw Error(fmt::format("dispatch needs a sequence, not {}", to_string(output)));
     if (!inputs[1].sequence || inputs[1].extent[0] != output.extent[0]) {
       throw Error(fmt::format("{} is no choice for {}", to_string(inputs[1]), to_string(output)),
                   "the router reads the same tokens");

@@ -26,7 +26,7 @@ class Lstm final : public Operation {
   }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());
-    if (!output.sequence) throw Error(fmt::format("lstm needs a sequence, and {} is none", to_string(output)));
+    if (!output.sequence) throw Error(fmt::format("lstm needs a sequence, not {}", to_string(output)));
     static_cast<void>(item_count("the matrix", {directions_, gates, features_, output.channels}));
     static_cast<void>(item_count("the matrix", {directions_, gates, features_, features_}));
     output.channels = directions_ * features_;

@@ -16,7 +16,7 @@ class PositionEmbedding final : public Operation {
   AttributeValues attribute_values() const override { return {{"positions", positions_}}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     const TensorShape& input = only_input(inputs, type());
-    if (!input.sequence) throw Error(fmt::format("position_embedding needs a sequence, and {} is none", to_string(input)));
+    if (!input.sequence) throw Error(fmt::format("position_embedding needs a sequence, not {}", to_string(input)));
     if (input.extent[0] > positions_) {
       throw Error(fmt::format("the sequence has {} tokens, but there are {} positions", input.extent[0], positions_));
     }

@@ -26,7 +26,7 @@ class RotaryEmbedding final : public Operation {
   AttributeValues lasting_values() const override { return {{"head_size", head_size_}, {"turned", turned_}}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     const TensorShape& input = only_input(inputs, type());
-    if (!input.sequence) throw Error(fmt::format("rotary_embedding needs a sequence, and {} is none", to_string(input)));
+    if (!input.sequence) throw Error(fmt::format("rotary_embedding needs a sequence, not {}", to_string(input)));
     return input;
   }
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {

@@ -17,7 +17,7 @@ class Router final : public Operation {
   AttributeValues attribute_values() const override { return {{"experts", experts_}, {"active", active_}}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());
-    if (!output.sequence) throw Error(fmt::format("router needs a sequence, and {} is none", to_string(output)));
+    if (!output.sequence) throw Error(fmt::format("router needs a sequence, not {}", to_string(output)));
     static_cast<void>(item_count("the matrix", {output.channels, experts_}));
     output.channels = experts_;
     return checked(output);

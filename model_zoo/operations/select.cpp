@@ -19,7 +19,7 @@ class Select final : public Operation {
   AttributeValues attribute_values() const override { return {{"token", token_}}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     const TensorShape& input = only_input(inputs, type());
-    if (!input.sequence) throw Error(fmt::format("select takes a token of a sequence, and {} is none", to_string(input)));
+    if (!input.sequence) throw Error(fmt::format("select takes a token of a sequence, not {}", to_string(input)));
     return {.channels = input.channels};
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {

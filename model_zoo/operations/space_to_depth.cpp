@@ -43,7 +43,7 @@ class SpaceToDepth final : public Operation {
 std::shared_ptr<const Operation> read_space_to_depth(const Attributes& attributes) {
   const TensorShape& input = attributes.input();
   if (input.rank == 0 || input.sequence) {
-    attributes.fail("block", fmt::format("space_to_depth needs an image, and {} is none", to_string(input)));
+    attributes.fail("block", fmt::format("space_to_depth needs an image, not {}", to_string(input)));
   }
   const auto block = attributes.find_extents("block", input.rank, 1);
   if (!block) attributes.fail_missing("block");

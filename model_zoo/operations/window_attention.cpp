@@ -124,7 +124,7 @@ constexpr std::int64_t max_positions = 65536;
 std::shared_ptr<const Operation> read_window_attention(const Attributes& attributes) {
   const TensorShape& input = attributes.input();
   if (input.rank == 0 || input.sequence) {
-    attributes.fail("window", fmt::format("window_attention needs an image, and {} is none", to_string(input)));
+    attributes.fail("window", fmt::format("window_attention needs an image, not {}", to_string(input)));
   }
   const std::int64_t heads = attributes.integer("heads");
   if (input.channels % (3 * heads) != 0) {

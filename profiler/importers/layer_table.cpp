@@ -160,7 +160,7 @@ class LayerTable {
 ProfileImport import_layer_table(std::string text, const std::string& origin, const Model& model,
                                  const ProfileImportOptions& options) {
   if (text.starts_with("operator,shapes,")) {
-    throw Error(fmt::format("{}: a table of operators, which says nothing of layers", origin),
+    throw Error(fmt::format("{}: a table of operators, without layers", origin),
                 "import a trace: step_time.py MODEL.json --layers trace.json");
   }
   const LayerTable table(std::move(text), origin, model);

@@ -79,7 +79,7 @@ void Connection::read() {
 std::optional<Frame> Connection::take_frame() {
   if (received_.size() < head_bytes) return std::nullopt;
   const std::size_t length = read_length(std::string_view(received_).substr(1));
-  if (length > largest_frame) throw Error(fmt::format("what comes from {} is not of a rank of this sweep", address_));
+  if (length > largest_frame) throw Error(fmt::format("{} does not belong to this sweep", address_));
   if (received_.size() < head_bytes + length) return std::nullopt;
   Frame frame{static_cast<FrameKind>(received_.front()), received_.substr(head_bytes, length)};
   received_.erase(0, head_bytes + length);

@@ -121,7 +121,7 @@ TEST_CASE("a finding that is not about time says what it is about") {
         "the data set (4.00 KiB) does not fit a node's own storage (1.00 KiB): it is read from the shared file system");
   CHECK(text({Kind::local_storage, 4, Finding::DataSet{Bytes(4096), Bytes(1024), false}}) ==
         "the data set (4.00 KiB) does not fit a node's own storage (1.00 KiB): it is read from the shared file system, "
-        "whose bandwidth the machine's sheet does not give, so reading counts as free");
+        "whose bandwidth the machine file does not give, so reading counts as zero");
 }
 
 TEST_CASE("of two plans that fit, the sentence names the term that decides, with its numbers") {

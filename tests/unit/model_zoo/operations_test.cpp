@@ -567,13 +567,13 @@ TEST_CASE("operations refuse inputs that do not fit") {
   CHECK(error_in(sequence, "  - position_embedding: 15\n") ==
         "layer 'positions1': the sequence has 16 tokens, but there are 15 positions");
   CHECK(error_in(vector, "  - position_embedding: 15\n") ==
-        "layer 'positions1': position_embedding needs a sequence, and 12 is none");
+        "layer 'positions1': position_embedding needs a sequence, not 12");
   CHECK(error_in(sequence, "  - attention: 5\n") ==
         "the 24 channels of the input do not divide into 5 query and 2 × 5 key and value heads");
   CHECK(error_in(sequence, "  - attention: {heads: 4, kv_heads: 3}\n") ==
         "4 heads do not divide among 3 key and value heads");
-  CHECK(error_in(image, "  - attention: 2\n") == "layer 'attention1': attention needs a sequence, and 6×8×10 is none");
-  CHECK(error_in(image, "  - select: first\n") == "layer 'select1': select takes a token of a sequence, and 6×8×10 is none");
+  CHECK(error_in(image, "  - attention: 2\n") == "layer 'attention1': attention needs a sequence, not 6×8×10");
+  CHECK(error_in(image, "  - select: first\n") == "layer 'select1': select takes a token of a sequence, not 6×8×10");
 }
 
 TEST_CASE("sizes that a double cannot count exactly are refused") {

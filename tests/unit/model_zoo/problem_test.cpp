@@ -167,7 +167,7 @@ TEST_CASE("an optimizer's step on a list of tensors is one problem") {
   };
   CHECK_THAT(refused("update optimizer=sgd parameters=3 implementation=forech"),
              Contains("line:1:35: unknown implementation 'forech'") && Contains("did you mean 'foreach'?"));
-  CHECK_THAT(refused("update optimizer=sgd parameters=3 tensors=2"), Contains("line:1:35: 'tensors' is of a list"));
+  CHECK_THAT(refused("update optimizer=sgd parameters=3 tensors=2"), Contains("line:1:35: 'tensors' applies only to lists"));
   CHECK_THAT(refused("update optimizer=sgd parameters=3 tensors=4 implementation=fused"),
              Contains("line:1:35: '4' is not a number of tensors"));
 }

@@ -94,7 +94,7 @@ TEST_CASE("an LSTM's backward takes twice its forward's products, back through t
   CHECK(kept_of(layer).output);
   CHECK(kept_of(layer).extra_items == 5 * 5 * 16);
   CHECK_FALSE(layer.operation->divisible().matrix);
-  CHECK(error_in("{features: 12}", "  - lstm: 5\n").find("lstm needs a sequence, and 12 is none") != std::string::npos);
+  CHECK(error_in("{features: 12}", "  - lstm: 5\n").find("lstm needs a sequence, not 12") != std::string::npos);
   CHECK(error_in(sequence, "  - lstm\n").find("lstm needs 'features'") != std::string::npos);
 }
 
@@ -127,5 +127,5 @@ TEST_CASE("additive attention reads two sequences") {
   CHECK(error_in(sequence, "  - additive_attention: 5\n").find("additive_attention takes two inputs, not 1") !=
         std::string::npos);
   CHECK(error_in(sequence, "  - select: last\n    name: one\n  - additive_attention: 5\n    from: [input, one]\n")
-            .find("additive_attention needs two sequences, and 24 is none") != std::string::npos);
+            .find("additive_attention needs two sequences, not 24") != std::string::npos);
 }

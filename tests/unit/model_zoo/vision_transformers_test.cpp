@@ -138,7 +138,7 @@ TEST_CASE("a class token is put before the others") {
   CHECK(work_of(layer, Pass::backward_weight).activation_items == 24);
   CHECK_FALSE(kept_of(layer).input);
   check_slices_add_up(layer, 4);
-  check_refused(image, "  - class_token\n", "class_token needs a sequence, and 12×6×8 is none");
+  check_refused(image, "  - class_token\n", "class_token needs a sequence, not 12×6×8");
 }
 
 TEST_CASE("blocks of positions become channels") {
@@ -155,7 +155,7 @@ TEST_CASE("blocks of positions become channels") {
   check_slices_add_up(layer, 4);
   check_refused(image, "  - space_to_depth: 4\n", "12×6×8 does not divide into blocks of 4x4");
   check_refused(image, "  - space_to_depth\n", "space_to_depth needs 'block'");
-  check_refused(sequence, "  - space_to_depth: 2\n", "space_to_depth needs an image, and 24 over 16 tokens is none");
+  check_refused(sequence, "  - space_to_depth: 2\n", "space_to_depth needs an image, not 24 over 16 tokens");
 }
 
 TEST_CASE("window attention multiplies each pair of positions of a window twice") {
@@ -200,5 +200,5 @@ TEST_CASE("window attention refuses what it cannot divide") {
   check_refused(image, "  - window_attention: {heads: 2}\n", "window_attention needs 'window'");
   check_refused(image, "  - window_attention: {heads: 2, window: 300}\n", "a window of more than 65536 positions");
   check_refused(sequence, "  - window_attention: {heads: 2, window: 2}\n",
-                "window_attention needs an image, and 24 over 16 tokens is none");
+                "window_attention needs an image, not 24 over 16 tokens");
 }

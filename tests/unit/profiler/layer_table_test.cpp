@@ -107,7 +107,7 @@ TEST_CASE("mistakes in a table are refused at their place") {
 TEST_CASE("a table of operators is told from one of layers") {
   const std::string operators = "operator,shapes,calls,self_cpu_us,self_device_us\naten::relu,[[2,3]],1,2,0\n";
   CHECK(error_of([&] { static_cast<void>(import_layer_table(operators, "t.csv", model, {})); }) ==
-        "t.csv: a table of operators, which says nothing of layers\nhint: import a trace: step_time.py MODEL.json --layers "
+        "t.csv: a table of operators, without layers\nhint: import a trace: step_time.py MODEL.json --layers "
         "trace.json");
 }
 
