@@ -1,4 +1,4 @@
-# Functions for the tests' CMakeLists: ddl_test_program, ddl_add_test, ddl_add_fuzzer, ddl_add_benchmark.
+# Functions for the tests' CMakeLists: ddl_test_program, ddl_add_test, ddl_add_missing_test, ddl_add_fuzzer, ddl_add_benchmark.
 
 # ddl_test_program(<program> SOURCES <file>... LIBRARIES <target>... [DEFINITIONS <definition>...])
 # A Catch2 program. Its sources may be compiled together, so that they share the headers that they read.
@@ -13,11 +13,12 @@ function(ddl_test_program program)
   target_compile_definitions(${program} PRIVATE ${arg_DEFINITIONS})
 endfunction()
 
-# ddl_add_test(<name> SOURCES <file>... LIBRARIES <target>... [DEFINITIONS <definition>...] [PROGRAM <target>] [TIMEOUT <seconds>])
+# ddl_add_test(<name> SOURCES <file>... LIBRARIES <target>... [DEFINITIONS <definition>...] [PROGRAM <target>] [TIMEOUT <seconds>] [SLOW])
 # One CTest test of that name: the test cases of these sources. They are part of PROGRAM, which is that of the folder if nothing is
-# said, so that a module's tests are compiled and linked once. The test is labelled with its top folder (unit, property).
+# said, so that a module's tests are compiled and linked once. The test is labelled with its top folder (unit, property), and a SLOW
+# one, which takes seconds, with `slow`: `./dev test --quick` leaves it out.
 function(ddl_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;PROGRAM" "SOURCES;LIBRARIES;DEFINITIONS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SLOW" "TIMEOUT;PROGRAM" "SOURCES;LIBRARIES;DEFINITIONS")
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
@@ -36,10 +37,20 @@ function(ddl_add_test name)
   endforeach()
   list(JOIN tags "," tags)
   add_test(NAME ${name} COMMAND ${arg_PROGRAM} --filenames-as-tags --warn NoTests "${tags}")
-  string(REGEX REPLACE "/.*" "" label "${folder}")
+  string(REGEX REPLACE "/.*" "" labels "${folder}")
+  if(arg_SLOW)
+    list(APPEND labels slow)
+  endif()
   # What the user has measured on this machine is none of the tests' business.
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${label}"
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${labels}"
     ENVIRONMENT "DDL_ORACLE_DATA=${PROJECT_BINARY_DIR}/no-data")
+endfunction()
+
+# ddl_add_missing_test(<name> LABEL <label> NEEDS <what is missing>): a test that cannot run here, which CTest reports as skipped.
+function(ddl_add_missing_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;NEEDS" "")
+  add_test(NAME ${name} COMMAND "${CMAKE_COMMAND}" -E echo "not run, it needs ${arg_NEEDS}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT 60 LABELS "${arg_LABEL}" SKIP_REGULAR_EXPRESSION "not run, ")
 endfunction()
 
 # ddl_add_fuzzer(<name> SOURCES <file>... LIBRARIES <target>...), in tests/fuzz

@@ -36,6 +36,8 @@ struct Setting {
   Optimizer optimizer = Optimizer::momentum;
 };
 
+bool tests_are_long() { return std::getenv("DDL_LONG_TESTS") != nullptr; }
+
 /// One in `stride` of all combinations, for every commit; all of them where DDL_LONG_TESTS is set.
 std::vector<Setting> settings(std::size_t stride) {
   std::vector<Setting> all;
@@ -76,7 +78,7 @@ std::vector<Setting> settings(std::size_t stride) {
       }
     }
   }
-  if (std::getenv("DDL_LONG_TESTS") != nullptr) return all;
+  if (tests_are_long()) return all;
   std::vector<Setting> some;
   for (std::size_t i = 0; i < all.size(); i += stride) some.push_back(std::move(all[i]));
   return some;
@@ -145,7 +147,7 @@ void check_same_best(const OwnedJob& owned, SearchOptions options, const SearchR
 }
 
 void check_search(bool tight_memory) {
-  for (const Setting& setting : settings(7)) {
+  for (const Setting& setting : settings(19)) {
     INFO(setting.name << (tight_memory ? ", tight memory" : ""));
     Machine machine = setting.machine;
     machine.device.memory = Bytes(1e15);
@@ -189,7 +191,7 @@ void check_bounds(const Estimator& estimator, const RankedPlan& ranked) {
 }
 
 TEST_CASE("no plan is faster, or needs less memory, than its lower bounds say") {
-  for (const Setting& setting : settings(7)) {
+  for (const Setting& setting : settings(19)) {
     INFO(setting.name);
     Machine machine = setting.machine;
     machine.device.memory = Bytes(1e15);
@@ -238,7 +240,7 @@ MeasuredKernels erratic_kernels(const ModelFacts& facts, const Machine& machine,
 
 TEST_CASE("prices that rest on measurements are searched as surely, however erratic these are") {
   std::uint64_t seed = 0;
-  for (const Setting& setting : settings(7)) {
+  for (const Setting& setting : settings(19)) {
     if (++seed % 4 != 0 || setting.assumptions.memory_reuse) continue;
     INFO(setting.name);
     Machine machine = setting.machine;
@@ -320,9 +322,10 @@ Machine networked(std::size_t turn) {
 }
 
 TEST_CASE("a search on a network that is no tree, or with a measured φ, finds the best plans as well") {
+  const std::size_t every = tests_are_long() ? 7 : 13;
   std::size_t turn = 0;
   for (const Setting& setting : settings(2)) {
-    if (++turn % 7 != 0 || setting.assumptions.memory_reuse) continue;
+    if (++turn % every != 0 || setting.assumptions.memory_reuse) continue;
     Machine machine = turn % 2 == 0 ? networked(turn / 14) : setting.machine;
     machine.device.memory = Bytes(1e15);
     Coefficients coefficients = setting.coefficients;
@@ -367,9 +370,10 @@ LearnedFamilies anything_learned(std::uint64_t seed) {
 TEST_CASE(
     "a search with what runs have taught, and with kernels that exchanges slow down, finds the best plans as well, and "
     "parts still add up") {
+  const std::size_t every = tests_are_long() ? 7 : 13;
   std::size_t turn = 0;
   for (const Setting& setting : settings(2)) {
-    if (++turn % 7 != 3 || setting.assumptions.memory_reuse) continue;
+    if (++turn % every != 3 || setting.assumptions.memory_reuse) continue;
     Machine machine = setting.machine;
     machine.device.memory = Bytes(1e15);
     Coefficients coefficients = setting.coefficients;
