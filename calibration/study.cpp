@@ -32,7 +32,7 @@ void require_precision(Precision precision, const Device& device) {
   for (const Precision candidate : all_precisions) {
     if (device.peak_at(candidate)) known += fmt::format("{}{}", known.empty() ? "" : ", ", to_string(candidate));
   }
-  throw Error(fmt::format("the datasheet of {} has no peak for {}", device.name, to_string(precision)), "it has " + known);
+  throw Error(fmt::format("the data sheet of {} has no peak for {}", device.name, to_string(precision)), "it has " + known);
 }
 
 /// A flat vector can be made of anything; a default is what comes nearest, since there has to be one.

@@ -114,7 +114,7 @@ struct OverlapSlowdown {
   std::string source{};
 };
 
-/// What measurements add to a machine's datasheet. Empty coefficients mean: datasheet and roofline only.
+/// What measurements add to a machine's data sheet. Empty coefficients mean: data sheet and roofline only.
 struct Coefficients {
   std::string name;
   std::string machine;

@@ -12,7 +12,7 @@
 
 namespace ddl {
 
-/// What one device can do according to its datasheet.
+/// What one device can do according to its data sheet.
 struct Device {
   std::string name;
   std::vector<std::string> profile_names{};  ///< as drivers call it, and so profiles of it
@@ -27,7 +27,7 @@ struct Device {
   /// Side of the output tile one matrix kernel works on: dimensions of a product are rounded up to it, so that slices
   /// thinner than a tile save nothing.
   double tile = 1;
-  /// Fractions of the datasheet's peak and bandwidth that kernels of ample size reach.
+  /// Fractions of the data sheet's peak and bandwidth that kernels of ample size reach.
   double attainable_peak = 1, attainable_bandwidth = 1;
   /// What its host takes to start one kernel, with what a framework does for it that runs its program operation by
   /// operation.
@@ -79,7 +79,7 @@ struct Storage {
   std::optional<Bytes> local_capacity;
 };
 
-/// A cluster of equal devices, as its datasheet describes it.
+/// A cluster of equal devices, as its data sheet describes it.
 struct Machine {
   std::string name;
   std::string description;

@@ -77,7 +77,7 @@ void add_machines(const Command& program, Request& request) {
   const Command lists = command.add_subcommand("list", "bundled machines");
   add_report_options(lists, request.report);
   lists.callback([&request] { request.run = list_machines; });
-  const Command shows = command.add_subcommand("show", "every number of a machine's datasheet, with its source");
+  const Command shows = command.add_subcommand("show", "every number of a machine's data sheet, with its source");
   auto name = std::make_shared<std::string>();
   shows.add_option("machine", *name, "bundled machine or machine file").required();
   add_report_options(shows, request.report);

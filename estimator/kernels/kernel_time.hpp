@@ -31,7 +31,7 @@ enum class KernelBasis {
   profile,         ///< kernels of this device, measured one by one
   measured_total,  ///< one measured total of this model, spread over its layers by their roofline time
   device_scale,    ///< roofline, scaled as other models measured on this device ask for
-  roofline,        ///< the datasheet alone
+  roofline,        ///< the data sheet alone
   given,           ///< times handed in
 };
 [[nodiscard]] std::string_view to_string(KernelBasis origin);

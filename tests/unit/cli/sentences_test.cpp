@@ -217,7 +217,7 @@ TEST_CASE("a phase says what its time is made of") {
   CHECK(text(InputOf{1_MiB}) == "32 samples, 1.00 MiB on disk");
   CHECK(text({}, &Breakdown::halo) == "nothing to exchange");
   CHECK(text({}, &Breakdown::bubble) == "no pipeline");
-  CHECK(text({}, &Breakdown::waiting) == "for nobody");
+  CHECK(text({}, &Breakdown::waiting) == "none");
   CHECK(text({}, &Breakdown::input) == "left out");
   estimate.plan.zero_stage = 3;
   CHECK(text(GradientsOf{1, 4, 1_GiB, 2, 3}) ==

@@ -166,7 +166,7 @@ TEST_CASE("repeats and residuals say what they contain") {
         "m.yaml:5:32: this list of layers is empty | write one operation a line: - convolution: {filters: 64, kernel: 3}");
   CHECK(error_in_layers("  - repeat: {times: 2, layer: [flatten]}\n") ==
         "m.yaml:5:24: unknown key 'layer' | did you mean 'layers'?");
-  CHECK(error_in_layers("  - repeat\n") == "m.yaml:5:5: 'repeat' needs to say of what");
+  CHECK(error_in_layers("  - repeat\n") == "m.yaml:5:5: 'repeat' needs a value");
   CHECK(error_in_layers("  - residual: {boddy: [flatten]}\n") == "m.yaml:5:16: unknown key 'boddy' | did you mean 'body'?");
   CHECK(error_in_layers("  - residual: {body: []}\n") ==
         "m.yaml:5:22: this list of layers is empty | write one operation a line: - convolution: {filters: 64, kernel: 3}");
