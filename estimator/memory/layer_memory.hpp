@@ -10,7 +10,7 @@
 
 namespace ddl {
 
-/// What one rank's part of a layer asks of memory in one micro-batch. Layers of one kind ask for the same.
+/// The memory that one rank's part of a layer requests in one micro-batch. It is the same for all layers of one kind.
 struct LayerMemory {
   Bytes output{};                               ///< of a tensor of its own: a view needs none
   std::vector<Bytes> inputs;                    ///< of each of them, and of its gradient

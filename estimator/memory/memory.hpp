@@ -10,7 +10,7 @@
 
 namespace ddl {
 
-/// What memory is for.
+/// The purpose of memory.
 enum class MemoryItem { weights, gradients, optimizer, activations, input, workspace, communication, context };
 inline constexpr std::size_t memory_item_count = 8;
 inline constexpr std::array<MemoryItem, memory_item_count> all_memory_items{
@@ -18,11 +18,11 @@ inline constexpr std::array<MemoryItem, memory_item_count> all_memory_items{
     MemoryItem::input,   MemoryItem::workspace, MemoryItem::communication, MemoryItem::context};
 [[nodiscard]] std::string_view to_string(MemoryItem item);
 
-/// Part of a step of training.
+/// A part of a training step.
 enum class StepPhase { setup, forward, backward, exchange, update };
 [[nodiscard]] std::string_view to_string(StepPhase phase);
 
-/// What is in memory at one moment.
+/// The contents of memory at one moment, in bytes per item.
 struct MemoryState {
   std::array<Bytes, memory_item_count> items{};  ///< as requested
   Bytes allocated{};                             ///< with each request rounded up to what the allocator hands out
@@ -34,18 +34,19 @@ struct MemoryState {
   void add(const MemoryState& before, const MemoryState& after, double times);
 };
 
-/// How a number of bytes is known.
+/// The origin of a number of bytes.
 enum class MemoryOrigin { measured, modelled, assumed };
 [[nodiscard]] std::string_view to_string(MemoryOrigin origin);
 struct MemoryBreakdown;
-/// measured: on this device, by a profile; modelled: follows from the graph by rules; assumed: reported of other machines,
-/// or a bound.
+/// Returns the origin of one item. `measured`: by a profile of this device. `modelled`: by rules, from the graph. `assumed`:
+/// reported for other machines, or a bound.
 [[nodiscard]] MemoryOrigin origin_of(const MemoryBreakdown& memory, MemoryItem item);
 
-/// Beside so much that is allocated, what the allocator may hold in blocks that nothing fits: for upper bounds.
+/// Returns the bytes that the allocator may hold in blocks that no request fits into, in addition to `allocated` bytes.
+/// Upper bounds use it.
 [[nodiscard]] Bytes most_unusable(Bytes allocated);
 
-/// Bytes of one rank, by what they are for, where their sum is largest.
+/// The memory of one rank by item, in bytes, at the moment at which the sum is largest.
 struct MemoryBreakdown {
   Bytes weights{}, gradients{}, optimizer{};
   Bytes activations{};    ///< kept for backward, with the gradients of them that exist at the same time
@@ -53,27 +54,29 @@ struct MemoryBreakdown {
   Bytes workspace{};      ///< of kernels: scratch memory of libraries, and temporaries of the optimizer
   Bytes communication{};  ///< buckets of gradients, buffers of the communication library
   Bytes context{};        ///< of the driver and the libraries' handles
-  /// Of the workspace, what was measured of the kernel that runs then.
+  /// The part of the workspace that belongs to the kernel that runs at that moment.
   Bytes kernel_workspace{};
-  /// measured where that was seen of every kernel, modelled where of others of the same families, else assumed.
+  /// It is `measured` if the workspace of every kernel was measured, `modelled` if those of the same families were, else
+  /// `assumed`.
   MemoryOrigin workspace_origin = MemoryOrigin::assumed;
-  /// Of communication, what the framework's allocator does not know of.
+  /// The part of `communication` that the allocator of the framework does not hand out.
   Bytes outside_buffers{};
-  /// More that there may be of everything: the upper bound less the total.
+  /// The upper bound minus the total.
   Bytes uncertainty{};
 
   [[nodiscard]] Bytes total() const {
     return weights + gradients + optimizer + activations + input + workspace + communication + context;
   }
-  /// Of the total, what the framework's allocator hands out.
+  /// Returns the part of the total that the allocator of the framework hands out.
   [[nodiscard]] Bytes allocated() const { return total() - context - outside_buffers; }
-  /// The most that the allocator takes of the device, where somebody has asked (Estimator::add_reserved), else allocated().
-  /// What is reserved beyond the peak is no part of the total: it goes back to the device where there is no room.
+  /// The most memory that the allocator reserves on the device, if Estimator::add_reserved has computed it, else
+  /// allocated(). The total does not include what is reserved beyond the peak: the allocator returns it to the device if
+  /// memory is short.
   Bytes peak_reserved{};
   [[nodiscard]] Bytes upper_bound() const { return total() + uncertainty; }
   [[nodiscard]] Bytes& of(MemoryItem item);
   [[nodiscard]] Bytes of(MemoryItem item) const;
-  /// The one with most bytes.
+  /// Returns the item with most bytes.
   [[nodiscard]] MemoryItem largest() const;
 };
 
@@ -85,7 +88,7 @@ struct ParameterBytes {
 [[nodiscard]] ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision,
                                              MixedPrecision mixed = MixedPrecision::half_gradients);
 
-/// Those of a plan for one model: what Adafactor keeps depends on the shapes of its weights.
+/// Returns the bytes per parameter of a plan for one model. The state of Adafactor depends on the shapes of the weights.
 [[nodiscard]] ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, MixedPrecision mixed);
 
 /// Memory of the weights, gradients and optimizer state of `parameters` parameters; ZeRO stages 1, 2 and 3 divide the
@@ -95,16 +98,17 @@ struct ParameterBytes {
                                                const ParameterBytes& each);
 [[nodiscard]] MemoryBreakdown parameter_memory(double parameters, const Plan& plan, double largest_layer = 0);
 
-/// Whether all gradients exist from the start of a step to its end, as backward adds to them more than once, they lie in one
-/// buffer, or the framework keeps them; else backward makes one after the other.
+/// Returns whether all gradients exist from the start of a step to its end. They do if backward adds to them more than once,
+/// if they lie in one buffer, or if the framework keeps them. Otherwise backward allocates one after the other.
 [[nodiscard]] bool has_whole_gradients(const Plan& plan, const Assumptions& assumptions);
-/// Of the update, for each parameter, temporaries of all parameters at once: PyTorch's optimizers run over lists of tensors
-/// (`foreach`) where they are not fused [PyTorch docs, torch.optim.Adam: about as much memory more as the parameters take].
-/// None where the step is asked for as fused, or tensor by tensor.
+/// Returns the bytes of temporaries per parameter that the update holds for all parameters at once. PyTorch's optimizers run
+/// over lists of tensors (`foreach`) unless they are fused [PyTorch docs, torch.optim.Adam: this takes about as much memory
+/// as the parameters]. There are none if the user asked for a fused step, or for a step tensor by tensor.
 [[nodiscard]] double update_scratch_bytes(const Plan& plan, const Assumptions& assumptions);
 
-/// Buckets of gradients on their way: a copy of all of them [PyTorch docs, DistributedDataParallel,
-/// gradient_as_bucket_view]; with ZeRO one bucket of 5·10⁸ items [DeepSpeed docs, reduce_bucket_size].
+/// Returns the bytes of the buckets in which gradients are exchanged: a copy of all gradients [PyTorch docs,
+/// DistributedDataParallel, gradient_as_bucket_view]; with ZeRO one bucket of 5·10⁸ items [DeepSpeed docs,
+/// reduce_bucket_size].
 [[nodiscard]] Bytes bucket_bytes(double parameters, const Plan& plan, MixedPrecision mixed);
 /// Buffers of the communication library, a communicator for each axis along which the plan divides anything: 544 MiB between
 /// two ranks, 688 MiB among more, as measured with PyTorch on four A100 [NVIDIA/nccl, issue 964].
@@ -112,8 +116,8 @@ struct CommunicationBuffers {
   Bytes expected{}, most{};
 };
 [[nodiscard]] CommunicationBuffers communication_buffers(const Plan& plan, const Device& device);
-/// What the driver and the libraries' handles hold: 300 MB and more with kernels that are loaded when they are needed (CUDA
-/// 11.7 and later), 1008 MiB when all were loaded at once [pytorch/pytorch, issues 107667 and 28394].
+/// The memory that the driver and the handles of the libraries hold: 300 MB and more if kernels are loaded when they are
+/// needed (CUDA 11.7 and later), 1008 MiB if all are loaded at once [pytorch/pytorch, issues 107667 and 28394].
 struct ContextBytes {
   Bytes expected{}, most{};
 };
@@ -126,25 +130,25 @@ struct LibraryWorkspace {
 };
 [[nodiscard]] LibraryWorkspace library_workspace(const Device& device);
 
-/// Whether a stage of layers [first, last) has a copy of weights that it reads of another: one, however many of its layers
-/// read them.
+/// Returns whether a stage of layers [first, last) has a copy of these weights of another stage. It has one copy, however
+/// many of its layers read them.
 [[nodiscard]] bool is_copied(const TiedLayer& tied, int first, int last);
-/// Of a rank of a stage, the copies included.
+/// Returns the number of parameters on a rank of a stage of layers [first, last), copies included.
 [[nodiscard]] double stage_parameters(const Job& job, const LayerCostTable& table, int first, int last);
 
-/// What a rank of a stage needs, however many micro-batches are in flight. Not for the closed forms.
+/// The memory of a rank of a stage, independent of the number of micro-batches in flight. The closed forms do not use it.
 struct StagePeaks {
   MemoryState in_backward;   ///< where forward and backward of a micro-batch need most
   Bytes most_in_backward{};  ///< with all that kernels may need
   MemoryState in_update;
   MemoryState earlier;  ///< what each micro-batch before keeps
 };
-/// Of a stage of layers [first, last).
+/// Returns the peaks of a stage of layers [first, last).
 [[nodiscard]] StagePeaks stage_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last);
 
-/// Memory of a rank of stage `stage`, whose layers are [first, last), under the assumptions of the job: where the requests
-/// of a step are most (StageRequests). What sizes are rounded up by is with the activations. `peaks`: those of the stage,
-/// where they are known.
+/// Returns the memory of a rank of stage `stage`, whose layers are [first, last), under the assumptions of the job, at the
+/// moment at which the requests of a step are largest (StageRequests). Activations include the rounding of sizes. `peaks`
+/// are the peaks of the stage if they are known.
 [[nodiscard]] MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTable& table, int stage,
                                            int first, int last, const StagePeaks* peaks = nullptr);
 

@@ -10,23 +10,23 @@
 
 namespace ddl {
 
-/// Adds up the requests of a step, and keeps the state in which they were most.
+/// Adds up the requests of a step, and keeps the state with the most memory.
 class MemoryTally {
  public:
-  /// A request, to give it back.
+  /// A request that can be freed.
   struct Block {
     Bytes bytes{}, allocated{};
     MemoryItem item = MemoryItem::activations;
     bool passing = false;
   };
   using Mark = MemoryState;
-  /// Like repetitions of the model are counted, not gone through.
+  /// Equal repetitions of layers are counted instead of being visited one by one.
   static constexpr bool folds = true;
 
   /// `granule`: requests are rounded up to multiples of so many bytes; 0 for none.
   explicit MemoryTally(double granule) : granule_(granule) {}
 
-  /// As many such requests as `times` says.
+  /// Adds `times` such requests.
   [[nodiscard]] Block allocate(Bytes bytes, MemoryItem item, int layer, double times = 1) {
     if (bytes <= Bytes{}) return {};
     const Block block{bytes * times, rounded(bytes) * times, item, item == MemoryItem::workspace && layer >= 0};
@@ -46,18 +46,18 @@ class MemoryTally {
   }
 
   [[nodiscard]] Mark mark() const { return now_; }
-  /// What has been added since then is there so many times more.
+  /// Adds `times` more copies of everything that was added since `since`.
   void repeat(const Mark& since, double times) { now_.add(since, mark(), times); }
-  /// What was added between two moments goes.
+  /// Frees everything that was added between two moments.
   void release(const Mark& from, const Mark& to) { now_.add(from, to, -1); }
 
-  /// Where the most was allocated in the update, or before it.
+  /// The state with the most memory, in the update or before it.
   struct Peak {
     MemoryState state;
     Bytes most{};  ///< with all that kernels may need
   };
   [[nodiscard]] const Peak& peak(bool in_update) const { return peaks_[in_update ? 1 : 0]; }
-  /// The larger of both.
+  /// Returns the larger of the two states.
   [[nodiscard]] const MemoryState& peak() const { return peaks_[is_in_update() ? 1 : 0].state; }
   [[nodiscard]] bool is_in_update() const { return peaks_[1].state.allocated > peaks_[0].state.allocated; }
 

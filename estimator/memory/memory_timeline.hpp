@@ -10,7 +10,7 @@
 
 namespace ddl {
 
-/// Something that was in memory: what for, of which layer (−1: of none), how much.
+/// Memory that was in use: its purpose, its layer (−1: none) and its bytes.
 struct LiveMemory {
   MemoryItem item = MemoryItem::activations;
   int layer = -1;
@@ -24,7 +24,7 @@ struct TimelinePoint {
   Bytes allocated{}, reserved{};  ///< the most during the pass
 };
 
-/// A step of training as the requests it makes of the framework's allocator.
+/// A training step as a sequence of requests to the allocator of the framework.
 struct MemoryTimeline {
   std::vector<TimelinePoint> points;  ///< of the last step, in order
   MemoryState peak;                   ///< as MemoryTally has it
@@ -34,15 +34,16 @@ struct MemoryTimeline {
   std::vector<LiveMemory> live_at_peak;  ///< largest first
   bool fits = true;  ///< within the capacity given, with cached segments given back where that makes room
 
-  /// What sizes were rounded up by at the peak.
+  /// Returns the bytes that rounding of sizes added at the peak.
   [[nodiscard]] Bytes rounding() const { return peak.allocated - peak.requested(); }
 };
 
 struct TimelineOptions {
-  /// 2: the optimizer makes its state in the first step's update, and what is cached then is split differently after it.
+  /// The number of steps. The default is 2, because the optimizer allocates its state in the update of the first step, and
+  /// cached memory is split differently afterwards.
   int steps = 2;
   bool details = true;  ///< points, and what is there at the peak
-  /// What the allocator may take of the device.
+  /// The memory of the device that is available to the allocator.
   std::optional<Bytes> capacity;
 };
 

@@ -5,7 +5,7 @@
 
 namespace ddl {
 
-/// What one rank's part of a layer holds beside its input and output, one micro-batch.
+/// The memory of one rank's part of a layer in one micro-batch, in addition to its input and output.
 struct ShardMemory {
   Bytes own{};         ///< kept: masks, indices, scores
   Bytes copies{};      ///< kept: of weights and inputs in half precision
@@ -17,12 +17,13 @@ struct ShardMemory {
 
   [[nodiscard]] Bytes kept() const { return own + copies + statistics + gathered; }
 };
-/// Whether a plan's mixed precision is PyTorch's autocast.
+/// Returns whether the mixed precision of the plan is PyTorch's autocast.
 [[nodiscard]] bool casts(const Plan& plan, const Assumptions& assumptions);
-/// Bytes of an item of a layer's output, or of the batch for −1.
+/// Returns the bytes of an item of the output of layer `tensor`, or of the batch if it is −1.
 [[nodiscard]] double tensor_item_bytes(const ModelFacts& facts, const Plan& plan, const Assumptions& assumptions,
                                        int tensor);
-/// By the rules of PyTorch on a GPU, or on a processor (`on_processor`), where dropout keeps factors of 4 bytes.
+/// Returns this memory by the rules of PyTorch on a GPU, or on a processor (`on_processor`), where dropout keeps factors of
+/// 4 bytes.
 [[nodiscard]] ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, bool on_processor);
 
 }  // namespace ddl

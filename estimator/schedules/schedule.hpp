@@ -10,14 +10,14 @@
 
 namespace ddl {
 
-/// What a stage of a pipeline does with a micro-batch. Backward is two: the gradient of the stage's input, for which the
-/// stage before waits, and that of its weights, for which nobody waits until the update. Frameworks that run backward as a
-/// whole send the input's gradient when both are done: their orders have it last.
+/// A pass of a micro-batch in a stage of a pipeline. Backward has two passes. The stage before waits for the gradient of the
+/// stage's input. Nothing waits for the gradient of its weights until the update. Frameworks that run backward as a whole
+/// send the gradient of the input when both are done: their orders have it last.
 enum class SlotPass { forward, input_gradient, weight_gradient };
 [[nodiscard]] std::string_view to_string(SlotPass pass);
 
-/// One piece of a stage's work. A stage of an interleaved schedule holds several chunks of consecutive layers; of others,
-/// chunk 0.
+/// One piece of the work of a stage. In an interleaved schedule, a stage holds several chunks of consecutive layers; in
+/// others, only chunk 0.
 struct Slot {
   int stage = 0;
   int chunk = 0;
@@ -41,18 +41,18 @@ extern const ScheduleOrder one_forward_one_backward_order;
 [[nodiscard]] std::span<const ScheduleOrder* const> all_schedules();
 [[nodiscard]] const ScheduleOrder& order_of(Schedule schedule);
 
-/// Micro-batches that stage `stage` of `stages` holds the activations of at once; 1 without a pipeline, where each
-/// micro-batch is done before the next one begins.
+/// Returns the number of micro-batches whose activations stage `stage` of `stages` holds at once. It is 1 without a
+/// pipeline, because each micro-batch is done before the next one begins.
 [[nodiscard]] double micro_batches_in_flight(Schedule schedule, int stage, int stages, double micro_batches);
 
-/// Times of one stage and micro-batch. A stage that sends does nothing else meanwhile.
+/// The times of one stage for one micro-batch. A stage that sends does nothing else meanwhile.
 struct StageSlots {
   Seconds forward{}, input_gradient{}, weight_gradient{};
   Seconds to_next{};      ///< activations to the next stage; of the last stage not used
   Seconds to_previous{};  ///< gradients to the stage before; of the first stage not used
 };
 
-/// A slot with its place in time.
+/// A slot with its times, counted from the begin of the step.
 struct TimedSlot {
   Slot slot;
   Seconds begin{};
@@ -60,14 +60,15 @@ struct TimedSlot {
   Seconds arrival{};  ///< where its result is needed; later than `end` where it is sent
 };
 
-/// What comes out of a schedule: every slot of every stage with its times, in each stage's order.
+/// The timeline of a schedule: every slot of every stage with its times, in the order of each stage.
 struct PipelineTimeline {
   std::vector<std::vector<TimedSlot>> stages;
-  /// From the first slot's begin to the end of the last one and of what it sends.
+  /// Returns the time from the begin of the first slot to the end of the last one and of its transfer.
   [[nodiscard]] Seconds length() const;
-  /// In which the stage neither computes nor sends, between the step's begin and its end.
+  /// Returns the time between the begin and the end of the step in which the stage neither computes nor sends.
   [[nodiscard]] Seconds bubble(int stage) const;
-  /// Micro-batches whose forward the stage has begun and whose gradients it has not both ended, at most.
+  /// Returns the largest number of micro-batches whose forward the stage has begun and whose two gradients it has not both
+  /// ended.
   [[nodiscard]] std::int64_t most_in_flight(int stage) const;
 };
 

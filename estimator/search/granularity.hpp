@@ -10,8 +10,8 @@
 
 namespace ddl {
 
-/// How coarse a model's work is for the devices that one level of a machine joins: computing over communicating, of data
-/// parallelism and of the graph itself.
+/// The granularity of a model on the devices that one level of a machine joins: computing divided by communicating, for data
+/// parallelism and for the graph itself.
 struct LevelGrain {
   std::string name;  ///< of the level
   std::int64_t devices = 1;
@@ -20,13 +20,14 @@ struct LevelGrain {
   Seconds smallest_node{};  ///< forward of the layer that takes least, of those that compute anything
   Seconds largest_edge{};   ///< α + mβ of the largest tensor between two layers, over one link of this level
 
-  /// T_comp / T_comm; nothing on one device.
+  /// Returns T_comp / T_comm, a number; nothing on one device.
   [[nodiscard]] std::optional<double> data_parallel() const;
-  /// min W(node) / max C(edge); nothing where there is no edge.
+  /// Returns min W(node) / max C(edge), a number; nothing if the graph has no edge.
   [[nodiscard]] std::optional<double> graph() const;
 };
 
-/// From the inside out, one for each level; `batch` samples on each device. The job's assumptions should hide nothing.
+/// Returns one value for each level, the innermost first. `batch` is the number of samples on each device. The assumptions
+/// of the job should not let communication overlap with computing.
 [[nodiscard]] std::vector<LevelGrain> level_grains(const Job& job, Precision precision, Optimizer optimizer,
                                                    std::int64_t batch);
 

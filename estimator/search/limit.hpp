@@ -6,7 +6,7 @@
 
 namespace ddl {
 
-/// Why a plan cannot be: one kind of reason with its two numbers.
+/// A reason that rules a plan out, with its two numbers: what the plan wants, and what is available.
 struct Limit {
   enum class Kind {
     batch,         ///< data degree × micro-batches above the global batch
@@ -25,14 +25,14 @@ struct Limit {
   double wanted = 0;
   double available = 0;
   int layer = -1;  ///< the layer that sets the limit, where one does
-  /// Of memory, the largest item and its bytes.
+  /// For a limit of memory, the name of the largest item, and its bytes.
   std::string_view item{};
   double item_bytes = 0;
 
   friend bool operator==(const Limit&, const Limit&) = default;
 };
 
-/// A handful of limits without allocation: search looks at millions of plans.
+/// Up to eight limits, stored without allocation, because a search looks at millions of plans. Further limits are dropped.
 class Limits {
  public:
   void add(const Limit& limit) {

@@ -10,7 +10,7 @@
 
 namespace ddl {
 
-/// What a plan needs, and whether that is there.
+/// The estimate of a plan, and whether it fits in memory.
 struct MemoryCheck {
   Estimate estimate;
   Verdict verdict = Verdict::fits;
@@ -19,24 +19,26 @@ struct MemoryCheck {
 // Each of these prices plans and judges them: nothing is extrapolated. The memory that they are held against is that of the
 // estimator's machine.
 
-/// Nothing where a limit of its shape rules the plan out.
+/// Returns the plan with its verdict. Returns nothing if a limit of its shape rules the plan out.
 [[nodiscard]] std::optional<MemoryCheck> check_memory(const Estimator& estimator, const Plan& plan);
 
-/// The largest global batches of a plan that is otherwise the same, in whole samples for each replica and micro-batch.
+/// The largest global batches, in samples, of a plan that is otherwise the same. Each replica and micro-batch has whole
+/// samples.
 struct LargestBatch {
   std::optional<std::int64_t> fits;
   std::optional<std::int64_t> at_risk;  ///< that is expected to fit: as large as `fits`, or larger
 };
 [[nodiscard]] LargestBatch largest_batch(const Estimator& estimator, const Plan& plan);
 
-/// What of the batch stays the same on another number of devices.
+/// The part of the batch that stays the same on another number of devices: the global batch, or the samples per device.
 enum class BatchKept { global, per_device };
-/// The fewest devices on which a plan fits that divides along the same axes (`data` where it divides nothing), with its
-/// micro-batches, or as many of them as its replicas have samples; of several the fastest. Where none fits, the fewest at
-/// risk; nothing where there is none up to the machine's size. Looked at are all numbers up to 64, and powers of two above.
+/// Returns a plan with the fewest devices that fits and divides along the same axes (`data` if the given plan divides
+/// nothing). It has the given number of micro-batches, or as many as its replicas have samples. Of several such plans, the
+/// fastest one is returned. If none fits, it is the plan with the fewest devices that is at risk; if there is none up to the
+/// size of the machine, it is nothing. The function tries all numbers of devices up to 64, and powers of two above.
 [[nodiscard]] std::optional<MemoryCheck> fewest_devices(const Estimator& estimator, const Plan& plan, BatchKept kept);
 
-/// A plan for the same batch on as many devices, in place of one that does not fit.
+/// A plan for the same batch on the same number of devices, which replaces a plan that does not fit.
 struct Remedy {
   enum class Kind {
     micro_batches,  ///< more and smaller ones
@@ -48,8 +50,8 @@ struct Remedy {
   std::optional<PlanChoice> choice;
   MemoryCheck checked;
 };
-/// One of each kind, the least that fits, or else is at risk while `plan` does not fit at all; the fastest first. None for a
-/// plan that fits.
+/// Returns one remedy of each kind, the fastest first: the smallest change that fits, or, if the given plan does not fit at
+/// all, the smallest change that is at risk. Returns none for a plan that fits.
 [[nodiscard]] std::vector<Remedy> remedies(const Estimator& estimator, const MemoryCheck& checked);
 
 }  // namespace ddl

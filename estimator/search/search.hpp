@@ -15,7 +15,7 @@ enum class Objective { time, cost, memory };
 [[nodiscard]] std::optional<Objective> parse_objective(std::string_view text);
 [[nodiscard]] std::string_view to_string(Objective objective);
 
-/// What a search looks for, and which choices the user has already made.
+/// The question of a search, and the choices that the user has already made.
 struct SearchOptions {
   std::int64_t devices = 1;
   std::int64_t global_batch = 1;
@@ -23,17 +23,18 @@ struct SearchOptions {
   Optimizer optimizer = Optimizer::sgd;
   Objective objective = Objective::time;
   std::vector<NamedFamily> families;  ///< empty: all
-  /// How many families are wanted, best first; those that provably come later are not priced. 0: all of them.
+  /// The number of families to return, best first. Families that provably come later are not priced. 0 returns all of them.
   std::int64_t top = 0;
   bool all = false;  ///< price every plan, prune none
   std::optional<Placement> placement;
   std::optional<std::int64_t> micro_batches;
   ChosenOfPlan chosen;
-  /// Called now and then with how many plans have been dealt with, of how many; the search ends where it says false.
+  /// The search calls it from time to time with the number of plans that it has dealt with, and the number of all plans. The
+  /// search ends if it returns false.
   std::function<bool(std::int64_t done, std::int64_t all)> go_on;
 };
 
-/// A feasible plan with what it is ranked by: enough to price it again when somebody looks at it.
+/// A feasible plan with the time and memory that it is ranked by. The plan is priced again if the caller needs its estimate.
 struct RankedPlan {
   Plan plan;
   Seconds iteration{};
@@ -53,12 +54,13 @@ struct SearchResult {
   bool stopped = false;            ///< before all plans were looked at
 };
 
-/// Looks through all ways of giving `devices` devices to the axes (all divisors), placements, micro-batches and all that is
-/// chosen besides (plan_choices). What is pruned is provably no better than what is found. Plans that are equally good
-/// within rounding are ranked by how simple they are: fewer axes, nothing computed again, less sharded, fewer micro-batches.
+/// Searches all plans: all ways of giving `devices` devices to the axes (all divisors), all placements, numbers of
+/// micro-batches and other choices (plan_choices). A pruned plan is provably no better than the plans that are returned.
+/// Plans that are equally good within rounding are ranked by simplicity: fewer axes, no recomputation, less sharding, fewer
+/// micro-batches.
 [[nodiscard]] SearchResult search(const Estimator& estimator, const SearchOptions& options);
 
-/// Whether `a` is to be preferred to `b`.
+/// Returns whether `a` is ranked before `b`.
 [[nodiscard]] bool better(const Estimate& a, const Estimate& b, Objective objective);
 
 }  // namespace ddl

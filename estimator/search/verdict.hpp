@@ -7,16 +7,16 @@
 
 namespace ddl {
 
-/// Whether a plan will run in the memory there is.
+/// The verdict about a plan: whether it fits in the available memory.
 enum class Verdict {
-  fits,          ///< even the upper bound does
-  at_risk,       ///< what is expected does, the upper bound does not
-  does_not_fit,  ///< what is expected is too much already
+  fits,          ///< the upper bound of its memory is available
+  at_risk,       ///< the expected memory is available, the upper bound is not
+  does_not_fit,  ///< the expected memory is not available
 };
-/// `FITS`, `AT-RISK`, `DOES-NOT-FIT`
+/// Returns `FITS`, `AT-RISK` or `DOES-NOT-FIT`.
 [[nodiscard]] std::string_view to_string(Verdict verdict);
 
-/// `available` is the device's memory less what is to stay free.
+/// Returns the verdict about a plan. `available` is the memory of the device minus the memory that is kept free.
 [[nodiscard]] Verdict verdict_of(const MemoryBreakdown& memory, Bytes available);
 
 }  // namespace ddl

@@ -9,7 +9,7 @@ namespace ddl {
 
 struct LayerShard;
 
-/// How a tensor lies among the ranks of an axis.
+/// The layout of a tensor over the ranks of an axis.
 enum class Spread {
   whole,      ///< every rank has all of it
   channels,   ///< each rank has a part of its channels
@@ -17,7 +17,7 @@ enum class Spread {
   sums,       ///< each rank has a summand of all of it
 };
 
-/// The collective that brings a tensor from one layout to another; nothing where each rank has what it needs already.
+/// Returns the collective that changes the layout of a tensor; nothing if each rank already has what it needs.
 [[nodiscard]] std::optional<Collective> difference(Spread from, Spread to);
 
 /// How a layer's first input and its output lie along one axis, between layers and where the rank's kernels read and write
@@ -26,16 +26,16 @@ struct AxisLayout {
   Spread input = Spread::whole, read = Spread::whole;
   Spread written = Spread::whole, output = Spread::whole;
 
-  /// A rank computes a part of the layer alone: of its output, or of the sum that this is.
+  /// Returns whether a rank computes only a part of the layer: a part of its output, or a summand of it.
   [[nodiscard]] bool is_split() const { return written != Spread::whole; }
 };
 
-/// Elements of a layer's whole tensors, per sample; 0 for an input without a gradient.
+/// The number of items of the whole tensors of a layer, per sample; 0 for an input without a gradient.
 struct LayerTensors {
   double input = 0, output = 0, input_gradient = 0;
 };
 
-/// Adds the exchange between two layouts, where there is one.
+/// Adds the exchange between two layouts, if one is needed. `items` are of the full vector, per sample.
 void add_exchange(LayerShard& shard, Spread from, Spread to, double items, Family axes, Phase phase, Purpose purpose,
                   Subject subject = Subject::other);
 /// Puts the layout into the shard, with the exchanges that it takes: forward from what lies between layers to what kernels

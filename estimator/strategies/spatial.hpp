@@ -6,13 +6,13 @@ namespace ddl {
 
 extern const Strategy spatial_strategy;
 
-/// First layer that the plan's spatial split leaves whole: all before it are split, it and all after are replicated behind
-/// an Allgather. 0 without a spatial split.
+/// Returns the first layer that the spatial split of the plan leaves whole. The layers before it are split. This layer and
+/// all after it are replicated behind an Allgather. Returns 0 without a spatial split.
 [[nodiscard]] int spatial_end(const ModelFacts& facts, const Plan& plan, const Software& software);
-/// Whether the extents of samples and windows can change places, so that 2×4 and 4×2 tiles are mirror images.
+/// Returns whether the extents of samples and windows can be exchanged, so that 2×4 and 4×2 tiles are mirror images.
 [[nodiscard]] bool mirrors_alike(const ModelFacts& facts);
-/// Items of one sample that one rank sends one neighbour, summed over the split dimensions: the halo of `tile`, whose rows
-/// are `rows` deep along each dimension.
+/// Returns the items of one sample that one rank sends to one neighbour, summed over the split dimensions. The halo of
+/// `tile` is `rows` rows deep along each dimension.
 [[nodiscard]] double halo_items(const TensorShape& tile, const std::array<std::int64_t, 3>& rows,
                                 const std::array<int, 3>& split);
 

@@ -30,7 +30,7 @@ struct LayerShard {
   std::vector<Exchange> exchanges;
 };
 
-/// What a strategy may look at when it divides one layer.
+/// The inputs of a strategy that divides one layer.
 struct ShardContext {
   const ModelFacts& facts;
   const Plan& plan;
@@ -49,8 +49,8 @@ struct LimitContext {
   const Software& software;
 };
 
-/// A way of dividing the work along one axis: what it is, when it cannot be, and what one rank's part of a layer is. Hybrids
-/// are strategies applied one after the other. A new strategy is one file and one row of the table.
+/// A way of dividing the work along one axis: a summary, its limits, and one rank's part of a layer. Hybrids apply several
+/// strategies one after the other. A new strategy is one file and one row of the table.
 struct Strategy {
   Axis axis = Axis::data;
   std::string_view summary;
@@ -58,19 +58,18 @@ struct Strategy {
   void (*shard)(const ShardContext& context, LayerShard& shard) = nullptr;
 };
 
-/// All strategies, in the order in which they divide a layer.
+/// Returns all strategies, in the order in which they divide a layer.
 [[nodiscard]] std::span<const Strategy* const> strategies();
 
-/// One rank's part of a layer under all strategies of the plan. `shard` is reused to save allocations.
+/// Describes one rank's part of a layer under all strategies of the plan in `shard`, which is reused to save allocations.
 void shard_layer(const ShardContext& context, LayerShard& shard);
-/// Everything that rules the plan out before pricing.
+/// Returns every limit that rules the plan out before it is priced.
 [[nodiscard]] Limits limits_of(const LimitContext& context);
 
-/// For a strategy that leaves a rank `part` of a layer's input channels (forward) or filters (backward): its halos shrink
-/// too.
+/// Scales the halos of a rank that has `part` of the input channels (forward) or filters (backward) of a layer.
 void scale_halos(LayerShard& shard, Phase phase, double part);
 
-/// The largest part when `whole` units are dealt to `parts` ranks.
+/// Returns the largest part if `whole` units are distributed over `parts` ranks.
 [[nodiscard]] constexpr std::int64_t largest_part(std::int64_t whole, std::int64_t parts) {
   return (whole + parts - 1) / parts;
 }
