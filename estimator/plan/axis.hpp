@@ -13,13 +13,13 @@ namespace ddl {
 enum class Axis { tensor, channel, filter, spatial, data, pipeline };
 inline constexpr std::size_t axis_count = 6;
 
-/// Another word for an axis that is read, and the ZeRO stage that it says with it.
+/// An alias of an axis for parsing, and the ZeRO stage that it implies.
 struct AxisAlias {
   std::string_view word;
   int zero_stage = 0;
 };
 
-/// What all that is not a strategy needs to know about an axis.
+/// The properties of an axis that code outside of the strategies uses.
 struct AxisRow {
   Axis axis;
   std::string_view name;
@@ -31,8 +31,8 @@ struct AxisRow {
   bool alternates;  ///< the others that divide weights, by turns: with one of those it is no plan of its own
 };
 
-/// Nothing else lists the axes. FSDP is PyTorch's ZeRO-3 [Zhao et al., VLDB 2023]; `layer` is what ParaDL (HPDC 2021) calls
-/// pipeline, `hmodel` a published word for tensor.
+/// The only list of the axes. FSDP is PyTorch's ZeRO-3 [Zhao et al., VLDB 2023]. ParaDL (HPDC 2021) calls pipeline `layer`.
+/// `hmodel` is a published word for tensor.
 inline constexpr std::array<AxisRow, axis_count> axis_table{{
     {Axis::tensor, "tensor", {{{"tp"}, {"hmodel"}}}, 5, 1, false, true, true},
     {Axis::channel, "channel", {}, 4, 1, false, true, false},
@@ -43,7 +43,7 @@ inline constexpr std::array<AxisRow, axis_count> axis_table{{
 }};
 [[nodiscard]] constexpr const AxisRow& row_of(Axis axis) { return axis_table[static_cast<std::size_t>(axis)]; }
 
-/// Where an axis begins among the dimensions of the mesh; those of its extents follow one another.
+/// Returns the index of the first dimension of an axis in the mesh. The dimensions of its extents follow one another.
 [[nodiscard]] constexpr std::size_t first_dimension_of(Axis axis) {
   std::size_t first = 0;
   for (std::size_t i = 0; axis_table[i].axis != axis; ++i) first += axis_table[i].extents;
@@ -65,9 +65,9 @@ inline constexpr std::array<Axis, axis_count> spoken_axes = [] {
 }();
 
 [[nodiscard]] constexpr std::string_view to_string(Axis axis) { return row_of(axis).name; }
-/// By its name or an alias.
+/// Returns the axis of this name or alias; nothing if there is none.
 [[nodiscard]] std::optional<Axis> parse_axis(std::string_view text);
-/// Every axis by its name, for hints.
+/// Returns the names of all axes, for hints.
 [[nodiscard]] std::vector<std::string_view> axis_names();
 
 /// A set of axes: the family a plan belongs to, `data+filter`.
@@ -75,9 +75,9 @@ using Family = unsigned;
 [[nodiscard]] constexpr Family family_bit(Axis axis) { return 1U << static_cast<unsigned>(axis); }
 /// `data+spatial+pipeline`, or `serial`.
 [[nodiscard]] std::string family_name(Family family);
-/// Reads `data+filter`. Nothing when a part is unknown or named twice.
+/// Reads `data+filter`. Returns nothing if a part is unknown or named twice.
 [[nodiscard]] std::optional<Family> parse_family(std::string_view text);
-/// The ZeRO stage that the words of a family say, `fsdp+tp`; 0 where none does.
+/// Returns the ZeRO stage that the words of a family imply, such as `fsdp+tp`; 0 if none does.
 [[nodiscard]] int zero_stage_in(std::string_view family);
 
 /// The axes whose ranks hold the same weights, and those whose ranks hold parts of a layer's.
@@ -91,7 +91,7 @@ inline constexpr Family weight_axes = [] {
   for (const AxisRow& row : axis_table) family |= row.divides_weights ? family_bit(row.axis) : 0;
   return family;
 }();
-/// Whether a search looks at plans of that family.
+/// Returns whether a search considers plans of this family.
 [[nodiscard]] constexpr bool is_meaningful(Family family) {
   const Family weights = family & weight_axes;
   for (const AxisRow& row : axis_table) {
@@ -100,7 +100,7 @@ inline constexpr Family weight_axes = [] {
   return true;
 }
 
-/// A family as somebody wrote it, `fsdp+tp`: with a ZeRO stage where its words say one, else 0.
+/// A family as the user wrote it, such as `fsdp+tp`, with the ZeRO stage that its words imply, else 0.
 struct NamedFamily {
   Family family = 0;
   int zero_stage = 0;

@@ -34,7 +34,7 @@ class Mesh {
     for (std::size_t d = 1; d < row_of(axis).extents; ++d) degree *= degrees_[first + d];
     return degree;
   }
-  /// Of an axis with several extents, all along the first.
+  /// Sets the degree of an axis. If it has several extents, all of the degree is along the first one.
   constexpr void set(Axis axis, int degree) {
     const std::size_t first = first_dimension_of(axis);
     degrees_[first] = degree;
@@ -54,12 +54,12 @@ class Mesh {
     for (const Axis axis : all_axes) product *= (axes & family_bit(axis)) != 0 ? (*this)[axis] : 1;
     return product;
   }
-  /// Ranks that hold the same weights.
+  /// Returns the number of ranks that hold the same weights.
   [[nodiscard]] constexpr double replicas() const { return product(replica_axes); }
   [[nodiscard]] std::int64_t devices() const;
-  /// The axes along which anything is divided; 0 is `serial`.
+  /// Returns the axes with a degree above one; 0 is `serial`.
   [[nodiscard]] Family family() const;
-  /// For those who try all.
+  /// Returns the degrees for a caller that tries all of them.
   [[nodiscard]] Degrees& degrees() { return degrees_; }
   [[nodiscard]] const Degrees& degrees() const { return degrees_; }
 
@@ -70,9 +70,9 @@ class Mesh {
   Degrees degrees_{};
 };
 
-/// `2x4` for spatial, with a third extent only where it is cut; the number for any other axis.
+/// Returns `2x4` for spatial, with a third extent only if it is cut, and the number for any other axis.
 [[nodiscard]] std::string degree_text(const Mesh& mesh, Axis axis);
-/// `data=64 spatial=2x2`: the degrees above one; `1 device` for serial.
+/// Returns the degrees above one, `data=64 spatial=2x2`; `1 device` for serial.
 [[nodiscard]] std::string degrees_text(const Mesh& mesh);
 
 }  // namespace ddl

@@ -17,16 +17,17 @@ enum class Schedule { one_forward_one_backward, gpipe };
 [[nodiscard]] std::string_view to_string(Schedule schedule);
 [[nodiscard]] std::optional<Schedule> parse_schedule(std::string_view text);
 
-/// What is computed again in backward instead of being kept.
+/// The activations that backward computes again instead of keeping them.
 enum class Recompute { none, full };
 [[nodiscard]] std::string_view to_string(Recompute recompute);
 [[nodiscard]] std::optional<Recompute> parse_recompute(std::string_view text);
 
-/// Axes in the order in which ranks are numbered along them: the leading ones are neighbours inside a node.
+/// The axes in the order in which ranks are numbered along them, innermost first. Ranks along the first axes are neighbours
+/// inside a node.
 using Placement = std::array<Axis, axis_count>;
 
-/// One way to train: the mesh of ranks and everything else that is chosen, not given. A plan is only a point in the search
-/// space; what it costs is an Estimate.
+/// One way to train a model: the mesh of ranks and all other choices. A plan is a point in the search space. Its cost is an
+/// Estimate.
 struct Plan {
   Mesh mesh;
   std::int64_t global_batch = 1;   ///< B, samples per iteration
@@ -42,9 +43,9 @@ struct Plan {
   friend auto operator<=>(const Plan&, const Plan&) = default;
 };
 
-/// Samples of one micro-batch on one rank (the largest share where B does not divide evenly).
+/// Returns the samples of one micro-batch on one rank: the largest share if B does not divide evenly.
 [[nodiscard]] double samples_per_micro_batch(const Plan& plan);
-/// The axes above one, innermost first: `filter,data`.
+/// Returns the axes with a degree above one, innermost first: `filter,data`.
 [[nodiscard]] std::string placement_text(const Plan& plan);
 
 }  // namespace ddl

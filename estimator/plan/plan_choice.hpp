@@ -12,18 +12,19 @@
 
 namespace ddl {
 
-/// What is chosen of a plan beside its mesh, its batch, its micro-batches and its placement.
+/// The choices of a plan in addition to its mesh, batch, micro-batches and placement.
 enum class PlanChoice { schedule, zero, recompute };
 inline constexpr std::size_t plan_choice_count = 3;
 
-/// What another value of a choice than its first does to a plan, as far as it is known before anything is priced.
+/// The effect of a value other than the first one of a choice, as far as it is known before a plan is priced.
 enum class Trade {
   open,                ///< it may be faster or slower, and need more or less memory
   slower_but_smaller,  ///< it is not faster than a smaller value, and needs no more memory
   never_better,        ///< it is not faster and does not need less memory
 };
 
-/// All that options, files, reports and the search know of a choice. A new choice is one member of Plan and one row.
+/// Everything that options, files, reports and the search know about a choice. A new choice is one member of Plan and one
+/// row.
 struct PlanChoiceRow {
   PlanChoice choice;
   std::string_view key;      ///< in reports and tables: `zero_stage`
@@ -36,32 +37,32 @@ struct PlanChoiceRow {
   std::string_view beyond_ideal;  ///< what the closed forms of ParaDL do not have of values above 0; empty: they have all
   std::string_view separator;     ///< between this choice and those before it, where people read a plan
   std::string_view (*name)(int value);
-  /// What people read of a value: `ZeRO-1`; empty where it goes without saying.
+  /// Returns the text for a value in reports: `ZeRO-1`; empty for a value that is not mentioned.
   std::string (*words)(int value);
-  /// Whether the choice makes a difference on such a mesh.
+  /// Returns whether the choice makes a difference on this mesh.
   bool (*matters)(const Mesh& mesh);
   int (*get)(const Plan& plan);
   void (*set)(Plan& plan, int value);
 
   [[nodiscard]] std::optional<int> parse(std::string_view text) const;
-  /// Every value by its name.
+  /// Returns the names of all values.
   [[nodiscard]] std::vector<std::string_view> names() const;
-  /// `none or full`, `0 to 3`.
+  /// Returns the values as text: `none or full`, `0 to 3`.
   [[nodiscard]] std::string values_text() const;
 };
 
-/// Nothing else lists the choices.
+/// Returns the only list of the choices.
 [[nodiscard]] std::span<const PlanChoiceRow, plan_choice_count> plan_choices();
 [[nodiscard]] const PlanChoiceRow& row_of(PlanChoice choice);
 
-/// The choices that somebody has made.
+/// The choices that the user has made; the others are empty.
 class ChosenOfPlan {
  public:
   [[nodiscard]] std::optional<int>& operator[](PlanChoice choice) { return values_[static_cast<std::size_t>(choice)]; }
   [[nodiscard]] const std::optional<int>& operator[](PlanChoice choice) const {
     return values_[static_cast<std::size_t>(choice)];
   }
-  /// Sets what was chosen; the rest stays as it is.
+  /// Sets the choices that were made in `plan`, and leaves the others as they are.
   void apply(Plan& plan) const;
   friend bool operator==(const ChosenOfPlan&, const ChosenOfPlan&) = default;
 
@@ -69,11 +70,11 @@ class ChosenOfPlan {
   std::array<std::optional<int>, plan_choice_count> values_;
 };
 
-/// Leaves what is open, and the closed forms of ParaDL do not have, at its first value.
+/// Sets open choices that the closed forms of ParaDL do not have to their first value.
 void keep_to_ideal(ChosenOfPlan& chosen);
 
-/// The plan without what the division of layers among ranks does not depend on. Whoever keeps something by it tells plans
-/// apart that differ in a choice nobody here has heard of.
+/// Returns the plan with all choices reset that the division of layers among ranks does not depend on. Used as a key, it
+/// still distinguishes plans that differ in a choice which this function does not know.
 [[nodiscard]] Plan split_of(const Plan& plan);
 
 }  // namespace ddl

@@ -12,16 +12,17 @@
 
 namespace ddl {
 
-/// A part of an iteration as what the ranks are doing; forward and backward are one, since they grow and shrink together.
+/// A part of an iteration, named by what the ranks do. Forward and backward are one part, because they grow and shrink
+/// together.
 struct Doing {
   std::string_view name;  ///< as a key: `compute`
   Seconds time{};
 };
 [[nodiscard]] std::array<Doing, 9> components_of(const Breakdown& time);
-/// The name of the doing that takes most longer after than before.
+/// Returns the name of the part whose time grows most from `before` to `after`.
 [[nodiscard]] std::string_view grown_most(const Breakdown& before, const Breakdown& after);
 
-/// An item of memory.
+/// An item of memory with its name.
 struct MemoryPart {
   Bytes MemoryBreakdown::*part = nullptr;
   std::string_view name;  ///< as a key and in a sentence: `activations`
@@ -35,14 +36,14 @@ inline constexpr std::array<MemoryPart, memory_item_count> memory_parts{{{&Memor
                                                                          {&MemoryBreakdown::communication, "communication"},
                                                                          {&MemoryBreakdown::context, "context"}}};
 
-/// One of two plans that are compared: how a sentence calls it, what it costs, and the model its limits are about.
+/// One of two plans that are compared: its name in sentences, its estimate, and the model that its limits refer to.
 struct Compared {
   std::string name;
   const Estimate& estimate;
   const Model& model;
 };
 
-/// A figure of one plan beside the same of another.
+/// The same figure of two plans.
 template <class Q>
 struct PairedTerm {
   std::string_view name;
@@ -50,16 +51,17 @@ struct PairedTerm {
   [[nodiscard]] Q difference() const { return other - explained; }
 };
 
-/// How a plan is by itself: possible, of too much memory alone, or impossible in its shape.
+/// The state of one plan: it fits, it needs too much memory, or its shape is impossible.
 enum class Standing { fits, too_full, impossible };
 
-/// Whether two figures are as good as equal: they differ by less than half a percent of the larger one.
+/// Returns whether two figures differ by less than half a percent of the larger one.
 template <class Q>
 [[nodiscard]] bool are_alike(Q a, Q b) {
   return std::abs((b - a).value()) < 0.005 * max(a, b).value();
 }
 
-/// What sets two plans apart, term by term. Swapping them turns the sign of every difference, and leaves the deciding term.
+/// The differences between two plans, term by term. Swapping the plans changes the sign of every difference, and keeps the
+/// deciding term.
 struct Comparison {
   std::string_view basis = "iteration";                   ///< or `epoch`: what times are of
   double explained_iterations = 1, other_iterations = 1;  ///< of each plan, in one of those
@@ -68,29 +70,29 @@ struct Comparison {
   bool itself = false;                    ///< both are the same plan of the same name
   std::vector<PairedTerm<Seconds>> time;  ///< the parts of time_parts; empty where one of the two has no price
   std::vector<PairedTerm<Bytes>> memory;  ///< the parts of memory_parts; likewise
-  /// The term with the largest difference in the direction of the whole: of the time where both fit, else of the memory
-  /// where both have some. Nothing where they are alike, or where a limit of shape decides.
+  /// The term with the largest difference in the direction of the total: of the time if both plans fit, else of the memory
+  /// if both have any. Nothing if the plans are alike, or if a limit of shape decides.
   std::optional<PairedTerm<Seconds>> deciding_time;
   std::optional<PairedTerm<Bytes>> deciding_memory;
 
   [[nodiscard]] bool both_fit() const { return explained_standing == Standing::fits && other_standing == Standing::fits; }
 };
 
-/// What the times of a comparison are of.
+/// The unit that the times of a comparison refer to.
 enum class Basis { iteration, epoch };
 
-/// How `other` compares with `explained`, whichever is better, or possible at all. By epochs where that is asked for, or
-/// where one iteration takes more samples than the other.
+/// Compares `other` with `explained`; either may be better, or impossible. It compares epochs if `basis` says so, or if the
+/// iterations have different numbers of samples; else it compares iterations.
 [[nodiscard]] Comparison compare(const Compared& explained, const Compared& other, Basis basis = Basis::iteration);
 
-/// What a plan is called beside another: its strategy; its degrees where the other has the same strategy.
+/// Returns the name of a plan next to another one: its strategy, or its degrees if the other plan has the same strategy.
 [[nodiscard]] std::string name_beside(const Plan& plan, const Plan& other);
 
-/// Exchanges of one kind in both plans.
+/// The exchanges of one kind in both plans.
 struct ExchangePair {
   ExchangeTotal explained, other;  ///< of the same operation, axes, phase and purpose; all zero where a plan has none
 };
-/// Of one iteration, or epoch, as the times of `comparison` are.
+/// Returns the exchanges of both plans in pairs, per iteration or per epoch, as in `comparison`.
 [[nodiscard]] std::vector<ExchangePair> paired_exchanges(const Explanation& explained, const Explanation& other,
                                                          const Comparison& comparison);
 

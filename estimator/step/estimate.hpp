@@ -21,7 +21,7 @@
 
 namespace ddl {
 
-/// What a plan costs. An infeasible plan is a value like any other, with its reasons in `limits`.
+/// The time and memory of a plan. An infeasible plan has an estimate too, with its reasons in `limits`.
 struct Estimate {
   Plan plan;
   Breakdown time;
@@ -42,54 +42,61 @@ struct Estimate {
 
 struct Explanation;
 
-/// What the host takes to start one kernel: of the measured software, else of the machine's sheet where kernels are priced
-/// by the sheet. Nothing where it is not to count.
+/// Returns the launch overhead of one kernel, in seconds: of the measured software, else of the data sheet if kernels are
+/// priced by the data sheet. Returns zero if the assumptions leave it out.
 [[nodiscard]] Seconds launch_overhead(const Job& job);
 
-/// Prices plans of one job. Keeps what plans have in common, so that plans which differ in how they are scheduled or sharded
-/// share the prices of their layers. Not for use by several threads at once.
+/// Prices plans of one job. It stores what plans have in common: plans that differ only in schedule or sharding share the
+/// prices of their layers. Several threads must not use it at once.
 class Estimator {
  public:
-  /// Keeps its own job, whose parts are its maker's or the job's own (Job::with_machine).
+  /// Keeps a copy of the job. The parts of the job belong to its maker, or to the job itself (Job::with_machine).
   explicit Estimator(Job job);
   Estimator(const Estimator&) = delete;  // what it has worked out refers to its job
   Estimator& operator=(const Estimator&) = delete;
 
-  /// A possible plan's step as tasks whose times say what they depend on: exact derivatives for who learns from runs.
+  /// The step of a possible plan as tasks, whose times know the coefficients that they depend on. A fit to measured runs
+  /// uses their exact derivatives.
   struct Taught {
     Step step;
     Updates updates;
   };
   [[nodiscard]] Taught taught(const Plan& plan) const;
-  /// All of it, limits included. A plan that breaks a limit of its shape is not priced.
+  /// Returns time, memory and limits of a plan. A plan that breaks a limit of its shape is not priced.
   [[nodiscard]] Estimate estimate(const Plan& plan) const;
-  /// The same taken apart, layer by layer and phase by phase. A plan of more devices than the machine has is priced too.
+  /// Returns the estimate taken apart, layer by layer and phase by phase. A plan with more devices than the machine has is
+  /// priced too.
   [[nodiscard]] Explanation explain(const Plan& plan) const;
-  /// The fullest stage's step as requests to the framework's allocator; nothing where the plan has no price or memory is a
-  /// closed form. `capacity`: what the device has is left for the allocator after everything outside it.
+  /// Returns the step of the fullest stage as requests to the allocator of the framework. Returns nothing if the plan has no
+  /// price, or if memory is a closed form. If `options` have a capacity, the allocator has what is left of it after
+  /// everything outside of the allocator.
   [[nodiscard]] std::optional<MemoryTimeline> memory_timeline(const Plan& plan, const TimelineOptions& options = {}) const;
-  /// Sets MemoryBreakdown::peak_reserved to what a model of the framework's allocator comes to, for somebody who reads it.
+  /// Sets MemoryBreakdown::peak_reserved to the result of a model of the framework's allocator. Reports use it; a search
+  /// does not.
   void add_reserved(Estimate& estimate) const;
   void add_reserved(std::vector<Estimate>& estimates) const;
-  /// Limits that need no pricing.
+  /// Returns the limits that need no pricing.
   [[nodiscard]] Limits limits(const Plan& plan) const;
-  /// The time of an estimate alone, of a plan whose shape is possible.
+  /// Returns only the time of an iteration, of a plan whose shape is possible.
   [[nodiscard]] Seconds iteration(const Plan& plan) const;
-  /// The memory of an estimate alone, of a plan whose shape is possible. Valid until another plan is asked for.
+  /// Returns only the memory of a plan whose shape is possible. The reference is valid until the next call with another
+  /// plan.
   [[nodiscard]] const MemoryBreakdown& memory(const Plan& plan) const;
-  /// First layer of every stage of a possible plan, and the layer count: the cuts with which an iteration is shortest, of
-  /// those that fit where some do. They depend on the plan's degrees, micro-batches and placement alone. Valid until another
-  /// plan is asked for.
+  /// Returns the first layer of every stage of a possible plan, and the layer count: the cuts with the shortest iteration,
+  /// among those that fit if any fits. They depend only on degrees, micro-batches and placement of the plan. The reference
+  /// is valid until the next call with another plan.
   [[nodiscard]] const std::vector<int>& stages(const Plan& plan) const;
-  /// No estimate of a plan with these degrees and micro-batches is shorter, whatever its schedule, placement or sharding.
+  /// Returns a lower bound of an iteration, in seconds, of all plans with these degrees and micro-batches, for any schedule,
+  /// placement and sharding.
   [[nodiscard]] Seconds lower_bound(const Plan& plan) const;
-  /// The same for this placement alone: dearer to work out, and closer.
+  /// Returns the same bound for this placement alone. It takes longer to compute, and is closer.
   [[nodiscard]] Seconds placed_lower_bound(const Plan& plan) const;
-  /// The same with the exchanges priced, wherever the stages of a pipeline are cut: dearer still, and closer.
+  /// Returns the same bound with priced exchanges, for any cuts of the stages. It takes still longer, and is closer.
   [[nodiscard]] Seconds uncut_time(const Plan& plan) const;
-  /// What such plans take beside their update and gradients, without recomputation: dearer still, and closer.
+  /// Returns the time without update, gradients and recomputation, with the stages cut. It takes still longer, and is
+  /// closer.
   [[nodiscard]] Seconds layers_time(const Plan& plan) const;
-  /// No plan with these degrees needs less, whatever is sharded or computed again.
+  /// Returns a lower bound of the memory of all plans with these degrees, for any sharding and recomputation.
   [[nodiscard]] Bytes memory_lower_bound(const Plan& plan) const;
   [[nodiscard]] const Job& job() const { return job_; }
 
@@ -207,10 +214,10 @@ class Estimator {
   [[nodiscard]] const StagePeaks& peaks_of(const Plan& plan, int first, int last) const;
 };
 
-/// Time per iteration on the samples' way into the devices, before anything hides it; zero where the machine's sheet says
-/// nothing of storage.
+/// Returns the time per iteration of reading samples into the devices, before overlap; zero if the data sheet of the machine
+/// does not describe the storage.
 [[nodiscard]] Term input_time(const Job& job, const Plan& plan, const ExchangePrices& exchanges, bool with_slopes = false);
-/// Whether a node's own disk can hold the data set; true where nothing is known.
+/// Returns whether the disk of a node can hold the data set; true if the size of the disk is not known.
 [[nodiscard]] bool fits_local_storage(const Job& job);
 
 }  // namespace ddl

@@ -12,7 +12,7 @@
 
 namespace ddl {
 
-/// One part of the breakdown of an iteration: where it is, what it is called, what is being done.
+/// One part of the breakdown of an iteration: its member, its key, and the heading of its column.
 struct TimePart {
   Seconds Breakdown::*part = nullptr;
   std::string_view name;    ///< as a key: `gradient_exchange`
@@ -30,7 +30,7 @@ inline constexpr std::array<TimePart, 10> time_parts{{{&Breakdown::forward, "for
                                                       {&Breakdown::input, "input", "input"},
                                                       {&Breakdown::waiting, "waiting", "waiting"}}};
 
-/// Forward or backward of a stage. Stages count from 0 here and below.
+/// Forward or backward of a stage. Stages are counted from 0 here and below.
 struct KernelsOf {
   int stage = 0, layers = 0;
   bool forward_again = false;         ///< backward computes it a second time
@@ -88,7 +88,7 @@ struct PhaseShare {
   std::optional<Bottleneck> busiest;  ///< of its exchanges, where it has any: the link with the largest φ
 };
 
-/// One layer: what is priced for it, and what it adds to the iteration. Layers of equal `kind` and stage are alike.
+/// One layer: its prices, and the time that it adds to the iteration. Layers of equal `kind` and stage are alike.
 struct LayerExplanation {
   int layer = 0, stage = 0, kind = 0;
   LayerPrices prices;  ///< of one micro-batch
@@ -100,7 +100,7 @@ struct LayerExplanation {
   Breakdown time;
 };
 
-/// All exchanges of one kind in one iteration, of the stage that decides.
+/// All exchanges of one kind in one iteration, of the stage that determines the time.
 struct ExchangeTotal {
   Collective operation = Collective::allreduce;
   Family axes = 0;
@@ -113,7 +113,7 @@ struct ExchangeTotal {
 [[nodiscard]] std::string_view to_string(Phase phase);
 [[nodiscard]] std::string_view to_string(Purpose purpose);
 
-/// Time of an iteration among others on the network: 5 and 95 % of its distribution.
+/// The time of an iteration while other jobs use the network: 5 % and 95 % of its distribution, in seconds.
 struct CongestedTime {
   Seconds low{}, high{};
 };
@@ -128,15 +128,15 @@ struct Explanation {
   [[nodiscard]] bool priced() const { return !phases.empty(); }
 };
 
-/// Of a layer's exchanges of this purpose the one whose flows have the largest φ, the longest of several; null where there
-/// is none.
+/// Returns the exchange of this purpose of a layer whose flows have the largest φ, and the longest one of several; null if
+/// there is none.
 [[nodiscard]] const PricedExchange* most_held_back(const LayerExplanation& layer, Purpose purpose);
 
-/// How often one kernel of the layer runs in an iteration.
+/// Returns how often one kernel of the layer runs in an iteration.
 [[nodiscard]] double runs_per_iteration(const Plan& plan, Phase phase);
 
-/// How much of the time of all kernels and updates of the plan has a price of each source, in the order of provenances;
-/// all zero where nothing is priced.
+/// Returns the share of the time of all kernels and updates of the plan by the provenance of its price, in the order of
+/// `provenances`; all zero if nothing is priced.
 [[nodiscard]] std::array<double, provenances.size()> kernel_time_shares(const Explanation& explanation);
 
 }  // namespace ddl

@@ -9,7 +9,8 @@
 
 namespace ddl {
 
-/// What limits a plan, after the taxonomy of [ParaDL, Table V]: one cause, and its share of the time or memory it is about.
+/// A cause that limits a plan, after the taxonomy of [ParaDL, Table V], and its share of the time or memory that it
+/// concerns.
 struct Finding {
   enum class Kind {
     compute,
@@ -64,7 +65,7 @@ struct Finding {
 };
 [[nodiscard]] std::string_view to_string(Finding::Kind kind);
 
-/// The findings of a priced plan: first what bounds its time, then everything else worth saying.
+/// Returns the findings of a priced plan: first the one that bounds its time, then all others.
 [[nodiscard]] std::vector<Finding> findings_of(const Job& job, const Estimate& estimate);
 
 }  // namespace ddl

@@ -26,10 +26,10 @@
 
 namespace ddl {
 
-/// Gradients are summed along so many different sets of axes in one step, at most.
+/// The largest number of different sets of axes along which gradients are summed in one step.
 inline constexpr std::size_t most_gradient_groups = 3;
 
-/// Prices of one layer, one rank, one micro-batch: its shard with every problem and exchange priced.
+/// The costs of one layer on one rank for one micro-batch: its shard with all problems and exchanges priced.
 struct LayerCosts {
   Seconds forward{}, backward{};                         ///< kernels
   double forward_kernels = 0, backward_kernels = 0;      ///< how many of them
@@ -44,7 +44,8 @@ struct LayerCosts {
   double whole_parameters = 0;   ///< of matrix layers without positions, unsplit
   Bytes kept{};                  ///< activations kept for backward
   Bytes input{}, output{};       ///< |x| and |y| as they lie in memory
-  /// Kernels whose scratch memory is estimated by that of others, and of which nobody knows it.
+  /// The number of kernels whose scratch memory is estimated from other kernels, and of those whose scratch memory is not
+  /// known.
   double workspaces_estimated = 0, workspaces_unknown = 0;
   /// How the times change with what measured runs teach, where it was asked for: by how much kernels are longer for each
   /// unit of Coefficient::repeated, and what start-ups take of exchanges.
@@ -54,7 +55,7 @@ struct LayerCosts {
   } slopes;
 
   void add(const LayerCosts& other, double times);
-  /// Whose gradients are exchanged, along whichever axes.
+  /// Returns the number of parameters whose gradients are exchanged, along any axes.
   [[nodiscard]] double exchanged_parameters() const {
     return std::accumulate(gradient_parameters.begin(), gradient_parameters.end(), 0.0);
   }
@@ -88,7 +89,7 @@ struct PricedProblem {
   Provenance source = Provenance::roofline;
 };
 
-/// What the costs of one layer are made of: kernels and exchanges add up to its LayerCosts.
+/// The costs of one layer in detail: kernels and exchanges add up to its LayerCosts.
 struct LayerPrices {
   LayerShard shard;
   std::vector<PricedKernel> kernels;
@@ -125,25 +126,25 @@ class LayerCostTable {
   /// Prices the exchanges anew for ranks laid out in another order; nothing else depends on that.
   void place(const Placement& placement);
 
-  /// Costs of layers [first, last).
+  /// Returns the costs of layers [first, last).
   [[nodiscard]] LayerCosts between(int first, int last) const;
   [[nodiscard]] const LayerCosts& total() const { return total_; }
   [[nodiscard]] const LayerCosts& at(int layer) const;
-  /// One rank's part of a layer, described anew.
+  /// Returns one rank's part of a layer, computed again.
   [[nodiscard]] LayerShard shard(int layer) const;
-  /// What a layer asks of memory.
+  /// Returns the memory that a layer requests.
   [[nodiscard]] const LayerMemory& memory(int layer) const { return memory_[static_cast<std::size_t>(kind(layer))]; }
-  /// What at(layer) is made of, worked out anew: for somebody who reads it, not for a search.
+  /// Returns the details of at(layer). They are computed again; reports use them, a search does not.
   [[nodiscard]] LayerPrices prices(int layer) const;
-  /// Layers of one kind cost the same.
+  /// Returns the kind of a layer. Layers of one kind cost the same.
   [[nodiscard]] int kind(int layer) const { return kinds_.kind[static_cast<std::size_t>(layer)]; }
-  /// The load of all layers before this one; only where a pipeline cuts.
+  /// Returns the load of all layers before this one; only for a plan with a pipeline.
   [[nodiscard]] StageLoad load_before(int layer) const;
-  /// Parameters of the largest of layers [first, last).
+  /// Returns the number of parameters of the largest of layers [first, last).
   [[nodiscard]] double largest_layer(int first, int last) const;
-  /// What layers of such costs exchange of gradients, cut into messages as the measured software does that.
+  /// Returns the gradients that layers of these costs exchange, divided into messages as the measured software does.
   [[nodiscard]] std::vector<GradientGroup> gradients(const LayerCosts& costs) const;
-  /// Bytes that one micro-batch sends across a cut before `layer`, per rank.
+  /// Returns the bytes per rank that one micro-batch sends across a cut before `layer`.
   [[nodiscard]] Bytes cut_bytes(int layer) const;
   [[nodiscard]] const LayerKinds& kinds() const { return kinds_; }
   [[nodiscard]] const ExchangePrices& exchanges() const { return exchanges_; }

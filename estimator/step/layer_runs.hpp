@@ -6,8 +6,8 @@
 
 namespace ddl {
 
-/// A sequence of layers' kinds as stretches that repeat themselves, so that sums over ten thousand like layers cost no more
-/// than sums over one of them.
+/// The sequence of the kinds of all layers, stored as repeated periods, so that a sum over ten thousand equal layers costs
+/// no more than a sum over one.
 class LayerRuns {
  public:
   /// `period` layers from `first` on, `repeats` times.
@@ -15,7 +15,7 @@ class LayerRuns {
     int first = 0, period = 1, repeats = 1;
     std::size_t inner = 0;  ///< where the values of one period begin among those of all periods
   };
-  /// Where a layer lies: `offset` layers into a repetition of a run. The layer behind the last has a place too.
+  /// The place of a layer: `offset` layers into a repetition of a run. The layer behind the last one has a place too.
   struct Place {
     std::size_t run = 0;
     int repeat = 0, offset = 0;
@@ -48,7 +48,7 @@ class LayerRuns {
   std::size_t inner_count_ = 0;
 };
 
-/// Running sums over layers, of a value for each kind. `T` has `add(const T&, double times)`.
+/// Running sums over layers, with a value for each kind. `T` has `add(const T&, double times)`.
 template <class T>
 class RunSums {
  public:
@@ -75,9 +75,9 @@ class RunSums {
   }
   [[nodiscard]] bool empty() const { return runs_ == nullptr; }
   void clear() { runs_ = nullptr; }
-  /// Of all layers.
+  /// Returns the sum over all layers.
   [[nodiscard]] const T& all() const { return all_; }
-  /// Of the layers before this one.
+  /// Returns the sum over the layers before this one.
   [[nodiscard]] T before(int layer) const {
     const LayerRuns::Place place = runs_->place(layer);
     if (place.run == runs_->runs().size()) return all_;

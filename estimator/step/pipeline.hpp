@@ -9,20 +9,22 @@
 
 namespace ddl {
 
-/// Where the stages of a pipeline may begin: at the borders of blocks where there are enough of them, else before layers
-/// with weights. Every stage has a layer with weights.
+/// The layers at which the stages of a pipeline may begin: at the borders of blocks if there are enough of them, else before
+/// layers with weights. Every stage has a layer with weights.
 class StagePlaces {
  public:
-  /// Less crosses a cut where a spatial split has cut its tensors: before layers up to `spatial_end`, into `tiles`.
+  /// A spatial split reduces what crosses a cut: before layers up to `spatial_end`, tensors are divided into `tiles`.
   StagePlaces(const ModelFacts& facts, int stages, int spatial_end, double tiles);
 
-  /// First layers that a stage may have, beginning with 0, and the layer count. Places [0] are those that the fewest items
-  /// cross; each further entry adds those that more cross, up to all. Empty where there are fewer places than stages.
+  /// Returns lists of layers at which a stage may begin, each from 0 to the layer count. The first list has the places that
+  /// the fewest items cross. Each further list adds places that more items cross, up to all places. Empty if there are fewer
+  /// places than stages.
   [[nodiscard]] const std::vector<std::vector<int>>& levels() const { return levels_; }
-  /// First layers of stages with equal numbers of the model's blocks, and the layer count; empty where blocks cannot be
-  /// dealt so, or do not begin at places.
+  /// Returns the first layers of stages with equal numbers of blocks, and the layer count. Empty if the blocks cannot be
+  /// divided equally, or do not begin at places.
   [[nodiscard]] const std::vector<int>& equal_blocks() const { return equal_blocks_; }
-  /// Items per sample that cross the busiest cut, whichever the cuts: those of the dearest place of the first level.
+  /// Returns a lower bound of the items per sample that cross the largest cut, for any cuts. It is the number of items at
+  /// that place of the first list which most items cross.
   [[nodiscard]] double least_items() const { return least_items_; }
 
  private:
@@ -31,46 +33,47 @@ class StagePlaces {
   std::vector<int> equal_blocks_;
 };
 
-/// What a stage of a pipeline is chosen by, of one micro-batch. Sums up over layers.
+/// The load of a stage for one micro-batch, by which stages are balanced. It is a sum over layers.
 struct StageLoad {
   Seconds forward{}, backward{};                   ///< kernels, layer-wise exchanges and halos
   double forward_starts = 0, backward_starts = 0;  ///< of kernels and exchanges
   double parameters = 0;
   Bytes kept{};
   void add(const StageLoad& other, double times);
-  /// Forward and backward where the host needs so long to start a kernel.
+  /// Returns the time of forward and backward if the host takes `start` to launch a kernel.
   [[nodiscard]] Seconds time(Seconds start) const {
     return max(forward, start * forward_starts) + max(backward, start * backward_starts);
   }
 };
 
-/// What makes a time and a memory of a load.
+/// The weights that turn a load into a time and a memory.
 struct StageWeights {
   Seconds start{};  ///< that the host needs for a kernel
   double bytes_of_parameter = 0;
   double micro_batches = 1;  ///< under 1F1B
 };
 
-/// The longest stage of a cut is as short as it can be up to this share of it.
+/// The relative tolerance of the length of the longest stage.
 inline constexpr double cut_rounding = 2e-9;
 
-/// One way of dealing layers to stages.
+/// One way of dividing layers into stages.
 struct StageCuts {
   std::vector<int> places;  ///< where every stage begins, and the end: indices of the loads they were cut by
   Seconds longest{};        ///< time of the longest stage
   Bytes fullest{};          ///< memory of the fullest
 };
 
-/// Deals layers to stages at places of which the loads before them are known, the end among them; no fewer than stages.
+/// Divides layers into stages at given places. `before` has the load before each place, the end included, and at least as
+/// many places as stages.
 class StageBalance {
  public:
   StageBalance(const std::vector<StageLoad>& before, const StageWeights& weights, int stages);
 
-  /// The longest stage is as short as it can be, and light stages come first, where most micro-batches are in flight.
+  /// Returns cuts with the shortest possible longest stage. Light stages come first, where most micro-batches are in flight.
   [[nodiscard]] StageCuts light_first();
-  /// Of all cuts whose longest stage is as short, the one whose fullest stage is as small as it can be.
+  /// Returns, of all cuts with the shortest possible longest stage, the one whose fullest stage needs least memory.
   [[nodiscard]] StageCuts least_full();
-  /// No cut at these places has a shorter longest stage.
+  /// Returns the time of the longest stage, in seconds, which no cut at these places can shorten.
   [[nodiscard]] Seconds shortest();
 
  private:

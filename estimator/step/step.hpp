@@ -13,7 +13,7 @@
 
 namespace ddl {
 
-/// What a part of an iteration's time is spent on, in the order of Breakdown.
+/// The parts of the time of an iteration, in the order of Breakdown.
 enum class Part {
   forward,
   backward,
@@ -29,7 +29,7 @@ enum class Part {
 inline constexpr std::size_t part_count = 10;
 [[nodiscard]] constexpr std::size_t index_of(Part part) { return static_cast<std::size_t>(part); }
 
-/// Where the time of one iteration goes; the parts add up to the whole.
+/// The time of one iteration by part, in seconds. The parts add up to the iteration.
 struct Breakdown {
   Seconds forward{}, backward{};  ///< kernels of the busiest stage, recomputation counted as backward
   Seconds weight_update{};
@@ -60,7 +60,7 @@ struct CriticalStages {
   int memory = 0;    ///< the fullest
 };
 
-/// What a device does or waits for in every micro-batch: kernels or exchanges of one stage, or of one of its layers.
+/// The work of a device in every micro-batch: kernels or exchanges of one stage, or of one of its layers.
 struct Task {
   int stage = 0;
   bool backward = false;
@@ -70,8 +70,8 @@ struct Task {
   friend bool operator==(const Task&, const Task&) = default;
 };
 
-/// One training step, but for what is done once for all micro-batches: tasks in the order of their stages, and what orders
-/// them.
+/// One training step without the work that is done once for all micro-batches: tasks in the order of their stages, and the
+/// data that schedules them.
 struct Step {
   Learned origin;  ///< the coefficients at which terms have their times
   std::vector<Task> tasks;
@@ -84,13 +84,13 @@ struct Step {
   double slowest_of = 1;       ///< nodes
   bool input_beside = false;   ///< samples are read while devices compute
 
-  /// Slots of a pipeline in which something is sent on or back, 2(p+S−2) [ParaDL, Table III].
+  /// Returns the number of slots of a pipeline in which a stage sends, 2(p+S−2) [ParaDL, Table III].
   [[nodiscard]] double hops() const { return 2.0 * (stages + micro_batches - 2.0); }
   [[nodiscard]] bool depends_on(Coefficient coefficient) const;
   friend bool operator==(const Step&, const Step&) = default;
 };
 
-/// What each stage does once an iteration: gradients are exchanged, weights updated.
+/// The work that each stage does once in an iteration: exchange of gradients and update of weights.
 struct Updates {
   struct Stage {
     Term update;
@@ -108,13 +108,14 @@ struct Updates {
   [[nodiscard]] bool take_as_long_as(const Updates& other) const;
 };
 
-/// How often a task counts in an iteration, and as what.
+/// The number of times that a task counts in an iteration, and the part that it counts as.
 struct Counts {
   Part part = Part::forward;
   double runs = 0;
   double bubble_runs = 0;  ///< as waiting in the pipeline, beside that
 };
-/// The first micro-batch passes all stages, the others follow at the pace of the longest; slots are as many as p+S−1.
+/// Returns how a task counts. The first micro-batch passes all stages; the others follow at the pace of the longest stage.
+/// With slots, there are p+S−1 of them.
 [[nodiscard]] inline Counts counts_of(const Step& step, const CriticalStages& critical, const Task& task) {
   const bool longest = task.stage == critical.time;
   if (!step.in_slots) return longest ? Counts{task.part, step.micro_batches} : Counts{Part::bubble, 1};
@@ -125,10 +126,10 @@ struct Counts {
   return longest ? Counts{task.part, step.micro_batches} : Counts{};
 }
 
-/// What comes of a step at some coefficients, in seconds. `T` is a number that may carry derivatives.
+/// The time of a step at given coefficients, in seconds. `T` is a number that may carry derivatives.
 template <class T>
 struct Timing {
-  /// A stage's micro-batch.
+  /// The times of one micro-batch in one stage.
   struct Stage {
     T forward = T(0), backward = T(0);  ///< all that the device is busy with
     T forward_kernels = T(0), backward_kernels = T(0);
@@ -155,7 +156,7 @@ struct Timing {
   }
 };
 
-/// What all micro-batches take, before gradients are exchanged.
+/// Returns the time of all micro-batches, in seconds, before gradients are exchanged.
 template <class T>
 [[nodiscard]] Timing<T> run(const Step& step, const CoefficientValues<T>& x) {
   const T none(0);
@@ -219,8 +220,8 @@ template <class T>
   return result;
 }
 
-/// Adds what is done once for all micro-batches: the iteration is complete. Stages exchange and update at the same time, so
-/// the slowest counts.
+/// Adds the work that is done once for all micro-batches, which completes the iteration. Stages exchange and update at the
+/// same time, so the slowest stage counts.
 template <class T>
 void finish(const Step& step, const Updates& updates, const CoefficientValues<T>& x, Timing<T>& timing) {
   const T none(0);
