@@ -18,16 +18,16 @@ namespace ddl {
 /// kMinLargeAlloc, kLargeBuffer, kRoundLarge, should_split; its docs, "CUDA semantics", Memory management.]
 class CachingAllocator {
  public:
-  /// Requests are rounded up to multiples of so many bytes; 0 for none.
+  /// Returns the bytes to whose multiples requests are rounded up; 0 if they are not rounded.
   [[nodiscard]] static double granule(bool on_processor) { return on_processor ? 0.0 : 512.0; }
 
-  /// How requests become memory: as on a CUDA device, or as they are, as PyTorch does on a processor.
+  /// The rounding of requests: as on a CUDA device, or none, as PyTorch does on a processor.
   enum class Rounding { cuda, none };
 
-  /// With a capacity, segments that are wholly free go back to the device where there is no room for a new one.
+  /// If there is a capacity, segments that are completely free are returned to the device when a new one does not fit.
   explicit CachingAllocator(Rounding rounding, std::optional<Bytes> capacity = std::nullopt);
 
-  /// A block of at least so many bytes, by its number; numbers of freed blocks come again.
+  /// Returns the number of a block of at least `bytes` bytes. Numbers of freed blocks are used again.
   [[nodiscard]] std::size_t allocate(Bytes bytes);
   void free(std::size_t block);
 
@@ -35,7 +35,7 @@ class CachingAllocator {
   [[nodiscard]] Bytes reserved() const { return Bytes(reserved_); }
   [[nodiscard]] Bytes peak_allocated() const { return Bytes(peak_allocated_); }
   [[nodiscard]] Bytes peak_reserved() const { return Bytes(peak_reserved_); }
-  /// Whether every request found room within the capacity; one that did not is counted all the same.
+  /// Returns whether every request fitted into the capacity. A request that did not fit is counted too.
   [[nodiscard]] bool fits() const { return fits_; }
   [[nodiscard]] Bytes size_of(std::size_t block) const { return Bytes(blocks_[block].size); }
 

@@ -138,10 +138,10 @@ struct LibraryWorkspace {
 
 /// The memory of a rank of a stage, independent of the number of micro-batches in flight. The closed forms do not use it.
 struct StagePeaks {
-  MemoryState in_backward;   ///< where forward and backward of a micro-batch need most
+  MemoryState in_backward;   ///< the largest state in forward and backward of a micro-batch
   Bytes most_in_backward{};  ///< with all that kernels may need
   MemoryState in_update;
-  MemoryState earlier;  ///< what each micro-batch before keeps
+  MemoryState earlier;  ///< the memory that each earlier micro-batch keeps
 };
 /// Returns the peaks of a stage of layers [first, last).
 [[nodiscard]] StagePeaks stage_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last);

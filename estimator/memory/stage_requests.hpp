@@ -57,8 +57,8 @@ class StageRequests {
     gradients_.assign(slots, -1);
   }
 
-  /// What does not end with a step: parameters, buckets of gradients, workspaces of libraries; with `state`, what the
-  /// optimizer keeps, which it else makes in the first update.
+  /// Allocates what stays in memory after a step: parameters, buckets of gradients, workspaces of libraries; with `state`,
+  /// the state of the optimizer, which is otherwise allocated in the first update.
   void set_up(bool state) {
     sink_.at(StepPhase::setup, -1);
     const auto each = [&](Bytes all, MemoryItem item) {
@@ -104,7 +104,8 @@ class StageRequests {
     update();
   }
 
-  /// What so many micro-batches keep between their forward and their backward: one block for all of each.
+  /// Allocates what `count` micro-batches keep between their forward and their backward, with one block for each item of all
+  /// of them.
   void keep(double count) {
     if (count <= 0) return;
     (void)sink_.allocate(input_, MemoryItem::input, -1, count);
@@ -202,7 +203,8 @@ class StageRequests {
     const Run& run = run_of(layer);
     return run.segment((layer - run.first) / run.length);
   }
-  /// Of a folded run, all repetitions but the first and the last two have the second's slots.
+  /// Returns the slot of a layer. In a folded run, all repetitions except the first and the last two share the slots of the
+  /// second.
   [[nodiscard]] std::size_t slot(int layer) const {
     const Run& run = run_of(layer);
     int repetition = (layer - run.first) / run.length;
@@ -224,7 +226,7 @@ class StageRequests {
     }
     return -1;
   }
-  /// The same inside a segment that is computed again.
+  /// Returns the same for a reader inside a segment that is computed again.
   [[nodiscard]] int inner_keeper_of(int owner, const Segment& segment) const {
     for (const TensorReader& reader : facts_.readers[index(owner)]) {
       if (reader.layer >= segment.last) break;

@@ -30,12 +30,13 @@ struct PlanChoiceRow {
   std::string_view key;      ///< in reports and tables: `zero_stage`
   std::string_view option;   ///< on the command line, without dashes, and in job files: `zero`
   std::string_view meaning;  ///< behind "fix" in the help: `the ZeRO stage`
-  std::string_view noun;     ///< what values are names or numbers of: `stage of ZeRO`
+  std::string_view noun;     ///< the noun that values are names or numbers of: `stage of ZeRO`
   int last;                  ///< values are 0 to `last`, the simplest first
   bool by_number;            ///< values are written as numbers, not by their names
   Trade trade;
-  std::string_view beyond_ideal;  ///< what the closed forms of ParaDL do not have of values above 0; empty: they have all
-  std::string_view separator;     ///< between this choice and those before it, where people read a plan
+  std::string_view
+      beyond_ideal;  ///< the feature of values above 0 that the closed forms of ParaDL lack; empty: they have all values
+  std::string_view separator;  ///< between this choice and those before it, where people read a plan
   std::string_view (*name)(int value);
   /// Returns the text for a value in reports: `ZeRO-1`; empty for a value that is not mentioned.
   std::string (*words)(int value);

@@ -57,7 +57,7 @@ struct TimedSlot {
   Slot slot;
   Seconds begin{};
   Seconds end{};      ///< of the work
-  Seconds arrival{};  ///< where its result is needed; later than `end` where it is sent
+  Seconds arrival{};  ///< of its result where it is needed; later than `end` if it is sent
 };
 
 /// The timeline of a schedule: every slot of every stage with its times, in the order of each stage.
@@ -78,9 +78,9 @@ struct PipelineTimeline {
 [[nodiscard]] PipelineTimeline run_schedule(const ScheduleOrder& order, std::span<const StageSlots> stages,
                                             std::int64_t micro_batches);
 
-/// The same by a closed form: the first micro-batch passes all stages, the others follow at the pace of the longest, and
-/// every slot of the p stages sends once on and once back, 2(p+S−2) times [ParaDL, Table III; Nar21]. Equal to the timeline
-/// of GPipe and 1F1B where all stages are alike and send nothing, and to that of GPipe where they are alike.
+/// Returns the length of the timeline by a closed form: the first micro-batch passes all stages, the others follow at the
+/// pace of the longest stage, and transfers take 2(p+S−2) hops [ParaDL, Table III; Nar21]. It equals the timeline of GPipe
+/// and 1F1B if all stages are equal and send nothing, and that of GPipe if they are equal.
 [[nodiscard]] Seconds uniform_length(std::span<const StageSlots> stages, std::int64_t micro_batches);
 
 }  // namespace ddl

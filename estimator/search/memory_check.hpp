@@ -26,7 +26,7 @@ struct MemoryCheck {
 /// samples.
 struct LargestBatch {
   std::optional<std::int64_t> fits;
-  std::optional<std::int64_t> at_risk;  ///< that is expected to fit: as large as `fits`, or larger
+  std::optional<std::int64_t> at_risk;  ///< the largest batch whose expected memory fits: as large as `fits`, or larger
 };
 [[nodiscard]] LargestBatch largest_batch(const Estimator& estimator, const Plan& plan);
 

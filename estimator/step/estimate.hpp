@@ -113,7 +113,7 @@ class Estimator {
   [[nodiscard]] Updates updates_of(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const;
   [[nodiscard]] Staged staged(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const;
   [[nodiscard]] const Staged& staged(const Plan& plan) const;
-  /// The same with update, gradients and input: the time of an iteration is complete.
+  /// Returns the time of a whole iteration, with update, gradients and input.
   [[nodiscard]] Timing<double> complete(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts,
                                         const Staged& staged, Updates& updates) const;
   [[nodiscard]] MemoryTimeline timeline_of(const Plan& plan, int stage, const TimelineOptions& options) const;
@@ -138,14 +138,14 @@ class Estimator {
     Seconds all{}, longest{};
   };
   [[nodiscard]] WholeTime whole_time(double samples, int stages) const;
-  /// Of one device that computes that batch at once: what its host takes to start all kernels, and by how much the device
-  /// waits for it.
+  /// Times of one device that computes a batch at once: launching all kernels, and waiting for the host.
   struct SingleDeviceLaunch {
     Seconds starts{}, idle{};
   };
   [[nodiscard]] const SingleDeviceLaunch& single_device_launch(double batch) const;
-  /// What the ranks together take at least, however the layers are split. By roofline that is the time of the whole: each
-  /// rank reads what it shares, and none fills its tiles better. Measured parts may do better than the whole.
+  /// Returns a lower bound of the time of all ranks together, for any split of the layers. By roofline it is the time of the
+  /// whole layer, because each rank reads shared data itself, and no rank fills its tiles better. Measured parts may be
+  /// faster than the whole.
   [[nodiscard]] WholeTime least_time(double samples, int stages) const;
   /// Sums up what `time` says of each layer at so many samples, once.
   using Sums = std::map<double, std::vector<Seconds>>;
@@ -157,7 +157,8 @@ class Estimator {
   [[nodiscard]] Seconds layers_lower_bound(const Plan& plan, const ExchangePrices* placed) const;
   /// Bytes of gradients that the busiest rank exchanges at least; nothing where backward may hide them.
   [[nodiscard]] Bytes shown_gradients(const Plan& plan) const;
-  /// What a spatial split sends at least, of one sample: messages, items between neighbours, items gathered where it ends.
+  /// A lower bound of the traffic of a spatial split for one sample: messages, items between neighbours, and items that are
+  /// gathered where the split ends.
   struct SpatialTraffic {
     double messages = 0, halo_items = 0, gathered_items = 0;
   };
@@ -178,14 +179,14 @@ class Estimator {
   mutable std::map<double, SingleDeviceLaunch> single_device_launch_;
   mutable std::map<Tiles, SpatialTraffic> spatial_;
   mutable std::map<Plan, double> exchange_starts_;
-  /// What the bounds of plans of the same degrees have in common.
+  /// Values that the bounds of plans with the same degrees have in common.
   struct BoundParts {
     Plan split;  ///< of which, with one micro-batch
     Seconds starts{}, alpha{};
     SpatialTraffic traffic;
-    SecondsPerByte halo{}, gathered{}, gradients{};  ///< that no exchange takes less than
+    SecondsPerByte halo{}, gathered{}, gradients{};  ///< lower bounds of all exchanges
     std::array<SecondsPerByte, axis_count> layer{};
-    double kernels = 1, beta = 1;  ///< what measured runs take off
+    double kernels = 1, beta = 1;  ///< factors below one that measured runs teach
   };
   [[nodiscard]] const BoundParts& bound_parts(const Plan& plan) const;
   mutable std::optional<BoundParts> bound_parts_;
@@ -205,11 +206,11 @@ class Estimator {
   mutable std::vector<std::unique_ptr<Placed>> placed_;
   mutable Plan table_plan_;  ///< without what the table does not depend on
   mutable Placement table_placement_{};
-  /// Of the table as it is placed: its cuts, and its stages without and with recomputation.
+  /// The cuts of the table with its current placement, and its stages without and with recomputation.
   mutable std::optional<std::vector<int>> cuts_;
   mutable std::array<std::optional<Staged>, 2> staged_;
   mutable std::vector<Fullest> fullest_;  ///< of the table, however it is placed
-  /// Of the table: of a stage's layers, recomputation and ZeRO stage.
+  /// The peaks of memory for the current table, by the layers of a stage, recomputation and ZeRO stage.
   mutable std::map<std::tuple<int, int, Recompute, int>, StagePeaks> peaks_;
   [[nodiscard]] const StagePeaks& peaks_of(const Plan& plan, int first, int last) const;
 };

@@ -81,7 +81,7 @@ struct PhaseShare {
   Seconds time{};    ///< as in the breakdown
   Seconds hidden{};  ///< more of it, which runs beside something else
   Provenance source = Provenance::roofline;
-  /// What the time is made of; nothing where the plan has nothing of the kind.
+  /// The contents of the time; empty if the plan has nothing of this kind.
   using MadeOf = std::variant<std::monostate, KernelsOf, GradientsOf, WeightsLeftWhole, ExchangesOf, TransfersOf, BubbleOf,
                               WaitingOf, UpdateOf, InputOf>;
   MadeOf made_of;
@@ -124,7 +124,7 @@ struct Explanation {
   std::vector<PhaseShare> phases;  ///< in the order of time_parts
   std::vector<LayerExplanation> layers;
   std::vector<ExchangeTotal> exchanges;
-  std::optional<CongestedTime> congested;  ///< where the coefficients know of others
+  std::optional<CongestedTime> congested;  ///< present if the coefficients describe congestion
   [[nodiscard]] bool priced() const { return !phases.empty(); }
 };
 

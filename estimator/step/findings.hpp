@@ -59,7 +59,7 @@ struct Finding {
   };
   Kind kind = Kind::compute;
   double share = 0;
-  /// What else is known of the cause: nothing of waiting for the slowest rank, nor of replicas of a single sample.
+  /// More facts about the cause. There are none about waiting for the slowest rank, and about replicas of a single sample.
   std::variant<std::monostate, Gradients, Pipeline, Host, TilesEnd, Copies, Samples, DataSet> facts{};
   bool bounds = false;  ///< it takes the largest share of the time
 };

@@ -32,7 +32,7 @@ inline constexpr std::size_t most_gradient_groups = 3;
 /// The costs of one layer on one rank for one micro-batch: its shard with all problems and exchanges priced.
 struct LayerCosts {
   Seconds forward{}, backward{};                         ///< kernels
-  double forward_kernels = 0, backward_kernels = 0;      ///< how many of them
+  double forward_kernels = 0, backward_kernels = 0;      ///< number of kernels
   double forward_exchanges = 0, backward_exchanges = 0;  ///< layer-wise collectives and halos, which are started too
   Seconds update{};                                      ///< per iteration, unsharded optimizer
   Seconds exchange_forward{}, exchange_backward{};       ///< layer-wise collectives
@@ -47,8 +47,8 @@ struct LayerCosts {
   /// The number of kernels whose scratch memory is estimated from other kernels, and of those whose scratch memory is not
   /// known.
   double workspaces_estimated = 0, workspaces_unknown = 0;
-  /// How the times change with what measured runs teach, where it was asked for: by how much kernels are longer for each
-  /// unit of Coefficient::repeated, and what start-ups take of exchanges.
+  /// The derivatives of the times by the coefficients that measured runs teach, if they were requested: the seconds that
+  /// kernels take longer for each unit of Coefficient::repeated, and the seconds of start-ups in exchanges.
   struct Slopes {
     Seconds repeated_forward{}, repeated_backward{};
     Seconds exchange_forward{}, exchange_backward{}, halo_forward{}, halo_backward{};
@@ -59,8 +59,8 @@ struct LayerCosts {
   [[nodiscard]] double exchanged_parameters() const {
     return std::accumulate(gradient_parameters.begin(), gradient_parameters.end(), 0.0);
   }
-  /// What forward and backward of one micro-batch are longer, by the time in which the device has nothing to do since the
-  /// host needs `start` for each kernel and exchange.
+  /// Returns the time, for forward and for backward of one micro-batch, that the device waits because the host takes `start`
+  /// to launch each kernel and exchange.
   [[nodiscard]] Seconds idle_forward(Seconds start) const {
     return max(Seconds{}, start * (forward_kernels + forward_exchanges) - (forward + exchange_forward + halo_forward));
   }
@@ -77,7 +77,7 @@ struct PricedExchange {
   Route route = Route::direct;
   std::string_view algorithm;
   Seconds time{};           ///< of all its messages
-  Bottleneck bottleneck{};  ///< where its flows are held back
+  Bottleneck bottleneck{};  ///< the link that limits its flows
 };
 
 /// A problem as it is measured and looked up, with its price.

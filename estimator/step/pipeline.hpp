@@ -48,7 +48,7 @@ struct StageLoad {
 
 /// The weights that turn a load into a time and a memory.
 struct StageWeights {
-  Seconds start{};  ///< that the host needs for a kernel
+  Seconds start{};  ///< launch overhead of a kernel
   double bytes_of_parameter = 0;
   double micro_batches = 1;  ///< under 1F1B
 };

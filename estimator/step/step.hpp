@@ -33,12 +33,12 @@ inline constexpr std::size_t part_count = 10;
 struct Breakdown {
   Seconds forward{}, backward{};  ///< kernels of the busiest stage, recomputation counted as backward
   Seconds weight_update{};
-  Seconds gradient_exchange{};  ///< what backward does not hide, and by what it slows kernels down beside it
+  Seconds gradient_exchange{};  ///< the part that backward does not hide, and the slowdown of kernels that run beside it
   Seconds layer_collectives{};  ///< filter, channel and tensor exchanges
   Seconds halo{};               ///< spatial exchanges
   Seconds pipeline{};           ///< activations and gradients between stages
   Seconds bubble{};             ///< waiting of the busiest stage for the others
-  Seconds input{};              ///< what the rest does not hide of reading samples
+  Seconds input{};              ///< the part of reading samples that the rest does not hide
   Seconds waiting{};            ///< for the host, for the slowest rank, and fixed times
 
   [[nodiscard]] Seconds iteration() const {
@@ -64,7 +64,7 @@ struct CriticalStages {
 struct Task {
   int stage = 0;
   bool backward = false;
-  Part part = Part::forward;  ///< where the time counts if nothing hides it
+  Part part = Part::forward;  ///< the part that the time counts as if nothing hides it
   double starts = 0;          ///< kernels and exchanges that the host starts for it
   Term time;                  ///< of one micro-batch
   friend bool operator==(const Task&, const Task&) = default;
@@ -80,7 +80,7 @@ struct Step {
   int stages = 1;
   double micro_batches = 1;
   bool in_slots = false;       ///< a slot is as long as the longest forward and backward of any stage [ParaDL, Table III]
-  bool several_ranks = false;  ///< that wait for each other
+  bool several_ranks = false;  ///< whether there are several ranks, which wait for each other
   double slowest_of = 1;       ///< nodes
   bool input_beside = false;   ///< samples are read while devices compute
 
@@ -268,7 +268,7 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
 struct RelaxedStep {
   Seconds busy{};     ///< all stages together with one micro-batch, at least
   Seconds longest{};  ///< one of the stages with one micro-batch, at least
-  Seconds starts{};   ///< that the hosts of all stages need for one micro-batch
+  Seconds starts{};   ///< launch overheads of all stages for one micro-batch
   Seconds hop{};      ///< across the dearest cut, one way, at least
   double stages = 1, micro_batches = 1;
 };

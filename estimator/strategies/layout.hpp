@@ -20,8 +20,9 @@ enum class Spread {
 /// Returns the collective that changes the layout of a tensor; nothing if each rank already has what it needs.
 [[nodiscard]] std::optional<Collective> difference(Spread from, Spread to);
 
-/// How a layer's first input and its output lie along one axis, between layers and where the rank's kernels read and write
-/// them. Gradients lie as their tensors do; that of a tensor of which all ranks have a summand is whole.
+/// The layouts of a layer's first input and of its output along one axis: between layers (`input`, `output`), and as the
+/// kernels of the rank read and write them (`read`, `written`). Gradients have the layout of their tensors. The gradient of
+/// a tensor of which all ranks have a summand is whole.
 struct AxisLayout {
   Spread input = Spread::whole, read = Spread::whole;
   Spread written = Spread::whole, output = Spread::whole;
