@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "tests/cli/without_figures.hpp"
 
 namespace ddl {
 namespace {
@@ -16,6 +17,9 @@ constexpr std::string_view any_lines = "...";
 constexpr std::string_view file_start = "< file ";
 constexpr std::string_view file_end = "< end";
 constexpr std::string_view fence = "```";
+constexpr std::string_view figures_start = "# figures: ";
+
+constexpr std::string_view no_line_break = " (no-eol)";
 
 std::vector<std::string> split_lines(std::string_view text, std::string_view mark_of_missing_break = {}) {
   std::vector<std::string> lines;
@@ -78,8 +82,18 @@ bool line_matches(std::string_view pattern, std::string_view line) {
   }
 }
 
+/// `# figures: exact`, and nothing for other comments
+std::optional<Figures> figures_of(const Transcript& transcript, std::size_t at) {
+  const std::string_view line = transcript.lines[at];
+  if (!line.starts_with(figures_start)) return std::nullopt;
+  const std::string_view value = line.substr(figures_start.size());
+  if (value == "exact") return Figures::exact;
+  if (value == "any") return Figures::any;
+  fail_at(transcript, at, "figures are 'exact' or 'any', not '" + std::string(value) + "'");
+}
+
 /// Reads one command and its expectation, from line `at` to before line `end`; returns the line after both.
-std::size_t read_command(Transcript& transcript, std::size_t at, std::size_t end) {
+std::size_t read_command(Transcript& transcript, std::size_t at, std::size_t end, Figures figures) {
   const std::vector<std::string>& lines = transcript.lines;
   TranscriptCommand command;
   command.line = at;
@@ -117,17 +131,20 @@ std::size_t read_command(Transcript& transcript, std::size_t at, std::size_t end
       command.output.push_back(read_pattern(line));
     }
   }
+  command.figures = command.exit_code == 2 ? Figures::exact : figures;
   transcript.steps.emplace_back(std::move(command));
   return at;
 }
 
 void read_plain(Transcript& transcript) {
   const std::vector<std::string>& lines = transcript.lines;
+  Figures figures = Figures::any;
   for (std::size_t at = 0; at < lines.size();) {
     if (lines[at].empty() || is_comment(lines[at])) {
+      figures = figures_of(transcript, at).value_or(figures);
       ++at;
     } else if (lines[at].starts_with("$ ")) {
-      at = read_command(transcript, at, lines.size());
+      at = read_command(transcript, at, lines.size(), figures);
     } else if (lines[at].starts_with(file_start)) {
       const std::size_t start = at;
       TranscriptFile file{.name = lines[at].substr(file_start.size()), .content = {}};
@@ -161,7 +178,7 @@ void read_markdown(Transcript& transcript) {
       if (command < at && !lines[command].starts_with("$ ")) {
         fail_at(transcript, command, "a console block starts with a command ('$ '), not with '" + lines[command] + "'");
       }
-      while (command < at) command = read_command(transcript, command, at);
+      while (command < at) command = read_command(transcript, command, at, Figures::exact);
     } else if (indent == 0 && space != std::string::npos) {
       TranscriptFile file{.name = info.substr(space + 1), .content = {}};
       for (std::size_t line = start + 1; line < at; ++line) file.content += lines[line] + '\n';
@@ -176,29 +193,111 @@ std::string indented(std::string_view text) {
   return result;
 }
 
-bool as_expected(const TranscriptCommand& command, const CommandOutcome& outcome) {
-  return !outcome.timed_out && outcome.exit_code == command.exit_code &&
-         output_difference(command.output, outcome.output).empty() &&
-         output_difference(command.errors, outcome.errors).empty();
+/// A line of an expected output beside one of the actual output, or only one of the two.
+struct LinePair {
+  const LinePattern* expected = nullptr;
+  const std::string* actual = nullptr;
+};
+
+/// The line in the two ways to read it without figures.
+struct Readings {
+  explicit Readings(std::string_view line)
+      : figures(without_figures(line, CommaIn::figures)), columns(without_figures(line, CommaIn::columns)) {}
+  std::string figures;
+  std::string columns;
+};
+
+/// Pairs the lines so that as few as possible are without a partner. Lines that `...` stands for are left out.
+std::vector<LinePair> pair_lines(std::span<const LinePattern> expected, const std::vector<std::string>& lines,
+                                 Figures figures) {
+  std::vector<Readings> expected_readings;
+  std::vector<Readings> readings;
+  if (figures == Figures::any) {
+    for (const LinePattern& pattern : expected) expected_readings.emplace_back(pattern.text);
+    for (const std::string& line : lines) readings.emplace_back(line);
+  }
+  const auto matches = [&](std::size_t i, std::size_t j) {
+    if (i >= expected.size() || j >= lines.size()) return false;
+    if (line_matches(expected[i].text, lines[j])) return true;
+    return figures == Figures::any && (line_matches(expected_readings[i].figures, readings[j].figures) ||
+                                       line_matches(expected_readings[i].columns, readings[j].columns));
+  };
+
+  // cost(i, j): the fewest differing lines between expected[i…] and lines[j…].
+  const std::size_t width = lines.size() + 1;
+  std::vector<std::size_t> costs((expected.size() + 1) * width);
+  const auto cost = [&](std::size_t i, std::size_t j) -> std::size_t& { return costs[i * width + j]; };
+  for (std::size_t i = expected.size() + 1; i-- > 0;) {
+    for (std::size_t j = width; j-- > 0;) {
+      const bool more_lines = j < lines.size();
+      if (i < expected.size() && expected[i].any_lines) {
+        cost(i, j) = more_lines ? std::min(cost(i + 1, j), cost(i, j + 1)) : cost(i + 1, j);
+      } else if (matches(i, j)) {
+        cost(i, j) = cost(i + 1, j + 1);
+      } else if (i < expected.size()) {
+        cost(i, j) = 1 + (more_lines ? std::min(cost(i + 1, j), cost(i, j + 1)) : cost(i + 1, j));
+      } else {
+        cost(i, j) = lines.size() - j;
+      }
+    }
+  }
+
+  std::vector<LinePair> pairs;
+  for (std::size_t i = 0, j = 0; i < expected.size() || j < lines.size();) {
+    if (i < expected.size() && expected[i].any_lines) {
+      if (j < lines.size() && cost(i, j + 1) < cost(i + 1, j)) {
+        ++j;
+      } else {
+        pairs.push_back({.expected = &expected[i++], .actual = nullptr});
+      }
+    } else if (matches(i, j)) {
+      pairs.push_back({.expected = &expected[i++], .actual = &lines[j++]});
+    } else if (i < expected.size() && (j == lines.size() || cost(i + 1, j) <= cost(i, j + 1))) {
+      pairs.push_back({.expected = &expected[i++], .actual = nullptr});
+    } else {
+      pairs.push_back({.expected = nullptr, .actual = &lines[j++]});
+    }
+  }
+  return pairs;
 }
 
-/// The lines that state this outcome; an output that is as expected keeps the lines it has, with their wildcards.
+/// The lines of the output, with the patterns that match them where these have wildcards.
+std::vector<LinePattern> accepted_patterns(std::span<const LinePattern> expected, std::string_view actual, Figures figures) {
+  const std::vector<std::string> lines = split_lines(actual, no_line_break);
+  std::vector<LinePattern> result;
+  for (const LinePair& pair : pair_lines(expected, lines, figures)) {
+    const bool wild =
+        pair.expected != nullptr &&
+        (pair.expected->any_lines || (pair.actual != nullptr && pair.expected->text.find(any_text) != std::string::npos));
+    if (wild) {
+      result.push_back(*pair.expected);
+    } else if (pair.actual != nullptr) {
+      result.push_back({.text = *pair.actual});
+    }
+  }
+  return result;
+}
+
+/// Whether the outcome needs no other text, not even for its figures.
+bool as_written(const TranscriptCommand& command, const CommandOutcome& outcome) {
+  return outcome.exit_code == command.exit_code &&
+         output_difference(command.output, outcome.output, Figures::exact).empty() &&
+         output_difference(command.errors, outcome.errors, Figures::exact).empty();
+}
+
+/// The lines that state this outcome.
 std::vector<std::string> state_outcome(const Transcript& transcript, const TranscriptCommand& command,
                                        const CommandOutcome& outcome) {
   const auto escaped = [&](const LinePattern& pattern) {
     if (pattern.any_lines) return std::string(any_lines);
     return needs_escape(pattern.text, transcript.form) ? '\\' + pattern.text : pattern.text;
   };
-  const auto patterns = [](const std::vector<LinePattern>& expected, const std::string& actual) {
-    if (output_difference(expected, actual).empty()) return expected;
-    std::vector<LinePattern> result;
-    for (std::string& line : split_lines(actual, " (no-eol)")) result.push_back({.text = std::move(line)});
-    return result;
-  };
   std::vector<std::string> lines;
-  for (const LinePattern& pattern : patterns(command.output, outcome.output)) lines.push_back(escaped(pattern));
+  for (const LinePattern& pattern : accepted_patterns(command.output, outcome.output, command.figures)) {
+    lines.push_back(escaped(pattern));
+  }
   if (!lines.empty() && lines.back().empty()) lines.back() = "\\";
-  for (const LinePattern& pattern : patterns(command.errors, outcome.errors)) {
+  for (const LinePattern& pattern : accepted_patterns(command.errors, outcome.errors, Figures::exact)) {
     const std::string line = escaped(pattern);
     lines.push_back(line.empty() ? "!" : "! " + line);
   }
@@ -221,53 +320,20 @@ Transcript parse_transcript(std::string_view text, std::string origin, Transcrip
   return transcript;
 }
 
-std::string output_difference(std::span<const LinePattern> expected, std::string_view actual) {
-  const std::vector<std::string> lines = split_lines(actual, " (no-eol)");
-  // cost(i, j): the fewest differing lines between expected[i…] and lines[j…].
-  const std::size_t width = lines.size() + 1;
-  std::vector<std::size_t> costs((expected.size() + 1) * width);
-  const auto cost = [&](std::size_t i, std::size_t j) -> std::size_t& { return costs[i * width + j]; };
-  const auto matches = [&](std::size_t i, std::size_t j) {
-    return i < expected.size() && j < lines.size() && line_matches(expected[i].text, lines[j]);
-  };
-  for (std::size_t i = expected.size() + 1; i-- > 0;) {
-    for (std::size_t j = width; j-- > 0;) {
-      const bool more_lines = j < lines.size();
-      if (i < expected.size() && expected[i].any_lines) {
-        cost(i, j) = more_lines ? std::min(cost(i + 1, j), cost(i, j + 1)) : cost(i + 1, j);
-      } else if (matches(i, j)) {
-        cost(i, j) = cost(i + 1, j + 1);
-      } else if (i < expected.size()) {
-        cost(i, j) = 1 + (more_lines ? std::min(cost(i + 1, j), cost(i, j + 1)) : cost(i + 1, j));
-      } else {
-        cost(i, j) = lines.size() - j;
-      }
-    }
-  }
-  if (cost(0, 0) == 0) return {};
-
+std::string output_difference(std::span<const LinePattern> expected, std::string_view actual, Figures figures) {
+  const std::vector<std::string> lines = split_lines(actual, no_line_break);
   std::string difference;
-  for (std::size_t i = 0, j = 0; i < expected.size() || j < lines.size();) {
-    if (i < expected.size() && expected[i].any_lines) {
-      if (j < lines.size() && cost(i, j + 1) < cost(i + 1, j)) {
-        ++j;
-      } else {
-        difference += "  ...\n";
-        ++i;
-      }
-    } else if (matches(i, j)) {
-      difference += "  " + lines[j] + '\n';
-      ++i;
-      ++j;
-    } else if (i < expected.size() && (j == lines.size() || cost(i + 1, j) <= cost(i, j + 1))) {
-      difference += "- " + expected[i].text + '\n';
-      ++i;
-    } else {
-      difference += "+ " + lines[j] + '\n';
-      ++j;
+  bool differs = false;
+  for (const auto& [pattern, line] : pair_lines(expected, lines, figures)) {
+    if (pattern != nullptr && pattern->any_lines) {
+      difference += "  ...\n";
+      continue;
     }
+    if (pattern == nullptr || line == nullptr) differs = true;
+    const std::string_view mark = line == nullptr ? "- " : pattern == nullptr ? "+ " : "  ";
+    difference.append(mark).append(line == nullptr ? pattern->text : *line).append("\n");
   }
-  return difference;
+  return differs ? difference : std::string();
 }
 
 std::string judge(const Transcript& transcript, const TranscriptCommand& command, const CommandOutcome& outcome) {
@@ -277,10 +343,12 @@ std::string judge(const Transcript& transcript, const TranscriptCommand& command
     report +=
         "  exit code: expected " + std::to_string(command.exit_code) + ", was " + std::to_string(outcome.exit_code) + '\n';
   }
-  if (const std::string difference = output_difference(command.output, outcome.output); !difference.empty()) {
+  if (const std::string difference = output_difference(command.output, outcome.output, command.figures);
+      !difference.empty()) {
     report += "  output (- expected, + was):\n" + indented(difference);
   }
-  if (const std::string difference = output_difference(command.errors, outcome.errors); !difference.empty()) {
+  if (const std::string difference = output_difference(command.errors, outcome.errors, Figures::exact);
+      !difference.empty()) {
     report += "  errors (- expected, + was):\n" + indented(difference);
   }
   if (report.empty()) return {};
@@ -298,7 +366,7 @@ std::string accept_outcomes(const Transcript& transcript, std::span<const Comman
     const auto* command = std::get_if<TranscriptCommand>(&step);
     if (command == nullptr) continue;
     const CommandOutcome& outcome = outcomes[next++];
-    if (as_expected(*command, outcome)) continue;
+    if (as_written(*command, outcome)) continue;
     copy_until(command->expected_begin);
     for (const std::string& line : state_outcome(transcript, *command, outcome)) text += line + '\n';
     copied = command->expected_end;

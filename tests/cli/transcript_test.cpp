@@ -97,20 +97,21 @@ TEST_CASE("[..] matches any text within a line") {
   CHECK(report_of("$ echo 'took 12.5 ms in all'\ntook [..] ms in all\n").empty());
   CHECK(report_of("$ echo 'took 12.5 ms in all'\n[..]12.5[..]\n").empty());
   CHECK(report_of("$ echo one\none[..]\n").empty());
-  CHECK_FALSE(report_of("$ echo 'took 12.5 ms in all'\ntook [..] s in all\n").empty());
+  CHECK_FALSE(report_of("# figures: exact\n$ echo 'took 12.5 ms in all'\ntook [..] s in all\n").empty());
   CHECK_FALSE(report_of("$ echo 'took 12.5 ms in all'\n[..] ms\n").empty());
   CHECK_FALSE(report_of("$ echo aba\nab[..]ba\n").empty());  // the two ends must not overlap
 }
 
 TEST_CASE("... matches any number of lines, none included") {
-  CHECK(report_of("$ seq 9\n1\n...\n9\n").empty());
-  CHECK(report_of("$ seq 9\n...\n").empty());
-  CHECK(report_of("$ seq 2\n1\n...\n2\n...\n").empty());
-  CHECK(report_of("$ seq 9\n...\n3\n...\n7\n...\n").empty());
-  CHECK(report_of("$ seq 9 >&2\n! 1\n! ...\n! 9\n").empty());
-  CHECK_FALSE(report_of("$ seq 9\n1\n...\n8\n").empty());
-  CHECK_FALSE(report_of("$ seq 9\n...\n7\n...\n3\n...\n").empty());
-  CHECK(report_of("$ seq 9\n1\n...\n8\n").find("- 8") == std::string::npos);  // 8 was there: only 9 is wrong
+  CHECK(report_of("# figures: exact\n$ seq 9\n1\n...\n9\n").empty());
+  CHECK(report_of("# figures: exact\n$ seq 9\n...\n").empty());
+  CHECK(report_of("# figures: exact\n$ seq 2\n1\n...\n2\n...\n").empty());
+  CHECK(report_of("# figures: exact\n$ seq 9\n...\n3\n...\n7\n...\n").empty());
+  CHECK(report_of("# figures: exact\n$ seq 9 >&2\n! 1\n! ...\n! 9\n").empty());
+  CHECK_FALSE(report_of("# figures: exact\n$ seq 9\n1\n...\n8\n").empty());
+  CHECK_FALSE(report_of("# figures: exact\n$ seq 9\n...\n7\n...\n3\n...\n").empty());
+  CHECK(report_of("# figures: exact\n$ seq 9\n1\n...\n8\n").find("- 8") ==
+        std::string::npos);  // 8 was there: only 9 is wrong
 }
 
 TEST_CASE("a backslash makes text of what would be something else") {
@@ -125,6 +126,63 @@ TEST_CASE("empty lines count within an output, and at its end only where marked"
   CHECK_FALSE(report_of("$ echo one; echo\none\n\n").empty());
   CHECK(report_of("$ echo one; echo\none\n\\\n").empty());
   CHECK(report_of("$ echo one; echo wrong >&2\none\n\n! wrong\n").empty());
+}
+
+TEST_CASE("a figure of standard output matches any figure") {
+  CHECK(report_of("$ echo 'took 12.5 ms in 3 steps'\ntook 2 s in 64 steps\n").empty());
+  CHECK(report_of("$ echo '  forward     82.1   27 %'\n  forward  3.50  9 %\n").empty());
+  CHECK(report_of("$ echo '1,128,256'\n4,16,32\n").empty());
+  CHECK(report_of("$ echo 'took 12.5 ms in all'\ntook 3 s in [..]\n").empty());
+  CHECK(report_of("$ echo '  12 data 5'\n  [..] data 6\n").empty());
+  CHECK(report_of("$ seq 9\n5\n...\n1\n").empty());
+}
+
+TEST_CASE("a difference in anything but figures fails where figures are any") {
+  CHECK_FALSE(report_of("$ echo 'took 12.5 ms'\ntakes 12.5 ms\n").empty());           // another word
+  CHECK_FALSE(report_of("$ echo 'took 12.5 ms'; exit 1\ntook 3 ms\n").empty());       // another exit code
+  CHECK_FALSE(report_of("$ echo 'took 12.5 ms'; exit 1\ntook 3 ms\n? 3\n").empty());  // another exit code
+  CHECK_FALSE(report_of("$ seq 3\n1\n2\n").empty());                                  // one line more
+  CHECK_FALSE(report_of("$ seq 3\n1\n2\n3\n4\n").empty());                            // one line less
+  CHECK_FALSE(report_of("$ echo 'bound by 12'\nbound by forward\n").empty());         // a figure in place of a word
+  CHECK_FALSE(report_of("$ echo 'bound by forward'\nbound by 12\n").empty());         // a word in place of a figure
+  CHECK_FALSE(report_of("$ echo 'took nan ms'\ntook 12.5 ms\n").empty());
+  CHECK_FALSE(report_of("$ echo 'took inf ms'\ntook 12.5 ms\n").empty());
+  CHECK_FALSE(report_of("$ echo 'took -inf ms'\ntook 12.5 ms\n").empty());
+  CHECK_FALSE(report_of("$ echo 'took - ms'\ntook 12.5 ms\n").empty());
+  CHECK_FALSE(report_of("$ echo 'took 12.5'\ntook 12.5 ms\n").empty());  // no unit
+  CHECK_FALSE(report_of("$ echo 'took 12.5 ms in all'\ntook [..] MiB in all\n").empty());
+  CHECK_FALSE(report_of("$ printf 12\n34\n").empty());
+}
+
+TEST_CASE("a difference shows the lines as they are, figures included") {
+  CHECK(report_of("$ echo 12 ms; echo done\n3 s\nended\n") ==
+        "t:1: $ echo 12 ms; echo done\n"
+        "  output (- expected, + was):\n"
+        "      12 ms\n"
+        "    - ended\n"
+        "    + done\n");
+}
+
+TEST_CASE("figures count in standard error, and in all output of a command with exit code 2") {
+  CHECK_FALSE(report_of("$ echo 'line 4' >&2\n! line 5\n").empty());
+  CHECK_FALSE(report_of("$ echo ' 12 ^' >&2; exit 2\n! 12 ^\n? 2\n").empty());
+  CHECK_FALSE(report_of("$ echo 12; exit 2\n13\n? 2\n").empty());
+  CHECK(report_of("$ echo 12; exit 1\n13\n? 1\n").empty());
+}
+
+TEST_CASE("figures count behind '# figures: exact', until '# figures: any'") {
+  CHECK(report_of("# figures: exact\n$ echo 12\n12\n").empty());
+  CHECK_FALSE(report_of("# figures: exact\n$ echo 12\n13\n").empty());
+  CHECK_FALSE(report_of("# figures: exact\n$ echo 12\n12\n$ echo 1  2\n1  2\n").empty());
+  CHECK(report_of("# figures: exact\n$ echo 12\n12\n# figures: any\n$ echo 12\n13\n").empty());
+  CHECK_FALSE(report_of("$ echo 12\n13\n# figures: exact\n$ echo 12\n13\n").empty());
+  CHECK(problem_of("$ true\n# figures: exactly\n$ true\n") == "t:2: figures are 'exact' or 'any', not 'exactly'");
+}
+
+TEST_CASE("figures count in a markdown file") {
+  CHECK(markdown_report_of("```console\n$ echo 12\n12\n```\n").empty());
+  CHECK_FALSE(markdown_report_of("```console\n$ echo 12\n13\n```\n").empty());
+  CHECK_FALSE(markdown_report_of("```console\n$ echo 1 2\n1  2\n```\n").empty());
 }
 
 TEST_CASE("a last line without its line break is told") {
@@ -163,6 +221,12 @@ TEST_CASE("accepting rewrites what differs, and nothing else") {
   // A part that is as expected keeps its wildcards.
   CHECK(run("$ echo 12 ms; echo b >&2\n[..] ms\n! a\n").accepted == "$ echo 12 ms; echo b >&2\n[..] ms\n! b\n");
   CHECK(run("$ true\nnothing\n! at all\n? 3\n").accepted == "$ true\n");
+}
+
+TEST_CASE("accepting rewrites figures that match, and keeps the wildcards around them") {
+  CHECK(run("$ echo 12 ms; echo 'of  64'\n3 s\nof 64\n").accepted == "$ echo 12 ms; echo 'of  64'\n12 ms\nof  64\n");
+  CHECK(run("$ echo 12 ms in 5; seq 9; echo end\n[..] ms in 4\n...\n8\n9\nEnd\n").accepted ==
+        "$ echo 12 ms in 5; seq 9; echo end\n[..] ms in 4\n...\n8\n9\nend\n");
 }
 
 TEST_CASE("what was accepted passes") {
@@ -230,6 +294,12 @@ TEST_CASE("the program ends with 0, 1 or 2, and rewrites its file only when told
                   "$ DDL_ACCEPT=1 transcript x bad.transcript\n...\naccepted: bad.transcript\n"
                   "$ cat bad.transcript\n\\$ echo one\none\n"
                   "$ transcript x bad.transcript\n"
+                  "< file other.transcript\n$ echo 12\n3\n< end\n"
+                  "$ transcript x other.transcript\n"
+                  "$ DDL_ACCEPT=1 transcript x other.transcript\naccepted: other.transcript\n"
+                  "# figures: exact\n"
+                  "$ cat other.transcript\n\\$ echo 12\n12\n"
+                  "$ DDL_ACCEPT=1 transcript x other.transcript\n"
                   "$ transcript\n! usage: transcript [--markdown] PROGRAM FILE\n? 2\n"
                   "$ transcript x nowhere\n! transcript: cannot read nowhere\n? 2\n"
                   "< file readme.md\n```console\n$ echo one\n1\n```\n< end\n"

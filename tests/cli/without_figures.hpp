@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ddl {
+
+/// What a comma between digits does: `1,281,167` is one figure, or the three columns of a line of CSV.
+enum class CommaIn : std::uint8_t { figures, columns };
+
+/// The line with every figure replaced by one mark, so that lines which differ in figures alone become equal.
+///
+/// A figure is a number with its sign, exponent and the prefix of its unit: `12.5 ms` and `3 s`, `4 GiB` and `0 B`,
+/// `-1e-05`. `2 h 05 min` is a time as `53.0 s` is. Digits of a word are no figure: `conv1`, `fp32`, `ZeRO-3`,
+/// `job.yaml:5:24`, `1f1b`. `ms`, `us` and `ns` alone, as in the head of a column, become `s`.
+///
+/// A run of spaces, box-drawing characters and bars becomes one space. At the start of a line spaces are an indentation and
+/// stay, except before a figure or `[..]`, which may be aligned to the right. At the end of a line they are dropped.
+[[nodiscard]] std::string without_figures(std::string_view line, CommaIn commas);
+
+}  // namespace ddl
