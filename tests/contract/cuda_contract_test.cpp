@@ -1,4 +1,3 @@
-#include <iostream>
 #include <optional>
 
 #include "core/error.hpp"
@@ -6,7 +5,7 @@
 #include "profiler/measurement.hpp"
 #include "tests/catch.hpp"
 #include "tests/contract/kernel_contract.hpp"
-#include "tests/error_of.hpp"
+#include "tests/skip.hpp"
 
 using namespace ddl;
 
@@ -24,7 +23,7 @@ std::unique_ptr<KernelBackend> backend_of(const CudaOptions& options) {
     INFO(text);
     REQUIRE(text.find("cudaError") != std::string::npos);
     REQUIRE_FALSE(error.hint().empty());
-    std::cout << "not run, " << text << '\n';
+    cannot_run(text);
     return nullptr;
   }
 }
@@ -114,9 +113,4 @@ TEST_CASE("a problem that does not fit is a reason, and the device goes on") {
   const Measurement small = measure(*backend, "activation kind=relu in=4096 samples=2", {}, CacheState::warm);
   CHECK(small.reason.empty());
   CHECK(small.samples.median.value() > 0);
-}
-
-TEST_CASE("a GPU that is not there is named") {
-  const std::string text = error_of([] { static_cast<void>(make_cuda_backend({.device = 12345})); });
-  CHECK(text.find("cudaError") != std::string::npos);
 }

@@ -136,7 +136,7 @@ case "\$*" in
   *hangs*) [ "\${CONTRACT-}" != hangs ] || exec sleep 1000 ;;
   *optimizers*) [ "\${CONTRACT-}" != fails ] || { echo 'kernel_contract.cpp:7: FAILED: weight[3]' && exit 1; } ;;
 esac
-[ "\${CONTRACT-}" != 'no GPU' ] || echo 'not run, CUDA: cudaErrorNoDevice'
+[ "\${CONTRACT-}" != 'no GPU' ] || { echo 'not run, CUDA: cudaErrorNoDevice' && exit 77; }
 takes
 exit 0
 END_OF_STUB

@@ -34,7 +34,9 @@ alone() { (cd / && env -i PATH="$scratch/stubs:/usr/bin:/bin" CUDA_VISIBLE_DEVIC
 alone "$pack/bin/ddl-oracle" backends >"$scratch/backends" 2>&1 || fail "ddl-oracle does not start: $(cat "$scratch/backends")"
 grep -q '^cuda  *no' "$scratch/backends" || fail "backends: $(cat "$scratch/backends")"
 has "$scratch/backends" 'cudaError'
-alone "$pack/bin/contract_cuda" 'the cuda back end steps*' >"$scratch/contract" 2>&1 || fail "contract_cuda does not start: $(cat "$scratch/contract")"
+status=0
+alone "$pack/bin/contract_cuda" 'the cuda back end steps*' >"$scratch/contract" 2>&1 || status=$?
+[ "$status" -eq 77 ] || fail "contract_cuda without a GPU ends with $status: $(cat "$scratch/contract")"
 has "$scratch/contract" 'not run, '
 alone "$pack/bin/contract_cuda" --list-test-names-only >"$scratch/cases" 2>&1
 has "$scratch/cases" 'the cuda back end steps optimizers'

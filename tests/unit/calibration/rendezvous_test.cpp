@@ -190,15 +190,11 @@ TEST_CASE("the meeting place is the one that the environment says") {
 }
 
 TEST_CASE("processes find each other, in whatever order they come, and all hear what each says") {
-  for (const char* const host : {"localhost", "127.0.0.1", "::1"}) {
+  // An address of IPv6 is tried by rendezvous_ipv6_test.
+  for (const char* const host : {"localhost", "127.0.0.1"}) {
     CAPTURE(host);
     Launch launch;
-    try {
-      launch.place = {.host = host, .port = Listener(host, 0).port()};
-    } catch (const Error& error) {
-      WARN("not tested, as this machine has no " << host << ": " << error.what());
-      continue;
-    }
+    launch.place = {.host = host, .port = Listener(host, 0).port()};
     launch.start(3, 4, long_enough, gathered);
     launch.start(1, 4, long_enough, gathered);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -1,4 +1,3 @@
-#include <iostream>
 #include <set>
 
 #include "core/error.hpp"
@@ -9,6 +8,7 @@
 #include "profiler/backends/cuda/graphs/pool.hpp"
 #include "profiler/problems.hpp"
 #include "tests/catch.hpp"
+#include "tests/skip.hpp"
 
 using namespace ddl;
 using namespace ddl::cuda;
@@ -33,7 +33,7 @@ std::optional<Target> target() {
   try {
     return Target(h100);
   } catch (const Error& error) {
-    std::cout << "not run: " << error.what() << '\n';
+    cannot_run(error.what());
     return std::nullopt;
   }
 }
@@ -128,7 +128,7 @@ TEST_CASE("cuDNN lists engines for norms, pooling and fused attention on an H100
   const std::optional<Target> device = target();
   if (!device) return;
   if (!HAS_DRIVER_STUB) {
-    std::cout << "not run: the toolkit has no stub of the driver's library\n";
+    cannot_run("the toolkit has no stub of the driver's library");
     return;
   }
   const auto check_both = [&](const std::string& line, const auto& graph) {

@@ -1,0 +1,12 @@
+// What can be tried without a GPU.
+
+#include "profiler/backends/cuda/backend.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+
+using namespace ddl;
+
+TEST_CASE("a GPU that is not there is named") {
+  const std::string text = error_of([] { static_cast<void>(make_cuda_backend({.device = 12345})); });
+  CHECK(text.find("cudaError") != std::string::npos);
+}
