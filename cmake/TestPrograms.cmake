@@ -72,7 +72,7 @@ function(ddl_add_fuzzer name)
 endfunction()
 
 # ddl_add_benchmark(<name> SOURCES <file>... LIBRARIES <target>...), in tests/benchmarks: a google-benchmark program, which
-# `./dev bench` runs.
+# `./dev bench --micro` runs.
 function(ddl_add_benchmark name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
   add_executable(${name} ${arg_SOURCES})
