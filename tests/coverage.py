@@ -1,6 +1,6 @@
 """Prints what gcovr's summary says: covered lines by folder, and the files with the most lines that no test runs.
 
-  python3 tests/coverage.py SUMMARY.json
+python3 tests/coverage.py SUMMARY.json
 """
 
 import collections
