@@ -73,7 +73,7 @@ class CoefficientsReader {
     if (const auto overlap = root_.find("overlap")) read_overlap(*overlap);
     if (const auto software = root_.find("software")) read_software(*software);
     if (const auto communication = root_.find("communication")) {
-      coefficients_.network = read_measured_network(*communication);
+      coefficients_.exchanges = MeasuredExchanges(read_measured_network(*communication));
     }
     if (const auto learned = root_.find("learned")) coefficients_.learned = read_learned(*learned, citations_);
     return std::move(coefficients_);

@@ -10,7 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "calibration/coefficients_reader.hpp"
-#include "calibration/communication/measured_levels.hpp"
+#include "calibration/communication/fitted_links.hpp"
 #include "calibration/machine_reader.hpp"
 #include "core/error.hpp"
 #include "model_zoo/bundled_name.hpp"
@@ -161,7 +161,9 @@ Study::Study(StudySpec spec, StudyInputs inputs)
       warnings_(profiles_->warnings) {
   require_fitting(dataset_, model_, !spec_.dataset.empty());
   require_precision(precision_, machine_.device);
-  if (!coefficients_.network.empty()) machine_ = with_measured_levels(std::move(machine_), coefficients_.network);
+  if (!coefficients_.exchanges.empty()) {
+    machine_ = with_fitted_links(std::move(machine_), coefficients_.exchanges, warnings_);
+  }
   // Other models are looked at only where this one was never measured.
   std::optional<double> scale;
   if (!measured_scale(facts_, machine_.device, coefficients_, precision_)) {

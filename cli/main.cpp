@@ -39,6 +39,7 @@ int run(int argc, char** argv) {
   add_recommend(program, request);
   add_explain(program, request);
   add_check(program, request);
+  add_predict(program, request);
   add_validate(program, request);
   add_models(program, request);
   add_machines(program, request);

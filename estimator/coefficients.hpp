@@ -6,6 +6,7 @@
 
 #include "core/quantity.hpp"
 #include "estimator/exchanges/collective.hpp"
+#include "estimator/exchanges/measured_exchanges.hpp"
 #include "estimator/learned.hpp"
 #include "model_zoo/precision.hpp"
 
@@ -57,36 +58,6 @@ struct Software {
   std::vector<std::pair<std::string, int>> spatial_layers;
 };
 
-/// Which part of a machine's network an exchange went over.
-enum class NetworkLevel { node, between_nodes };
-
-/// A measured value and its 95 % interval; an end that is not known is nothing.
-template <class Unit>
-struct MeasuredValue {
-  Unit value{};
-  std::optional<Unit> low{}, high{};
-  friend bool operator==(const MeasuredValue&, const MeasuredValue&) = default;
-};
-
-/// α and β of one rank's link on a level of the network, as one operation showed them over a range of sizes.
-struct MeasuredNetwork {
-  Collective operation = Collective::allreduce;
-  NetworkLevel level = NetworkLevel::node;
-  std::string algorithm{};  ///< that explains the times, in words
-  /// Whether all ranks of a node talked to another node at once, so that the link is one rank's share of the node's.
-  bool shared = false;
-  int min_ranks = 2, max_ranks = 2;
-  int min_nodes = 1, max_nodes = 1;
-  Bytes min_message{}, max_message{};  ///< of the full vector
-  std::optional<MeasuredValue<Seconds>> alpha{};
-  std::optional<MeasuredValue<Bandwidth>> bandwidth{};  ///< 1/β
-  double r2 = 0;
-  double median_residual = 0, worst_residual = 0;  ///< |measured/fitted - 1|
-  int points = 0;
-  std::string source{};
-  friend bool operator==(const MeasuredNetwork&, const MeasuredNetwork&) = default;
-};
-
 /// φ as measured: how much longer a byte takes on links of a level while so many flows leave a unit at once, than one link
 /// alone needs for it. Below one where a flow has several links to itself.
 struct MeasuredContention {
@@ -126,7 +97,7 @@ struct Coefficients {
   std::vector<Congestion> congestion{};          ///< at most one a level
   OverlapSlowdown overlap{};
   Software software;
-  std::vector<MeasuredNetwork> network;
+  MeasuredExchanges exchanges{};
   LearnedFamilies learned;
 };
 

@@ -16,10 +16,8 @@ std::vector<MeasuredContention> measured_contention(std::span<const ContentionPo
   if (machine.levels.size() < 2) return measured;
   const LinkLevel& between = machine.levels[1];
   for (const ContentionPoint& point : points) {
-    measured.push_back({.level = between.name,
-                        .groups = static_cast<double>(point.groups),
-                        .phi = point.slowdown / between.rails,
-                        .source = source});
+    measured.push_back(
+        {.level = between.name, .groups = static_cast<double>(point.groups), .phi = point.slowdown, .source = source});
   }
   return measured;
 }

@@ -10,8 +10,8 @@
 
 namespace ddl {
 
-/// φ of the level that joins the machine's nodes, as a sweep measured it. There a flow has the link to itself, and here one
-/// group all rails of a node: φ = slow-down / rails. Nothing where nodes are not joined at all.
+/// φ of the level that joins the machine's nodes, as a sweep measured it: its slow-down, as each of its groups has one rank
+/// on a node, and so one flow on one rail. Nothing where nodes are not joined at all.
 [[nodiscard]] std::vector<MeasuredContention> measured_contention(std::span<const ContentionPoint> points,
                                                                   const Machine& machine, const std::string& source);
 

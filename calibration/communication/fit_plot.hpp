@@ -36,6 +36,10 @@ struct PlotFrame {
 
 /// Measured and fitted times against message size, both axes logarithmic, as text at most `width` columns wide.
 [[nodiscard]] std::string plot_text(const ExchangeFit& fit, std::span<const ExchangeSeries> series, int width = 78);
+/// The same of any curves, at least one of which has points: `marks` stands before the label of each, `line` explains the
+/// drawn lines; empty if there are none.
+[[nodiscard]] std::string plot_text(const std::string& title, std::span<const PlotCurve> curves, const std::string& marks,
+                                    const std::string& line, int width = 78);
 /// The same as an SVG document. `series` is what `fit_exchanges` was given.
 [[nodiscard]] std::string plot_svg(const ExchangeFit& fit, std::span<const ExchangeSeries> series);
 

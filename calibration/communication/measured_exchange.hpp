@@ -5,10 +5,12 @@
 #include <vector>
 
 #include "core/quantity.hpp"
-#include "estimator/coefficients.hpp"
 #include "estimator/exchanges/collective.hpp"
 
 namespace ddl {
+
+/// Which part of a machine's network an exchange went over.
+enum class NetworkLevel { node, between_nodes };
 
 /// What one repetition of a benchmark's row did.
 enum class ExchangePattern {

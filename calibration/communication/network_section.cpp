@@ -1,10 +1,7 @@
 #include "calibration/communication/network_section.hpp"
 
 #include <algorithm>
-#include <initializer_list>
-#include <limits>
-#include <tuple>
-#include <utility>
+#include <cstdlib>
 
 #include <fmt/format.h>
 #include <yaml-cpp/emitter.h>
@@ -19,129 +16,113 @@
 namespace ddl {
 namespace {
 
-std::vector<YamlNode> items_of(const YamlNode& node, std::size_t count, const std::string& example) {
-  std::vector<YamlNode> items = node.items();
-  if (items.size() != count) node.fail(fmt::format("expected {} items, found {}", count, items.size()), "write " + example);
-  return items;
+constexpr double most_window = 1 << 20;
+/// Repeats that differ by more than this say nothing.
+constexpr double most_spread = 100;
+
+/// All times of five digits in one unit, so that they are compared at a glance; others in full.
+std::string microseconds(Seconds time) {
+  if (std::strtod(fmt::format("{:.4e}", time.value()).c_str(), nullptr) != time.value()) return print_quantity(time);
+  const double value = time.value() * 1e6;
+  return value < 1e4 ? fmt::format("{:.5g} us", value) : fmt::format("{:.0f} us", value);
 }
 
-std::pair<int, int> read_counts(const YamlNode& node) {
-  const std::vector<YamlNode> items = items_of(node, 2, "[2, 64]: the least and the most that were measured");
-  const auto low = static_cast<int>(items[0].integer(1, most_exchange_ranks));
-  const auto high = static_cast<int>(items[1].integer(1, most_exchange_ranks));
-  if (high < low) node.fail("the second number is below the first", "write the least first");
-  return {low, high};
-}
-
-Seconds read_seconds(const YamlNode& node) { return node.seconds(true); }
-Bandwidth read_bandwidth(const YamlNode& node) { return node.bandwidth(); }
-
-/// `[20 us, 18 us, 22 us]`: the value and its interval, of which an end may be `unknown`.
-template <class Unit>
-MeasuredValue<Unit> read_value(const YamlNode& node, Unit (*read)(const YamlNode&)) {
-  const std::vector<YamlNode> items = items_of(node, 3, "the value and the two ends of its interval");
-  const auto end = [&](const YamlNode& item) {
-    return item.text() == "unknown" ? std::nullopt : std::optional<Unit>(read(item));
-  };
-  MeasuredValue<Unit> value{read(items[0]), end(items[1]), end(items[2])};
-  if ((value.low && *value.low > value.value) || (value.high && *value.high < value.value)) {
-    node.fail("the value lies outside its interval", "write the value, the lower end, the upper end");
-  }
-  return value;
-}
-
-void write_list(YAML::Emitter& out, std::initializer_list<std::string> items) {
-  out << YAML::Flow << YAML::BeginSeq;
-  for (const std::string& item : items) out << item;
-  out << YAML::EndSeq;
-}
-
-template <class Unit>
-void write_value(YAML::Emitter& out, const char* key, const std::optional<MeasuredValue<Unit>>& value) {
-  if (!value) return;
-  const auto end = [](const std::optional<Unit>& unit) { return unit ? print_quantity(*unit) : "unknown"; };
-  out << key;
-  write_list(out, {print_quantity(value->value), end(value->low), end(value->high)});
-}
-
-void write_entry(YAML::Emitter& out, const MeasuredNetwork& entry) {
-  out << YAML::BeginMap << "operation" << std::string(to_string(entry.operation)) << "level"
-      << std::string(to_string(entry.level)) << "algorithm" << entry.algorithm;
-  if (entry.shared)
-    out << "shared"
+void write_entry(YAML::Emitter& out, const MeasuredCurve& curve) {
+  out << YAML::BeginMap << "operation" << std::string(to_string(curve.operation)) << "ranks" << curve.ranks << "nodes"
+      << curve.nodes;
+  if (curve.window != 1) out << "window" << fmt::format("{}", curve.window);
+  if (curve.both_ways)
+    out << "both_ways"
         << "yes";
-  out << "ranks";
-  write_list(out, {std::to_string(entry.min_ranks), std::to_string(entry.max_ranks)});
-  out << "nodes";
-  write_list(out, {std::to_string(entry.min_nodes), std::to_string(entry.max_nodes)});
-  out << "messages";
-  write_list(out, {print_quantity(entry.min_message), print_quantity(entry.max_message)});
-  write_value(out, "alpha", entry.alpha);
-  write_value(out, "bandwidth", entry.bandwidth);
-  out << "r2" << fmt::format("{}", entry.r2) << "residual" << YAML::Flow << YAML::BeginMap << "median"
-      << fmt::format("{}", entry.median_residual) << "worst" << fmt::format("{}", entry.worst_residual) << YAML::EndMap
-      << "points" << entry.points << "source" << YAML::DoubleQuoted << entry.source << YAML::EndMap;
+  if (curve.spread != 1) out << "spread" << fmt::format("{}", curve.spread);
+  if (!curve.tool.empty()) out << "tool" << YAML::DoubleQuoted << curve.tool;
+  if (!curve.date.empty()) out << "date" << curve.date;
+  out << "source" << YAML::DoubleQuoted << curve.source << "times" << YAML::Flow << YAML::BeginSeq;
+  for (const MeasuredCurve::Point& point : curve.points) {
+    out << YAML::Flow << YAML::BeginSeq << print_quantity(point.message) << microseconds(point.time) << YAML::EndSeq;
+  }
+  out << YAML::EndSeq << YAML::EndMap;
 }
 
-MeasuredNetwork read_entry(const YamlNode& node) {
-  node.only_keys({"operation", "level", "algorithm", "shared", "ranks", "nodes", "messages", "alpha", "bandwidth", "r2",
-                  "residual", "points", "source"});
-  MeasuredNetwork entry;
+std::vector<MeasuredCurve::Point> read_points(const YamlNode& node) {
+  std::vector<MeasuredCurve::Point> points;
+  for (const YamlNode& item : node.items()) {
+    const std::vector<YamlNode> pair = item.items();
+    if (pair.size() != 2) item.fail(fmt::format("expected 2 items, found {}", pair.size()), "write [1 MiB, 24.1 us]");
+    const MeasuredCurve::Point point{pair[0].bytes(), pair[1].seconds()};
+    if (!points.empty() && point.message <= points.back().message) {
+      pair[0].fail("this size is not above the one before it", "write sizes in ascending order");
+    }
+    points.push_back(point);
+  }
+  if (points.empty()) node.fail("no size was measured", "write for example [[1 MiB, 24.1 us]]");
+  return points;
+}
+
+MeasuredCurve read_entry(const YamlNode& node) {
+  if (node.find("alpha") || node.find("bandwidth")) {
+    node.fail("links fitted by an earlier version: measured times are kept in their place now",
+              "run `ddl-oracle calibrate network` on the benchmarks' output again");
+  }
+  node.only_keys({"operation", "ranks", "nodes", "window", "both_ways", "spread", "tool", "date", "source", "times"});
+  MeasuredCurve curve;
   const YamlNode operation = node.at("operation");
   if (const auto parsed = parse_operation(operation.text())) {
-    entry.operation = *parsed;
+    curve.operation = *parsed;
   } else {
     operation.fail(fmt::format("unknown operation {}", quote(operation.text())),
                    suggest(operation.text(), operation_names()));
   }
-  const YamlNode level = node.at("level");
-  if (const auto parsed = parse_level(level.text())) {
-    entry.level = *parsed;
-  } else {
-    level.fail(fmt::format("unknown level {}", quote(level.text())), "known: node, between-nodes");
+  curve.ranks = static_cast<int>(node.at("ranks").integer(2, most_exchange_ranks));
+  const YamlNode nodes = node.at("nodes");
+  curve.nodes = static_cast<int>(nodes.integer(1, most_exchange_ranks));
+  if (curve.nodes > curve.ranks) {
+    nodes.fail(fmt::format("{} nodes are more than the {} ranks", curve.nodes, curve.ranks),
+               "ranks are processes, or GPUs, of all nodes together");
   }
-  entry.algorithm = node.at("algorithm").name();
-  if (const auto shared = node.find("shared")) entry.shared = shared->boolean();
-  std::tie(entry.min_ranks, entry.max_ranks) = read_counts(node.at("ranks"));
-  std::tie(entry.min_nodes, entry.max_nodes) = read_counts(node.at("nodes"));
-  const YamlNode messages = node.at("messages");
-  const std::vector<YamlNode> sizes =
-      items_of(messages, 2, "[1 MiB, 1 GiB]: the smallest and the largest that were measured");
-  entry.min_message = sizes[0].bytes();
-  entry.max_message = sizes[1].bytes();
-  if (entry.max_message < entry.min_message) messages.fail("the second size is below the first", "write the smallest first");
-  if (const auto alpha = node.find("alpha")) entry.alpha = read_value(*alpha, read_seconds);
-  if (const auto bandwidth = node.find("bandwidth")) entry.bandwidth = read_value(*bandwidth, read_bandwidth);
-  if (!entry.alpha && !entry.bandwidth) node.fail("neither 'alpha' nor 'bandwidth'", "one of them was measured");
-  entry.r2 = node.at("r2").number(-std::numeric_limits<double>::max(), 1);
-  const YamlNode residual = node.at("residual");
-  residual.only_keys({"median", "worst"});
-  entry.median_residual = residual.at("median").number(0);
-  entry.worst_residual = residual.at("worst").number(0);
-  entry.points = static_cast<int>(node.at("points").integer(1, std::numeric_limits<int>::max()));
-  entry.source = node.at("source").text();
-  return entry;
+  if (const auto window = node.find("window")) curve.window = window->number(1, most_window);
+  if (const auto both_ways = node.find("both_ways")) curve.both_ways = both_ways->boolean();
+  if (const auto spread = node.find("spread")) curve.spread = spread->number(1, most_spread);
+  if (const auto tool = node.find("tool")) curve.tool = tool->text();
+  if (const auto date = node.find("date")) curve.date = date->text();
+  curve.source = node.at("source").text();
+  curve.points = read_points(node.at("times"));
+  return curve;
+}
+
+bool same_subject(const MeasuredCurve& a, const MeasuredCurve& b) {
+  return a.operation == b.operation && a.ranks == b.ranks && a.nodes == b.nodes && a.window == b.window &&
+         a.both_ways == b.both_ways;
 }
 
 }  // namespace
 
-std::vector<MeasuredNetwork> read_measured_network(const YamlNode& section) {
-  std::vector<MeasuredNetwork> network;
-  for (const YamlNode& item : section.items()) network.push_back(read_entry(item));
+std::vector<MeasuredCurve> read_measured_network(const YamlNode& section) {
+  std::vector<MeasuredCurve> network;
+  for (const YamlNode& item : section.items()) {
+    MeasuredCurve curve = read_entry(item);
+    if (std::any_of(network.begin(), network.end(),
+                    [&](const MeasuredCurve& known) { return same_subject(known, curve); })) {
+      item.fail(
+          fmt::format("{} among {} ranks on {} nodes a second time", to_string(curve.operation), curve.ranks, curve.nodes),
+          "keep one of the two");
+    }
+    network.push_back(std::move(curve));
+  }
   return network;
 }
 
-std::string print_measured_network(std::span<const MeasuredNetwork> network) {
+std::string print_measured_network(std::span<const MeasuredCurve> network) {
   YAML::Emitter out;
   out << YAML::BeginMap << "communication";
   if (network.empty()) out << YAML::Flow;
   out << YAML::BeginSeq;
-  for (const MeasuredNetwork& entry : network) write_entry(out, entry);
+  for (const MeasuredCurve& curve : network) write_entry(out, curve);
   out << YAML::EndSeq << YAML::EndMap;
   return std::string(out.c_str()) + "\n";
 }
 
-std::string with_network_section(const std::string& file, std::span<const MeasuredNetwork> network) {
+std::string with_network_section(const std::string& file, std::span<const MeasuredCurve> network) {
   return replace_section(file, {"communication"}, print_measured_network(network));
 }
 

@@ -17,11 +17,12 @@
 #include "calibration/communication/exchange_file.hpp"
 #include "calibration/communication/fit.hpp"
 #include "calibration/communication/fit_plot.hpp"
-#include "calibration/communication/fitted_network.hpp"
+#include "calibration/communication/measured_curves.hpp"
 #include "calibration/communication/network_section.hpp"
 #include "cli/commands/calibrate_live.hpp"
 #include "cli/commands/coefficients_output.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/documents/estimate.hpp"
 #include "cli/documents/exchange_fit.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
@@ -154,35 +155,32 @@ std::vector<std::string> lines_of(const FileWarnings& said) {
   return lines;
 }
 
-/// Of the network measured before, what these fits are not of, then the fits.
-std::vector<MeasuredNetwork> joined(std::vector<MeasuredNetwork> before, const std::vector<MeasuredNetwork>& fitted) {
-  const auto measured_again = [&](const MeasuredNetwork& old) {
-    return std::any_of(fitted.begin(), fitted.end(), [&](const MeasuredNetwork& entry) {
-      return entry.operation == old.operation && entry.level == old.level;
+/// Of the network measured before, what was not measured again, then what was measured now.
+std::vector<MeasuredCurve> joined(std::vector<MeasuredCurve> before, const std::vector<MeasuredCurve>& measured) {
+  const auto measured_again = [&](const MeasuredCurve& old) {
+    return std::any_of(measured.begin(), measured.end(), [&](const MeasuredCurve& curve) {
+      return curve.operation == old.operation && curve.ranks == old.ranks && curve.nodes == old.nodes &&
+             curve.window == old.window && curve.both_ways == old.both_ways;
     });
   };
   before.erase(std::remove_if(before.begin(), before.end(), measured_again), before.end());
-  before.insert(before.end(), fitted.begin(), fitted.end());
+  before.insert(before.end(), measured.begin(), measured.end());
   return before;
 }
 
-/// The file of coefficients, `before` of what was in it, with the fits. `may_lack`: without any it stays as it is.
-std::string coefficients_with(const FitRequest& asked, const std::vector<ExchangeFit>& fits,
-                              const std::vector<ExchangeSeries>& series, const std::string& before, bool may_lack,
-                              std::vector<std::string>& warnings) {
-  std::vector<MeasuredNetwork> fitted = fitted_network(fits, series, warnings);
-  if (fitted.empty() && may_lack) return before;
-  if (fitted.empty()) {
-    throw Error(fmt::format("nothing to write into {}: no fit has a level, ranks, and alpha or beta", quote(asked.output)),
+/// The file of coefficients, `before` of what was in it, with the measured times. `may_lack`: without any it stays as it is.
+std::string coefficients_with(const FitRequest& asked, const std::vector<ExchangeSeries>& series, const std::string& before,
+                              bool may_lack, std::vector<std::string>& warnings) {
+  const std::vector<MeasuredCurve> measured = measured_curves(series, today(), warnings);
+  if (measured.empty() && may_lack) return before;
+  if (measured.empty()) {
+    throw Error(fmt::format("nothing to write into {}: no measurement says its ranks and nodes", quote(asked.output)),
                 "say what the files do not: FILE,ranks=16,nodes=2");
   }
-  for (MeasuredNetwork& entry : fitted) {
-    entry.source += fmt::format("; fitted by ddl-oracle {} on {}", version(), today());
-  }
-  const std::vector<MeasuredNetwork> network = joined(parse_coefficients(before, asked.output).network, fitted);
+  const std::vector<MeasuredCurve> network = joined(parse_coefficients(before, asked.output).exchanges.curves(), measured);
   std::string text = with_network_section(before, network);
   // What cannot be read back is not written.
-  if (parse_coefficients(text, asked.output).network != network) {
+  if (parse_coefficients(text, asked.output).exchanges.curves() != network) {
     throw Error(fmt::format("{} could not be written so that it reads back the same", quote(asked.output)));
   }
   return text;
@@ -255,12 +253,15 @@ Report fitted(const FitRequest& asked, Measured measured) {
   }
   if (misses_tolerance(asked, *fits)) {
     report.status = ExitStatus::beyond_tolerance;
-    report.warnings.push_back(fmt::format("a fit is off by more than the tolerance of {:.4g}", *asked.tolerance));
+    report.warnings.push_back(
+        fmt::format("a fit is off by more than the tolerance of {:.4g}{}", *asked.tolerance,
+                    asked.output.empty() ? "" : fmt::format(": {} is not written", quote(asked.output))));
   }
+  const bool writes = !asked.output.empty() && report.status != ExitStatus::beyond_tolerance;
   // All that may be refused comes before anything is written.
   std::string coefficients;
-  if (!asked.output.empty()) {
-    coefficients = coefficients_with(asked, *fits, *series, measured.before, live.has_value(), report.warnings);
+  if (writes) {
+    coefficients = coefficients_with(asked, *series, measured.before, live.has_value(), report.warnings);
     if (live) {
       coefficients =
           live->with_measured(coefficients, asked.machine,
@@ -280,7 +281,7 @@ Report fitted(const FitRequest& asked, Measured measured) {
       plots.push_back(paths[i]);
     }
   }
-  if (!asked.output.empty()) write_file(asked.output, coefficients);
+  if (writes) write_file(asked.output, coefficients);
   Document& document = report.document;
   if (live) live->add_above_fits(document);
   if (!series->empty()) {
@@ -288,7 +289,11 @@ Report fitted(const FitRequest& asked, Measured measured) {
     document.apart(exchange_fit_table(*fits));
   }
   if (live) live->add_below_fits(document);
-  if (!asked.output.empty()) document.apart(Line{{{"written to " + asked.output}}});
+  if (writes) {
+    document.apart(Line{{{"written to " + asked.output}}});
+    const std::string network = network_text(parse_coefficients(coefficients, asked.output).exchanges);
+    if (!network.empty()) document.line("network: " + network);
+  }
   if (!plots.empty()) document.section();
   for (const std::string& plot : plots) document.line("plotted in " + plot);
   for (const ExchangeFit& fit : *fits) {

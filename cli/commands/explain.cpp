@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "calibration/communication/measured_levels.hpp"
+#include "calibration/communication/fitted_links.hpp"
 #include "calibration/plan_degrees.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/comparison.hpp"
@@ -230,7 +230,7 @@ Report explain(const ExplainOptions& options, const Command& command, const std:
   Report report;
   report.warnings = answer->study->warnings();
   for (std::string& outside :
-       outside_of_measured(answer->study->coefficients().network, answer->study->machine(), answer->explanation)) {
+       outside_of_measured(answer->study->coefficients().exchanges, answer->study->machine(), answer->explanation)) {
     report.warnings.push_back(std::move(outside));
   }
   report.document = document_of(*answer);

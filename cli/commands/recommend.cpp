@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "calibration/communication/measured_levels.hpp"
+#include "calibration/communication/fitted_links.hpp"
 #include "calibration/machine_reader.hpp"
 #include "calibration/plan_degrees.hpp"
 #include "cli/commands/commands.hpp"
@@ -254,9 +254,9 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
                                           with_thousands(answer->result.considered)));
   }
   const Study& study = *answer->study;
-  if (fits && !study.coefficients().network.empty()) {
+  if (fits && !study.coefficients().exchanges.empty()) {
     const Explanation best = answer->estimator->explain(answer->shown.front().plan);
-    for (std::string& outside : outside_of_measured(study.coefficients().network, study.machine(), best)) {
+    for (std::string& outside : outside_of_measured(study.coefficients().exchanges, study.machine(), best)) {
       report.warnings.push_back(std::move(outside));
     }
   }

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/documents/fields.hpp"
@@ -170,6 +173,34 @@ std::string kernel_times_text(const Study& study) {
   return text;
 }
 
+std::string network_text(const MeasuredExchanges& measured) {
+  if (measured.empty()) return {};
+  struct {
+    std::set<std::string> tools;
+    std::string date;
+    int least_nodes = std::numeric_limits<int>::max(), most_nodes = 0;
+    Bytes least_message = Bytes(std::numeric_limits<double>::max()), most_message{};
+  } facts;
+  for (const MeasuredCurve& curve : measured.curves()) {
+    if (!curve.tool.empty()) facts.tools.insert(curve.tool);
+    facts.date = std::max(facts.date, curve.date);
+    facts.least_nodes = std::min(facts.least_nodes, curve.nodes);
+    facts.most_nodes = std::max(facts.most_nodes, curve.nodes);
+    facts.least_message = min(facts.least_message, curve.points.front().message);
+    facts.most_message = max(facts.most_message, curve.points.back().message);
+  }
+  std::string text = fmt::format("measured{}{}, {}, {} to {}", facts.date.empty() ? "" : " " + facts.date,
+                                 facts.tools.empty() ? "" : fmt::format(", {}", fmt::join(facts.tools, ", ")),
+                                 facts.least_nodes == facts.most_nodes
+                                     ? fmt::format("{} node{}", facts.most_nodes, facts.most_nodes == 1 ? "" : "s")
+                                     : fmt::format("{} to {} nodes", facts.least_nodes, facts.most_nodes),
+                                 humanize(facts.least_message), humanize(facts.most_message));
+  if (const auto error = measured.left_out_error()) {
+    text += fmt::format(", other node counts within {:.0f} % (median)", 100 * *error);
+  }
+  return text;
+}
+
 std::string kernel_shares_text(const Explanation& explanation) {
   const auto shares = kernel_time_shares(explanation);
   std::string text;
@@ -197,6 +228,9 @@ void add_study(Document& document, const Study& study, std::int64_t gpus, std::i
                             study.spec().assumptions.linear_kernels ? ", ideal" : ""));
   document.line("kernel times: " + kernel_times_text(study));
   add_beside_kernels(document, study);
+  if (const std::string network = network_text(study.coefficients().exchanges); !network.empty()) {
+    document.line("network: " + network);
+  }
 }
 
 void add_findings(Document& document, const Estimate& estimate, const Study& study) {
@@ -323,6 +357,8 @@ Json inputs_to_json(const Study& study) {
   json["coefficients"] = study.coefficients().name.empty() ? Json(nullptr) : Json(study.coefficients().name);
   json["software"] = study.coefficients().software.name.empty() ? Json(nullptr) : Json(study.coefficients().software.name);
   json["kernel_times"] = kernel_times_text(study);
+  const std::string network = network_text(study.coefficients().exchanges);
+  json["network"] = network.empty() ? Json(nullptr) : Json(network);
   if (const ShardPrices* const measured = study.kernels().measured()) {
     json["profiles"] = Json::array();
     for (const FoundProfile& each : study.profiles().profiles) json["profiles"].push_back(each.path);

@@ -16,6 +16,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// A fit that is off by more, in the median or at worst, does not describe what was measured.
+constexpr double poor_median = 0.15, poor_worst = 1;
+
 std::string counts_text(std::optional<int> low, std::optional<int> high) {
   if (!low || !high) return "-";
   return *low == *high ? with_thousands(*low) : fmt::format("{} to {}", with_thousands(*low), with_thousands(*high));
@@ -133,6 +136,12 @@ std::vector<std::string> exchange_fit_warnings(std::span<const ExchangeFit> fits
     if (!fit.refusal.empty()) {
       warnings.push_back(fmt::format("{}: no fit: {}{}{}", name_of(fit), fit.refusal,
                                      fit.what_to_measure.empty() ? "" : "; ", fit.what_to_measure));
+    }
+    for (const FitRange& range : fit.ranges) {
+      if (range.median_residual <= poor_median && range.worst_residual <= poor_worst) continue;
+      warnings.push_back(fmt::format("{}: poor fit from {} to {}: off by {} in the median and {} at worst", name_of(fit),
+                                     humanize(range.min_message), humanize(range.max_message),
+                                     percent(range.median_residual), percent(range.worst_residual)));
     }
     for (const std::string& note : fit.notes) warnings.push_back(fmt::format("{}: {}", name_of(fit), note));
   }

@@ -166,7 +166,7 @@ Table memory_table(const MemoryBreakdown& memory, Bytes capacity) {
 /// In the order of provenances.
 constexpr std::array<std::string_view, 4> meanings{
     "measured", "interpolated: the model's measured total, divided among the layers by work",
-    "curve fitted to other measurements", "roofline, α and β of the data sheet"};
+    "curve, or α and β, fitted to other measurements", "roofline, α and β of the data sheet"};
 /// Where a profile was measured on the device.
 constexpr std::array<std::string_view, 4> meanings_by_profile{meanings[0], "interpolated between measured neighbours",
                                                               "curve fitted to other problems measured on this device",

@@ -12,9 +12,9 @@ namespace {
 /// What the ranks do in the time that a finding is about.
 std::string doing_in_words(const Finding& finding) {
   if (const auto* gradients = std::get_if<Finding::Gradients>(&finding.facts)) {
-    return fmt::format("{} among {} ranks ({})", doing_phrase(finding.kind), gradients->ranks,
-                       gradients->zero_stage > 0 ? fmt::format("ZeRO-{}", gradients->zero_stage)
-                                                 : std::string(to_string(gradients->algorithm)));
+    return fmt::format(
+        "{} among {} ranks ({})", doing_phrase(finding.kind), gradients->ranks,
+        gradients->zero_stage > 0 ? fmt::format("ZeRO-{}", gradients->zero_stage) : std::string(gradients->algorithm));
   }
   if (const auto* pipeline = std::get_if<Finding::Pipeline>(&finding.facts)) {
     return fmt::format("{} ({} stages, {} micro-batch{})", doing_phrase(finding.kind), pipeline->stages,

@@ -49,8 +49,7 @@ struct PhaseInWords {
     const std::string what =
         fmt::format("{}{} among {:.0f} ranks", humanize(gradients.message), at(gradients.stage), gradients.ranks);
     const std::string_view route = by_route(gradients.route);
-    if (plan.zero_stage == 0)
-      return fmt::format("allreduce of {}, {}{}", what, to_string(estimate.gradient_algorithm), route);
+    if (plan.zero_stage == 0) return fmt::format("allreduce of {}, {}{}", what, estimate.gradient_algorithm, route);
     const auto times = [](double count) { return count > 1 ? fmt::format("{:.0f} times ", count) : std::string(); };
     return fmt::format("{}reduce-scatter and {}allgather of {} (ZeRO-{}){}", times(gradients.rounds),
                        times(gradients.gathers), what, plan.zero_stage, route);

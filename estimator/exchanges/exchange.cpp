@@ -95,17 +95,60 @@ SharedLink ExchangePrices::share(const Group& group, const Flows& flows, bool st
   const PathCoefficients path = path_coefficients(purpose);
   shared.link.alpha *= learned_[path.alpha];
   shared.link.beta *= learned_[path.beta];
-  if (!assumptions_.congestion_quantile) return shared;
+  const double factor = congestion_factor(group, flows.from, flows.to);
+  shared.link.alpha *= factor;
+  shared.link.beta *= factor;
+  return shared;
+}
+
+double ExchangePrices::congestion_factor(const Group& group, std::size_t from, std::size_t to) const {
+  if (!assumptions_.congestion_quantile) return 1;
   double factor = 1;
   for (const Congestion& congestion : coefficients_.congestion) {
-    for (std::size_t level = flows.from; level <= std::min(flows.to, group.outermost); ++level) {
+    for (std::size_t level = from; level <= std::min(to, group.outermost); ++level) {
       if (machine_.levels[level].name != congestion.level) continue;
       factor = std::max(factor, congestion.median * std::pow(congestion.spread, *assumptions_.congestion_quantile));
     }
   }
-  shared.link.alpha *= factor;
-  shared.link.beta *= factor;
-  return shared;
+  return factor;
+}
+
+std::optional<AllreduceAlgorithm> ExchangePrices::prescribed(Purpose purpose) const {
+  if (assumptions_.ring_only) return AllreduceAlgorithm::ring;
+  if (purpose != Purpose::gradient) return software_.layer_algorithm;
+  if (assumptions_.allreduce) return assumptions_.allreduce;
+  constexpr Family splits_the_layer = family_bit(Axis::filter) | family_bit(Axis::channel) | family_bit(Axis::spatial);
+  const bool hybrid = (plan_.mesh.family() & splits_the_layer) != 0;
+  return hybrid ? software_.hybrid_gradient_algorithm : software_.gradient_algorithm;
+}
+
+bool ExchangePrices::may_be_measured(const GroupLinks& at, Purpose purpose) const {
+  if (coefficients_.exchanges.empty() || at.group.ranks <= 1 || prescribed(purpose) || is_staged(at, purpose)) return false;
+  // Groups that share a node's links wait for each other: no benchmark of one group has measured that.
+  return at.group.outermost == 0 || (has_levels(at.group) && at.group.flows[0] == 1);
+}
+
+bool ExchangePrices::is_measured(Family axes, Purpose purpose) const {
+  const GroupLinks& at = links(axes, purpose);
+  if (!may_be_measured(at, purpose)) return false;
+  const double nodes = at.group.outermost == 0 ? 1 : at.group.nodes();
+  for (const Collective operation : {Collective::allreduce, Collective::allgather, Collective::reduce_scatter}) {
+    if (coefficients_.exchanges.least_per_byte(operation, at.group.ranks, nodes)) return true;
+  }
+  return false;
+}
+
+std::optional<ExchangePrices::Parts> ExchangePrices::measured_time(Collective operation, Bytes message, const GroupLinks& at,
+                                                                   Purpose purpose) const {
+  if (operation == Collective::point_to_point || !may_be_measured(at, purpose)) return std::nullopt;
+  const MeasuredExchanges& measured = coefficients_.exchanges;
+  const double nodes = at.group.outermost == 0 ? 1 : at.group.nodes();
+  const std::optional<Seconds> time = measured.time(operation, message, at.group.ranks, nodes);
+  if (!time) return std::nullopt;
+  const Seconds bytes = min(*time, message * *measured.least_per_byte(operation, at.group.ranks, nodes));
+  const PathCoefficients path = path_coefficients(purpose);
+  const double factor = congestion_factor(at.group, 0, at.group.outermost);
+  return Parts{(*time - bytes) * (learned_[path.alpha] * factor), bytes * (learned_[path.beta] * factor)};
 }
 
 SharedLink ExchangePrices::round_link(const GroupLinks& at, Pattern pattern, double step, bool staged) const {
@@ -299,17 +342,11 @@ ExchangePrices::Choice ExchangePrices::allreduce(Bytes message, Family axes, Pur
   const auto choice = [&](AllreduceAlgorithm algorithm) -> Choice {
     return {algorithm, allreduce_time(algorithm, message, at, staged), busiest(algorithm, at, staged)};
   };
-  if (assumptions_.ring_only) return choice(AllreduceAlgorithm::ring);
-  if (purpose == Purpose::gradient) {
-    std::optional<AllreduceAlgorithm> fixed = assumptions_.allreduce;
-    if (!fixed) {
-      constexpr Family splits_the_layer = family_bit(Axis::filter) | family_bit(Axis::channel) | family_bit(Axis::spatial);
-      const bool hybrid = (plan_.mesh.family() & splits_the_layer) != 0;
-      fixed = hybrid ? software_.hybrid_gradient_algorithm : software_.gradient_algorithm;
-    }
-    if (fixed) return choice(*fixed);
-  } else if (software_.layer_algorithm) {
-    return choice(*software_.layer_algorithm);
+  if (const std::optional<AllreduceAlgorithm> algorithm = prescribed(purpose)) return choice(*algorithm);
+  if (const std::optional<Parts> measured = measured_time(Collective::allreduce, message, at, purpose)) {
+    Choice choice{.time = measured->startups + measured->bytes};
+    choice.measured = true;
+    return choice;
   }
   Choice best = choice(AllreduceAlgorithm::ring);
   const auto consider = [&](AllreduceAlgorithm algorithm) {
@@ -328,16 +365,35 @@ ExchangePrices::Choice ExchangePrices::allreduce(Bytes message, Family axes, Pur
   return best;
 }
 
-Seconds ExchangePrices::least_time(Bytes message, Family axes) const {
-  const GroupLinks& at = links(axes, Purpose::layer);
+Seconds ExchangePrices::least_time(Bytes message, Family axes, Purpose purpose) const {
+  const GroupLinks& at = links(axes, purpose);
   if (at.group.ranks <= 1) return {};
+  if (!is_measured(axes, purpose)) return least_by_links(message, at, purpose);
+  // Each operation by what it is priced by.
+  const double nodes = at.group.outermost == 0 ? 1 : at.group.nodes();
+  const double learned = learned_[path_coefficients(purpose).beta];
+  std::optional<Seconds> least;
+  bool all = true;
+  for (const Collective operation : {Collective::allreduce, Collective::allgather, Collective::reduce_scatter}) {
+    const auto bound = coefficients_.exchanges.least_per_byte(operation, at.group.ranks, nodes);
+    all = all && bound.has_value();
+    if (!bound) continue;
+    const double halves = operation == Collective::allreduce ? 0.5 : 1.0;
+    const Seconds time =
+        message * *bound * (halves * learned * std::min(1.0, learned_[path_coefficients(purpose).alpha] / learned));
+    least = least ? min(*least, time) : time;
+  }
+  return all ? *least : min(*least, least_by_links(message, at, purpose));
+}
+
+Seconds ExchangePrices::least_by_links(Bytes message, const GroupLinks& at, Purpose purpose) const {
   // Whatever else is fixed has a bound of its own, or as a sparse one none at all.
-  const std::optional<AllreduceAlgorithm>& fixed = software_.layer_algorithm;
-  if (!assumptions_.ring_only && fixed && fixed != AllreduceAlgorithm::ring) return {};
-  const bool staged = is_staged(at, Purpose::layer);
+  const std::optional<AllreduceAlgorithm> fixed = prescribed(purpose);
+  if (fixed && fixed != AllreduceAlgorithm::ring) return {};
+  const bool staged = is_staged(at, purpose);
   const Bytes moved = message * (1.0 - 1.0 / at.group.ranks);
   const Seconds one_ring = moved * (staged ? at.host_flat : at.flat).link.beta;
-  if (at.group.outermost == 0 || assumptions_.ring_only || fixed) return one_ring;
+  if (at.group.outermost == 0 || fixed) return one_ring;
   const SecondsPerByte slices = (staged ? at.host_slices : at.slices).link.beta;
   const double in_node = at.group.members[0];
   const Seconds two_levels =
@@ -365,6 +421,7 @@ Seconds ExchangePrices::gather_time(RingTime ring, bool two_levels, Bytes messag
 Seconds ExchangePrices::startup(Collective operation, Bytes message, Family axes, Purpose purpose) const {
   const GroupLinks& priced = links(axes, purpose);
   if (priced.group.ranks <= 1) return {};
+  if (const std::optional<Parts> measured = measured_time(operation, message, priced, purpose)) return measured->startups;
   const bool staged = is_staged(priced, purpose);
   const GroupLinks& at = links(axes, purpose, true);
   switch (operation) {
@@ -398,6 +455,10 @@ ExchangePrices::Priced ExchangePrices::cheapest(Collective operation, Bytes mess
   const SharedLink& shared = staged ? at.host_flat : at.flat;
   const SharedLink& slices = staged ? at.host_slices : at.slices;
   const Link& flat = shared.link;
+  if (operation != Collective::allreduce) {
+    if (const std::optional<Parts> measured = measured_time(operation, message, at, purpose))
+      return {measured_exchange, measured->startups + measured->bytes, {}};
+  }
   const auto gathered = [&](RingTime ring) -> Priced {
     const Seconds one_ring = gather_time(ring, false, message, at, staged);
     if (assumptions_.ring_only || software_.layer_algorithm || !has_levels(at.group))
@@ -409,7 +470,7 @@ ExchangePrices::Priced ExchangePrices::cheapest(Collective operation, Bytes mess
   switch (operation) {
     case Collective::allreduce: {
       const Choice choice = allreduce(message, axes, purpose);
-      return {to_string(choice.algorithm), choice.time, choice.bottleneck};
+      return {choice.name(), choice.time, choice.bottleneck};
     }
     case Collective::allgather:
       return gathered(ring_allgather_time);

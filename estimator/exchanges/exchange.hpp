@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -36,8 +37,11 @@ struct Exchange {
   Subject subject = Subject::other;
 };
 
-/// Times of exchanges for one plan's layout on one machine: α/β per level, the route, the flows that share a link (φ) and
-/// the cheapest algorithm of those allowed.
+/// How an exchange is done whose time was measured.
+inline constexpr std::string_view measured_exchange = "measured";
+
+/// Times of exchanges for one plan's layout on one machine: as measured, where the operation was measured among such ranks;
+/// else by α/β per level, the route, the flows that share a link (φ) and the cheapest algorithm of those allowed.
 class ExchangePrices {
  public:
   ExchangePrices(const Plan& plan, const Machine& machine, const Coefficients& coefficients, const Assumptions& assumptions);
@@ -46,8 +50,8 @@ class ExchangePrices {
   [[nodiscard]] Seconds price(Collective operation, Bytes message, Family axes, Purpose purpose) const {
     return cheapest(operation, message, axes, purpose).time;
   }
-  /// A price and how the exchange is done for it: `ring`, `hierarchical`, `pairwise`, `tree`, `neighbour` or another
-  /// Allreduce algorithm; nothing among a single rank.
+  /// A price and how the exchange is done for it: `measured` where its operation was measured among such ranks, else `ring`,
+  /// `hierarchical`, `pairwise`, `tree`, `neighbour` or another Allreduce algorithm; nothing among a single rank.
   struct Priced {
     std::string_view algorithm;
     Seconds time{};
@@ -56,16 +60,21 @@ class ExchangePrices {
   [[nodiscard]] Priced cheapest(Collective operation, Bytes message, Family axes, Purpose purpose) const;
   /// The Allreduce that price() would take for a gradient of this size, and its time.
   struct Choice {
-    AllreduceAlgorithm algorithm = AllreduceAlgorithm::ring;
+    AllreduceAlgorithm algorithm = AllreduceAlgorithm::ring;  ///< of nothing where it was measured
     Seconds time{};
     Bottleneck bottleneck{};
+    bool measured = false;
+    [[nodiscard]] std::string_view name() const { return measured ? measured_exchange : to_string(algorithm); }
   };
   [[nodiscard]] Choice allreduce(Bytes message, Family axes, Purpose purpose) const;
   /// The part of price() that start-ups take, done in the same way: all of it that grows with α, and nothing that grows with
   /// bytes.
   [[nodiscard]] Seconds startup(Collective operation, Bytes message, Family axes, Purpose purpose) const;
-  /// No Allgather or Reduce-Scatter of a layer's message takes less, and no Allreduce less than twice that.
-  [[nodiscard]] Seconds least_time(Bytes message, Family axes) const;
+  /// No Allgather or Reduce-Scatter of a message takes less, and no Allreduce less than twice that. It grows with the
+  /// message, as measured times need not.
+  [[nodiscard]] Seconds least_time(Bytes message, Family axes, Purpose purpose = Purpose::layer) const;
+  /// Whether any operation along these axes is priced by measurements of it.
+  [[nodiscard]] bool is_measured(Family axes, Purpose purpose) const;
   /// To be called when the plan has placed its ranks anew.
   void forget_groups() { links_.clear(); }
   [[nodiscard]] const Group& group(Family axes) const { return links(axes, Purpose::layer).group; }
@@ -112,6 +121,18 @@ class ExchangePrices {
   [[nodiscard]] Bottleneck busiest(AllreduceAlgorithm algorithm, const GroupLinks& way, bool staged) const;
   /// Whether an exchange goes through the host.
   [[nodiscard]] bool is_staged(const GroupLinks& way, Purpose purpose) const;
+  /// Whether measured exchanges may price those of a group: no algorithm is prescribed, and its nodes run no other group.
+  [[nodiscard]] bool may_be_measured(const GroupLinks& way, Purpose purpose) const;
+  /// A measured time in the two parts that learned factors apply to.
+  struct Parts {
+    Seconds startups{}, bytes{};
+  };
+  [[nodiscard]] std::optional<Parts> measured_time(Collective operation, Bytes message, const GroupLinks& way,
+                                                   Purpose purpose) const;
+  [[nodiscard]] Seconds least_by_links(Bytes message, const GroupLinks& way, Purpose purpose) const;
+  [[nodiscard]] double congestion_factor(const Group& group, std::size_t from, std::size_t to) const;
+  /// The algorithm that the user or the measured software prescribes for the exchanges of a purpose.
+  [[nodiscard]] std::optional<AllreduceAlgorithm> prescribed(Purpose purpose) const;
 
   const Plan& plan_;
   const Machine& machine_;

@@ -11,6 +11,7 @@ void GradientExchange::add(const GradientExchange& other) {
   if (other.total() > total()) {
     algorithm = other.algorithm;
     bottleneck = other.bottleneck;
+    measured = other.measured;
   }
   of_gradients += other.of_gradients;
   of_weights += other.of_weights;
@@ -38,7 +39,8 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& excha
   if (plan.zero_stage == 0) {
     const ExchangePrices::Choice choice = exchanges.allreduce(message / messages, group.axes, Purpose::gradient);
     exchange.of_gradients = choice.time * messages;
-    exchange.algorithm = choice.algorithm;
+    exchange.algorithm = choice.name();
+    exchange.measured = choice.measured;
     exchange.bottleneck = choice.bottleneck;
     if (with_startups)
       exchange.gradient_startups =
@@ -51,7 +53,9 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& excha
   const auto priced = exchanges.cheapest(Collective::reduce_scatter, message, group.axes, Purpose::gradient);
   const Seconds scatter = priced.time;
   exchange.bottleneck = priced.bottleneck;
-  const Seconds gather = exchanges.price(Collective::allgather, message, group.axes, Purpose::gradient);
+  const auto gathered = exchanges.cheapest(Collective::allgather, message, group.axes, Purpose::gradient);
+  const Seconds gather = gathered.time;
+  exchange.measured = priced.algorithm == measured_exchange && gathered.algorithm == measured_exchange;
   const double micro_batches = static_cast<double>(plan.micro_batches);
   if (plan.zero_stage >= 2) exchange.rounds = micro_batches;
   exchange.of_gradients = scatter * exchange.rounds;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <string_view>
 
 #include "core/quantity.hpp"
 #include "estimator/coefficients.hpp"
@@ -26,7 +27,8 @@ struct GradientExchange {
   Seconds after_update{};  ///< weights gathered when they have been updated: beside nothing, or the next forward
   double rounds = 1;       ///< how often gradients are exchanged, and
   double gathers = 0;      ///< weights gathered
-  AllreduceAlgorithm algorithm = AllreduceAlgorithm::ring;
+  std::string_view algorithm = to_string(AllreduceAlgorithm::ring);
+  bool measured = false;    ///< whether it takes measured times; of several, the longest
   Bottleneck bottleneck{};  ///< where its flows are held back
   [[nodiscard]] Seconds total() const { return of_gradients + of_weights + after_update; }
   /// Of each time what start-ups take, where it was asked for.

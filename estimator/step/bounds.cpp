@@ -225,9 +225,17 @@ const Estimator::BoundParts& Estimator::bound_parts(const Plan& plan) const {
   parts.alpha = levels[0].latency;
   for (const LinkLevel& level : levels) parts.alpha = min(parts.alpha, level.latency);
   parts.alpha *= discount.alpha;
+  // Measured exchanges keep to a time per byte alone.
+  const MeasuredExchanges& measured = job_.coefficients.exchanges;
+  if (!measured.empty()) parts.alpha = Seconds{};
   const double spatial = plan.mesh[Axis::spatial];
   if (spatial > 1) parts.traffic = spatial_traffic(plan);
-  const auto per_byte = [&](double group) { return SecondsPerByte(moving_bound(job_, 1.0, group).value() * discount.beta); };
+  const auto per_byte = [&](double group) {
+    Seconds least = moving_bound(job_, 1.0, group);
+    if (!measured.empty())
+      least = min(least, Bytes(1) * measured.least_per_byte() * std::min(1.0, discount.alpha / discount.beta));
+    return SecondsPerByte(least.value() * discount.beta);
+  };
   parts.halo = SecondsPerByte(discount.beta / fastest_link(job_));
   parts.gathered = per_byte(spatial);
   parts.gradients = per_byte(plan.mesh[Axis::data] * spatial);
@@ -328,6 +336,10 @@ Seconds Estimator::placed_lower_bound(const Plan& plan) const {
   const Seconds bound = layers_lower_bound(plan, &exchanges);
   const Bytes gradients = shown_gradients(plan);
   if (gradients.value() <= 0) return bound;
+  if (exchanges.is_measured(replica_axes, Purpose::gradient)) {
+    // More gradients may take less time there.
+    return bound + 2.0 * exchanges.least_time(gradients, replica_axes, Purpose::gradient);
+  }
   // Whichever its stage, ZeRO exchanges in the way of stages 0 or 1 at least.
   const auto by_stage = [&](int stage) {
     Plan sharded = plan;

@@ -32,7 +32,7 @@ struct Estimate {
   Seconds hidden_exchange{};  ///< gradient exchange that runs beside backward
   Seconds hidden_input{};
   Seconds host_waiting{};  ///< of the waiting, that for a host which starts kernels slower than the device ends them
-  AllreduceAlgorithm gradient_algorithm = AllreduceAlgorithm::ring;
+  std::string_view gradient_algorithm = to_string(AllreduceAlgorithm::ring);  ///< or `measured`
   double replicated_share = 0;  ///< of the kernel time, spent on work that other ranks do as well
   CriticalStages critical;
   double imbalance = 0;  ///< longest stage over mean stage, minus one

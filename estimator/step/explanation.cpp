@@ -269,6 +269,18 @@ class Explainer {
             plan_.zero_stage >= 1 ? ranks_alike() : 1.0};
   }
 
+  /// Exchanges take measured times, or formulas with links that were fitted to other measurements, or with the sheet's.
+  [[nodiscard]] Provenance exchange_source(bool measured) const {
+    if (measured) return Provenance::measured;
+    return job_.coefficients.exchanges.empty() ? Provenance::roofline : Provenance::curve;
+  }
+
+  [[nodiscard]] bool all_measured(Purpose purpose) const {
+    const std::vector<std::string_view> used = algorithms_of(purpose);
+    return !used.empty() &&
+           std::all_of(used.begin(), used.end(), [](std::string_view name) { return name == measured_exchange; });
+  }
+
   void add_phase(const TimePart& part) {
     PhaseShare phase;
     phase.what = part;
@@ -286,14 +298,18 @@ class Explainer {
     } else if (part.part == &Breakdown::gradient_exchange) {
       phase.hidden = max(Seconds{}, estimate().hidden_exchange);
       phase.made_of = gradients();
-      if (gradients_.total().value() > 0) phase.busiest = gradients_.bottleneck;
+      if (gradients_.total().value() > 0 && !gradients_.measured) phase.busiest = gradients_.bottleneck;
+      phase.source = exchange_source(gradients_.measured);
     } else if (part.part == &Breakdown::layer_collectives) {
       phase.made_of = exchanges_of(Purpose::layer);
       phase.busiest = busiest_link(Purpose::layer);
+      phase.source = exchange_source(all_measured(Purpose::layer));
     } else if (part.part == &Breakdown::halo) {
       phase.made_of = exchanges_of(Purpose::halo);
       phase.busiest = busiest_link(Purpose::halo);
+      phase.source = exchange_source(all_measured(Purpose::halo));
     } else if (part.part == &Breakdown::pipeline) {
+      phase.source = exchange_source(false);
       if (staged) phase.made_of = TransfersOf{hops(), cut()};
       if (phase.time.value() > 0) {
         phase.busiest = costs_.exchanges().neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).bottleneck;

@@ -31,7 +31,7 @@ struct Finding {
   struct Gradients {
     std::int64_t ranks;
     int zero_stage;
-    AllreduceAlgorithm algorithm;
+    std::string_view algorithm;  ///< of the Allreduce
   };
   struct Pipeline {
     int stages;

@@ -38,7 +38,7 @@ void learn(const std::string& text, const Coefficients& coefficients) {
   require(again.learned.size() == 1 && again.learned[0].second[Coefficient::kernels] == 1.5,
           "what was learned is not read back");
   require(again.software.halo_route == Route::host, "a choice is not read back");
-  require(again.models.size() == coefficients.models.size() && again.network == coefficients.network,
+  require(again.models.size() == coefficients.models.size() && again.exchanges == coefficients.exchanges,
           "learning changes what was measured");
 }
 

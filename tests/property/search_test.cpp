@@ -400,6 +400,43 @@ TEST_CASE(
   }
 }
 
+/// Times of exchanges that were measured at random: larger messages may take less, other counts anything.
+MeasuredExchanges anything_measured(const Machine& machine, std::uint64_t seed) {
+  Random random(seed);
+  std::vector<MeasuredCurve> curves;
+  const int on_node = machine.devices_per_node();
+  for (const Collective operation :
+       {Collective::allreduce, Collective::allgather, Collective::reduce_scatter, Collective::all_to_all}) {
+    for (const int nodes : {1, 2, 4}) {
+      if (random.whole(0, 3) == 0 || on_node * nodes < 2) continue;
+      MeasuredCurve curve{.operation = operation, .ranks = on_node * nodes, .nodes = nodes};
+      for (double bytes = 1024; bytes < 1e9; bytes *= 8) {
+        curve.points.push_back({Bytes(bytes), Seconds((1e-5 + bytes * 1e-10) * std::exp2(random.whole(-30, 30) / 10.0))});
+      }
+      curves.push_back(std::move(curve));
+    }
+  }
+  return MeasuredExchanges(std::move(curves));
+}
+
+TEST_CASE("a search with measured exchanges finds the best plans as well") {
+  const std::size_t every = tests_are_long() ? 5 : 11;
+  std::size_t turn = 0;
+  for (const Setting& setting : settings(2)) {
+    if (++turn % every != 2 || setting.assumptions.memory_reuse) continue;
+    Machine machine = setting.machine;
+    machine.device.memory = Bytes(1e15);
+    Coefficients coefficients = setting.coefficients;
+    coefficients.exchanges = anything_measured(machine, turn);
+    if (turn % 2 == 0) coefficients.learned = anything_learned(turn);
+    INFO(setting.name << ", turn " << turn);
+    const OwnedJob owned(setting.model, machine, setting.assumptions, 1e4, std::nullopt, setting.precision,
+                         setting.optimizer, coefficients);
+    const SearchResult exhaustive = all_above_their_bounds(owned, setting);
+    check_same_best(owned, options_of(setting, Objective::time), exhaustive);
+  }
+}
+
 TEST_CASE("one device, and the closed forms, take no notice of what runs have taught") {
   for (const Model& model : some_models()) {
     const OwnedJob plain(model, three_levels(), Assumptions{}, 1e4);

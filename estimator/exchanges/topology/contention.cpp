@@ -21,13 +21,28 @@ void narrow(SharedLink& shared, SecondsPerByte beta, const Bottleneck& bottlenec
   shared.bottleneck = bottleneck;
 }
 
+/// Ranks of a group that one unit of level `l−1` holds.
+double members_below(const Group& group, std::size_t level) {
+  return level == 0 ? 1.0 : std::max(1.0, group.members[level - 1]);
+}
+
+/// φ as measured of so many flows, each of one rank. A striped flow is as many as its group has ranks there, `members`, each
+/// of which carries as small a part of the bytes.
+std::optional<double> known_phi(const std::vector<MeasuredContention>& measured, std::string_view level, double flows,
+                                bool striped, double members) {
+  if (measured.empty()) return std::nullopt;
+  if (!striped) return measured_phi(measured, level, flows);
+  const std::optional<double> phi = measured_phi(measured, level, flows * members);
+  return phi ? std::optional(*phi / members) : std::nullopt;
+}
+
 /// β and φ of a level's links under so many flows.
-void cross(SharedLink& shared, const LinkLevel& at, double flows, bool striped,
+void cross(SharedLink& shared, const LinkLevel& at, double flows, bool striped, double members,
            const std::vector<MeasuredContention>& measured) {
   // A striped flow opens channels on every link, so a link carries flows/links of them: below one where a single flow has
   // several.
   const double ratio = striped ? flows / at.rails : std::max(1.0, flows / at.rails);
-  const std::optional<double> known = measured.empty() ? std::nullopt : measured_phi(measured, at.name, flows);
+  const std::optional<double> known = known_phi(measured, at.name, flows, striped, members);
   const double phi = known.value_or(ratio);
   narrow(shared, per_byte(at.bandwidth) * phi, {at.name, flows, at.rails, std::max(1.0, phi), known.has_value()});
 }
@@ -43,7 +58,7 @@ void cross_network(SharedLink& shared, const Machine& machine, const Group& grou
   }
   shared.link.alpha += machine.shape.hop_latency * std::max(0.0, share.hops - 1);
   const std::optional<double> known =
-      measured.empty() ? std::nullopt : measured_phi(measured, nic.name, uplink_flows(group, 1, flows.per_group));
+      known_phi(measured, nic.name, uplink_flows(group, 1, flows.per_group), flows.striped, members_below(group, 1));
   if (known) {
     narrow(shared, per_byte(nic.bandwidth) * *known,
            {nic.name, uplink_flows(group, 1, flows.per_group), nic.rails, std::max(1.0, *known), true});
@@ -82,7 +97,7 @@ SharedLink share_of_levels(const Machine& machine, const Group& group, const Flo
     }
     const LinkLevel& at = machine.levels[level];
     if (contention) {
-      cross(shared, at, uplink_flows(group, level, flows.per_group), flows.striped, measured);
+      cross(shared, at, uplink_flows(group, level, flows.per_group), flows.striped, members_below(group, level), measured);
     } else {
       narrow(shared, per_byte(at.bandwidth), {at.name, 1, 1, 1, false});
     }
@@ -111,7 +126,7 @@ SharedLink share_through_host(const Machine& machine, const Group& group, const 
       cross_network(shared, machine, group, on_one_link, measured);
       break;
     }
-    cross(shared, machine.levels[level], uplink_flows(group, level, flows.per_group), false, measured);
+    cross(shared, machine.levels[level], uplink_flows(group, level, flows.per_group), false, 1, measured);
   }
   const double leaving = group.flows[0] * flows.per_group;
   const double sharing = std::max(1.0, leaving / host_links);

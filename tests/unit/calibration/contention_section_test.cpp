@@ -49,12 +49,12 @@ TEST_CASE("A measured φ takes the place of those of its level, and of nothing e
   CHECK(after.congestion.size() == 1);
 }
 
-TEST_CASE("One group alone has all rails of its node, of which φ counts one") {
+TEST_CASE("One group of one rank a node alone has φ one, however many rails there are") {
   const std::vector<ContentionPoint> points{{1, 1, {1, 1}}, {4, 2, {1.9, 2.1}}};
   const auto measured = measured_contention(points, machine_of(4), "a sweep");
   REQUIRE(measured.size() == 2);
-  CHECK(measured[0].phi == 0.25);
-  CHECK(measured[1].phi == 0.5);
+  CHECK(measured[0].phi == 1);
+  CHECK(measured[1].phi == 2);
   Machine one_node = machine_of(4);
   one_node.levels.resize(1);
   CHECK(measured_contention(points, one_node, "a sweep").empty());

@@ -13,6 +13,8 @@
 
 #include "calibration/communication/exchange_file.hpp"
 #include "calibration/communication/fit.hpp"
+#include "calibration/communication/measured_curves.hpp"
+#include "core/statistics.hpp"
 #include "core/units.hpp"
 #include "measured_series.hpp"
 #include "tests/catch.hpp"
@@ -140,6 +142,85 @@ TEST_CASE("what is read of published outputs is fitted, or refused for what it l
         if (range.beta) CHECK((std::isfinite(range.beta->value.value()) && range.beta->value > SecondsPerByte(0)));
       }
     }
+  }
+}
+
+namespace {
+
+/// Errors of times of 1 MiB to 1 GiB, and whether the interval holds what was measured.
+struct LeftOut {
+  std::vector<double> errors{};
+  int held = 0;
+  [[nodiscard]] double median_error() const { return median(errors); }
+  [[nodiscard]] double share_held() const { return held / static_cast<double>(errors.size()); }
+};
+
+/// Each number of nodes above one, left out of the others: `inside` and `beyond` what was measured.
+void leave_out(const std::map<int, ExchangeSeries>& by_nodes, LeftOut& inside, LeftOut& beyond) {
+  std::vector<ExchangeSeries> all;
+  for (const auto& [nodes, series] : by_nodes) {
+    if (nodes > 1) all.push_back(series);
+  }
+  std::vector<std::string> warnings;
+  const std::vector<MeasuredCurve> curves = measured_curves(all, "", warnings);
+  for (std::size_t out = 1; out < curves.size(); ++out) {
+    std::vector<MeasuredCurve> others = curves;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(out));
+    const MeasuredExchanges measured(std::move(others));
+    const MeasuredCurve& asked = curves[out];
+    LeftOut& into = out + 1 < curves.size() ? inside : beyond;
+    for (const MeasuredCurve::Point& point : asked.points) {
+      if (point.message < Bytes(1e6) || point.message > 1_GiB) continue;
+      const auto prediction = measured.predict(asked.operation, point.message, asked.ranks, asked.nodes);
+      REQUIRE(prediction);
+      into.errors.push_back(std::abs(prediction->time / point.time - 1));
+      into.held += prediction->low <= point.time && point.time <= prediction->high ? 1 : 0;
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("node counts left out of published sweeps are predicted, and intervals hold them") {
+  LeftOut inside, beyond;
+  for (const char* plugin : {"ofi192", "ofi1130"}) leave_out(series_of({"alps_gh200_allreduce", plugin}), inside, beyond);
+  for (const char* environment : {"nccl218_aws_ofi.", "nccl218_aws_ofi_alltoall_env", "nccl218_tcp", "nccl221_aws_ofi.",
+                                  "nccl221_aws_ofi_alltoall_env"}) {
+    for (const char* operation : {"all_reduce", "all_gather", "alltoall"}) {
+      leave_out(series_of({fmt::format("polaris_{}", operation), environment}), inside, beyond);
+    }
+  }
+  INFO(fmt::format("inside {:.3f} of {}, held {:.3f}; beyond {:.3f} of {}, held {:.3f}", inside.median_error(),
+                   inside.errors.size(), inside.share_held(), beyond.median_error(), beyond.errors.size(),
+                   beyond.share_held()));
+  CHECK(inside.errors.size() >= 100);
+  CHECK(inside.median_error() < 0.15);
+  CHECK(inside.share_held() > 0.85);
+  CHECK(beyond.median_error() < 0.2);
+  CHECK(beyond.share_held() > 0.85);
+}
+
+TEST_CASE("Alps measured on up to 32 nodes predicts 64 and 128") {
+  const std::map<int, ExchangeSeries> alps = series_of({"alps_gh200_allreduce", "ofi192"});
+  std::vector<ExchangeSeries> known;
+  for (const auto& [nodes, series] : alps) {
+    if (nodes <= 32) known.push_back(series);
+  }
+  std::vector<std::string> warnings;
+  const MeasuredExchanges measured(measured_curves(known, "", warnings));
+  for (const int nodes : {64, 128}) {
+    std::vector<double> errors;
+    for (const MeasuredCurve& curve : measured_curves(std::vector{alps.at(nodes)}, "", warnings)) {
+      for (const MeasuredCurve::Point& point : curve.points) {
+        if (point.message < 1_MiB || point.message > 1_GiB) continue;
+        const auto prediction = measured.predict(curve.operation, point.message, curve.ranks, curve.nodes);
+        REQUIRE(prediction);
+        CHECK(prediction->beyond_counts);
+        errors.push_back(std::abs(prediction->time / point.time - 1));
+      }
+    }
+    INFO(nodes << " nodes");
+    CHECK(median(errors) < 0.1);
   }
 }
 

@@ -94,7 +94,7 @@ TEST_CASE("replicas on a slow network are bound by gradients") {
   const auto gradients = facts_of<Finding::Gradients>(findings_of(job.job, job.estimate()).front());
   CHECK(gradients.ranks == 16);
   CHECK(gradients.zero_stage == 0);
-  CHECK(gradients.algorithm == AllreduceAlgorithm::hierarchical);
+  CHECK(gradients.algorithm == to_string(AllreduceAlgorithm::hierarchical));
 }
 
 TEST_CASE("slices of filters are bound by what they gather and sum") {

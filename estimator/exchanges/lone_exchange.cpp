@@ -1,0 +1,32 @@
+#include "estimator/exchanges/lone_exchange.hpp"
+
+#include <cassert>
+#include <utility>
+
+namespace ddl {
+
+LoneExchange::LoneExchange(Machine machine, const Coefficients& coefficients, int ranks, int nodes)
+    : machine_(std::move(machine)), coefficients_(coefficients) {
+  assert(nodes > 0 && ranks % nodes == 0);
+  plan_.mesh.set(Axis::data, ranks);
+  plan_.global_batch = ranks;
+  if (machine_.levels.empty()) return;
+  double held = 1;
+  for (std::size_t level = 1; level < machine_.levels.size(); ++level) held *= machine_.levels[level].units;
+  if (machine_.levels[0].units == ranks / nodes && held >= nodes) return;
+  machine_.levels[0].units = ranks / nodes;
+  machine_.network = nullptr;
+  // As many nodes as are asked for, even where the sheet has fewer.
+  while (held < nodes && machine_.levels.size() > 1) {
+    machine_.levels.back().units *= 2;
+    held *= 2;
+  }
+}
+
+ExchangePrices::Priced LoneExchange::price(Collective operation, Bytes message) const {
+  const ExchangePrices prices(plan_, machine_, coefficients_, assumptions_);
+  const Purpose purpose = operation == Collective::point_to_point ? Purpose::pipeline : Purpose::gradient;
+  return prices.cheapest(operation, message, family_bit(Axis::data), purpose);
+}
+
+}  // namespace ddl

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "estimator/assumptions.hpp"
+#include "estimator/coefficients.hpp"
+#include "estimator/exchanges/exchange.hpp"
+#include "estimator/machine.hpp"
+#include "estimator/plan/plan.hpp"
+
+namespace ddl {
+
+/// Prices exchanges of a group that is alone on the machine, as benchmarks run them: `ranks` ranks, equally many on each of
+/// `nodes` nodes. Where that is not how the machine's nodes are filled, its network counts as a fat tree.
+class LoneExchange {
+ public:
+  /// Refers to the coefficients. `ranks` is a multiple of `nodes`.
+  LoneExchange(Machine machine, const Coefficients& coefficients, int ranks, int nodes);
+
+  /// `message`: bytes of the full vector.
+  [[nodiscard]] ExchangePrices::Priced price(Collective operation, Bytes message) const;
+  /// To try other links than the machine's.
+  [[nodiscard]] Machine& machine() { return machine_; }
+
+ private:
+  Machine machine_;
+  const Coefficients& coefficients_;
+  Assumptions assumptions_{};
+  Plan plan_{};
+};
+
+}  // namespace ddl

@@ -1,0 +1,113 @@
+#include "calibration/communication/fitted_links.hpp"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "calibration/communication/exchange_prediction.hpp"
+#include "calibration/machine_reader.hpp"
+#include "estimator/exchanges/lone_exchange.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+
+using namespace ddl;
+
+namespace {
+
+/// What a machine of other links would measure, by the formulas that price exchanges.
+MeasuredCurve measured_on(const Machine& machine, Collective operation, int ranks, int nodes) {
+  const Coefficients none;
+  const LoneExchange alone(machine, none, ranks, nodes);
+  MeasuredCurve curve{.operation = operation, .ranks = ranks, .nodes = nodes, .source = "formulas"};
+  for (int power = 3; power <= 30; ++power) {
+    const Bytes bytes(std::exp2(power));
+    curve.points.push_back({bytes, alone.price(operation, bytes).time});
+  }
+  return curve;
+}
+
+Machine slower_than(Machine machine) {
+  machine.levels[0].latency = 5.0_us;
+  machine.levels[0].bandwidth = machine.levels[0].bandwidth * 0.7;
+  machine.levels[1].latency = 30.0_us;
+  machine.levels[1].bandwidth = machine.levels[1].bandwidth * 0.5;
+  return machine;
+}
+
+}  // namespace
+
+TEST_CASE("links that are fitted under the formulas price what these formulas measured") {
+  const Machine sheet = load_machine("dgx-a100");
+  const Machine truth = slower_than(sheet);
+  for (const Collective operation : {Collective::allreduce, Collective::allgather, Collective::all_to_all}) {
+    INFO(to_string(operation));
+    const MeasuredExchanges measured({measured_on(truth, operation, 8, 1), measured_on(truth, operation, 32, 4)});
+    std::vector<std::string> notes;
+    const Machine fitted = with_fitted_links(sheet, measured, notes);
+    for (const std::size_t level : {0, 1}) {
+      INFO("level " << level);
+      CHECK(fitted.levels[level].latency.value() == Approx(truth.levels[level].latency.value()).epsilon(0.05));
+      CHECK(fitted.levels[level].bandwidth.value() == Approx(truth.levels[level].bandwidth.value()).epsilon(0.03));
+    }
+    CHECK(fitted.levels[2].latency >= fitted.levels[1].latency);
+    CHECK(notes.empty());
+  }
+}
+
+TEST_CASE("a message between two nodes counts for one rail, and all rails carry an Allreduce") {
+  const Machine sheet = load_machine("dgx-a100");
+  MeasuredCurve pair{.operation = Collective::point_to_point, .ranks = 2, .nodes = 2};
+  for (int power = 0; power <= 28; ++power) {
+    const double bytes = std::exp2(power);
+    pair.points.push_back({Bytes(bytes), Seconds(10e-6 + bytes / 20e9)});
+  }
+  std::vector<std::string> notes;
+  const Machine fitted = with_fitted_links(sheet, MeasuredExchanges({pair}), notes);
+  CHECK(fitted.levels[1].bandwidth.value() == Approx(20e9).epsilon(0.01));
+  CHECK(fitted.levels[1].latency.value() == Approx(10e-6).epsilon(0.01));
+  CHECK(fitted.levels[0].bandwidth == sheet.levels[0].bandwidth);
+  CHECK(notes.empty());
+  Coefficients coefficients;
+  coefficients.exchanges = MeasuredExchanges({pair});
+  const PredictedExchange exchange = ExchangePredictor(sheet, coefficients).predict(Collective::allreduce, 1_GiB, 16, 2);
+  // Eight rails of 20 GB/s: 2 · 15/16 · 1 GiB over 160 GB/s.
+  CHECK(exchange.time.value() == Approx(1.875 * 1073741824 / 160e9).epsilon(0.05));
+  CHECK(exchange.basis == ExchangeBasis::fitted_links);
+}
+
+TEST_CASE("what is faster than the rails can be counts for a tenth more than the data sheet, with a note") {
+  const Machine sheet = load_machine("dgx-a100");
+  Machine faster = sheet;
+  faster.levels[1].bandwidth = faster.levels[1].bandwidth * 4;
+  const MeasuredExchanges measured({measured_on(faster, Collective::allgather, 32, 4)});
+  std::vector<std::string> notes;
+  const Machine fitted = with_fitted_links(sheet, measured, notes);
+  CHECK(fitted.levels[1].bandwidth.value() == Approx(1.1 * sheet.levels[1].bandwidth.value()).epsilon(0.01));
+  REQUIRE(notes.size() == 1);
+  CHECK(notes[0].find("allgather among 32 ranks on 4 nodes was faster than 8 rails") != std::string::npos);
+}
+
+TEST_CASE("a single exchange says what its time rests on") {
+  const Machine sheet = load_machine("dgx-a100");
+  const Machine truth = slower_than(sheet);
+  Coefficients coefficients;
+  coefficients.exchanges = MeasuredExchanges(
+      {measured_on(truth, Collective::allreduce, 16, 2), measured_on(truth, Collective::allreduce, 64, 8)});
+  const ExchangePredictor predictor(sheet, coefficients);
+  const auto basis = [&](Collective operation, Bytes bytes, int ranks, int nodes) {
+    const PredictedExchange one = predictor.predict(operation, bytes, ranks, nodes);
+    CHECK(one.low.has_value() == (one.basis != ExchangeBasis::data_sheet));
+    if (one.low) CHECK((*one.low < one.time && one.time < *one.high));
+    CHECK(one.warning.empty() == (one.basis != ExchangeBasis::extrapolated && one.basis != ExchangeBasis::fitted_links));
+    return one.basis;
+  };
+  CHECK(basis(Collective::allreduce, 1_MiB, 16, 2) == ExchangeBasis::measured);
+  CHECK(basis(Collective::allreduce, 1_MiB, 32, 4) == ExchangeBasis::interpolated);
+  CHECK(basis(Collective::allreduce, 1_MiB, 128, 16) == ExchangeBasis::extrapolated);
+  CHECK(basis(Collective::allreduce, 4_GiB, 16, 2) == ExchangeBasis::extrapolated);
+  CHECK(basis(Collective::all_to_all, 1_MiB, 16, 2) == ExchangeBasis::fitted_links);
+  CHECK(basis(Collective::allreduce, 1_MiB, 2, 2) == ExchangeBasis::fitted_links);
+  CHECK(basis(Collective::allreduce, 1_MiB, 8, 1) == ExchangeBasis::data_sheet);
+  CHECK_FALSE(error_of([&] { (void)predictor.predict(Collective::allreduce, 1_MiB, 9, 2); }) == "no error");
+  CHECK_FALSE(error_of([&] { (void)predictor.predict(Collective::allreduce, 1_MiB, 32, 2); }) == "no error");
+}

@@ -1,0 +1,66 @@
+#include "calibration/communication/measured_curves.hpp"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+
+using namespace ddl;
+
+namespace {
+
+ExchangeSeries series_of(std::string file, double factor, int ranks = 8, int nodes = 2) {
+  ExchangeSeries series{.ranks = ranks, .nodes = nodes, .tool = "a tool 1", .file = "/some/where/" + std::move(file)};
+  for (const double bytes : {1024.0, 2048.0, 4096.0}) {
+    series.rows.push_back({Bytes(bytes), Seconds(factor * bytes * 1e-9)});
+  }
+  return series;
+}
+
+}  // namespace
+
+TEST_CASE("repeats become their median, and how far they differ the spread") {
+  std::vector<std::string> warnings;
+  const std::vector<ExchangeSeries> series{series_of("a.txt", 1), series_of("b.txt", 1.21), series_of("c.txt", 1.1)};
+  const std::vector<MeasuredCurve> curves = measured_curves(series, "2026-01-02", warnings);
+  REQUIRE(curves.size() == 1);
+  const MeasuredCurve& curve = curves.front();
+  REQUIRE(curve.points.size() == 3);
+  CHECK(curve.points[0].time.value() == Approx(1.1 * 1024e-9));
+  // 1, 1.1 and 1.21 are one step of 1.1 apart: the standard deviation of −1, 0 and 1 is 1.
+  CHECK(curve.spread == Approx(1.1).epsilon(1e-4));
+  CHECK(curve.source == "a.txt, b.txt, c.txt");
+  CHECK(curve.tool == "a tool 1");
+  CHECK(curve.date == "2026-01-02");
+  CHECK(warnings.empty());
+}
+
+TEST_CASE("files that contradict each other are named") {
+  std::vector<std::string> warnings;
+  const std::vector<ExchangeSeries> series{series_of("a.txt", 1), series_of("b.txt", 1.6)};
+  const std::string error = error_of([&] { (void)measured_curves(series, "", warnings); });
+  CHECK(error.find("a.txt and /some/where/b.txt contradict each other") != std::string::npos);
+  CHECK(error.find("factor of 1.60") != std::string::npos);
+  // Of other counts they say nothing about each other.
+  CHECK(measured_curves(std::vector{series_of("a.txt", 1), series_of("b.txt", 1.6, 16, 4)}, "", warnings).size() == 2);
+}
+
+TEST_CASE("what does not say its ranks or nodes is left out with a warning") {
+  std::vector<std::string> warnings;
+  ExchangeSeries nowhere = series_of("a.txt", 1), alone = series_of("b.txt", 1), pair = series_of("c.txt", 1);
+  nowhere.nodes.reset();
+  alone.ranks.reset();
+  pair.operation = Collective::point_to_point;
+  pair.ranks.reset();
+  pair.nodes.reset();
+  pair.level = NetworkLevel::between_nodes;
+  const std::vector<MeasuredCurve> curves = measured_curves(std::vector{nowhere, alone, pair}, "", warnings);
+  REQUIRE(curves.size() == 1);
+  CHECK(curves[0].ranks == 2);
+  CHECK(curves[0].nodes == 2);
+  REQUIRE(warnings.size() == 2);
+  CHECK(warnings[0].find("give nodes= or level=") != std::string::npos);
+  CHECK(warnings[1].find("give ranks=") != std::string::npos);
+}

@@ -1,0 +1,207 @@
+#include "estimator/exchanges/measured_exchanges.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "estimator/exchanges/exchange.hpp"
+#include "tests/catch.hpp"
+#include "tests/unit/estimator/nodes_of_four.hpp"
+
+namespace {
+
+using namespace ddl;
+
+/// A curve of sizes that double from 1 KiB to 1 GiB.
+MeasuredCurve curve_of(Collective operation, int ranks, int nodes, const std::function<double(double)>& seconds) {
+  MeasuredCurve curve{.operation = operation, .ranks = ranks, .nodes = nodes};
+  for (int power = 10; power <= 30; ++power) {
+    const double bytes = std::exp2(power);
+    curve.points.push_back({Bytes(bytes), Seconds(seconds(bytes))});
+  }
+  return curve;
+}
+
+constexpr double alpha = 20e-6, beta = 1e-10;
+
+double ring(double bytes, double ranks) { return 2 * (ranks - 1) * std::max(alpha, bytes / ranks * beta); }
+double tree(double bytes, double nodes) { return 2 * std::log2(nodes) * alpha + bytes * beta; }
+double pairs(double bytes, double ranks, double nodes) { return (ranks - 1) * alpha + bytes * (nodes - 1) / nodes * beta; }
+
+double time_of(const MeasuredExchanges& measured, Collective operation, double bytes, double ranks, double nodes) {
+  const auto time = measured.time(operation, Bytes(bytes), ranks, nodes);
+  REQUIRE(time);
+  return time->value();
+}
+
+}  // namespace
+
+TEST_CASE("a curve goes through its points, stays below them and grows above them") {
+  const MeasuredCurve curve{.points = {{Bytes(1024), Seconds(1)}, {Bytes(4096), Seconds(4)}, {Bytes(8192), Seconds(2)}}};
+  CHECK(curve.at(Bytes(1)) == Seconds(1));
+  CHECK(curve.at(Bytes(1024)) == Seconds(1));
+  CHECK(curve.at(Bytes(2048)).value() == Approx(2));  // halfway in the logarithms of both
+  CHECK(curve.at(Bytes(4096)) == Seconds(4));
+  CHECK(curve.at(Bytes(8192)) == Seconds(2));          // libraries change their protocol: a larger message may take less
+  CHECK(curve.at(Bytes(32768)).value() == Approx(8));  // in proportion, as the last time is shorter than the one before
+  const MeasuredCurve line{.points = {{Bytes(1000), Seconds(11)}, {Bytes(2000), Seconds(12)}}};
+  CHECK(line.at(Bytes(10000)).value() == Approx(20));  // ten seconds to start and one for each 1,000 bytes
+}
+
+TEST_CASE("what was measured is what is predicted") {
+  const MeasuredExchanges measured({curve_of(Collective::allreduce, 16, 4, [](double m) { return ring(m, 16); }),
+                                    curve_of(Collective::allreduce, 64, 16, [](double m) { return ring(m, 64); })});
+  for (const MeasuredCurve& curve : measured.curves()) {
+    for (const MeasuredCurve::Point& point : curve.points) {
+      CHECK(measured.time(curve.operation, point.message, curve.ranks, curve.nodes) == point.time);
+      const auto prediction = measured.predict(curve.operation, point.message, curve.ranks, curve.nodes);
+      REQUIRE(prediction);
+      CHECK_FALSE((prediction->beyond_counts || prediction->beyond_sizes));
+      CHECK((prediction->low < point.time && point.time < prediction->high));
+    }
+  }
+}
+
+TEST_CASE("a ring predicts rings among fewer and more nodes") {
+  const MeasuredExchanges measured({curve_of(Collective::allreduce, 64, 16, [](double m) { return ring(m, 64); }),
+                                    curve_of(Collective::allgather, 64, 16, [](double m) { return ring(m, 64) / 2; })});
+  // Where steps are bound by bytes, or by start-ups and the ring has fewer of them than a tree of the same times.
+  for (const double bytes : {1e8, 3e8, 1e9}) {
+    for (const double nodes : {2.0, 8.0, 32.0}) {
+      INFO(bytes << " bytes, " << nodes << " nodes");
+      CHECK(time_of(measured, Collective::allgather, bytes, 4 * nodes, nodes) ==
+            Approx(ring(bytes, 4 * nodes) / 2).epsilon(0.05));
+      CHECK(time_of(measured, Collective::reduce_scatter, bytes, 4 * nodes, nodes) ==
+            Approx(ring(bytes, 4 * nodes) / 2).epsilon(0.05));
+    }
+  }
+  CHECK(time_of(measured, Collective::allreduce, 1e9, 128, 32) == Approx(ring(1e9, 128)).epsilon(0.05));
+}
+
+TEST_CASE("a tree predicts trees among fewer and more nodes") {
+  const MeasuredExchanges measured({curve_of(Collective::allreduce, 64, 16, [](double m) { return tree(m, 16); })});
+  for (const double bytes : {4e3, 1e5, 1e6}) {
+    INFO(bytes << " bytes");
+    // A ring of 16 times the ranks would have 16 times the steps.
+    CHECK(time_of(measured, Collective::allreduce, bytes, 1024, 256) == Approx(tree(bytes, 256)).epsilon(0.05));
+  }
+}
+
+TEST_CASE("exchanges in pairs predict others by the bytes that leave a node") {
+  const auto measured_on = [](int nodes) {
+    return curve_of(Collective::all_to_all, 4 * nodes, nodes, [nodes](double m) { return pairs(m, 4 * nodes, nodes); });
+  };
+  const MeasuredExchanges measured({measured_on(2), measured_on(64)});
+  for (const double bytes : {1e5, 1e7, 1e9}) {
+    for (const double nodes : {4.0, 16.0, 128.0}) {
+      INFO(bytes << " bytes, " << nodes << " nodes");
+      CHECK(time_of(measured, Collective::all_to_all, bytes, 4 * nodes, nodes) ==
+            Approx(pairs(bytes, 4 * nodes, nodes)).epsilon(0.1));
+    }
+  }
+}
+
+TEST_CASE("other ranks a node, other operations and bandwidth tests predict nothing") {
+  MeasuredCurve window = curve_of(Collective::allreduce, 8, 2, [](double m) { return m * beta; });
+  window.window = 64;
+  const MeasuredExchanges measured({curve_of(Collective::allreduce, 16, 4, [](double m) { return ring(m, 16); }), window});
+  CHECK(measured.time(Collective::allreduce, 1_MiB, 8, 2));
+  CHECK_FALSE(measured.time(Collective::allreduce, 1_MiB, 4, 4));
+  CHECK_FALSE(measured.time(Collective::allreduce, 1_MiB, 4, 1));
+  CHECK_FALSE(measured.time(Collective::all_to_all, 1_MiB, 16, 4));
+  CHECK_FALSE(measured.time(Collective::allreduce, 1_MiB, 1, 1));
+  CHECK(measured.predict(Collective::allreduce, 1_MiB, 8, 2)->beyond_counts);
+  CHECK(measured.predict(Collective::allreduce, 2_GiB, 16, 4)->beyond_sizes);
+  CHECK_FALSE(MeasuredExchanges().time(Collective::allreduce, 1_MiB, 4, 1));
+}
+
+TEST_CASE("no time is below the bound of a byte, and intervals hold what they are of") {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> logarithm(-16, 0);
+  for (int trial = 0; trial < 50; ++trial) {
+    std::vector<MeasuredCurve> curves;
+    for (const Collective operation : {Collective::allreduce, Collective::allgather, Collective::all_to_all}) {
+      for (const int nodes : {1, 2, 8, 64}) {
+        curves.push_back(curve_of(operation, 4 * nodes, nodes, [&](double) { return std::exp(logarithm(random)); }));
+      }
+    }
+    const MeasuredExchanges measured(std::move(curves));
+    for (const Collective operation :
+         {Collective::allreduce, Collective::allgather, Collective::reduce_scatter, Collective::all_to_all}) {
+      for (const double nodes : {1.0, 2.0, 3.0, 8.0, 40.0, 300.0}) {
+        const double ranks = 4 * nodes;
+        const SecondsPerByte least = *measured.least_per_byte(operation, ranks, nodes);
+        CHECK(measured.least_per_byte() * (operation == Collective::allreduce ? 2.0 : 1.0) <= least);
+        for (double bytes = 100; bytes < 1e11; bytes *= 3.7) {
+          const auto prediction = measured.predict(operation, Bytes(bytes), ranks, nodes);
+          REQUIRE(prediction);
+          CHECK(prediction->time == measured.time(operation, Bytes(bytes), ranks, nodes));
+          CHECK(prediction->time.value() >= bytes * least.value() * (1 - 1e-12));
+          CHECK((prediction->low < prediction->time && prediction->time < prediction->high));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("each count left out in turn tells how good a prediction is") {
+  const auto measured_on = [](int nodes, double factor) {
+    return curve_of(Collective::allgather, 4 * nodes, nodes,
+                    [=](double m) { return factor * (4 * nodes - 1) * std::max(alpha, m / (4 * nodes) * beta); });
+  };
+  const MeasuredExchanges exact({measured_on(2, 1), measured_on(8, 1), measured_on(32, 1)});
+  REQUIRE(exact.left_out_error());
+  CHECK(*exact.left_out_error() < 0.01);
+  const MeasuredExchanges off({measured_on(2, 1), measured_on(8, 1.25), measured_on(32, 1)});
+  CHECK(*off.left_out_error() == Approx(0.2).margin(0.02));  // 1/1.25 − 1
+  CHECK_FALSE(MeasuredExchanges({measured_on(2, 1), measured_on(8, 1)}).left_out_error());
+}
+
+TEST_CASE(
+    "an exchange that was measured takes the measured time, learned factors apply to it, and others keep their links") {
+  Coefficients coefficients;
+  coefficients.exchanges = MeasuredExchanges({curve_of(Collective::allreduce, 32, 8, [](double m) { return ring(m, 32); })});
+  const Machine machine = nodes_of_four();
+  const Assumptions assumptions;
+  Plan plan;
+  plan.mesh.set(Axis::data, 32);
+  const ExchangePrices prices(plan, machine, coefficients, assumptions);
+  constexpr Family data = family_bit(Axis::data);
+  const auto priced = prices.cheapest(Collective::allreduce, 1_MiB, data, Purpose::gradient);
+  CHECK(priced.algorithm == "measured");
+  CHECK(priced.time.value() == Approx(ring(1 << 20, 32)));
+  CHECK(prices.allreduce(1_MiB, data, Purpose::gradient).measured);
+  CHECK(prices.is_measured(data, Purpose::gradient));
+  CHECK(prices.startup(Collective::allreduce, 1_KiB, data, Purpose::gradient).value() ==
+        Approx(ring(1024, 32)).epsilon(0.01));
+  CHECK(prices.startup(Collective::allreduce, 1_GiB, data, Purpose::gradient).value() < 1e-6);
+  // Neither an Allgather nor another number of ranks a node was measured.
+  CHECK(prices.cheapest(Collective::allgather, 1_MiB, data, Purpose::layer).algorithm != "measured");
+  // An algorithm that is asked for, or a bare ring, takes the formulas.
+  Assumptions asked;
+  asked.allreduce = AllreduceAlgorithm::tree;
+  CHECK(ExchangePrices(plan, machine, coefficients, asked)
+            .cheapest(Collective::allreduce, 1_MiB, data, Purpose::gradient)
+            .algorithm == "tree");
+  CHECK_FALSE(ExchangePrices(plan, machine, coefficients, ideal_assumptions()).is_measured(data, Purpose::gradient));
+  // What runs have taught applies to start-ups and bytes.
+  Learned learned;
+  learned[Coefficient::gradient_alpha] = 3;
+  learned[Coefficient::gradient_beta] = 2;
+  Coefficients taught = coefficients;
+  taught.learned.emplace_back(plan.mesh.family(), learned);
+  const ExchangePrices dearer(plan, machine, taught, assumptions);
+  CHECK(dearer.price(Collective::allreduce, 1_KiB, data, Purpose::gradient).value() ==
+        Approx(3 * ring(1024, 32)).epsilon(0.01));
+  CHECK(dearer.price(Collective::allreduce, 1_GiB, data, Purpose::gradient).value() ==
+        Approx(2 * ring(1 << 30, 32)).epsilon(0.01));
+  // Four groups of one rank a node each share the node's links, which no benchmark of one group has measured.
+  Plan four = plan;
+  four.mesh = Mesh{{Axis::data, 8}, {Axis::filter, 4}};
+  four.placement = all_axes;
+  std::swap(four.placement[0], *std::find(four.placement.begin(), four.placement.end(), Axis::filter));
+  CHECK_FALSE(ExchangePrices(four, machine, coefficients, assumptions).is_measured(data, Purpose::gradient));
+}
