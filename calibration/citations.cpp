@@ -1,5 +1,7 @@
 #include "calibration/citations.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/source_text.hpp"
@@ -9,6 +11,14 @@ namespace ddl {
 
 Citations::Citations(const YamlNode& sources) {
   for (const auto& [key, citation] : sources.entries()) citations_.emplace_back(key.text(), citation.text());
+}
+
+void Citations::add_missing(const Citations& more) {
+  for (const auto& known : more.citations_) {
+    const bool has_key =
+        std::any_of(citations_.begin(), citations_.end(), [&](const auto& own) { return own.first == known.first; });
+    if (!has_key) citations_.push_back(known);
+  }
 }
 
 const std::string& Citations::of(const YamlNode& key) const {
@@ -28,7 +38,8 @@ SourcedNode Citations::read(const YamlNode& entry) const {
                "write {value: ..., source: a key of 'sources:'}");
   }
   entry.only_keys({"value", "source"});
-  return {entry.at("value"), of(entry.at("source"))};
+  const YamlNode key = entry.at("source");
+  return {entry.at("value"), of(key), key.text()};
 }
 
 }  // namespace ddl

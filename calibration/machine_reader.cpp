@@ -17,7 +17,7 @@
 #include "calibration/citations.hpp"
 #include "calibration/file_names.hpp"
 #include "calibration/launch_overhead.hpp"
-#include "core/file_format.hpp"
+#include "calibration/machine_chain.hpp"
 #include "core/source_text.hpp"
 #include "core/yaml_node.hpp"
 #include "estimator/exchanges/group.hpp"
@@ -28,13 +28,12 @@ namespace ddl {
 namespace {
 
 /// More devices than this are a slip of the keyboard.
-
 constexpr std::int64_t most_devices = 1'000'000'000;
 /// Networks that are no trees are held link by link.
-
 constexpr int most_nodes = 20'000;
 constexpr int most_hops = 128;
 constexpr std::int64_t most_links = 4'000'000;
+
 struct Price {
   double per_hour = 0;
   std::string currency;
@@ -57,43 +56,35 @@ std::optional<Price> parse_price(std::string_view text) {
 /// Turns the nodes of one machine file into a sheet; each number that is read leaves a line in it.
 class SheetReader {
  public:
-  explicit SheetReader(const YamlNode& root) : root_(root), citations_(sources_of(root)) {}
+  explicit SheetReader(MachineChain files) : files_(std::move(files)) {}
 
   MachineSheet read() {
     Machine& machine = sheet_.machine;
-    machine.name = root_.at("machine").name();
-    machine.description = root_.at("description").text();
-    read_device(root_.at("device"));
-    read_levels(root_.at("levels"));
-    if (const auto topology = root_.find("topology")) read_topology(*topology);
-    if (const auto host = root_.find("host")) read_host(*host);
-    if (const auto storage = root_.find("storage")) read_storage(*storage);
-    if (const auto price = root_.find("price")) read_price(*price);
+    machine.name = files_.nearest().at("machine").name();
+    machine.description = files_.whole("description").node.text();
+    read_device(files_.merged("device"));
+    read_levels(files_.whole("levels"));
+    if (const auto topology = files_.find_beside("levels", "topology")) read_topology(*topology);
+    if (const auto host = files_.find_merged("host")) read_host(*host);
+    if (const auto storage = files_.find_merged("storage")) read_storage(*storage);
+    if (const auto price = files_.find_whole("price")) read_price(*price);
     return std::move(sheet_);
   }
 
  private:
-  /// Before anything else is read, so that a file of another format or kind is told so.
-  static YamlNode sources_of(const YamlNode& root) {
-    check_format(root);
-    root.only_keys(
-        {"format", "machine", "description", "sources", "device", "levels", "topology", "host", "storage", "price"});
-    return root.at("sources");
-  }
-
   /// The value half of `{value, source}`, noted under `key`.
-  YamlNode number(const YamlNode& entry, std::string key) {
-    SourcedNode sourced = citations_.read(entry);
-    sheet_.numbers.push_back({std::move(key), sourced.value.text(), std::move(sourced.source)});
+  YamlNode number(const SourcedPart& entry, std::string key) {
+    SourcedNode sourced = entry.citations->read(entry.node);
+    sheet_.numbers.push_back({std::move(key), sourced.value.text(), std::move(sourced.source), std::move(sourced.key)});
     return sourced.value;
   }
-  YamlNode number(const YamlNode& parent, std::string_view name, std::string_view prefix) {
+  YamlNode number(const MachineSection& parent, std::string_view name, std::string_view prefix) {
     return number(parent.at(name), fmt::format("{}.{}", prefix, name));
   }
-  std::optional<YamlNode> optional_number(const YamlNode& parent, std::string_view name, std::string_view prefix,
+  std::optional<YamlNode> optional_number(const MachineSection& parent, std::string_view name, std::string_view prefix,
                                           std::string_view former = {}) {
     const auto entry = parent.find(name, former);
-    if (!entry) return std::nullopt;
+    if (!entry || says_none(entry->node)) return std::nullopt;
     return number(*entry, fmt::format("{}.{}", prefix, name));
   }
   static double fraction(const YamlNode& node) {
@@ -102,19 +93,20 @@ class SheetReader {
     return value;
   }
 
-  void read_device(const YamlNode& node) {
+  void read_device(const MachineSection& node) {
     node.only_keys({"name", "kind", "profile_names", "compute_capability", "peak", "memory", "memory_bandwidth", "tile",
                     "attainable_peak", "attainable_bandwidth", "launch_overhead"},
                    std::array{former_launch_overhead});
     Device& device = sheet_.machine.device;
-    device.name = node.at("name").name();
-    if (const auto kind = node.find("kind")) {
-      device.is_processor = kind->text() == "processor";
-      if (!device.is_processor && kind->text() != "gpu")
-        kind->fail(fmt::format("unknown kind of device {}", quote(kind->text())), "known: gpu, processor");
+    device.name = node.at("name").node.name();
+    if (const auto found = node.find("kind")) {
+      const YamlNode& kind = found->node;
+      device.is_processor = kind.text() == "processor";
+      if (!device.is_processor && kind.text() != "gpu")
+        kind.fail(fmt::format("unknown kind of device {}", quote(kind.text())), "known: gpu, processor");
     }
-    if (const auto names = node.find("profile_names")) {
-      for (const YamlNode& name : names->items()) device.profile_names.push_back(name.name());
+    if (const auto names = node.find_beside("name", "profile_names")) {
+      for (const YamlNode& name : names->node.items()) device.profile_names.push_back(name.name());
     }
     if (const auto value = optional_number(node, "compute_capability", "device")) {
       if (device.is_processor) value->fail("a processor has no compute capability", "leave it out");
@@ -131,13 +123,14 @@ class SheetReader {
       device.launch_overhead = read_launch_overhead(*value);
   }
 
-  void read_peaks(const YamlNode& node) {
+  void read_peaks(const SourcedPart& part) {
+    const YamlNode& node = part.node;
     std::vector<std::string_view> known;
     for (const Precision precision : all_precisions) known.push_back(to_string(precision));
     node.only_keys(known);
     if (node.entries().empty()) node.fail("no precision has a peak", fmt::format("known: {}", fmt::join(known, ", ")));
     for (const auto& [key, entry] : node.entries()) {
-      const FlopRate peak = number(entry, "device.peak." + key.text()).flop_rate();
+      const FlopRate peak = number({entry, part.citations}, "device.peak." + key.text()).flop_rate();
       // Other keys are refused above.
       if (const auto precision = parse_precision(key.text())) {
         sheet_.machine.device.peak[static_cast<std::size_t>(*precision)] = peak;
@@ -145,22 +138,24 @@ class SheetReader {
     }
   }
 
-  void read_levels(const YamlNode& node) {
-    const std::vector<YamlNode> items = node.items();
-    if (items.empty()) node.fail("a machine needs at least one level", "the first joins devices into a node");
+  void read_levels(const SourcedPart& part) {
+    const std::vector<YamlNode> items = part.node.items();
+    if (items.empty()) part.node.fail("a machine needs at least one level", "the first joins devices into a node");
     if (items.size() > Group::max_levels) {
       items[Group::max_levels].fail(fmt::format("more than {} levels", Group::max_levels), "join those that are alike");
     }
     std::int64_t devices = 1;
     for (const YamlNode& item : items) {
-      const LinkLevel level = read_level(item);
+      const LinkLevel level = read_level({item, part.citations});
       if (devices > most_devices / level.units) item.fail(fmt::format("more than {} devices", most_devices));
       devices *= level.units;
       sheet_.machine.levels.push_back(level);
     }
   }
 
-  LinkLevel read_level(const YamlNode& node) {
+  LinkLevel read_level(const SourcedPart& part) {
+    const YamlNode& node = part.node;
+    const MachineSection section({part});
     node.only_keys({"name", "units", "latency", "bandwidth", "attainable", "rails", "oversubscription"});
     const std::vector<LinkLevel>& inner = sheet_.machine.levels;
     LinkLevel level;
@@ -169,21 +164,22 @@ class SheetReader {
       node.at("name").fail(fmt::format("two levels are named {}", quote(level.name)));
     }
     const std::string prefix = "levels." + level.name;
-    level.units = static_cast<int>(number(node, "units", prefix).integer(1, std::numeric_limits<int>::max()));
-    level.latency = number(node, "latency", prefix).seconds(true);
-    level.bandwidth = number(node, "bandwidth", prefix).bandwidth();
-    if (const auto value = optional_number(node, "attainable", prefix)) level.bandwidth *= fraction(*value);
-    level.rails = read_rails(node, level, prefix);
+    level.units = static_cast<int>(number(section, "units", prefix).integer(1, std::numeric_limits<int>::max()));
+    level.latency = number(section, "latency", prefix).seconds(true);
+    level.bandwidth = number(section, "bandwidth", prefix).bandwidth();
+    if (const auto value = optional_number(section, "attainable", prefix)) level.bandwidth *= fraction(*value);
+    level.rails = read_rails(part, level, prefix);
     return level;
   }
 
   /// Written, or what the rails of the whole unit below leave after over-subscription.
-  double read_rails(const YamlNode& node, const LinkLevel& level, const std::string& prefix) {
+  double read_rails(const SourcedPart& part, const LinkLevel& level, const std::string& prefix) {
+    const YamlNode& node = part.node;
     const auto rails = node.find("rails");
     const auto oversubscription = node.find("oversubscription");
     if (rails && oversubscription) node.fail("'rails' and 'oversubscription' exclude each other", "remove one of them");
     if (rails) {
-      const YamlNode value = number(*rails, prefix + ".rails");
+      const YamlNode value = number({*rails, part.citations}, prefix + ".rails");
       const double count = value.number(0);
       if (count == 0) value.fail("must be greater than zero", "at least one link leads to this level");
       return count;
@@ -196,21 +192,25 @@ class SheetReader {
     if (!oversubscription)
       node.fail("one of the keys 'rails' and 'oversubscription' is missing", "'oversubscription' 1 is full bisection");
     const LinkLevel& below = inner.back();
-    const double ratio = number(*oversubscription, prefix + ".oversubscription").number(1);
+    const double ratio = number({*oversubscription, part.citations}, prefix + ".oversubscription").number(1);
     const double derived = below.units * below.rails * (below.bandwidth / level.bandwidth) / ratio;
     sheet_.numbers.push_back({prefix + ".rails", fmt::format("{:.4g}", derived),
                               fmt::format("derived: {} times the {:.4g} rails of a {}, over-subscribed {:g} times",
                                           below.units, below.rails, inner[inner.size() - 2].name, ratio)});
     return derived;
-  }  /// How nodes are joined, where it is not as a fat tree of the levels.
-  void read_topology(const YamlNode& node) {
+  }
+
+  /// How nodes are joined, where it is not as a fat tree of the levels.
+  void read_topology(const SourcedPart& part) {
+    const YamlNode& node = part.node;
+    const MachineSection section({part});
     using Kind = NetworkShape::Kind;
     constexpr std::array<std::pair<std::string_view, Kind>, 5> kinds{{{"fat-tree", Kind::fat_tree},
                                                                       {"rail-optimised", Kind::rail_optimised},
                                                                       {"dragonfly", Kind::dragonfly},
                                                                       {"torus", Kind::torus},
                                                                       {"distributed-loop", Kind::distributed_loop}}};
-    const YamlNode kind = number(node, "kind", "topology");
+    const YamlNode kind = number(section, "kind", "topology");
     const std::string text = kind.text();
     const auto found = std::find_if(kinds.begin(), kinds.end(), [&](const auto& known) { return known.first == text; });
     if (found == kinds.end()) {
@@ -222,9 +222,9 @@ class SheetReader {
     NetworkShape& shape = machine.shape;
     shape.kind = found->second;
     const auto count = [&](std::string_view key, int most) {
-      return static_cast<int>(number(node, key, "topology").integer(1, most));
+      return static_cast<int>(number(section, key, "topology").integer(1, most));
     };
-    const auto links = [&](std::string_view key) { return number(node, key, "topology").bandwidth(); };
+    const auto links = [&](std::string_view key) { return number(section, key, "topology").bandwidth(); };
     std::vector<std::string_view> keys{"kind"};
     switch (shape.kind) {
       case Kind::fat_tree:
@@ -276,7 +276,8 @@ class SheetReader {
                   "more links, or larger groups");
       }
     } else if (shape.kind == Kind::torus) {
-      const YamlNode extents = citations_.read(node.at("extents")).value;
+      const SourcedNode sourced = part.citations->read(node.at("extents"));
+      const YamlNode& extents = sourced.value;
       std::int64_t product = 1;
       std::string written;
       for (const YamlNode& extent : extents.items()) {
@@ -287,10 +288,11 @@ class SheetReader {
       if (written.empty()) extents.fail("no extents", "write [4, 4, 8]: nodes along each side");
       if (product != nodes)
         extents.fail(fmt::format("{} nodes, but the level has {}", written, nodes), "their product is the nodes");
-      sheet_.numbers.push_back({"topology.extents", written, citations_.read(node.at("extents")).source});
+      sheet_.numbers.push_back({"topology.extents", written, sourced.source, sourced.key});
       shape.link_bandwidth = links("link_bandwidth");
     } else if (shape.kind == Kind::distributed_loop) {
-      const YamlNode shortcuts = citations_.read(node.at("shortcuts")).value;
+      const SourcedNode sourced = part.citations->read(node.at("shortcuts"));
+      const YamlNode& shortcuts = sourced.value;
       std::string written;
       for (const YamlNode& places : shortcuts.items()) {
         const int on = static_cast<int>(places.integer(2, std::max<std::int64_t>(2, nodes - 1)));
@@ -299,10 +301,10 @@ class SheetReader {
         shape.shortcuts.push_back(on);
         written += fmt::format("{}{}", written.empty() ? "" : ", ", on);
       }
-      sheet_.numbers.push_back({"topology.shortcuts", written, citations_.read(node.at("shortcuts")).source});
+      sheet_.numbers.push_back({"topology.shortcuts", written, sourced.source, sourced.key});
       shape.link_bandwidth = links("link_bandwidth");
     }
-    if (const auto value = optional_number(node, "hop_latency", "topology")) shape.hop_latency = value->seconds(true);
+    if (const auto value = optional_number(section, "hop_latency", "topology")) shape.hop_latency = value->seconds(true);
     if (const double all = links_of(machine, static_cast<double>(nodes)); all > static_cast<double>(most_links))
       kind.fail(fmt::format("{:.0f} links", all), fmt::format("networks that are no trees have {} at most", most_links));
     if (const double hops = hops_of(machine, static_cast<double>(nodes)); hops > most_hops)
@@ -356,7 +358,7 @@ class SheetReader {
     return 0;
   }
 
-  void read_host(const YamlNode& node) {
+  void read_host(const MachineSection& node) {
     node.only_keys({"bandwidth", "devices_per_link", "latency"});
     HostPath host;
     host.bandwidth = number(node, "bandwidth", "host").bandwidth();
@@ -365,7 +367,7 @@ class SheetReader {
     sheet_.machine.host = host;
   }
 
-  void read_storage(const YamlNode& node) {
+  void read_storage(const MachineSection& node) {
     node.only_keys({"shared_per_node", "shared_total", "local_bandwidth", "local_capacity"});
     Storage& storage = sheet_.machine.storage;
     if (const auto value = optional_number(node, "shared_per_node", "storage")) storage.shared_per_node = value->bandwidth();
@@ -374,7 +376,7 @@ class SheetReader {
     if (const auto value = optional_number(node, "local_capacity", "storage")) storage.local_capacity = value->bytes();
   }
 
-  void read_price(const YamlNode& entry) {
+  void read_price(const SourcedPart& entry) {
     const YamlNode value = number(entry, "price");
     const auto price = parse_price(value.text());
     if (!price)
@@ -383,12 +385,21 @@ class SheetReader {
     sheet_.machine.currency = price->currency;
   }
 
-  YamlNode root_;
-  Citations citations_;
+  MachineChain files_;
   MachineSheet sheet_;
 };
 
-MachineSheet read_sheet(const YamlNode& root) { return SheetReader(root).read(); }
+MachineSheet read_sheet(const YamlNode& root, std::string_view bundled = {}) {
+  const MachineChain files(root, bundled);
+  MachineSheet sheet;
+  // Each of them is a machine of its own, and what a nearer file replaces is checked as well.
+  for (std::size_t nearer = files.size(); nearer-- > 0;) {
+    std::string extended = std::move(sheet.machine.name);
+    sheet = SheetReader(files.without(nearer)).read();
+    sheet.extends = std::move(extended);
+  }
+  return sheet;
+}
 
 }  // namespace
 
@@ -397,7 +408,7 @@ std::vector<std::string> machine_names() { return names_of(machine_files()); }
 MachineSheet load_machine_sheet(const std::string& name_or_path) {
   if (is_path(name_or_path)) return read_sheet(YamlNode::load(name_or_path));
   const EmbeddedFile& file = find_bundled(machine_files(), name_or_path, "machine", "yaml");
-  return parse_machine_sheet(std::string(file.content), std::string(file.path));
+  return read_sheet(YamlNode::parse(std::string(file.content), std::string(file.path)), file.name);
 }
 
 Machine load_machine(const std::string& name_or_path) { return load_machine_sheet(name_or_path).machine; }

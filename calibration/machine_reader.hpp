@@ -9,15 +9,17 @@ namespace ddl {
 
 /// One number of a machine file as it is written there, with the citation it comes from.
 struct SourcedNumber {
-  std::string key;     ///< `device.peak.fp32`, `levels.rack.rails`
-  std::string value;   ///< `15.7 TFLOP/s`
-  std::string source;  ///< for a number that follows from others: how
+  std::string key;           ///< `device.peak.fp32`, `levels.rack.rails`
+  std::string value;         ///< `15.7 TFLOP/s`
+  std::string source;        ///< for a number that follows from others: how
+  std::string source_key{};  ///< by which its file calls the citation; empty for a number that follows from others
 };
 
 /// A machine, and where each of its numbers comes from.
 struct MachineSheet {
   Machine machine;
   std::vector<SourcedNumber> numbers;  ///< in file order
+  std::string extends{};               ///< name of the machine that the file extends, if it does
 };
 
 /// Names of the bundled machines, sorted.
@@ -28,7 +30,7 @@ struct MachineSheet {
 [[nodiscard]] MachineSheet load_machine_sheet(const std::string& name_or_path);
 
 /// Reads a machine file (docs/machines.md); `origin` is printed in errors. Strict: every number has its unit and a source
-/// that the file lists.
+/// that the file, or one that it extends, lists. A path in `extends:` is relative to the folder of `origin`.
 [[nodiscard]] Machine parse_machine(std::string text, std::string origin);
 [[nodiscard]] MachineSheet parse_machine_sheet(std::string text, std::string origin);
 

@@ -43,6 +43,7 @@ Json sheet_json(const MachineSheet& sheet) {
   json["schema"] = 1;
   json["name"] = sheet.machine.name;
   json["description"] = sheet.machine.description;
+  if (!sheet.extends.empty()) json["extends"] = sheet.extends;
   json["devices"] = sheet.machine.devices();
   json["devices_per_node"] = sheet.machine.devices_per_node();
   json["numbers"] = json_list(sheet.numbers, [](const SourcedNumber& number) -> Json {
@@ -61,6 +62,7 @@ Report show_machine(const std::string& name) {
   document.add(std::move(headline));
   document.line(
       fmt::format("{}, {} per node", count_text(sheet->machine.devices(), "device"), sheet->machine.devices_per_node()));
+  if (!sheet->extends.empty()) document.line("extends " + sheet->extends);
   Table table({words("number"), figures("value"), words("source")});
   for (const SourcedNumber& number : sheet->numbers) table.add({number.key, number.value, number.source});
   document.apart(std::move(table));
