@@ -96,8 +96,7 @@ TEST_CASE("keys of device, host and storage are merged one by one") {
 }
 
 TEST_CASE("peaks are replaced as a whole, and another device has no profiles of the first one") {
-  const Machine machine =
-      extended(mine + "device:\n  name: Other\n  peak:\n    fp32: {value: 10 TFLOP/s, source: mine}\n");
+  const Machine machine = extended(mine + "device:\n  name: Other\n  peak:\n    fp32: {value: 10 TFLOP/s, source: mine}\n");
   CHECK(machine.device.peak_at(Precision::fp32) == FlopRate(10e12));
   CHECK_FALSE(machine.device.peak_at(Precision::bf16));
   CHECK(machine.device.profile_names.empty());
@@ -136,16 +135,16 @@ TEST_CASE("what the extended machine has and this one has not is none") {
   CHECK_FALSE(diskless.storage.local_bandwidth);
   CHECK(diskless.storage.local_capacity);
   CHECK(diskless.device.launch_overhead == Seconds{});
-  CHECK(first_line(error_with("device:\n  memory: none\n")) ==
-        "m.yaml:5:11: expected a value with its source, found text");
+  CHECK(first_line(error_with("device:\n  memory: none\n")) == "m.yaml:5:11: expected a value with its source, found text");
   CHECK(first_line(error_with("device: none\n")) == "m.yaml:4:9: expected a map, found text");
 }
 
 TEST_CASE("sources of both files are known, and each number keeps the citation of its own file") {
-  const MachineSheet sheet = parse_machine_sheet(
-      head + "sources: {pcie: my own slots}\nhost:\n  devices_per_link: {value: 1, source: pcie}\n"
-             "device:\n  memory: {value: 40 GB, source: a100}\n",
-      "m.yaml");
+  const MachineSheet sheet =
+      parse_machine_sheet(head +
+                              "sources: {pcie: my own slots}\nhost:\n  devices_per_link: {value: 1, source: pcie}\n"
+                              "device:\n  memory: {value: 40 GB, source: a100}\n",
+                          "m.yaml");
   CHECK(source_of(sheet, "host.devices_per_link") == "my own slots");
   CHECK(source_of(sheet, "host.bandwidth") == "PCIe Gen4 x16");
   CHECK(source_of(sheet, "device.memory") == source_of(sheet, "device.memory_bandwidth"));
@@ -186,9 +185,7 @@ TEST_CASE("fails with machines that extend each other in a circle") {
   const auto file = [&](const std::string& name, const std::string& base) {
     return folder.write(name + ".yaml", "format: 1\nmachine: " + name + "\nextends: " + base + ".yaml\n");
   };
-  const auto error = [&](const std::string& path) {
-    return folder.shortened(error_of([&] { (void)load_machine(path); }));
-  };
+  const auto error = [&](const std::string& path) { return folder.shortened(error_of([&] { (void)load_machine(path); })); };
   CHECK(error(file("self", "./self")) ==
         "self.yaml:3:10: a machine cannot extend itself\n"
         "  extends: ./self.yaml\n"
@@ -217,8 +214,7 @@ TEST_CASE("what is wrong in the extended file is said there, even of a key that 
   const Folder folder;
   (void)folder.write("base.yaml", head + mine + one_level + "host: {speed: 1}\n");
   const std::string path = folder.write("m.yaml", "format: 1\nmachine: m\nextends: base.yaml\nhost: none\n");
-  CHECK(folder.shortened(first_line(error_of([&] { (void)load_machine(path); }))) ==
-        "base.yaml:11:8: unknown key 'speed'");
+  CHECK(folder.shortened(first_line(error_of([&] { (void)load_machine(path); }))) == "base.yaml:11:8: unknown key 'speed'");
   CHECK(first_line(error_with("hots: none\n")) == "m.yaml:4:1: unknown key 'hots'");
 }
 

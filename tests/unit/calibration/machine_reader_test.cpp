@@ -143,7 +143,10 @@ TEST_CASE("host, storage and price may be left out") {
 // ---- the bundled data sheets ----
 
 TEST_CASE("the bundled machines load under their own names, and every number has a unit and a source") {
-  CHECK(machine_names() == std::vector<std::string>{"abci", "cpu-cluster", "dgx-a100", "dgx-h100"});
+  CHECK(machine_names() == std::vector<std::string>{"abci", "alps", "aws-p4d", "aws-p5", "azure-nd-h100", "cpu-cluster",
+                                                    "dgx-1-v100", "dgx-a100", "dgx-b200", "dgx-h100", "dgx-h200",
+                                                    "gcp-a3mega", "perlmutter", "polaris", "summit", "workstation-l40s",
+                                                    "workstation-rtx3090", "workstation-rtx4090"});
   for (const std::string& name : machine_names()) {
     INFO(name);
     const MachineSheet sheet = load_machine_sheet(name);
@@ -174,6 +177,48 @@ TEST_CASE("ABCI is 1,088 nodes of four V100 behind a network over-subscribed 1:3
   CHECK(abci.levels[1].latency.value() == Approx(40.31e-6));
 }
 
+TEST_CASE("bundled machines have the devices, the memory and the links that their operators publish") {
+  struct Published {
+    std::string name;
+    int devices, per_node;
+    double link;  ///< bytes a second that leave a node by all its rails, before losses
+    double attainable;
+  };
+  // ALCF: 560 nodes, 2 x 200 Gb/s. NERSC: 1,536 nodes, 4 x 200 Gb/s. CSCS: 2,688 nodes, 4 x 200 Gb/s. OLCF: 4,608 nodes,
+  // 2 x 100 Gb/s. AWS: 4 x 100 and 32 x 100 Gb/s. Google: 8 x 200 Gb/s. Azure and DGX: 8 x 400 Gb/s. DGX-1: 4 x 100 Gb/s.
+  for (const Published& published :
+       {Published{"polaris", 2240, 4, 50e9, 0.73}, Published{"perlmutter", 6144, 4, 100e9, 0.925},
+        Published{"alps", 10752, 4, 100e9, 0.925}, Published{"summit", 27648, 6, 25e9, 0.92},
+        Published{"aws-p4d", 4000, 8, 50e9, 0.836}, Published{"aws-p5", 20000, 8, 400e9, 0.836},
+        Published{"gcp-a3mega", 26000, 8, 200e9, 0.943}, Published{"azure-nd-h100", 14400, 8, 400e9, 0.97},
+        Published{"dgx-h100", 16384, 8, 400e9, 0.97}, Published{"dgx-h200", 16384, 8, 400e9, 0.97},
+        Published{"dgx-b200", 16384, 8, 400e9, 0.97}, Published{"dgx-1-v100", 5280, 8, 50e9, 0.94}}) {
+    INFO(published.name);
+    const Machine machine = load_machine(published.name);
+    CHECK(machine.devices() == published.devices);
+    CHECK(machine.devices_per_node() == published.per_node);
+    CHECK(machine.levels[1].bandwidth.value() * machine.levels[1].rails == Approx(published.link * published.attainable));
+  }
+  for (const std::string name : {"workstation-rtx3090", "workstation-rtx4090", "workstation-l40s"}) {
+    INFO(name);
+    const Machine machine = load_machine(name);
+    CHECK(machine.devices() == 8);
+    CHECK(machine.levels.size() == 1);
+    CHECK(machine.host.has_value());
+    CHECK_FALSE(machine.storage.local_bandwidth.has_value());
+  }
+}
+
+TEST_CASE("a machine that extends another one has the price of neither another provider nor another device") {
+  for (const std::string& name : machine_names()) {
+    INFO(name);
+    const MachineSheet sheet = load_machine_sheet(name);
+    if (sheet.extends.empty()) continue;
+    CHECK(sheet.machine.device.profile_names != std::vector<std::string>{});
+    CHECK(sheet.machine.price_per_gpu_hour.has_value() == name.starts_with("aws-"));
+  }
+}
+
 TEST_CASE("machines are found whatever the case and punctuation of their name") {
   CHECK(load_machine("ABCI").name == "abci");
   CHECK(load_machine("DGX H100").name == "dgx-h100");
@@ -183,7 +228,8 @@ TEST_CASE("fails with an unknown machine") {
   CHECK(error_of([] { (void)load_machine("dgx-a10"); }) ==
         "unknown machine 'dgx-a10'\nhint: did you mean 'dgx-a100'? A file of your own ends in '.yaml'");
   CHECK(error_of([] { (void)load_machine("xyz"); }) ==
-        "unknown machine 'xyz'\nhint: known: abci, cpu-cluster, dgx-a100, dgx-h100; a file of your own ends in '.yaml'");
+        "unknown machine 'xyz'\nhint: known: abci, alps, aws-p4d, aws-p5, azure-nd-h100, cpu-cluster, dgx-1-v100, dgx-a100, "
+        "dgx-b200, dgx-h100, dgx-h200, gcp-a3mega, ...; a file of your own ends in '.yaml'");
 }
 
 TEST_CASE("fails with a file that is not there") {
