@@ -17,7 +17,7 @@ namespace {
 
 constexpr int widest_split = 64;
 
-using Medians = std::unordered_map<std::string, Seconds>;
+using LayerMedians = std::unordered_map<std::string, Seconds>;
 
 /// What a rank takes for one layer: its problems' lines, and their time; nothing where one was not measured.
 struct LayerTime {
@@ -25,7 +25,7 @@ struct LayerTime {
   std::optional<Seconds> time = Seconds{};
 };
 
-std::vector<LayerTime> layer_times(const ModelFacts& facts, const Plan& plan, const Medians& medians) {
+std::vector<LayerTime> layer_times(const ModelFacts& facts, const Plan& plan, const LayerMedians& medians) {
   const Assumptions assumptions;
   const Software software;
   std::vector<LayerTime> times(facts.model->layers.size());
@@ -51,7 +51,7 @@ std::vector<LayerTime> layer_times(const ModelFacts& facts, const Plan& plan, co
 }  // namespace
 
 std::vector<SplitScaling> split_scalings(const Profile& measured, const Model& model) {
-  Medians medians;
+  LayerMedians medians;
   std::set<std::pair<std::int64_t, Precision>> batches;
   const Profile profile = at_full_speed(measured);
   for (const ProfileRow& row : profile.rows) {
