@@ -27,13 +27,14 @@ struct FileVerdict {
 };
 
 /// What a report may hold; document and JSON are always there.
-enum class Content { document, json, rows, verdicts };
+enum class Content { document, json, rows, verdicts, yaml };
 
 /// What a command found out, for every format. Nothing is printed before all of it is computed.
 struct Report {
   Document document{};
   std::function<nlohmann::ordered_json()> json{};
   std::function<nlohmann::ordered_json()> rows{};  ///< flat objects with the same keys; or text, where they are a file's
+  std::function<std::string()> yaml{};             ///< a file that the program reads back
   std::vector<FileVerdict> verdicts{};
   std::vector<std::string> warnings{};  ///< beside it, each one line or several
   std::vector<Error> errors{};          ///< parts of the question that have no answer, where others have

@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "calibration/coefficients_reader.hpp"
+#include "calibration/machine_basis.hpp"
 #include "calibration/machine_reader.hpp"
+#include "calibration/machine_text.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
@@ -18,18 +20,24 @@ using Json = nlohmann::ordered_json;
 
 Report list_machines() {
   Report report;
-  Table table(
-      {words("machine"), figures("devices"), figures("per node"), words("device"), figures("memory"), words("measured")}, 0);
+  Table table({words("machine"), figures("devices"), figures("per node"), words("device"), figures("memory"),
+               words("kernels"), words("network"), words("coefficients")},
+              0);
   const Json machines = json_list(machine_names(), [&](const std::string& name) -> Json {
-    const Machine machine = load_machine(name);
+    const MachineSheet sheet = load_machine_sheet(name);
+    const Machine& machine = sheet.machine;
     const std::optional<Coefficients> measured = bundled_coefficients(name);
+    const MachineBasis basis = basis_of(sheet, measured);
     table.add({name, with_thousands(machine.devices()), std::to_string(machine.devices_per_node()), machine.device.name,
-               humanize(machine.device.memory), measured ? measured->name : "-"});
+               humanize(machine.device.memory), std::string(to_string(basis.kernels)), std::string(to_string(basis.network)),
+               measured ? measured->name : "-"});
     return {{"name", name},
             {"devices", machine.devices()},
             {"devices_per_node", machine.devices_per_node()},
             {"device", machine.device.name},
             {"memory_bytes", machine.device.memory.value()},
+            {"kernels", to_string(basis.kernels)},
+            {"network", to_string(basis.network)},
             {"coefficients", measured ? Json(measured->name) : Json(nullptr)}};
   });
   report.document.add(std::move(table));
@@ -68,6 +76,7 @@ Report show_machine(const std::string& name) {
   document.apart(std::move(table));
   report.json = [sheet] { return sheet_json(*sheet); };
   report.rows = [sheet] { return sheet_json(*sheet).at("numbers"); };
+  report.yaml = [sheet] { return machine_text(*sheet); };
   return report;
 }
 
@@ -82,7 +91,7 @@ void add_machines(const Command& program, Request& request) {
   const Command shows = command.add_subcommand("show", "every number of a machine's data sheet, with its source");
   auto name = std::make_shared<std::string>();
   shows.add_option("machine", *name, "bundled machine or machine file").required();
-  add_report_options(shows, request.report);
+  add_report_options(shows, request.report, {Content::rows, Content::yaml});
   shows.callback([name, &request] { request.run = [name] { return show_machine(*name); }; });
 }
 

@@ -8,11 +8,12 @@
 namespace ddl {
 namespace {
 
-constexpr std::array<Format, 5> all_formats{{{"text", Content::document, text_format},
+constexpr std::array<Format, 6> all_formats{{{"text", Content::document, text_format},
                                              {"json", Content::json, json_format},
                                              {"csv", Content::rows, csv_format},
                                              {"junit", Content::verdicts, junit_format},
-                                             {"github", Content::verdicts, github_format}}};
+                                             {"github", Content::verdicts, github_format},
+                                             {"yaml", Content::yaml, yaml_format}}};
 
 }  // namespace
 

@@ -26,5 +26,6 @@ std::string json_format(const Report& report, const Style& style);
 std::string csv_format(const Report& report, const Style& style);
 std::string junit_format(const Report& report, const Style& style);
 std::string github_format(const Report& report, const Style& style);
+std::string yaml_format(const Report& report, const Style& style);
 
 }  // namespace ddl
