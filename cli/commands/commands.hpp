@@ -33,6 +33,7 @@ void add_validate(const Command& program, Request& request);
 void add_models(const Command& program, Request& request);
 void add_models_import(const Command& models, Request& request);  // a command of `models`
 void add_machines(const Command& program, Request& request);
+void add_machines_new(const Command& machines, Request& request);  // a command of `machines`
 void add_datasets(const Command& program, Request& request);
 void add_backends(const Command& program, Request& request);
 

@@ -83,7 +83,7 @@ Report show_machine(const std::string& name) {
 }  // namespace
 
 void add_machines(const Command& program, Request& request) {
-  const Command command = program.add_subcommand("machines", "list bundled machines, or show one");
+  const Command command = program.add_subcommand("machines", "list bundled machines, show one, or write a file");
   command.require_subcommand();
   const Command lists = command.add_subcommand("list", "bundled machines");
   add_report_options(lists, request.report);
@@ -93,6 +93,7 @@ void add_machines(const Command& program, Request& request) {
   shows.add_option("machine", *name, "bundled machine or machine file").required();
   add_report_options(shows, request.report, {Content::rows, Content::yaml});
   shows.callback([name, &request] { request.run = [name] { return show_machine(*name); }; });
+  add_machines_new(command, request);
 }
 
 }  // namespace ddl

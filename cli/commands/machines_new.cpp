@@ -1,0 +1,104 @@
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "calibration/machine_draft.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/documents/fields.hpp"
+#include "cli/documents/figures.hpp"
+#include "cli/options/option_value.hpp"
+#include "cli/options/study_options.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "model_zoo/bundled_name.hpp"
+
+namespace ddl {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+struct MachineNewRequest {
+  std::string name, like, output, root = "/";
+  std::optional<std::int64_t> nodes;
+  bool force = false;
+};
+
+/// The other machine as the new file names it: a path is relative to the folder of that file.
+std::string extends_text(const std::string& like, const MachineSheet& sheet, const std::string& output) {
+  if (!is_path(like)) return sheet.machine.name;
+  std::error_code problem;
+  const fs::path folder = fs::absolute(output.empty() ? "here.yaml" : output, problem).parent_path();
+  const fs::path relative = fs::proximate(fs::absolute(like, problem), folder, problem);
+  const std::string text = problem ? like : relative.string();
+  return is_path(text) ? text : "./" + text;
+}
+
+Report new_machine(const MachineNewRequest& asked, const std::string& format) {
+  const std::string output = is_file(asked.output) ? asked.output : "";
+  if (asked.name.empty()) throw Error("the name of the new machine is empty", "give it a name");
+  std::error_code unknown;
+  if (!output.empty() && !asked.force && fs::exists(output, unknown)) {
+    throw Error(fmt::format("{} exists already", quote(output)), "give another name, or overwrite it with --force");
+  }
+  const char* const path = std::getenv("PATH");
+  DraftRequest request;
+  request.name = asked.name;
+  request.like = load_machine_sheet(asked.like);
+  request.extends = extends_text(asked.like, request.like, output);
+  if (asked.nodes) request.nodes = static_cast<int>(*asked.nodes);
+  request.host = detect_host({asked.root, path != nullptr ? path : ""});
+  const auto draft = std::make_shared<MachineDraft>(draft_machine(request));
+  // What cannot be read back is not written.
+  const MachineSheet sheet = parse_machine_sheet(draft->text, output.empty() ? "here.yaml" : output);
+  if (!output.empty()) write_output(output, draft->text);
+  const std::string size =
+      fmt::format("{}, {} per node", count_text(sheet.machine.devices(), "device"), sheet.machine.devices_per_node());
+  Report report;
+  if (output.empty() && format == "text") {
+    report.document.add(Verbatim{draft->text});
+  } else {
+    report.document.line(sheet.machine.name, fmt::format(": {}, like {}", size, request.like.machine.name));
+    for (const std::string& finding : draft->findings) report.document.paragraph(finding);
+    report.document.line("written to " + output);
+  }
+  report.json = [draft, output, name = sheet.machine.name, devices = sheet.machine.devices()] {
+    Json json = json_head();
+    json["name"] = name;
+    json["devices"] = devices;
+    json["findings"] = draft->findings;
+    if (output.empty()) {
+      json["machine_file"] = draft->text;
+    } else {
+      json["written_to"] = output;
+    }
+    return json;
+  };
+  return report;
+}
+
+}  // namespace
+
+void add_machines_new(const Command& machines, Request& request) {
+  const Command command = machines.add_subcommand("new", "write a machine file that is like another machine");
+  const auto asked = std::make_shared<MachineNewRequest>();
+  command.add_option("name", asked->name, "name of the new machine").required();
+  command.add_option("--like", asked->like, "machine that it is like: a bundled one, or a machine file").required();
+  add_whole_number(command, "--nodes", asked->nodes, 1, 100'000'000,
+                   "number of nodes; default: those that Slurm lists, or those of the other machine");
+  command.add_option("-o,--output", asked->output, "write the machine file here; without it, to the standard output");
+  command.add_switch("--force", asked->force, "overwrite the file if it exists");
+  command.add_option("--root", asked->root, "folder that holds the /proc and /sys of the machine").default_str("/");
+  add_format_option(command, request.report);
+  command.callback(
+      [asked, &request] { request.run = [asked, &request] { return new_machine(*asked, request.report.format); }; });
+}
+
+}  // namespace ddl

@@ -1,0 +1,144 @@
+#include "calibration/machine_draft.hpp"
+
+#include <string>
+
+#include "tests/catch.hpp"
+
+using namespace ddl;
+
+namespace {
+
+DraftRequest request_like(const std::string& name) {
+  DraftRequest request;
+  request.name = "lab";
+  request.extends = name;
+  request.like = load_machine_sheet(name);
+  return request;
+}
+
+Machine drafted(const DraftRequest& request) {
+  const MachineDraft draft = draft_machine(request);
+  INFO(draft.text);
+  return parse_machine(draft.text, "lab.yaml");
+}
+
+Machine with_nodes(const std::string& like, int nodes) {
+  DraftRequest request = request_like(like);
+  request.nodes = nodes;
+  return drafted(request);
+}
+
+bool has(const MachineDraft& draft, const std::string& part) { return draft.text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a draft of which nothing is known is the other machine") {
+  const MachineDraft draft = draft_machine(request_like("dgx-h100"));
+  const Machine machine = parse_machine(draft.text, "lab.yaml");
+  CHECK(machine.name == "lab");
+  CHECK(machine.devices() == load_machine("dgx-h100").devices());
+  CHECK_FALSE(has(draft, "\nlevels:"));
+  CHECK(has(draft, "# GPUs: nvidia-smi did not answer, as in dgx-h100: 8 x NVIDIA H100 SXM5 80 GB a node.\n"));
+  CHECK(has(draft, "# Network: not detected, as in dgx-h100.\n"));
+}
+
+TEST_CASE("a draft has as many levels as its nodes need") {
+  CHECK(with_nodes("dgx-h100", 1).levels.size() == 1);
+  const Machine two = with_nodes("dgx-h100", 2);
+  CHECK(two.levels.size() == 2);
+  CHECK(two.devices() == 16);
+  CHECK(two.levels[1].bandwidth == load_machine("dgx-h100").levels[1].bandwidth);
+  const Machine units = with_nodes("dgx-h100", 96);
+  CHECK(units.levels.size() == 3);
+  CHECK(units.levels[2].units == 3);
+  // 33 is no multiple of the 32 nodes of a scalable unit.
+  const Machine flat = with_nodes("dgx-h100", 33);
+  CHECK(flat.levels.size() == 2);
+  CHECK(flat.devices() == 264);
+  CHECK(with_nodes("abci", 17 * 2 * 5).levels.size() == 4);
+  CHECK(with_nodes("polaris", 10'000).devices() == 40'000);
+  CHECK(with_nodes("dgx-h100", 100'000).devices() == 800'000);
+}
+
+TEST_CASE("the same GPUs keep their numbers, and their count is that of the host") {
+  DraftRequest request = request_like("dgx-h100");
+  request.nodes = 4;
+  request.host.gpus = DetectedGpus{"NVIDIA H100 80GB HBM3", 4, 81559};
+  const Machine machine = drafted(request);
+  CHECK(machine.devices_per_node() == 4);
+  CHECK(machine.devices() == 16);
+  CHECK(machine.device.memory == load_machine("dgx-h100").device.memory);
+  CHECK(has(draft_machine(request),
+            "  detected-gpus: \"detected: nvidia-smi lists 4 x NVIDIA H100 80GB HBM3 of 81559 MiB\"\n"));
+}
+
+TEST_CASE("another GPU has its own name and memory, and the draft says whose peaks it has") {
+  DraftRequest request = request_like("dgx-h100");
+  request.host.gpus = DetectedGpus{"NVIDIA A100-SXM4-80GB", 8, 81920};
+  const Machine machine = drafted(request);
+  CHECK(machine.device.name == "NVIDIA A100-SXM4-80GB");
+  CHECK(machine.device.profile_names == std::vector<std::string>{"NVIDIA A100-SXM4-80GB"});
+  CHECK(machine.device.memory == Bytes(81920.0 * 1024 * 1024));
+  const MachineDraft draft = draft_machine(request);
+  CHECK(has(draft, "# GPUs: dgx-a100 describes this GPU: write this file again with --like dgx-a100.\n"));
+  CHECK(has(draft,
+            "# Device: peaks and bandwidth are still those of NVIDIA H100 SXM5 80 GB: give those of the data sheet.\n"));
+}
+
+TEST_CASE("detected ports are the rails of a node") {
+  DraftRequest request = request_like("dgx-h100");
+  request.host.ports = DetectedPorts{4, 200, "/sys/class/infiniband, 200 Gb/sec (4X HDR)"};
+  const Machine machine = drafted(request);
+  CHECK(machine.levels[1].rails == 4);
+  // 200 Gb/s are 25 GB/s, of which messages still get the fraction of the other machine.
+  CHECK(machine.levels[1].bandwidth.value() == Approx(25e9 * 0.97));
+  CHECK(machine.levels[2].bandwidth.value() == Approx(25e9 * 0.97));
+  CHECK(machine.levels[2].rails == Approx(32 * 4));
+  CHECK(machine.levels[0].bandwidth == load_machine("dgx-h100").levels[0].bandwidth);
+}
+
+TEST_CASE("a machine without a network stays one, and that of processors has the host's processors") {
+  DraftRequest workstation = request_like("workstation-rtx4090");
+  workstation.host.gpus = DetectedGpus{"NVIDIA GeForce RTX 4090", 2, 24564};
+  workstation.host.ports = DetectedPorts{1, 10, "/sys/class/net, 10000 Mb/s"};
+  CHECK(drafted(workstation).devices() == 2);
+  DraftRequest cluster = request_like("cpu-cluster");
+  cluster.nodes = 3;
+  cluster.host.processor = DetectedProcessor{"AMD EPYC 7763 64-Core Processor", 2, "/proc/cpuinfo"};
+  const Machine processors = drafted(cluster);
+  CHECK(processors.device.name == "AMD EPYC 7763 64-Core Processor");
+  CHECK(processors.device.is_processor);
+  CHECK(processors.devices() == 6);
+}
+
+TEST_CASE("nodes that Slurm lists count unless their number is given") {
+  DraftRequest request = request_like("dgx-a100");
+  request.host.nodes = DetectedNodes{12, true};
+  CHECK(drafted(request).devices() == 96);
+  request.nodes = 2;
+  CHECK(drafted(request).devices() == 16);
+}
+
+TEST_CASE("a draft that is like a draft keeps the citations of both") {
+  DraftRequest first = request_like("dgx-h100");
+  first.nodes = 64;
+  first.host.ports = DetectedPorts{4, 200, "/sys/class/infiniband, 200 Gb/sec (4X HDR)"};
+  DraftRequest second;
+  second.name = "second";
+  second.extends = "dgx-h100";
+  second.like = parse_machine_sheet(draft_machine(first).text, "lab.yaml");
+  second.nodes = 32;
+  const MachineSheet sheet = parse_machine_sheet(draft_machine(second).text, "second.yaml");
+  CHECK(sheet.machine.devices() == 256);
+  CHECK(sheet.machine.levels[1].rails == 4);
+}
+
+TEST_CASE("what the host says cannot break the file") {
+  DraftRequest request = request_like("dgx-h100");
+  request.name = "my: lab # 1";
+  request.host.gpus = DetectedGpus{"a \"b\": \\ \n levels: {", 1, 1000};
+  request.host.processor = DetectedProcessor{"x\ny: z", 1, "lscpu"};
+  const Machine machine = drafted(request);
+  CHECK(machine.name == "my: lab # 1");
+  CHECK(machine.device.name == "a \"b\": \\   levels: {");
+}
