@@ -13,12 +13,21 @@ bool is_alphanumeric(char c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || static_cast<unsigned char>(c) >= 0x80;
 }
 
+/// Whether a control character of two bytes stands at `at`: readers refuse those of C1.
+bool is_wide_control(std::string_view text, std::size_t at) {
+  return static_cast<unsigned char>(text[at]) == 0xC2 && at + 1 < text.size() &&
+         static_cast<unsigned char>(text[at + 1]) < 0xA0;
+}
+
 /// Neither a sign of YAML nor the beginning of one, wherever a value or a key may stand.
 bool is_plain(std::string_view text) {
   if (text.empty() || text.back() == ' ' || text == "null" || text == "Null" || text == "NULL") return false;
   const bool begins_well =
       is_alphanumeric(text.front()) ||
       (text.size() > 1 && is_alphanumeric(text[1]) && (text.front() == '-' || text.front() == '.' || text.front() == '+'));
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (is_wide_control(text, at)) return false;
+  }
   return begins_well && std::all_of(text.begin(), text.end(), [](char c) {
            return is_alphanumeric(c) || std::string_view(" .+-_/()").find(c) != std::string_view::npos;
          });
@@ -75,8 +84,11 @@ std::string device_lines(const MachineSheet& sheet, SourceKeys& sources) {
 std::string yaml_scalar(std::string_view text) {
   if (is_plain(text)) return std::string(text);
   std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '\n') {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (is_wide_control(text, at)) {
+      quoted += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(text[++at])));
+    } else if (c == '\n') {
       quoted += "\\n";
     } else if (c == '\t') {
       quoted += "\\t";
@@ -94,11 +106,14 @@ std::string SourceKeys::key_of(const std::string& citation, const std::string& w
   for (const auto& [key, known] : citations_) {
     if (known == citation) return key;
   }
-  std::string key = wanted;
+  // A long key is no key to YAML.
+  constexpr std::size_t longest_key = 100;
+  const std::string stem = wanted.size() > longest_key ? "source" : wanted;
+  std::string key = stem;
   const auto is_taken = [&] {
     return std::any_of(citations_.begin(), citations_.end(), [&](const auto& known) { return known.first == key; });
   };
-  for (int i = 2; is_taken(); ++i) key = fmt::format("{}-{}", wanted, i);
+  for (int i = 2; is_taken(); ++i) key = fmt::format("{}-{}", stem, i);
   citations_.emplace_back(key, citation);
   return key;
 }

@@ -1,6 +1,7 @@
-// A machine file: read it, and price a plan on what it says.
+// A machine file: read it, price a plan on what it says, and write it as a file that reads back the same.
 
 #include "calibration/machine_reader.hpp"
+#include "calibration/machine_text.hpp"
 #include "model_zoo/model.hpp"
 #include "tests/fuzz/fuzzer.hpp"
 #include "tests/owned_job.hpp"
@@ -31,6 +32,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto sheet = ddl::result_of([&] { return ddl::parse_machine_sheet(ddl::text_of(data, size), "machine.yaml"); });
   if (!sheet) return 0;
   ddl::require(!sheet->numbers.empty(), "a machine without a number");
+  const ddl::MachineSheet again = ddl::parse_machine_sheet(ddl::machine_text(*sheet), "again.yaml");
+  ddl::require(again.numbers.size() == sheet->numbers.size(), "a machine that is written has other numbers");
+  for (std::size_t i = 0; i < again.numbers.size(); ++i) {
+    ddl::require(again.numbers[i].key == sheet->numbers[i].key && again.numbers[i].value == sheet->numbers[i].value &&
+                     again.numbers[i].source == sheet->numbers[i].source,
+                 "a number that is written reads back as another one");
+  }
   ddl::price(sheet->machine);
   return 0;
 }

@@ -123,6 +123,8 @@ TEST_CASE("texts are quoted only where that is needed") {
   CHECK(yaml_scalar("- x") == "\"- x\"");
   CHECK(yaml_scalar("a: b") == "\"a: b\"");
   CHECK(yaml_scalar("null") == "\"null\"");
+  CHECK(yaml_scalar("a\xC2\x85"
+                    "b") == "\"a\\x85b\"");
   CHECK(yaml_scalar("a\n\"b\"\\") == "\"a\\n\\\"b\\\"\\\\\"");
 }
 
