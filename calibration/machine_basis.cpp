@@ -56,7 +56,12 @@ std::string_view to_string(NumberBasis basis) {
 MachineBasis basis_of(const MachineSheet& sheet, const std::optional<Coefficients>& coefficients) {
   MachineBasis basis{basis_of_numbers(sheet, is_of_kernels), basis_of_numbers(sheet, is_of_network)};
   if (coefficients && !coefficients->models.empty()) basis.kernels = NumberBasis::measured;
-  if (coefficients && !coefficients->network.empty()) basis.network = NumberBasis::measured;
+  if (coefficients && !coefficients->exchanges.empty()) {
+    const std::vector<MeasuredCurve>& curves = coefficients->exchanges.curves();
+    const bool between =
+        std::any_of(curves.begin(), curves.end(), [](const MeasuredCurve& curve) { return curve.nodes > 1; });
+    basis.network = between || sheet.machine.levels.size() < 2 ? NumberBasis::measured : NumberBasis::mixed;
+  }
   return basis;
 }
 

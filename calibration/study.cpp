@@ -162,7 +162,8 @@ Study::Study(StudySpec spec, StudyInputs inputs)
   require_fitting(dataset_, model_, !spec_.dataset.empty());
   require_precision(precision_, machine_.device);
   if (!coefficients_.exchanges.empty()) {
-    machine_ = with_fitted_links(std::move(machine_), coefficients_.exchanges, warnings_);
+    std::vector<std::string> notes;  // which `calibrate` has given
+    machine_ = with_fitted_links(std::move(machine_), coefficients_.exchanges, notes);
   }
   // Other models are looked at only where this one was never measured.
   std::optional<double> scale;

@@ -14,9 +14,9 @@ namespace ddl {
 
 /// What the time of an exchange rests on.
 enum class ExchangeBasis {
-  measured,      ///< these ranks and nodes, and sizes on both sides
+  measured,      ///< these ranks and nodes
   interpolated,  ///< between measured numbers of nodes
-  extrapolated,  ///< beyond measured numbers of nodes, or beyond measured sizes
+  extrapolated,  ///< beyond measured numbers of nodes, or far beyond measured sizes
   fitted_links,  ///< formulas with α and β that other measurements gave
   data_sheet,    ///< formulas with α and β of the data sheet
 };

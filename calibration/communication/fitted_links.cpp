@@ -21,15 +21,16 @@ constexpr double slack = 1.1;
 /// Only messages of at least this size tell a bandwidth, only smaller ones a start-up.
 constexpr Bytes least_of_bandwidth = Bytes(1 << 20);
 
-/// The argument in [low, high] at which a function that grows has a value; the nearer end where it has none.
+/// The argument in [low, high], both above zero, at which a function that grows has a value; the nearer end where it has
+/// none.
 template <class Function>
 double where(double value, double low, double high, Function&& function) {
-  constexpr int halvings = 40;
+  constexpr int halvings = 20;  // of a logarithm, which leaves a part in a thousand
   for (int i = 0; i < halvings; ++i) {
-    const double middle = low > 0 ? std::sqrt(low) * std::sqrt(high) : (low + high) / 2;
+    const double middle = std::sqrt(low) * std::sqrt(high);
     (function(middle) < value ? low : high) = middle;
   }
-  return (low + high) / 2;
+  return std::sqrt(low) * std::sqrt(high);
 }
 
 struct FittedLink {
@@ -69,7 +70,7 @@ FittedLink link_of_collective(const MeasuredCurve& curve, const Machine& machine
   const MeasuredCurve::Point &first = curve.points.front(), &last = curve.points.back();
   double alpha = sheet.latency.value();
   double bandwidth = sheet.bandwidth.value();
-  constexpr int rounds = 3;
+  constexpr int rounds = 2;
   for (int round = 0; round < rounds; ++round) {
     if (last.message >= least_of_bandwidth) {
       const double per_byte = where(last.time.value(), 1 / fastest.value(), 1e6 / fastest.value(), [&](double beta) {

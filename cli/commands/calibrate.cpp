@@ -17,8 +17,10 @@
 #include "calibration/communication/exchange_file.hpp"
 #include "calibration/communication/fit.hpp"
 #include "calibration/communication/fit_plot.hpp"
+#include "calibration/communication/fitted_links.hpp"
 #include "calibration/communication/measured_curves.hpp"
 #include "calibration/communication/network_section.hpp"
+#include "calibration/machine_reader.hpp"
 #include "cli/commands/calibrate_live.hpp"
 #include "cli/commands/coefficients_output.hpp"
 #include "cli/commands/commands.hpp"
@@ -179,6 +181,7 @@ std::string coefficients_with(const FitRequest& asked, const std::vector<Exchang
   }
   const std::vector<MeasuredCurve> network = joined(parse_coefficients(before, asked.output).exchanges.curves(), measured);
   std::string text = with_network_section(before, network);
+  static_cast<void>(with_fitted_links(load_machine(asked.machine), MeasuredExchanges(network), warnings));
   // What cannot be read back is not written.
   if (parse_coefficients(text, asked.output).exchanges.curves() != network) {
     throw Error(fmt::format("{} could not be written so that it reads back the same", quote(asked.output)));

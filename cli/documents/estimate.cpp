@@ -196,7 +196,7 @@ std::string network_text(const MeasuredExchanges& measured) {
                                      : fmt::format("{} to {} nodes", facts.least_nodes, facts.most_nodes),
                                  humanize(facts.least_message), humanize(facts.most_message));
   if (const auto error = measured.left_out_error()) {
-    text += fmt::format(", other node counts within {:.0f} % (median)", 100 * *error);
+    text += fmt::format(", counts left out within {:.0f} % (median)", 100 * *error);
   }
   return text;
 }

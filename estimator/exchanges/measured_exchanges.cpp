@@ -18,6 +18,8 @@ constexpr double count_doubt = 0.1;
 constexpr double doubling_doubt = 0.15;
 /// Noise of one measurement that was not repeated, as a geometric standard deviation.
 constexpr double single_spread = 1.03;
+/// Bytes decide the time of the largest messages, so that it goes on as measured up to this multiple of the largest.
+constexpr double size_reach = 4;
 /// Standard deviations on each side of a 95 % interval.
 constexpr double reach_95 = 1.96;
 
@@ -221,7 +223,7 @@ std::optional<MeasuredExchanges::Prediction> MeasuredExchanges::predict(Collecti
     const double places = count_of(*curve).places();
     const double noise = reach_95 * std::log(std::max(curve->spread, single_spread));
     doubt = std::max(doubt, noise);
-    prediction.beyond_sizes |= message < curve->points.front().message || message > curve->points.back().message;
+    prediction.beyond_sizes |= message > curve->points.back().message * size_reach;
     if (places == asked.places()) continue;
     doubt = std::max(doubt, count_doubt);
     std::vector<Seconds> ways{as_ring(*curve, message, asked)};

@@ -71,7 +71,7 @@ class MeasuredExchanges {
     Collective measured = Collective::allreduce;  ///< the operation whose curves are used
     std::vector<const MeasuredCurve*> curves{};   ///< one or two
     bool beyond_counts = false;                   ///< fewer or more nodes than measured
-    bool beyond_sizes = false;                    ///< a smaller or larger message than measured
+    bool beyond_sizes = false;                    ///< a much larger message than measured
   };
   [[nodiscard]] std::optional<Prediction> predict(Collective operation, Bytes message, double ranks, double nodes) const;
 

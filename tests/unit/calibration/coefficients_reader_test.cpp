@@ -111,13 +111,18 @@ TEST_CASE("what the file does not say of the software keeps its default") {
 
 // ---- the bundled coefficients ----
 
-TEST_CASE("coefficients come with ABCI and with no other bundled machine") {
+TEST_CASE("coefficients come with the machines that somebody measured") {
+  std::vector<std::string> found;
   for (const std::string& name : machine_names()) {
     INFO(name);
     const auto coefficients = bundled_coefficients(name);
-    CHECK(coefficients.has_value() == (name == "abci"));
-    if (coefficients) CHECK(coefficients->machine == name);
+    if (!coefficients) continue;
+    found.push_back(name);
+    CHECK(coefficients->machine == name);
+    CHECK((!coefficients->models.empty() || !coefficients->exchanges.empty()));
+    for (const MeasuredCurve& curve : coefficients->exchanges.curves()) CHECK_FALSE(curve.source.empty());
   }
+  CHECK(found == std::vector<std::string>{"abci", "alps", "dgx-a100", "dgx-h100", "dgx-h200", "polaris"});
 }
 
 TEST_CASE("the bundled coefficients are the published ones") {
@@ -153,7 +158,9 @@ TEST_CASE("bundled coefficients are found by their own name and their machine's"
     CHECK(load_coefficients(name).name == "abci-paradl");
   }
   CHECK(error_of([] { (void)load_coefficients("abc"); }) ==
-        "unknown coefficients 'abc'\nhint: known: abci-paradl, abci, none; a file of your own ends in '.yaml'");
+        "unknown coefficients 'abc'\nhint: known: abci-paradl, abci, alps-network, alps, dgx-a100-network, dgx-a100, "
+        "dgx-h100-network, "
+        "dgx-h100, dgx-h200-network, dgx-h200, polaris-network, polaris, none; a file of your own ends in '.yaml'");
 }
 
 // ---- what is refused ----

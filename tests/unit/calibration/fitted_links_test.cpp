@@ -104,7 +104,7 @@ TEST_CASE("a single exchange says what its time rests on") {
   CHECK(basis(Collective::allreduce, 1_MiB, 16, 2) == ExchangeBasis::measured);
   CHECK(basis(Collective::allreduce, 1_MiB, 32, 4) == ExchangeBasis::interpolated);
   CHECK(basis(Collective::allreduce, 1_MiB, 128, 16) == ExchangeBasis::extrapolated);
-  CHECK(basis(Collective::allreduce, 4_GiB, 16, 2) == ExchangeBasis::extrapolated);
+  CHECK(basis(Collective::allreduce, 8_GiB, 16, 2) == ExchangeBasis::extrapolated);
   CHECK(basis(Collective::all_to_all, 1_MiB, 16, 2) == ExchangeBasis::fitted_links);
   CHECK(basis(Collective::allreduce, 1_MiB, 2, 2) == ExchangeBasis::fitted_links);
   CHECK(basis(Collective::allreduce, 1_MiB, 8, 1) == ExchangeBasis::data_sheet);

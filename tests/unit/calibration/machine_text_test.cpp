@@ -138,7 +138,9 @@ TEST_CASE("what kernels and network rest on follows from the citations") {
   };
   CHECK(basis("abci").kernels == NumberBasis::measured);
   CHECK(basis("dgx-h100").kernels == NumberBasis::mixed);
-  CHECK(basis("dgx-h100").network == NumberBasis::published);
+  CHECK(basis("dgx-h100").network == NumberBasis::mixed);  // measured inside nodes alone
+  CHECK(basis("polaris").network == NumberBasis::measured);
+  CHECK(basis("azure-nd-h100").network == NumberBasis::published);
   CHECK(basis("aws-p5").network == NumberBasis::assumed);
   CHECK(basis("dgx-1-v100").network == NumberBasis::mixed);
   CHECK(basis("workstation-rtx4090").kernels == NumberBasis::assumed);
@@ -149,7 +151,7 @@ TEST_CASE("a measured network of the coefficients is what a network rests on") {
   Coefficients coefficients;
   const MachineSheet sheet = load_machine_sheet("dgx-a100");
   CHECK(basis_of(sheet, coefficients).network == NumberBasis::published);
-  coefficients.network.emplace_back();
+  coefficients.exchanges = MeasuredExchanges({MeasuredCurve{.ranks = 16, .nodes = 2, .points = {{1_MiB, 1.0_ms}}}});
   CHECK(basis_of(sheet, coefficients).network == NumberBasis::measured);
   CHECK(basis_of(sheet, coefficients).kernels == NumberBasis::mixed);
 }

@@ -114,7 +114,7 @@ TEST_CASE("other ranks a node, other operations and bandwidth tests predict noth
   CHECK_FALSE(measured.time(Collective::all_to_all, 1_MiB, 16, 4));
   CHECK_FALSE(measured.time(Collective::allreduce, 1_MiB, 1, 1));
   CHECK(measured.predict(Collective::allreduce, 1_MiB, 8, 2)->beyond_counts);
-  CHECK(measured.predict(Collective::allreduce, 2_GiB, 16, 4)->beyond_sizes);
+  CHECK(measured.predict(Collective::allreduce, 8_GiB, 16, 4)->beyond_sizes);
   CHECK_FALSE(MeasuredExchanges().time(Collective::allreduce, 1_MiB, 4, 1));
 }
 
