@@ -48,6 +48,8 @@ constexpr std::string_view separate_word = "separate";
 
 /// Largest message of a sweep: two of them are kept.
 constexpr std::int64_t largest_message = std::int64_t{4} << 30U;
+/// Gradients of a model are that large, and NCCL's protocols go on changing up to there.
+constexpr std::int64_t default_largest_of_nccl = std::int64_t{1} << 30U;
 /// MPI counts in an int, which holds no higher power of two.
 constexpr std::int64_t largest_mpi_message = std::int64_t{1} << 30U;
 
@@ -115,7 +117,7 @@ SweepPlan plan_of(const LiveRequest& request) {
   read_measure(request.measure, plan);
   const std::int64_t largest = request.mpi ? largest_mpi_message : largest_message;
   plan.smallest = read_bytes("--smallest", request.smallest, largest, plan.smallest);
-  plan.largest = read_bytes("--largest", request.largest, largest, plan.largest);
+  plan.largest = read_bytes("--largest", request.largest, largest, request.nccl ? default_largest_of_nccl : plan.largest);
   if (plan.smallest > plan.largest) {
     throw Error(fmt::format("--smallest {} is above --largest {}", quote(request.smallest),
                             humanize(Bytes(static_cast<double>(plan.largest)))));
@@ -296,7 +298,7 @@ void add_live_options(const Command& command, LiveRequest& request) {
   command.add_option("--measure", request.measure,
                      fmt::format("what, of {} (default: all)", fmt::join(measure_words(), ", ")));
   command.add_option("--smallest", request.smallest, "smallest message").default_str("4 B");
-  command.add_option("--largest", request.largest, "largest message").default_str("4 MiB");
+  command.add_option("--largest", request.largest, "largest message").default_str("4 MiB, with --nccl 1 GiB");
   add_number(command, "--limit", request.limit, 0, 1e6, "seconds for each size of each table (default 0.1)");
   command.add_option("--kernel", request.kernel, "problem that runs beside an exchange (default: a convolution)");
   command.add_option("--backend", request.backend, "back end that runs it (default: onednn, with --nccl cuda)");
