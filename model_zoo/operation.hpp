@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,20 @@ namespace ddl {
 enum class Pass { forward, backward_data, backward_weight, update };
 [[nodiscard]] std::string_view to_string(Pass pass);
 
+/// What a kernel is like for the device that runs it: kernels of a kind share the formula of their time and its constants.
+enum class KernelKind {
+  matrix_product,       ///< GEMM, alone or many of one size
+  convolution,          ///< of one group
+  grouped_convolution,  ///< of several groups, depthwise ones included
+  fused_attention,      ///< scores never leave the chip
+  elementwise,          ///< additions, activations, casts, copies, and what has no kind of its own
+  layer_norm,           ///< statistics of a position
+  batch_norm,           ///< statistics over positions
+  softmax,
+  dropout,
+  lookup  ///< rows of a table
+};
+
 /// What one kernel has to do, counted in the source's units; kernel prices turn it into time.
 struct Work {
   double flops = 0;             ///< per sample; a multiply-add is two
@@ -25,6 +40,14 @@ struct Work {
   /// (m and n span the output, k is summed; sizes are per sample for the batched one). All zero when there is none.
   double m = 0, n = 0, k = 0;
   enum class Batched { m, n, k, count } batched = Batched::m;  ///< count: one small product per sample (attention)
+  double count = 1;         ///< products of that size, per sample where `batched` says so: heads, experts
+  bool is_square3 = false;  ///< of a convolution: a window of 3×3 and stride 1, for which there are faster algorithms
+  /// Nothing: a matrix product where there is one, else elementwise.
+  std::optional<KernelKind> kind{};
+
+  [[nodiscard]] KernelKind kernel_kind() const {
+    return kind.value_or(m > 0 ? KernelKind::matrix_product : KernelKind::elementwise);
+  }
 
   [[nodiscard]] bool is_any() const { return flops > 0 || activation_items > 0 || weight_items > 0; }
 };
@@ -104,6 +127,11 @@ class Operation {
   /// Work of one pass on the given (whole or sliced) shapes; passes an operation does not have are all zero. `update` is
   /// priced from the parameters, not here.
   [[nodiscard]] virtual Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const = 0;
+  /// The same by kernels, which run one after the other. As it stands here: one. Their operations and items sum to work()'s.
+  [[nodiscard]] virtual std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs,
+                                                  const TensorShape& output) const {
+    return {work(pass, inputs, output)};
+  }
   /// Longest chain of dependent steps of one pass over `samples` samples, at least 1 [BH18, Table 4; what is not there by
   /// its rule: a reduction of n items takes ⌈log2 n⌉]. As it stands here: the sum of the matrix product that work() names,
   /// one step where there is none. An operation that reduces anything else, or is sequential, says so itself.

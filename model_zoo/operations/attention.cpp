@@ -90,7 +90,9 @@ class Attention final : public Operation {
     Work work{.m = real(output.extent[0]),
               .n = pairs(inputs, output) / real(output.extent[0]),
               .k = real(s_.head_size),
-              .batched = Work::Batched::count};
+              .batched = Work::Batched::count,
+              .count = heads_of(output)};
+    if (s_.fused) work.kind = KernelKind::fused_attention;
     if (pass == Pass::forward) {
       // QKᵀ and AV, and about 5 for each score's softmax. Scores are written, read and written by the softmax, and read; a
       // trained bias is a kernel of its own, which reads and writes them once more.
@@ -105,6 +107,44 @@ class Attention final : public Operation {
       work.activation_items = 2 * items(inputs) + 2 * items(output) + (s_.fused ? 0 : 7 + dropped) * scores;
     }
     return work;
+  }
+  std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    if (s_.fused || (pass != Pass::forward && pass != Pass::backward_data)) return {work(pass, inputs, output)};
+    const double scores = score_items(inputs, output);
+    const double biases = s_.buckets > 0 ? scores : 0;
+    const double queries = items(output);
+    const double keys = (items(inputs) - (inputs.size() == 1 ? queries : items(inputs.front()))) / 2;
+    const double tokens = real(output.extent[0]);
+    const double others = real(inputs.back().extent[0]);
+    const double head = real(s_.head_size);
+    const auto product = [&](double m, double n, double k, double read_and_written) {
+      return Work{.flops = macs(inputs, output),
+                  .activation_items = scores + read_and_written,
+                  .m = m,
+                  .n = n,
+                  .k = k,
+                  .batched = Work::Batched::count,
+                  .count = heads_of(output)};
+    };
+    const Work dropout{.activation_items = 2.5 * scores, .kind = KernelKind::dropout};
+    std::vector<Work> kernels;
+    if (pass == Pass::forward) {
+      const double added = biases + (s_.alibi ? scores : 0);
+      kernels.push_back(product(tokens, others, head, queries + keys));
+      if (biases > 0) kernels.push_back({.flops = added, .activation_items = 2 * biases, .weight_items = biases});
+      kernels.push_back({.flops = 5 * scores + added - biases, .activation_items = 2 * scores, .kind = KernelKind::softmax});
+      if (s_.dropout > 0) kernels.push_back(dropout);
+      kernels.push_back(product(tokens, head, others, queries + keys));
+      return kernels;
+    }
+    // The gradients of values and scores, then of the softmax, then of queries and keys.
+    kernels.push_back(product(others, head, tokens, queries + keys));
+    kernels.push_back(product(tokens, others, head, queries + keys));
+    if (s_.dropout > 0) kernels.push_back(dropout);
+    kernels.push_back({.flops = 10 * scores, .activation_items = 3 * scores, .kind = KernelKind::softmax});
+    kernels.push_back(product(tokens, head, others, queries + keys));
+    kernels.push_back(product(others, head, tokens, queries + keys));
+    return kernels;
   }
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
     // A trained bias sums the scores' gradients over samples and pairs.

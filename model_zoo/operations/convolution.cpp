@@ -64,7 +64,9 @@ class Convolution final : public Operation {
     const double summed = real(summed_channels(input)) * window;
     Work work{.flops = 2 * macs(inputs, output),
               .activation_items = items(input) + items(output),
-              .weight_items = real(weights(inputs, output) + biases(inputs, output))};
+              .weight_items = real(weights(inputs, output) + biases(inputs, output)),
+              .is_square3 = groups_ == 1 && window_.is_square3(),
+              .kind = groups_ > 1 ? KernelKind::grouped_convolution : KernelKind::convolution};
     switch (pass) {
       case Pass::forward:
         work.m = real(output.positions());

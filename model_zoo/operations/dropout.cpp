@@ -25,7 +25,7 @@ class Dropout final : public Operation {
     if (rate_ == 0 || (pass != Pass::forward && pass != Pass::backward_data)) return {};
     if (whole_samples()) return {.flops = items(output), .activation_items = 2 * items(output)};
     // One read, one write, and a mask of a byte: half an item of 2 bytes, rounded up for wider ones.
-    return {.flops = 2 * items(output), .activation_items = 2.5 * items(output)};
+    return {.flops = 2 * items(output), .activation_items = 2.5 * items(output), .kind = KernelKind::dropout};
   }
   double depth(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/,
                double /*samples*/) const override {

@@ -37,12 +37,15 @@ class Embedding final : public Operation {
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     // Each token reads its row and writes it.
-    if (pass == Pass::forward) return {.activation_items = items(inputs.front()) + 2 * items(output)};
+    if (pass == Pass::forward) {
+      return {.activation_items = items(inputs.front()) + 2 * items(output), .kind = KernelKind::lookup};
+    }
     if (pass != Pass::backward_weight) return {};
     // The gradient of the whole table is set to zero, then each token adds to its row.
     return {.flops = items(output),
             .activation_items = 3 * items(output),
-            .weight_items = real(vocabulary_) * real(output.channels)};
+            .weight_items = real(vocabulary_) * real(output.channels),
+            .kind = KernelKind::lookup};
   }
   double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
                double samples) const override {

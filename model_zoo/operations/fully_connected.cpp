@@ -67,6 +67,7 @@ class FullyConnected final : public Operation {
       work.k = positions;
       work.batched = Work::Batched::k;
     }
+    work.count = real(experts_);
     return work;
   }
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {

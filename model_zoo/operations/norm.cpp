@@ -39,13 +39,19 @@ class Norm final : public Operation {
     const double parameters = real(biases(inputs, output));
     switch (pass) {
       case Pass::forward:
-        return {.flops = 7 * count, .activation_items = (two_passes ? 3 : 2) * count, .weight_items = parameters};
+        return {.flops = 7 * count,
+                .activation_items = (two_passes ? 3 : 2) * count,
+                .weight_items = parameters,
+                .kind = kernel_kind()};
       case Pass::backward_data:
-        return {.flops = 11 * count, .activation_items = (two_passes ? 5 : 3) * count, .weight_items = parameters};
+        return {.flops = 11 * count,
+                .activation_items = (two_passes ? 5 : 3) * count,
+                .weight_items = parameters,
+                .kind = kernel_kind()};
       case Pass::backward_weight:
         // Without scale and shift there is nothing to sum.
         if (two_passes || parameters == 0) return {};
-        return {.flops = 3 * count, .activation_items = 2 * count, .weight_items = parameters};
+        return {.flops = 3 * count, .activation_items = 2 * count, .weight_items = parameters, .kind = kernel_kind()};
       case Pass::update:
         break;
     }
@@ -108,6 +114,7 @@ class Norm final : public Operation {
     if (!bias_) values.add("bias", false);
     return values;
   }
+  [[nodiscard]] KernelKind kernel_kind() const { return over_positions() ? KernelKind::batch_norm : KernelKind::layer_norm; }
   [[nodiscard]] bool over_positions() const { return kind_ != NormKind::layer && kind_ != NormKind::rms; }
 
   NormKind kind_;

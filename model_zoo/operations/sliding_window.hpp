@@ -22,6 +22,11 @@ struct SlidingWindow {
 
   /// Positions under the window.
   [[nodiscard]] std::int64_t volume() const { return kernel[0] * kernel[1] * kernel[2]; }
+  /// Three by three positions side by side, one step at a time.
+  [[nodiscard]] bool is_square3() const {
+    return rank == 2 && kernel == std::array<std::int64_t, 3>{3, 3, 1} && stride == std::array<std::int64_t, 3>{1, 1, 1} &&
+           dilation == std::array<std::int64_t, 3>{1, 1, 1};
+  }
   /// How far the window reaches along one dimension.
   [[nodiscard]] std::int64_t reach(std::size_t dimension) const { return dilation[dimension] * (kernel[dimension] - 1) + 1; }
   /// `input` with its extents replaced by the number of places the window has there; an Error when it has none.

@@ -10,8 +10,10 @@ class Softmax final : public Operation {
   AttributeValues attribute_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override { return only_input(inputs, type()); }
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    if (pass == Pass::forward) return {.flops = 5 * items(output), .activation_items = 2 * items(output)};
-    if (pass == Pass::backward_data) return {.flops = 4 * items(output), .activation_items = 3 * items(output)};
+    if (pass == Pass::forward)
+      return {.flops = 5 * items(output), .activation_items = 2 * items(output), .kind = KernelKind::softmax};
+    if (pass == Pass::backward_data)
+      return {.flops = 4 * items(output), .activation_items = 3 * items(output), .kind = KernelKind::softmax};
     return {};
   }
   double depth(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& output,

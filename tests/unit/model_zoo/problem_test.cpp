@@ -31,6 +31,29 @@ std::string error_of(const std::string& line) {
 
 }  // namespace
 
+TEST_CASE("the kernels of an operation do its work") {
+  for (const std::string& name : model_names()) {
+    const Model model = load_model(name);
+    for (const Layer& layer : model.layers) {
+      for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
+        const Work whole = layer.operation->work(pass, layer.input_shapes, layer.output_shape);
+        Work sum;
+        for (const Work& each : layer.operation->kernels(pass, layer.input_shapes, layer.output_shape)) {
+          sum.flops += each.flops;
+          sum.activation_items += each.activation_items;
+          sum.weight_items += each.weight_items;
+        }
+        if (sum.flops == Approx(whole.flops) && sum.activation_items == Approx(whole.activation_items) &&
+            sum.weight_items == Approx(whole.weight_items)) {
+          continue;
+        }
+        FAIL_CHECK(name << ' ' << layer.name << ' ' << to_string(pass) << ": " << sum.flops << " of " << whole.flops
+                        << " FLOP, " << sum.activation_items << " of " << whole.activation_items << " items");
+      }
+    }
+  }
+}
+
 TEST_CASE("a problem is one line that reads back to itself") {
   const std::string line =
       "convolution filters=64 kernel=3x3 stride=2 padding=1 bias=no in=32x56x56 samples=8 precision=bf16 pass=backward-data";
