@@ -5,7 +5,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -16,6 +18,7 @@
 #include "calibration/bundled_files.hpp"
 #include "calibration/citations.hpp"
 #include "calibration/file_names.hpp"
+#include "calibration/kernels/device_file.hpp"
 #include "calibration/launch_overhead.hpp"
 #include "calibration/machine_chain.hpp"
 #include "core/source_text.hpp"
@@ -94,8 +97,8 @@ class SheetReader {
   }
 
   void read_device(const MachineSection& node) {
-    node.only_keys({"name", "kind", "profile_names", "compute_capability", "peak", "memory", "memory_bandwidth", "tile",
-                    "attainable_peak", "attainable_bandwidth", "launch_overhead"},
+    node.only_keys({"name", "kind", "profile_names", "compute_capability", "multiprocessors", "peak", "memory",
+                    "memory_bandwidth", "tile", "attainable_peak", "attainable_bandwidth", "launch_overhead", "kernels"},
                    std::array{former_launch_overhead});
     Device& device = sheet_.machine.device;
     device.name = node.at("name").node.name();
@@ -112,6 +115,10 @@ class SheetReader {
       if (device.is_processor) value->fail("a processor has no compute capability", "leave it out");
       device.compute_capability = value->number(1, 1000);
     }
+    if (const auto value = optional_number(node, "multiprocessors", "device")) {
+      constexpr int most_multiprocessors = 100'000;
+      device.multiprocessors = static_cast<int>(value->integer(1, most_multiprocessors));
+    }
     read_peaks(node.at("peak"));
     device.memory = number(node, "memory", "device").bytes();
     device.memory_bandwidth = number(node, "memory_bandwidth", "device").bandwidth();
@@ -121,6 +128,23 @@ class SheetReader {
       device.attainable_bandwidth = fraction(*value);
     if (const auto value = optional_number(node, "launch_overhead", "device", former_launch_overhead.former))
       device.launch_overhead = read_launch_overhead(*value);
+    const auto kernels = node.find("kernels");
+    read_kernels(kernels ? &kernels->node : nullptr);
+  }
+
+  /// Of a device file that is named, else of the bundled one of this device, beside what other devices reach.
+  void read_kernels(const YamlNode* named) {
+    Device& device = sheet_.machine.device;
+    if (named != nullptr) device.kernels_file = named->text();
+    if (device.kernels_file == "none") return;
+    if (named != nullptr) {
+      const std::filesystem::path path = std::filesystem::path(named->origin()).parent_path() / named->text();
+      device.kernels_file = path;
+      device.kernels = std::make_shared<const DeviceKernels>(parse_device_file(read_file(path), path).kernels);
+    } else {
+      device.kernels = bundled_kernels(device);
+    }
+    if (!device.is_processor) device.other_kernels = transferred_kernels();
   }
 
   void read_peaks(const SourcedPart& part) {

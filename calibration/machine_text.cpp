@@ -70,12 +70,16 @@ std::string device_lines(const MachineSheet& sheet, SourceKeys& sources) {
   if (const SourcedNumber* const number = find_number(sheet, "device.compute_capability")) {
     lines += fmt::format("  compute_capability: {}\n", sources.pair(*number));
   }
+  if (const SourcedNumber* const number = find_number(sheet, "device.multiprocessors")) {
+    lines += fmt::format("  multiprocessors: {}\n", sources.pair(*number));
+  }
   lines += "  peak:\n" + lines_below(sheet, "device.peak.", "    ", sources);
   for (const std::string_view key : device_keys) {
     if (const SourcedNumber* const number = find_number(sheet, fmt::format("device.{}", key))) {
       lines += fmt::format("  {}: {}\n", key, sources.pair(*number));
     }
   }
+  if (!device.kernels_file.empty()) lines += fmt::format("  kernels: {}\n", yaml_scalar(device.kernels_file));
   return lines;
 }
 

@@ -12,6 +12,8 @@
 
 namespace ddl {
 
+struct DeviceKernels;
+
 /// What one device can do according to its data sheet.
 struct Device {
   std::string name;
@@ -29,6 +31,12 @@ struct Device {
   double tile = 1;
   /// Fractions of the data sheet's peak and bandwidth that kernels of ample size reach.
   double attainable_peak = 1, attainable_bandwidth = 1;
+  /// Streaming multiprocessors; nothing where the sheet does not say.
+  std::optional<int> multiprocessors{};
+  /// What is known of kernels of devices like this one, and of other devices, which stand in for what is not known of this
+  /// one. Without either, kernels have their rooflines.
+  std::shared_ptr<const DeviceKernels> kernels{}, other_kernels{};
+  std::string kernels_file{};  ///< that the sheet names, or `none`; empty where it does not say
   /// What its host takes to start one kernel, with what a framework does for it that runs its program operation by
   /// operation.
   Seconds launch_overhead{};

@@ -31,6 +31,10 @@ std::string_view to_string(KernelBasis origin) {
       return "measured total, divided among the layers by work";
     case KernelBasis::device_scale:
       return "roofline, scaled by other models measured on this device";
+    case KernelBasis::fitted:
+      return "fitted to published measurements of this device";
+    case KernelBasis::transferred:
+      return "data sheet, with what other devices reach of theirs";
     case KernelBasis::roofline:
       return "roofline of the data sheet";
     case KernelBasis::given:
@@ -51,6 +55,7 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
                            Precision precision, Optimizer optimizer, std::optional<double> scale,
                            const MeasuredKernels* measured_kernels, const Assumptions& assumptions)
     : roofline_(device, precision),
+      model_(device, precision),
       precision_(precision),
       update_precision_(precision),
       optimizer_(optimizer),
@@ -58,9 +63,13 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
       filter_undivided_(coefficients.filter_undivided),
       channel_undivided_(coefficients.channel_undivided) {
   const Model& model = *facts.model;
+  if (device.kernels || device.other_kernels) {
+    origin_ = model_.source() == Provenance::curve ? KernelBasis::fitted : KernelBasis::transferred;
+  }
   const bool casting = is_mixed(precision) && assumptions.mixed_precision == MixedPrecision::autocast;
   if (casting) {
     wide_roofline_ = Roofline(device, Precision::fp32);
+    wide_model_ = KernelModel(device, Precision::fp32);
     update_precision_ = Precision::fp32;
   }
   if (is_of_list(assumptions.update) && model.parameters() > 0) {
@@ -74,15 +83,19 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
     Seconds total{};
     for (std::size_t i = 0; i < model.layers.size(); ++i) {
       const Layer& layer = model.layers[i];
-      const Roofline& roofline = casting && facts.autocast.is_wide[i] ? *wide_roofline_ : roofline_;
+      const KernelModel& kernels = casting && facts.autocast.is_wide[i] ? *wide_model_ : model_;
       const auto time = [&](Pass pass) {
-        return roofline.time(layer.operation->work(pass, layer.input_shapes, layer.output_shape), batch);
+        Seconds sum{};
+        for (const Work& work : layer.operation->kernels(pass, layer.input_shapes, layer.output_shape)) {
+          sum += kernels.seconds(work, pass, batch);
+        }
+        return sum;
       };
       LayerTimes& at = times[i];
       at.forward = time(Pass::forward) / batch;
       at.backward = time(Pass::backward_weight) / batch;
       if (facts.needs_input_gradient[i]) at.backward += time(Pass::backward_data) / batch;
-      at.update = roofline_.traffic_time(static_cast<double>(layer.parameters()) * update_bytes);
+      at.update = model_.traffic_time(static_cast<double>(layer.parameters()) * update_bytes);
       total += (at.forward + at.backward) * batch + at.update;
     }
     return total;
@@ -145,15 +158,32 @@ Provenance KernelPrices::source() const {
       return Provenance::interpolated;
     case KernelBasis::device_scale:
       return Provenance::curve;
+    case KernelBasis::fitted:
+      return Provenance::curve;
+    case KernelBasis::transferred:
     case KernelBasis::roofline:
       return Provenance::roofline;
   }
   return Provenance::roofline;
 }
 
-Seconds KernelPrices::kernel_time(const Work& work, double samples, Precision precision) const {
-  const bool wide = wide_roofline_ && precision == Precision::fp32;
-  return (wide ? *wide_roofline_ : roofline_).time(work, samples) * scale_;
+Seconds KernelPrices::kernel_time(const Work& work, Pass pass, double samples, Precision precision) const {
+  const bool wide = wide_model_ && precision == Precision::fp32;
+  return (wide ? *wide_model_ : model_).seconds(work, pass, samples) * scale_;
+}
+
+Seconds KernelPrices::pass_time(const Operation& operation, Pass pass, std::span<const TensorShape> inputs,
+                                const TensorShape& output, double samples) const {
+  Seconds sum{};
+  for (const Work& work : operation.kernels(pass, inputs, output)) sum += model_.seconds(work, pass, samples);
+  return sum * scale_;
+}
+
+Seconds KernelPrices::least_pass_time(const Operation& operation, Pass pass, std::span<const TensorShape> inputs,
+                                      const TensorShape& output, double samples) const {
+  Seconds sum{};
+  for (const Work& work : operation.kernels(pass, inputs, output)) sum += model_.least(work, pass, samples);
+  return sum * scale_;
 }
 
 KernelPrice KernelPrices::update_price(double parameters) const {
@@ -163,7 +193,7 @@ KernelPrice KernelPrices::update_price(double parameters) const {
     return price;
   }
   if (measured_) return measured_->update(parameters, optimizer_, update_precision_);
-  return {roofline_.traffic_time(parameters * update_bytes_per_parameter_) * scale_, source()};
+  return {model_.traffic_time(parameters * update_bytes_per_parameter_) * scale_, source()};
 }
 
 std::optional<double> measured_scale(const ModelFacts& facts, const Device& device, const Coefficients& coefficients,

@@ -2,12 +2,14 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "core/quantity.hpp"
 #include "estimator/assumptions.hpp"
 #include "estimator/coefficients.hpp"
+#include "estimator/kernels/kernel_model.hpp"
 #include "estimator/kernels/measured_prices.hpp"
 #include "estimator/kernels/provenance.hpp"
 #include "estimator/kernels/roofline.hpp"
@@ -31,6 +33,8 @@ enum class KernelBasis {
   profile,         ///< kernels of this device, measured one by one
   measured_total,  ///< one measured total of this model, spread over its layers by their roofline time
   device_scale,    ///< roofline, scaled as other models measured on this device ask for
+  fitted,          ///< fitted to kernels that others measured on this device
+  transferred,     ///< fitted to kernels of other devices, on this one's data sheet
   roofline,        ///< the data sheet alone
   given,           ///< times handed in
 };
@@ -54,10 +58,13 @@ class KernelPrices {
   /// Whole layers at the batch of reference: what [ParaDL] calls FW_l, BW_l and WU_l.
   [[nodiscard]] const std::vector<LayerTimes>& serial() const { return serial_; }
   /// Time of a kernel that does `work` per sample on `samples` samples, in the plan's precision or, under autocast, in fp32.
-  [[nodiscard]] Seconds kernel_time(const Work& work, double samples, Precision precision) const;
-  [[nodiscard]] Seconds kernel_time(const Work& work, double samples) const {
-    return kernel_time(work, samples, precision_);
-  }
+  [[nodiscard]] Seconds kernel_time(const Work& work, Pass pass, double samples, Precision precision) const;
+  /// Of an operation's kernels on these shapes, one after the other.
+  [[nodiscard]] Seconds pass_time(const Operation& operation, Pass pass, std::span<const TensorShape> inputs,
+                                  const TensorShape& output, double samples) const;
+  /// Kernels that share the work of these among them take no less together.
+  [[nodiscard]] Seconds least_pass_time(const Operation& operation, Pass pass, std::span<const TensorShape> inputs,
+                                        const TensorShape& output, double samples) const;
   /// Time to update `parameters` parameters.
   [[nodiscard]] KernelPrice update_price(double parameters) const;
   /// Prices by measured kernels; none where nothing was measured.
@@ -77,7 +84,9 @@ class KernelPrices {
   void measure_layers(const ModelFacts& facts, const MeasuredKernels& measured, const Assumptions& assumptions);
 
   Roofline roofline_;
+  KernelModel model_;
   std::optional<Roofline> wide_roofline_;  ///< of fp32, where autocast runs a part of the kernels so
+  std::optional<KernelModel> wide_model_;
   Precision precision_ = Precision::fp32, update_precision_ = Precision::fp32;
   Optimizer optimizer_ = Optimizer::sgd;
   double update_bytes_per_parameter_ = 0;

@@ -7,7 +7,7 @@
 namespace ddl {
 namespace {
 
-double rounded_up(double value, double tile) { return tile > 1 ? std::ceil(value / tile - 1e-9) * tile : value; }
+double rounded_to_tile(double value, double tile) { return tile > 1 ? std::ceil(value / tile - 1e-9) * tile : value; }
 
 }  // namespace
 
@@ -28,7 +28,7 @@ Seconds Roofline::time(const Work& work, double samples) const {
     // Rounding concerns the output's sides; the summed side is walked through in small steps.
     const double m = work.batched == Work::Batched::m ? work.m * samples : work.m;
     const double n = work.batched == Work::Batched::n ? work.n * samples : work.n;
-    const double padding = (rounded_up(m, tile_) / m) * (rounded_up(n, tile_) / n);
+    const double padding = (rounded_to_tile(m, tile_) / m) * (rounded_to_tile(n, tile_) / n);
     arithmetic = work.flops * samples * padding / flop_rate_;
   } else {
     arithmetic = work.flops * samples / vector_flop_rate_;

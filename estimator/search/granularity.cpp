@@ -11,9 +11,9 @@ namespace {
 Seconds smallest_node_time(const Job& job, double samples) {
   std::optional<Seconds> smallest;
   for (const Layer& layer : job.facts.model->layers) {
-    const Work work = layer.operation->work(Pass::forward, layer.input_shapes, layer.output_shape);
-    if (work.flops <= 0) continue;
-    const Seconds time = job.kernels.kernel_time(work, samples);
+    if (layer.operation->work(Pass::forward, layer.input_shapes, layer.output_shape).flops <= 0) continue;
+    const Seconds time =
+        job.kernels.pass_time(*layer.operation, Pass::forward, layer.input_shapes, layer.output_shape, samples);
     smallest = smallest ? min(*smallest, time) : time;
   }
   return smallest.value_or(Seconds{});

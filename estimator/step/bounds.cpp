@@ -121,7 +121,7 @@ Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) cons
     if (given) return (serial.forward + serial.backward) * samples;
     if (measured != nullptr || casting) return kernels_time(job_, whole.at(i), whole.shard());
     const auto time = [&](Pass pass) {
-      return job_.kernels.kernel_time(layer.operation->work(pass, layer.input_shapes, layer.output_shape), samples);
+      return job_.kernels.pass_time(*layer.operation, pass, layer.input_shapes, layer.output_shape, samples);
     };
     std::optional<Times>& times = classes[static_cast<std::size_t>(layer.shape_class)];
     if (!times) times = Times{time(Pass::forward) + time(Pass::backward_weight), time(Pass::backward_data)};
@@ -132,13 +132,25 @@ Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) cons
 
 Estimator::WholeTime Estimator::least_time(double samples, int stage_count) const {
   const ShardPrices* measured = job_.kernels.measured();
-  if (measured == nullptr || job_.assumptions.linear_kernels) return whole_time(samples, stage_count);
+  const bool given = job_.prices_whole_layers();
+  const bool modelled = job_.kernels.origin() == KernelBasis::fitted || job_.kernels.origin() == KernelBasis::transferred;
+  if (given || job_.assumptions.linear_kernels || (measured == nullptr && !modelled)) {
+    return whole_time(samples, stage_count);
+  }
   TimesBySamples& times_by_samples = least_times_[stage_count];
   const auto known = times_by_samples.find(samples);
   if (known != times_by_samples.end()) return known->second;
   WholeLayers whole(job_.facts, samples, job_.kernels.precision(), job_.kernels.optimizer(), job_.assumptions);
-  const auto& sums =
-      running_sums(least_, samples, [&](std::size_t i) { return measured->least(whole.at(i), whole.shard()); });
+  const auto& sums = running_sums(least_, samples, [&](std::size_t i) {
+    if (measured != nullptr) return measured->least(whole.at(i), whole.shard());
+    const Layer& layer = job_.facts.model->layers[i];
+    Seconds sum{};
+    for (const Pass pass : {Pass::forward, Pass::backward_weight, Pass::backward_data}) {
+      if (pass == Pass::backward_data && !job_.facts.needs_input_gradient[i]) continue;
+      sum += job_.kernels.least_pass_time(*layer.operation, pass, layer.input_shapes, layer.output_shape, samples);
+    }
+    return sum;
+  });
   return times_by_samples.emplace(samples, by_stage(sums, stage_count)).first->second;
 }
 

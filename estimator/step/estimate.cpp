@@ -29,7 +29,14 @@ Seconds launch_overhead(const Job& job) {
   if (!job.assumptions.host_launch) return Seconds{};
   if (job.coefficients.software.launch_overhead) return *job.coefficients.software.launch_overhead;
   // Whole steps that were measured have it in them.
-  return job.kernels.origin() == KernelBasis::roofline ? job.machine.device.launch_overhead : Seconds{};
+  switch (job.kernels.origin()) {
+    case KernelBasis::fitted:
+    case KernelBasis::transferred:
+    case KernelBasis::roofline:
+      return job.machine.device.launch_overhead;
+    default:
+      return Seconds{};
+  }
 }
 
 Estimator::Estimator(Job its_job) : job_(std::move(its_job)) {

@@ -58,11 +58,12 @@ void each_priced_kernel(const Job& job, const ShardContext& context, const Layer
       filters_measured || channels_measured ? least_certain(kernels.source(), Provenance::curve) : kernels.source();
   const Precision precision = precision_of(context);
   const auto price = [&](Pass pass) {
-    Work work = operation.work(pass, *inputs, output);
-    work.weight_items *= part;
     const Phase phase = pass == Pass::forward ? Phase::forward : Phase::backward;
-    take(PricedKernel{to_string(pass), phase, work, kernels.kernel_time(work, shard.samples, precision) * factor, source,
-                      precision});
+    for (Work& work : operation.kernels(pass, *inputs, output)) {
+      work.weight_items *= part;
+      take(PricedKernel{to_string(pass), phase, work, kernels.kernel_time(work, pass, shard.samples, precision) * factor,
+                        source, precision});
+    }
   };
   price(Pass::forward);
   price(Pass::backward_weight);
@@ -72,7 +73,7 @@ void each_priced_kernel(const Job& job, const ShardContext& context, const Layer
     if (kernel_name(each) != cast_pass) continue;
     const Problem& cast = each.problem;
     const Work work = work_of(each, shard.samples);
-    const Seconds time = kernels.kernel_time(work, shard.samples, cast.precision);
+    const Seconds time = kernels.kernel_time(work, Pass::forward, shard.samples, cast.precision);
     take(PricedKernel{cast_pass, phase_of(each), work, time, kernels.source(), cast.precision});
   }
 }

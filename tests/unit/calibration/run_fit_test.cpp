@@ -263,7 +263,8 @@ TEST_CASE("a start of kernels that made runs is found again, over all families t
   // The prior pulls it towards zero.
   CHECK(fit.coefficients.software.launch_overhead->value() == Approx(60e-6).epsilon(0.1));
   REQUIRE(fit.families.size() == 3);
-  for (const FamilyFit& family : fit.families) CHECK(family.misfit < 0.03);
+  // A run that the host bounds is as far off as its start.
+  for (const FamilyFit& family : fit.families) CHECK(family.misfit < 0.06);
   const LearnedChoice& start = fit.choices.back();
   CHECK(start.key == "launch_overhead");
   CHECK(start.before == "77.0 us");

@@ -86,29 +86,34 @@ TEST_CASE("weights are read once whatever the batch, so that a matrix product is
   // A product with a matrix of 1000 × 1000: 2e6 operations and 2000 items a sample, 1e6 items once.
   const Work work{.flops = 2e6, .activation_items = 2000, .weight_items = 1e6, .m = 1, .n = 1000, .k = 1000};
   // (2000 + 1e6) · 4 B / 1e11 = 40.08 us, against 2e6/1e12 = 2 us
-  CHECK(owned.kernels.kernel_time(work, 1).value() == Approx(40.08e-6));
+  CHECK(owned.kernels.kernel_time(work, Pass::forward, 1, Precision::fp32).value() == Approx(40.08e-6));
   // 100 · 2e6/1e12 = 200 us, against (2e5 + 1e6) · 4 B / 1e11 = 48 us
-  CHECK(owned.kernels.kernel_time(work, 100).value() == Approx(200e-6));
+  CHECK(owned.kernels.kernel_time(work, Pass::forward, 100, Precision::fp32).value() == Approx(200e-6));
 }
 
 TEST_CASE("matrix products run at the peak of their precision, everything else at that of fp32, and items are as wide") {
   const OwnedJob half(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1, std::nullopt, Precision::fp16);
   const Work product{.flops = 4e6, .m = 10, .n = 10, .k = 10};
-  CHECK(half.kernels.kernel_time(product, 1).value() == Approx(1e-6));  // 4e6 / 4e12
+  CHECK(half.kernels.kernel_time(product, Pass::forward, 1, half.kernels.precision()).value() ==
+        Approx(1e-6));  // 4e6 / 4e12
   const Work elements{.flops = 4e6};
-  CHECK(half.kernels.kernel_time(elements, 1).value() == Approx(4e-6));  // 4e6 / 1e12
+  CHECK(half.kernels.kernel_time(elements, Pass::forward, 1, half.kernels.precision()).value() ==
+        Approx(4e-6));  // 4e6 / 1e12
   const Work traffic{.activation_items = 1e6};
-  CHECK(half.kernels.kernel_time(traffic, 1).value() == Approx(20e-6));  // 1e6 · 2 B / 1e11
+  CHECK(half.kernels.kernel_time(traffic, Pass::forward, 1, half.kernels.precision()).value() ==
+        Approx(20e-6));  // 1e6 · 2 B / 1e11
   // tf32 is not on the sheet: fp32's peak, and four bytes.
   const OwnedJob tf32(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1, std::nullopt, Precision::tf32);
-  CHECK(tf32.kernels.kernel_time(product, 1).value() == Approx(4e-6));
-  CHECK(tf32.kernels.kernel_time(traffic, 1).value() == Approx(40e-6));
+  CHECK(tf32.kernels.kernel_time(product, Pass::forward, 1, tf32.kernels.precision()).value() == Approx(4e-6));
+  CHECK(tf32.kernels.kernel_time(traffic, Pass::forward, 1, tf32.kernels.precision()).value() == Approx(40e-6));
 }
 
 TEST_CASE("the sides of a product's output are rounded up to the tile, its sum is not") {
   const OwnedJob owned(two_convolutions(), with_tile(16), Assumptions{}, 1);
   const auto time = [&](double m, double n, double k, Work::Batched batched) {
-    return owned.kernels.kernel_time({.flops = 1e6, .m = m, .n = n, .k = k, .batched = batched}, 2).value();
+    return owned.kernels
+        .kernel_time({.flops = 1e6, .m = m, .n = n, .k = k, .batched = batched}, Pass::forward, 2, owned.kernels.precision())
+        .value();
   };
   // Two samples of 1e6 operations: 2 us, were nothing rounded.
   // m = 2 · 10 = 20 → 32, n = 20 → 32: 2 us · 1.6 · 1.6
@@ -125,7 +130,8 @@ TEST_CASE("the sides of a product's output are rounded up to the tile, its sum i
 
 TEST_CASE("a tile of one rounds nothing, not even fractions") {
   const OwnedJob owned(two_convolutions(), with_tile(1), Assumptions{}, 1);
-  CHECK(owned.kernels.kernel_time({.flops = 1e6, .m = 2.5, .n = 0.5, .k = 1}, 1).value() == Approx(1e-6));
+  CHECK(owned.kernels.kernel_time({.flops = 1e6, .m = 2.5, .n = 0.5, .k = 1}, Pass::forward, 1, owned.kernels.precision())
+            .value() == Approx(1e-6));
 }
 
 TEST_CASE("a measured total is spread over the layers and adds up to itself") {
@@ -142,8 +148,8 @@ TEST_CASE("a measured total is spread over the layers and adds up to itself") {
   // Kernels of any shape are scaled alike.
   const OwnedJob sheet(two_convolutions(), nodes_of_four(), Assumptions{}, 1);
   const Work work{.flops = 1e9};
-  CHECK(owned.kernels.kernel_time(work, 3).value() ==
-        Approx(owned.kernels.scale() * sheet.kernels.kernel_time(work, 3).value()));
+  CHECK(owned.kernels.kernel_time(work, Pass::forward, 3, Precision::fp32).value() ==
+        Approx(owned.kernels.scale() * sheet.kernels.kernel_time(work, Pass::forward, 3, Precision::fp32).value()));
   CHECK(owned.kernels.scale() > 1);
 }
 

@@ -1,0 +1,284 @@
+#include "calibration/kernels/kernel_fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <tuple>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "estimator/kernels/kernel_model.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr double robust_width = 0.1;   ///< ln of the ratio from which a row's weight fades
+constexpr double prior_width = 1.5;    ///< of a constant's place between its bounds, as a logit
+constexpr double prior_weight = 0.02;  ///< of the prior beside one row
+constexpr int fit_steps = 60;
+constexpr std::uint64_t tenths = 10, left_out_tenths = 3;
+
+/// Rows of one family: a kind in a precision, in one pass, or in several that were timed together.
+struct FamilyRows {
+  KernelKind kind;
+  Precision precision;
+  std::vector<Pass> passes;
+  std::vector<std::size_t> rows;
+};
+
+/// A constant between its bounds, in logarithms, as any number.
+double to_free(const KernelConstant& constant, double value) {
+  const double part = std::log(value / constant.least) / std::log(constant.most / constant.least);
+  const double inside = std::clamp(part, 1e-4, 1 - 1e-4);
+  return std::log(inside / (1 - inside));
+}
+double to_constant(const KernelConstant& constant, double free) {
+  return constant.least * std::pow(constant.most / constant.least, 1 / (1 + std::exp(-free)));
+}
+
+/// Of sorted values, the one below which such a part of them lies.
+double quantile(const std::vector<double>& sorted, double part) {
+  const double place = part * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (sorted[above] - sorted[below]) * (place - static_cast<double>(below));
+}
+
+/// A stable pseudo-random number of a row.
+std::uint64_t hash_of(const KernelShape& shape) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const float each : place_of(shape)) {
+    hash = (hash ^ static_cast<std::uint64_t>(std::llround(static_cast<double>(each) * 4096))) * 1099511628211ULL;
+  }
+  hash ^= hash >> 29U;
+  hash *= 0xbf58476d1ce4e5b9ULL;
+  return hash ^ (hash >> 32U);
+}
+
+class Fitter {
+ public:
+  Fitter(std::span<const KernelSample> samples, const Device& device, const KernelFitSettings& settings)
+      : samples_(samples), device_(device), settings_(settings) {}
+
+  KernelFit fit() {
+    for (const FamilyRows& group : groups()) fit_group(group);
+    return std::move(fit_);
+  }
+
+ private:
+  /// Those of fewest passes first: what is known of one pass helps where it was timed with another.
+  [[nodiscard]] std::vector<FamilyRows> groups() const {
+    std::map<std::tuple<std::size_t, KernelKind, Precision, std::vector<Pass>>, std::vector<std::size_t>> rows;
+    for (std::size_t i = 0; i < samples_.size(); ++i) {
+      const auto& kernels = samples_[i].kernels;
+      const KernelKind kind = kernels.front().first.kernel_kind();
+      std::vector<Pass> passes;
+      bool same = true;
+      for (const auto& [work, pass] : kernels) {
+        same = same && work.kernel_kind() == kind;
+        if (std::find(passes.begin(), passes.end(), pass) == passes.end()) passes.push_back(pass);
+      }
+      // Kernels of several kinds timed together do not tell which took how long.
+      if (same) rows[{passes.size(), kind, samples_[i].precision, passes}].push_back(i);
+    }
+    std::vector<FamilyRows> groups;
+    for (auto& [key, own] : rows) groups.push_back({std::get<1>(key), std::get<2>(key), std::get<3>(key), std::move(own)});
+    return groups;
+  }
+
+  [[nodiscard]] const KernelFamily* known(const FamilyRows& group, Pass pass) const {
+    for (const KernelFamily& family : fit_.families) {
+      if (family.kind == group.kind && family.precision == group.precision && family.pass == pass) return &family;
+    }
+    for (const KernelFamily& family : settings_.known) {
+      const bool alike = item_bytes(family.precision) == item_bytes(group.precision);
+      if (family.kind == group.kind && alike && family.pass == pass) return &family;
+    }
+    return nullptr;
+  }
+
+  /// Seconds of a row whose unknown passes have these constants.
+  [[nodiscard]] double time(const FamilyRows& group, std::size_t row, std::span<const double> constants,
+                            const DevicePeaks& peaks) const {
+    const KernelForm& form = form_of(group.kind);
+    double sum = 0;
+    for (const auto& [work, pass] : samples_[row].kernels) {
+      const KernelFamily* const family = group.passes.size() > 1 ? known(group, pass) : nullptr;
+      sum += form.time(shape_of(work, 1, item_bytes(group.precision)), peaks,
+                       family != nullptr ? std::span<const double>(family->constants) : constants);
+    }
+    return sum;
+  }
+
+  [[nodiscard]] std::vector<double> constants_of(const FamilyRows& group, const std::vector<std::size_t>& rows) const {
+    const KernelForm& form = form_of(group.kind);
+    const DevicePeaks peaks = device_peaks(device_, group.precision);
+    const auto count = static_cast<Eigen::Index>(form.constants.size());
+    Eigen::VectorXd usual(count);
+    for (Eigen::Index i = 0; i < count; ++i) {
+      const KernelConstant& constant = form.constants[static_cast<std::size_t>(i)];
+      usual[i] = to_free(constant, constant.usual);
+    }
+    const auto constants = [&](const Eigen::VectorXd& free) {
+      std::vector<double> values(form.constants.size());
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = to_constant(form.constants[i], free[static_cast<Eigen::Index>(i)]);
+      }
+      return values;
+    };
+    const auto residuals = [&](const Eigen::VectorXd& free) {
+      const std::vector<double> values = constants(free);
+      Eigen::VectorXd all(static_cast<Eigen::Index>(rows.size()));
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        all[static_cast<Eigen::Index>(i)] = std::log(time(group, rows[i], values, peaks) / samples_[rows[i]].time.value());
+      }
+      return all;
+    };
+    const auto cost_of = [&](const Eigen::VectorXd& free, const Eigen::VectorXd& all) {
+      const double prior = ((free - usual) / prior_width).squaredNorm() * prior_weight;
+      return ((1 + (all / robust_width).array().square()).sqrt() - 1).sum() + prior;
+    };
+    // Levenberg and Marquardt's steps, on weights that fade.
+    Eigen::VectorXd free = usual;
+    Eigen::VectorXd now = residuals(free);
+    double cost = cost_of(free, now), damping = 1e-2;
+    for (int step = 0; step < fit_steps; ++step) {
+      Eigen::MatrixXd slopes(now.size(), count);
+      constexpr double apart = 1e-4;
+      for (Eigen::Index i = 0; i < count; ++i) {
+        Eigen::VectorXd moved = free;
+        moved[i] += apart;
+        slopes.col(i) = (residuals(moved) - now) / apart;
+      }
+      const Eigen::VectorXd weights =
+          (1 + (now / robust_width).array().square()).rsqrt().matrix() / (robust_width * robust_width);
+      const double pull = 2 * prior_weight / (prior_width * prior_width);
+      Eigen::MatrixXd normal = slopes.transpose() * weights.asDiagonal() * slopes;
+      normal.diagonal().array() += pull;
+      const Eigen::VectorXd gradient = slopes.transpose() * (weights.asDiagonal() * now) + pull * (free - usual);
+      bool better = false;
+      for (int attempt = 0; attempt < 10 && !better; ++attempt) {
+        Eigen::MatrixXd damped = normal;
+        damped.diagonal() *= 1 + damping;
+        Eigen::VectorXd next = free - damped.ldlt().solve(gradient).cwiseMax(-1.0).cwiseMin(1.0);
+        next = next.cwiseMax(-9.0).cwiseMin(9.0);
+        Eigen::VectorXd then = residuals(next);
+        const double cost_then = cost_of(next, then);
+        better = std::isfinite(cost_then) && cost_then < cost;
+        damping *= better ? 0.3 : 5;
+        if (!better) continue;
+        const bool settled = cost - cost_then < 1e-7 * cost;
+        free = std::move(next), now = std::move(then), cost = cost_then;
+        if (settled) return constants(free);
+      }
+      if (!better) break;
+    }
+    return constants(free);
+  }
+
+  /// With what rows differ by, where each is of one kernel.
+  [[nodiscard]] KernelFamily family_of(const FamilyRows& group, const std::vector<std::size_t>& rows,
+                                       std::size_t most) const {
+    KernelFamily family{.kind = group.kind,
+                        .pass = group.passes.front(),
+                        .precision = group.precision,
+                        .constants = constants_of(group, rows),
+                        .rows = static_cast<int>(rows.size()),
+                        .source = settings_.source};
+    const DevicePeaks peaks = device_peaks(device_, group.precision);
+    std::vector<std::pair<std::uint64_t, KernelResidual>> residuals;
+    for (const std::size_t row : rows) {
+      if (samples_[row].kernels.size() > 1) continue;
+      const KernelShape shape = shape_of(samples_[row].kernels.front().first, 1, item_bytes(group.precision));
+      const double ratio = samples_[row].time.value() / time(group, row, family.constants, peaks);
+      residuals.push_back({hash_of(shape), {place_of(shape), static_cast<float>(std::log(ratio))}});
+    }
+    std::sort(residuals.begin(), residuals.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.first, a.second.place) < std::tie(b.first, b.second.place);
+    });
+    if (residuals.size() > most) residuals.resize(most);
+    for (const auto& [hash, residual] : residuals) family.residuals.push_back(residual);
+    return family;
+  }
+
+  void fit_group(const FamilyRows& group) {
+    if (group.passes.size() > 1 &&
+        std::all_of(group.passes.begin(), group.passes.end(), [&](Pass pass) { return known(group, pass) != nullptr; })) {
+      return;
+    }
+    constexpr std::size_t least_rows = 4;
+    if (group.rows.size() < least_rows) return;
+    // What rows that were left out differ by, then all rows.
+    std::vector<std::size_t> fitted, left_out;
+    for (const std::size_t row : group.rows) {
+      const KernelShape shape = shape_of(samples_[row].kernels.front().first, 1, item_bytes(group.precision));
+      (hash_of(shape) % tenths < left_out_tenths ? left_out : fitted).push_back(row);
+    }
+    KernelFitReport report{.kind = group.kind, .precision = group.precision, .rows = group.rows.size()};
+    for (const Pass pass : group.passes) report.passes += (report.passes.empty() ? "" : "+") + std::string(to_string(pass));
+    double inside = 0.5, beyond = 0.7;
+    if (fitted.size() >= least_rows && left_out.size() >= least_rows) {
+      const KernelFamily part = family_of(group, fitted, settings_.most_residuals);
+      const std::vector<double> errors = errors_of(group, part, left_out, true);
+      report.left_out_median = quantile(errors, 0.5);
+      report.left_out_p90 = quantile(errors, 0.9);
+      inside = std::log1p(quantile(errors, 0.95));
+    }
+    KernelFamily family = family_of(group, group.rows, settings_.most_residuals);
+    const std::vector<double> errors = errors_of(group, family, group.rows, false);
+    report.formula_median = quantile(errors, 0.5);
+    report.formula_p90 = quantile(errors, 0.9);
+    beyond = std::max(inside, std::log1p(quantile(errors, 0.95)));
+    family.spread_inside = std::max(inside, 0.02);
+    family.spread_outside = std::max(beyond, 0.02);
+    if (settings_.includes_launch) {
+      family.constants.front() = std::min(family.constants.front(), form_of(group.kind).constants.front().usual);
+    }
+    for (const Pass pass : group.passes) {
+      if (group.passes.size() > 1 && known(group, pass) != nullptr) continue;
+      family.pass = pass;
+      fit_.families.push_back(family);
+    }
+    fit_.reports.push_back(std::move(report));
+  }
+
+  /// |predicted / measured − 1|, sorted.
+  [[nodiscard]] std::vector<double> errors_of(const FamilyRows& group, const KernelFamily& family,
+                                              const std::vector<std::size_t>& rows, bool with_residuals) const {
+    const DevicePeaks peaks = device_peaks(device_, group.precision);
+    const auto kernels = std::make_shared<DeviceKernels>();
+    kernels->families.push_back(family);
+    Device like = device_;
+    like.kernels = kernels;
+    const KernelModel model(like, group.precision);
+    std::vector<double> errors;
+    for (const std::size_t row : rows) {
+      double predicted = time(group, row, family.constants, peaks);
+      if (with_residuals && samples_[row].kernels.size() == 1) {
+        const auto& [work, pass] = samples_[row].kernels.front();
+        predicted = model.seconds(work, pass, 1).value();
+      }
+      errors.push_back(std::abs(predicted / samples_[row].time.value() - 1));
+    }
+    std::sort(errors.begin(), errors.end());
+    return errors;
+  }
+
+  std::span<const KernelSample> samples_;
+  const Device& device_;
+  const KernelFitSettings& settings_;
+  KernelFit fit_;
+};
+
+}  // namespace
+
+KernelFit fit_kernels(std::span<const KernelSample> samples, const Device& device, const KernelFitSettings& settings) {
+  return Fitter(samples, device, settings).fit();
+}
+
+}  // namespace ddl

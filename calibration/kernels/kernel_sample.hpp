@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/quantity.hpp"
+#include "model_zoo/operation.hpp"
+#include "model_zoo/precision.hpp"
+
+namespace ddl {
+
+/// Kernels that somebody timed together, all samples of a batch: most often one.
+struct KernelSample {
+  std::vector<std::pair<Work, Pass>> kernels;
+  Precision precision = Precision::fp32;
+  Seconds time{};
+};
+
+}  // namespace ddl

@@ -1,0 +1,313 @@
+#include "calibration/kernels/kernel_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/csv.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "estimator/kernels/kernel_form.hpp"
+#include "model_zoo/problem.hpp"
+#include "profiler/profile_file.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr double microsecond = 1e-6;
+/// Larger sizes are a slip of the keyboard, and products of four of them are numbers.
+constexpr double size_bound = 1e12;
+
+/// `fp16-tc-fp32acc` is fp16 with sums in fp32. Nothing: a format that machines do not have here.
+std::optional<Precision> precision_of(std::string_view dtype) {
+  if (dtype == "fp16-tc-fp32acc") return Precision::fp16;
+  return parse_precision(dtype);
+}
+
+/// One table, by row.
+class Rows {
+ public:
+  Rows(const CsvTable& table, std::span<const RowFilter> filters) : table_(table) {
+    for (const auto& [column, values] : filters) filters_.emplace_back(table.column(column), values);
+  }
+
+  [[nodiscard]] bool takes(std::size_t row) const {
+    return std::all_of(filters_.begin(), filters_.end(), [&](const auto& filter) {
+      const auto& values = filter.second;
+      return std::find(values.begin(), values.end(), table_.cell(row, filter.first)) != values.end();
+    });
+  }
+  void go_to(std::size_t row) { row_ = row; }
+  [[nodiscard]] const std::string& text(std::string_view column) const { return table_.cell(row_, table_.column(column)); }
+  [[nodiscard]] double number(std::string_view column, double least) const {
+    const std::size_t at = table_.column(column);
+    const std::optional<double> value = table_.number(row_, at);
+    if (!value || *value < least || *value > size_bound) {
+      table_.fail(row_, at, fmt::format("must be a number from {:g} to {:g}", least, size_bound));
+    }
+    return *value;
+  }
+  [[nodiscard]] Seconds time(std::string_view column, double unit) const {
+    const std::size_t at = table_.column(column);
+    const double seconds = table_.number(row_, at).value_or(0) * unit;
+    if (!(seconds > shortest_time) || seconds > longest_time) table_.fail(row_, at, "must be a time greater than zero");
+    return Seconds(seconds);
+  }
+  [[noreturn]] void fail(std::string_view column, const std::string& message, const std::string& hint = {}) const {
+    table_.fail(row_, table_.column(column), message, hint);
+  }
+  [[nodiscard]] std::string place() const { return fmt::format("line {}", table_.line(row_)); }
+
+ private:
+  const CsvTable& table_;
+  std::vector<std::pair<std::size_t, std::vector<std::string>>> filters_;
+  std::size_t row_ = 0;
+};
+
+Work product(double count, double m, double n, double k) {
+  return {.flops = 2 * count * m * n * k,
+          .activation_items = count * (m * k + k * n + m * n),
+          .m = m,
+          .n = n,
+          .k = k,
+          .count = count};
+}
+
+using Kernels = std::vector<std::pair<Work, Pass>>;
+
+Kernels read_product(const Rows& row) {
+  const std::string& operation = row.text("layout_or_op");
+  const double count = row.number("batch", 1), m = row.number("m", 1), n = row.number("n", 1), k = row.number("k", 1);
+  if (operation.find("_bwd(dgrad+wgrad)") != std::string::npos) {
+    return {{product(count, m, k, n), Pass::backward_data}, {product(count, k, n, m), Pass::backward_weight}};
+  }
+  if (operation.starts_with("dgrad")) return {{product(count, m, n, k), Pass::backward_data}};
+  if (operation.starts_with("wgrad")) return {{product(count, m, n, k), Pass::backward_weight}};
+  return {{product(count, m, n, k), Pass::forward}};
+}
+
+Kernels read_convolution(const Rows& row) {
+  const double samples = row.number("N", 1), channels = row.number("C", 1), filters = row.number("K", 1);
+  const double height = row.number("H", 1), width = row.number("W", 1), rows = row.number("R", 1),
+               columns = row.number("S", 1);
+  const double step_down = row.number("stride_h", 1), step_right = row.number("stride_w", 1);
+  const double groups = row.number("groups", 1);
+  const double out_height = std::floor((height + 2 * row.number("pad_h", 0) - rows) / step_down) + 1;
+  const double out_width = std::floor((width + 2 * row.number("pad_w", 0) - columns) / step_right) + 1;
+  if (out_height < 1 || out_width < 1) row.fail("H", "the window is larger than the image");
+  const double outputs = samples * out_height * out_width;
+  const double summed = channels / groups * rows * columns;
+  Work work{.flops = 2 * outputs * filters * summed,
+            .activation_items = samples * channels * height * width + outputs * filters,
+            .weight_items = filters * summed,
+            .is_square3 = groups == 1 && rows == 3 && columns == 3 && step_down == 1 && step_right == 1,
+            .kind = groups > 1 ? KernelKind::grouped_convolution : KernelKind::convolution};
+  const std::string& pass = row.text("pass");
+  if (pass == "fwd") {
+    work.m = outputs, work.n = filters, work.k = summed;
+    return {{work, Pass::forward}};
+  }
+  if (pass == "bwd_data") {
+    work.m = samples * height * width, work.n = channels, work.k = filters / groups * rows * columns;
+    return {{work, Pass::backward_data}};
+  }
+  if (pass != "bwd_weight")
+    row.fail("pass", fmt::format("unknown pass {}", quote(pass)), "known: fwd, bwd_data, bwd_weight");
+  work.m = filters, work.n = summed, work.k = outputs;
+  return {{work, Pass::backward_weight}};
+}
+
+Kernels read_attention(const Rows& row) {
+  const double tokens = row.number("seq", 1), size = row.number("head_dim", 1), heads = row.number("heads", 1);
+  const double batch = row.number("batch", 1), kv_heads = row.number("kv_heads", 1);
+  const bool causal = row.number("causal", 0) != 0;
+  const double keys = causal ? (tokens + 1) / 2 : tokens;
+  const double scores = batch * heads * tokens * keys;
+  const double items = batch * tokens * size * (2 * heads + 2 * kv_heads);
+  const Work forward{.flops = scores * (4 * size + 5),
+                     .activation_items = items,
+                     .m = tokens,
+                     .n = keys,
+                     .k = size,
+                     .count = batch * heads,
+                     .kind = KernelKind::fused_attention};
+  Work backward = forward;
+  backward.flops *= 2.5;
+  backward.flops += 2.5 * scores;
+  backward.activation_items *= 2;
+  const std::string& pass = row.text("pass");
+  if (pass == "fwd") return {{forward, Pass::forward}};
+  if (pass == "bwd") return {{backward, Pass::backward_data}};
+  if (pass != "fwd+bwd") row.fail("pass", fmt::format("unknown pass {}", quote(pass)), "known: fwd, bwd, fwd+bwd");
+  return {{forward, Pass::forward}, {backward, Pass::backward_data}};
+}
+
+/// Operations that memory decides: how often they read or write an item of their shape, and what they compute for it.
+struct TrafficRow {
+  std::string_view name;
+  KernelKind kind;
+  Pass pass;
+  double items, flops;
+  double more_items = 0;  ///< of a second kernel, in backward-weight
+};
+constexpr std::array<TrafficRow, 22> traffic_rows{{
+    {"add", KernelKind::elementwise, Pass::forward, 3, 1},
+    {"mul", KernelKind::elementwise, Pass::forward, 3, 1},
+    {"addu", KernelKind::elementwise, Pass::forward, 2, 1},
+    {"mulu", KernelKind::elementwise, Pass::forward, 2, 1},
+    {"relu", KernelKind::elementwise, Pass::forward, 2, 1},
+    {"gelu", KernelKind::elementwise, Pass::forward, 2, 8},
+    {"tanh", KernelKind::elementwise, Pass::forward, 2, 8},
+    {"softmax_fwd", KernelKind::softmax, Pass::forward, 2, 5},
+    {"ln_fwd", KernelKind::layer_norm, Pass::forward, 2, 7},
+    {"rms_or_layer_norm_fwd", KernelKind::layer_norm, Pass::forward, 2, 7},
+    {"embedding_fwd", KernelKind::lookup, Pass::forward, 2, 0},
+    {"add_fwd(in model)", KernelKind::elementwise, Pass::forward, 3, 1},
+    {"gelu_or_act_fwd(in model)", KernelKind::elementwise, Pass::forward, 2, 8},
+    {"gelu_or_act_bwd(in model)", KernelKind::elementwise, Pass::backward_data, 3, 9},
+    {"softmax_fwd(in model)", KernelKind::softmax, Pass::forward, 2, 5},
+    {"softmax_bwd(in model)", KernelKind::softmax, Pass::backward_data, 3, 4},
+    {"layer_norm_fwd(in model)", KernelKind::layer_norm, Pass::forward, 2, 7},
+    {"layer_norm_bwd(in model)", KernelKind::layer_norm, Pass::backward_data, 3, 11, 2},
+    {"dropout_fwd(in model)", KernelKind::dropout, Pass::forward, 2.5, 2},
+    {"dropout_bwd(in model)", KernelKind::dropout, Pass::backward_data, 2.5, 2},
+    {"embedding_fwd(in model)", KernelKind::lookup, Pass::forward, 2, 0},
+    {"embedding_bwd(in model)", KernelKind::lookup, Pass::backward_weight, 3, 1},
+}};
+
+/// `4096x2560`: the product.
+double items_of(const Rows& row) {
+  const std::string& shape = row.text("shape");
+  double items = 1;
+  const char* at = shape.data();
+  const char* const end = at + shape.size();
+  while (at < end) {
+    double side = 0;
+    const auto [next, problem] = std::from_chars(at, end, side);
+    if (problem != std::errc{} || !(side >= 1) || (next < end && *next != 'x')) {
+      row.fail("shape", fmt::format("{} is no shape", quote(shape)), "as in 4096x1024");
+    }
+    items *= side;
+    at = next < end ? next + 1 : next;
+  }
+  if (shape.empty() || items > size_bound) row.fail("shape", fmt::format("{} is no shape", quote(shape)), "as in 4096x1024");
+  return items;
+}
+
+Kernels read_traffic(const Rows& row) {
+  const std::string& name = row.text("op");
+  const auto* const found =
+      std::find_if(traffic_rows.begin(), traffic_rows.end(), [&](const TrafficRow& each) { return each.name == name; });
+  if (found == traffic_rows.end()) return {};
+  const double items = items_of(row);
+  Kernels kernels{
+      {Work{.flops = found->flops * items, .activation_items = found->items * items, .kind = found->kind}, found->pass}};
+  if (found->more_items > 0) {
+    kernels.push_back({Work{.flops = 3 * items, .activation_items = found->more_items * items, .kind = found->kind},
+                       Pass::backward_weight});
+  }
+  return kernels;
+}
+
+void add_problem(const std::string& line, const std::string& origin, KernelSample& sample) {
+  const Problem problem = parse_problem(line, origin);
+  sample.precision = problem.precision;
+  for (Work& work : problem.operation->kernels(problem.pass, problem.inputs, problem.output)) {
+    // All samples at once: what follows counts none.
+    const KernelShape shape = shape_of(work, static_cast<double>(problem.samples), 1);
+    work.flops = shape.flops;
+    work.activation_items *= static_cast<double>(problem.samples);
+    work.m = shape.m, work.n = shape.n, work.k = shape.k, work.count = shape.count;
+    work.batched = Work::Batched::count;
+    sample.kernels.emplace_back(work, problem.pass);
+  }
+}
+
+/// A way to write kernels, told by its columns.
+struct TableFormat {
+  std::string_view column;  ///< that no other has
+  Kernels (*read)(const Rows& row);
+};
+constexpr std::array<TableFormat, 4> formats{{
+    {"layout_or_op", read_product},
+    {"stride_h", read_convolution},
+    {"kv_heads", read_attention},
+    {"shape", read_traffic},
+}};
+
+KernelTable read_table(const CsvTable& table, const std::string& path, std::span<const RowFilter> filters) {
+  Rows rows(table, filters);
+  KernelTable read;
+  const bool lines = table.find_column("problem").has_value();
+  const auto* const format = std::find_if(
+      formats.begin(), formats.end(), [&](const TableFormat& each) { return table.find_column(each.column).has_value(); });
+  if (!lines && format == formats.end()) {
+    throw Error(fmt::format("{}: none of the columns says what was measured", path),
+                "a table of lines of problems has the columns problem and time_s");
+  }
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    if (!rows.takes(row)) continue;
+    rows.go_to(row);
+    KernelSample sample;
+    if (lines) {
+      const std::string& text = rows.text("problem");
+      constexpr std::string_view joint = " + ";
+      for (std::size_t at = 0; at <= text.size();) {
+        const std::size_t end = std::min(text.find(joint, at), text.size());
+        const std::string line = text.substr(at, end - at);
+        at = end + joint.size();
+        if (is_update_problem(line) || is_fresh_memory_problem(line)) continue;
+        add_problem(line, fmt::format("{}:{}", path, table.line(row)), sample);
+      }
+      sample.time = rows.time("time_s", 1);
+    } else {
+      const std::optional<Precision> precision = precision_of(rows.text("dtype"));
+      sample.time = rows.time("time_us", microsecond);
+      if (precision) {
+        sample.precision = *precision;
+        sample.kernels = format->read(rows);
+      }
+    }
+    if (sample.kernels.empty()) {
+      ++read.ignored;
+    } else {
+      read.samples.push_back(std::move(sample));
+    }
+  }
+  return read;
+}
+
+KernelTable read_profile(const std::string& path) {
+  const Profile profile = load_profile(path);
+  KernelTable read;
+  for (const ProfileRow& row : profile.rows) {
+    const std::string& line = row.measurement.problem;
+    if (!(row.measurement.samples.median > Seconds{})) continue;
+    try {
+      KernelSample sample;
+      add_problem(line, path, sample);
+      sample.time = row.measurement.samples.median;
+      read.samples.push_back(std::move(sample));
+    } catch (const Error&) {
+      // A whole step, an update: no kernel of an operation.
+      ++read.ignored;
+    }
+  }
+  return read;
+}
+
+}  // namespace
+
+KernelTable read_kernel_table(const std::string& path, std::span<const RowFilter> filters) {
+  const std::string text = read_file(path);
+  if (text.starts_with("format:") || text.find("\n---\n") != std::string::npos) return read_profile(path);
+  return read_table(CsvTable::parse(text, path), path, filters);
+}
+
+}  // namespace ddl

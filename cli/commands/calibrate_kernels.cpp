@@ -1,0 +1,159 @@
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "calibration/kernels/device_file.hpp"
+#include "calibration/kernels/kernel_fit.hpp"
+#include "calibration/kernels/kernel_table.hpp"
+#include "calibration/machine_reader.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/documents/fields.hpp"
+#include "cli/options/option_value.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// `calibrate kernels`: what measured kernels say of a device.
+struct KernelsRequest {
+  std::vector<std::string> files, where;
+  std::string machine, output, source, citation;
+  bool includes_launch = false;
+  std::optional<std::int64_t> residuals{};
+};
+
+constexpr std::int64_t usual_residuals = 1500, most_residuals = 100'000;
+
+std::vector<RowFilter> filters_of(const std::vector<std::string>& texts) {
+  std::vector<RowFilter> filters;
+  for (const std::string& text : texts) {
+    const std::size_t sign = text.find('=');
+    if (sign == std::string::npos || sign == 0) {
+      throw Error(fmt::format("--where: {} is no condition", quote(text)),
+                  "as in --where gpu=A100-SXM4-80GB,H100-SXM5-80GB");
+    }
+    filters.emplace_back(text.substr(0, sign), comma_separated(text.substr(sign + 1)));
+  }
+  return filters;
+}
+
+std::string percent(double part) { return fmt::format("{:.1f} %", part * 100); }
+
+Document document_of(const KernelFit& fit, std::size_t rows, std::size_t ignored, const Device& device) {
+  Document document;
+  document.line(fmt::format("{} kernels of {}", rows, device.name),
+                ignored > 0 ? fmt::format("; {} rows are of kinds or formats that have no formula", ignored) : "");
+  Table table({words("kernels"), words("pass"), words("precision"), figures("rows"), figures("formula, median"),
+               figures("90 %"), figures("left out, median"), figures("90 %")});
+  for (const KernelFitReport& one : fit.reports) {
+    const bool left_out = one.left_out_p90 > 0;
+    table.add({std::string(to_string(one.kind)), one.passes, std::string(to_string(one.precision)), std::to_string(one.rows),
+               percent(one.formula_median), percent(one.formula_p90), left_out ? percent(one.left_out_median) : "-",
+               left_out ? percent(one.left_out_p90) : "-"});
+  }
+  document.apart(std::move(table));
+  return document;
+}
+
+Json json_of(const KernelFit& fit) {
+  Json families = Json::array();
+  for (const KernelFitReport& one : fit.reports) {
+    families.push_back({{"kind", to_string(one.kind)},
+                        {"pass", one.passes},
+                        {"precision", to_string(one.precision)},
+                        {"rows", one.rows},
+                        {"formula_median", one.formula_median},
+                        {"formula_p90", one.formula_p90},
+                        {"left_out_median", one.left_out_median},
+                        {"left_out_p90", one.left_out_p90}});
+  }
+  return {{"families", families}};
+}
+
+/// The file with what was found in place of what it said of the same families.
+void write_families(const KernelsRequest& asked, const Device& device, const KernelFit& fit) {
+  DeviceFile file;
+  if (std::filesystem::exists(asked.output)) {
+    file = parse_device_file(read_file(asked.output), asked.output);
+  } else {
+    file.names = {device.name};
+    for (const std::string& name : device.profile_names) file.names.push_back(name);
+  }
+  const std::string citation =
+      asked.citation.empty() ? fmt::format("calibrate kernels {}", fmt::join(asked.files, " ")) : asked.citation;
+  std::erase_if(file.sources, [&](const auto& each) { return each.first == asked.source; });
+  file.sources.emplace_back(asked.source, citation);
+  for (const KernelFamily& family : fit.families) {
+    std::erase_if(file.kernels.families, [&](const KernelFamily& other) {
+      return other.kind == family.kind && other.pass == family.pass && other.precision == family.precision;
+    });
+    file.kernels.families.push_back(family);
+  }
+  write_file(asked.output, print_device_file(file));
+}
+
+std::vector<KernelFamily> known_families(const std::string& path) {
+  if (path.empty() || !std::filesystem::exists(path)) return {};
+  return parse_device_file(read_file(path), path).kernels.families;
+}
+
+Report calibrate_from_kernels(const KernelsRequest& asked) {
+  const std::vector<RowFilter> filters = filters_of(asked.where);
+  const Machine machine = load_machine(asked.machine);
+  std::vector<KernelSample> samples;
+  std::size_t ignored = 0;
+  for (const std::string& path : asked.files) {
+    KernelTable table = read_kernel_table(path, filters);
+    ignored += table.ignored;
+    std::move(table.samples.begin(), table.samples.end(), std::back_inserter(samples));
+  }
+  if (samples.empty()) throw Error("no kernel is left to fit", asked.where.empty() ? "" : "loosen --where");
+  const KernelFitSettings settings{.includes_launch = asked.includes_launch,
+                                   .most_residuals = static_cast<std::size_t>(asked.residuals.value_or(usual_residuals)),
+                                   .source = asked.source,
+                                   .known = known_families(asked.output)};
+  const auto fit = std::make_shared<KernelFit>(fit_kernels(samples, machine.device, settings));
+  if (fit->families.empty()) throw Error("too few kernels of any kind to fit", "a kind, pass and precision needs four rows");
+  if (!asked.output.empty()) write_families(asked, machine.device, *fit);
+  Report report;
+  report.document = document_of(*fit, samples.size(), ignored, machine.device);
+  report.json = [fit] { return json_of(*fit); };
+  return report;
+}
+
+}  // namespace
+
+void add_calibrate_kernels(const Command& calibrate, Request& request) {
+  const Command command = calibrate.add_subcommand("kernels", "fit a device's kernel model to measured kernels");
+  const auto asked = std::make_shared<KernelsRequest>();
+  command.add_option("files", asked->files, "tables of measured kernels, or profiles").required();
+  command.add_option("--machine", asked->machine, "machine whose device they ran on: a name, or a path to a machine file")
+      .required();
+  command.add_option("--where", asked->where, "keep rows whose column has one of these values: gpu=A100-SXM4-80GB")
+      .take_all()
+      .one_value_each();
+  command.add_option("--source", asked->source, "word that the file cites its rows by").default_str("measured");
+  asked->source = "measured";
+  command.add_option("--citation", asked->citation, "who measured them, for the file");
+  command.add_switch("--includes-launch", asked->includes_launch,
+                     "the times hold what the host takes to start a kernel, which is left out of the device's");
+  add_whole_number(command, "--residuals", asked->residuals, 0, most_residuals,
+                   "kernels of a family to keep beside its formula (default 1500)");
+  command.add_option("-o,--output", asked->output, "write or extend this device file");
+  add_format_option(command, request.report);
+  command.callback([asked, &request] { request.run = [asked] { return calibrate_from_kernels(*asked); }; });
+}
+
+}  // namespace ddl

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "model_zoo/operation.hpp"
+
+namespace ddl {
+
+/// What a kernel has to do, all samples together.
+struct KernelShape {
+  KernelKind kind = KernelKind::elementwise;
+  double flops = 0, bytes = 0;
+  double m = 0, n = 0, k = 0;  ///< of one matrix product: m × n results, sums of k
+  double count = 1;            ///< products of that size
+  bool is_square3 = false;
+};
+[[nodiscard]] KernelShape shape_of(const Work& work, double samples, double item_bytes);
+
+/// What a device can do at most: the data sheet's.
+struct DevicePeaks {
+  double flop_rate = 1;           ///< of matrix operations in the kernel's precision, FLOP/s
+  double vector_flop_rate = 1;    ///< of everything else, FLOP/s
+  double bandwidth = 1;           ///< of the memory, byte/s
+  double multiprocessors = 0;     ///< 0: unknown
+  bool has_matrix_units = false;  ///< for the kernel's precision
+};
+
+/// A constant of a formula: how files call it, what it is where nothing is known, and what it may be.
+struct KernelConstant {
+  std::string_view name;
+  double usual, least, most;
+};
+
+/// A formula of a kernel's time. Its constants are dimensionless but for `start`, in microseconds.
+struct KernelForm {
+  std::string_view name;
+  std::span<const KernelConstant> constants;
+  /// Seconds.
+  double (*time)(const KernelShape&, const DevicePeaks&, std::span<const double> constants);
+  /// Seconds that no kernels take less together that share this one's work among them.
+  double (*least)(const KernelShape&, const DevicePeaks&, std::span<const double> constants);
+};
+[[nodiscard]] const KernelForm& form_of(KernelKind kind);
+
+/// In files, tables and messages: `matrix_product`.
+inline constexpr std::array<std::pair<KernelKind, std::string_view>, 10> kernel_kind_names{{
+    {KernelKind::matrix_product, "matrix_product"},
+    {KernelKind::convolution, "convolution"},
+    {KernelKind::grouped_convolution, "grouped_convolution"},
+    {KernelKind::fused_attention, "fused_attention"},
+    {KernelKind::elementwise, "elementwise"},
+    {KernelKind::layer_norm, "layer_norm"},
+    {KernelKind::batch_norm, "batch_norm"},
+    {KernelKind::softmax, "softmax"},
+    {KernelKind::dropout, "dropout"},
+    {KernelKind::lookup, "lookup"},
+}};
+[[nodiscard]] constexpr std::string_view to_string(KernelKind kind) {
+  return kernel_kind_names[static_cast<std::size_t>(kind)].second;
+}
+
+}  // namespace ddl

@@ -1,0 +1,194 @@
+#include "estimator/kernels/kernel_model.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace ddl {
+namespace {
+
+/// Neighbours that correct a formula.
+constexpr std::size_t neighbours = 8;
+/// Distances, in octaves: below the first all neighbours count alike, beyond the second a kernel lies outside of what was
+/// measured, and beyond the third a correction fades.
+constexpr double level = 0.1, outside = 1.5, fading = 4;
+
+/// How far a family is from what is asked for; nothing where it says nothing about it.
+std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pass, Precision precision, bool is_own) {
+  if (family.kind != kind) return std::nullopt;
+  const bool is_traffic = form_of(kind).name == form_of(KernelKind::elementwise).name;
+  const bool is_product = form_of(kind).name != form_of(KernelKind::fused_attention).name && !is_traffic;
+  int far = 0;
+  if (family.precision != precision) {
+    // Matrix units are one thing, the rest of the device another; memory does not care.
+    const bool same_units = (family.precision == Precision::fp32) == (precision == Precision::fp32);
+    if (!same_units && !is_traffic && is_own) return std::nullopt;
+    far += same_units || is_traffic ? 10 : 50;
+  }
+  if (family.pass && *family.pass != pass) {
+    if (!is_product && is_own) return std::nullopt;
+    far += is_product ? 2 : 30;
+  } else if (!family.pass) {
+    far += 1;
+  }
+  return far;
+}
+
+struct Correction {
+  double factor = 1;
+  bool is_inside = false;
+};
+
+/// What the nearest of these kernels differ by from their formula.
+Correction correction_at(const KernelPlace& place, const std::vector<KernelResidual>& residuals) {
+  struct Neighbour {
+    float square = std::numeric_limits<float>::max(), log_ratio = 0;
+  };
+  std::array<Neighbour, neighbours> nearest{};
+  for (const KernelResidual& each : residuals) {
+    float square = 0;
+    for (std::size_t i = 0; i < place.size(); ++i) {
+      const float apart = each.place[i] - place[i];
+      square += apart * apart;
+    }
+    if (square >= nearest.back().square) continue;
+    std::size_t at = nearest.size() - 1;
+    for (; at > 0 && nearest[at - 1].square > square; --at) nearest[at] = nearest[at - 1];
+    nearest[at] = {square, each.log_ratio};
+  }
+  double sum = 0, weights = 0;
+  for (const Neighbour& each : nearest) {
+    if (each.square == std::numeric_limits<float>::max()) continue;
+    const double apart = std::sqrt(static_cast<double>(each.square)) + level;
+    const double weight = 1 / (apart * apart);
+    sum += weight * static_cast<double>(each.log_ratio);
+    weights += weight;
+  }
+  const double apart = std::sqrt(static_cast<double>(nearest.front().square));
+  const double fade = 1 / (1 + std::pow(apart / fading, 2));
+  return {std::exp(fade * sum / weights), apart < outside};
+}
+
+}  // namespace
+
+KernelPlace place_of(const KernelShape& shape) {
+  const auto size = [](double value) { return static_cast<float>(std::log2(std::max(value, 1.0))); };
+  return {size(shape.m), size(shape.n), size(shape.k), size(shape.count), size(shape.bytes)};
+}
+
+std::size_t KernelModel::Hash::operator()(const Key& key) const {
+  std::uint64_t hash = 14695981039346656037ULL ^ key.family;
+  for (const double number : {key.flops, key.bytes, key.m, key.n, key.k, key.count}) {
+    hash = (hash ^ std::bit_cast<std::uint64_t>(number)) * 1099511628211ULL;
+    hash ^= hash >> 32U;
+  }
+  return static_cast<std::size_t>(hash);
+}
+
+DevicePeaks device_peaks(const Device& device, Precision precision) {
+  FlopRate any(1.0);
+  for (const std::optional<FlopRate>& peak : device.peak) any = max(any, peak.value_or(FlopRate{}));
+  const FlopRate vector = device.peak_at(Precision::fp32).value_or(any);
+  return {.flop_rate = device.peak_at(precision).value_or(vector).value(),
+          .vector_flop_rate = vector.value(),
+          .bandwidth = device.memory_bandwidth.value(),
+          .multiprocessors = static_cast<double>(device.multiprocessors.value_or(0)),
+          .has_matrix_units = precision != Precision::fp32};
+}
+
+KernelModel::KernelModel(const Device& device, Precision precision)
+    : own_(device.kernels),
+      transferred_(device.other_kernels),
+      roofline_(device, precision),
+      peaks_(device_peaks(device, precision)),
+      item_bytes_(ddl::item_bytes(precision)) {
+  for (const auto& [kind, name] : kernel_kind_names) {
+    for (std::size_t pass = 0; pass < families_.front().size(); ++pass) {
+      Family& best = families_[static_cast<std::size_t>(kind)][pass];
+      int nearest = std::numeric_limits<int>::max();
+      for (const bool is_own : {true, false}) {
+        const auto& kernels = is_own ? own_ : transferred_;
+        if (!kernels || best.family != nullptr) continue;
+        for (const KernelFamily& family : kernels->families) {
+          const auto far = distance(family, kind, static_cast<Pass>(pass), precision, is_own);
+          if (!far || *far >= nearest) continue;
+          nearest = *far;
+          best = {&family, is_own, family.constants};
+        }
+      }
+      if (best.family == nullptr) continue;
+      // What the sheet says that kernels of ample size reach is nearer than what they reach on other devices.
+      const KernelForm& form = form_of(kind);
+      for (std::size_t i = 0; i < form.constants.size() && !best.is_own; ++i) {
+        if (form.constants[i].name == "peak" && device.attainable_peak < 1) best.constants[i] = device.attainable_peak;
+      }
+      float least = 0;
+      for (const KernelResidual& each : best.family->residuals) least = std::min(least, each.log_ratio);
+      best.least_ratio = best.is_own ? std::exp(least) : 1;
+      if (best.is_own) source_ = Provenance::curve;
+    }
+  }
+}
+
+const KernelModel::Family& KernelModel::family_of(KernelKind kind, Pass pass) const {
+  return families_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(pass)];
+}
+
+const KernelModel::Known& KernelModel::known(const Family& family, const KernelShape& shape) const {
+  const Key key{static_cast<std::size_t>(&family - families_.front().data()),
+                shape.flops,
+                shape.bytes,
+                shape.m,
+                shape.n,
+                shape.k,
+                shape.count};
+  const auto found = known_.find(key);
+  if (found != known_.end()) return found->second;
+  Known known{.seconds = form_of(shape.kind).time(shape, peaks_, family.constants)};
+  const std::vector<KernelResidual>& residuals = family.family->residuals;
+  if (family.is_own && !residuals.empty()) {
+    const Correction correction = correction_at(place_of(shape), residuals);
+    known = {known.seconds * correction.factor, correction.is_inside};
+  } else {
+    known.is_inside = family.is_own;
+  }
+  return known_.emplace(key, known).first->second;
+}
+
+KernelTime KernelModel::time(const Work& work, Pass pass, double samples) const {
+  if (!work.is_any()) return {};
+  const Family& family = family_of(work.kernel_kind(), pass);
+  if (family.family == nullptr) return {.time = roofline_.time(work, samples)};
+  const Known& known = this->known(family, shape_of(work, samples, item_bytes_));
+  const Seconds time(known.seconds);
+  const double factor = std::exp(known.is_inside ? family.family->spread_inside : family.family->spread_outside);
+  return {.time = time,
+          .low = time / factor,
+          .high = time * factor,
+          .source = family.is_own ? Provenance::curve : Provenance::roofline};
+}
+
+Seconds KernelModel::seconds(const Work& work, Pass pass, double samples) const {
+  if (!work.is_any()) return {};
+  const Family& family = family_of(work.kernel_kind(), pass);
+  if (family.family == nullptr) return roofline_.time(work, samples);
+  return Seconds(known(family, shape_of(work, samples, item_bytes_)).seconds);
+}
+
+Seconds KernelModel::least(const Work& work, Pass pass, double samples) const {
+  if (!work.is_any()) return {};
+  const Family& family = family_of(work.kernel_kind(), pass);
+  if (family.family == nullptr) return roofline_.time(work, samples);
+  const KernelShape shape = shape_of(work, samples, item_bytes_);
+  return Seconds(form_of(shape.kind).least(shape, peaks_, family.constants) * family.least_ratio);
+}
+
+Seconds KernelModel::traffic_time(double bytes) const {
+  const Family& family = family_of(KernelKind::elementwise, Pass::forward);
+  if (family.family == nullptr) return roofline_.traffic_time(bytes);
+  const KernelShape shape{.bytes = bytes};
+  return Seconds(form_of(shape.kind).least(shape, peaks_, family.constants));
+}
+
+}  // namespace ddl

@@ -1,0 +1,198 @@
+#include "calibration/kernels/kernel_fit.hpp"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "calibration/kernels/device_file.hpp"
+#include "calibration/kernels/kernel_table.hpp"
+#include "calibration/machine_reader.hpp"
+#include "estimator/kernels/kernel_model.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+
+namespace {
+
+using namespace ddl;
+
+std::string written(const std::string& name, const std::string& text) {
+  const std::filesystem::path path = std::filesystem::temp_directory_path() / ("ddl_kernel_fit_" + name);
+  std::ofstream(path) << text;
+  return path;
+}
+
+KernelTable read_data(const std::string& name) { return read_kernel_table(DATA_FOLDER "kernels/" + name, {}); }
+
+const KernelFitReport& report_of(const KernelFit& fit, KernelKind kind, const std::string& passes) {
+  for (const KernelFitReport& each : fit.reports) {
+    if (each.kind == kind && each.passes == passes) return each;
+  }
+  FAIL("no report of " << to_string(kind) << ' ' << passes);
+  throw;
+}
+
+TEST_CASE("the constants of kernels that follow the formula are found") {
+  Machine machine = load_machine("dgx-a100");
+  const std::vector<double> constants{4, 0.7, 0.6, 3, 150, 0.9, 0.5};
+  const DevicePeaks peaks = device_peaks(machine.device, Precision::bf16);
+  std::vector<KernelSample> samples;
+  for (double m = 64; m < 40000; m *= 2.3) {
+    for (double n = 128; n < 20000; n *= 2.1) {
+      for (double k = 64; k < 20000; k *= 3.1) {
+        const double rows = std::floor(m), columns = std::floor(n), sum = std::floor(k);
+        const Work work{.flops = 2 * rows * columns * sum,
+                        .activation_items = rows * sum + sum * columns + rows * columns,
+                        .m = rows,
+                        .n = columns,
+                        .k = sum};
+        const double time = form_of(KernelKind::matrix_product).time(shape_of(work, 1, 2), peaks, constants);
+        samples.push_back({{{work, Pass::forward}}, Precision::bf16, Seconds(time)});
+      }
+    }
+  }
+  const KernelFit fit = fit_kernels(samples, machine.device, {.source = "here"});
+  REQUIRE(fit.families.size() == 1);
+  for (std::size_t i = 0; i < constants.size(); ++i) {
+    CAPTURE(form_of(KernelKind::matrix_product).constants[i].name);
+    CHECK(fit.families.front().constants[i] == Approx(constants[i]).epsilon(0.05));
+  }
+  CHECK(fit.reports.front().formula_p90 < 0.01);
+}
+
+TEST_CASE("rows that were left out of published tables are predicted") {
+  // What is asked of a fit to all rows of a device, here with the few that are kept beside this test.
+  const auto left_out = [](const std::string& file, const std::string& machine, KernelKind kind, const std::string& pass,
+                           double median, double p90) {
+    const KernelFit fit = fit_kernels(read_data(file).samples, load_machine(machine).device, {.source = "published"});
+    const KernelFitReport& report = report_of(fit, kind, pass);
+    INFO(file << ' ' << pass << ": " << report.left_out_median << ", " << report.left_out_p90);
+    CHECK(report.left_out_median <= median);
+    CHECK(report.left_out_p90 <= p90);
+    CHECK(report.left_out_median > 0);
+  };
+  left_out("gemm.csv", "dgx-a100", KernelKind::matrix_product, "forward", 0.06, 0.18);
+  left_out("attention.csv", "dgx-h100", KernelKind::fused_attention, "forward", 0.05, 0.20);
+  left_out("conv.csv", "abci", KernelKind::convolution, "forward", 0.15, 0.50);
+  left_out("conv.csv", "abci", KernelKind::convolution, "backward-weight", 0.22, 0.55);
+}
+
+TEST_CASE("bundled files hold what published tables say") {
+  const auto errors = [](const std::string& file, const std::string& machine) {
+    const Machine loaded = load_machine(machine);
+    std::vector<double> errors;
+    for (const KernelSample& sample : read_data(file).samples) {
+      const KernelModel model(loaded.device, sample.precision);
+      const auto& [work, pass] = sample.kernels.front();
+      const KernelTime time = model.time(work, pass, 1);
+      CHECK(time.source == Provenance::curve);
+      errors.push_back(std::abs(time.time / sample.time - 1));
+    }
+    std::sort(errors.begin(), errors.end());
+    return errors;
+  };
+  for (const auto& [file, machine] : {std::pair{"gemm.csv", "dgx-a100"}, {"attention.csv", "dgx-h100"}}) {
+    const std::vector<double> all = errors(file, machine);
+    CHECK(all[all.size() / 2] < 0.05);
+    CHECK(all[all.size() * 9 / 10] < 0.18);
+  }
+}
+
+TEST_CASE("a launch that the times hold is not the device's") {
+  const Machine machine = load_machine("dgx-a100");
+  const KernelTable table = read_data("memory_bound.csv");
+  CHECK(table.ignored > 0);
+  const KernelFit with = fit_kernels(table.samples, machine.device, {.source = "published"});
+  const KernelFit without = fit_kernels(table.samples, machine.device, {.includes_launch = true, .source = "published"});
+  REQUIRE(with.families.size() == without.families.size());
+  const double usual = form_of(KernelKind::elementwise).constants.front().usual;
+  bool any_longer = false;
+  for (std::size_t i = 0; i < with.families.size(); ++i) {
+    CHECK(without.families[i].constants.front() <= usual);
+    any_longer = any_longer || with.families[i].constants.front() > 2 * usual;
+  }
+  CHECK(any_longer);
+}
+
+TEST_CASE("a device file is read as it is written") {
+  DeviceFile file{.names = {"NVIDIA A100", "A100"}, .sources = {{"here", "this test"}}, .kernels = {"NVIDIA A100", {}}};
+  const Machine machine = load_machine("dgx-a100");
+  file.kernels.families =
+      fit_kernels(read_data("conv.csv").samples, machine.device, {.most_residuals = 40, .source = "here"}).families;
+  const std::string text = print_device_file(file);
+  const DeviceFile read = parse_device_file(text, "device.yaml");
+  CHECK(print_device_file(read) == text);
+  CHECK(read.names == file.names);
+  REQUIRE(read.kernels.families.size() == file.kernels.families.size());
+  CHECK(read.kernels.families.front().residuals.size() == 40);
+}
+
+TEST_CASE("what is wrong in a device file is said at its place") {
+  const std::string head = "format: 1\nnames: [A]\nsources: {here: test}\nfamilies:\n";
+  const auto error = [&](const std::string& family) {
+    return error_of([&] { static_cast<void>(parse_device_file(head + family, "device.yaml")); });
+  };
+  const std::string rest =
+      "    precision: fp32\n    source: here\n    rows: 3\n    constants: {start: 3, bandwidth: 0.8, peak: 0.8}\n"
+      "    spread: {inside: 0.1, outside: 0.2}\n";
+  CHECK(error("  - kind: elementwise\n" + rest) == "no error");
+  CHECK(error("  - kind: elementwis\n" + rest).starts_with("device.yaml:5:11: unknown kind of kernel 'elementwis'"));
+  CHECK(error("  - kind: elementwise\n    pass: sideways\n" + rest).starts_with("device.yaml:6:11: unknown pass 'sideways'"));
+  CHECK(error("  - kind: elementwise\n" + rest + "    residuals: [1 2 3]\n").find("six numbers are expected") !=
+        std::string::npos);
+  CHECK(error("  - kind: elementwise\n" + rest + "    residuals: [1 2 3 4 5 nan]\n").find("six numbers are expected") !=
+        std::string::npos);
+  std::string far = rest;
+  far.replace(far.find("bandwidth: 0.8"), 14, "bandwidth: 800");
+  CHECK(error("  - kind: elementwise\n" + far).find("device.yaml:8:") != std::string::npos);
+  std::string uncited = rest;
+  uncited.replace(uncited.find("here"), 4, "elsewhere");
+  CHECK(error("  - kind: elementwise\n" + uncited).find("there is no source 'elsewhere'") != std::string::npos);
+}
+
+TEST_CASE("tables of kernels are read by their columns") {
+  const std::string lines = written("lines.csv",
+                                    "problem,time_s\n"
+                                    "fully_connected features=64 bias=no in=32 samples=256 precision=bf16 pass=forward,2e-6\n"
+                                    "activation kind=relu in=64x8x8 samples=4 precision=fp32 pass=forward + activation "
+                                    "kind=relu in=64x8x8 samples=4 precision=fp32 pass=backward-data,5e-6\n");
+  const KernelTable table = read_kernel_table(lines, {});
+  REQUIRE(table.samples.size() == 2);
+  const auto& [work, pass] = table.samples[0].kernels.front();
+  CHECK(work.flops == 2.0 * 256 * 64 * 32);
+  CHECK(work.m == 256);
+  CHECK(table.samples[0].precision == Precision::bf16);
+  CHECK(table.samples[1].kernels.size() == 2);
+  CHECK(table.samples[1].time.value() == 5e-6);
+
+  const std::string products = written("products.csv",
+                                       "gpu,dtype,layout_or_op,batch,m,n,k,time_us\n"
+                                       "a,bf16,linear_fwd(TN),1,8,16,32,2\n"
+                                       "b,bf16,linear_bwd(dgrad+wgrad),1,8,16,32,2\n"
+                                       "a,fp4,linear_fwd(TN),1,8,16,32,2\n");
+  const std::vector<RowFilter> only_a{{"gpu", {"a"}}};
+  CHECK(read_kernel_table(products, only_a).samples.size() == 1);
+  CHECK(read_kernel_table(products, only_a).ignored == 1);
+  const KernelTable both = read_kernel_table(products, {});
+  REQUIRE(both.samples.size() == 2);
+  // The gradient of the input sums over the outputs, that of the weights over the rows.
+  CHECK(both.samples[1].kernels[0].first.k == 16);
+  CHECK(both.samples[1].kernels[1].first.k == 8);
+
+  const auto error = [](const std::string& text) {
+    const std::string path = written("wrong.csv", text);
+    return error_of([&] { static_cast<void>(read_kernel_table(path, {})); });
+  };
+  CHECK(error("a,b\n1,2\n").find("none of the columns says what was measured") != std::string::npos);
+  CHECK(error("dtype,layout_or_op,batch,m,n,k,time_us\nbf16,fwd,1,0,1,1,1\n").find(":2:12: must be a number from 1") !=
+        std::string::npos);
+  CHECK(error("dtype,layout_or_op,batch,m,n,k,time_us\nbf16,fwd,1,1,1,1,0\n").find("must be a time greater than zero") !=
+        std::string::npos);
+  CHECK(error("dtype,op,shape,time_us\nfp32,add,4x,1\n").find("'4x' is no shape") != std::string::npos);
+  CHECK(error("problem,time_s\nrelu,1\n").find(":2") != std::string::npos);
+}
+
+}  // namespace

@@ -1,0 +1,161 @@
+#include "estimator/kernels/kernel_model.hpp"
+
+#include <cmath>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/unit/estimator/nodes_of_four.hpp"
+
+namespace {
+
+using namespace ddl;
+
+/// 2 TFLOP/s, 8 in bf16; 100 GB/s; 4 multiprocessors.
+Device device_with(std::vector<KernelFamily> own, std::vector<KernelFamily> others = {}) {
+  Device device = nodes_of_four().device;
+  device.peak = {FlopRate(2e12), std::nullopt, FlopRate(8e12), FlopRate(8e12)};
+  device.attainable_peak = 1;
+  device.memory_bandwidth = Bandwidth(100e9);
+  device.multiprocessors = 4;
+  if (!own.empty()) device.kernels = std::make_shared<DeviceKernels>(DeviceKernels{"own", std::move(own)});
+  if (!others.empty()) device.other_kernels = std::make_shared<DeviceKernels>(DeviceKernels{"others", std::move(others)});
+  return device;
+}
+
+KernelFamily elementwise(double start_us, double bandwidth) {
+  return {.kind = KernelKind::elementwise,
+          .precision = Precision::fp32,
+          .constants = {start_us, bandwidth, 0.8},
+          .residuals = {},
+          .spread_inside = 0.1,
+          .spread_outside = 0.3,
+          .rows = 10,
+          .source = "test"};
+}
+
+/// start, peak, bandwidth, sharpness, depth, tile_loss, wave.
+KernelFamily products(Precision precision, std::vector<double> constants) {
+  return {.kind = KernelKind::matrix_product,
+          .pass = Pass::forward,
+          .precision = precision,
+          .constants = std::move(constants),
+          .residuals = {},
+          .spread_inside = 0.1,
+          .spread_outside = 0.3,
+          .rows = 10,
+          .source = "test"};
+}
+
+Work product(double m, double n, double k) {
+  return {.flops = 2 * m * n * k, .activation_items = m * k + k * n + m * n, .m = m, .n = n, .k = k};
+}
+
+TEST_CASE("a device of which no kernels are known has its roofline") {
+  const Device device = device_with({});
+  const KernelModel model(device, Precision::fp32);
+  const Roofline roofline(device, Precision::fp32);
+  const Work work = product(300, 500, 700);
+  CHECK(model.seconds(work, Pass::forward, 3).value() == roofline.time(work, 3).value());
+  const KernelTime time = model.time(work, Pass::forward, 3);
+  CHECK(time.source == Provenance::roofline);
+  CHECK_FALSE(time.low);
+  CHECK(model.seconds({}, Pass::forward, 3).value() == 0);
+}
+
+TEST_CASE("an elementwise kernel takes its start and its traffic, the longer of them almost alone") {
+  const Device device = device_with({elementwise(3, 0.5)});
+  const KernelModel model(device, Precision::fp32);
+  // 1000 items of 4 bytes at 50 GB/s take 80 ns, a start of 3 us hides them; 10⁹ items take 80 ms.
+  const double small = model.seconds({.activation_items = 1e3}, Pass::forward, 1).value();
+  CHECK(small == Approx(std::hypot(3e-6, 80e-9)));
+  const double large = model.seconds({.activation_items = 1e9}, Pass::forward, 1).value();
+  CHECK(large == Approx(80e-3));
+  // In 16 bits the same constants hold for half of the bytes.
+  const KernelModel half(device, Precision::bf16);
+  CHECK(half.seconds({.activation_items = 1e9}, Pass::forward, 1).value() == Approx(40e-3));
+  CHECK(half.traffic_time(1e9).value() == Approx(20e-3));
+}
+
+TEST_CASE("a matrix product fills its tiles and its waves, and sums have a start") {
+  // Peak 0.5: 4 TFLOP/s. No loss of small tiles, nothing for short sums, memory out of the way.
+  const Device device = device_with({products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99})});
+  const KernelModel model(device, Precision::bf16);
+  // 512 × 512 are four tiles of 256: one wave of four multiprocessors.
+  const double whole = 2.0 * 512 * 512 * 4096 / 4e12;
+  CHECK(model.seconds(product(512, 512, 4096), Pass::forward, 1).value() == Approx(1e-6 + whole).epsilon(0.002));
+  // One row more is a row of tiles more: with 64 × 64 tiles 72 instead of 64, which are 18 waves instead of 16.
+  const double more = model.seconds(product(513, 512, 4096), Pass::forward, 1).value();
+  CHECK(more > 1.05 * (1e-6 + whole));
+  // Samples that are rows count as rows.
+  Work rows = product(1, 512, 4096);
+  rows.batched = Work::Batched::m;
+  rows.activation_items = 4096 + 512;
+  rows.weight_items = 4096 * 512;
+  CHECK(model.seconds(rows, Pass::forward, 512).value() ==
+        Approx(model.seconds(product(512, 512, 4096), Pass::forward, 1).value()));
+}
+
+TEST_CASE("measured neighbours correct the formula, the nearer the more, and not far away") {
+  KernelFamily family = products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99});
+  const KernelShape shape = shape_of(product(512, 512, 4096), 1, 2);
+  family.residuals = {{place_of(shape), std::log(2.0F)}};
+  const Device plain = device_with({products(Precision::bf16, family.constants)});
+  const Device corrected = device_with({family});
+  const KernelModel without(plain, Precision::bf16), with(corrected, Precision::bf16);
+  const auto ratio = [&](const Work& work) {
+    return with.seconds(work, Pass::forward, 1).value() / without.seconds(work, Pass::forward, 1).value();
+  };
+  CHECK(ratio(product(512, 512, 4096)) == Approx(2));
+  CHECK(ratio(product(1024, 512, 4096)) < 2);
+  CHECK(ratio(product(1024, 512, 4096)) > 1.8);
+  CHECK(ratio(product(524288, 524288, 8)) < 1.15);
+  // Within the spread of rows that were left out near it, beyond it that of the formula.
+  const KernelTime near = with.time(product(512, 512, 4096), Pass::forward, 1);
+  CHECK(near.high->value() == Approx(near.time.value() * std::exp(0.1)));
+  CHECK(near.source == Provenance::curve);
+  const KernelTime far = with.time(product(524288, 524288, 8), Pass::forward, 1);
+  CHECK(far.low->value() == Approx(far.time.value() / std::exp(0.3)));
+}
+
+TEST_CASE("what is not known of a device is taken from others, on its own data sheet") {
+  const KernelFamily own = products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99});
+  const KernelFamily other = products(Precision::fp32, {1, 0.25, 2, 8, 1, 0.995, 0.99});
+  const Device device = device_with({own}, {other, elementwise(3, 0.5)});
+  const Work work = product(512, 512, 4096);
+  // fp16 has the same matrix units as bf16; fp32 has none.
+  CHECK(KernelModel(device, Precision::fp16).time(work, Pass::forward, 1).source == Provenance::curve);
+  const KernelTime wide = KernelModel(device, Precision::fp32).time(work, Pass::forward, 1);
+  CHECK(wide.source == Provenance::roofline);
+  CHECK(wide.time.value() == Approx(1e-6 + 2.0 * 512 * 512 * 4096 / 0.5e12).epsilon(0.002));
+  // Products of another pass are like those that are known.
+  CHECK(KernelModel(device, Precision::bf16).time(work, Pass::backward_data, 1).source == Provenance::curve);
+  // The sheet's own word on what kernels reach is nearer than other devices.
+  Device said = device;
+  said.attainable_peak = 0.5;
+  CHECK(KernelModel(said, Precision::fp32).seconds(work, Pass::forward, 1).value() ==
+        Approx(1e-6 + 2.0 * 512 * 512 * 4096 / 1e12).epsilon(0.002));
+}
+
+TEST_CASE("parts of a kernel take no less together than the bound says") {
+  KernelFamily family = products(Precision::bf16, {2, 0.7, 0.8, 2.5, 100, 0.93, 0.7});
+  family.residuals = {{place_of(shape_of(product(512, 512, 4096), 1, 2)), -0.2F},
+                      {place_of(shape_of(product(64, 512, 4096), 1, 2)), 0.3F}};
+  const KernelModel model(device_with({family, elementwise(3, 0.5)}), Precision::bf16);
+  for (const double m : {64.0, 100.0, 512.0, 1000.0, 4096.0}) {
+    for (const double n : {32.0, 500.0, 512.0, 8192.0}) {
+      for (const double k : {64.0, 1024.0, 5000.0}) {
+        for (const double parts : {1.0, 2.0, 4.0}) {
+          const double least = model.least(product(m, n, k), Pass::forward, 1).value();
+          CAPTURE(m, n, k, parts);
+          CHECK(least <= parts * model.seconds(product(m / parts, n, k), Pass::forward, 1).value() * (1 + 1e-12));
+          CHECK(least <= parts * model.seconds(product(m, n / parts, k), Pass::forward, 1).value() * (1 + 1e-12));
+          CHECK(least <= parts * model.seconds(product(m, n, k / parts), Pass::forward, 1).value() * (1 + 1e-12));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
