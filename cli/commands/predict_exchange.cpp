@@ -1,0 +1,172 @@
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "calibration/communication/exchange_facts.hpp"
+#include "calibration/communication/exchange_prediction.hpp"
+#include "calibration/communication/fit_plot.hpp"
+#include "calibration/machine_reader.hpp"
+#include "calibration/study.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/documents/fields.hpp"
+#include "cli/options/option_value.hpp"
+#include "cli/options/study_options.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "core/units.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ExchangeRequest {
+  std::string machine = "dgx-a100", coefficients;
+  std::string operations = "allreduce";
+  std::string sizes = "4KiB,64KiB,1MiB,16MiB,256MiB,1GiB";
+  std::string ranks;
+  std::optional<std::int64_t> ranks_per_node{};
+};
+
+constexpr std::int64_t most_ranks = 1 << 24;
+
+std::vector<Collective> operations_of(const std::string& text) {
+  std::vector<Collective> operations;
+  for (const std::string& word : comma_separated(text)) {
+    operations.push_back(chosen("--operation", word, parse_operation, operation_names()));
+  }
+  return operations;
+}
+
+std::vector<Bytes> sizes_of(const std::string& text) {
+  std::vector<Bytes> sizes;
+  for (const std::string& word : comma_separated(text)) {
+    UnitProblem problem;
+    const std::optional<Bytes> size = parse_quantity<Bytes>(word, problem);
+    if (!size) throw Error("--bytes: " + problem.message, problem.hint);
+    if (!(*size > Bytes{})) throw Error(fmt::format("--bytes: {} is no message", quote(word)), "as in --bytes 1MiB,1GiB");
+    sizes.push_back(*size);
+  }
+  return sizes;
+}
+
+std::vector<int> ranks_of(const std::string& text) {
+  std::vector<int> ranks;
+  for (const std::string& word : comma_separated(text)) {
+    const bool digits = !word.empty() && word.size() <= 8 && word.find_first_not_of("0123456789") == std::string::npos;
+    const int count = digits ? std::stoi(word) : 0;
+    if (count < 2 || count > most_ranks) {
+      throw Error(fmt::format("--ranks: {} is not a whole number from 2 to {}", quote(word), most_ranks),
+                  "in digits, as in --ranks 16,512");
+    }
+    ranks.push_back(count);
+  }
+  return ranks;
+}
+
+Json row_of(const PredictedExchange& one) {
+  const auto seconds = [](const std::optional<Seconds>& time) { return time ? Json(time->value()) : Json(nullptr); };
+  return {{"operation", to_string(one.operation)},
+          {"ranks", one.ranks},
+          {"nodes", one.nodes},
+          {"bytes", one.message.value()},
+          {"time_s", one.time.value()},
+          {"low_s", seconds(one.low)},
+          {"high_s", seconds(one.high)},
+          {"bus_bandwidth", one.bus_bandwidth.value()},
+          {"algorithm", one.algorithm},
+          {"provenance", to_string(one.basis)},
+          {"warning", one.warning.empty() ? Json(nullptr) : Json(one.warning)}};
+}
+
+Table table_of(const std::vector<PredictedExchange>& predicted) {
+  Table table({words("operation"), figures("ranks"), figures("nodes"), figures("message"), figures("time"),
+               figures("95 % interval"), figures("bus bandwidth"), words("algorithm"), words("rests on")},
+              0);
+  for (const PredictedExchange& one : predicted) {
+    table.add({std::string(to_string(one.operation)), with_thousands(one.ranks), with_thousands(one.nodes),
+               humanize(one.message), humanize(one.time),
+               one.low ? fmt::format("{} to {}", humanize(*one.low), humanize(*one.high)) : "-", humanize(one.bus_bandwidth),
+               std::string(one.algorithm), std::string(to_string(one.basis))});
+  }
+  return table;
+}
+
+/// A plot for each operation of which three sizes or more are asked for.
+void add_plots(Document& document, const std::vector<PredictedExchange>& predicted) {
+  std::vector<std::pair<Collective, std::vector<PlotCurve>>> plots;
+  for (const PredictedExchange& one : predicted) {
+    if (plots.empty() || plots.back().first != one.operation) plots.push_back({one.operation, {}});
+    std::vector<PlotCurve>& curves = plots.back().second;
+    if (curves.empty() || curves.back().ranks != one.ranks) curves.push_back({.ranks = one.ranks, .nodes = one.nodes});
+    curves.back().measured.push_back({one.message.value(), one.time.value()});
+  }
+  constexpr std::size_t least_points = 3;
+  for (const auto& [operation, curves] : plots) {
+    if (curves.front().measured.size() < least_points) continue;
+    document.apart(Verbatim{plot_text(std::string(to_string(operation)), curves, "", "")});
+  }
+}
+
+Report predict_exchanges(const ExchangeRequest& asked) {
+  const std::vector<Collective> operations = operations_of(asked.operations);
+  const std::vector<Bytes> sizes = sizes_of(asked.sizes);
+  const std::vector<int> ranks = ranks_of(asked.ranks);
+  Machine machine = load_machine(asked.machine);
+  StudySpec spec;
+  spec.machine = asked.machine;
+  spec.coefficients = asked.coefficients;
+  Coefficients coefficients = coefficients_of(spec, machine);
+  const int devices = machine.devices_per_node();
+  const ExchangePredictor predictor(std::move(machine), std::move(coefficients));
+  auto predicted = std::make_shared<std::vector<PredictedExchange>>();
+  for (const Collective operation : operations) {
+    for (const int count : ranks) {
+      const int on_node = static_cast<int>(asked.ranks_per_node.value_or(std::min(count, devices)));
+      if (count % on_node != 0) {
+        throw Error(fmt::format("{} ranks do not fill nodes of {}", count, on_node),
+                    "give a multiple, or say how many ranks a node has with --ranks-per-node");
+      }
+      for (const Bytes size : sizes) predicted->push_back(predictor.predict(operation, size, count, count / on_node));
+    }
+  }
+  Report report;
+  report.warn(predictor.notes());
+  for (const PredictedExchange& one : *predicted) {
+    if (one.warning.empty()) continue;
+    report.warn({fmt::format("{} among {} ranks: {}", to_string(one.operation), one.ranks, one.warning)});
+  }
+  report.document.add(table_of(*predicted));
+  add_plots(report.document, *predicted);
+  const Json rows = json_list(*predicted, row_of);
+  report.rows = [rows] { return rows; };
+  report.json = [rows] { return Json{{"schema", 1}, {"exchanges", rows}}; };
+  return report;
+}
+
+}  // namespace
+
+void add_predict_exchange(const Command& predict, Request& request) {
+  const Command exchange =
+      predict.add_subcommand("exchange", "collectives by size and ranks, with their interval and what it rests on");
+  auto asked = std::make_shared<ExchangeRequest>();
+  exchange.add_option("--operation", asked->operations, "operations, between commas: allreduce, allgather, …")
+      .capture_default_str();
+  exchange.add_option("--bytes", asked->sizes, "sizes of the full vector, between commas").capture_default_str();
+  exchange.add_option("--ranks", asked->ranks, "numbers of ranks, between commas").required();
+  add_whole_number(exchange, "--ranks-per-node", asked->ranks_per_node, 1, most_ranks,
+                   "ranks on each node (default: as many as the machine has devices there)");
+  exchange.add_option("--machine", asked->machine, "bundled machine or file").capture_default_str();
+  exchange.add_option("--coefficients", asked->coefficients,
+                      "measurements: a file, a bundled name, or none (default: those bundled with the machine)");
+  add_report_options(exchange, request.report);
+  exchange.callback([asked, &request] { request.run = [asked] { return predict_exchanges(*asked); }; });
+}
+
+}  // namespace ddl
