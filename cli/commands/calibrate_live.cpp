@@ -24,7 +24,7 @@
 #include "calibration/sweep/transports.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/options/option_value.hpp"
-#include "cli/options/profile_job.hpp"
+#include "cli/options/problem_file.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/progress.hpp"
 #include "cli/report.hpp"

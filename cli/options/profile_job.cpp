@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "calibration/machine_reader.hpp"
+#include "cli/options/problem_file.hpp"
 #include "cli/options/split_options.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/report.hpp"
@@ -109,7 +110,10 @@ ProfileJob job_of(const ProfileOptions& o) {
   job.overwrite = o.overwrite;
   job.retry = o.retry;
   for (const std::string& line : o.lines) plan.problems.push_back({checked_problem(line, "--problem", 1), 0});
-  if (!o.problems.empty()) plan.problems = problems_in(o.problems);
+  if (!o.problems.empty()) {
+    const ProblemFile file(o.problems);
+    for (const std::string& line : file.problems()) plan.problems.push_back({line, 0});
+  }
   if (o.model.empty()) {
     if (!o.mixed.empty())
       throw Error("--mixed-precision applies to models, and none is named", "a problem says its precision");
@@ -168,39 +172,6 @@ ProfilePlan without(ProfilePlan plan, const std::vector<std::string>& lines) {
     }
   }
   return plan;
-}
-
-std::string checked_problem(const std::string& line, const std::string& origin, int line_number) {
-  try {
-    if (is_fresh_memory_problem(line)) return print_problem(parse_fresh_memory_problem(line, origin));
-    return is_update_problem(line) ? print_problem(parse_update_problem(line, origin))
-                                   : print_problem(parse_problem(line, origin));
-  } catch (const Error& error) {
-    // Alone it was the first line of all.
-    std::string message = error.what();
-    const std::string start = origin + ":1:";
-    if (message.starts_with(start)) message = fmt::format("{}:{}:{}", origin, line_number, message.substr(start.size()));
-    throw Error(message, error.hint());
-  }
-}
-
-std::vector<CountedProblem> problems_in(const std::string& path) {
-  const SourceText source(read_file(path), path);
-  const std::string& text = source.text();
-  std::vector<CountedProblem> problems;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::string line = text.substr(at, end - at);
-    if (line.ends_with('\r')) line.pop_back();
-    const std::size_t first = line.find_first_not_of(" \t");
-    if (first != std::string::npos && line[first] != '#') {
-      problems.push_back({checked_problem(line, path, source.place(at).line), 0});
-    }
-    at = end + 1;
-  }
-  if (problems.empty())
-    throw source.error(0, "there is no problem in this file", "one a line, such as those of 'recommend --missing'");
-  return problems;
 }
 
 }  // namespace ddl
