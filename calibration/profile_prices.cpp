@@ -291,7 +291,7 @@ FoundProfiles find_profiles(const ProfileChoice& choice, const Machine& machine)
   return found;
 }
 
-MeasuredKernels measured_kernels(std::span<const FoundProfile> profiles, const Model& model, Precision precision) {
+MeasuredKernels measured_kernels(std::span<const FoundProfile> profiles) {
   MeasuredKernels kernels;
   if (profiles.empty()) return kernels;
   kernels.name = name_of(profiles);
@@ -310,6 +310,12 @@ MeasuredKernels measured_kernels(std::span<const FoundProfile> profiles, const M
     }
   }
   kernels.layout = layout_of(profiles);
+  return kernels;
+}
+
+MeasuredKernels measured_kernels(std::span<const FoundProfile> profiles, const Model& model, Precision precision) {
+  MeasuredKernels kernels = measured_kernels(profiles);
+  if (profiles.empty()) return kernels;
   Steps(profiles, model, precision, fresh_memory_of(profiles)).into(kernels);
   return kernels;
 }

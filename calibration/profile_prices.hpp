@@ -38,6 +38,8 @@ struct ProfileChoice {
 /// Whether a profile of a device of this name is of the machine's.
 [[nodiscard]] bool is_device(const Device& device, std::string_view name);
 
+/// The kernels and updates that the profiles know, of every precision, and nothing of whole steps.
+[[nodiscard]] MeasuredKernels measured_kernels(std::span<const FoundProfile> profiles);
 /// What the profiles know at this precision: kernels, updates, what first touches of fresh memory take, and what whole steps
 /// take beside their kernels and that: steps of a framework before those of the profiler, and in each of these steps of the
 /// model before those of other bundled models. A framework's steps count where the kernels of its model are in any of the

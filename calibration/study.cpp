@@ -26,15 +26,6 @@ Precision default_precision(const Model& model, const Device& device) {
   return Precision::fp32;
 }
 
-void require_precision(Precision precision, const Device& device) {
-  if (device.peak_at(precision)) return;
-  std::string known;
-  for (const Precision candidate : all_precisions) {
-    if (device.peak_at(candidate)) known += fmt::format("{}{}", known.empty() ? "" : ", ", to_string(candidate));
-  }
-  throw Error(fmt::format("the data sheet of {} has no peak for {}", device.name, to_string(precision)), "it has " + known);
-}
-
 /// A flat vector can be made of anything; a default is what comes nearest, since there has to be one.
 void require_fitting(const Dataset& dataset, const Model& model, bool named) {
   const TensorShape& sample = dataset.sample;
@@ -71,6 +62,19 @@ double samples_of(const Dataset& dataset, const Model& model) {
 }  // namespace
 
 bool has_layout(const Model& model) { return !model.input.sequence && model.input.rank > 0; }
+
+void require_precision(Precision precision, const Device& device) {
+  if (device.peak_at(precision)) return;
+  std::string known;
+  for (const Precision candidate : all_precisions) {
+    if (device.peak_at(candidate)) known += fmt::format("{}{}", known.empty() ? "" : ", ", to_string(candidate));
+  }
+  throw Error(fmt::format("the data sheet of {} has no peak for {}", device.name, to_string(precision)), "it has " + known);
+}
+
+std::string unused_profile_warning(Precision precision, const std::string& profiles) {
+  return fmt::format("no kernel in {} was measured for {}: the profile is not used", to_string(precision), profiles);
+}
 
 Coefficients coefficients_of(const StudySpec& spec, const Machine& machine) {
   if (spec.coefficients == "none") return {};
@@ -175,8 +179,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
   kernels_ = std::make_unique<KernelPrices>(facts_, machine_.device, coefficients_, precision_, optimizer_, scale,
                                             any ? &measured : nullptr, spec_.assumptions);
   if (any && kernels_->measured() == nullptr) {
-    warnings_.push_back(
-        fmt::format("no kernel in {} was measured for {}: the profile is not used", to_string(precision_), measured.name));
+    warnings_.push_back(unused_profile_warning(precision_, measured.name));
   }
   const bool casts = spec_.assumptions.mixed_precision == MixedPrecision::autocast;
   for (const FoundProfile& each : profiles_->profiles) {

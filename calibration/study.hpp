@@ -86,6 +86,11 @@ class Study {
 /// of another machine.
 [[nodiscard]] Coefficients coefficients_of(const StudySpec& spec, const Machine& machine);
 
+/// Throws Error where the device's data sheet has no peak for the precision.
+void require_precision(Precision precision, const Device& device);
+/// That profiles of this name (MeasuredKernels) hold no kernel of the precision.
+[[nodiscard]] std::string unused_profile_warning(Precision precision, const std::string& profiles);
+
 /// Whether its tensors are images or volumes, which lie in memory with their channels first or last.
 [[nodiscard]] bool has_layout(const Model& model);
 /// The data set that goes with a model's input: the one of such samples; else of those with as many channels the one nearest

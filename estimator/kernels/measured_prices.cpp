@@ -70,21 +70,21 @@ void MeasuredPrices::add(const std::string& line, Asked asked, const MeasuredTim
                          const std::optional<Bytes>& workspace) {
   const double seconds = time.median.value();
   if (!(seconds >= 0) || !std::isfinite(seconds) || asked.point.roofline <= 0) return;
-  const auto [known, is_new] = lines_.try_emplace(line, static_cast<std::uint32_t>(points_.size()), spread(time));
+  const auto [known, is_new] = lines_.try_emplace(line, Known{static_cast<std::uint32_t>(points_.size()), time});
   if (!is_new) {
     // Not everybody who times a kernel sees its scratch memory.
-    std::optional<Bytes>& seen = points_[known->second.first].workspace;
+    std::optional<Bytes>& seen = points_[known->second.point].workspace;
     if (!seen) seen = workspace;
-    if (spread(time) >= known->second.second) return;
+    if (spread(time) >= spread(known->second.time)) return;
   }
-  asked.point.workspace = is_new || workspace ? workspace : points_[known->second.first].workspace;
+  asked.point.workspace = is_new || workspace ? workspace : points_[known->second.point].workspace;
   asked.point.seconds = seconds;
   asked.point.ratio = seconds > 0 ? std::log(seconds / asked.point.roofline) : 0.0;
   const bool idle = seconds <= 0;
   if (!is_new) {
     // Of one line there is one point.
-    const std::uint32_t place = known->second.first;
-    known->second.second = spread(time);
+    const std::uint32_t place = known->second.point;
+    known->second.time = time;
     points_[place] = asked.point;
     for (Group* group : {&families_[asked.family], &passes_[asked.pass], &operations_[asked.operation], &all_}) {
       std::erase(group->points, place);
@@ -172,10 +172,15 @@ KernelPrice MeasuredPrices::price(const UpdateProblem& problem) const {
   return price(print_problem(problem), asked(problem));
 }
 
+const MeasuredTime* MeasuredPrices::measured(const std::string& line) const {
+  const auto known = lines_.find(line);
+  return known == lines_.end() ? nullptr : &known->second.time;
+}
+
 KernelPrice MeasuredPrices::price(const std::string& line, const Asked& asked) const {
   const auto known = lines_.find(line);
   if (known != lines_.end()) {
-    const Point& point = points_[known->second.first];
+    const Point& point = points_[known->second.point];
     KernelPrice price{Seconds(point.seconds), Provenance::measured, {}};
     if (point.workspace) price.workspace = {*point.workspace, *point.workspace, Provenance::measured};
     return price;

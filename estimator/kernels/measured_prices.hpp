@@ -50,6 +50,8 @@ class MeasuredPrices {
   [[nodiscard]] bool empty() const { return all_.points.empty(); }
   [[nodiscard]] KernelPrice price(const Problem& problem) const;
   [[nodiscard]] KernelPrice price(const UpdateProblem& problem) const;
+  /// What was measured of this very line, the best known of several times; nullptr where nothing was.
+  [[nodiscard]] const MeasuredTime* measured(const std::string& line) const;
   /// No problem of the family has a price below this times its roofline.
   [[nodiscard]] double least_ratio(const Problem& problem) const;
   [[nodiscard]] Seconds roofline(const Problem& problem) const;
@@ -72,6 +74,11 @@ class MeasuredPrices {
     Point point;
     std::string family, pass, operation;  ///< each contains the one before
   };
+  /// A line that was timed.
+  struct Known {
+    std::uint32_t point = 0;
+    MeasuredTime time{};
+  };
   /// Points that share something, and the smallest ratio of time and roofline among them.
   struct Group {
     std::vector<std::uint32_t> points;  ///< those that take time
@@ -93,7 +100,7 @@ class MeasuredPrices {
 
   Roofline roofline_;
   std::vector<Point> points_;
-  std::unordered_map<std::string, std::pair<std::uint32_t, double>> lines_;  ///< point, and how wide its interval is
+  std::unordered_map<std::string, Known> lines_;
   std::unordered_map<std::string, Group> families_, passes_, operations_;
   Group all_;
 };
