@@ -31,6 +31,7 @@ void add_explain(const Command& program, Request& request);
 void add_check(const Command& program, Request& request);
 void add_predict(const Command& program, Request& request);
 void add_predict_exchange(const Command& predict, Request& request);  // a command of `predict`
+void add_predict_kernels(const Command& predict, Request& request);   // the same
 void add_validate(const Command& program, Request& request);
 void add_models(const Command& program, Request& request);
 void add_models_import(const Command& models, Request& request);  // a command of `models`

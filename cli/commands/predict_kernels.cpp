@@ -1,0 +1,115 @@
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "calibration/kernel_prediction.hpp"
+#include "calibration/machine_reader.hpp"
+#include "calibration/study.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/documents/fields.hpp"
+#include "cli/options/problem_file.hpp"
+#include "cli/options/study_options.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct KernelRequest {
+  std::string file, machine = "dgx-a100", coefficients;
+  std::vector<std::string> profiles;
+  bool any_device = false;
+};
+
+/// Throws Error, placed in the file, on what is no kernel, and on a precision that the device does not have.
+std::vector<KernelProblem> problems_of(const ProblemFile& file, const Device& device) {
+  std::vector<KernelProblem> problems;
+  for (const std::string& line : file.problems()) {
+    const std::size_t place = problems.size();
+    if (is_fresh_memory_problem(line)) {
+      throw file.error(place, "fresh_memory", "fresh memory is no kernel", "leave this line out: its time is measured only");
+    }
+    if (is_update_problem(line)) {
+      problems.emplace_back(parse_update_problem(line, "the problem"));
+    } else {
+      problems.emplace_back(parse_problem(line, "the problem"));
+    }
+    try {
+      require_precision(precision_of(problems.back()), device);
+    } catch (const Error& error) {
+      throw file.error(place, "precision=", error.what(), error.hint());
+    }
+  }
+  return problems;
+}
+
+Fields<PredictedKernel> kernel_fields() {
+  const auto seconds = [](const std::optional<Seconds>& time) { return time ? Json(time->value()) : Json(nullptr); };
+  Fields<PredictedKernel> fields;
+  fields.add("problem", [](const PredictedKernel& kernel) { return kernel.line; });
+  fields.add("time_s", [](const PredictedKernel& kernel) { return kernel.time.value(); });
+  fields.add("low_s", [seconds](const PredictedKernel& kernel) { return seconds(kernel.low); });
+  fields.add("high_s", [seconds](const PredictedKernel& kernel) { return seconds(kernel.high); });
+  fields.add("provenance", [](const PredictedKernel& kernel) { return to_string(kernel.source); });
+  return fields;
+}
+
+Table table_of(const std::vector<PredictedKernel>& kernels) {
+  Table table({figures("time"), figures("95 % interval"), words("rests on"), words("problem")}, 0);
+  for (const PredictedKernel& kernel : kernels) {
+    table.add({humanize(kernel.time),
+               kernel.low ? fmt::format("{} to {}", humanize(*kernel.low), humanize(*kernel.high)) : "-",
+               std::string(to_string(kernel.source)), kernel.line});
+  }
+  return table;
+}
+
+Report kernels_report(const KernelRequest& asked) {
+  StudySpec spec;
+  spec.machine = asked.machine;
+  spec.coefficients = asked.coefficients;
+  const Machine machine = load_machine(asked.machine);
+  const Coefficients coefficients = coefficients_of(spec, machine);
+  const FoundProfiles found = find_profiles({asked.profiles, asked.any_device}, machine);
+  const ProblemFile file(asked.file);
+  const auto predicted = std::make_shared<const PredictedKernels>(
+      predict_kernels(problems_of(file, machine.device), machine, coefficients, found.profiles));
+  Report report;
+  report.warn(found.warnings);
+  report.warn(predicted->warnings);
+  report.document.line(machine.device.name, fmt::format(", {}", machine.name));
+  report.document.add(table_of(predicted->kernels));
+  report.rows = [predicted] { return flat_rows(kernel_fields(), predicted->kernels); };
+  report.json = [predicted, name = machine.name, device = machine.device.name] {
+    Json json = json_head();
+    json["machine"] = name;
+    json["device"] = device;
+    json["kernels"] = json_list(
+        predicted->kernels, [fields = kernel_fields()](const PredictedKernel& kernel) { return json_of(fields, kernel); });
+    return json;
+  };
+  return report;
+}
+
+}  // namespace
+
+void add_predict_kernels(const Command& predict, Request& request) {
+  const Command command =
+      predict.add_subcommand("kernels", "kernels, one problem a line, with their interval and what they rest on");
+  const auto asked = std::make_shared<KernelRequest>();
+  command.add_option("file", asked->file, "problems, one a line, as 'profile --problems' reads them").required();
+  command.add_option("--machine", asked->machine, "bundled machine or file").capture_default_str();
+  command.add_option("--coefficients", asked->coefficients,
+                     "measurements: a file, a bundled name, or none (default: those bundled with the machine)");
+  add_profile_options(command, asked->profiles, asked->any_device);
+  add_report_options(command, request.report, {Content::rows});
+  command.callback([asked, &request] { request.run = [asked] { return kernels_report(*asked); }; });
+}
+
+}  // namespace ddl

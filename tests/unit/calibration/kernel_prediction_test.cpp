@@ -1,0 +1,131 @@
+#include "calibration/kernel_prediction.hpp"
+
+#include <string>
+#include <vector>
+
+#include "calibration/machine_reader.hpp"
+#include "calibration/study.hpp"
+#include "core/error.hpp"
+#include "estimator/kernels/shard_problems.hpp"
+#include "tests/catch.hpp"
+
+namespace {
+
+using namespace ddl;
+
+KernelProblem kernel(const std::string& line) {
+  if (is_update_problem(line)) return parse_update_problem(line, "test");
+  return parse_problem(line, "test");
+}
+
+std::vector<KernelProblem> kernels(const std::vector<std::string>& lines) {
+  std::vector<KernelProblem> problems;
+  for (const std::string& line : lines) problems.push_back(kernel(line));
+  return problems;
+}
+
+std::string pool(int samples) {
+  return "pool kind=max kernel=2x2 stride=2 in=64x32x32 samples=" + std::to_string(samples) + " precision=fp32 pass=forward";
+}
+
+/// A profile of the lines and medians in us, whose intervals reach from a tenth below to a fifth above.
+FoundProfile profile(const std::vector<std::pair<std::string, double>>& medians, bool with_interval = true) {
+  FoundProfile found{.path = "test.profile", .profile = {}};
+  for (const auto& [line, median] : medians) {
+    ProfileRow row;
+    row.measurement.problem = line;
+    Samples& samples = row.measurement.samples;
+    samples.median = samples.low = samples.high = Seconds(median * 1e-6);
+    if (with_interval) {
+      samples.low *= 0.9;
+      samples.high *= 1.2;
+    }
+    found.profile.rows.push_back(row);
+  }
+  return found;
+}
+
+TEST_CASE("a kernel without measurements is predicted as plans of an unmeasured model are priced") {
+  // Nobody timed VGG-11 on any machine; on ABCI others were, on a DGX A100 none.
+  for (const auto& [machine, source] : {std::pair("abci", Provenance::curve), std::pair("dgx-a100", Provenance::roofline)}) {
+    StudySpec spec;
+    spec.model = "vgg11";
+    spec.machine = machine;
+    spec.profiles.files = {"none"};
+    const Study study(spec);
+    WholeLayers layers(study.job().facts, 4, study.precision(), study.optimizer());
+    std::vector<KernelProblem> problems;
+    std::vector<Seconds> times;
+    for (std::size_t i = 0; i < study.model().layers.size(); ++i) {
+      const ShardContext& context = layers.at(i);
+      for (const ShardProblem& each : shard_problems(context, layers.shard())) {
+        problems.emplace_back(each.problem);
+        const Problem& own = each.problem;
+        times.push_back(
+            study.kernels().kernel_time(own.operation->work(own.pass, own.inputs, own.output), double(own.samples)));
+      }
+      if (const auto update = shard_update(context, layers.shard())) {
+        problems.emplace_back(*update);
+        times.push_back(study.kernels().update_price(double(update->parameters)).time);
+      }
+    }
+    const PredictedKernels predicted = predict_kernels(problems, study.machine(), study.coefficients(), {});
+    CHECK(predicted.warnings.empty());
+    REQUIRE(predicted.kernels.size() == times.size());
+    REQUIRE(times.size() > 30);
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      INFO(machine << ": " << predicted.kernels[i].line);
+      CHECK(predicted.kernels[i].time.value() == Approx(times[i].value()).epsilon(1e-12));
+      CHECK(predicted.kernels[i].source == source);
+      CHECK_FALSE(predicted.kernels[i].low);
+    }
+  }
+}
+
+TEST_CASE("a measured kernel has its median and interval, another one of the family has a time between") {
+  const std::vector<FoundProfile> found{profile({{pool(4), 10}, {pool(16), 40}})};
+  const PredictedKernels predicted =
+      predict_kernels(kernels({pool(4), pool(8), pool(64)}), load_machine("dgx-a100"), {}, found);
+  CHECK(predicted.warnings.empty());
+  REQUIRE(predicted.kernels.size() == 3);
+  const PredictedKernel& measured = predicted.kernels[0];
+  CHECK(measured.line == pool(4));
+  CHECK(measured.source == Provenance::measured);
+  CHECK(measured.time.value() == Approx(10e-6));
+  REQUIRE(measured.low);
+  CHECK(measured.low->value() == Approx(9e-6));
+  CHECK(measured.high->value() == Approx(12e-6));
+  // Both take a multiple of their roofline time, the same one; four times as many samples have four times the roofline time.
+  CHECK(predicted.kernels[1].source == Provenance::interpolated);
+  CHECK(predicted.kernels[1].time.value() == Approx(20e-6));
+  CHECK_FALSE(predicted.kernels[1].low);
+  CHECK(predicted.kernels[2].source == Provenance::curve);
+  CHECK(predicted.kernels[2].time.value() == Approx(160e-6));
+  CHECK_FALSE(predicted.kernels[2].high);
+}
+
+TEST_CASE("of a kernel that was measured twice the narrower interval counts") {
+  const std::vector<FoundProfile> found{profile({{pool(4), 10}}), profile({{pool(4), 12}}, false)};
+  const PredictedKernels predicted = predict_kernels(kernels({pool(4)}), load_machine("dgx-a100"), {}, found);
+  CHECK(predicted.kernels.front().time.value() == Approx(12e-6));
+  // A single sample has no interval.
+  CHECK_FALSE(predicted.kernels.front().low);
+}
+
+TEST_CASE("kernels of a precision that no profile has rest on the data sheet, with one warning") {
+  const std::vector<FoundProfile> found{profile({{pool(4), 10}})};
+  const std::string update = "update optimizer=momentum parameters=1000000 precision=bf16";
+  const PredictedKernels predicted =
+      predict_kernels(kernels({pool(4), update, update}), load_machine("dgx-a100"), {}, found);
+  CHECK(predicted.kernels[0].source == Provenance::measured);
+  CHECK(predicted.kernels[1].source == Provenance::roofline);
+  REQUIRE(predicted.warnings.size() == 1);
+  CHECK(predicted.warnings.front().find("no kernel in bf16 was measured") == 0);
+}
+
+TEST_CASE("a precision that the data sheet does not have is an error") {
+  const std::string half = "pool kind=max kernel=2x2 stride=2 in=64x32x32 samples=4 precision=bf16 pass=forward";
+  CHECK_THROWS_AS(predict_kernels(kernels({half}), load_machine("abci"), {}, {}), Error);
+}
+
+}  // namespace
