@@ -22,15 +22,18 @@ std::vector<BenchmarkWord> words_from(std::string_view text, std::size_t offset)
   return words;
 }
 
-/// Launchers put the rank before each line when asked to: `0: ` (srun -l), `[1,0]<stdout>:` (mpirun --tag-output).
+/// Launchers put the rank before each line when asked to: `0: ` (srun -l), `[1,0]<stdout>:` (mpirun --tag-output),
+/// `[default0]:` (torchrun --tee).
 std::size_t label_length(std::string_view line) {
   const std::size_t start = std::min(line.find_first_not_of(blanks), line.size());
   const std::size_t digits = std::min(line.find_first_not_of("0123456789", start), line.size());
   if (digits > start && line.substr(digits).starts_with(": ")) return digits + 2;
-  constexpr std::string_view tag = "<stdout>:";
   if (!line.substr(start).starts_with('[')) return 0;
-  const std::size_t end = line.find(tag, start);
-  return end != std::string_view::npos && line.find_first_of(blanks, start) > end ? end + tag.size() : 0;
+  for (const std::string_view tag : {"<stdout>:", "]:"}) {
+    const std::size_t end = line.find(tag, start);
+    if (end != std::string_view::npos && line.find_first_of(blanks, start) > end) return end + tag.size();
+  }
+  return 0;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "calibration/communication/nccl_tests_json.hpp"
 #include "calibration/communication/nccl_tests_text.hpp"
 #include "calibration/communication/osu_text.hpp"
+#include "calibration/communication/torch_bench_table.hpp"
 #include "core/source_text.hpp"
 
 namespace ddl {
@@ -28,7 +29,9 @@ bool is_retyped(const BenchmarkLine& line) {
 
 Error unknown_text(const BenchmarkText& text) {
   const std::string hint =
-      "calibrate reads what nccl-tests (text, or -J) and OSU micro-benchmarks print, with the lines that name the columns";
+      "calibrate reads what nccl-tests (text, or -J), OSU micro-benchmarks and all_reduce_bench.py print, with the lines "
+      "that "
+      "name the columns";
   for (const BenchmarkLine& line : text.lines()) {
     if (is_markdown_row(line)) return text.error(line.offset, "a Markdown table is no output of a benchmark", hint);
     if (is_retyped(line))
@@ -45,15 +48,21 @@ std::vector<ExchangeSeries> parse_exchanges(std::string text, const std::string&
   if (first == std::string::npos) throw Error(origin + " is empty", "the benchmark printed nothing, or into another file");
   if (text[first] == '{') return read_nccl_tests_json(std::move(text), origin, asked, warnings);
   const BenchmarkText lines(std::move(text), origin);
-  const BenchmarkLine *osu = nullptr, *nccl = nullptr;
+  const BenchmarkLine *osu = nullptr, *nccl = nullptr, *torch = nullptr;
   for (const BenchmarkLine& line : lines.lines()) {
     if (osu == nullptr && is_osu_title(line)) osu = &line;
     if (nccl == nullptr && is_nccl_header(line)) nccl = &line;
+    if (torch == nullptr && is_torch_bench_header(line)) torch = &line;
   }
   if (osu != nullptr && nccl != nullptr) {
     throw lines.error(std::max(osu->offset, nccl->offset), "OSU's output and nccl-tests' in one file",
                       "give each its own file");
   }
+  if (torch != nullptr && (osu != nullptr || nccl != nullptr)) {
+    throw lines.error(torch->offset, "tables of PyTorch and those of another benchmark in one file",
+                      "give each its own file");
+  }
+  if (torch != nullptr) return read_torch_bench_tables(lines, asked, warnings);
   if (osu != nullptr) return read_osu_text(lines, asked, warnings);
   if (nccl != nullptr) return read_nccl_tests_text(lines, asked, warnings);
   throw unknown_text(lines);

@@ -80,6 +80,7 @@ std::optional<int> ranks_by_parts(const std::vector<NcclRow>& rows) {
 /// Ranks and nodes as the run lists them; nothing where the list has gaps.
 ExchangeFacts listed_facts(const NcclRun& run, const PlacedError& error, std::vector<std::string>& warnings) {
   ExchangeFacts facts;
+  facts.ranks = run.rank_count;
   if (run.ranks.empty()) return facts;
   std::set<int> numbers, groups;
   std::set<std::string> hosts;
@@ -187,7 +188,7 @@ std::optional<std::string> nccl_program(std::string_view word) {
 ExchangeSeries series_of(const NcclRun& run, const std::string& file, const AskedFacts& asked, const PlacedError& error,
                          std::vector<std::string>& warnings) {
   ExchangeFacts stated = listed_facts(run, error, warnings);
-  stated.operation = operation_of(run.program, error);
+  stated.operation = run.operation ? run.operation : operation_of(run.program, error);
   const auto operation = stated.operation          ? stated.operation
                          : asked.of_file.operation ? asked.of_file.operation
                                                    : asked.otherwise.operation;
@@ -205,7 +206,7 @@ ExchangeSeries series_of(const NcclRun& run, const std::string& file, const Aske
   series.nodes = facts.nodes;
   series.level = facts.level;
   series.tool = run.tool;
-  series.device = run.ranks.empty() ? "" : run.ranks.front().device;
+  series.device = run.ranks.empty() ? run.device : run.ranks.front().device;
   series.file = file;
   std::size_t empty = 0, wrong = 0;
   for (const NcclRow& row : run.rows) {

@@ -40,6 +40,10 @@ struct NcclRank {
 struct NcclRun {
   std::string program{};  ///< `all_reduce_perf`; empty: the file does not say
   std::string tool = "nccl-tests";
+  // Where something else than the program's name and a list of ranks says them.
+  std::optional<Collective> operation{};
+  std::optional<int> rank_count{};
+  std::string device{};
   std::vector<NcclRank> ranks{};
   int ranks_per_line = 1;  ///< JSON lists one for each process
   std::vector<NcclRow> rows{};

@@ -204,6 +204,118 @@ TEST_CASE("what is broken in nccl-tests' text is said with its place") {
   CHECK(error(nccl_header + nccl_row + nccl_row.substr(0, nccl_row.size() - 1)) == "no error");
 }
 
+// ---- torch.distributed by all_reduce_bench.py ----
+
+// github.com/stas00/ml-engineering, network/benchmarks/README.md: four nodes of eight B200.
+TEST_CASE("all_reduce_bench.py says operation and ranks above its table, and times follow from bandwidths") {
+  const Reading reading = load("torch-all_reduce-4n8g.txt", of_file({.nodes = 4}));
+  REQUIRE(reading.series.size() == 1);
+  const ExchangeSeries& series = reading.series[0];
+  CHECK(series.operation == Collective::allreduce);
+  CHECK(series.ranks == 32);
+  CHECK(series.nodes == 4);
+  CHECK(series.tool == "PyTorch");
+  REQUIRE(series.rows.size() == 20);
+  // 16 GiB at 194.43 GB/s.
+  CHECK(row_of(series, 0x1p34, true).time.value() == Approx(0x1p34 / 194.43e9));
+  CHECK(row_of(series, 0x1p34, true).line == 24);
+  CHECK(reading.warnings.empty());
+}
+
+// network/benchmarks/results/all-reduce-8xH200.md there.
+TEST_CASE("a table of all_reduce_bench.py alone needs its operation; ranks follow from the two bandwidths") {
+  CHECK(contains(error_of([&] { (void)load("torch-table-alone.txt"); }), "nothing says which operation was timed"));
+  const Reading reading =
+      load("torch-table-alone.txt", otherwise({.operation = Collective::allreduce, .level = NetworkLevel::node}));
+  CHECK(reading.series.at(0).ranks == 8);  // 482.26 / 275.58 = 1.75 = 2 * 7/8
+  CHECK(warns(reading, "its two bandwidths are those of 8"));
+}
+
+namespace {
+
+const std::string torch_heading = "The average bandwidth of all_reduce over 4 ranks (5 warmups / 20 trials):\n\n";
+const std::string torch_columns = "| payload |    busbw   |    algbw   |\n| ------: | ---------: | ---------: |\n";
+
+}  // namespace
+
+TEST_CASE("all_reduce_bench.py names the software and the device above its table") {
+  const Reading reading = read(
+      "Environment:\n- software: torch=2.9.1+cu130, cuda=13.0, nccl=(2, 27, 7)\n"
+      "- hardware: _CudaDeviceProperties(name='NVIDIA H200', major=9, minor=0)\n\n" +
+      torch_heading + torch_columns + "|    1MiB |  15.00GBps |  10.00GBps |\nLegend: 1KiB = 2**10 Bytes\n");
+  CHECK(reading.series.at(0).tool == "PyTorch 2.9.1+cu130, NCCL 2.27.7");
+  CHECK(reading.series.at(0).device == "NVIDIA H200");
+  CHECK(reading.series.at(0).ranks == 4);
+}
+
+TEST_CASE("torchrun may put a label before each line") {
+  const Reading reading = read(
+      "[default0]:The average bandwidth of all_reduce over 4 ranks (5 warmups / 20 trials):\n"
+      "[default0]:| payload |    busbw   |    algbw   |\n"
+      "[default0]:|    1MiB |  15.00GBps |  10.00GBps |\n");
+  CHECK(reading.series.at(0).rows.size() == 1);
+}
+
+TEST_CASE("the bandwidths of one payload are repetitions of it") {
+  const Reading reading = read(
+      "The 0.5GiB payload bandwidth of all_reduce over 4 ranks (5 warmups / 20 trials):\n\n"
+      "|    busbw   |    algbw   |\n| ---------: | ---------: |\n"
+      "| 150.00GBps | 100.00GBps |\n| 135.00GBps |  90.00GBps |\n");
+  REQUIRE(reading.series.at(0).rows.size() == 2);
+  CHECK(reading.series[0].rows[0].message == Bytes(0x1p29));
+  CHECK(reading.series[0].rows[1].time.value() == Approx(0x1p29 / 90e9));
+}
+
+TEST_CASE("torch-dist-bench.py has a table for each collective, and latencies where bandwidths say little") {
+  const std::string columns =
+      "| payload |    busbw   |    algbw   | latency median |    p99    |    mean   | calls |\n"
+      "| ------: | ---------: | ---------: | -------------: | --------: | --------: | ----: |\n";
+  const auto heading = [](const std::string& name) {
+    return "The average bandwidth and the per-call latency of " + name + " over 4 ranks (5 warmups):\n\n";
+  };
+  const Reading reading =
+      read(heading("all_gather") + columns +
+           "|     64B |            |            |         12.5us |    20.0us |    13.0us |  1000 |\n" +
+           "|    1MiB |   7.50GBps |  10.00GBps |        110.0us |   120.0us |   111.0us |   100 |\n\n" +  //
+           heading("gather") + columns +
+           "|    1MiB |   7.50GBps |  10.00GBps |        110.0us |   120.0us |   111.0us |   100 |\n\n" +
+           heading("batch_isend_irecv") + columns +
+           "|    1MiB |  10.00GBps |  10.00GBps |        110.0us |   120.0us |   111.0us |   100 |\n");
+  REQUIRE(reading.series.size() == 2);
+  CHECK(reading.series[0].operation == Collective::allgather);
+  CHECK(row_of(reading.series[0], 64, true).time.value() == Approx(12.5e-6));
+  CHECK(row_of(reading.series[0], 1048576, true).time.value() == Approx(1048576 / 10e9));
+  CHECK(reading.series[1].operation == Collective::point_to_point);
+  CHECK(reading.series[1].pattern == ExchangePattern::both_ways);
+  CHECK(warns(reading, "the table of 'gather', an operation that no plan uses, is left out"));
+}
+
+TEST_CASE("bandwidths of one digit say no time") {
+  const Reading reading = read(torch_heading + torch_columns + "|   32KiB |   0.04GBps |   0.03GBps |\n" +
+                               "|    1MiB |  15.00GBps |  10.00GBps |\n");
+  CHECK(reading.series.at(0).rows.size() == 1);
+  CHECK(warns(reading, "1 bandwidths of fewer digits than 10 % are left out"));
+  CHECK(contains(error_in(torch_heading + torch_columns + "|   32KiB |   0.00GBps |   0.00GBps |\n"),
+                 "f.txt:3:1: none of these bandwidths has two digits"));
+}
+
+TEST_CASE("broken tables of all_reduce_bench.py are refused with their place") {
+  CHECK(contains(error_in(torch_heading + torch_columns), "f.txt:3:1: no rows follow"));
+  CHECK(contains(error_in(torch_heading + torch_columns + "|    1MiB |  15.00GBps |"), "f.txt:5:25: this row has 2 cells"));
+  CHECK(contains(error_in(torch_heading + torch_columns + "|    1MiB |  15.00GBps |  10.0"),
+                 "f.txt:5:27: '10.0' is no bandwidth, such as 12.34GBps"));
+  CHECK(contains(error_in(torch_heading + torch_columns + "|    1MB |  15.00GBps |  10.00GBps |\n"),
+                 "'1MB' is no size, such as 32KiB"));
+  CHECK(contains(error_in(torch_heading + torch_columns + "|    1MiB |  15.00GBps |  10.00GBps |\n", of_file({.ranks = 8})),
+                 "the file says 4 ranks, and the command 8 ranks"));
+  CHECK(contains(error_in("|    busbw   |    algbw   |\n| 150.00GBps | 100.00GBps |\n"),
+                 "nothing says of which size these bandwidths are"));
+  CHECK(contains(error_in("The average bandwidth of gather over 4 ranks (5 warmups):\n" + torch_columns +
+                          "|    1MiB |   7.50GBps |  10.00GBps |\n"),
+                 "no table of this file is of an operation that plans use"));
+  CHECK(contains(error_in(nccl_header + nccl_row + torch_columns), "tables of PyTorch and those of another benchmark"));
+}
+
 // ---- nccl-tests as JSON ----
 
 TEST_CASE("the JSON of nccl-tests says what its text says") {
