@@ -55,6 +55,38 @@ std::optional<Collective> parse_operation(std::string_view text) {
   return found == operation_spellings.end() ? std::nullopt : std::optional(found->operation);
 }
 
+std::optional<Collective> operation_named_by(std::string_view path) {
+  path.remove_prefix(path.find_last_of('/') + 1);  // npos + 1 is 0
+  if (const std::size_t point = path.rfind('.'); point != std::string_view::npos) path = path.substr(0, point);
+  std::vector<std::string> words;
+  bool inside = false;
+  for (const char c : path) {
+    const bool is_letter = std::isalpha(static_cast<unsigned char>(c)) != 0;
+    if (is_letter && !inside) words.emplace_back();
+    if (is_letter) words.back() += c;
+    inside = is_letter;
+  }
+  constexpr std::size_t words_of_longest = 3;  // `all to all`
+  std::optional<Collective> found;
+  for (std::size_t at = 0; at < words.size();) {
+    std::size_t taken = 0;
+    std::optional<Collective> here;
+    for (std::size_t count = std::min(words_of_longest, words.size() - at); count > 0 && !here; --count) {
+      std::string joined;
+      for (std::size_t i = 0; i < count; ++i) joined += words[at + i];
+      here = parse_operation(joined);
+      taken = count;
+    }
+    // Of all names only this one is an everyday word.
+    const bool is_program = at + taken < words.size() && words[at + taken] == "perf";
+    if (here == Collective::reduce && !is_program && words.size() > 1) here.reset();
+    if (here && found && *here != *found) return std::nullopt;
+    if (here) found = here;
+    at += here ? taken : 1;
+  }
+  return found;
+}
+
 std::vector<std::string_view> operation_names() {
   std::vector<std::string_view> names;
   for (const OperationName& spelling : operation_spellings) {
@@ -87,6 +119,10 @@ ExchangeFacts settle(const ExchangeFacts& stated, const AskedFacts& asked, const
   std::optional<NetworkLevel> by_nodes = stated.level;
   if (facts.nodes && !by_nodes) by_nodes = *facts.nodes == 1 ? NetworkLevel::node : NetworkLevel::between_nodes;
   facts.level = chosen(by_nodes, file.level, otherwise.level, error, warnings, name_of);
+  if (!facts.operation && asked.by_name) {
+    facts.operation = asked.by_name;
+    warnings.push_back(fmt::format("does not say its operation: {}, as in its name", to_string(*facts.operation)));
+  }
   if (!facts.operation) {
     throw error("nothing says which operation was timed",
                 "say it with --operation, or beside the file's name: FILE,operation=allreduce");

@@ -18,10 +18,11 @@ struct ExchangeFacts {
   std::optional<NetworkLevel> level{};
 };
 
-/// Facts that the user gives: of one file, and of every file that does not say.
+/// Facts that the user gives: of one file, and of every file that does not say. What the name of a file says comes last.
 struct AskedFacts {
   ExchangeFacts of_file{};
   ExchangeFacts otherwise{};
+  std::optional<Collective> by_name{};
 };
 
 /// Most ranks, and nodes, of a benchmark's run.
@@ -29,6 +30,8 @@ inline constexpr int most_exchange_ranks = 1 << 24;
 
 /// `allreduce`, and how benchmarks spell it: `all_reduce`, `alltoall`, `bcast`, `sendrecv`.
 [[nodiscard]] std::optional<Collective> parse_operation(std::string_view text);
+/// The one operation that the name of a file names: `all_gather_perf_16.txt`. Only the last part of a path counts.
+[[nodiscard]] std::optional<Collective> operation_named_by(std::string_view path);
 /// Every operation by its name, for hints.
 [[nodiscard]] std::vector<std::string_view> operation_names();
 [[nodiscard]] std::string_view to_string(NetworkLevel level);

@@ -70,7 +70,9 @@ std::vector<ExchangeSeries> parse_exchanges(std::string text, const std::string&
 
 std::vector<ExchangeSeries> load_exchanges(const std::string& path, const AskedFacts& asked,
                                            std::vector<std::string>& warnings) {
-  return parse_exchanges(read_file(path, max_exchange_file_bytes), path, asked, warnings);
+  AskedFacts named = asked;
+  named.by_name = operation_named_by(path);
+  return parse_exchanges(read_file(path, max_exchange_file_bytes), path, named, warnings);
 }
 
 }  // namespace ddl

@@ -130,17 +130,26 @@ void check_ranks(const NcclRun& run, Collective operation, ExchangeFacts& stated
   if (stated.ranks == 1 && operation != Collective::allreduce && !has_parts(operation)) short_list("its");
 }
 
-/// What the sizes say against an operation.
-void refuse_other_sizes(const NcclRun& run, Collective operation, std::optional<int> ranks, const PlacedError& error) {
+/// Whether the sizes are of another operation, and then whether a rank hands over all of a size.
+struct OtherSizes {
+  bool whole = false;
+};
+std::optional<OtherSizes> other_sizes(const NcclRun& run, Collective operation, std::optional<int> ranks) {
   for (const NcclRow& row : run.rows) {
     if (row.size <= 0 || row.count <= 0 || row.type_bytes <= 0) continue;
     const bool whole = row.size == row.count * row.type_bytes;
-    if (has_parts(operation) != whole || (whole && ranks == 1)) continue;
-    throw error(fmt::format("these are no times of {}: a rank hands over {} of what the size column counts",
-                            to_string(operation), whole ? "all" : "a part"),
-                whole ? "allreduce, broadcast, reduce and point-to-point have such sizes"
-                      : "allgather, reduce-scatter and all-to-all have such sizes");
+    if (has_parts(operation) == whole && !(whole && ranks == 1)) return OtherSizes{whole};
   }
+  return std::nullopt;
+}
+
+void refuse_other_sizes(const NcclRun& run, Collective operation, std::optional<int> ranks, const PlacedError& error) {
+  const std::optional<OtherSizes> other = other_sizes(run, operation, ranks);
+  if (!other) return;
+  throw error(fmt::format("these are no times of {}: a rank hands over {} of what the size column counts",
+                          to_string(operation), other->whole ? "all" : "a part"),
+              other->whole ? "allreduce, broadcast, reduce and point-to-point have such sizes"
+                           : "allgather, reduce-scatter and all-to-all have such sizes");
 }
 
 /// What the bandwidths say against a number of ranks.
@@ -189,9 +198,11 @@ ExchangeSeries series_of(const NcclRun& run, const std::string& file, const Aske
                          std::vector<std::string>& warnings) {
   ExchangeFacts stated = listed_facts(run, error, warnings);
   stated.operation = run.operation ? run.operation : operation_of(run.program, error);
-  const auto operation = stated.operation          ? stated.operation
-                         : asked.of_file.operation ? asked.of_file.operation
-                                                   : asked.otherwise.operation;
+  auto operation = stated.operation          ? stated.operation
+                   : asked.of_file.operation ? asked.of_file.operation
+                                             : asked.otherwise.operation;
+  // A name that the sizes contradict says nothing.
+  if (!operation && asked.by_name && !other_sizes(run, *asked.by_name, stated.ranks)) operation = asked.by_name;
   if (!operation) throw unknown_operation(run, error);
   refuse_other_sizes(run, *operation, stated.ranks, error);
   check_ranks(run, *operation, stated, asked.of_file.ranks || asked.otherwise.ranks, warnings);

@@ -204,6 +204,33 @@ TEST_CASE("what is broken in nccl-tests' text is said with its place") {
   CHECK(error(nccl_header + nccl_row + nccl_row.substr(0, nccl_row.size() - 1)) == "no error");
 }
 
+TEST_CASE("the name of a file names its operation where it names one") {
+  CHECK(operation_named_by("all_gather_perf_16.txt") == Collective::allgather);
+  CHECK(operation_named_by("runs/alltoall/AllReduce-2n8g.out") == Collective::allreduce);
+  CHECK(operation_named_by("nccl_reduce_scatter_a100_1n8g.txt") == Collective::reduce_scatter);
+  CHECK(operation_named_by("all-to-all.log") == Collective::all_to_all);
+  CHECK(operation_named_by("reduce_perf.txt") == Collective::reduce);
+  CHECK(operation_named_by("reduce.txt") == Collective::reduce);
+  CHECK_FALSE(operation_named_by("reduce-noise.txt"));
+  CHECK_FALSE(operation_named_by("allreduce-or-allgather.txt"));
+  CHECK_FALSE(operation_named_by("out.allreduce"));
+  CHECK_FALSE(operation_named_by(""));
+  CHECK_FALSE(operation_named_by("allreduce/"));
+}
+
+TEST_CASE("a name counts where neither the file nor the user says the operation, and the sizes agree") {
+  const AskedFacts by_name{.by_name = Collective::allreduce};
+  const Reading reading = read(nccl_header + nccl_row, by_name);
+  CHECK(reading.series.at(0).operation == Collective::allreduce);
+  CHECK(warns(reading, "does not say its operation: allreduce, as in its name"));
+  const Reading told =
+      read(nccl_header + nccl_row, {.otherwise = {.operation = Collective::broadcast}, .by_name = Collective::allreduce});
+  CHECK(told.series.at(0).operation == Collective::broadcast);
+  CHECK_FALSE(warns(told, "as in its name"));
+  CHECK(contains(error_in(nccl_header + nccl_row, {.by_name = Collective::allgather}),
+                 "nothing says which operation was timed"));
+}
+
 // ---- torch.distributed by all_reduce_bench.py ----
 
 // github.com/stas00/ml-engineering, network/benchmarks/README.md: four nodes of eight B200.
