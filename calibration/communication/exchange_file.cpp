@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "calibration/communication/benchmark_text.hpp"
+#include "calibration/communication/nccl_inspector.hpp"
 #include "calibration/communication/nccl_tests_json.hpp"
 #include "calibration/communication/nccl_tests_text.hpp"
 #include "calibration/communication/osu_text.hpp"
 #include "calibration/communication/torch_bench_table.hpp"
+#include "calibration/communication/trace_exchanges.hpp"
 #include "core/source_text.hpp"
+#include "profiler/importers/trace_events.hpp"
 
 namespace ddl {
 namespace {
@@ -46,6 +51,10 @@ std::vector<ExchangeSeries> parse_exchanges(std::string text, const std::string&
                                             std::vector<std::string>& warnings) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) throw Error(origin + " is empty", "the benchmark printed nothing, or into another file");
+  if (text[first] == '{' && is_nccl_inspector(text)) return read_nccl_inspector(std::move(text), origin, asked, warnings);
+  if ((text[first] == '{' || text[first] == '[') && is_trace(text)) {
+    return read_trace_exchanges(std::move(text), origin, asked, warnings);
+  }
   if (text[first] == '{') return read_nccl_tests_json(std::move(text), origin, asked, warnings);
   const BenchmarkText lines(std::move(text), origin);
   const BenchmarkLine *osu = nullptr, *nccl = nullptr, *torch = nullptr;
@@ -72,7 +81,15 @@ std::vector<ExchangeSeries> load_exchanges(const std::string& path, const AskedF
                                            std::vector<std::string>& warnings) {
   AskedFacts named = asked;
   named.by_name = operation_named_by(path);
-  return parse_exchanges(read_file(path, max_exchange_file_bytes), path, named, warnings);
+  if (path.ends_with(".gz"))
+    throw Error(fmt::format("{}: a packed file is not read", path), fmt::format("unpack it first: gunzip -k {}", path));
+  std::string text = read_file(path, max_trace_bytes);
+  if (text.size() > max_exchange_file_bytes && !is_trace(text)) {
+    throw Error(fmt::format("cannot read {}: it is longer than {:.4g} MiB", quote(path),
+                            static_cast<double>(max_exchange_file_bytes) / 0x1p20),
+                "only a trace of torch.profiler may be longer; give a part of it");
+  }
+  return parse_exchanges(std::move(text), path, named, warnings);
 }
 
 }  // namespace ddl

@@ -27,7 +27,7 @@ class NcclJsonReader {
     const Json& root = source_.root();
     if (!root.is_object() || !root.contains("results") || !root.contains("config")) {
       throw source_.error("", "this JSON is none of nccl-tests: it has no 'config' and 'results'",
-                          "give what nccl-tests writes with -J");
+                          "give what nccl-tests writes with -J, what NCCL Inspector writes, or a trace of torch.profiler");
     }
     if (const auto version = root.find("version");
         version == root.end() || !version->is_number_integer() || *version < 1 || *version > newest_version) {

@@ -46,7 +46,7 @@ bool is_rule(const Words& cells) {
   });
 }
 
-std::optional<std::size_t> column(const Words& header, std::string_view name) {
+std::optional<std::size_t> column_named(const Words& header, std::string_view name) {
   const auto found =
       std::find_if(header.begin(), header.end(), [&](const BenchmarkWord& cell) { return cell.text == name; });
   if (found == header.end()) return std::nullopt;
@@ -54,14 +54,14 @@ std::optional<std::size_t> column(const Words& header, std::string_view name) {
 }
 
 /// What the line above a table says of it.
-struct Heading {
+struct TableHeading {
   std::string_view operation;
   int ranks = 0;
   std::optional<BenchmarkWord> payload;  ///< where all rows are of one: `0.5GiB`
 };
 
 /// `The average bandwidth of all_reduce over 8 ranks (5 warmups / 20 trials):`.
-std::optional<Heading> heading_of(const BenchmarkLine& line) {
+std::optional<TableHeading> heading_of(const BenchmarkLine& line) {
   const Words words = line.words();
   if (words.size() < 6 || words[0].text != "The") return std::nullopt;
   for (std::size_t i = 1; i + 4 < words.size(); ++i) {
@@ -71,7 +71,7 @@ std::optional<Heading> heading_of(const BenchmarkLine& line) {
     int ranks = 0;
     for (const char digit : digits) ranks = 10 * ranks + (digit - '0');
     if (ranks < 1 || ranks > most_exchange_ranks) return std::nullopt;
-    Heading heading{words[i + 1].text, ranks, {}};
+    TableHeading heading{words[i + 1].text, ranks, {}};
     if (words[2].text == "payload") heading.payload = words[1];
     return heading;
   }
@@ -134,7 +134,7 @@ class TorchBenchReader {
     end_table();
     header_line_ = &line;
     header_ = cells_of(line);
-    const std::optional<Heading> heading = std::exchange(heading_, std::nullopt);
+    const std::optional<TableHeading> heading = std::exchange(heading_, std::nullopt);
     run_ = {};
     is_skipped_ = false;
     payload_.reset();
@@ -150,7 +150,7 @@ class TorchBenchReader {
       }
       if (heading->payload) payload_ = bytes(*heading->payload);
     }
-    if (!column(header_, "payload") && !payload_) {
+    if (!column_named(header_, "payload") && !payload_) {
       throw text_.error(line.offset, "nothing says of which size these bandwidths are", std::string(bench_hint));
     }
   }
@@ -181,10 +181,10 @@ class TorchBenchReader {
                         fmt::format("this row has {} cells, and the table {} columns", cells.size(), header_.size()),
                         "it was cut or mixed with other output: take the whole output");
     }
-    const auto size = column(header_, "payload");
+    const auto size = column_named(header_, "payload");
     NcclRow row{.size = size ? bytes(cells[*size]) : payload_.value_or(0), .line = line.number};
     NcclTime time{.in_place = true};
-    const BenchmarkWord &algorithm = cells[*column(header_, "algbw")], &bus = cells[*column(header_, "busbw")];
+    const BenchmarkWord &algorithm = cells[*column_named(header_, "algbw")], &bus = cells[*column_named(header_, "busbw")];
     constexpr std::string_view unit = "GBps";
     // torch-dist-bench.py leaves the bandwidths of small messages out.
     if (!algorithm.text.empty() && !bus.text.empty()) {
@@ -195,7 +195,7 @@ class TorchBenchReader {
     }
     if (time.algorithm_rounding <= coarsest_rounding * time.algorithm_bandwidth && time.algorithm_bandwidth > 0) {
       time.microseconds = row.size / time.algorithm_bandwidth / 1e3;
-    } else if (const auto latency = column(header_, "latency median")) {
+    } else if (const auto latency = column_named(header_, "latency median")) {
       time.microseconds = number_before(cells[*latency], "us", "time, such as 12.3us");
     } else {
       ++coarse_;
@@ -231,7 +231,7 @@ class TorchBenchReader {
   const AskedFacts& asked_;
   std::vector<std::string>& warnings_;
   std::string tool_ = "PyTorch", device_;
-  std::optional<Heading> heading_;              ///< that no table has followed yet
+  std::optional<TableHeading> heading_;         ///< that no table has followed yet
   const BenchmarkLine* header_line_ = nullptr;  ///< of the table that is read
   Words header_;
   NcclRun run_;
@@ -245,7 +245,7 @@ class TorchBenchReader {
 
 bool is_torch_bench_header(const BenchmarkLine& line) {
   const Words cells = cells_of(line);
-  return column(cells, "busbw") && column(cells, "algbw");
+  return column_named(cells, "busbw") && column_named(cells, "algbw");
 }
 
 std::vector<ExchangeSeries> read_torch_bench_tables(const BenchmarkText& text, const AskedFacts& asked,

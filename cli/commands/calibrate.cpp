@@ -350,13 +350,14 @@ void add_fit_options(const Command& command, FitRequest& asked, ReportOptions& r
 
 void add_network(const Command& calibrate, Request& request) {
   const Command command = calibrate.add_subcommand(
-      "network", "fit α and β to what nccl-tests and OSU micro-benchmarks printed; 'calibrate FILE...' is short for it");
+      "network", "fit α and β to what benchmarks and profilers of communication wrote; 'calibrate FILE...' is short for it");
   const auto asked = std::make_shared<std::pair<FitRequest, FilesRequest>>();
   auto& [fit, files] = *asked;
   command
       .add_option("files", files.files,
-                  "output of nccl-tests (text, or -J) and of OSU micro-benchmarks, in any mixture; what a file does not say "
-                  "may follow its name: FILE,operation=allreduce,ranks=16,nodes=2")
+                  "output of nccl-tests (text, or -J), OSU micro-benchmarks, all_reduce_bench.py, NCCL Inspector and "
+                  "torch.profiler, in any mixture; what a file does not say may follow its name: "
+                  "FILE,operation=allreduce,ranks=16,nodes=2")
       .required();
   command.add_option("--operation", files.operation, "what was timed, where a file does not say");
   add_whole_number(command, "--ranks", files.ranks, 1, most_exchange_ranks, "how many took part, where a file does not say");

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "core/source_text.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
@@ -341,6 +343,173 @@ TEST_CASE("broken tables of all_reduce_bench.py are refused with their place") {
                           "|    1MiB |   7.50GBps |  10.00GBps |\n"),
                  "no table of this file is of an operation that plans use"));
   CHECK(contains(error_in(nccl_header + nccl_row + torch_columns), "tables of PyTorch and those of another benchmark"));
+}
+
+// ---- NCCL Inspector ----
+
+namespace {
+
+/// A record as the plugin writes it (github.com/NVIDIA/nccl, plugins/profiler/inspector/README.md).
+std::string record(const std::string& operation, int number, int rank, int ranks, int nodes, long bytes, int microseconds,
+                   const std::string& timing = "kernel_gpu") {
+  return fmt::format(R"({{"header":{{"id":"0x7f8c","comm_name":"dp","rank":{},"n_ranks":{},"nnodes":{}}},)", rank, ranks,
+                     nodes) +
+         R"("metadata":{"inspector_output_format_version":"v4.0","git_rev":"","hostname":"n1","pid":16},)" +
+         fmt::format(R"("coll_perf":{{"coll":"{}","coll_sn":{},"coll_msg_size_bytes":{},"coll_exec_time_us":{},)", operation,
+                     number, bytes, microseconds) +
+         fmt::format(R"("coll_timing_source":"{}","coll_algobw_gbs":1.5}}}})", timing) + "\n";
+}
+
+}  // namespace
+
+TEST_CASE("of the ranks that NCCL Inspector recorded the one that waited least says the time") {
+  const Reading reading =
+      read(record("AllReduce", 1, 0, 2, 2, 1048576, 150) + record("AllReduce", 1, 1, 2, 2, 1048576, 110) +
+           record("AllReduce", 2, 1, 2, 2, 2097152, 200) + record("AllReduce", 2, 0, 2, 2, 2097152, 210));
+  REQUIRE(reading.series.size() == 1);
+  const ExchangeSeries& series = reading.series[0];
+  CHECK(series.operation == Collective::allreduce);
+  CHECK(series.ranks == 2);
+  CHECK(series.nodes == 2);
+  CHECK(series.tool == "NCCL Inspector");
+  REQUIRE(series.rows.size() == 2);
+  CHECK(row_of(series, 1048576).time.value() == Approx(110e-6));
+  CHECK(row_of(series, 2097152).time.value() == Approx(200e-6));
+  CHECK(reading.warnings.empty());
+}
+
+TEST_CASE("a file of one rank holds waiting, and each operation and group is a series of its own") {
+  const Reading reading =
+      read(record("AllGather", 1, 0, 4, 1, 1000, 50) + record("ReduceScatter", 2, 0, 4, 1, 1000, 60) +
+           record("AllGather", 3, 0, 8, 2, 1000, 70) + record("AllReduce", 4, 0, 1, 1, 1000, 5) +
+           record("All2All", 5, 0, 8, 2, 1000, 70) + record("AllReduce", 6, 0, 8, 2, 1000, 9, "kernel_cpu") +
+           R"({"header":{"rank":0,"n_ranks":8,"nnodes":2},"p2p_perf":{"p2p":"Send","p2p_exec_time_us":5}})");
+  REQUIRE(reading.series.size() == 3);
+  // NCCL counts what one rank hands over.
+  CHECK(row_of(reading.series[0], 4000).time.value() == Approx(50e-6));
+  CHECK(reading.series[1].ranks == 8);
+  CHECK(row_of(reading.series[1], 8000).time.value() == Approx(70e-6));
+  CHECK(reading.series[2].operation == Collective::reduce_scatter);
+  CHECK(warns(reading, "not all ranks wrote into this file"));
+  CHECK(warns(reading, "1 exchanges of a single rank are left out"));
+  CHECK(warns(reading, "exchanges of 'All2All' are left out"));
+  CHECK(warns(reading, "1 times that the host took are left out"));
+  CHECK(warns(reading, "1 sends and receives are left out"));
+}
+
+TEST_CASE("of many repetitions a hundred stay, with the same median") {
+  std::string text;
+  for (int i = 1; i <= 1001; ++i) text += record("AllReduce", i, 0, 2, 1, 1048576, i);
+  const Reading reading = read(text);
+  REQUIRE(reading.series.at(0).rows.size() == 100);
+  CHECK(reading.series[0].rows[49].time.value() == Approx(496e-6));  // 501 is the median of all
+  CHECK(reading.series[0].rows[50].time.value() == Approx(506e-6));
+}
+
+TEST_CASE("records of NCCL Inspector may have line breaks in them") {
+  const Reading reading = read(
+      "{\n  \"header\": {\n    \"id\": \"0x7f8c496ae9f661\",\n    \"rank\": 2,\n    \"n_ranks\": 8,\n    \"nnodes\": 1\n  "
+      "},\n"
+      "  \"coll_perf\": {\n    \"coll\": \"AllReduce\",\n    \"coll_sn\": 1407,\n    \"coll_msg_size_bytes\": 17179869184,\n"
+      "    \"coll_exec_time_us\": 61974,\n    \"coll_busbw_gbs\": 485.119099\n  }\n}\n");
+  CHECK(reading.series.at(0).rows.at(0).time.value() == Approx(61974e-6));
+}
+
+TEST_CASE("broken records of NCCL Inspector are refused with their place") {
+  const std::string good = record("AllReduce", 1, 0, 2, 2, 1048576, 150);
+  CHECK(contains(error_in(good + good.substr(0, 200)), "f.txt:2:201: not valid JSON"));
+  CHECK(contains(error_in(good + "Killed\n"), "f.txt:2:1: expected a record of NCCL Inspector"));
+  CHECK(
+      contains(error_in(good + record("AllReduce", 1, 1, 2, 2, 4, 150)), "f.txt:2:1: this record is of another operation"));
+  CHECK(contains(error_in(record("AllReduce", 1, 0, 0, 2, 4, 150)), "no whole number 'n_ranks'"));
+  CHECK(contains(error_in(record("AllReduce", 1, 0, 2, 3, 4, 150)), "'nnodes' of this record"));
+  CHECK(contains(error_in(record("AllReduce", 1, 0, 2, 2, -4, 150)), "this record lacks 'coll_msg_size_bytes'"));
+  CHECK(contains(error_in(R"({"coll_perf":1})"), "no whole number 'n_ranks'"));
+  CHECK(contains(error_in(R"({"x":"\"coll_perf\"","coll_perf_2":{"coll_perf":2}})"), "neither 'coll_perf' nor 'p2p_perf'"));
+  CHECK(
+      contains(error_in(record("AllReduce", 1, 0, 2, 2, 4, 150, "collective_cpu")), "no record of this file has the time"));
+  CHECK(contains(error_in(good, of_file({.ranks = 4})), "f.txt:1:1: the file says 2 ranks, and the command 4 ranks"));
+  CHECK(contains(error_in(R"({"coll_perf":)" + std::string(40, '[')), "nested deeper than 16 levels"));
+}
+
+// ---- traces of PyTorch ----
+
+// github.com/facebookresearch/HolisticTraceAnalysis, tests/data/nccl_parser_config: DDP on two A100 of one node, one rank.
+TEST_CASE("kernels of a trace say operation, ranks, size and time") {
+  const Reading reading = load("trace-2ranks.json", otherwise({.nodes = 1}));
+  REQUIRE(reading.series.size() == 2);
+  const ExchangeSeries& series = reading.series[0];
+  CHECK(series.operation == Collective::allreduce);
+  CHECK(series.ranks == 2);
+  CHECK(series.nodes == 1);
+  CHECK(series.device == "NVIDIA A100-PG509-200");
+  CHECK(series.tool == "PyTorch trace, NCCL 2.17.1");
+  CHECK(series.rows.size() == 15);
+  CHECK(row_of(series, 2049000 * 4).time.value() > 0);
+  CHECK(reading.series[1].operation == Collective::broadcast);
+  CHECK(reading.series[1].rows.size() == 6);
+  CHECK(warns(reading, "times of a trace hold waiting for other ranks"));
+}
+
+namespace {
+
+std::string kernel(const std::string& operation, int in, int out, int ranks, const std::string& listed,
+                   const std::string& more = "") {
+  return fmt::format(
+      R"({{"ph":"X","cat":"kernel","name":"ncclDevKernel","ts":1,"dur":100.5,"args":{{"Collective name":"{}",)"
+      R"("In msg nelems":{},"Out msg nelems":{},"Group size":{},"dtype":"BFloat16","Process Group Ranks":"{}"{}}}}})",
+      operation, in, out, ranks, listed, more);
+}
+
+std::string trace(const std::string& events) {
+  return R"({"distributedInfo":{"world_size":16},"traceEvents":[)" + events + "]}";
+}
+
+}  // namespace
+
+TEST_CASE("nodes of a job are those of each group of a trace by its ranks") {
+  const std::string inside = "[0, 1, 2, 3, 4, 5, 6, 7]", across = "[0, 8]";
+  const Reading reading =
+      read(trace(kernel("_allgather_base", 512, 4096, 8, inside) + "," + kernel("allreduce", 1024, 1024, 2, across) + "," +
+                 kernel("_reduce_scatter_base", 1600, 100, 16, "[0, 1, 2, ...]") + "," +
+                 kernel("allreduce", 1024, 1024, 4, "[0, 1, ...]")),
+           otherwise({.nodes = 2}));
+  REQUIRE(reading.series.size() == 4);
+  CHECK(reading.series[0].operation == Collective::allreduce);
+  CHECK(reading.series[0].nodes == 2);  // ranks 0 and 8 with eight ranks a node
+  CHECK(reading.series[0].rows.at(0).message == Bytes(2048));
+  CHECK_FALSE(reading.series[1].nodes);  // four of which two are listed
+  CHECK(reading.series[2].operation == Collective::allgather);
+  CHECK(reading.series[2].nodes == 1);
+  CHECK(reading.series[2].rows.at(0).message == Bytes(8192));
+  CHECK(reading.series[3].nodes == 2);  // all ranks of the job
+  CHECK(reading.series[3].rows.at(0).message == Bytes(3200));
+}
+
+TEST_CASE("what of a trace is no exchange of equal parts is left out") {
+  const std::string uneven = R"(,"In split size":"[1, 2]")";
+  const Reading reading =
+      read(trace(kernel("all_to_allv", 64, 64, 2, "[0, 1]", uneven) + "," + kernel("send", 64, 64, 2, "[0, 1]") + "," +
+                 kernel("barrier", 1, 1, 2, "[0, 1]") + "," + kernel("allreduce", 64, 64, 1, "[0]") + "," +
+                 kernel("all_to_allv", 64, 64, 2, "[0, 1]", R"(,"In split size":"[]")") +
+                 R"(,{"ph":"X","cat":"cpu_op","name":"aten::mm"})"));
+  REQUIRE(reading.series.size() == 1);
+  CHECK(reading.series[0].operation == Collective::all_to_all);
+  CHECK(warns(reading, "1 all-to-alls of parts of different sizes"));
+  CHECK(warns(reading, "exchanges of 'send' are left out"));
+  CHECK(warns(reading, "1 times of no bytes"));
+}
+
+TEST_CASE("broken traces are refused with their place") {
+  CHECK(contains(error_in(trace("")), "f.txt:1:1: no kernel of this trace is a collective"));
+  CHECK(contains(error_in(trace(R"({"ph":"X","cat":"cpu_op","dur":1,"args":{"Collective name":"allreduce"}})")),
+                 "says which collectives were asked for, and not how long"));
+  CHECK(contains(error_in(trace(kernel("allreduce", -1, 4, 2, ""))), "f.txt:1:53: this exchange has no sizes"));
+  CHECK(contains(error_in(trace(kernel("allreduce", 4, 4, 0, ""))), "no whole number 'Group size'"));
+  CHECK(contains(error_in(trace(R"({"ph":"X","cat":"kernel","args":{"Collective name":"allreduce"}})")),
+                 "a kernel without a duration 'dur'"));
+  CHECK(contains(error_in(trace(kernel("allreduce", 4, 4, 2, "")).substr(0, 90)), "not valid JSON"));
+  CHECK(contains(error_in(R"({"traceEvents":)" + std::string(100, '[')), "nested deeper than 64 levels"));
 }
 
 // ---- nccl-tests as JSON ----
