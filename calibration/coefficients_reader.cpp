@@ -15,6 +15,7 @@
 #include "calibration/file_names.hpp"
 #include "calibration/launch_overhead.hpp"
 #include "calibration/learned_reader.hpp"
+#include "calibration/own_coefficients.hpp"
 #include "calibration/split_fit.hpp"
 #include "core/error.hpp"
 #include "core/file_format.hpp"
@@ -270,7 +271,10 @@ Coefficients load_coefficients(const std::string& name_or_path) {
 std::string coefficients_text(const std::string& name_or_path, const std::string& machine) {
   if (name_or_path == "none") return {};
   if (is_path(name_or_path)) return read_file(name_or_path);
-  if (name_or_path.empty() && is_path(machine)) return {};
+  if (name_or_path.empty() && is_path(machine)) {
+    const std::optional<OwnCoefficients> own = own_coefficients(machine);
+    return own ? read_file(own->path) : "";
+  }
   const std::string wanted = name_key(name_or_path.empty() ? machine : name_or_path);
   for (const EmbeddedFile& file : coefficients_files()) {
     const Coefficients coefficients = parse_coefficients(std::string(file.content), std::string(file.path));

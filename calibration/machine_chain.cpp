@@ -101,7 +101,7 @@ MachineChain::MachineChain(const YamlNode& root, std::string_view bundled) {
     // Before anything else is read, so that a file of another format or kind is told so.
     check_format(opened.root);
     opened.root.only_keys({"format", "machine", "extends", "description", "sources", "device", "levels", "topology", "host",
-                           "storage", "price"});
+                           "storage", "price", "coefficients"});
     roots.push_back(opened.root);
     identities.push_back(std::move(opened.identity));
     const auto extends = roots.back().find("extends");

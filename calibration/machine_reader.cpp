@@ -21,6 +21,7 @@
 #include "calibration/kernels/device_file.hpp"
 #include "calibration/launch_overhead.hpp"
 #include "calibration/machine_chain.hpp"
+#include "calibration/own_coefficients.hpp"
 #include "core/source_text.hpp"
 #include "core/yaml_node.hpp"
 #include "estimator/exchanges/group.hpp"
@@ -64,6 +65,7 @@ class SheetReader {
   MachineSheet read() {
     Machine& machine = sheet_.machine;
     machine.name = files_.nearest().at("machine").name();
+    check_own_coefficients(files_.nearest());
     machine.description = files_.whole("description").node.text();
     read_device(files_.merged("device"));
     read_levels(files_.whole("levels"));

@@ -12,6 +12,7 @@
 #include "calibration/coefficients_reader.hpp"
 #include "calibration/communication/fitted_links.hpp"
 #include "calibration/machine_reader.hpp"
+#include "calibration/own_coefficients.hpp"
 #include "core/error.hpp"
 #include "model_zoo/bundled_name.hpp"
 
@@ -78,24 +79,30 @@ std::string unused_profile_warning(Precision precision, const std::string& profi
 
 Coefficients coefficients_of(const StudySpec& spec, const Machine& machine) {
   if (spec.coefficients == "none") return {};
-  if (spec.coefficients.empty()) {
+  std::string name = spec.coefficients;
+  std::string way_out = "leave --coefficients out, or name that machine with --machine";
+  if (name.empty()) {
     // A file that bears a bundled machine's name need not describe that machine.
-    if (is_path(spec.machine)) return {};
-    return bundled_coefficients(machine.name).value_or(Coefficients{});
+    if (!is_path(spec.machine)) return bundled_coefficients(machine.name).value_or(Coefficients{});
+    const std::optional<OwnCoefficients> own = own_coefficients(spec.machine);
+    if (!own) return {};
+    name = own->path;
+    way_out = fmt::format("{}; --coefficients none leaves them out",
+                          own->is_named ? "the machine file names them" : "they lie beside the machine file");
   }
-  Coefficients coefficients = load_coefficients(spec.coefficients);
+  Coefficients coefficients = load_coefficients(name);
   if (coefficients.machine != machine.name) {
-    throw Error(fmt::format("the coefficients of '{}' belong to the machine '{}', not to '{}'", spec.coefficients,
-                            coefficients.machine, machine.name),
-                "leave --coefficients out, or name that machine with --machine");
+    throw Error(fmt::format("the coefficients of '{}' belong to the machine '{}', not to '{}'", name, coefficients.machine,
+                            machine.name),
+                way_out);
   }
   const auto check_level = [&](const std::string& level) {
     std::vector<std::string_view> known;
     for (const LinkLevel& at : machine.levels) known.push_back(at.name);
     if (std::find(known.begin(), known.end(), level) != known.end()) return;
-    throw Error(fmt::format("the coefficients of '{}' measure the level '{}', which {} does not have", spec.coefficients,
-                            level, machine.name),
-                fmt::format("its levels: {}", fmt::join(known, ", ")));
+    throw Error(
+        fmt::format("the coefficients of '{}' measure the level '{}', which {} does not have", name, level, machine.name),
+        fmt::format("its levels: {}", fmt::join(known, ", ")));
   };
   for (const MeasuredContention& measured : coefficients.contention) check_level(measured.level);
   for (const Congestion& congestion : coefficients.congestion) check_level(congestion.level);

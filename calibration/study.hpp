@@ -18,7 +18,8 @@ struct StudySpec {
   std::string model = "resnet50";
   std::string dataset;  ///< empty: the data set that fits the model's input
   std::string machine = "dgx-a100";
-  /// A file, a bundled name, or `none`; empty: those bundled with the machine, where that is bundled itself.
+  /// A file, a bundled name, or `none`; empty: those bundled with the machine, where that is bundled itself, and those that
+  /// come with a machine file (own_coefficients).
   std::string coefficients;
   std::optional<Precision> precision;  ///< unset: mixed precision for sequences, fp32 for everything else
   std::optional<Optimizer> optimizer;  ///< unset: adam for sequences, SGD with momentum for everything else

@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "calibration/own_coefficients.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
 #include "cli/options/plan_file.hpp"
@@ -230,6 +231,11 @@ void add_study(Document& document, const Study& study, std::int64_t gpus, std::i
   add_beside_kernels(document, study);
   if (const std::string network = network_text(study.coefficients().exchanges); !network.empty()) {
     document.line("network: " + network);
+  }
+  if (!study.spec().coefficients.empty()) return;
+  if (const std::optional<OwnCoefficients> own = own_coefficients(study.spec().machine)) {
+    document.line(fmt::format("coefficients: {}, {}", own->path,
+                              own->is_named ? "named in the machine file" : "beside the machine file"));
   }
 }
 

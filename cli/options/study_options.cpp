@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "calibration/own_coefficients.hpp"
 #include "cli/documents/figures.hpp"
 #include "cli/formats/format.hpp"
 #include "core/error.hpp"
@@ -36,7 +37,7 @@ void add_study_options(const Command& command, StudyOptions& o) {
       .capture_default_str();
   command.add_option("--coefficients", o.coefficients,
                      "measured coefficients of that machine: a file, a bundled name or none; default: those bundled with a "
-                     "bundled machine");
+                     "bundled machine, and those beside or named in a machine file");
   add_profile_options(command, o.profiles, o.any_device);
   command.add_option("--precision", o.precision, "fp32, tf32, fp16 or bf16; default: mixed for sequences, else fp32");
   command.add_option("--mixed-precision", o.mixed_precision,
@@ -279,10 +280,12 @@ std::vector<Default> defaults_of(const Command& command, const StudyOptions& opt
   if (unset("--machine")) defaults.push_back({"--machine", study.machine().name, ""});
   if (unset("--coefficients")) {
     const std::string& name = study.coefficients().name;
-    const char* why = !name.empty()                   ? "bundled with the machine"
-                      : is_path(study.spec().machine) ? "a machine file has those that are named"
+    const std::optional<OwnCoefficients> own = own_coefficients(study.spec().machine);
+    const char* why = own             ? (own->is_named ? "named in the machine file" : "beside the machine file")
+                      : !name.empty() ? "bundled with the machine"
+                      : is_path(study.spec().machine) ? "none come with the machine file"
                                                       : "nothing measured is bundled for this machine";
-    defaults.push_back({"--coefficients", name.empty() ? "none" : name, why});
+    defaults.push_back({"--coefficients", own ? own->path : name.empty() ? "none" : name, why});
   }
   if (study.profiles().looked_up && study.kernels().measured() != nullptr) {
     std::string paths;
