@@ -172,6 +172,10 @@ Study::Study(StudySpec spec, StudyInputs inputs)
       warnings_(profiles_->warnings) {
   require_fitting(dataset_, model_, !spec_.dataset.empty());
   require_precision(precision_, machine_.device);
+  if (spec_.assumptions.congestion_quantile && coefficients_.congestion.empty() && !coefficients_.exchanges.has_spread()) {
+    throw Error(fmt::format("--congestion: nothing measured says how the times of exchanges on {} spread", machine_.name),
+                "calibrate with several runs of each benchmark, or leave it out");
+  }
   if (!coefficients_.exchanges.empty()) {
     std::vector<std::string> notes;  // which `calibrate` has given
     machine_ = with_fitted_links(std::move(machine_), coefficients_.exchanges, notes);

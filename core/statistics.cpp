@@ -80,6 +80,18 @@ KendallCounts kendall_counts(std::span<const double> first, std::span<const doub
   return counts;
 }
 
+double normal_share(double deviations) { return 0.5 * std::erfc(-deviations / std::sqrt(2.0)); }
+
+double normal_quantile(double share) {
+  // Ten standard deviations leave nothing that a double tells from 0 or 1; each step halves what is left.
+  double low = -10, high = 10;
+  for (int step = 0; step < 60; ++step) {
+    const double middle = 0.5 * (low + high);
+    (normal_share(middle) < share ? low : high) = middle;
+  }
+  return 0.5 * (low + high);
+}
+
 double kendall_tau_b(const KendallCounts& counts) {
   const auto untied = static_cast<double>(counts.concordant + counts.discordant);
   const double first = untied + static_cast<double>(counts.ties_first);

@@ -21,6 +21,10 @@ struct Interval {
 };
 [[nodiscard]] std::optional<Interval> median_interval(std::span<const double> values, double confidence = 0.95);
 
+/// How many standard deviations above the mean a normal distribution has this share below it, and the share below it.
+[[nodiscard]] double normal_quantile(double share);
+[[nodiscard]] double normal_share(double deviations);
+
 /// Pair counts behind Kendall's τ-b of two equally long series, so that several groups can be pooled before dividing.
 struct KendallCounts {
   std::int64_t concordant = 0;

@@ -53,8 +53,8 @@ struct Assumptions {
   std::optional<AllreduceAlgorithm> allreduce;
   double parameter_servers = 1;  ///< s of the parameter server
   double sparse_density = 0.01;  ///< share of the gradients a sparse Allreduce sends
-  /// How many standard deviations above the median others slow exchanges down, of the coefficients' congestion; not at all
-  /// where it is not set.
+  /// How many standard deviations above the median exchanges take, of the coefficients' congestion and of the repetitions of
+  /// measured exchanges; the median of the job alone where it is not set.
   std::optional<double> congestion_quantile;
   SecondsPerByte add{};       ///< cost of adding one byte into a partial sum
   bool learned = true;        ///< what measured runs have taught of the software

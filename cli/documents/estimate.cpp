@@ -16,6 +16,7 @@
 #include "cli/documents/figures.hpp"
 #include "cli/options/plan_file.hpp"
 #include "cli/sentences/sentences.hpp"
+#include "core/statistics.hpp"
 #include "core/units.hpp"
 #include "estimator/kernels/shard_prices.hpp"
 #include "estimator/memory/fresh_memory.hpp"
@@ -231,6 +232,10 @@ void add_study(Document& document, const Study& study, std::int64_t gpus, std::i
   add_beside_kernels(document, study);
   if (const std::string network = network_text(study.coefficients().exchanges); !network.empty()) {
     document.line("network: " + network);
+  }
+  if (const auto quantile = study.assumptions().congestion_quantile) {
+    document.line(
+        fmt::format("congestion: exchanges take no longer in {:.4g} % of repetitions", 100 * normal_share(*quantile)));
   }
   if (!study.spec().coefficients.empty()) return;
   if (const std::optional<OwnCoefficients> own = own_coefficients(study.spec().machine)) {

@@ -1,6 +1,7 @@
 #include "cli/options/study_options.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "cli/formats/format.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
+#include "core/statistics.hpp"
 #include "core/units.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/step/estimate.hpp"
@@ -66,6 +68,10 @@ void add_study_options(const Command& command, StudyOptions& o) {
   add_number(command, "--sparse-density", o.sparse_density, least_sparse_density, 1,
              "share of the gradients that --allreduce sparse sends")
       .default_str(fmt::format("{}", assumed.sparse_density));
+  const auto congestion =
+      command.add_option("--congestion", o.congestion,
+                         "price exchanges as slow as this share of repetitions are at most, such as p95, by the spread of "
+                         "measured ones and by the coefficients' congestion; default: the median of the job alone");
   command.add_switch("--no-overlap", o.no_overlap, "do not hide the gradient exchange behind backward");
   const auto input =
       command
@@ -75,7 +81,7 @@ void add_study_options(const Command& command, StudyOptions& o) {
   const auto exposed =
       command.add_switch("--input-exposed", o.input_exposed, "samples are not read ahead while the devices compute");
   command.add_switch("--no-input", o.no_input, "leave reading and staging of samples out").excludes(input).excludes(exposed);
-  ideal.excludes(input).excludes(exposed).excludes(older);
+  ideal.excludes(input).excludes(exposed).excludes(older).excludes(congestion);
 }
 
 Assumptions with_mixed_precision(Assumptions assumptions, MixedPrecision mixed) {
@@ -100,6 +106,21 @@ MixedPrecision mixed_precision_named(const std::string& name) {
   const auto* const found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) unknown_choice("--mixed-precision", name, {names.begin(), names.end()});
   return static_cast<MixedPrecision>(found - names.begin());
+}
+
+/// `p95`, in standard deviations above the median.
+double congestion_named(const std::string& text) {
+  // Below the half nothing is slowed down; the slowest repetition of a thousand is nothing that measurements know.
+  constexpr double least = 50, most = 99.9;
+  double percent = 0;
+  const char* const end = text.data() + text.size();
+  const bool begins_well = text.size() > 1 && text.front() == 'p';
+  const auto [stop, problem] = std::from_chars(text.data() + (begins_well ? 1 : 0), end, percent);
+  if (!begins_well || problem != std::errc{} || stop != end || !(percent >= least && percent <= most)) {
+    throw Error(fmt::format("--congestion is {}, which is none of p{} to p{}", quote(text), least, most),
+                "p95: only one repetition of 20 takes longer");
+  }
+  return std::max(0.0, normal_quantile(percent / 100));
 }
 
 }  // namespace
@@ -142,6 +163,7 @@ StudySpec spec_of(const StudyOptions& o) {
     belongs_to("--sparse-density", AllreduceAlgorithm::sparse);
     spec.assumptions.sparse_density = *o.sparse_density;
   }
+  if (!o.congestion.empty()) spec.assumptions.congestion_quantile = congestion_named(o.congestion);
   if (o.no_overlap) spec.assumptions.overlap = false;
   if (o.no_input) spec.assumptions.include_input = false;
   if (o.input_exposed) spec.assumptions.input_overlapped = false;

@@ -17,7 +17,7 @@ namespace ddl {
 /// The options by which every command says what is trained on what, as typed.
 struct StudyOptions {
   std::string model = "resnet50", dataset, machine = "dgx-a100", coefficients;
-  std::string precision, mixed_precision, optimizer, optimizer_implementation, allreduce, input = "every-rank";
+  std::string precision, mixed_precision, optimizer, optimizer_implementation, allreduce, congestion, input = "every-rank";
   std::vector<std::string> profiles;
   bool any_device = false;
   bool older_framework = false;

@@ -147,7 +147,12 @@ std::optional<ExchangePrices::Parts> ExchangePrices::measured_time(Collective op
   if (!time) return std::nullopt;
   const Seconds bytes = min(*time, message * *measured.least_per_byte(operation, at.group.ranks, nodes));
   const PathCoefficients path = path_coefficients(purpose);
-  const double factor = congestion_factor(at.group, 0, at.group.outermost);
+  double factor = congestion_factor(at.group, 0, at.group.outermost);
+  if (assumptions_.congestion_quantile) {
+    // Repetitions were lengthened by what lengthens exchanges of a plan: the two are not multiplied.
+    factor =
+        std::max(factor, std::pow(measured.spread(operation, at.group.ranks, nodes), *assumptions_.congestion_quantile));
+  }
   return Parts{(*time - bytes) * (learned_[path.alpha] * factor), bytes * (learned_[path.beta] * factor)};
 }
 

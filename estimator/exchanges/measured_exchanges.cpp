@@ -200,6 +200,16 @@ std::optional<Seconds> MeasuredExchanges::time(Collective operation, Bytes messa
   return between(near, message, ranks, nodes);
 }
 
+double MeasuredExchanges::spread(Collective operation, double ranks, double nodes) const {
+  const Neighbours near = neighbours_or_like(operation, ranks, nodes);
+  if (near.fewer == nullptr) return 1;
+  return near.fewer->spread * std::pow(near.more->spread / near.fewer->spread, near.weight);
+}
+
+bool MeasuredExchanges::has_spread() const {
+  return std::any_of(curves_.begin(), curves_.end(), [](const MeasuredCurve& curve) { return curve.spread > 1; });
+}
+
 std::optional<SecondsPerByte> MeasuredExchanges::least_per_byte(Collective operation, double ranks, double nodes) const {
   const Neighbours near = neighbours_or_like(operation, ranks, nodes);
   if (near.fewer == nullptr) return std::nullopt;

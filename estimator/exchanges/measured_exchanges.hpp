@@ -58,6 +58,12 @@ class MeasuredExchanges {
   /// measured takes what an Allgather takes, and the other way round: both move the same bytes in the same steps.
   [[nodiscard]] std::optional<Seconds> time(Collective operation, Bytes message, double ranks, double nodes) const;
 
+  /// Geometric standard deviation of one repetition of such an exchange, as of the curves that time() uses, weighted as
+  /// their times are; 1 where nothing was repeated, or time() has nothing.
+  [[nodiscard]] double spread(Collective operation, double ranks, double nodes) const;
+  /// Whether any of the curves was repeated.
+  [[nodiscard]] bool has_spread() const;
+
   /// A lower bound of the time of a byte of any message: time(…) is at least `message` times this. Nothing where time() has
   /// nothing.
   [[nodiscard]] std::optional<SecondsPerByte> least_per_byte(Collective operation, double ranks, double nodes) const;

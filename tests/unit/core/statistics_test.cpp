@@ -11,6 +11,14 @@
 
 using namespace ddl;
 
+// Tables of the normal distribution: 0.5, 0.95 and 0.975 lie 0, 1.6449 and 1.9600 standard deviations above the mean.
+TEST_CASE("the normal distribution has its quantiles where tables have them") {
+  CHECK(normal_quantile(0.5) == Approx(0).margin(1e-12));
+  CHECK(normal_quantile(0.95) == Approx(1.6448536));
+  CHECK(normal_quantile(0.975) == Approx(1.9599640));
+  CHECK(normal_share(normal_quantile(0.99)) == Approx(0.99));
+}
+
 TEST_CASE("the mean is the sum over the count") {
   CHECK(mean(std::array{1.0, 2.0, 6.0}) == 3.0);
   CHECK(mean({}) == 0.0);

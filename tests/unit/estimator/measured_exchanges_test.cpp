@@ -65,6 +65,19 @@ TEST_CASE("what was measured is what is predicted") {
   }
 }
 
+TEST_CASE("the spread of a count between two measured ones lies between theirs") {
+  std::vector<MeasuredCurve> curves{curve_of(Collective::allreduce, 8, 2, [](double m) { return ring(m, 8); }),
+                                    curve_of(Collective::allreduce, 32, 8, [](double m) { return ring(m, 32); })};
+  CHECK_FALSE(MeasuredExchanges(curves).has_spread());
+  curves[0].spread = 1.21;
+  const MeasuredExchanges measured(curves);
+  CHECK(measured.has_spread());
+  CHECK(measured.spread(Collective::allreduce, 8, 2) == Approx(1.21));
+  CHECK(measured.spread(Collective::allreduce, 32, 8) == Approx(1));
+  CHECK(measured.spread(Collective::allreduce, 16, 4) == Approx(1.1));  // half way in the logarithm of nodes
+  CHECK(measured.spread(Collective::all_to_all, 8, 2) == 1);
+}
+
 TEST_CASE("a ring predicts rings among fewer and more nodes") {
   const MeasuredExchanges measured({curve_of(Collective::allreduce, 64, 16, [](double m) { return ring(m, 64); }),
                                     curve_of(Collective::allgather, 64, 16, [](double m) { return ring(m, 64) / 2; })});
