@@ -410,6 +410,7 @@ MeasuredExchanges anything_measured(const Machine& machine, std::uint64_t seed) 
     for (const int nodes : {1, 2, 4}) {
       if (random.whole(0, 3) == 0 || on_node * nodes < 2) continue;
       MeasuredCurve curve{.operation = operation, .ranks = on_node * nodes, .nodes = nodes};
+      curve.spread = 1 + 0.1 * static_cast<double>(curves.size() % 4);
       for (double bytes = 1024; bytes < 1e9; bytes *= 8) {
         curve.points.push_back({Bytes(bytes), Seconds((1e-5 + bytes * 1e-10) * std::exp2(random.whole(-30, 30) / 10.0))});
       }
@@ -429,9 +430,11 @@ TEST_CASE("a search with measured exchanges finds the best plans as well") {
     Coefficients coefficients = setting.coefficients;
     coefficients.exchanges = anything_measured(machine, turn);
     if (turn % 2 == 0) coefficients.learned = anything_learned(turn);
+    Assumptions assumptions = setting.assumptions;
+    if (turn % 4 < 2) assumptions.congestion_quantile = 2;
     INFO(setting.name << ", turn " << turn);
-    const OwnedJob owned(setting.model, machine, setting.assumptions, 1e4, std::nullopt, setting.precision,
-                         setting.optimizer, coefficients);
+    const OwnedJob owned(setting.model, machine, assumptions, 1e4, std::nullopt, setting.precision, setting.optimizer,
+                         coefficients);
     const SearchResult exhaustive = all_above_their_bounds(owned, setting);
     check_same_best(owned, options_of(setting, Objective::time), exhaustive);
   }

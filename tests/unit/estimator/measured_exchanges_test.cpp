@@ -211,6 +211,21 @@ TEST_CASE(
         Approx(3 * ring(1024, 32)).epsilon(0.01));
   CHECK(dearer.price(Collective::allreduce, 1_GiB, data, Purpose::gradient).value() ==
         Approx(2 * ring(1 << 30, 32)).epsilon(0.01));
+  // Repetitions lengthen it by their spread, others on the network by what they do, whichever is more.
+  Coefficients repeated = coefficients;
+  MeasuredCurve curve = coefficients.exchanges.curves().front();
+  curve.spread = 1.2;
+  repeated.exchanges = MeasuredExchanges({curve});
+  Assumptions slow;
+  slow.congestion_quantile = 2;
+  const auto time_with = [&](const Coefficients& of, const Assumptions& with) {
+    return ExchangePrices(plan, machine, of, with).price(Collective::allreduce, 1_MiB, data, Purpose::gradient).value();
+  };
+  CHECK(time_with(repeated, assumptions) == Approx(ring(1 << 20, 32)));
+  CHECK(time_with(repeated, slow) == Approx(1.44 * ring(1 << 20, 32)));
+  CHECK(time_with(coefficients, slow) == Approx(ring(1 << 20, 32)));
+  repeated.congestion.push_back({"system", 1, 1.5, ""});
+  CHECK(time_with(repeated, slow) == Approx(2.25 * ring(1 << 20, 32)));
   // Four groups of one rank a node each share the node's links, which no benchmark of one group has measured.
   Plan four = plan;
   four.mesh = Mesh{{Axis::data, 8}, {Axis::filter, 4}};
