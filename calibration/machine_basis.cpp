@@ -55,6 +55,7 @@ std::string_view to_string(NumberBasis basis) {
 
 MachineBasis basis_of(const MachineSheet& sheet, const std::optional<Coefficients>& coefficients) {
   MachineBasis basis{basis_of_numbers(sheet, is_of_kernels), basis_of_numbers(sheet, is_of_network)};
+  if (sheet.machine.device.kernels) basis.kernels = NumberBasis::published;
   if (coefficients && !coefficients->models.empty()) basis.kernels = NumberBasis::measured;
   if (coefficients && !coefficients->exchanges.empty()) {
     const std::vector<MeasuredCurve>& curves = coefficients->exchanges.curves();

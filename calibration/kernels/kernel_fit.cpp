@@ -219,7 +219,7 @@ class Fitter {
       const KernelShape shape = shape_of(samples_[row].kernels.front().first, 1, item_bytes(group.precision));
       (hash_of(shape) % tenths < left_out_tenths ? left_out : fitted).push_back(row);
     }
-    KernelFitReport report{.kind = group.kind, .precision = group.precision, .rows = group.rows.size()};
+    KernelFitReport report{.kind = group.kind, .passes = {}, .precision = group.precision, .rows = group.rows.size()};
     for (const Pass pass : group.passes) report.passes += (report.passes.empty() ? "" : "+") + std::string(to_string(pass));
     double inside = 0.5, beyond = 0.7;
     if (fitted.size() >= least_rows && left_out.size() >= least_rows) {

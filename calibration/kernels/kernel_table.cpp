@@ -196,7 +196,8 @@ double items_of(const Rows& row) {
     items *= side;
     at = next < end ? next + 1 : next;
   }
-  if (shape.empty() || items > size_bound) row.fail("shape", fmt::format("{} is no shape", quote(shape)), "as in 4096x1024");
+  if (shape.empty() || shape.back() == 'x' || items > size_bound)
+    row.fail("shape", fmt::format("{} is no shape", quote(shape)), "as in 4096x1024");
   return items;
 }
 

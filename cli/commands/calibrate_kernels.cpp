@@ -34,7 +34,8 @@ struct KernelsRequest {
   std::optional<std::int64_t> residuals{};
 };
 
-constexpr std::int64_t usual_residuals = 1500, most_residuals = 100'000;
+constexpr std::int64_t usual_residuals = 1500;
+constexpr std::int64_t most_residuals = 100'000;
 
 std::vector<RowFilter> filters_of(const std::vector<std::string>& texts) {
   std::vector<RowFilter> filters;

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "calibration/kernel_prediction.hpp"
+#include "calibration/kernels/kernel_prediction.hpp"
 #include "calibration/machine_reader.hpp"
 #include "calibration/study.hpp"
 #include "cli/commands/commands.hpp"

@@ -119,14 +119,11 @@ KernelModel::KernelModel(const Device& device, Precision precision)
       }
       if (best.family == nullptr) continue;
       // What the sheet says that kernels of ample size reach is nearer than what they reach on other devices.
-      const KernelForm& form = form_of(kind);
-      for (std::size_t i = 0; i < form.constants.size() && !best.is_own; ++i) {
-        if (form.constants[i].name == "peak" && device.attainable_peak < 1) best.constants[i] = device.attainable_peak;
-      }
+      const bool is_product = kind == KernelKind::matrix_product || kind == KernelKind::convolution;
+      if (is_product && !best.is_own && device.attainable_peak < 1) best.constants[1] = device.attainable_peak;
       float least = 0;
       for (const KernelResidual& each : best.family->residuals) least = std::min(least, each.log_ratio);
       best.least_ratio = best.is_own ? std::exp(least) : 1;
-      if (best.is_own) source_ = Provenance::curve;
     }
   }
 }
@@ -154,6 +151,10 @@ const KernelModel::Known& KernelModel::known(const Family& family, const KernelS
     known.is_inside = family.is_own;
   }
   return known_.emplace(key, known).first->second;
+}
+
+Provenance KernelModel::source(KernelKind kind, Pass pass) const {
+  return family_of(kind, pass).is_own ? Provenance::curve : Provenance::roofline;
 }
 
 KernelTime KernelModel::time(const Work& work, Pass pass, double samples) const {

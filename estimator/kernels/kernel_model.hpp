@@ -43,8 +43,10 @@ class KernelModel {
   [[nodiscard]] Seconds least(const Work& work, Pass pass, double samples) const;
   /// Of an operation that reads and writes so many bytes and does nothing else, without its start.
   [[nodiscard]] Seconds traffic_time(double bytes) const;
-  /// The nearest to a measurement that any of its kernels comes.
-  [[nodiscard]] Provenance source() const { return source_; }
+  /// What times of this kind rest on.
+  [[nodiscard]] Provenance source(KernelKind kind, Pass pass) const;
+  /// Whether any kind has a formula: else all have their rooflines.
+  [[nodiscard]] bool has_formulas() const { return own_ || transferred_; }
 
  private:
   struct Family {
@@ -73,7 +75,6 @@ class KernelModel {
   Roofline roofline_;
   DevicePeaks peaks_;
   double item_bytes_ = 4;
-  Provenance source_ = Provenance::roofline;
   std::array<std::array<Family, 4>, kernel_kind_names.size()> families_{};  ///< by kind and pass
   mutable std::unordered_map<Key, Known, Hash> known_;
 };

@@ -32,9 +32,9 @@ std::string_view to_string(KernelBasis origin) {
     case KernelBasis::device_scale:
       return "roofline, scaled by other models measured on this device";
     case KernelBasis::fitted:
-      return "fitted to published measurements of this device";
+      return "fitted to published kernels of this device";
     case KernelBasis::transferred:
-      return "data sheet, with what other devices reach of theirs";
+      return "fitted to kernels of other devices, on this data sheet";
     case KernelBasis::roofline:
       return "roofline of the data sheet";
     case KernelBasis::given:
@@ -63,9 +63,6 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
       filter_undivided_(coefficients.filter_undivided),
       channel_undivided_(coefficients.channel_undivided) {
   const Model& model = *facts.model;
-  if (device.kernels || device.other_kernels) {
-    origin_ = model_.source() == Provenance::curve ? KernelBasis::fitted : KernelBasis::transferred;
-  }
   const bool casting = is_mixed(precision) && assumptions.mixed_precision == MixedPrecision::autocast;
   if (casting) {
     wide_roofline_ = Roofline(device, Precision::fp32);
@@ -78,16 +75,20 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
   const MeasuredModel* measured = find_measured(coefficients, model.name, precision);
   reference_batch_ = measured != nullptr ? measured->batch : default_reference_batch;
 
+  Seconds fitted{};  // of what follows, by formulas that were fitted to this device's kernels
   const auto spread = [&](double batch, double update_bytes, std::vector<LayerTimes>& times) {
     times.resize(model.layers.size());
     Seconds total{};
+    fitted = {};
     for (std::size_t i = 0; i < model.layers.size(); ++i) {
       const Layer& layer = model.layers[i];
       const KernelModel& kernels = casting && facts.autocast.is_wide[i] ? *wide_model_ : model_;
       const auto time = [&](Pass pass) {
         Seconds sum{};
         for (const Work& work : layer.operation->kernels(pass, layer.input_shapes, layer.output_shape)) {
-          sum += kernels.seconds(work, pass, batch);
+          const Seconds one = kernels.seconds(work, pass, batch);
+          sum += one;
+          if (kernels.source(work.kernel_kind(), pass) == Provenance::curve) fitted += one;
         }
         return sum;
       };
@@ -108,6 +109,8 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
   } else if (scale) {
     scale_ = *scale;
     origin_ = KernelBasis::device_scale;
+  } else if (model_.has_formulas()) {
+    origin_ = fitted >= total * 0.5 ? KernelBasis::fitted : KernelBasis::transferred;
   }
   spread(reference_batch_, update_bytes_per_parameter_, serial_);
   for (LayerTimes& layer : serial_) {
@@ -147,6 +150,12 @@ void KernelPrices::measure_layers(const ModelFacts& facts, const MeasuredKernels
       (kernel.phase == Phase::forward ? at.forward : at.backward) += kernel.time / reference_batch_;
     at.update = update_price(static_cast<double>(facts.model->layers[i].parameters())).time;
   }
+}
+
+Provenance KernelPrices::source(const Work& work, Pass pass, Precision precision) const {
+  if (origin_ != KernelBasis::fitted && origin_ != KernelBasis::transferred) return source();
+  const bool wide = wide_model_ && precision == Precision::fp32;
+  return (wide ? *wide_model_ : model_).source(work.kernel_kind(), pass);
 }
 
 Provenance KernelPrices::source() const {

@@ -72,8 +72,12 @@ class KernelPrices {
   [[nodiscard]] KernelBasis origin() const { return origin_; }
   [[nodiscard]] Precision precision() const { return precision_; }
   [[nodiscard]] Optimizer optimizer() const { return optimizer_; }
-  /// The same of a single kernel of a layer that is not split.
+  /// What a single kernel's time rests on, of a layer that is not split.
+  [[nodiscard]] Provenance source(const Work& work, Pass pass, Precision precision) const;
+  /// The same of whole layers.
   [[nodiscard]] Provenance source() const;
+  /// Kernels are priced by formulas: parts of a kernel may take less together than the whole.
+  [[nodiscard]] bool has_formulas() const { return model_.has_formulas(); }
   [[nodiscard]] double scale() const { return scale_; }
   [[nodiscard]] double reference_batch() const { return reference_batch_; }
   [[nodiscard]] std::optional<double> filter_undivided() const { return filter_undivided_; }

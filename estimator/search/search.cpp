@@ -443,10 +443,10 @@ class FamilySearch {
   void try_variants(Plan plan) {
     const Variants variants = space_.of(plan);
     const bool by_time = !options_.all && options_.objective != Objective::memory;
-    // Measured parts of a batch, or of a message, may take less together than the whole.
-    const bool wholes_are_faster = by_time && plan.mesh[Axis::pipeline] == 1 &&
-                                   estimator_.job().kernels.measured() == nullptr &&
-                                   estimator_.job().coefficients.exchanges.empty();
+    // Parts of a batch, or of a message, may take less together than the whole where what is measured prices them.
+    const bool wholes_are_faster =
+        by_time && plan.mesh[Axis::pipeline] == 1 && estimator_.job().kernels.measured() == nullptr &&
+        !estimator_.job().kernels.has_formulas() && estimator_.job().coefficients.exchanges.empty();
     const auto per_placement = static_cast<std::int64_t>(variants.choices.size());
     std::vector<std::int64_t> settled;
     least_ = {};

@@ -133,8 +133,7 @@ Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) cons
 Estimator::WholeTime Estimator::least_time(double samples, int stage_count) const {
   const ShardPrices* measured = job_.kernels.measured();
   const bool given = job_.prices_whole_layers();
-  const bool modelled = job_.kernels.origin() == KernelBasis::fitted || job_.kernels.origin() == KernelBasis::transferred;
-  if (given || job_.assumptions.linear_kernels || (measured == nullptr && !modelled)) {
+  if (given || job_.assumptions.linear_kernels || (measured == nullptr && !job_.kernels.has_formulas())) {
     return whole_time(samples, stage_count);
   }
   TimesBySamples& times_by_samples = least_times_[stage_count];

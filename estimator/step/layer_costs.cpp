@@ -54,15 +54,16 @@ void each_priced_kernel(const Job& job, const ShardContext& context, const Layer
   // A table that is cut along its vocabulary has all of the output, but a part of the rows, whoever owns them.
   const TableRows rows = table_rows(context);
   const double part = rows.is_cut() ? static_cast<double>(rows.own) / static_cast<double>(rows.all) : 1.0;
-  const Provenance source =
-      filters_measured || channels_measured ? least_certain(kernels.source(), Provenance::curve) : kernels.source();
+  const bool split_measured = filters_measured || channels_measured;
   const Precision precision = precision_of(context);
   const auto price = [&](Pass pass) {
     const Phase phase = pass == Pass::forward ? Phase::forward : Phase::backward;
     for (Work& work : operation.kernels(pass, *inputs, output)) {
       work.weight_items *= part;
       take(PricedKernel{to_string(pass), phase, work, kernels.kernel_time(work, pass, shard.samples, precision) * factor,
-                        source, precision});
+                        split_measured ? least_certain(kernels.source(work, pass, precision), Provenance::curve)
+                                       : kernels.source(work, pass, precision),
+                        precision});
     }
   };
   price(Pass::forward);
@@ -74,7 +75,8 @@ void each_priced_kernel(const Job& job, const ShardContext& context, const Layer
     const Problem& cast = each.problem;
     const Work work = work_of(each, shard.samples);
     const Seconds time = kernels.kernel_time(work, Pass::forward, shard.samples, cast.precision);
-    take(PricedKernel{cast_pass, phase_of(each), work, time, kernels.source(), cast.precision});
+    take(PricedKernel{cast_pass, phase_of(each), work, time, kernels.source(work, Pass::forward, cast.precision),
+                      cast.precision});
   }
 }
 

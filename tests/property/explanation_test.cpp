@@ -255,7 +255,8 @@ TEST_CASE("a price is as far from a measurement as what is known of the model an
     }
     return farthest;
   };
-  // abci has a measured total of resnet50, none of resnet18, and a fit of split filters; dgx-a100 a data sheet.
+  // abci has a measured total of resnet50, none of resnet18, and a fit of split filters; of dgx-a100 nobody
+  // published convolutions in fp32.
   CHECK(source_of("resnet50", "abci", 1) == Provenance::interpolated);
   CHECK(source_of("resnet50", "abci", 4) == Provenance::curve);
   CHECK(source_of("resnet18", "abci", 1) == Provenance::curve);

@@ -137,7 +137,7 @@ TEST_CASE("what kernels and network rest on follows from the citations") {
     return basis_of(sheet, bundled_coefficients(name));
   };
   CHECK(basis("abci").kernels == NumberBasis::measured);
-  CHECK(basis("dgx-h100").kernels == NumberBasis::mixed);
+  CHECK(basis("dgx-h100").kernels == NumberBasis::published);
   CHECK(basis("dgx-h100").network == NumberBasis::mixed);  // measured inside nodes alone
   CHECK(basis("polaris").network == NumberBasis::measured);
   CHECK(basis("azure-nd-h100").network == NumberBasis::published);
@@ -153,5 +153,5 @@ TEST_CASE("a measured network of the coefficients is what a network rests on") {
   CHECK(basis_of(sheet, coefficients).network == NumberBasis::published);
   coefficients.exchanges = MeasuredExchanges({MeasuredCurve{.ranks = 16, .nodes = 2, .points = {{1_MiB, 1.0_ms}}}});
   CHECK(basis_of(sheet, coefficients).network == NumberBasis::measured);
-  CHECK(basis_of(sheet, coefficients).kernels == NumberBasis::mixed);
+  CHECK(basis_of(sheet, coefficients).kernels == NumberBasis::published);
 }

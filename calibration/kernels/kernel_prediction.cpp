@@ -1,10 +1,11 @@
-#include "calibration/kernel_prediction.hpp"
+#include "calibration/kernels/kernel_prediction.hpp"
 
 #include <map>
 
 #include <fmt/format.h>
 
 #include "calibration/study.hpp"
+#include "estimator/kernels/kernel_model.hpp"
 #include "estimator/kernels/kernel_time.hpp"
 #include "estimator/kernels/measured_prices.hpp"
 #include "estimator/kernels/roofline.hpp"
@@ -12,28 +13,54 @@
 namespace ddl {
 namespace {
 
-/// By the data sheet. No other function here knows how a roofline prices a problem.
-Seconds time_by_sheet(const Roofline& roofline, const Problem& problem) {
-  return roofline.time(problem.operation->work(problem.pass, problem.inputs, problem.output),
-                       static_cast<double>(problem.samples));
+/// By the device's kernel model. No other function here knows how that prices a problem.
+KernelTime modelled(const KernelModel& model, const Problem& problem) {
+  std::optional<KernelTime> sum;
+  for (const Work& work : problem.operation->kernels(problem.pass, problem.inputs, problem.output)) {
+    const KernelTime one = model.time(work, problem.pass, static_cast<double>(problem.samples));
+    if (!work.is_any()) continue;
+    if (!sum) {
+      sum = one;
+      continue;
+    }
+    // Kernels of a problem are wrong together more often than not.
+    sum->time += one.time;
+    sum->low = sum->low && one.low ? std::optional(*sum->low + *one.low) : std::nullopt;
+    sum->high = sum->high && one.high ? std::optional(*sum->high + *one.high) : std::nullopt;
+    sum->source = least_certain(sum->source, one.source);
+  }
+  return sum.value_or(KernelTime{});
 }
-Seconds time_by_sheet(const Roofline& roofline, const UpdateProblem& problem) {
-  return roofline.traffic_time(static_cast<double>(problem.parameters) *
-                               update_bytes_per_parameter(problem.optimizer, problem.precision, problem.implementation));
+KernelTime modelled(const KernelModel& model, const UpdateProblem& problem) {
+  const double bytes = static_cast<double>(problem.parameters) *
+                       update_bytes_per_parameter(problem.optimizer, problem.precision, problem.implementation);
+  return {.time = model.traffic_time(bytes), .source = model.source(KernelKind::elementwise, Pass::forward)};
 }
 
 /// Prices of one precision.
 class Prices {
  public:
   Prices(const Machine& machine, const Coefficients& coefficients, const MeasuredKernels& measured, Precision precision)
-      : roofline_(machine.device, precision),
-        measured_(measured, roofline_, precision),
+      : model_(machine.device, precision),
+        measured_(measured, Roofline(machine.device, precision), precision),
         scale_(measured_.empty() ? pooled_scale(machine, coefficients, precision) : std::nullopt) {}
 
   [[nodiscard]] bool is_measured() const { return !measured_.empty(); }
 
   [[nodiscard]] PredictedKernel predict(const KernelProblem& problem) const {
-    const KernelPrice price = std::visit([&](const auto& own) { return this->price(own); }, problem);
+    if (!is_measured()) {
+      const KernelTime time = std::visit([&](const auto& own) { return modelled(model_, own); }, problem);
+      const double factor = scale_.value_or(1);
+      const auto scaled = [&](const std::optional<Seconds>& end) {
+        return end && !scale_ ? std::optional(*end * factor) : std::nullopt;
+      };
+      return {.line = print_problem(problem),
+              .time = time.time * factor,
+              .low = scaled(time.low),
+              .high = scaled(time.high),
+              .source = scale_ ? Provenance::curve : time.source};
+    }
+    const KernelPrice price = std::visit([&](const auto& own) { return measured_.price(own); }, problem);
     PredictedKernel predicted{.line = print_problem(problem), .time = price.time, .source = price.source};
     // Of a single sample, or of a time that somebody else has measured, both ends are the median.
     const MeasuredTime* const time = measured_.measured(predicted.line);
@@ -45,15 +72,7 @@ class Prices {
   }
 
  private:
-  template <class AnyProblem>
-  [[nodiscard]] KernelPrice price(const AnyProblem& problem) const {
-    if (is_measured()) return measured_.price(problem);
-    const Seconds time = time_by_sheet(roofline_, problem);
-    if (scale_) return {time * *scale_, Provenance::curve, {}};
-    return {time, Provenance::roofline, {}};
-  }
-
-  Roofline roofline_;
+  KernelModel model_;
   MeasuredPrices measured_;
   std::optional<double> scale_;
 };

@@ -25,7 +25,8 @@ using KernelProblem = std::variant<Problem, UpdateProblem>;
 struct PredictedKernel {
   std::string line;  ///< of the problem
   Seconds time{};
-  std::optional<Seconds> low{}, high{};  ///< 95 % interval of a measured median; nothing where that is not known
+  std::optional<Seconds> low{},
+      high{};  ///< 95 % interval of a measured median, or of a formula; nothing where none is known
   Provenance source = Provenance::roofline;
 };
 
@@ -35,8 +36,9 @@ struct PredictedKernels {
 };
 
 /// Prices kernels one by one, as KernelPrices does for a model that nobody has timed as a whole: by measured kernels of
-/// their precision; without any by the roofline, scaled as the coefficients' measured models ask for. Launches, and what a
-/// whole step takes beside its kernels, are left out. Throws Error on a precision that the data sheet does not have.
+/// their precision; without any by the device's kernel model, scaled as the coefficients' measured models ask for. Launches,
+/// and what a whole step takes beside its kernels, are left out. Throws Error on a precision that the data sheet does not
+/// have.
 [[nodiscard]] PredictedKernels predict_kernels(std::span<const KernelProblem> problems, const Machine& machine,
                                                const Coefficients& coefficients, std::span<const FoundProfile> profiles);
 
