@@ -35,6 +35,17 @@ std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pa
   return far;
 }
 
+/// Below this lie so few of the residuals that they are not believed: a kernel is not predicted to be that much faster than
+/// its formula, and plans are bounded by it.
+double least_log_ratio(const std::vector<KernelResidual>& residuals) {
+  constexpr double unbelieved = 0.02;
+  std::vector<float> ratios{0};
+  for (const KernelResidual& each : residuals) ratios.push_back(each.log_ratio);
+  const auto place = static_cast<std::ptrdiff_t>(unbelieved * static_cast<double>(ratios.size() - 1));
+  std::nth_element(ratios.begin(), ratios.begin() + place, ratios.end());
+  return std::min(0.0F, ratios[static_cast<std::size_t>(place)]);
+}
+
 struct Correction {
   double factor = 1;
   bool is_inside = false;
@@ -121,9 +132,7 @@ KernelModel::KernelModel(const Device& device, Precision precision)
       // What the sheet says that kernels of ample size reach is nearer than what they reach on other devices.
       const bool is_product = kind == KernelKind::matrix_product || kind == KernelKind::convolution;
       if (is_product && !best.is_own && device.attainable_peak < 1) best.constants[1] = device.attainable_peak;
-      float least = 0;
-      for (const KernelResidual& each : best.family->residuals) least = std::min(least, each.log_ratio);
-      best.least_ratio = best.is_own ? std::exp(least) : 1;
+      best.least_ratio = best.is_own ? std::exp(least_log_ratio(best.family->residuals)) : 1;
     }
   }
 }
@@ -146,7 +155,7 @@ const KernelModel::Known& KernelModel::known(const Family& family, const KernelS
   const std::vector<KernelResidual>& residuals = family.family->residuals;
   if (family.is_own && !residuals.empty()) {
     const Correction correction = correction_at(place_of(shape), residuals);
-    known = {known.seconds * correction.factor, correction.is_inside};
+    known = {known.seconds * std::max(correction.factor, family.least_ratio), correction.is_inside};
   } else {
     known.is_inside = family.is_own;
   }
