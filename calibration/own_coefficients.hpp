@@ -12,6 +12,10 @@ struct OwnCoefficients {
   std::string path;
   bool is_named = false;  ///< by `coefficients:` in the machine file; else they lie beside it
 };
+/// In words: `named in the machine file`, or `beside the machine file`.
+[[nodiscard]] inline const char* place_of(const OwnCoefficients& own) {
+  return own.is_named ? "named in the machine file" : "beside the machine file";
+}
 
 /// Those of the machine file at `machine`: named in it, or `cluster.coefficients.yaml` beside `cluster.yaml`. Nothing for a
 /// bundled machine, for what is no regular file, and where the file says `coefficients: none`. An Error placed at

@@ -54,6 +54,15 @@ bool has_curve_on(const MeasuredExchanges& measured, bool inside) {
                      [&](const MeasuredCurve& curve) { return (curve.nodes == 1) == inside; });
 }
 
+/// What the library ran in the measurements that a prediction rests on; empty where they do not say it, or differ.
+std::string algorithm_of(const MeasuredExchanges::Prediction& prediction, Bytes message) {
+  const std::string ran = prediction.curves.front()->algorithm_at(message);
+  for (const MeasuredCurve* curve : prediction.curves) {
+    if (curve->algorithm_at(message) != ran) return {};
+  }
+  return ran;
+}
+
 std::string beyond(const MeasuredExchanges::Prediction& prediction) {
   const MeasuredCurve& nearest = *prediction.curves.front();
   std::string text;
@@ -112,10 +121,12 @@ PredictedExchange ExchangePredictor::predict(Collective operation, Bytes message
                               .message = message,
                               .time = priced.time,
                               .bus_bandwidth = message * bus_factor(operation, ranks) / priced.time,
-                              .algorithm = priced.algorithm};
+                              .algorithm = std::string(priced.algorithm)};
   const bool inside = nodes == 1;
   if (priced.algorithm == measured_exchange) {
     const auto prediction = coefficients_.exchanges.predict(operation, message, ranks, nodes);
+    const std::string ran = prediction->beyond_counts ? "" : algorithm_of(*prediction, message);
+    if (!ran.empty()) predicted.algorithm = ran;
     predicted.low = prediction->low;
     predicted.high = prediction->high;
     const bool same = prediction->curves.size() == 1 && !prediction->beyond_counts;
@@ -131,6 +142,10 @@ PredictedExchange ExchangePredictor::predict(Collective operation, Bytes message
     }
     predicted.warning = fmt::format("{} was not measured among {} rank{} a node", to_string(operation), ranks / nodes,
                                     ranks == nodes ? "" : "s");
+  }
+  if (ranks > machine_.devices()) {
+    if (!predicted.warning.empty()) predicted.warning += "; ";
+    predicted.warning += fmt::format("{} has {} devices", machine_.name, machine_.devices());
   }
   return predicted;
 }

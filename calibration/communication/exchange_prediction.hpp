@@ -30,7 +30,8 @@ struct PredictedExchange {
   Seconds time{};
   std::optional<Seconds> low{}, high{};  ///< 95 % interval; nothing where nothing was measured
   Bandwidth bus_bandwidth{};             ///< as nccl-tests defines it: what each rank's link carries
-  std::string_view algorithm{};
+  std::string
+      algorithm{};  ///< of the formulas, or what the library ran where it was measured: `Ring Simple`; else `measured`
   ExchangeBasis basis = ExchangeBasis::data_sheet;
   std::string warning{};  ///< a sentence; empty where there is nothing to warn of
 };

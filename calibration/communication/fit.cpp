@@ -321,13 +321,22 @@ void fit_ranges(ExchangeFit& result, std::span<const ExchangePoint> points, cons
   }
 }
 
+/// Whether the library says of every row that it ran a ring, and the fit reads it so.
+bool is_known_ring(const ExchangeFit& fit, std::span<const ExchangeSeries> series) {
+  return fit.ranges.back().algorithm == ExchangeAlgorithm::ring &&
+         std::all_of(fit.series.begin(), fit.series.end(), [&](std::size_t i) {
+           return std::all_of(series[i].rows.begin(), series[i].rows.end(),
+                              [](const MeasuredExchange& row) { return row.algorithm.starts_with("Ring"); });
+         });
+}
+
 void add_notes(ExchangeFit& fit, std::span<const ExchangeSeries> series) {
   const bool collective = fit.pattern == ExchangePattern::collective && fit.operation != Collective::point_to_point;
   if (fit.window > 1) {
     fit.notes.push_back(
         fmt::format("with {} messages in flight at once α does not show; measure a latency test for it", fit.window));
   }
-  if (collective && fit.rank_counts == 1) {
+  if (collective && fit.rank_counts == 1 && !is_known_ring(fit, series)) {
     fit.notes.push_back(fmt::format(
         "measured with {} ranks only, which does not tell algorithms apart: read as {}; measure other rank counts too",
         *fit.min_ranks, to_string(fit.ranges.back().algorithm)));

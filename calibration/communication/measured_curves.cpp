@@ -124,10 +124,12 @@ std::vector<MeasuredCurve> measured_curves(std::span<const ExchangeSeries> serie
     }
     Times times;
     std::set<std::string> tools, files;
+    std::map<double, std::set<std::string>> algorithms;
     for (const ExchangeSeries* one : measured) {
       for (const auto& [bytes, seconds] : times_of(*one)) {
         times[bytes].insert(times[bytes].end(), seconds.begin(), seconds.end());
       }
+      for (const MeasuredExchange& row : one->rows) algorithms[row.message.value()].insert(row.algorithm);
       tools.insert(one->tool);
       files.insert(file_name(one->file));
     }
@@ -141,7 +143,10 @@ std::vector<MeasuredCurve> measured_curves(std::span<const ExchangeSeries> serie
                         .tool = fmt::format("{}", fmt::join(tools, ", ")),
                         .date = date,
                         .source = fmt::format("{}", fmt::join(files, ", "))};
-    for (const auto& [bytes, seconds] : times) curve.points.push_back({Bytes(bytes), Seconds(rounded(median(seconds)))});
+    for (const auto& [bytes, seconds] : times) {
+      const std::set<std::string>& ran = algorithms[bytes];
+      curve.points.push_back({Bytes(bytes), Seconds(rounded(median(seconds))), ran.size() == 1 ? *ran.begin() : ""});
+    }
     curves.push_back(std::move(curve));
   }
   return curves;

@@ -26,7 +26,8 @@ struct MeasuredExchange {
   bool in_place = false;
   /// Standard deviation, or half the spread, where the benchmark gives one.
   std::optional<Seconds> spread{};
-  std::size_t line = 0;  ///< of the file, from 1
+  std::size_t line = 0;     ///< of the file, from 1
+  std::string algorithm{};  ///< and protocol that the library ran, such as `Ring LL128`; empty where nothing says it
 };
 
 /// Rows of one benchmark run: same operation, ranks, software.

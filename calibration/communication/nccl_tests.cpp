@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -171,6 +172,31 @@ Error unknown_operation(const NcclRun& run, const PlacedError& error) {
                            is_allreduce ? "; the bandwidths are those of an allreduce" : ""));
 }
 
+/// What NCCL ran, by bytes of all parts together.
+std::map<double, std::string> algorithms_of(const NcclRun& run, const ExchangeFacts& facts) {
+  std::map<double, std::string> algorithms;
+  for (const NcclChoice& choice : run.choices) {
+    if (!choice.function.empty() && choice.function != nccl_function(*facts.operation)) continue;
+    const bool of_part = choice.of_one_rank && has_parts(*facts.operation);
+    if (of_part && !facts.ranks) continue;
+    algorithms[of_part ? choice.bytes * *facts.ranks : choice.bytes] = choice.algorithm;
+  }
+  return algorithms;
+}
+
+/// What it ran for this size, which may be rounded to elements of each rank; empty where nothing says it.
+std::string algorithm_at(const std::map<double, std::string>& algorithms, double size) {
+  constexpr double rounding = 0.01;
+  const auto found = algorithms.lower_bound(size * (1 - rounding));
+  return found != algorithms.end() && found->first <= size * (1 + rounding) ? found->second : "";
+}
+
+/// What the environment made it run. Only an Allreduce has more than a ring in every version.
+std::string set_algorithm(const NcclRun& run, Collective operation) {
+  const auto set = print_nccl_algorithm(run.set_algorithm, run.set_protocol);
+  return set && (operation == Collective::allreduce || set->starts_with("Ring")) ? *set : "";
+}
+
 }  // namespace
 
 double nccl_type_bytes(std::string_view name) {
@@ -219,8 +245,11 @@ ExchangeSeries series_of(const NcclRun& run, const std::string& file, const Aske
   series.tool = run.tool;
   series.device = run.ranks.empty() ? run.device : run.ranks.front().device;
   series.file = file;
+  const std::map<double, std::string> algorithms = algorithms_of(run, facts);
+  const std::string set = set_algorithm(run, series.operation);
   std::size_t empty = 0, wrong = 0;
   for (const NcclRow& row : run.rows) {
+    const std::string ran = algorithm_at(algorithms, row.size);
     for (const NcclTime& time : row.times) {
       // A size below one element for each rank is run as nothing at all.
       if (row.size <= 0 || time.microseconds <= 0) {
@@ -231,7 +260,8 @@ ExchangeSeries series_of(const NcclRun& run, const std::string& file, const Aske
         MeasuredExchange measured{.message = Bytes(row.size),
                                   .time = Seconds(time.microseconds / 1e6),
                                   .in_place = time.in_place,
-                                  .line = row.line};
+                                  .line = row.line,
+                                  .algorithm = ran.empty() ? set : ran};
         if (time.deviation) measured.spread = Seconds(*time.deviation / 1e6);
         series.rows.push_back(measured);
       }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "calibration/communication/exchange_facts.hpp"
+#include "calibration/communication/nccl_log.hpp"
 
 namespace ddl {
 
@@ -47,6 +48,9 @@ struct NcclRun {
   std::vector<NcclRank> ranks{};
   int ranks_per_line = 1;  ///< JSON lists one for each process
   std::vector<NcclRow> rows{};
+  // What NCCL's log says beside them: what ran, and what the environment set.
+  std::vector<NcclChoice> choices{};
+  std::string set_algorithm{}, set_protocol{};
 };
 
 /// Bytes of an element by the name that nccl-tests gives its type; 0: not known.

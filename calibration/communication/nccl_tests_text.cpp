@@ -73,9 +73,15 @@ class NcclTextReader {
 
   std::vector<ExchangeSeries> read() {
     for (const BenchmarkLine& line : text_.lines()) {
-      const Words words = line.words();
+      Words words = line.words();
       if (words.empty()) continue;
-      if (is_nccl_header(line)) {
+      if (const auto log = nccl_log_line(line.text, hosts_)) {
+        note_log(line, *log);
+      } else if (!begun_.empty() && is_cell(words.front().text)) {
+        words.insert(words.begin(), begun_.begin(), begun_.end());
+        begun_.clear();
+        add_row(line, words);
+      } else if (is_nccl_header(line)) {
         start_table(line);
       } else if (header_ != nullptr && is_digits(words.front().text)) {
         add_row(line, words);
@@ -88,12 +94,32 @@ class NcclTextReader {
   }
 
  private:
+  /// What may go on with a row behind a line of NCCL's log.
+  static bool is_cell(std::string_view word) {
+    return word == "N/A" || word.find_first_not_of("-0123456789.") == std::string_view::npos;
+  }
+
+  /// nccl-tests prints a row in parts, and NCCL its log between them.
+  void note_log(const BenchmarkLine& line, const NcclLogLine& log) {
+    if (log.choice) run_.choices.push_back(*log.choice);
+    if (!log.set_algorithm.empty()) run_.set_algorithm = log.set_algorithm;
+    if (!log.set_protocol.empty()) run_.set_protocol = log.set_protocol;
+    BenchmarkLine before = line;
+    before.text = line.text.substr(0, log.begin);
+    const Words words = before.words();
+    if (header_ == nullptr || words.empty()) return;
+    if (begun_.empty() ? is_digits(words.front().text) : is_cell(words.front().text)) {
+      begun_.insert(begun_.end(), words.begin(), words.end());
+    }
+  }
+
   void note(const BenchmarkLine& line, const Words& words) {
     const Words comment = line.words_of_comment();
     if (header_ != nullptr && run_.rows.empty() && has_word(comment, "(us)")) has_units_ = true;
     if (const auto rank = rank_of(line)) {
       start_run();
       run_.ranks.push_back(*rank);
+      hosts_.insert(rank->host);
       return;
     }
     if (has_word(comment, "nThread") && has_word(comment, "maxBytes")) {
@@ -213,6 +239,10 @@ class NcclTextReader {
 
   void end_table() {
     if (header_ == nullptr) return;
+    if (!begun_.empty()) {
+      throw text_.error(begun_.front().offset, "this row is not continued behind NCCL's log",
+                        "it was cut or mixed with other output: take the whole output of rank 0");
+    }
     if (run_.rows.empty()) {
       throw text_.error(header_->offset, "no rows follow the names of these columns",
                         "the run broke off: give a complete output");
@@ -238,6 +268,8 @@ class NcclTextReader {
   const AskedFacts& asked_;
   std::vector<std::string>& warnings_;
   NcclRun run_;
+  HostNames hosts_;  ///< of all ranks that were listed
+  Words begun_;      ///< a row so far that NCCL's log interrupts
   Sweep sweep_;
   Columns columns_;
   const BenchmarkLine* header_ = nullptr;  ///< of the table that is read

@@ -8,6 +8,7 @@
 #include <yaml-cpp/emittermanip.h>
 
 #include "calibration/communication/exchange_facts.hpp"
+#include "calibration/communication/nccl_log.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "core/units.hpp"
@@ -39,17 +40,29 @@ void write_entry(YAML::Emitter& out, const MeasuredCurve& curve) {
   if (!curve.date.empty()) out << "date" << curve.date;
   out << "source" << YAML::DoubleQuoted << curve.source << "times" << YAML::Flow << YAML::BeginSeq;
   for (const MeasuredCurve::Point& point : curve.points) {
-    out << YAML::Flow << YAML::BeginSeq << print_quantity(point.message) << microseconds(point.time) << YAML::EndSeq;
+    out << YAML::Flow << YAML::BeginSeq << print_quantity(point.message) << microseconds(point.time);
+    if (!point.algorithm.empty()) out << point.algorithm;
+    out << YAML::EndSeq;
   }
   out << YAML::EndSeq << YAML::EndMap;
+}
+
+std::string read_algorithm(const YamlNode& node) {
+  const std::string text = node.text();
+  const auto algorithm = parse_nccl_algorithm(text);
+  if (!algorithm) node.fail(fmt::format("{} is no algorithm of NCCL", quote(text)), "write for example Ring LL128");
+  return *algorithm;
 }
 
 std::vector<MeasuredCurve::Point> read_points(const YamlNode& node) {
   std::vector<MeasuredCurve::Point> points;
   for (const YamlNode& item : node.items()) {
     const std::vector<YamlNode> pair = item.items();
-    if (pair.size() != 2) item.fail(fmt::format("expected 2 items, found {}", pair.size()), "write [1 MiB, 24.1 us]");
-    const MeasuredCurve::Point point{pair[0].bytes(), pair[1].seconds()};
+    if (pair.size() != 2 && pair.size() != 3) {
+      item.fail(fmt::format("expected 2 items, or 3 with the algorithm, found {}", pair.size()), "write [1 MiB, 24.1 us]");
+    }
+    MeasuredCurve::Point point{pair[0].bytes(), pair[1].seconds(), {}};
+    if (pair.size() == 3) point.algorithm = read_algorithm(pair[2]);
     if (!points.empty() && point.message <= points.back().message) {
       pair[0].fail("this size is not above the one before it", "write sizes in ascending order");
     }

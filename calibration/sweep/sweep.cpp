@@ -51,6 +51,31 @@ std::string title_of(const SweepTable& table) {
                      table.nodes == 1 ? "" : "s");
 }
 
+/// A time whose median is known no better than this was measured while something else ran.
+constexpr double unsteady = 0.1;
+/// Of one size in so many it is chance.
+constexpr std::size_t sizes_for_one_unsteady = 10;
+
+double doubt_of(const SweepRow& row) {
+  const Samples& samples = row.timing.samples;
+  return samples.settled || !(samples.median > Seconds(0)) ? 0 : (samples.high - samples.low) / 2.0 / samples.median;
+}
+
+/// What to know of a table before it is believed; empty where all is well.
+std::string unsteady_warning(const SweepTable& table) {
+  double worst = 0;
+  std::size_t count = 0;
+  for (const SweepRow& row : table.rows) {
+    if (doubt_of(row) > unsteady) ++count;
+    worst = std::max(worst, doubt_of(row));
+  }
+  if (count * sizes_for_one_unsteady <= table.rows.size()) return {};
+  return fmt::format(
+      "{}: {} of {} sizes are known to {:.0f} % or worse, one to {:.0f} %: something else runs on these processors or this "
+      "network; measure again while they are idle, or with a longer --limit",
+      title_of(table), count, table.rows.size(), 100 * unsteady, 100 * worst);
+}
+
 }  // namespace
 
 std::vector<std::int64_t> sweep_sizes(const SweepPlan& plan, SweepOperation operation, int ranks) {
@@ -93,6 +118,7 @@ SweepResult run_sweep(Transport& transport, const SweepPlan& plan, const LoadMak
         break;
       }
     }
+    if (std::string warning = unsteady_warning(table); !warning.empty()) result.warnings.push_back(std::move(warning));
     if (!table.rows.empty()) result.tables.push_back(std::move(table));
   }
   if (plan.contention) {

@@ -289,6 +289,7 @@ Report fitted(const FitRequest& asked, Measured measured) {
   if (live) live->add_above_fits(document);
   if (!series->empty()) {
     document.add(series_table(*series));
+    if (Table ran = algorithm_table(*series); !ran.empty()) document.apart(std::move(ran));
     document.apart(exchange_fit_table(*fits));
   }
   if (live) live->add_below_fits(document);

@@ -12,8 +12,10 @@
 #include "calibration/communication/exchange_prediction.hpp"
 #include "calibration/communication/fit_plot.hpp"
 #include "calibration/machine_reader.hpp"
+#include "calibration/own_coefficients.hpp"
 #include "calibration/study.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/documents/estimate.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
@@ -93,7 +95,7 @@ Table table_of(const std::vector<PredictedExchange>& predicted) {
     table.add({std::string(to_string(one.operation)), with_thousands(one.ranks), with_thousands(one.nodes),
                humanize(one.message), humanize(one.time),
                one.low ? fmt::format("{} to {}", humanize(*one.low), humanize(*one.high)) : "-", humanize(one.bus_bandwidth),
-               std::string(one.algorithm), std::string(to_string(one.basis))});
+               one.algorithm, std::string(to_string(one.basis))});
   }
   return table;
 }
@@ -114,6 +116,16 @@ void add_plots(Document& document, const std::vector<PredictedExchange>& predict
   }
 }
 
+/// Coefficients that are used without being asked for, and why; an empty name where there are none.
+struct FoundCoefficients {
+  std::string name, why;
+};
+FoundCoefficients found_coefficients(const StudySpec& spec, const Coefficients& coefficients) {
+  if (!spec.coefficients.empty()) return {};
+  if (const std::optional<OwnCoefficients> own = own_coefficients(spec.machine)) return {own->path, place_of(*own)};
+  return {coefficients.name, "bundled with the machine"};
+}
+
 Report predict_exchanges(const ExchangeRequest& asked) {
   const std::vector<Collective> operations = operations_of(asked.operations);
   const std::vector<Bytes> sizes = sizes_of(asked.sizes);
@@ -123,6 +135,10 @@ Report predict_exchanges(const ExchangeRequest& asked) {
   spec.machine = asked.machine;
   spec.coefficients = asked.coefficients;
   Coefficients coefficients = coefficients_of(spec, machine);
+  const FoundCoefficients found = found_coefficients(spec, coefficients);
+  const std::string network = network_text(coefficients.exchanges);
+  const std::string used = !found.name.empty() ? found.name : coefficients.name;
+  const std::string name = machine.name;
   const int devices = machine.devices_per_node();
   const ExchangePredictor predictor(std::move(machine), std::move(coefficients));
   auto predicted = std::make_shared<std::vector<PredictedExchange>>();
@@ -142,11 +158,21 @@ Report predict_exchanges(const ExchangeRequest& asked) {
     if (one.warning.empty()) continue;
     report.warn({fmt::format("{} among {} ranks: {}", to_string(one.operation), one.ranks, one.warning)});
   }
-  report.document.add(table_of(*predicted));
+  Document& document = report.document;
+  if (!network.empty()) document.line("network: " + network);
+  if (!found.name.empty()) document.line(fmt::format("coefficients: {}, {}", found.name, found.why));
+  if (!network.empty() || !found.name.empty()) document.section();
+  document.add(table_of(*predicted));
   add_plots(report.document, *predicted);
   const Json rows = json_list(*predicted, row_of);
   report.rows = [rows] { return rows; };
-  report.json = [rows] { return Json{{"schema", 1}, {"exchanges", rows}}; };
+  const auto or_none = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
+  const Json heading{{"schema", 1}, {"machine", name}, {"coefficients", or_none(used)}, {"network", or_none(network)}};
+  report.json = [heading, rows] {
+    Json json = heading;
+    json["exchanges"] = rows;
+    return json;
+  };
   return report;
 }
 

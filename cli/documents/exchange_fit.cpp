@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -17,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// A fit that is off by more, in the median or at worst, does not describe what was measured.
-constexpr double poor_median = 0.15, poor_worst = 1;
+constexpr double poor_median = 0.15, poor_worst = 0.5;
 
 std::string counts_text(std::optional<int> low, std::optional<int> high) {
   if (!low || !high) return "-";
@@ -46,6 +47,28 @@ std::string beta_text(const std::optional<Estimated<SecondsPerByte>>& beta) {
 std::string name_of(const ExchangeFit& fit) {
   return fmt::format("{} of {} ranks, {}", to_string(fit.operation), counts_text(fit.min_ranks, fit.max_ranks),
                      level_text(fit.level));
+}
+
+/// Sizes for which a library ran the same.
+struct AlgorithmRange {
+  Bytes from{}, to{};
+  std::string algorithm{};  ///< empty where nothing says it
+};
+
+std::vector<AlgorithmRange> algorithm_ranges(const ExchangeSeries& series) {
+  std::vector<const MeasuredExchange*> rows;
+  for (const MeasuredExchange& row : series.rows) rows.push_back(&row);
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const MeasuredExchange* a, const MeasuredExchange* b) { return a->message < b->message; });
+  std::vector<AlgorithmRange> ranges;
+  for (const MeasuredExchange* row : rows) {
+    if (ranges.empty() || ranges.back().algorithm != row->algorithm) {
+      ranges.push_back({row->message, row->message, row->algorithm});
+    }
+    ranges.back().to = row->message;
+  }
+  std::erase_if(ranges, [](const AlgorithmRange& range) { return range.algorithm.empty(); });
+  return ranges;
 }
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
@@ -84,8 +107,23 @@ Json series_to_json(std::span<const ExchangeSeries> series) {
             {"ranks", or_null(each.ranks)},
             {"nodes", or_null(each.nodes)},
             {"device", each.device.empty() ? Json(nullptr) : Json(each.device)},
-            {"rows", each.rows.size()}};
+            {"rows", each.rows.size()},
+            {"algorithms", json_list(algorithm_ranges(each), [](const AlgorithmRange& range) -> Json {
+               return {{"min_bytes", range.from.value()}, {"max_bytes", range.to.value()}, {"algorithm", range.algorithm}};
+             })}};
   });
+}
+
+Table algorithm_table(std::span<const ExchangeSeries> series) {
+  Table table(
+      {words("operation"), figures("ranks"), figures("nodes"), figures("from"), figures("to"), words("library ran")});
+  for (const ExchangeSeries& each : series) {
+    for (const AlgorithmRange& range : algorithm_ranges(each)) {
+      table.add({std::string(to_string(each.operation)), counts_text(each.ranks, each.ranks),
+                 counts_text(each.nodes, each.nodes), humanize(range.from), humanize(range.to), range.algorithm});
+    }
+  }
+  return table;
 }
 
 Table exchange_fit_table(std::span<const ExchangeFit> fits) {

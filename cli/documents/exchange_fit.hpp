@@ -15,6 +15,9 @@ namespace ddl {
 [[nodiscard]] Table series_table(std::span<const ExchangeSeries> series);
 [[nodiscard]] nlohmann::ordered_json series_to_json(std::span<const ExchangeSeries> series);
 
+/// What the library ran, from which size to which; empty where no series says it.
+[[nodiscard]] Table algorithm_table(std::span<const ExchangeSeries> series);
+
 /// A row for each range of sizes of each fit: α and β with their 95 % intervals, the algorithm, r² and residuals.
 [[nodiscard]] Table exchange_fit_table(std::span<const ExchangeFit> fits);
 /// The ranges as a list; what is not known is null.

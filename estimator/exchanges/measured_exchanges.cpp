@@ -129,6 +129,17 @@ Seconds MeasuredCurve::at(Bytes message) const {
   return before.time * std::pow(after->time / before.time, weight);
 }
 
+std::string MeasuredCurve::algorithm_at(Bytes message) const {
+  const auto after =
+      std::lower_bound(points.begin(), points.end(), message, [](const Point& p, Bytes size) { return p.message < size; });
+  if (after == points.end()) return points.back().algorithm;
+  const std::string& next = after->algorithm;
+  if (after == points.begin() || after->message == message) return next;
+  const std::string& last = (after - 1)->algorithm;
+  if (last == next || last.empty() || next.empty()) return last == next ? next : "";
+  return last + " or " + next;
+}
+
 MeasuredExchanges::MeasuredExchanges(std::vector<MeasuredCurve> curves)
     : curves_(std::move(curves)), least_(std::numeric_limits<double>::infinity()) {
   for (const MeasuredCurve& curve : curves_) {
@@ -189,9 +200,21 @@ Seconds MeasuredExchanges::from(const MeasuredCurve& curve, Bytes message, doubl
 }
 
 Seconds MeasuredExchanges::between(const Neighbours& near, Bytes message, double ranks, double nodes) const {
-  const Seconds fewer = from(*near.fewer, message, ranks, nodes);
-  if (near.more == near.fewer) return fewer;
-  return fewer * std::pow(from(*near.more, message, ranks, nodes) / fewer, near.weight);
+  if (near.more == near.fewer) return from(*near.fewer, message, ranks, nodes);
+  const Count asked{ranks, nodes};
+  const double noise = std::log(single_spread);
+  double logarithm = 0, weights = 0;
+  const auto add = [&](Seconds fewer, Seconds more) {
+    const double apart = std::log(more / fewer);
+    const double weight = 1 / (noise * noise + apart * apart);
+    logarithm += weight * (std::log(fewer.value()) + near.weight * apart);
+    weights += weight;
+  };
+  add(as_ring(*near.fewer, message, asked), as_ring(*near.more, message, asked));
+  if (has_tree(near.fewer->operation)) {
+    add(as_tree(*near.fewer, message, asked.places()), as_tree(*near.more, message, asked.places()));
+  }
+  return Seconds(std::exp(logarithm / weights));
 }
 
 std::optional<Seconds> MeasuredExchanges::time(Collective operation, Bytes message, double ranks, double nodes) const {

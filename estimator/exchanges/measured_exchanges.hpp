@@ -12,8 +12,9 @@ namespace ddl {
 /// How long one operation takes among all ranks of some nodes, as a benchmark measured it size by size.
 struct MeasuredCurve {
   struct Point {
-    Bytes message{};  ///< of the full vector, above zero
-    Seconds time{};   ///< of one operation, above zero
+    Bytes message{};          ///< of the full vector, above zero
+    Seconds time{};           ///< of one operation, above zero
+    std::string algorithm{};  ///< and protocol that the library ran; empty where nothing says it
     friend bool operator==(const Point&, const Point&) = default;
   };
 
@@ -33,6 +34,9 @@ struct MeasuredCurve {
   /// Interpolates the logarithm of time over that of the size. Below the smallest size the time stays, above the largest it
   /// grows as between the last two.
   [[nodiscard]] Seconds at(Bytes message) const;
+  /// What the library ran for a message of this size: that of the sizes next to it, `Tree LL128 or Ring Simple` if they
+  /// differ; empty where one of them does not say it.
+  [[nodiscard]] std::string algorithm_at(Bytes message) const;
   /// Time of a byte above the largest size.
   [[nodiscard]] SecondsPerByte last_slope() const;
   friend bool operator==(const MeasuredCurve&, const MeasuredCurve&) = default;
@@ -42,7 +46,8 @@ struct MeasuredCurve {
 ///
 /// Each curve predicts other counts of nodes with as many ranks each in two ways: as a ring, whose steps take as long as
 /// steps of the same size, and as a tree, of whose time all but what the bytes take grows with the logarithm of the nodes.
-/// Libraries take the shorter of the two. Between two measured counts both predict, weighted by the logarithm of the nodes.
+/// Libraries take the shorter of the two. Between two measured counts both predict, weighted by the logarithm of the nodes;
+/// the way in which they agree is the one that ran, so each way weighs by the inverse square of their disagreement.
 /// Inside a node ranks stand for nodes.
 class MeasuredExchanges {
  public:
@@ -97,6 +102,7 @@ class MeasuredExchanges {
   [[nodiscard]] Neighbours neighbours(Collective operation, double ranks, double nodes,
                                       const MeasuredCurve* left_out = nullptr) const;
   [[nodiscard]] Neighbours neighbours_or_like(Collective operation, double ranks, double nodes) const;
+  /// What neighbours say of a count between theirs; what the one says where they are the same.
   [[nodiscard]] Seconds between(const Neighbours& near, Bytes message, double ranks, double nodes) const;
   /// What one curve says of another count: as a tree, and the shorter way for more nodes, the longer one for fewer.
   [[nodiscard]] Seconds as_tree(const MeasuredCurve& curve, Bytes message, double places) const;

@@ -97,17 +97,20 @@ DDL_EMULATED_NCCL=devices=0 rank 1 2 $quick
 wait
 all_say 'rank 1: there is no GPU for NCCL here' 0 1
 
-# A rank that dies within an exchange ends the others, which name it.
-next_port
-rank 0 3 --measure allreduce --limit 20
-DDL_EMULATED_NCCL=stall_at=50 rank 2 3 --measure allreduce --limit 20
-RANK=1 WORLD_SIZE=3 LOCAL_RANK=1 MASTER_ADDR=localhost MASTER_PORT=$port DDL_EMULATED_NCCL=stall_at=50 \
-  "$program" calibrate live --nccl --measure allreduce --limit 20 >1.out 2>1.err &
-dying=$!
-sleep 2
-kill -9 $dying
-wait
-all_say 'rank 1 of 3 on .* ended without a word' 0 2
+# A rank that is killed or interrupted within an exchange ends the others, which name it. A shell lets what runs beside it
+# ignore interrupts.
+for signal in KILL INT TERM; do
+  next_port
+  rank 0 3 --measure allreduce --limit 20
+  DDL_EMULATED_NCCL=stall_at=50 rank 2 3 --measure allreduce --limit 20
+  RANK=1 WORLD_SIZE=3 LOCAL_RANK=1 MASTER_ADDR=localhost MASTER_PORT=$port DDL_EMULATED_NCCL=stall_at=50 \
+    env --default-signal=INT "$program" calibrate live --nccl --measure allreduce --limit 20 >1.out 2>1.err &
+  dying=$!
+  sleep 2
+  kill -$signal $dying
+  wait
+  all_say 'rank 1 of 3 on .* ended without a word' 0 2
+done
 
 # As torchrun's agent has it, which listens at the port that it names; and as srun does.
 next_port

@@ -648,3 +648,56 @@ TEST_CASE("facts that contradict each other are refused") {
                  "a single rank exchanges nothing"));
   CHECK(contains(error_in(text, of_file({.operation = Collective::allgather})), "these are no times of allgather"));
 }
+
+TEST_CASE("NCCL's log says which algorithm and protocol ran, and interrupts rows") {
+  // As printed on one stream: a row in three parts, the log glued to the cell before it.
+  const std::string listed = "#  Rank  0 Group  0 Pid  7 on 9node1 device  0 [0x1b] NVIDIA H100\n";
+  const std::string host = "9node1:7:7 [0] NCCL INFO ";
+  const std::string before_2_23 = listed + nccl_header + "     1048576        262144     float     sum      -1" + host +
+                                  "1048576 Bytes -> Algo 5 proto 2 time 25.2\n" + host +
+                                  "1048576 Bytes -> Algo 5 proto 2 time 25.2\n    100.0   10.49   10.49      0" + host +
+                                  "1048576 Bytes -> Algo 5 proto 2 time 25.2\n    110.0    9.53    9.53      0\n";
+  const ExchangeFacts allreduce{.operation = Collective::allreduce, .nodes = 2};
+  const ExchangeSeries series = read(before_2_23, otherwise(allreduce)).series.at(0);
+  REQUIRE(series.rows.size() == 2);
+  CHECK(series.rows[0].time.value() == Approx(100e-6));
+  CHECK(series.rows[1].time.value() == Approx(110e-6));
+  CHECK(series.rows[1].algorithm == "NVLSTree Simple");
+
+  // Whole lines before a row, with names. Other functions, sizes and lines say nothing of it.
+  const auto beside = [&](const std::string& log) {
+    return read(nccl_header + log + nccl_row, otherwise(allreduce)).series.at(0).rows[0].algorithm;
+  };
+  const std::string plain = "node1:7:7 [0] NCCL INFO ";
+  CHECK(beside(plain + "AllReduce: 1048576 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..31}\n") == "Ring Simple");
+  CHECK(beside(plain + "AllReduce: 1048576 Bytes -> Algo NVLS_TREE proto LL128 channel{Lo..Hi}={0..31}\n") ==
+        "NVLSTree LL128");
+  CHECK(beside(plain + "AllGather: 1048576 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..31}\n").empty());
+  CHECK(beside(plain + "AllReduce: 4096 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..31}\n").empty());
+  CHECK(beside(plain + "AllReduce: 1048576 Bytes -> Algo 9 proto 2 time 1\n").empty());
+  CHECK(beside(plain + "Bytes -> Algo\n").empty());
+  CHECK(beside(plain + "NCCL_ALGO set by environment to ring\n" + plain + "NCCL_PROTO set by environment to LL\n") ==
+        "Ring LL");
+  CHECK(beside(plain + "NCCL_ALGO set by environment to ^Ring\n").empty());
+
+  CHECK(contains(error_in(listed + nccl_header + nccl_row + "     2097152        524288     float     sum      -1" + host +
+                              "2097152 Bytes -> Algo 1 proto 2 time 25.2\n",
+                          otherwise(allreduce)),
+                 "this row is not continued behind NCCL's log"));
+}
+
+TEST_CASE("NCCL's log counts one rank's part of an Allgather since 2.25, and all parts before") {
+  const std::string row =
+      "     1048576         65536     float    none      -1    100.0   10.49    7.86      0    110.0    9.53    7.15      "
+      "0\n";
+  const ExchangeFacts facts{.operation = Collective::allgather, .ranks = 4, .nodes = 2};
+  const auto beside = [&](const std::string& log) {
+    return read(nccl_header + "node1:7:7 [0] NCCL INFO AllGather: " + log + "\n" + row, otherwise(facts))
+        .series.at(0)
+        .rows[0]
+        .algorithm;
+  };
+  CHECK(beside("262144 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..31}") == "Ring LL");
+  CHECK(beside("1048576 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..31}").empty());
+  CHECK(beside("1048576 Bytes -> Algo 1 proto 0 time 9.5") == "Ring LL");
+}

@@ -375,3 +375,20 @@ TEST_CASE("plots show points and fit, with units and a legend") {
   CHECK(circles == series.rows.size() + 1);
   CHECK_THAT(svg, !Catch::Contains("nan") && !Catch::Contains("inf"));
 }
+
+TEST_CASE("one rank count is read as a ring, with a note unless the library says that it ran one") {
+  ExchangeSeries series = sweep(Collective::allreduce, 8, 2, [](double bytes) { return 14 * (alpha + bytes / 8 * beta); });
+  const auto notes_of = [&](const std::string& algorithm) {
+    for (MeasuredExchange& row : series.rows) row.algorithm = algorithm;
+    const std::vector<ExchangeFit> fits = fit_exchanges({&series, 1});
+    std::string notes;
+    for (const std::string& note : fits.at(0).notes) notes += note;
+    return notes;
+  };
+  const std::string doubt = "does not tell algorithms apart: read as ring";
+  CHECK(notes_of("").find(doubt) != std::string::npos);
+  CHECK(notes_of("Tree Simple").find(doubt) != std::string::npos);
+  CHECK(notes_of("Ring LL128").find(doubt) == std::string::npos);
+  series.rows.back().algorithm = "";
+  CHECK(fit_exchanges({&series, 1}).at(0).notes.front().find(doubt) != std::string::npos);
+}

@@ -28,7 +28,7 @@ std::vector<MeasuredCurve> example() {
   MeasuredCurve between{.operation = Collective::allreduce,
                         .ranks = 16,
                         .nodes = 2,
-                        .points = {{Bytes(8363520), Seconds(0.024123)}, {1_GiB, Seconds(1.5)}},
+                        .points = {{Bytes(8363520), Seconds(0.024123), "Tree LL128"}, {1_GiB, Seconds(1.5), "Ring"}},
                         .spread = 1.0722,
                         .source = "b.txt"};
   return {inside, between};
@@ -48,8 +48,8 @@ TEST_CASE("measured times are read back as they were written") {
   CHECK(parse_coefficients(text, "c.yaml").exchanges.curves() == network);
   CHECK(parse_coefficients(head + print_measured_network({}), "c.yaml").exchanges.empty());
   // One unit for all times of five digits.
-  CHECK(contains(text, "[8167.5 KiB, 24123 us]"));
-  CHECK(contains(text, "[1 GiB, 1500000 us]"));
+  CHECK(contains(text, "[8167.5 KiB, 24123 us, Tree LL128]"));
+  CHECK(contains(text, "[1 GiB, 1500000 us, Ring]"));
 }
 
 TEST_CASE("a new section takes the place of the old one and leaves the rest of the file") {
@@ -71,9 +71,10 @@ TEST_CASE("what is wrong with the section is said with its place") {
     return error_in(text);
   };
   CHECK(contains(with("point-to-point", "pont-to-point"), "c.yaml:9:16: unknown operation 'pont-to-point'"));
+  CHECK(contains(with("Tree LL128", "Tree LL12"), "'Tree LL12' is no algorithm of NCCL"));
   CHECK(contains(with("nodes: 1", "nodes: 4"), "4 nodes are more than the 2 ranks"));
   CHECK(contains(with("ranks: 2\n", "ranks: 1\n"), "ranks: 1"));
-  CHECK(contains(with("[1 B, 3.1 us]", "[1 B]"), "expected 2 items, found 1"));
+  CHECK(contains(with("[1 B, 3.1 us]", "[1 B]"), "expected 2 items, or 3 with the algorithm, found 1"));
   CHECK(contains(with("[1 B, 3.1 us]", "[8 MiB, 3.1 us]"), "this size is not above the one before it"));
   CHECK(contains(with("[1 B, 3.1 us]", "[0 B, 3.1 us]"), "0 B"));
   CHECK(contains(with("[1 B, 3.1 us]", "[1 B, 0 us]"), "0 us"));

@@ -194,7 +194,7 @@ TEST_CASE("node counts left out of published sweeps are predicted, and intervals
                    inside.errors.size(), inside.share_held(), beyond.median_error(), beyond.errors.size(),
                    beyond.share_held()));
   CHECK(inside.errors.size() >= 100);
-  CHECK(inside.median_error() < 0.15);
+  CHECK(inside.median_error() < 0.08);
   CHECK(inside.share_held() > 0.85);
   CHECK(beyond.median_error() < 0.2);
   CHECK(beyond.share_held() > 0.85);

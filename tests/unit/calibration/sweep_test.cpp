@@ -79,6 +79,20 @@ TEST_CASE("A sweep of a network that does not exist finds its latency and bandwi
   }
 }
 
+TEST_CASE("A sweep says so where its times do not settle") {
+  const auto warnings_of = [](const std::string& noise) {
+    const SweepResult result = run("ranks=2 nodes=2 latency=5 ms noise=" + noise, plan_of({SweepOperation::latency}));
+    std::string warnings;
+    for (const std::string& warning : result.warnings) warnings += warning;
+    return warnings;
+  };
+  CHECK(warnings_of("0.02").empty());
+  // The limit of 0.1 s leaves 20 samples, whose median has an interval of 1.2533 · 1.96 / √20 = 55 % of their spread.
+  const std::string busy = warnings_of("1");
+  CHECK(busy.find("latency of 2 ranks on 2 nodes: ") == 0);
+  CHECK(busy.find(" of 21 sizes are known to 10 % or worse") != std::string::npos);
+}
+
 TEST_CASE("What a sweep prints as OSU does is read back as what it measured") {
   const SweepResult result = run("ranks=6 nodes=2 noise=0.05", whole_plan());
   const std::vector<ExchangeSeries> measured = series_of(result.tables, "sweep.txt");
