@@ -107,6 +107,8 @@ class Evaluator {
         left = combine(left, factor(), '*');
       } else if (take("/")) {
         left = combine(left, factor(), '/');
+      } else if (take("%")) {
+        left = combine(left, factor(), '%');
       } else {
         return left;
       }
@@ -143,7 +145,7 @@ class Evaluator {
     }
     if (is_letter(first)) return {.text = std::string(run_of_letters()), .number = {}};
     fail(fmt::format("{} does not belong here", quote(text_.substr(at_))),
-         "an expression has whole numbers, $names, + - * /, parentheses and comparisons");
+         "an expression has whole numbers, $names, + - * / %, parentheses and comparisons");
   }
 
   Value parameter(std::string_view name) {
@@ -184,7 +186,10 @@ class Evaluator {
       default:
         if (b == 0) fail(fmt::format("{} is divided by zero", a));
         overflow = b == -1 && a == std::numeric_limits<std::int64_t>::min();
-        if (!overflow) {
+        if (sign == '%') {
+          result = overflow ? 0 : a % b;
+          overflow = false;
+        } else if (!overflow) {
           if (a % b != 0) fail(fmt::format("{} / {} is not a whole number", a, b));
           result = a / b;
         }

@@ -40,7 +40,8 @@ inline constexpr std::string_view channels_parameter = "channels";
 [[nodiscard]] inline bool is_expression(std::string_view text) { return text.find('$') != std::string_view::npos; }
 
 /// Value of an expression of a model file: whole numbers, words, `$name`, `+ - * /` (a division must have no remainder),
-/// parentheses, `== != < <= > >=`, `and`, `or`. A lone `$name` may be any text. Throws an Error, which the caller places.
+/// `%`, parentheses, `== != < <= > >=`, `and`, `or`. A lone `$name` may be any text. Throws an Error, which the caller
+/// places.
 [[nodiscard]] Value evaluate(std::string_view expression, const Parameters& parameters,
                              std::optional<std::int64_t> channels);
 /// The same for what must be true or false.

@@ -101,18 +101,38 @@ void change_parameters(ModelFile& file, const YamlNode& values) {
   }
 }
 
-Model read_model(const YamlNode& root, const std::optional<YamlNode>& values = {}) {
+/// The parameter by which families and models say how many tokens a sample has.
+constexpr std::string_view sequence_parameter = "tokens";
+
+bool has_parameter(const ModelFile& file, std::string_view name) {
+  return std::any_of(file.parameters.begin(), file.parameters.end(),
+                     [name](const ModelParameter& one) { return one.name.text() == name; });
+}
+
+/// An Error where no parameter says how long a sample's sequence is.
+void require_sequence(const ModelFile& file, const ModelFile* family) {
+  if (has_parameter(file, sequence_parameter) || (family != nullptr && has_parameter(*family, sequence_parameter))) return;
+  const bool has_tokens = file.input && file.input->find(sequence_parameter);
+  throw Error(fmt::format("{} has no sequence length to choose", file.model->text()),
+              has_tokens ? "give its file 'parameters: {tokens: ...}' and 'input: {tokens: $tokens}'"
+                         : "only models of sequences have one, such as gpt2 or llama3-8b");
+}
+
+Model read_model(const YamlNode& root, const std::optional<YamlNode>& values = {}, bool needs_sequence = false) {
   ModelFile file = ModelFile::read(root);
   if (!file.model) {
     file.family->fail("this file is a family, not a model",
                       "a model of it has 'model: name', 'family: ...' and its 'parameters:'");
   }
-  if (values) change_parameters(file, *values);
+  if (needs_sequence && !file.family) require_sequence(file, nullptr);
+  if (values && !file.family) change_parameters(file, *values);
   if (!file.family) return build_model(file, nullptr);
   const FamilyFile source = find_family(file);
   try {
     const ModelFile family = ModelFile::read(YamlNode::parse(source.content, source.origin));
     if (family.model) family.model->fail("this file is a model, not a family", "a family has 'family: name' instead");
+    if (needs_sequence) require_sequence(file, &family);
+    if (values) change_parameters(file, *values);
     return build_model(file, &family);
   } catch (const Error& error) {
     // What is wrong in the family's file may be due to the values that this model gives.
@@ -211,9 +231,15 @@ std::string canonical_model_name(std::string_view name) {
   return std::string(alias == aliases.end() ? name : alias->model);
 }
 
-Model load_model(const std::string& asked) {
-  const auto [name, changes, values] = variant_of(asked);
-  Model model = read_model(load_file(name), values);
+Model load_model(const std::string& asked, std::optional<std::int64_t> sequence) {
+  const Variant own = variant_of(asked);
+  if (sequence && own.values && own.values->find(sequence_parameter)) {
+    throw Error(fmt::format("{} says its sequence length already, and {} is asked for", quote(asked), *sequence),
+                "leave one of the two out");
+  }
+  const auto [name, changes, values] =
+      sequence ? variant_of(fmt::format("{}@{}={}", asked, sequence_parameter, *sequence)) : own;
+  Model model = read_model(load_file(name), values, sequence.has_value());
   model.name += changes;
   return model;
 }

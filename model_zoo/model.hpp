@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,8 +63,9 @@ struct Model {
 [[nodiscard]] std::vector<std::string> model_names();
 /// A bundled model by name (aliases such as `ResNet50` count), or the user's own file when `name` has a '/' or ends in
 /// `.yaml`/`.yml`. An unknown name is an Error with "did you mean". `NAME@tokens=128@layers=12` has other values for the
-/// parameters of its file or family, and keeps that as its name.
-[[nodiscard]] Model load_model(const std::string& name);
+/// parameters of its file or family, and keeps that as its name. `sequence` are the tokens of a sample, the parameter
+/// `tokens`: an Error for a model that has none, as those of images.
+[[nodiscard]] Model load_model(const std::string& name, std::optional<std::int64_t> sequence = {});
 /// Parses a model file; `origin` is printed in errors.
 [[nodiscard]] Model parse_model(std::string text, std::string origin);
 /// Canonical bundled name for a published spelling (`ResNet50`, `VGG16`, `MegatronLM-2.5B`), or the name unchanged.

@@ -54,7 +54,7 @@ namespace ddl {
 //   when: a condition; the item is left out where it is not met.
 //   auxiliary: yes, for what only training needs, such as a second classifier: published multiply-adds leave it out.
 //
-// Expressions: a value with a `$` is computed from whole numbers, `$parameters`, + - * / (without remainder), parentheses,
+// Expressions: a value with a `$` is computed from whole numbers, `$parameters`, + - * / (without remainder) %, parentheses,
 // == != < <= > >=, `and`, `or`. `$channels` is the channels of the tensor that the item reads.
 //
 // Names. A layer's full name is a path, such as `stage1.bottleneck0.conv2`. A named item and every block make a step of it;

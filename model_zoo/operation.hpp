@@ -58,6 +58,7 @@ struct Divisible {
   bool matrix = false;       ///< has filters (output channels) and input channels that can be split
   bool channelwise = false;  ///< works on a slice of the channels alone
   bool spatial = false;      ///< works on a tile of positions, given its halo
+  bool tokens = false;       ///< works on a part of the tokens of a sequence alone
   /// Sums over all positions of a channel, to which the tiles of a sample have to add their parts: one for a mean, two for a
   /// mean and a variance.
   double position_sums = 0;
@@ -168,6 +169,9 @@ class Operation {
     int tensors = 0;
   };
   [[nodiscard]] virtual Inner inner(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const;
+  /// The scores of queries and keys, their softmax, its dropout, and the sum over values: what selective recomputation
+  /// computes again in backward [Kort22, section 5].
+  [[nodiscard]] virtual bool is_attention() const { return false; }
   /// The output is the first input's memory under another shape.
   [[nodiscard]] virtual bool is_view() const { return false; }
   /// Items per sample of its own that exist only while the pass runs, at the activations' precision: scores before their
@@ -178,6 +182,19 @@ class Operation {
   }
   /// The same with a table of so many rows, as a rank has it that owns a part of them; none where there is no table.
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_rows(std::int64_t /*rows*/) const { return nullptr; }
+  /// How many experts share the tokens; 1: none.
+  [[nodiscard]] virtual std::int64_t experts() const { return 1; }
+  /// The same with so many of the experts; none where there are none.
+  [[nodiscard]] virtual std::shared_ptr<const Operation> with_experts(std::int64_t /*experts*/) const { return nullptr; }
+  /// The same as a rank runs it that has one of `parts` equal parts of the tokens, and needs keys and values of all; none
+  /// where there are none.
+  [[nodiscard]] virtual std::shared_ptr<const Operation> in_contexts(std::int64_t /*parts*/) const { return nullptr; }
+  /// The number of those parts; 1: it has all tokens.
+  [[nodiscard]] virtual std::int64_t contexts() const { return 1; }
+  /// Items of each sample that the others of those ranks need of one: keys and values.
+  [[nodiscard]] virtual double context_items(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
+    return 0;
+  }
   /// Multiply-adds of one sample's forward pass in convolutions and matrix products, as published MAC counts count them.
   [[nodiscard]] virtual double macs(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
     return 0;

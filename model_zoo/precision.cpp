@@ -12,6 +12,8 @@ std::string_view to_string(Precision p) {
       return "fp16";
     case Precision::bf16:
       return "bf16";
+    case Precision::fp8:
+      return "fp8";
   }
   return "";
 }

@@ -21,9 +21,10 @@ struct ActivationKind {
   From from;
   double flops;  ///< per item
 };
-constexpr std::array<ActivationKind, 11> activation_kinds{{
+constexpr std::array<ActivationKind, 12> activation_kinds{{
     {"relu", From::output, 1},
     {"relu6", From::input, 2},
+    {"relu2", From::input, 2},  // the square of relu [So et al., "Primer", NeurIPS 2021, section 4.1]
     {"leaky_relu", From::output_in_place, 2},
     {"tanh", From::output, tanh_flops},
     {"sigmoid", From::output, sigmoid_flops},
@@ -65,7 +66,7 @@ class Activation final : public Operation {
                double /*samples*/) const override {
     return 1;
   }
-  Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_}; }
+  Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_, .tokens = sequence_}; }
   bool in_place() const override { return in_place_; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     const bool output = kind_.from == From::output || (kind_.from == From::output_in_place && in_place_);

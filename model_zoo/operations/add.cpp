@@ -26,7 +26,7 @@ class Add final : public Operation {
     return reduction_depth({real(static_cast<std::int64_t>(inputs.size()))});
   }
   bool passes_gradient() const override { return true; }
-  Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_}; }
+  Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_, .tokens = sequence_}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 
  private:

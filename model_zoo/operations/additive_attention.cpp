@@ -99,6 +99,7 @@ class AdditiveAttention final : public Operation {
   }
 
   // Whole, to be on the safe side: of split features the scores would have to be summed before the softmax.
+  bool is_attention() const override { return true; }
   Divisible divisible() const override { return {}; }
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
     // The tanh of all sums, and the softmax.

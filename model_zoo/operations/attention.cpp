@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "model_zoo/operations/function_flops.hpp"
 #include "model_zoo/operations/registry.hpp"
 
 namespace ddl {
@@ -11,17 +12,26 @@ namespace {
 /// Attention between the projections: reads queries, keys and values side by side in one tensor, or queries in one and keys
 /// and values in another, writes the heads. Its kernels write the scores to memory, and a causal mask saves no work, as
 /// [Nar21] counts; those of fused attention [Dao22] keep the scores on the chip and leave out what the mask hides.
+///
+/// Values may have another size than queries and keys, as those of multi-head latent attention have [DeepSeek-AI,
+/// "DeepSeek-V2", arXiv 2405.04434, section 2.1]: then queries are in one tensor, keys and values of the same tokens in
+/// another.
 class Attention final : public Operation {
  public:
   struct Settings {
     std::int64_t heads = 1, kv_heads = 1, head_size = 1;
+    std::int64_t value_size = 1;  ///< of a head
+    bool apart = false;  ///< the file says the size of values: they have one of their own, and so have keys a tensor
     bool causal = false;
     double dropout = 0;
-    std::int64_t window = 0;   ///< each token sees itself and those before it, so many in all; 0: all
-    bool fused = false;        ///< scores are never written, backward computes them again
-    bool alibi = false;        ///< adds to each score a multiple of the distance
-    std::int64_t buckets = 0;  ///< distances with a trained number of their own for each head; 0: none
-    std::string tied{};        ///< the layer whose numbers these are
+    std::int64_t window = 0;    ///< each token sees itself and those before it, so many in all; 0: all
+    bool fused = false;         ///< scores are never written, backward computes them again
+    bool alibi = false;         ///< adds to each score a multiple of the distance
+    std::int64_t buckets = 0;   ///< distances with a trained number of their own for each head; 0: none
+    std::string tied{};         ///< the layer whose numbers these are
+    bool sinks = false;         ///< a trained number for each head joins the scores of the softmax, and has no value
+    bool soft_cap = false;      ///< a hyperbolic tangent limits each score
+    std::int64_t contexts = 1;  ///< parts of the tokens, on as many ranks, of which this one has one
   };
   explicit Attention(const Settings& settings) : s_(settings) {}
 
@@ -29,21 +39,29 @@ class Attention final : public Operation {
   AttributeValues attribute_values() const override {
     AttributeValues values{{"heads", s_.heads}};
     if (s_.kv_heads != s_.heads) values.add("kv_heads", s_.kv_heads);
+    if (s_.apart) values.add("value_size", s_.value_size);
     if (s_.causal) values.add("causal", true);
     if (s_.window > 0) values.add("window", s_.window);
+    if (s_.sinks) values.add("sinks", true);
+    if (s_.soft_cap) values.add("soft_cap", true);
     if (s_.fused) values.add("fused", true);
     if (s_.alibi) values.add("alibi", true);
     if (s_.buckets > 0) values.add("buckets", s_.buckets);
     if (!s_.tied.empty()) values.add("tied", s_.tied);
     if (s_.dropout > 0) values.add("dropout", s_.dropout);
+    if (s_.contexts > 1) values.add("contexts", s_.contexts);
     return values;
   }
   AttributeValues lasting_values() const override {
     AttributeValues values{{"head_size", s_.head_size}, {"window", s_.window}, {"dropout", s_.dropout}};
+    if (s_.apart) values.add("value_size", s_.value_size);
+    if (s_.sinks) values.add("sinks", true);
+    if (s_.soft_cap) values.add("soft_cap", true);
     if (s_.causal) values.add("causal", true);
     if (s_.fused) values.add("fused", true);
     if (s_.alibi) values.add("alibi", true);
     if (s_.buckets > 0) values.add("buckets", s_.buckets);
+    if (s_.contexts > 1) values.add("contexts", s_.contexts);
     return values;
   }
 
@@ -54,22 +72,32 @@ class Attention final : public Operation {
     }
     TensorShape output = inputs.front();
     const std::int64_t queries = s_.heads * s_.head_size;
-    const std::int64_t keys_and_values = 2 * s_.kv_heads * s_.head_size;
+    const std::int64_t keys_and_values = s_.kv_heads * (s_.head_size + s_.value_size);
     if (inputs.size() == 1 && output.channels != queries + keys_and_values) {
       throw Error(fmt::format("{} channels are not {} query and 2 × {} key and value heads of {}", output.channels, s_.heads,
                               s_.kv_heads, s_.head_size));
+    }
+    if (s_.apart && inputs.size() == 2 && inputs[1].channels != keys_and_values) {
+      throw Error(fmt::format("{} channels are not {} keys of {}, the size of the {} query heads, and values of {}",
+                              inputs[1].channels, s_.kv_heads, s_.head_size, s_.heads, s_.value_size));
+    }
+    if (s_.apart && inputs.size() == 2 && inputs[1].extent[0] != output.extent[0]) {
+      throw Error(
+          fmt::format("{} tokens of keys and values are not those of {} queries", inputs[1].extent[0], output.extent[0]),
+          "attention with 'value_size' is that of a sequence to itself");
     }
     if (inputs.size() == 2 && inputs[1].channels != keys_and_values) {
       throw Error(fmt::format("{} channels are not 2 × {} key and value heads of {}, the size of the {} query heads",
                               inputs[1].channels, s_.kv_heads, s_.head_size, s_.heads));
     }
-    output.channels = queries;
+    output.channels = s_.heads * s_.value_size;
     static_cast<void>(item_count("the scores", {s_.heads, output.extent[0], inputs.back().extent[0]}));
     return checked(output);
   }
 
   std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    return s_.tied.empty() ? s_.buckets * (output.channels / s_.head_size) : 0;
+    const std::int64_t heads = output.channels / s_.value_size;
+    return (s_.tied.empty() ? s_.buckets * heads : 0) + (s_.sinks ? heads : 0);
   }
   SharedTable shared_table(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {.owner = "attention", .rows = s_.buckets, .columns = s_.heads};
@@ -81,15 +109,22 @@ class Attention final : public Operation {
     // The biases are the same for all samples.
     const double biases = s_.buckets > 0 ? scores : 0;
     if (pass == Pass::backward_weight) {
-      // The gradients of the scores, summed over the samples, then over each bucket.
-      return {.flops = biases, .activation_items = biases, .weight_items = biases};
+      // The gradients of the scores, summed over the samples, then over each bucket; those of the sinks, of each query of a
+      // head the share of its sink times a number that the softmax's gradient knows, summed.
+      const double sinks = s_.sinks ? heads_of(output) * real(output.extent[0]) : 0;
+      return {.flops = biases + 2 * sinks,
+              .activation_items = biases + 2 * sinks,
+              .weight_items = biases + (s_.sinks ? heads_of(output) : 0)};
     }
     const bool drops = s_.dropout > 0;
     const double dropped = drops && !s_.fused ? 2.5 : 0;  // read, write, and a mask of a byte
-    const double added = biases + (s_.alibi ? scores : 0);
+    // A cap divides, takes the tangent, and multiplies; where the scores are written, in a pass of its own.
+    const double capped = s_.soft_cap ? (tanh_flops + 2) * scores : 0;
+    const double cap_items = s_.soft_cap && !s_.fused ? scores : 0;
+    const double added = biases + (s_.alibi ? scores : 0) + capped;
     Work work{.m = real(output.extent[0]),
               .n = pairs(inputs, output) / real(output.extent[0]),
-              .k = real(s_.head_size),
+              .k = real(s_.head_size + s_.value_size) / 2,  // of the two products' mean
               .batched = Work::Batched::count,
               .count = heads_of(output)};
     if (s_.fused) work.kind = KernelKind::fused_attention;
@@ -97,28 +132,35 @@ class Attention final : public Operation {
       // QKᵀ and AV, and about 5 for each score's softmax. Scores are written, read and written by the softmax, and read; a
       // trained bias is a kernel of its own, which reads and writes them once more.
       work.flops = 2 * macs(inputs, output) + 5 * scores + added;
-      work.activation_items = items(inputs) + items(output) + (s_.fused ? 0 : 4 + dropped) * scores + 2 * biases;
+      work.activation_items =
+          items(inputs) + items(output) + (s_.fused ? 0 : 4 + dropped) * scores + 2 * biases + 2 * cap_items;
       work.weight_items = biases;
     } else {
       // Two products for each of the two; the softmax reads its output and a gradient and writes one. Fused attention
       // computes QKᵀ and its softmax again [Dao22, algorithm 4].
       work.flops = 2 * (2 * macs(inputs, output) + 5 * scores);
-      if (s_.fused) work.flops += macs(inputs, output) + 5 * scores;
-      work.activation_items = 2 * items(inputs) + 2 * items(output) + (s_.fused ? 0 : 7 + dropped) * scores;
+      if (s_.fused) work.flops += 2 * score_macs(inputs, output) + 5 * scores + capped;
+      if (s_.soft_cap) work.flops += 3 * scores;
+      work.activation_items = 2 * items(inputs) + 2 * items(output) + (s_.fused ? 0 : 7 + dropped) * scores + 3 * cap_items;
     }
     return work;
   }
   std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    if (s_.contexts > 1 && (pass == Pass::forward || pass == Pass::backward_data)) return in_steps(pass, inputs, output);
     if (s_.fused || (pass != Pass::forward && pass != Pass::backward_data)) return {work(pass, inputs, output)};
     const double scores = score_items(inputs, output);
     const double biases = s_.buckets > 0 ? scores : 0;
-    const double queries = items(output);
-    const double keys = (items(inputs) - (inputs.size() == 1 ? queries : items(inputs.front()))) / 2;
+    const double heads_out = items(output);
     const double tokens = real(output.extent[0]);
-    const double others = real(inputs.back().extent[0]);
+    const double others = real(inputs.back().extent[0]) * real(s_.contexts);
     const double head = real(s_.head_size);
+    const double value_head = real(s_.value_size);
+    const double queries = heads_of(output) * tokens * head;
+    const double keys_and_values = items(inputs) - queries;
+    const double keys = keys_and_values * head / (head + value_head);
+    const double values = keys_and_values - keys;
     const auto product = [&](double m, double n, double k, double read_and_written) {
-      return Work{.flops = macs(inputs, output),
+      return Work{.flops = 2 * m * n * k * heads_of(output),
                   .activation_items = scores + read_and_written,
                   .m = m,
                   .n = n,
@@ -130,18 +172,21 @@ class Attention final : public Operation {
     std::vector<Work> kernels;
     if (pass == Pass::forward) {
       const double added = biases + (s_.alibi ? scores : 0);
+      const double capped = s_.soft_cap ? (tanh_flops + 2) * scores : 0;
       kernels.push_back(product(tokens, others, head, queries + keys));
       if (biases > 0) kernels.push_back({.flops = added, .activation_items = 2 * biases, .weight_items = biases});
+      if (s_.soft_cap) kernels.push_back({.flops = capped, .activation_items = 2 * scores});
       kernels.push_back({.flops = 5 * scores + added - biases, .activation_items = 2 * scores, .kind = KernelKind::softmax});
       if (s_.dropout > 0) kernels.push_back(dropout);
-      kernels.push_back(product(tokens, head, others, queries + keys));
+      kernels.push_back(product(tokens, value_head, others, heads_out + values));
       return kernels;
     }
     // The gradients of values and scores, then of the softmax, then of queries and keys.
-    kernels.push_back(product(others, head, tokens, queries + keys));
-    kernels.push_back(product(tokens, others, head, queries + keys));
+    kernels.push_back(product(others, value_head, tokens, heads_out + values));
+    kernels.push_back(product(tokens, others, value_head, heads_out + values));
     if (s_.dropout > 0) kernels.push_back(dropout);
     kernels.push_back({.flops = 10 * scores, .activation_items = 3 * scores, .kind = KernelKind::softmax});
+    if (s_.soft_cap) kernels.push_back({.flops = 3 * scores, .activation_items = 3 * scores});
     kernels.push_back(product(tokens, head, others, queries + keys));
     kernels.push_back(product(others, head, tokens, queries + keys));
     return kernels;
@@ -149,13 +194,16 @@ class Attention final : public Operation {
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
     // A trained bias sums the scores' gradients over samples and pairs.
     const double keys = real(inputs.back().extent[0]);
-    if (pass == Pass::backward_weight)
-      return reduction_depth({s_.buckets > 0 ? samples * real(output.extent[0]) * keys : 1});
+    if (pass == Pass::backward_weight) {
+      const double queries = s_.buckets > 0 || s_.sinks ? samples * real(output.extent[0]) : 1;
+      return reduction_depth({s_.buckets > 0 ? queries * keys : queries});
+    }
     // One after the other: the scores sum over a head, their softmax and the values over the keys. Backward takes the same
     // three in the other order.
     return reduction_depth({real(s_.head_size), keys, keys});
   }
 
+  bool is_attention() const override { return true; }
   Divisible divisible() const override { return {.channelwise = true, .channel_units = s_.kv_heads}; }
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     if (s_.fused) {
@@ -166,12 +214,14 @@ class Attention final : public Operation {
     const double scores = score_items(inputs, output);
     const bool drops = s_.dropout > 0;
     const double masks = drops ? scores : 0;
-    return {.input = true, .mask_items = masks, .extra_items = (drops ? 2 : 1) * scores, .noise_items = masks};
+    // Of capped scores, the tangents.
+    const double tensors = 1 + (drops ? 1 : 0) + (s_.soft_cap ? 1 : 0);
+    return {.input = true, .mask_items = masks, .extra_items = tensors * scores, .noise_items = masks};
   }
   /// QKᵀ, its scaling, its mask, the softmax and its dropout, and their gradients.
   Inner inner(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     if (s_.fused || (pass != Pass::forward && pass != Pass::backward_data)) return {};
-    return {score_items(inputs, output), 3 + (s_.causal ? 1 : 0) + (s_.dropout > 0 ? 1 : 0)};
+    return {score_items(inputs, output), 3 + (s_.causal ? 1 : 0) + (s_.dropout > 0 ? 1 : 0) + (s_.soft_cap ? 3 : 0)};
   }
   /// Forward: the scores beside their softmax. Backward: the softmax's gradient and that of the scores; fused, neither is
   /// written.
@@ -183,27 +233,60 @@ class Attention final : public Operation {
   /// With the heads that the slice has, and biases of its own.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     Settings settings = s_;
-    settings.heads = output.channels / s_.head_size;
+    settings.heads = output.channels / s_.value_size;
     const std::int64_t both = inputs.back().channels - (inputs.size() == 1 ? output.channels : 0);
-    settings.kv_heads = both / (2 * s_.head_size);
+    settings.kv_heads = both / (s_.head_size + s_.value_size);
     settings.tied = {};
     return {.operation = std::make_shared<Attention>(settings), .inputs = {inputs.begin(), inputs.end()}};
   }
+  std::int64_t contexts() const override { return s_.contexts; }
+  std::shared_ptr<const Operation> in_contexts(std::int64_t parts) const override {
+    Settings settings = s_;
+    settings.contexts *= parts;
+    return std::make_shared<Attention>(settings);
+  }
+  double context_items(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    return items(inputs) - heads_of(output) * real(output.extent[0]) * real(s_.head_size);
+  }
   double macs(std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    return 2 * pairs(inputs, output) * real(output.channels);
+    return score_macs(inputs, output) + pairs(inputs, output) * real(output.channels);
   }
 
  private:
-  [[nodiscard]] double heads_of(const TensorShape& output) const { return real(output.channels) / real(s_.head_size); }
+  /// One kernel for the keys and values of each rank, whose results are added up in fp32 in kernels of their own: outputs by
+  /// their softmaxes' sums, and gradients [NVIDIA, Transformer Engine, transformer_engine/pytorch/attention.py,
+  /// AttnFuncWithCPAndKVP2P]. These are not in work().
+  [[nodiscard]] std::vector<Work> in_steps(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const {
+    const double steps = real(s_.contexts);
+    Work one = work(pass, inputs, output);
+    one.flops /= steps;
+    one.activation_items /= steps;
+    one.n /= steps;
+    const double added = pass == Pass::forward ? items(output) : items(inputs);
+    // Two are read and one is written, of 4 bytes each.
+    const Work sum{.flops = 2 * added, .activation_items = 6 * added};
+    std::vector<Work> kernels;
+    for (std::int64_t i = 0; i < s_.contexts; ++i) {
+      kernels.push_back(one);
+      if (i > 0) kernels.push_back(sum);
+    }
+    return kernels;
+  }
+  [[nodiscard]] double heads_of(const TensorShape& output) const { return real(output.channels) / real(s_.value_size); }
+
+  /// Multiply-adds of QKᵀ.
+  [[nodiscard]] double score_macs(std::span<const TensorShape> inputs, const TensorShape& output) const {
+    return pairs(inputs, output) * heads_of(output) * real(s_.head_size);
+  }
 
   /// Pairs of a query and a key that are computed.
   [[nodiscard]] double pairs(std::span<const TensorShape> inputs, const TensorShape& output) const {
     const double queries = real(output.extent[0]);
-    const double keys = real(inputs.back().extent[0]);
+    const double keys = real(inputs.back().extent[0]) * real(s_.contexts);
     if (s_.fused && s_.causal) {
-      // Query i sees min(i, window) keys: a triangle, then a band.
+      // Query i sees min(i, window) keys: a triangle, then a band. Contexts are dealt so that all have as many pairs.
       const double seen = s_.window > 0 ? std::min(real(s_.window), keys) : keys;
-      return seen * (seen + 1) / 2 + (keys - seen) * seen;
+      return (seen * (seen + 1) / 2 + (keys - seen) * seen) / real(s_.contexts);
     }
     return queries * keys;
   }
@@ -242,6 +325,14 @@ std::shared_ptr<const Operation> read_attention(const Attributes& attributes) {
     }
     settings.head_size = channels / parts;
   }
+  settings.value_size = attributes.find_integer("value_size").value_or(settings.head_size);
+  settings.apart = attributes.has("value_size");
+  if (settings.apart && attributes.input_count() != 2) {
+    attributes.fail("value_size", "values of another size than queries and keys are in a tensor of their own",
+                    "'from: [queries, keys_and_values]'");
+  }
+  settings.sinks = attributes.find_boolean("sinks").value_or(false);
+  settings.soft_cap = attributes.find_boolean("soft_cap").value_or(false);
   settings.causal = attributes.find_boolean("causal").value_or(false);
   settings.dropout = attributes.find_number("dropout", 0, 1).value_or(0);
   settings.window = attributes.find_integer("window", 0).value_or(0);
@@ -249,7 +340,8 @@ std::shared_ptr<const Operation> read_attention(const Attributes& attributes) {
   settings.alibi = attributes.find_boolean("alibi").value_or(false);
   settings.buckets = attributes.find_integer("buckets", 0).value_or(0);
   settings.tied = attributes.find_text("tied").value_or("");
-  if (settings.causal && attributes.input_count() == 2) {
+  settings.contexts = attributes.find_integer("contexts").value_or(1);
+  if (settings.causal && attributes.input_count() == 2 && !settings.apart) {
     attributes.fail("causal", "attention to another sequence cannot be causal: its tokens have no order with this one's");
   }
   if (settings.window > 0 && !settings.causal) {

@@ -26,7 +26,7 @@ class Cast final : public Operation {
                double /*samples*/) const override {
     return 1;
   }
-  Divisible divisible() const override { return {}; }
+  Divisible divisible() const override { return {.tokens = true}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 
  private:

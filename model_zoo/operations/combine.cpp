@@ -41,7 +41,7 @@ class Combine final : public Operation {
     const double copies = real(inputs.front().extent[0]) / real(output.extent[0]);
     return reduction_depth({pass == Pass::forward ? copies : real(output.channels)});
   }
-  Divisible divisible() const override { return {}; }
+  Divisible divisible() const override { return {.tokens = true}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {.input = true};
   }

@@ -36,7 +36,7 @@ class Concat final : public Operation {
                double /*samples*/) const override {
     return 1;
   }
-  Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_}; }
+  Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_, .tokens = sequence_}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 
  private:

@@ -46,7 +46,7 @@ class Dispatch final : public Operation {
                double /*samples*/) const override {
     return reduction_depth({pass == Pass::backward_data ? real(active_) : 1});
   }
-  Divisible divisible() const override { return {}; }
+  Divisible divisible() const override { return {.tokens = true}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     return {.mask_items = 8 * real(output.extent[0])};  // where each copy comes from
   }

@@ -31,7 +31,7 @@ class Dropout final : public Operation {
                double /*samples*/) const override {
     return 1;
   }
-  Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_}; }
+  Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_, .tokens = sequence_}; }
   bool is_view() const override { return rate_ == 0; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     if (rate_ == 0) return {};

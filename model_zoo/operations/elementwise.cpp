@@ -22,7 +22,7 @@ class Elementwise final : public Operation {
     if (pass == Pass::backward_data) return {.flops = read, .activation_items = 2 * read + items(output)};
     return {};
   }
-  Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_}; }
+  Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_, .tokens = sequence_}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {.input = true};
   }

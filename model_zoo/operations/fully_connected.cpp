@@ -78,6 +78,10 @@ class FullyConnected final : public Operation {
   }
 
   Divisible divisible() const override { return {.matrix = true}; }
+  std::int64_t experts() const override { return experts_; }
+  std::shared_ptr<const Operation> with_experts(std::int64_t experts) const override {
+    return std::make_shared<FullyConnected>(features_, experts, bias_, tied_);
+  }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {.input = true};
   }

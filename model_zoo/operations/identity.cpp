@@ -18,7 +18,7 @@ class Identity final : public Operation {
                double /*samples*/) const override {
     return 1;
   }
-  Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_}; }
+  Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_, .tokens = sequence_}; }
   bool is_view() const override { return true; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 

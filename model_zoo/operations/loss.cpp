@@ -1,6 +1,7 @@
 #include <array>
 
 #include "core/error.hpp"
+#include "model_zoo/operations/function_flops.hpp"
 #include "model_zoo/operations/registry.hpp"
 
 namespace ddl {
@@ -12,18 +13,31 @@ constexpr std::array<std::string_view, 2> loss_kinds{"cross_entropy", "mse"};
 /// One number from the output, or from several outputs, whose losses are summed.
 class Loss final : public Operation {
  public:
-  Loss(LossKind kind, bool positions) : kind_(kind), positions_(positions) {}
+  Loss(LossKind kind, bool soft_cap, bool positions) : kind_(kind), soft_cap_(soft_cap), positions_(positions) {}
 
   std::string_view type() const override { return "loss"; }
-  AttributeValues attribute_values() const override { return {{"kind", loss_kinds[static_cast<std::size_t>(kind_)]}}; }
+  AttributeValues attribute_values() const override {
+    AttributeValues values{{"kind", loss_kinds[static_cast<std::size_t>(kind_)]}};
+    if (soft_cap_) values.add("soft_cap", true);
+    return values;
+  }
   TensorShape infer(std::span<const TensorShape> /*inputs*/) const override { return {}; }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
     const double count = items(inputs);
     const bool entropy = kind_ == LossKind::cross_entropy;
+    // A cap divides each item, takes its hyperbolic tangent and multiplies: a pass over the items before the loss, and one
+    // behind it over the tangent and the gradient.
+    const double cap_flops = soft_cap_ ? (tanh_flops + 2) * count : 0;
+    const double cap_back_flops = soft_cap_ ? 3 * count : 0;
+    const double capped = soft_cap_ ? count : 0;
     // Cross entropy reads the output, writes its softmax, and turns that into the gradient; the mean square error reads
     // output and target each time.
-    if (pass == Pass::forward) return {.flops = (entropy ? 5 : 3) * count, .activation_items = 2 * count};
-    if (pass == Pass::backward_data) return {.flops = 2 * count, .activation_items = (entropy ? 2 : 3) * count};
+    if (pass == Pass::forward) {
+      return {.flops = (entropy ? 5 : 3) * count + cap_flops, .activation_items = 2 * count + 2 * capped};
+    }
+    if (pass == Pass::backward_data) {
+      return {.flops = 2 * count + cap_back_flops, .activation_items = (entropy ? 2 : 3) * count + 3 * capped};
+    }
     return {};
   }
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/,
@@ -33,10 +47,11 @@ class Loss final : public Operation {
   /// Of an image or volume, a sum over positions: tiles add up one number, which takes no time to speak of.
   Divisible divisible() const override { return {.spatial = positions_}; }
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
-    if (kind_ == LossKind::mse) return {.input = true};
+    const double capped = soft_cap_ ? items(inputs) : 0;  // the tangents
+    if (kind_ == LossKind::mse) return {.input = true, .extra_items = capped};
     // The softmax is computed and kept in fp32 whatever the activations' precision: 4 bytes, as [Kort22], section 4.3, says.
     // Beside it the sum of the weights of the classes, one number.
-    return {.mask_items = 4 * items(inputs), .batch_statistics = 1};
+    return {.mask_items = 4 * items(inputs), .extra_items = capped, .batch_statistics = 1};
   }
   /// Backward: the gradient of the logarithms, of which that of the input is made. Both are in fp32, and so is what forward
   /// reads.
@@ -50,6 +65,7 @@ class Loss final : public Operation {
 
  private:
   LossKind kind_;
+  bool soft_cap_;   ///< the output is capped by a hyperbolic tangent first
   bool positions_;  ///< of one input that is an image or a volume
 };
 
@@ -58,7 +74,7 @@ class Loss final : public Operation {
 std::shared_ptr<const Operation> read_loss(const Attributes& attributes) {
   const TensorShape& input = attributes.input();
   return std::make_shared<Loss>(static_cast<LossKind>(attributes.choice("kind", loss_kinds)),
-                                input.rank > 0 && !input.sequence);
+                                attributes.find_boolean("soft_cap").value_or(false), input.rank > 0 && !input.sequence);
 }
 
 }  // namespace ddl

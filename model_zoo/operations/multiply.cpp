@@ -32,7 +32,7 @@ class Multiply final : public Operation {
     const bool scales = inputs.back().positions() < output.positions();
     return reduction_depth({factors, pass == Pass::backward_data && scales ? real(output.positions()) : 1});
   }
-  Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_}; }
+  Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_, .tokens = sequence_}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {.input = true};
   }

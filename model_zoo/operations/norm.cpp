@@ -73,6 +73,7 @@ class Norm final : public Operation {
     const bool of_samples = kind_ == NormKind::group || kind_ == NormKind::instance;
     return {.channelwise = over_positions(),
             .spatial = !sequence_,
+            .tokens = sequence_ && (kind_ == NormKind::layer || kind_ == NormKind::rms),
             .position_sums = of_samples ? 2.0 / real(group_channels_) : 0.0,
             .channel_units = kind_ == NormKind::group ? groups_ : 0};
   }

@@ -37,7 +37,7 @@ class PositionEmbedding final : public Operation {
                double samples) const override {
     return pass == Pass::backward_weight ? reduction_depth({samples}) : 1;
   }
-  Divisible divisible() const override { return {.channelwise = true}; }
+  Divisible divisible() const override { return {.channelwise = true, .tokens = true}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 
  private:

@@ -5,9 +5,10 @@ namespace ddl {
 // Each in the file of its name.
 OperationReader read_activation, read_add, read_additive_attention, read_attention, read_channel_shuffle, read_class_token,
     read_combine, read_concat, read_convolution, read_crop, read_dispatch, read_dropout, read_elementwise, read_embedding,
-    read_flatten, read_fully_connected, read_identity, read_input, read_interaction, read_loss, read_lstm, read_multiply,
-    read_norm, read_pool, read_position_embedding, read_reshape, read_resize, read_rotary_embedding, read_router, read_scale,
-    read_select, read_slice, read_softmax, read_space_to_depth, read_transposed_convolution, read_window_attention;
+    read_flatten, read_fully_connected, read_identity, read_input, read_interaction, read_latent_keys_and_values, read_loss,
+    read_lstm, read_multiply, read_norm, read_pool, read_position_embedding, read_query_key_norm, read_reshape, read_resize,
+    read_rotary_embedding, read_router, read_scale, read_select, read_slice, read_softmax, read_space_to_depth,
+    read_transposed_convolution, read_window_attention;
 
 std::span<const OperationKind> operation_kinds() {
   static const std::vector<OperationKind> kinds{
@@ -16,7 +17,8 @@ std::span<const OperationKind> operation_kinds() {
       {"additive_attention", "features", {"features", "normalized"}, read_additive_attention},
       {"attention",
        "heads",
-       {"heads", "kv_heads", "causal", "window", "fused", "alibi", "buckets", "tied", "dropout"},
+       {"heads", "kv_heads", "value_size", "causal", "window", "sinks", "soft_cap", "fused", "alibi", "buckets", "tied",
+        "dropout"},
        read_attention},
       {"channel_shuffle", "groups", {"groups"}, read_channel_shuffle},
       {"class_token", "", {}, read_class_token},
@@ -33,16 +35,21 @@ std::span<const OperationKind> operation_kinds() {
       {"identity", "", {}, read_identity},
       {"input", "", {"channels", "size", "tokens", "features"}, read_input, true},
       {"interaction", "", {}, read_interaction},
-      {"loss", "kind", {"kind"}, read_loss},
+      {"latent_keys_and_values",
+       "heads",
+       {"heads", "key_size", "shared", "value_size", "bias"},
+       read_latent_keys_and_values},
+      {"loss", "kind", {"kind", "soft_cap"}, read_loss},
       {"lstm", "features", {"features", "bidirectional"}, read_lstm},
       {"multiply", "", {}, read_multiply},
       {"norm", "kind", {"kind", "groups", "scale", "bias"}, read_norm},
       {"pool", "", {"kind", "kernel", "stride", "padding", "ceil", "adaptive", "global"}, read_pool},
       {"position_embedding", "positions", {"positions"}, read_position_embedding},
+      {"query_key_norm", "heads", {"heads", "kv_heads", "scale"}, read_query_key_norm},
       {"reshape", "", {"channels", "size", "tokens"}, read_reshape},
       {"resize", "", {"kind", "size", "factor"}, read_resize},
       {"rotary_embedding", "heads", {"heads", "kv_heads", "turned"}, read_rotary_embedding},
-      {"router", "experts", {"experts", "active"}, read_router},
+      {"router", "experts", {"experts", "active", "scores", "bias", "correction", "groups", "active_groups"}, read_router},
       {"scale", "factor", {"factor", "bias"}, read_scale},
       {"select", "token", {"token"}, read_select},
       {"slice", "", {"first", "channels"}, read_slice},

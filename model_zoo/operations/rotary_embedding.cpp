@@ -9,7 +9,8 @@ namespace ddl {
 namespace {
 
 /// Turns each pair of channels of the queries and keys by an angle that grows with the token's position [Su21]; values pass
-/// as they are. Reads queries, keys and values side by side, as attention does. Nothing is trained, and backward turns back.
+/// as they are. Reads queries, keys and values side by side, as attention does, or without key and value heads one of them
+/// alone. Nothing is trained, and backward turns back.
 class RotaryEmbedding final : public Operation {
  public:
   RotaryEmbedding(std::int64_t heads, std::int64_t kv_heads, std::int64_t head_size, std::int64_t turned)
@@ -36,11 +37,15 @@ class RotaryEmbedding final : public Operation {
     const double turned = heads * real(turned_);
     return {.flops = 3 * turned, .activation_items = 2 * turned};
   }
-  Divisible divisible() const override { return {.channelwise = true, .channel_units = kv_heads_}; }
+  Divisible divisible() const override {
+    return {.channelwise = true, .tokens = true, .channel_units = kv_heads_ > 0 ? kv_heads_ : heads_};
+  }
   /// A slice has its share of both kinds of heads.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const std::int64_t whole = (heads_ + 2 * kv_heads_) * head_size_;
-    const auto part = [&](std::int64_t heads) { return std::max<std::int64_t>(1, heads * output.channels / whole); };
+    const auto part = [&](std::int64_t heads) {
+      return std::max<std::int64_t>(heads > 0 ? 1 : 0, heads * output.channels / whole);
+    };
     return {.operation = std::make_shared<RotaryEmbedding>(part(heads_), part(kv_heads_), head_size_, turned_),
             .inputs = {inputs.begin(), inputs.end()}};
   }
@@ -54,7 +59,7 @@ class RotaryEmbedding final : public Operation {
 
 std::shared_ptr<const Operation> read_rotary_embedding(const Attributes& attributes) {
   const std::int64_t heads = attributes.integer("heads");
-  const std::int64_t kv_heads = attributes.find_integer("kv_heads").value_or(heads);
+  const std::int64_t kv_heads = attributes.find_integer("kv_heads", 0).value_or(heads);
   const std::int64_t channels = attributes.input().channels;
   if (channels % (heads + 2 * kv_heads) != 0) {
     attributes.fail("heads",

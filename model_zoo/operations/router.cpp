@@ -1,39 +1,74 @@
+#include <array>
+
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "model_zoo/operations/function_flops.hpp"
 #include "model_zoo/operations/registry.hpp"
 
 namespace ddl {
 namespace {
 
-/// Which experts a token goes to: a matrix without bias gives each expert a score, the softmax of the scores weighs the
-/// experts, and the best `active` are taken [Jiang24, section 2.1]. Every rank routes all of its tokens: the matrix is
+constexpr std::array<std::string_view, 2> score_names{"softmax", "sigmoid"};
+
+/// Which experts a token goes to: a matrix gives each expert a score, the softmax of the scores weighs the experts, and the
+/// best `active` are taken [Jiang24, section 2.1]. Instead of the softmax there may be a sigmoid, with a correction of each
+/// expert's score by a number that balances their load and that no gradient trains, before the best are taken [DeepSeek-AI,
+/// "DeepSeek-V3 technical report", arXiv 2412.19437, equations 12 to 16]. Every rank routes all of its tokens: the matrix is
 /// small, and the choice needs all scores.
 class Router final : public Operation {
  public:
-  Router(std::int64_t experts, std::int64_t active) : experts_(experts), active_(active) {}
+  struct Settings {
+    std::int64_t experts = 1, active = 1;
+    bool sigmoid = false;
+    bool bias = false;        ///< trained, as that of any matrix
+    bool correction = false;  ///< not trained
+    /// The experts stand in so many groups, of which each token sees the best: none or one stands for no groups.
+    std::int64_t groups = 1, active_groups = 1;
+  };
+  explicit Router(const Settings& settings) : s_(settings) {}
 
   std::string_view type() const override { return "router"; }
-  AttributeValues attribute_values() const override { return {{"experts", experts_}, {"active", active_}}; }
+  AttributeValues attribute_values() const override {
+    AttributeValues values{{"experts", s_.experts}, {"active", s_.active}};
+    if (s_.sigmoid) values.add("scores", score_names[1]);
+    if (s_.bias) values.add("bias", true);
+    if (s_.correction) values.add("correction", true);
+    if (s_.groups > 1) {
+      values.add("groups", s_.groups);
+      values.add("active_groups", s_.active_groups);
+    }
+    return values;
+  }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());
     if (!output.sequence) throw Error(fmt::format("router needs a sequence, not {}", to_string(output)));
-    static_cast<void>(item_count("the matrix", {output.channels, experts_}));
-    output.channels = experts_;
+    static_cast<void>(item_count("the matrix", {output.channels, s_.experts}));
+    output.channels = s_.experts;
     return checked(output);
   }
   std::int64_t weights(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     return inputs.front().channels * output.channels;
+  }
+  std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    return s_.bias ? output.channels : 0;
+  }
+  std::int64_t buffers(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    return s_.correction ? output.channels : 0;
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     if (pass == Pass::update) return {};
     const double scores = items(output);
     Work work{.flops = 2 * macs(inputs, output),
               .activation_items = items(inputs.front()) + scores,
-              .weight_items = real(weights(inputs, output))};
+              .weight_items = real(weights(inputs, output) + biases(inputs, output))};
     if (pass == Pass::backward_weight) return work;
-    // The softmax, and the comparisons of the choice: one for each score and expert taken.
-    work.flops += pass == Pass::forward ? (5 + real(active_)) * scores : 4 * scores;
+    // The softmax or sigmoid, the correction, and the comparisons of the choice: one for each score and expert taken. Of
+    // groups, each one's value is the sum of its two best, two comparisons a score, and the best are taken.
+    const double weighing = s_.sigmoid ? sigmoid_flops : 5;
+    const double grouped = s_.groups > 1 ? 2 * scores + real(s_.active_groups * s_.groups) * real(output.extent[0]) : 0;
+    const double chosen = real(s_.active) * scores + (s_.correction ? scores : 0) + grouped;
+    work.flops += pass == Pass::forward ? weighing * scores + chosen : 4 * scores;
     work.activation_items += (pass == Pass::forward ? 3 : 2) * scores;
     return work;
   }
@@ -44,28 +79,42 @@ class Router final : public Operation {
     if (pass == Pass::backward_data) return reduction_depth({experts, experts});
     return reduction_depth({real(inputs.front().channels), experts, experts});
   }
-  Divisible divisible() const override { return {}; }
+  Divisible divisible() const override { return {.tokens = true}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     // The softmax is computed and kept in fp32, as those of losses are; the choice is an index of 8 bytes.
-    return {.input = true, .mask_items = (4 * real(experts_) + 8 * real(active_)) * real(output.extent[0])};
+    return {.input = true, .mask_items = (4 * real(s_.experts) + 8 * real(s_.active)) * real(output.extent[0])};
   }
   double macs(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     return real(inputs.front().channels) * items(output);
   }
 
  private:
-  std::int64_t experts_, active_;
+  Settings s_;
 };
 
 }  // namespace
 
 std::shared_ptr<const Operation> read_router(const Attributes& attributes) {
-  const std::int64_t experts = attributes.integer("experts");
-  const std::int64_t active = attributes.integer("active");
-  if (active > experts) {
-    attributes.fail("active", fmt::format("of {} experts {} cannot be active", experts, active));
+  Router::Settings settings;
+  settings.experts = attributes.integer("experts");
+  settings.active = attributes.integer("active");
+  settings.sigmoid = attributes.has("scores") && attributes.choice("scores", score_names) == 1;
+  settings.bias = attributes.find_boolean("bias").value_or(false);
+  settings.correction = attributes.find_boolean("correction").value_or(false);
+  settings.groups = attributes.find_integer("groups").value_or(1);
+  settings.active_groups = attributes.find_integer("active_groups").value_or(settings.groups);
+  if (settings.experts % settings.groups != 0) {
+    attributes.fail("groups", fmt::format("{} experts do not divide into {} groups", settings.experts, settings.groups));
   }
-  return std::make_shared<Router>(experts, active);
+  if (settings.active_groups > settings.groups) {
+    attributes.fail("active_groups",
+                    fmt::format("of {} groups {} cannot be active", settings.groups, settings.active_groups));
+  }
+  const std::int64_t seen = settings.experts / settings.groups * settings.active_groups;
+  if (settings.active > seen) {
+    attributes.fail("active", fmt::format("of {} experts {} cannot be active", seen, settings.active));
+  }
+  return std::make_shared<Router>(settings);
 }
 
 }  // namespace ddl

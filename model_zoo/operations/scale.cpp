@@ -39,7 +39,7 @@ class Scale final : public Operation {
     // A trained factor's gradient sums over positions and samples.
     return pass == Pass::backward_weight ? reduction_depth({samples * real(output.positions())}) : 1;
   }
-  Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_}; }
+  Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_, .tokens = sequence_}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {.input = !factor_};
   }

@@ -30,7 +30,7 @@ class Slice final : public Operation {
     return {};
   }
   /// Ranks that share the channels out would hold other channels of the output than they need.
-  Divisible divisible() const override { return {.spatial = !sequence_}; }
+  Divisible divisible() const override { return {.spatial = !sequence_, .tokens = sequence_}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 
  private:

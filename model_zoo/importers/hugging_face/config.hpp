@@ -4,6 +4,7 @@
 #include <functional>
 #include <initializer_list>
 #include <limits>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -36,9 +37,14 @@ class HuggingFaceConfig {
   [[nodiscard]] std::int64_t layers(Names names, std::int64_t fallback) { return size(names, fallback, max_repeat); }
   [[nodiscard]] double fraction(Names names, double fallback);  ///< in [0, 1]
   [[nodiscard]] bool boolean(std::string_view key, bool fallback);
+  /// Whether a number is above zero; nothing where the file says none.
+  [[nodiscard]] std::optional<bool> positive(std::string_view key);
   [[nodiscard]] std::string text(Names names, std::string_view fallback);
   /// A whole number of the object `outer`; 0 where there is none.
   [[nodiscard]] std::int64_t inner_integer(std::string_view outer, std::string_view key);
+  /// The same for true or false, and for text, with the default.
+  [[nodiscard]] bool inner_boolean(std::string_view outer, std::string_view key, bool fallback);
+  [[nodiscard]] std::string inner_text(std::string_view outer, std::string_view key, std::string_view fallback);
 
   /// Heads among which `whole` channels divide.
   [[nodiscard]] std::int64_t heads(Names names, std::int64_t fallback, std::int64_t whole);
@@ -50,11 +56,25 @@ class HuggingFaceConfig {
   [[nodiscard]] std::string head(Architectures known);
   /// Classes of a classifier.
   [[nodiscard]] std::int64_t labels();
-  /// `yes` where the library runs attention that does not write its scores.
-  [[nodiscard]] std::string_view fused();
+  /// `yes` where the library runs attention that does not write its scores; `usual` is what it runs by default.
+  [[nodiscard]] std::string_view fused(std::string_view usual = "sdpa");
   /// Tokens of a sample: as many as the model was trained with before its positions were stretched. Refuses stretching of a
   /// kind or by a factor that there is not.
   [[nodiscard]] std::int64_t tokens(Names names, std::int64_t fallback);
+
+  /// Layers with a window before each that has none, as `layer_types` lists them, or `fallback`. Refuses another order.
+  [[nodiscard]] std::int64_t windows(std::int64_t layers, std::int64_t fallback);
+  /// Refuses `layer_types` unless all layers see all tokens.
+  void require_no_windows();
+  /// Experts of which `active_key` says how many see each token.
+  struct Experts {
+    std::int64_t count, active;
+  };
+  [[nodiscard]] Experts experts(Names count, std::int64_t count_fallback, Names active, std::int64_t active_fallback);
+  /// Refuses a list that is not empty, for the reason given.
+  void require_empty(std::string_view key, std::string_view reason);
+  /// Refuses a number unless its value is `expected`, for the reason given.
+  void require_number(std::string_view key, double expected, std::string_view reason);
 
   /// Refuses `key` unless its value is `expected`, for the reason given.
   void require(std::string_view key, bool expected, std::string_view reason);
@@ -65,12 +85,14 @@ class HuggingFaceConfig {
 
   /// Warns of the sizes that the file leaves to the library.
   void warn_of_defaults();
-  /// Warns of the keys that nobody asked for and that might matter.
+  /// Refuses the keys that nobody asked for and that change the number of parameters; warns of those that might matter.
   void warn_of_rest();
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   [[nodiscard]] const nlohmann::ordered_json* find(Names names, std::string_view& found);
+  /// The entry of the object `outer`; none where it is null, or there is no such object.
+  [[nodiscard]] const nlohmann::ordered_json* find_inner(std::string_view outer, std::string_view key);
   [[nodiscard]] std::int64_t whole_number(const nlohmann::ordered_json& value, std::string_view path, std::int64_t low,
                                           std::int64_t high) const;
 

@@ -26,6 +26,21 @@ struct FamilyModel {
   void set_flag(std::string_view name, bool value) { parameters.emplace_back(name, value ? "yes" : "no"); }
 };
 
+/// What the configurations of decoders with gated perceptrons leave out.
+struct DecoderDefaults {
+  std::int64_t vocabulary, hidden, feed_forward, layers, heads, kv_heads, tokens;  ///< kv_heads 0: as many as heads
+  std::int64_t head_size = 0;                                                      ///< 0: hidden / heads
+  std::string_view activation = "silu";
+  std::string_view attention = "sdpa";  ///< the library's implementation
+  bool tied = false;
+};
+/// As many key and value heads as `num_key_value_heads` says, among which the heads divide.
+[[nodiscard]] std::int64_t kv_heads_of(HuggingFaceConfig& config, std::int64_t heads, std::int64_t fallback);
+/// The parameters that the families of such decoders share: layers, hidden, heads, kv_heads, head_size, feed_forward,
+/// vocabulary, tokens, activation, fused, dropout of attention, head, tied, labels.
+[[nodiscard]] FamilyModel read_decoder(HuggingFaceConfig& config, std::string_view family, const DecoderDefaults& defaults,
+                                       HuggingFaceConfig::Architectures architectures);
+
 /// Reads a configuration of one `model_type`.
 using HuggingFaceReader = FamilyModel(HuggingFaceConfig& config);
 
@@ -33,6 +48,7 @@ using HuggingFaceReader = FamilyModel(HuggingFaceConfig& config);
 struct HuggingFaceFamily {
   std::string_view model_type;
   HuggingFaceReader* read;
+  std::string_view version = "4.46";  ///< of the library, whose defaults are those of keys that are left out
 };
 [[nodiscard]] std::span<const HuggingFaceFamily> hugging_face_families();
 

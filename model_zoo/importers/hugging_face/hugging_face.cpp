@@ -16,20 +16,36 @@
 namespace ddl {
 
 // Each in the file of its family.
-HuggingFaceReader read_bert, read_bloom, read_gpt2, read_gpt_neox, read_llama, read_mistral, read_mixtral, read_opt,
-    read_qwen2, read_t5, read_vit;
+HuggingFaceReader read_bert, read_bloom, read_deepseek_v2, read_deepseek_v3, read_falcon, read_gemma, read_gemma2,
+    read_gemma3, read_gpt2, read_gpt_neox, read_gpt_oss, read_grok, read_llama, read_mistral, read_mixtral, read_mpt,
+    read_nemotron, read_opt, read_phi, read_phi3, read_qwen2, read_qwen3, read_qwen3_moe, read_t5, read_vit;
 
 std::span<const HuggingFaceFamily> hugging_face_families() {
-  static constexpr std::array<HuggingFaceFamily, 11> families{{
+  static constexpr std::array<HuggingFaceFamily, 26> families{{
       {"bert", read_bert},
       {"bloom", read_bloom},
+      {"deepseek_v2", read_deepseek_v2, "4.56"},
+      {"deepseek_v3", read_deepseek_v3, "4.56"},
+      {"falcon", read_falcon},
+      {"gemma", read_gemma},
+      {"gemma2", read_gemma2, "4.56"},
+      {"gemma3_text", read_gemma3, "4.56"},
       {"gpt2", read_gpt2},
       {"gpt_neox", read_gpt_neox},
+      {"gpt_oss", read_gpt_oss, "4.56"},
+      {"grok-1", read_grok},
+      {"kimi_k2", read_deepseek_v3, "4.56"},
       {"llama", read_llama},
       {"mistral", read_mistral},
       {"mixtral", read_mixtral},
+      {"mpt", read_mpt},
+      {"nemotron", read_nemotron},
       {"opt", read_opt},
+      {"phi", read_phi},
+      {"phi3", read_phi3},
       {"qwen2", read_qwen2},
+      {"qwen3", read_qwen3, "4.56"},
+      {"qwen3_moe", read_qwen3_moe, "4.56"},
       {"t5", read_t5},
       {"vit", read_vit},
   }};
@@ -76,11 +92,11 @@ std::string name_of_path(std::string_view path) {
   return plain_name(file.substr(0, file.rfind('.')));
 }
 
-std::string model_text(const std::string& name, std::string_view type, const FamilyModel& model) {
+std::string model_text(const std::string& name, const HuggingFaceFamily& family, const FamilyModel& model) {
   std::string text = fmt::format(
       "format: 1\nmodel: {}\ndescription: Imported from a configuration of the type {}\n"
-      "source: the configuration, read as Hugging Face's transformers 4.46 read it\nfamily: {}\n",
-      name, type, model.family);
+      "source: the configuration, read as Hugging Face's transformers {} read it\nfamily: {}\n",
+      name, family.model_type, family.version, model.family);
   if (!model.input.empty()) text += fmt::format("input: {}\n", model.input);
   text += "parameters:\n";
   for (const auto& [parameter, value] : model.parameters) text += fmt::format("  {}: {}\n", parameter, value);
@@ -118,7 +134,7 @@ Import import_hugging_face(std::string text, std::string origin, const ImportOpt
   const FamilyModel model = family.read(config);
   config.warn_of_defaults();
   config.warn_of_rest();
-  Import result{.model_file = model_text(name, family.model_type, model), .warnings = config.warnings()};
+  Import result{.model_file = model_text(name, family, model), .warnings = config.warnings()};
   check(result.model_file, name, config);
   return result;
 }

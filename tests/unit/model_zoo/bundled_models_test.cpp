@@ -448,6 +448,29 @@ TEST_CASE("a name may give other values to parameters") {
         "alexnet has no parameter 'tokens'\nhint: it has none at all");
 }
 
+TEST_CASE("models of sequences may have samples of another length, others say that they have none") {
+  for (const std::string& name : model_names()) {
+    INFO(name);
+    const Model own = load_model(name);
+    if (own.sequence_length > 0) {
+      const Model shorter = load_model(name, 16);
+      CHECK(shorter.sequence_length == 16);
+      CHECK(shorter.name == name + "@tokens=16");
+      CHECK(shorter.layers.size() == own.layers.size());
+      CHECK(load_model(name, own.sequence_length).parameters() == own.parameters());
+    } else {
+      CHECK(error_of([&] { (void)load_model(name, 16); }) ==
+            name + " has no sequence length to choose\nhint: only models of sequences have one, such as gpt2 or llama3-8b");
+    }
+  }
+  // Nothing but a table of trained positions depends on the length.
+  CHECK(load_model("llama3-8b", 131'072).parameters() == load_model("llama3-8b").parameters());
+  CHECK(load_model("gpt2", 2048).parameters() - load_model("gpt2").parameters() == 1024 * 768);
+  CHECK(load_model("gpt2@layers=2", 64).name == "gpt2@layers=2@tokens=64");
+  CHECK(error_of([] { (void)load_model("gpt2@tokens=64", 64); }) ==
+        "'gpt2@tokens=64' says its sequence length already, and 64 is asked for\nhint: leave one of the two out");
+}
+
 TEST_CASE("an unknown model is an error that suggests a known one") {
   CHECK(error_of([] { (void)load_model("resnet5O"); }) == "unknown model 'resnet5O'\nhint: did you mean 'resnet50'?");
   CHECK(error_of([] { (void)load_model("xyz"); }).starts_with("unknown model 'xyz'\nhint: known: alexnet, "));

@@ -33,6 +33,10 @@ TEST_CASE("arithmetic has the usual order") {
   CHECK(value("$width - 1 - 1") == "62");
   CHECK(value("128 / 2 / 4") == "16");
   CHECK(value("$channels*2") == "32");
+  CHECK(value("62 % 6") == "2");
+  CHECK(value("(62 - 62 % 6) / 6") == "10");
+  CHECK(value("$width % 1") == "0");
+  CHECK(error_in("1 % 0") == "1 is divided by zero in '1 % 0'");
 }
 
 TEST_CASE("a lone parameter may be any text") {
@@ -69,7 +73,7 @@ TEST_CASE("expressions that have no value are refused with a reason") {
   CHECK(error_in("($width") == "a ')' is missing in '($width'");
   CHECK(error_in("$width 3") == "'3' does not belong here in '$width 3'");
   CHECK(error_in("$ width") == "'$' without a name in '$ width'\nhint: write $name for the value of the parameter 'name'");
-  CHECK(error_in("$width % 3") == "'% 3' does not belong here in '$width % 3'");
+  CHECK(error_in("$width ^ 3") == "'^ 3' does not belong here in '$width ^ 3'");
   CHECK(error_in("9223372036854775807 + $width") ==
         "9223372036854775807 + 64 is too large in '9223372036854775807 + $width'");
   CHECK(error_in("99999999999999999999 * $width").starts_with("'99999999999999999999' is too large"));

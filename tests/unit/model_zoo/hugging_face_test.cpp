@@ -101,6 +101,106 @@ TEST_CASE("imported models have the published number of parameters") {
   }
 }
 
+TEST_CASE("imported decoders have the parameters of the published weights") {
+  struct Case {
+    std::string name;
+    std::int64_t parameters;
+  };
+  // Of the weight files at huggingface.co, as in language_model_parameters.csv; of DeepSeek-V3 and Kimi K2 without the 58 ·
+  // 256 and 60 · 384 numbers that correct the router, which are not trained. Grok-1: 64(2h² + 2h·1024 + 8·3·32768h + 8h +
+  // 4h) + 131072h + h for h = 6144.
+  for (const Case& c : {Case{"qwen3-8b", 8'190'735'360},
+                        {"qwen3-0.6b", 596'049'920},
+                        {"qwen3-30b-a3b", 30'532'122'624},
+                        {"gemma-2b", 2'506'172'416},
+                        {"gemma2-9b", 9'241'705'984},
+                        {"gemma3-1b", 999'885'952},
+                        {"phi-2", 2'779'683'840},
+                        {"phi-3-mini", 3'821'079'552},
+                        {"phi-4-mini", 3'836'021'760},
+                        {"minitron-4b", 4'190'509'056},
+                        {"gpt-oss-20b", 20'914'757'184},
+                        {"grok-1", 315'684'820'992},
+                        {"deepseek-v2-lite", 15'706'484'224},
+                        {"deepseek-v3", 671'026'419'200 - 58 * 256},
+                        {"kimi-k2", 1'026'408'232'448 - 60 * 384},
+                        {"falcon-7b", 6'921'720'704},
+                        {"falcon-40b", 41'303'293'952},
+                        {"mpt-7b", 6'649'286'656},
+                        {"mixtral-8x22b", 140'620'634'112}}) {
+    INFO(c.name);
+    CHECK(model_of(c.name).parameters() == c.parameters);
+  }
+}
+
+TEST_CASE("imported decoders have the layers of the bundled models") {
+  for (const std::string name : {"qwen3-8b", "qwen3-0.6b", "qwen3-30b-a3b", "gemma-2b", "gemma2-9b", "gemma3-1b",
+                                 "phi-3-mini", "minitron-4b", "gpt-oss-20b", "grok-1", "deepseek-v2-lite", "deepseek-v3",
+                                 "kimi-k2", "falcon-7b", "falcon-40b", "mpt-7b", "mixtral-8x22b"}) {
+    const Model theirs = model_of(name);
+    // Of attention that the library writes out, everything but that.
+    const Model ours = load_model(name + "@fused=" + (has_line(imported(name), "fused: yes") ? "yes" : "no"));
+    INFO(name);
+    REQUIRE(theirs.layers.size() == ours.layers.size());
+    for (std::size_t i = 0; i < ours.layers.size(); ++i) {
+      REQUIRE(theirs.layers[i].name == ours.layers[i].name);
+      REQUIRE(theirs.layers[i].operation->attributes() == ours.layers[i].operation->attributes());
+      REQUIRE(theirs.layers[i].output_shape.channels == ours.layers[i].output_shape.channels);
+    }
+  }
+}
+
+TEST_CASE("keys that change the number of parameters and that nobody reads are refused where they stand") {
+  const auto refusal = [](const std::string& type, const std::string& key) {
+    const std::string message = refusal_of("{\n  \"model_type\": \"" + type + "\",\n  " + key + "\n}");
+    return message.substr(0, message.find('\n'));
+  };
+  CHECK(refusal("llama", R"("num_local_experts": 8)") ==
+        "config.json:3:24: 'num_local_experts' changes the number of parameters, and models of this type have no such key");
+  CHECK(refusal("mistral", R"("q_lora_rank": 1536)").starts_with("config.json:3:18: 'q_lora_rank' changes"));
+  CHECK(refusal("gemma3_text", R"("vision_config": {"hidden_size": 3})").starts_with("config.json:3:20: 'vision_config'"));
+  CHECK(refusal("qwen3_moe", R"("decoder_sparse_step": 2)") ==
+        "config.json:3:26: 'decoder_sparse_step' is not 1: every layer has experts");
+  CHECK(refusal("qwen3_moe", R"("mlp_only_layers": [0])") ==
+        "config.json:3:22: 'mlp_only_layers' is not empty: every layer has experts");
+  CHECK(refusal("phi", R"("qk_layernorm": true)") ==
+        "config.json:3:19: 'qk_layernorm: true' is not known: queries and keys have no norm");
+  CHECK(refusal("falcon", R"("alibi": true)") == "config.json:3:12: 'alibi: true' is not known: positions are rotary");
+  CHECK(refusal("mpt", R"("attn_config": {"qk_ln": true})") == "config.json:3:28: queries and keys have no norm");
+  CHECK(refusal("mpt", R"("attn_config": {"alibi": 1})") == "config.json:3:28: 'alibi' is a number, not true or false");
+  CHECK(refusal("deepseek_v3", R"("moe_layer_freq": 2)") ==
+        "config.json:3:21: 'moe_layer_freq' is not 1: every layer behind the first ones has experts");
+  CHECK(refusal("deepseek_v3", R"("scoring_func": "softmax")") == "config.json:3:19: unknown 'scoring_func' 'softmax'");
+  CHECK(refusal("deepseek_v2", R"("first_k_dense_replace": 1)") ==
+        "config.json:1:1: the configuration has no 'num_experts_per_tok', and the library no default");
+  CHECK(refusal("gpt_oss", R"("layer_types": ["full_attention"])") ==
+        "config.json:3:18: 'layer_types' has 1 entries, and there are 36 layers");
+  CHECK(refusal("gpt_oss",
+                R"("num_hidden_layers": 3, "layer_types": ["sliding_attention", "full_attention", "full_attention"])") ==
+        "config.json:3:42: layer 2 breaks the order of 1 with a window before each without one");
+  // A key that says none is none.
+  CHECK(model_of_text(R"({"model_type": "llama", "num_local_experts": 0, "vision_config": null})").parameters() ==
+        6'738'415'616);
+  const Import allowed =
+      import_hugging_face(R"({"model_type": "llama", "num_local_experts": 8})", "config.json", {.allow_unknown = true});
+  CHECK(std::any_of(allowed.warnings.begin(), allowed.warnings.end(),
+                    [](const std::string& warning) { return warning.find("'num_local_experts'") != std::string::npos; }));
+}
+
+TEST_CASE("caps, windows and layers that are not built reach the model, or are said") {
+  const auto lines = [](const std::string& keys) { return import_hugging_face("{" + keys + "}", "c.json"); };
+  CHECK(has_line(lines(R"("model_type": "gemma2")"), "soft_cap: yes"));
+  CHECK(has_line(lines(R"("model_type": "gemma2")"), "fused: no"));
+  CHECK(has_line(lines(R"("model_type": "gemma2", "attn_logit_softcapping": null)"), "soft_cap: no"));
+  CHECK(has_line(lines(R"("model_type": "gemma2", "attn_logit_softcapping": null)"), "output_cap: yes"));
+  CHECK(has_line(lines(R"("model_type": "gemma3_text")"), "windows: 5"));
+  const Import v3 = imported("deepseek-v3");
+  CHECK(has_line(v3, "tokens: 4096"));
+  REQUIRE(v3.warnings.size() == 1);
+  CHECK(v3.warnings.front() ==
+        "not read: 'num_nextn_predict_layers': the library leaves out the layer that predicts further tokens");
+}
+
 TEST_CASE("an imported model is a short file of a bundled family, and of the bundled models the same") {
   const Import import = imported("llama-2-70b");
   CHECK(import.warnings.empty());
@@ -324,7 +424,9 @@ TEST_CASE("an unknown type is refused by name, with the known ones") {
         "config.json:2:17: unknown model_type 'mamba'\n"
         "    \"model_type\": \"mamba\"\n"
         "                  ^\n"
-        "hint: known: bert, bloom, gpt2, gpt_neox, llama, mistral, mixtral, opt, qwen2, t5, vit");
+        "hint: known: bert, bloom, deepseek_v2, deepseek_v3, falcon, gemma, gemma2, gemma3_text, gpt2, gpt_neox, gpt_oss, "
+        "grok-1, kimi_k2, "
+        "llama, mistral, mixtral, mpt, nemotron, opt, phi, phi3, qwen2, qwen3, qwen3_moe, t5, vit");
   CHECK(refusal_of("{}").starts_with("config.json:1:1: the configuration has no 'model_type'\n"));
   CHECK(refusal_of("[]").starts_with("config.json:1:1: expected an object, found a list\n"));
   const std::vector<std::string_view> types = hugging_face_model_types();

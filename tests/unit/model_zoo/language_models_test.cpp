@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "core/csv.hpp"
 #include "model_zoo/model.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/model_zoo/kept_bytes.hpp"
@@ -109,6 +110,128 @@ TEST_CASE("Mixtral uses 12.9 of its 46.7 billion parameters for each token") {
   CHECK((met + 32000.0 * 4096) / 1e9 == Approx(12.9).margin(0.05));
 }
 
+TEST_CASE("language models have as many parameters as their published weights have items") {
+  const CsvTable table = CsvTable::load(DATA_FOLDER "language_model_parameters.csv");
+  REQUIRE(table.rows() == 80);
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const std::string name = table.cell(row, table.column("model"));
+    INFO(name);
+    const Model model = load_model(name);
+    // The numbers that correct the router's scores of DeepSeek-V3 are not trained, but published with the weights.
+    CHECK(model.parameters() + model.buffers() == static_cast<std::int64_t>(*table.number(row, table.column("parameters"))));
+  }
+}
+
+TEST_CASE("language models have the sizes that their publications print") {
+  struct Case {
+    std::string name;
+    double billions, within;
+  };
+  for (const Case& c : {
+           // Narayanan et al. 2021, table 1; Korthikanti et al. 2023, table 3.
+           Case{"megatron-1.7b", 1.7, 0.05},
+           {"megatron-3.6b", 3.6, 0.05},
+           {"megatron-7.5b", 7.5, 0.05},
+           {"megatron-18.4b", 18.4, 0.05},
+           {"megatron-39.1b", 39.1, 0.05},
+           {"megatron-76.1b", 76.1, 0.05},
+           {"megatron-145.6b", 145.6, 0.05},
+           {"megatron-310.1b", 310.1, 0.05},
+           {"megatron-22b", 22, 0.5},
+           // Brown et al. 2020, table 2.1.
+           {"gpt3-125m", 0.125, 0.001},
+           {"gpt3-350m", 0.356, 0.001},
+           {"gpt3-760m", 0.760, 0.002},
+           {"gpt3-1.3b", 1.3, 0.05},
+           {"gpt3-2.7b", 2.7, 0.05},
+           {"gpt3-6.7b", 6.7, 0.05},
+           {"gpt3-13b", 13.0, 0.2},
+           // Zhang et al. 2022, table 1.
+           {"opt-66b", 66, 0.5},
+           {"opt-175b", 175, 0.5},
+           // Parmar et al. 2024, section 2: 3.2 of the embeddings, 12.5 others; NVIDIA 2024, section 2.1: 9.4 and 331.6.
+           {"nemotron-4-15b", 3.2 + 12.5, 0.1},
+           {"nemotron-4-340b", 9.4 + 331.6, 0.1},
+           {"minitron-4b", 4.19, 0.005},
+           {"mpt-30b", 30, 0.5},
+           {"mpt-125m", 0.125, 0.001},
+           // The release of Grok-1 prints 314, which leaves the embedding out: 131,072 · 6144 are 0.8.
+           {"grok-1", 314 + 0.8, 1},
+       }) {
+    INFO(c.name);
+    CHECK(static_cast<double>(load_model(c.name).parameters()) / 1e9 == Approx(c.billions).margin(c.within));
+  }
+}
+
+TEST_CASE("mixtures use as many of their parameters for each token as is printed") {
+  struct Case {
+    std::string name;
+    double billions, within;  ///< as printed
+    bool with_embedding;      ///< its table, of which a token reads a row, counts
+  };
+  for (const Case& c : {
+           Case{"mixtral-8x22b", 39, 0.5, true},  // Mistral AI 2024
+           {"qwen3-30b-a3b", 3.3, 0.1, true},     // Yang et al. 2025, section 2
+           {"qwen3-235b-a22b", 22, 0.5, true},
+           {"deepseek-v2-lite", 2.4, 0.1, false},  // DeepSeek-AI 2024, appendix B.1, and section 3.1.2
+           {"deepseek-v2", 21, 0.5, false},
+           {"deepseek-v3", 37, 0.5, false},     // DeepSeek-AI 2025, abstract
+           {"kimi-k2", 32, 0.5, false},         // Kimi Team 2025, table 2
+           {"gpt-oss-20b", 3.61, 0.02, false},  // OpenAI 2025, table 1, which counts the head and not the embedding
+           {"gpt-oss-120b", 5.13, 0.02, false},
+       }) {
+    const Model model = load_model(c.name);
+    const Layer& embedding = model.layers.front();
+    const double met = (model.macs() - macs_of(model, "attention")) / static_cast<double>(model.sequence_length);
+    INFO(c.name);
+    CHECK((met + (c.with_embedding ? static_cast<double>(embedding.weights) : 0)) / 1e9 ==
+          Approx(c.billions).margin(c.within));
+  }
+}
+
+TEST_CASE("DeepSeek-V3 has the matrices of multi-head latent attention") {
+  // arXiv 2412.19437, section 4.2: h = 7168, 128 heads of 128 + 64, values of 128, queries compressed to 1536, keys and
+  // values to 512; 61 layers, 3 of them with perceptrons of 18,432, the others with one shared expert and 256 of 2048. Norms
+  // before both parts, of the compressed queries and of the compressed keys and values.
+  const std::int64_t h = 7168;
+  const std::int64_t attention = h * 1536 + 1536 * 128 * 192 + h * (512 + 64) + 512 * 128 * 256 + 128 * 128 * h + 1536 + 512;
+  const std::int64_t dense = attention + 3 * h * 18432 + 2 * h;
+  const std::int64_t sparse = attention + 257 * 3 * h * 2048 + 256 * h + 2 * h;
+  const Model model = load_model("deepseek-v3");
+  CHECK(model.parameters() == 3 * dense + 58 * sparse + 2 * 129280 * h + h);
+  CHECK(model.buffers() == 58 * 256);
+  CHECK(model.blocks == 61);
+  // Attention of s tokens: s(s + 1)/2 pairs, of which each has 192 multiply-adds for a score and 128 for a value in each
+  // head.
+  const double s = 4096;
+  CHECK(macs_of(model, "attention") == 61 * 128 * s * (s + 1) / 2 * (192 + 128));
+  // What a layer without experts keeps for a token, at 2 bytes an item: inputs and outputs of two norms 4h; the compressed
+  // keys and values before their norm 512, and behind it with the shared key 512 + 64; the compressed queries before and
+  // behind theirs 2 · 1536; queries behind the rotation 128 · 192, keys and values 128 · (192 + 128), attention's output 128
+  // · 128 and 4 bytes for each head; gate, silu of it, up, their product 4 · 18,432.
+  const double heads = 128;
+  CHECK(kept_bytes(model, layers_of_block(model, 1), 2).sum() ==
+        Approx(s * (2 * (4 * 7168.0 + 512 + 576 + 2 * 1536 + heads * (192 + 320 + 128) + 4 * 18432) + 4 * heads))
+            .epsilon(1e-12));
+}
+
+TEST_CASE("layers with a window come before each without one") {
+  const auto windows = [](const std::string& name) {
+    std::string text;
+    for (const Layer& layer : load_model(name).layers) {
+      if (layer.operation->type() == "attention") {
+        text += layer.operation->attribute_values().has("window") ? 'w' : '-';
+      }
+    }
+    return text;
+  };
+  CHECK(windows("gpt-oss-20b") == "w-w-w-w-w-w-w-w-w-w-w-w-");
+  CHECK(windows("gemma2-2b") == "w-w-w-w-w-w-w-w-w-w-w-w-w-");
+  CHECK(windows("gemma3-1b") == "wwwww-wwwww-wwwww-wwwww-ww");
+  CHECK(windows("gemma-2b") == std::string(18, '-'));
+  CHECK(windows("mistral-7b") == std::string(32, 'w'));
+}
+
 TEST_CASE("BERT and T5 have the published number of parameters") {
   // BertModel of bert-base-uncased: (30522 + 512 + 2)h + 2h, 12 layers of 12h² + 13h, pooler h² + h, for h = 768.
   const std::int64_t h = 768;
@@ -177,7 +300,18 @@ TEST_CASE("published spellings of language models find them") {
                                        {"GPT-2 XL", "gpt2-xl"},
                                        {"T5-Large", "t5-large"},
                                        {"BERT-Base", "bert-base"},
-                                       {"Megatron-1T", "megatron-1t"}}) {
+                                       {"Megatron-1T", "megatron-1t"},
+                                       {"Llama-3.3-70B", "llama3-70b"},
+                                       {"Turing-NLG 530B", "megatron-530b"},
+                                       {"GPT OSS 120B", "gpt-oss-120b"},
+                                       {"DeepSeekV3", "deepseek-v3"},
+                                       {"Kimi_K2", "kimi-k2"},
+                                       {"Qwen3_30B_a3B", "qwen3-30b-a3b"},
+                                       {"Nemotron-340B", "nemotron-4-340b"},
+                                       {"Mixtral-8x22B-v0.1", "mixtral-8x22b"},
+                                       {"Gemma 2 9B", "gemma2-9b"},
+                                       {"Phi-3-mini-4k-instruct", "phi-3-mini"},
+                                       {"BLOOM", "bloom-176b"}}) {
     CHECK(canonical_model_name(spelling) == name);
   }
 }

@@ -43,7 +43,10 @@ TEST_CASE("shapes, passes and precisions have words") {
   CHECK(to_string(TensorShape{.channels = 1000}) == "1000");
   CHECK(to_string(Pass::backward_weight) == "backward-weight");
   for (const Precision precision : all_precisions) CHECK(parse_precision(to_string(precision)) == precision);
-  CHECK_FALSE(parse_precision("fp8"));
+  CHECK_FALSE(parse_precision("fp4"));
+  CHECK(item_bytes(Precision::fp8) == 2);
+  CHECK(update_precision(Precision::fp8) == Precision::bf16);
+  CHECK(update_precision(Precision::tf32) == Precision::tf32);
 }
 
 TEST_CASE("a convolution's output has as many places as its window has") {

@@ -1,5 +1,6 @@
 #include "model_zoo/problem.hpp"
 
+#include <set>
 #include <string>
 
 #include "core/error.hpp"
@@ -72,7 +73,10 @@ TEST_CASE("a problem is one line that reads back to itself") {
 TEST_CASE("every layer of every bundled model is a problem, alone as in its model") {
   for (const std::string& name : model_names()) {
     const Model model = load_model(name);
+    std::set<int> seen;
     for (const Layer& layer : model.layers) {
+      // Layers of a class are equal, but for their names.
+      if (!seen.insert(layer.shape_class).second) continue;
       const Operation::Local local = layer.operation->local(layer.input_shapes, layer.output_shape);
       const auto& operation = local.operation ? local.operation : layer.operation;
       for (const Pass pass : passes) {
@@ -146,7 +150,7 @@ TEST_CASE("what is no problem is refused where it is wrong") {
   CHECK_THAT(error_of("pool kind=max kernel=9 in=8x8"), Contains("does not fit"));
   CHECK_THAT(error_of("add in=8x8,7x8"), Contains("line:1:1:"));
   CHECK_THAT(error_of("add in=8x8,8x8 samples=0"), Contains("line:1:16: '0' is not a number of samples"));
-  CHECK_THAT(error_of("add in=8x8,8x8 precision=fp8"), Contains("unknown precision 'fp8'"));
+  CHECK_THAT(error_of("add in=8x8,8x8 precision=fp4"), Contains("unknown precision 'fp4'"));
   CHECK_THAT(error_of("add in=8x8,8x8 pass=update"), Contains("unknown pass 'update'"));
   CHECK_THAT(error_of("add in=9000000000000x9000000000000,1"), Contains("line:1:5:"));
   CHECK_THAT(error_of("pool kind={ kernel=2 in=8x8"), Contains("line:1:6:"));

@@ -225,6 +225,160 @@ TEST_CASE("attributes of a transformer's operations read back as the file would 
   CHECK(attributes(sequence, "rotary_embedding: {heads: 2, turned: 2}") == "heads=2 turned=2");
   CHECK(attributes(sequence, "router: {experts: 4, active: 1}") == "experts=4 active=1");
   CHECK(attributes(sequence, "fully_connected: {features: 3, experts: 4}") == "features=3 experts=4");
+  CHECK(attributes(sequence, "attention: {heads: 4, causal: yes, sinks: yes, soft_cap: yes}") ==
+        "heads=4 causal=yes sinks=yes soft_cap=yes");
+  CHECK(attributes(sequence, "rotary_embedding: {heads: 2, kv_heads: 0, turned: 4}") == "heads=2 kv_heads=0 turned=4");
+  CHECK(attributes(sequence, "query_key_norm: {heads: 4, kv_heads: 4}") == "heads=4");
+  CHECK(attributes(sequence, "latent_keys_and_values: {heads: 2, key_size: 3, shared: 4, value_size: 5}") ==
+        "heads=2 key_size=3 shared=4 value_size=5");
+  CHECK(attributes(sequence, "router: {experts: 4, active: 1, scores: sigmoid, correction: yes, groups: 2}") ==
+        "experts=4 active=1 scores=sigmoid correction=yes groups=2 active_groups=2");
+}
+
+TEST_CASE("values of another size have a product of their own") {
+  // Four heads of 6 channels, whose values have 4: multi-head latent attention as training runs it.
+  const auto model = [](const std::string& attention) {
+    return model_of(
+        sequence,
+        "  - fully_connected: 40\n    name: pairs\n  - fully_connected: 24\n    name: queries\n    from: input\n  - " +
+            attention + "\n    from: [queries, pairs]\n");
+  };
+  const Layer layer = model("attention: {heads: 4, value_size: 4, causal: yes, fused: yes}").layers.back();
+  CHECK(to_string(layer.output_shape) == "16 over 16 tokens");
+  // 1 + 2 + … + 16 pairs, each 6 multiply-adds for its score and 4 for its value in each head.
+  const double pairs = 136;
+  CHECK(macs_of(layer) == 4 * pairs * (6 + 4));
+  CHECK(work_of(layer, Pass::forward).flops == 2 * macs_of(layer) + 5 * 4 * pairs);
+  // Backward has two products for each of the two, and the scores once more.
+  CHECK(work_of(layer, Pass::backward_data).flops ==
+        4 * macs_of(layer) + 10 * 4 * pairs + 2 * 4 * pairs * 6 + 5 * 4 * pairs);
+  CHECK(work_of(layer, Pass::forward).activation_items == 16 * (24 + 40 + 16));
+  CHECK(kept_of(layer).mask_items == 4 * 4 * 16);
+  const Layer written = model("attention: {heads: 4, value_size: 4, causal: yes}").layers.back();
+  for (const Pass pass : {Pass::forward, Pass::backward_data}) {
+    const Work whole = work_of(written, pass);
+    Work sum;
+    for (const Work& kernel : written.operation->kernels(pass, written.input_shapes, written.output_shape)) {
+      sum.flops += kernel.flops;
+      sum.activation_items += kernel.activation_items;
+      if (kernel.m > 0) CHECK(kernel.flops == 2 * kernel.m * kernel.n * kernel.k * kernel.count);
+    }
+    CHECK(sum.flops == Approx(whole.flops).epsilon(1e-12));
+    CHECK(sum.activation_items == Approx(whole.activation_items).epsilon(1e-12));
+  }
+  const auto error = [&](const std::string& attention) { return error_of([&] { static_cast<void>(model(attention)); }); };
+  CHECK(error("attention: {heads: 4, value_size: 5}")
+            .find("40 channels are not 4 keys of 6, the size of the 4 query heads, and values of 5") != std::string::npos);
+  CHECK(error_in(sequence, "  - attention: {heads: 4, value_size: 2}\n") ==
+        "values of another size than queries and keys are in a tensor of their own");
+}
+
+TEST_CASE("sinks train a number for each head, caps take a tangent of each score") {
+  const Layer plain = layer_of(sequence, "  - attention: {heads: 4, fused: yes}\n");
+  const Layer sinks = layer_of(sequence, "  - attention: {heads: 4, fused: yes, sinks: yes}\n");
+  CHECK(sinks.parameters() == 4);
+  CHECK(work_of(sinks, Pass::forward).flops == work_of(plain, Pass::forward).flops);
+  CHECK(work_of(sinks, Pass::backward_weight).flops == 2 * 4 * 16);
+  CHECK(work_of(plain, Pass::backward_weight).flops == 0);
+  const double scores = 4.0 * 16 * 16;
+  const Layer capped = layer_of(sequence, "  - attention: {heads: 4, fused: yes, soft_cap: yes}\n");
+  CHECK(work_of(capped, Pass::forward).flops == work_of(plain, Pass::forward).flops + 12 * scores);
+  CHECK(work_of(capped, Pass::forward).activation_items == work_of(plain, Pass::forward).activation_items);
+  // Where scores are written, the tangents are read, written and kept as well.
+  const Layer written = layer_of(sequence, "  - attention: {heads: 4, soft_cap: yes}\n");
+  CHECK(kept_of(written).extra_items == 2 * scores);
+  CHECK(work_of(written, Pass::forward).activation_items == work_of(plain, Pass::forward).activation_items + 6 * scores);
+  for (const Pass pass : {Pass::forward, Pass::backward_data}) {
+    double flops = 0, moved = 0;
+    for (const Work& kernel : written.operation->kernels(pass, written.input_shapes, written.output_shape)) {
+      flops += kernel.flops;
+      moved += kernel.activation_items;
+    }
+    CHECK(flops == Approx(work_of(written, pass).flops).epsilon(1e-12));
+    CHECK(moved == Approx(work_of(written, pass).activation_items).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("norms of queries and keys leave the values alone") {
+  // Four query heads and two of keys and values, of 6 channels each: a scale of 6 for the queries, one for the keys.
+  const Layer layer = layer_of("{channels: 48, tokens: 16}", "  - query_key_norm: {heads: 4, kv_heads: 2}\n");
+  CHECK(layer.output_shape == layer.input_shapes.front());
+  CHECK(layer.parameters() == 2 * 6);
+  CHECK(work_of(layer, Pass::forward).activation_items == 2 * (4 + 2) * 6 * 16);
+  CHECK(kept_of(layer).input);
+  CHECK(kept_of(layer).statistics == (4 + 2) * 16);
+  CHECK(layer.operation->divisible().channel_units == 2);
+  CHECK(layer_of(sequence, "  - query_key_norm: {heads: 4, scale: no}\n").parameters() == 0);
+  CHECK(error_in(sequence, "  - query_key_norm: 5\n") ==
+        "the 24 channels of the input do not divide into 5 query and 2 × 5 key and value heads");
+  CHECK(error_in("{features: 24}", "  - query_key_norm: 4\n").find("query_key_norm needs a sequence") != std::string::npos);
+}
+
+TEST_CASE("latent keys and values are a matrix of the compressed channels, and copies of the shared ones") {
+  // 24 channels, 4 of them shared: 20 are compressed. Two heads of keys of 3 + 4 and values of 5.
+  const Layer layer = layer_of(sequence, "  - latent_keys_and_values: {heads: 2, key_size: 3, shared: 4, value_size: 5}\n");
+  CHECK(layer.output_shape.channels == 2 * (3 + 4 + 5));
+  CHECK(layer.parameters() == 20 * 2 * (3 + 5));
+  CHECK(macs_of(layer) == 16 * 20 * 2 * (3 + 5));
+  const auto kernels = layer.operation->kernels(Pass::forward, layer.input_shapes, layer.output_shape);
+  REQUIRE(kernels.size() == 2);
+  CHECK(kernels[0].flops == 2 * macs_of(layer));
+  CHECK(kernels[0].activation_items == 16 * (20 + 2 * 8));
+  // Keys of both heads are read and written, the shared channels read once and written twice.
+  CHECK(kernels[1].activation_items == 16 * (2 * 6 + 4 + 8));
+  // The gradient of the shared channels is the sum over the heads.
+  CHECK(work_of(layer, Pass::backward_data).flops == 2 * macs_of(layer) + 16 * 8);
+  CHECK(work_of(layer, Pass::backward_weight).flops == 2 * macs_of(layer));
+  CHECK(layer.operation->divisible().channel_units == 2);
+  CHECK(error_in(sequence, "  - latent_keys_and_values: {heads: 2, key_size: 3, shared: 24, value_size: 5}\n")
+            .find("of 24 channels 24 are shared: none is compressed") != std::string::npos);
+  CHECK(error_in("{features: 24}", "  - latent_keys_and_values: {heads: 2, key_size: 3, value_size: 5}\n")
+            .find("latent_keys_and_values needs a sequence") != std::string::npos);
+}
+
+TEST_CASE("latent keys and values dealt to ranks by heads have all of the matrix, and the shared channels each") {
+  const Layer layer = layer_of(sequence, "  - latent_keys_and_values: {heads: 4, key_size: 3, shared: 4, value_size: 5}\n");
+  for (const Pass pass : passes) {
+    double flops = 0;
+    std::int64_t weights = 0;
+    for (const std::int64_t heads : {3, 1}) {
+      TensorShape output = layer.output_shape;
+      output.channels = heads * (3 + 4 + 5);
+      flops += layer.operation->work(pass, layer.input_shapes, output).flops;
+      weights += layer.operation->weights(layer.input_shapes, output);
+      const Operation::Local local = layer.operation->local(layer.input_shapes, output);
+      REQUIRE(local.operation);
+      CHECK(local.operation->infer(local.inputs) == output);
+      CHECK(local.operation->weights(local.inputs, output) == 20 * heads * (3 + 5));
+    }
+    CHECK(flops == Approx(work_of(layer, pass).flops).epsilon(1e-12));
+    CHECK(weights == layer.weights);
+  }
+}
+
+TEST_CASE("a router may take sigmoids, a bias, corrections and groups") {
+  const Layer plain = layer_of(sequence, "  - router: {experts: 8, active: 2}\n");
+  const double scores = 8 * 16;
+  CHECK(layer_of(sequence, "  - router: {experts: 8, active: 2, bias: yes}\n").parameters() == 24 * 8 + 8);
+  const Layer corrected = layer_of(sequence, "  - router: {experts: 8, active: 2, scores: sigmoid, correction: yes}\n");
+  CHECK(corrected.parameters() == plain.parameters());
+  CHECK(corrected.buffers == 8);  // not trained
+  CHECK(work_of(corrected, Pass::forward).flops == work_of(plain, Pass::forward).flops + (12 - 5 + 1) * scores);
+  const Layer grouped = layer_of(sequence, "  - router: {experts: 8, active: 2, groups: 4, active_groups: 2}\n");
+  CHECK(work_of(grouped, Pass::forward).flops == work_of(plain, Pass::forward).flops + 2 * scores + 2 * 4 * 16);
+  CHECK(error_in(sequence, "  - router: {experts: 8, active: 2, groups: 3}\n") == "8 experts do not divide into 3 groups");
+  CHECK(error_in(sequence, "  - router: {experts: 8, active: 2, groups: 2, active_groups: 3}\n") ==
+        "of 2 groups 3 cannot be active");
+  CHECK(error_in(sequence, "  - router: {experts: 8, active: 3, groups: 4, active_groups: 1}\n") ==
+        "of 2 experts 3 cannot be active");
+}
+
+TEST_CASE("a capped output takes a pass before the loss and one behind it") {
+  const Layer plain = layer_of("{features: 24}", "  - loss: cross_entropy\n");
+  const Layer capped = layer_of("{features: 24}", "  - loss: {kind: cross_entropy, soft_cap: yes}\n");
+  CHECK(work_of(capped, Pass::forward).flops == work_of(plain, Pass::forward).flops + 12 * 24);
+  CHECK(work_of(capped, Pass::forward).activation_items == work_of(plain, Pass::forward).activation_items + 2 * 24);
+  CHECK(kept_of(capped).extra_items == 24);
 }
 
 TEST_CASE("heads dealt to ranks have all of the work, the biases and what is kept") {
@@ -232,7 +386,10 @@ TEST_CASE("heads dealt to ranks have all of the work, the biases and what is kep
                                        {48, "rotary_embedding: {heads: 8, kv_heads: 4, turned: 2}"},
                                        {24, "attention: {heads: 4, fused: yes, causal: yes}"},
                                        {24, "attention: {heads: 4, buckets: 8}"},
-                                       {48, "attention: {heads: 8, kv_heads: 4, alibi: yes, dropout: 0.1}"}}) {
+                                       {48, "attention: {heads: 8, kv_heads: 4, alibi: yes, dropout: 0.1}"},
+                                       {24, "rotary_embedding: {heads: 4, kv_heads: 0}"},
+                                       {24, "attention: {heads: 4, sinks: yes}"},
+                                       {24, "attention: {heads: 4, soft_cap: yes, fused: yes}"}}) {
     const Layer layer = layer_of("{channels: " + std::to_string(channels) + ", tokens: 16}", "  - " + item + "\n");
     INFO(item);
     for (const Pass pass : passes) {

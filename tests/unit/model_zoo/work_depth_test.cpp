@@ -47,6 +47,8 @@ const std::vector<Depths> golden{
     {"attention", sequence, "  - attention: 2\n", 10, 10, 0},
     // A bias for each distance and head: its gradient sums over the samples and 16 · 16 pairs.
     {"attention", sequence, "  - attention: {heads: 2, buckets: 8}\n", 10, 10, 10},
+    // A sink's gradient sums over 4 · 16 queries.
+    {"attention", sequence, "  - attention: {heads: 2, sinks: yes}\n", 10, 10, 6},
     {"channel_shuffle", image, "  - channel_shuffle: 3\n", 1, 1, 0},
     {"class_token", sequence, "  - class_token\n", 1, 1, 2},
     // Two copies of each token, or five; their weight's gradient sums over 24 channels.
@@ -78,6 +80,9 @@ const std::vector<Depths> golden{
     {"input", image, "  - input: {tokens: 5}\n", 1, 1, 0},
     // A product of two vectors sums over ⌈log2 12⌉; the gradient of one of three is a sum over the three.
     {"interaction", vector, "  - interaction:\n    from: [input, input, input]\n", 4, 2, 0},
+    // A matrix from 20 of the channels to 2 · (3 + 5): ⌈log2 20⌉, log2 16, and 4 · 16 tokens.
+    {"latent_keys_and_values", sequence, "  - latent_keys_and_values: {heads: 2, key_size: 3, shared: 4, value_size: 5}\n",
+     5, 4, 6},
     // All outputs of all samples are one number: ⌈log2 12⌉ + log2 4.
     {"loss", vector, "  - loss: mse\n", 6, 1, 0},
     // 16 steps, each the product with a state of 8 and the gates, log2 8 + 1; before them the input's product, ⌈log2 24⌉.
@@ -97,6 +102,8 @@ const std::vector<Depths> golden{
     {"pool", image, "  - pool: {kind: max, kernel: 3, stride: 2}\n", 4, 2, 0},
     {"pool", image, "  - pool: {kind: average, global: yes}\n", 7, 1, 0},
     {"position_embedding", words, "  - position_embedding: 32\n", 1, 0, 2},
+    // Heads of 4 channels: log2 4; the scale of the two query heads sums over 4 · 16 · 2 of them.
+    {"query_key_norm", sequence, "  - query_key_norm: 2\n", 2, 2, 7},
     {"reshape", image, "  - reshape: {channels: 480}\n", 1, 1, 0},
     {"resize", image, "  - resize: {kind: nearest, factor: 2}\n", 1, 1, 0},
     {"rotary_embedding", sequence, "  - rotary_embedding: 2\n", 1, 1, 0},

@@ -1,0 +1,136 @@
+#include "core/source_text.hpp"
+#include "model_zoo/importers/hugging_face/families.hpp"
+
+namespace ddl {
+namespace {
+
+/// What the configurations of the two versions leave out.
+struct Defaults {
+  std::int64_t vocabulary, hidden, feed_forward, layers, heads, tokens, dense_layers, width, experts, shared;
+  std::int64_t active;  ///< 0: there is none
+};
+
+/// All but the router.
+FamilyModel read_latent_attention(HuggingFaceConfig& config, const Defaults& defaults,
+                                  HuggingFaceConfig::Architectures architectures) {
+  FamilyModel model{.family = "deepseek"};
+  const std::int64_t layers = config.layers({"num_hidden_layers"}, defaults.layers);
+  const std::int64_t heads = config.size({"num_attention_heads"}, defaults.heads);
+  const std::int64_t dense = config.integer({"first_k_dense_replace"}, defaults.dense_layers, 0, layers);
+  const bool no_query_rank = config.is_null("q_lora_rank");
+  model.set("layers", layers);
+  model.set("dense_layers", dense);
+  model.set("hidden", config.size({"hidden_size"}, defaults.hidden));
+  model.set("heads", heads);
+  model.set("query_rank", config.integer({"q_lora_rank"}, no_query_rank ? 0 : 1536));
+  model.set("kv_rank", config.integer({"kv_lora_rank"}, 512));
+  model.set("key_size", config.integer({"qk_nope_head_dim"}, 128));
+  const std::int64_t rotary = config.integer({"qk_rope_head_dim"}, 64);
+  if (rotary % 2 != 0) config.fail("qk_rope_head_dim", fmt::format("{} channels cannot be turned in pairs", rotary));
+  model.set("rotary_size", rotary);
+  model.set("value_size", config.integer({"v_head_dim"}, 128));
+  model.set("dense_feed_forward", config.size({"intermediate_size"}, defaults.feed_forward));
+  model.set("feed_forward", config.integer({"moe_intermediate_size"}, defaults.width));
+  model.set("vocabulary", config.size({"vocab_size"}, defaults.vocabulary));
+  model.set("tokens", config.tokens({"max_position_embeddings"}, defaults.tokens));
+  if (defaults.active == 0 && (!config.has("num_experts_per_tok") || config.is_null("num_experts_per_tok"))) {
+    config.fail("", "the configuration has no 'num_experts_per_tok', and the library no default");
+  }
+  const auto [experts, active] =
+      config.experts({"n_routed_experts"}, defaults.experts, {"num_experts_per_tok"}, defaults.active);
+  model.set("experts", experts);
+  model.set("active", active);
+  model.set("shared", config.is_null("n_shared_experts") ? 0 : config.integer({"n_shared_experts"}, defaults.shared, 0));
+  model.set_flag("attention_bias", config.boolean("attention_bias", false));
+  model.set("activation", config.activation({"hidden_act"}, "silu"));
+  model.set("fused", config.fused());
+  model.set_number("dropout", config.fraction({"attention_dropout"}, 0));
+  model.set("head", config.head(architectures));
+  model.set_flag("tied", config.boolean("tie_word_embeddings", false));
+  model.set("labels", config.labels());
+  config.require_number("moe_layer_freq", 1, "every layer behind the first ones has experts");
+  // Keys and values are made for each head; the library keeps the key without a use.
+  static_cast<void>(config.integer({"num_key_value_heads"}, heads));
+  static_cast<void>(config.integer({"head_dim"}, rotary));
+  if (const std::int64_t predicted = config.integer({"num_nextn_predict_layers"}, 0, 0); predicted > 0) {
+    config.warn(fmt::format("not read: 'num_nextn_predict_layers': the library leaves out {} that {} further tokens",
+                            predicted == 1 ? "the layer" : "the layers", predicted == 1 ? "predicts" : "predict"));
+  }
+  return model;
+}
+
+/// Groups of experts, of which each token sees the best.
+void read_groups(HuggingFaceConfig& config, FamilyModel& model, std::int64_t groups, std::int64_t active_groups) {
+  model.set("groups", config.integer({"n_group"}, groups));
+  model.set("active_groups", config.integer({"topk_group"}, active_groups));
+}
+
+}  // namespace
+
+// Defaults of DeepseekV2Config.
+FamilyModel read_deepseek_v2(HuggingFaceConfig& config) {
+  FamilyModel model = read_latent_attention(config,
+                                            {.vocabulary = 32000,
+                                             .hidden = 4096,
+                                             .feed_forward = 11008,
+                                             .layers = 32,
+                                             .heads = 32,
+                                             .tokens = 2048,
+                                             .dense_layers = 0,
+                                             .width = 1407,
+                                             .experts = 64,
+                                             .shared = 2,
+                                             .active = 0},
+                                            {{"DeepseekV2ForCausalLM", "language_model"},
+                                             {"DeepseekV2Model", "none"},
+                                             {"DeepseekV2ForSequenceClassification", "classifier"}});
+  const std::string scores = config.text({"scoring_func"}, "softmax");
+  if (scores != "softmax") {
+    config.unknown("scoring_func", fmt::format("unknown scores {}", quote(scores)), "known: softmax");
+    config.warn(fmt::format("read as softmax: the scores {}", quote(scores)));
+  }
+  const std::string method = config.text({"topk_method"}, "greedy");
+  if (method == "group_limited_greedy") {
+    read_groups(config, model, 1, 1);
+  } else {
+    static_cast<void>(config.integer({"n_group"}, 1));
+    static_cast<void>(config.integer({"topk_group"}, 1));
+    if (method != "greedy") {
+      config.unknown("topk_method", fmt::format("unknown choice of experts {}", quote(method)),
+                     "known: greedy, group_limited_greedy");
+      config.warn(fmt::format("read as greedy: the choice of experts {}", quote(method)));
+    }
+  }
+  return model;
+}
+
+// Defaults of DeepseekV3Config: sigmoids, and the choice by corrected scores.
+FamilyModel read_deepseek_v3(HuggingFaceConfig& config) {
+  FamilyModel model = read_latent_attention(config,
+                                            {.vocabulary = 129280,
+                                             .hidden = 7168,
+                                             .feed_forward = 18432,
+                                             .layers = 61,
+                                             .heads = 128,
+                                             .tokens = 4096,
+                                             .dense_layers = 3,
+                                             .width = 2048,
+                                             .experts = 256,
+                                             .shared = 1,
+                                             .active = 8},
+                                            {{"DeepseekV3ForCausalLM", "language_model"},
+                                             {"DeepseekV3Model", "none"},
+                                             {"DeepseekV3ForSequenceClassification", "classifier"}});
+  for (const auto& [key, expected] : {std::pair{"scoring_func", "sigmoid"}, {"topk_method", "noaux_tc"}}) {
+    const std::string said = config.text({key}, expected);
+    if (said == expected) continue;
+    config.unknown(key, fmt::format("unknown {} {}", quote(key), quote(said)), fmt::format("known: {}", expected));
+    config.warn(fmt::format("read as {}: {}", expected, quote(said)));
+  }
+  model.set("scores", "sigmoid");
+  model.set_flag("correction", true);
+  read_groups(config, model, 8, 4);
+  return model;
+}
+
+}  // namespace ddl

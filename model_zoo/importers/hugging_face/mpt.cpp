@@ -1,0 +1,42 @@
+#include "model_zoo/importers/hugging_face/families.hpp"
+
+namespace ddl {
+
+// Defaults of MptConfig. The library runs ALiBi alone, and eager attention.
+FamilyModel read_mpt(HuggingFaceConfig& config) {
+  FamilyModel model{.family = "mpt"};
+  const std::int64_t hidden = config.size({"d_model", "hidden_size"}, 2048);
+  model.set("layers", config.layers({"n_layers", "num_hidden_layers"}, 24));
+  model.set("hidden", hidden);
+  model.set("heads", config.heads({"n_heads", "num_attention_heads"}, 16, hidden));
+  model.set("feed_forward", config.integer({"expansion_ratio"}, 4, 1, 1024) * hidden);
+  model.set("vocabulary", config.size({"vocab_size"}, 50368));
+  model.set("tokens", config.tokens({"max_seq_len"}, 2048));
+  model.set("fused", "no");
+  model.set_number("dropout", config.fraction({"resid_pdrop"}, 0));
+  model.set_number("embedding_dropout", config.fraction({"emb_pdrop"}, 0));
+  model.set("head", config.head({{"MptForCausalLM", "language_model"},
+                                 {"MPTForCausalLM", "language_model"},
+                                 {"MptModel", "none"},
+                                 {"MptForSequenceClassification", "classifier"}}));
+  model.set_flag("tied", config.boolean("tie_word_embeddings", true));
+  model.set("labels", config.labels());
+  config.require("no_bias", true, "matrices and norms have no bias");
+  // Nothing is trained for positions where scores fall with distance; the library reads neither key.
+  static_cast<void>(config.boolean("learned_pos_emb", true));
+  if (config.inner_text("attn_config", "attn_type", "multihead_attention") != "multihead_attention") {
+    config.unknown("attn_config/attn_type", "queries, keys and values have as many heads here");
+    config.warn("read as multihead_attention");
+  }
+  if (!config.inner_boolean("attn_config", "alibi", true)) {
+    config.unknown("attn_config/alibi", "scores fall with distance in the library, whatever the file says");
+    config.warn("read as if 'alibi' were true");
+  }
+  if (config.inner_boolean("attn_config", "qk_ln", false)) {
+    config.unknown("attn_config/qk_ln", "queries and keys have no norm");
+    config.warn("read as if 'qk_ln' were false");
+  }
+  return model;
+}
+
+}  // namespace ddl

@@ -1,0 +1,34 @@
+#include <string>
+
+#include "model_zoo/importers/hugging_face/families.hpp"
+
+namespace ddl {
+
+// Defaults of NemotronConfig. The library drops the fraction of a channel; channels turn in pairs.
+FamilyModel read_nemotron(HuggingFaceConfig& config) {
+  FamilyModel model = read_decoder(config, "nemotron",
+                                   {.vocabulary = 256000,
+                                    .hidden = 6144,
+                                    .feed_forward = 24576,
+                                    .layers = 32,
+                                    .heads = 48,
+                                    .kv_heads = 0,
+                                    .tokens = 4096,
+                                    .activation = "relu2"},
+                                   {{"NemotronForCausalLM", "language_model"},
+                                    {"NemotronModel", "none"},
+                                    {"NemotronForSequenceClassification", "classifier"}});
+  std::int64_t head_size = 0;
+  for (const auto& [name, value] : model.parameters) {
+    if (name == "head_size") head_size = std::stoll(value);
+  }
+  const double share = config.fraction({"partial_rotary_factor", "rope_percent", "rope_percentage"}, 0.5);
+  const auto turned = static_cast<std::int64_t>(static_cast<double>(head_size) * share) / 2 * 2;
+  if (turned < 2) config.fail("partial_rotary_factor", fmt::format("of {} channels none is turned", head_size));
+  model.set("turned", turned);
+  model.set_flag("attention_bias", config.boolean("attention_bias", false));
+  model.set_flag("feed_forward_bias", config.boolean("mlp_bias", false));
+  return model;
+}
+
+}  // namespace ddl

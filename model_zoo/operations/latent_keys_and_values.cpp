@@ -1,0 +1,147 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "model_zoo/operations/registry.hpp"
+
+namespace ddl {
+namespace {
+
+/// Keys and values of every head from what multi-head latent attention keeps of a token [DeepSeek-AI, "DeepSeek-V2: a
+/// strong, economical, and efficient mixture-of-experts language model", arXiv 2405.04434, equations 10, 11 and 42 to 47].
+/// Reads a compressed vector and, behind it, `shared` channels that carry the position. A matrix turns the compressed vector
+/// into `key_size` and `value_size` channels for each head; the shared channels are copied behind the key of each. Training
+/// runs so; the matrix that inference multiplies into that of the queries is no part of it.
+class LatentKeysAndValues final : public Operation {
+ public:
+  struct Settings {
+    std::int64_t heads = 1, key_size = 1, shared = 0, value_size = 1;
+    bool bias = false;
+  };
+  explicit LatentKeysAndValues(const Settings& settings) : s_(settings) {}
+
+  std::string_view type() const override { return "latent_keys_and_values"; }
+  AttributeValues attribute_values() const override {
+    AttributeValues values{
+        {"heads", s_.heads}, {"key_size", s_.key_size}, {"shared", s_.shared}, {"value_size", s_.value_size}};
+    if (s_.bias) values.add("bias", true);
+    return values;
+  }
+  AttributeValues lasting_values() const override {
+    return {{"key_size", s_.key_size}, {"shared", s_.shared}, {"value_size", s_.value_size}, {"bias", s_.bias}};
+  }
+  TensorShape infer(std::span<const TensorShape> inputs) const override {
+    TensorShape output = only_input(inputs, type());
+    if (!output.sequence) throw Error(fmt::format("latent_keys_and_values needs a sequence, not {}", to_string(output)));
+    if (output.channels <= s_.shared) {
+      throw Error(fmt::format("of {} channels {} are shared: none is compressed", output.channels, s_.shared));
+    }
+    static_cast<void>(item_count("the matrix", {output.channels, s_.heads, s_.key_size + s_.value_size}));
+    output.channels = s_.heads * channels_of_head();
+    return checked(output);
+  }
+  std::int64_t weights(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    return compressed(inputs) * made(output);
+  }
+  std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    return s_.bias ? made(output) : 0;
+  }
+  Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    if (pass == Pass::update) return {};
+    Work work = product(pass, inputs, output);
+    const Work copied = copies(pass, inputs, output);
+    work.flops += copied.flops;
+    work.activation_items += copied.activation_items;
+    return work;
+  }
+  std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    if (pass == Pass::update) return {work(pass, inputs, output)};
+    std::vector<Work> kernels{product(pass, inputs, output)};
+    if (s_.shared > 0 && pass != Pass::backward_weight) kernels.push_back(copies(pass, inputs, output));
+    return kernels;
+  }
+  double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
+    // As any matrix [BH18, Table 4].
+    if (pass == Pass::forward) return reduction_depth({real(compressed(inputs))});
+    if (pass == Pass::backward_data) return reduction_depth({real(made(output))});
+    return reduction_depth({real(output.positions()), samples});
+  }
+  Divisible divisible() const override { return {.matrix = true, .channel_units = s_.heads}; }
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
+    return {.input = true};
+  }
+  /// The slice's heads.
+  Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    Settings settings = s_;
+    settings.heads = std::max<std::int64_t>(1, output.channels / channels_of_head());
+    // A share of the input's channels has its share of both kinds.
+    settings.shared = std::min(s_.shared, inputs.front().channels - 1);
+    return {.operation = std::make_shared<LatentKeysAndValues>(settings), .inputs = {inputs.begin(), inputs.end()}};
+  }
+  double macs(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    return real(compressed(inputs)) * real(made(output)) * real(output.extent[0]);
+  }
+
+ private:
+  [[nodiscard]] std::int64_t channels_of_head() const { return s_.key_size + s_.shared + s_.value_size; }
+  /// Channels that the matrix reads.
+  [[nodiscard]] std::int64_t compressed(std::span<const TensorShape> inputs) const {
+    return std::max<std::int64_t>(1, inputs.front().channels - s_.shared);
+  }
+  /// Channels that the matrix makes.
+  [[nodiscard]] std::int64_t made(const TensorShape& output) const {
+    return output.channels / channels_of_head() * (s_.key_size + s_.value_size);
+  }
+
+  [[nodiscard]] Work product(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const {
+    const double from = real(compressed(inputs));
+    const double to = real(made(output));
+    const double tokens = real(output.extent[0]);
+    Work work{.flops = 2 * macs(inputs, output),
+              .activation_items = (from + to) * tokens,
+              .weight_items = from * to + real(biases(inputs, output))};
+    if (pass == Pass::forward) {
+      work.m = tokens;
+      work.n = to;
+      work.k = from;
+    } else if (pass == Pass::backward_data) {
+      work.m = tokens;
+      work.n = from;
+      work.k = to;
+    } else {
+      work.m = to;
+      work.n = from;
+      work.k = tokens;
+      work.batched = Work::Batched::k;
+    }
+    return work;
+  }
+  /// Forward reads the keys that the product made and the shared channels, and writes both side by side. Backward takes the
+  /// gradients apart, and sums those of the shared channels over the heads.
+  [[nodiscard]] Work copies(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const {
+    if (s_.shared == 0 || pass == Pass::backward_weight) return {};
+    const double heads = real(output.channels / channels_of_head());
+    const double tokens = real(output.extent[0]);
+    const double keys = heads * real(s_.key_size);
+    const double shared = heads * real(s_.shared);
+    return {.flops = pass == Pass::backward_data ? shared * tokens : 0,
+            .activation_items = (2 * keys + shared + real(s_.shared)) * tokens};
+  }
+
+  Settings s_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Operation> read_latent_keys_and_values(const Attributes& attributes) {
+  LatentKeysAndValues::Settings settings;
+  settings.heads = attributes.integer("heads");
+  settings.key_size = attributes.integer("key_size");
+  settings.shared = attributes.find_integer("shared", 0).value_or(0);
+  settings.value_size = attributes.integer("value_size");
+  settings.bias = attributes.find_boolean("bias").value_or(false);
+  return std::make_shared<LatentKeysAndValues>(settings);
+}
+
+}  // namespace ddl
