@@ -73,13 +73,13 @@ std::variant<Plan, Unpredictable> plan_of(const MeasuredRun& run, const Study& s
     batch = *run.global_batch;
   } else if (run.batch_per_gpu_or_node) {
     // Per GPU for data alone, per group of the second degree for hybrids, for all GPUs together otherwise.
-    batch = *run.batch_per_gpu_or_node * plan.mesh[Axis::data];
+    batch = *run.batch_per_gpu_or_node * static_cast<double>(plan.mesh.batch_parts());
   } else {
     return Unpredictable{"the batch is not stated"};
   }
   if (batch < 1 || batch > 1e12) return Unpredictable{"the batch is not a number of samples"};
   plan.global_batch = static_cast<std::int64_t>(std::llround(batch));
-  const std::int64_t most = std::max<std::int64_t>(1, plan.global_batch / plan.mesh[Axis::data]);
+  const std::int64_t most = std::max<std::int64_t>(1, plan.global_batch / plan.mesh.batch_parts());
   if (run.micro_batch) {
     plan.micro_batches = most / *run.micro_batch + (most % *run.micro_batch != 0 ? 1 : 0);
   } else if (plan.mesh[Axis::pipeline] > 1) {

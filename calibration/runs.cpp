@@ -156,7 +156,7 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
   run.global_batch = cells.positive("global_batch");
   cells.read_degrees(run);
   run.micro_batch = cells.micro_batch();
-  run.precision = cells.choice("precision", "precision", parse_precision, "fp32, tf32, fp16 or bf16");
+  run.precision = cells.choice("precision", "precision", parse_precision, "fp32, tf32, fp16, bf16 or fp8");
   for (const PlanChoiceRow& each : plan_choices()) {
     const auto parse = [&](std::string_view text) { return each.parse(text); };
     run.chosen[each.choice] = cells.choice(each.key, each.noun, parse, each.values_text());
@@ -212,7 +212,7 @@ CellView cell_of(const MeasuredRun& run, std::string_view column) {
   for (const PlanChoiceRow& each : plan_choices()) {
     if (column != each.key) continue;
     const std::optional<int>& value = run.chosen[each.choice];
-    if (each.by_number) return number(value);
+    if (each.first_number) return number(value ? std::optional(*each.first_number + *value) : value);
     return {.number = {}, .text = value ? each.name(*value) : ""};
   }
   if (column == "quantity") return text(run.quantity);

@@ -149,7 +149,7 @@ std::optional<double> pooled_scale(const Machine& machine, const Coefficients& c
 
 StudyInputs load_inputs(const StudySpec& spec) {
   StudyInputs inputs;
-  inputs.model = load_model(spec.model);
+  inputs.model = load_model(spec.model, spec.sequence);
   inputs.dataset = load_dataset(spec.dataset.empty() ? default_dataset(inputs.model) : spec.dataset);
   inputs.machine = load_machine(spec.machine);
   inputs.coefficients = coefficients_of(spec, inputs.machine);
@@ -173,7 +173,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
   require_fitting(dataset_, model_, !spec_.dataset.empty());
   require_precision(precision_, machine_.device);
   if (spec_.assumptions.congestion_quantile && coefficients_.congestion.empty() && !coefficients_.exchanges.has_spread()) {
-    throw Error(fmt::format("--congestion: nothing measured says how the times of exchanges on {} spread", machine_.name),
+    throw Error(fmt::format("congestion: nothing measured says how the times of exchanges on {} spread", machine_.name),
                 "calibrate with several runs of each benchmark, or leave it out");
   }
   if (!coefficients_.exchanges.empty()) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,7 +17,8 @@ namespace ddl {
 /// depends on the model.
 struct StudySpec {
   std::string model = "resnet50";
-  std::string dataset;  ///< empty: the data set that fits the model's input
+  std::optional<std::int64_t> sequence;  ///< tokens of a sample; unset: the model's own
+  std::string dataset;                   ///< empty: the data set that fits the model's input
   std::string machine = "dgx-a100";
   /// A file, a bundled name, or `none`; empty: those bundled with the machine, where that is bundled itself, and those that
   /// come with a machine file (own_coefficients).

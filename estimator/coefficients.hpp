@@ -35,6 +35,9 @@ struct Software {
   /// Whether weights that ZeRO-1 and -2 gather after the update arrive while the next forward runs, as with Megatron-LM's
   /// `--overlap-param-gather`.
   bool overlaps_weight_gathers = false;
+  /// The Allgathers and Reduce-scatters of a tensor split with sequence parallelism run in pieces, one for each rank, beside
+  /// pieces of the matrix products that they belong to, as with Megatron-LM's `--tp-comm-overlap`: one piece runs alone.
+  bool overlaps_tensor_exchanges = false;
   /// Stages of a pipeline have equal numbers of the model's blocks where these can be dealt so, as Megatron-LM deals them;
   /// else they are cut where an iteration is shortest.
   bool equal_stages = false;

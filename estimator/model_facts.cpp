@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -118,6 +119,71 @@ void assign_tensor_roles(const Model& model, ModelFacts& facts, const std::vecto
   }
 }
 
+/// What works on each token alone has a part of the tokens where all sequences that it reads lie in parts.
+void find_token_splits(const Model& model, ModelFacts& facts) {
+  facts.token_split.assign(model.layers.size(), false);
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    const Layer& layer = model.layers[i];
+    if (!layer.output_shape.sequence) continue;
+    const auto is_split = [&](int input) { return input >= 0 && facts.token_split[static_cast<std::size_t>(input)]; };
+    switch (facts.tensor_role[i]) {
+      case TensorSplitRole::row:
+      case TensorSplitRole::lookup:
+        facts.token_split[i] = true;
+        break;
+      case TensorSplitRole::whole:
+        facts.token_split[i] = facts.divisible[i].tokens && !layer.inputs.empty() &&
+                               std::all_of(layer.inputs.begin(), layer.inputs.end(), is_split);
+        break;
+      default:
+        break;
+    }
+    if (facts.token_split[i]) facts.token_units = std::gcd(facts.token_units, layer.output_shape.extent[0]);
+  }
+}
+
+void find_experts(const Model& model, ModelFacts& facts) {
+  for (const Layer& layer : model.layers) {
+    const std::int64_t experts = layer.operation->experts();
+    if (experts <= 1) continue;
+    facts.experts = std::gcd(facts.experts, experts);
+    facts.expert_parameters += static_cast<double>(layer.parameters());
+  }
+}
+
+std::int64_t context_units(const Model& model, const ModelFacts& facts) {
+  std::int64_t units = 0;
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    const Layer& layer = model.layers[i];
+    const bool is_loss = layer.operation->type() == "loss";
+    if (!layer.output_shape.sequence && !is_loss) return 0;
+    if (layer.output_shape.sequence) units = std::gcd(units, layer.output_shape.extent[0]);
+    const bool is_alone = facts.divisible[i].tokens || facts.divisible[i].matrix || is_loss;
+    if (!is_alone && layer.operation->in_contexts(2) == nullptr) return 0;
+  }
+  return units;
+}
+
+/// How many blocks the model has, if the layers of all are of the same shapes; else 0.
+int like_blocks(const Model& model) {
+  std::vector<int> first, own;
+  int block = -1, count = 0;
+  const auto ends = [&] {
+    if (block < 0) return true;
+    if (count++ == 0) first = own;
+    return own == first;
+  };
+  for (const Layer& layer : model.layers) {
+    if (layer.block != block) {
+      if (!ends()) return 0;
+      block = layer.block;
+      own.clear();
+    }
+    own.push_back(layer.shape_class);
+  }
+  return ends() ? count : 0;
+}
+
 std::vector<bool> pooled_branches(const Model& model, const std::vector<std::vector<int>>& consumers) {
   const std::size_t count = model.layers.size();
   std::vector<bool> pooled(count, false);
@@ -139,6 +205,10 @@ std::vector<bool> pooled_branches(const Model& model, const std::vector<std::vec
 }
 
 }  // namespace
+
+Precision kernel_precision(const ModelFacts& facts, std::size_t layer, Precision precision) {
+  return precision == Precision::fp8 && !facts.is_linear[layer] ? Precision::bf16 : precision;
+}
 
 ModelFacts facts_of(const Model& model) {
   ModelFacts facts;
@@ -244,12 +314,29 @@ ModelFacts facts_of(const Model& model) {
     }
   }
 
+  assign_tensor_roles(model, facts, consumers);
+  find_token_splits(model, facts);
+  find_experts(model, facts);
+  facts.context_units = context_units(model, facts);
+  for (std::size_t i = 0; i < count; ++i) {
+    facts.is_linear.push_back(model.layers[i].operation->type() == "fully_connected" &&
+                              facts.tensor_role[i] != TensorSplitRole::head && static_cast<int>(i) != facts.last_matrix);
+  }
+  facts.like_blocks = like_blocks(model);
+  facts.has_attention = std::any_of(model.layers.begin(), model.layers.end(),
+                                    [](const Layer& layer) { return layer.operation->is_attention(); });
+
   // A tensor is live across a cut when it was made before it and is read after it.
   facts.live_items.assign(count + 1, 0.0);
+  facts.live_split_items.assign(count + 1, 0.0);
   const auto live_between = [&](int producer, int last_reader) {
     if (producer >= 0 && facts.of_sample[static_cast<std::size_t>(producer)]) return;
     const auto items = static_cast<double>(shape_of(model, producer).items());
-    for (int cut = producer + 1; cut <= last_reader; ++cut) facts.live_items[static_cast<std::size_t>(cut)] += items;
+    const bool is_split = producer >= 0 && facts.token_split[static_cast<std::size_t>(producer)];
+    for (int cut = producer + 1; cut <= last_reader; ++cut) {
+      facts.live_items[static_cast<std::size_t>(cut)] += items;
+      if (is_split) facts.live_split_items[static_cast<std::size_t>(cut)] += items;
+    }
   };
   int input_reader = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -263,7 +350,6 @@ ModelFacts facts_of(const Model& model) {
     live_between(static_cast<int>(i), *std::max_element(consumers[i].begin(), consumers[i].end()));
   }
 
-  assign_tensor_roles(model, facts, consumers);
   facts.sends_input_gradient.assign(count, false);
   std::set<std::pair<std::vector<int>, int>> read_by_columns;  // inputs and block
   for (std::size_t i = 0; i < count; ++i) {

@@ -57,11 +57,30 @@ struct ModelFacts {
   /// its tensors have one position, which every rank needs, and so little work that every rank does all of it.
   std::vector<bool> pooled_branch;
   std::vector<TensorSplitRole> tensor_role;
+  /// The output lies in parts of its tokens on the ranks of a tensor split with sequence parallelism: what a pair of split
+  /// layers sums up, and what works on each token alone behind it.
+  std::vector<bool> token_split;
+  /// What a tensor degree has to divide, so that all of those tensors have equal parts; 0 where there are none.
+  std::int64_t token_units = 0;
   /// Whole units a tensor split of this layer can be cut into (channels, heads); 0 for TensorSplitRole::whole.
   std::vector<std::int64_t> tensor_units;
   /// live_items[i]: items per sample that cross a cut between layers i−1 and i; live_items[0] is the model's input. Other
   /// tensors of the sample cross none: who reads one has it of the data set.
   std::vector<double> live_items;
+  std::vector<double> live_split_items;  ///< of those, of tensors that lie in parts with sequence parallelism
+  /// Blocks that have like layers, if all have; else 0.
+  int like_blocks = 0;
+  bool has_attention = false;
+  /// The number that an expert degree has to divide: experts of the layer with fewest; 0 where there are none. And their
+  /// parameters.
+  std::int64_t experts = 0;
+  double expert_parameters = 0;
+  /// What a context degree has to divide, so that all sequences have equal parts of which attention alone needs others; 0
+  /// where something else does, or there are no sequences.
+  std::int64_t context_units = 0;
+  /// A matrix product with weights, but not the one before the loss: what recipes for FP8 convert [NVIDIA, Transformer
+  /// Engine documentation, "Using FP8"].
+  std::vector<bool> is_linear;
   std::vector<TiedLayer> tied;  ///< layers that read the weights of another, in order
   int batch_keeper = -1;        ///< the layer with which the batch is kept for backward
   std::vector<int> weighted;    ///< layers with weights, in order
@@ -80,5 +99,8 @@ struct ModelFacts {
 };
 
 [[nodiscard]] ModelFacts facts_of(const Model& model);
+
+/// Returns the precision of a layer's kernels in a plan of this precision. With fp8, only those of linear layers have it.
+[[nodiscard]] Precision kernel_precision(const ModelFacts& facts, std::size_t layer, Precision precision);
 
 }  // namespace ddl

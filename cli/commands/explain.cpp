@@ -54,7 +54,7 @@ Plan with_degrees(const std::string& degrees, const std::string& option, const P
   Plan plan = explained;
   plan.mesh = {};
   parse_degrees(degrees, plan, option);
-  plan.micro_batches = std::clamp<std::int64_t>(plan.global_batch / plan.mesh[Axis::data], 1, plan.micro_batches);
+  plan.micro_batches = std::clamp<std::int64_t>(plan.global_batch / plan.mesh.batch_parts(), 1, plan.micro_batches);
   return plan;
 }
 

@@ -32,7 +32,8 @@ auto placed_at(const YamlNode& node, const Action& action) {
 std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& folder) {
   const StudySpec spec = spec_of(parsed.job, folder);
   StudyInputs inputs;
-  inputs.model = placed_at(parsed.place({"model"}), [&] { return load_model(spec.model); });
+  inputs.model = placed_at(parsed.place({spec.sequence ? "sequence" : "model", "model"}),
+                           [&] { return load_model(spec.model, spec.sequence); });
   inputs.machine = placed_at(parsed.place({"machine"}), [&] { return load_machine(spec.machine); });
   inputs.dataset = placed_at(parsed.place({"dataset"}), [&] {
     return load_dataset(spec.dataset.empty() ? default_dataset(inputs.model) : spec.dataset);
@@ -41,9 +42,14 @@ std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& fold
   inputs.profiles = placed_at(parsed.place({"profiles"}), [&] {
     return std::make_shared<const FoundProfiles>(find_profiles(spec.profiles, inputs.machine));
   });
-  // What is left is a precision that the device lacks, and a data set that is not of the model.
+  const auto spreads = [](const Coefficients& known) { return !known.congestion.empty() || known.exchanges.has_spread(); };
+  // What is left is a precision that the device lacks, congestion that nobody measured, and a data set that is not of the
+  // model.
   const bool lacks_precision = spec.precision && !inputs.machine.device.peak_at(*spec.precision);
-  return placed_at(lacks_precision ? parsed.place({"precision"}) : parsed.place({"dataset", "model"}),
+  const bool lacks_spread = spec.assumptions.congestion_quantile && !spreads(inputs.coefficients);
+  return placed_at(lacks_precision ? parsed.place({"precision"})
+                   : lacks_spread  ? parsed.place({"congestion"})
+                                   : parsed.place({"dataset", "model"}),
                    [&] { return std::make_shared<Study>(spec, std::move(inputs)); });
 }
 

@@ -51,7 +51,7 @@ Report list_models() {
 
 struct ShowOptions {
   std::string model, machine, precision;
-  std::optional<std::int64_t> batch;
+  std::optional<std::int64_t> batch, sequence;
 };
 
 /// A model for so many samples at a precision, and what is known of it on a machine.
@@ -275,10 +275,11 @@ Report show_model(const ShowOptions& options) {
     shown->precision = chosen("--precision", options.precision, parse_precision, precision_names());
   shown->samples = static_cast<double>(options.batch.value_or(1));
   if (options.machine.empty()) {
-    shown->model = load_model(options.model);
+    shown->model = load_model(options.model, options.sequence);
   } else {
     StudySpec spec;
     spec.model = options.model;
+    spec.sequence = options.sequence;
     spec.machine = options.machine;
     spec.precision = shown->precision;
     spec.assumptions.overlap = false;
@@ -313,6 +314,7 @@ void add_models(const Command& program, Request& request) {
   const Command shows = command.add_subcommand("show", "layers, shapes, parameters and work of one model");
   auto options = std::make_shared<ShowOptions>();
   shows.add_option("model", options->model, "bundled model or model file").required();
+  add_sequence_option(shows, options->sequence);
   shows.add_option("--machine", options->machine, "bundled machine or machine file, for the granularity on it");
   shows.add_option("--precision", options->precision, "fp32, tf32, fp16 or bf16").default_str("fp32");
   // Times the devices of the largest machine, still a 64-bit number.

@@ -245,6 +245,7 @@ void add_profile(const Command& program, Request& request) {
   const auto asked = std::make_shared<ProfileOptions>();
   ProfileOptions& o = *asked;
   command.add_option("model", o.model, "bundled model (see 'models list') or a model file");
+  add_sequence_option(command, o.sequence);
   command.add_option("--backend", o.backend,
                      "cuda, onednn or simulated (see 'backends'); default: a GPU, else the processor");
   command.add_option("--batch", o.batch,

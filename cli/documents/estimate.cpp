@@ -239,8 +239,7 @@ void add_study(Document& document, const Study& study, std::int64_t gpus, std::i
   }
   if (!study.spec().coefficients.empty()) return;
   if (const std::optional<OwnCoefficients> own = own_coefficients(study.spec().machine)) {
-    document.line(fmt::format("coefficients: {}, {}", own->path,
-                              own->is_named ? "named in the machine file" : "beside the machine file"));
+    document.line(fmt::format("coefficients: {}, {}", own->path, place_of(*own)));
   }
 }
 

@@ -22,10 +22,10 @@ namespace ddl {
 void add_plan(Document& document, const Estimate& estimate, const Study& study, const std::string& besides = {});
 /// Where kernel times come from.
 [[nodiscard]] std::string kernel_times_text(const Study& study);
-/// `93 % measured, 5 % interpolated, 2 % curve`, and the same as an object.
 /// What the times of exchanges rest on: `measured 2026-11-02, nccl-tests, 2 to 540 nodes, 4 B to 1.00 GiB, …`; empty where
 /// nothing was measured.
 [[nodiscard]] std::string network_text(const MeasuredExchanges& measured);
+/// `93 % measured, 5 % interpolated, 2 % curve`, and the same as an object.
 [[nodiscard]] std::string kernel_shares_text(const Explanation& explanation);
 [[nodiscard]] nlohmann::ordered_json kernel_shares_to_json(const Explanation& explanation);
 /// What is trained on what, and where kernel times come from.

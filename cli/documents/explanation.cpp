@@ -216,7 +216,7 @@ Json problem_to_json(const PricedKernel& kernel, const LayerExplanation& layer, 
                               item_bytes(kernel.precision.value_or(plan.precision)))
                        : Json(nullptr);
   json["time_s"] = kernel.time.value();
-  json["runs"] = runs_per_iteration(plan, kernel.phase);
+  json["runs"] = runs_per_iteration(plan, layer, kernel.phase);
   json["source"] = to_string(kernel.source);
   return json;
 }
@@ -227,7 +227,7 @@ Json lines_to_json(const LayerPrices& prices) {
   });
 }
 
-Json priced_exchange_to_json(const PricedExchange& one, const Plan& plan) {
+Json priced_exchange_to_json(const PricedExchange& one, const LayerExplanation& layer, const Plan& plan) {
   Json json;
   json["operation"] = to_string(one.exchange.operation);
   json["axes"] = names_of(one.exchange.axes);
@@ -241,7 +241,7 @@ Json priced_exchange_to_json(const PricedExchange& one, const Plan& plan) {
   json["time_s"] = one.time.value();
   json["link"] = one.bottleneck.level;
   json["phi"] = one.bottleneck.phi;
-  json["runs"] = runs_per_iteration(plan, one.exchange.phase);
+  json["runs"] = runs_per_iteration(plan, layer, one.exchange.phase);
   json["source"] = to_string(Provenance::roofline);
   return json;
 }
@@ -280,7 +280,7 @@ Fields<LayerExplanation> layer_fields(const Explanation& explanation, const Stud
   fields.add_json("exchanges", [&plan](const Row& own) {
     Json exchanges = Json::array();
     for (const PricedExchange& exchange : own.prices.exchanges) {
-      if (exchange.ranks > 1) exchanges.push_back(priced_exchange_to_json(exchange, plan));
+      if (exchange.ranks > 1) exchanges.push_back(priced_exchange_to_json(exchange, own, plan));
     }
     return exchanges;
   });

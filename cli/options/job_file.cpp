@@ -12,6 +12,7 @@
 
 #include "calibration/plan_degrees.hpp"
 #include "cli/documents/estimate.hpp"
+#include "cli/options/congestion.hpp"
 #include "cli/options/strategies.hpp"
 #include "cli/options/study_options.hpp"
 #include "core/error.hpp"
@@ -20,6 +21,7 @@
 #include "core/suggest.hpp"
 #include "estimator/plan/plan_choice.hpp"
 #include "model_zoo/bundled_name.hpp"
+#include "model_zoo/operations/shape_rules.hpp"
 
 namespace ddl {
 namespace {
@@ -34,8 +36,9 @@ constexpr std::size_t most_profiles = 1000;
 /// How samples are read: by every rank, by the leader of a split group, or left out.
 constexpr std::array<std::string_view, 3> input_names{"every-rank", "leader", "none"};
 
-constexpr std::array<std::string_view, 23> known_keys{"format",
+constexpr std::array<std::string_view, 25> known_keys{"format",
                                                       "model",
+                                                      "sequence",
                                                       "dataset",
                                                       "machine",
                                                       "coefficients",
@@ -49,6 +52,7 @@ constexpr std::array<std::string_view, 23> known_keys{"format",
                                                       "parameter_servers",
                                                       "sparse_density",
                                                       "overlap",
+                                                      "congestion",
                                                       "input",
                                                       "input_exposed",
                                                       "global_batch",
@@ -77,6 +81,7 @@ class JobReader {
     check_format(root_);
     root_.only_keys(known_keys);
     job_.model = name_of(root_.at("model"));
+    if (const auto node = root_.find("sequence")) job_.sequence = node->integer(1, max_attribute);
     job_.machine = name_of(root_.at("machine"));
     if (const auto node = root_.find("dataset")) job_.dataset = name_of(*node);
     if (const auto node = root_.find("coefficients")) job_.coefficients = name_of(*node);
@@ -176,6 +181,11 @@ class JobReader {
     if (const auto node = of("sparse_density", AllreduceAlgorithm::sparse))
       job_.sparse_density = node->number(least_sparse_density, 1);
     if (const auto node = root_.find("overlap")) job_.overlap = node->boolean();
+    if (const auto node = root_.find("congestion")) {
+      const std::string text = node->text();
+      job_.congestion = parse_congestion(text);
+      if (!job_.congestion) node->fail(congestion_problem(text), congestion_hint);
+    }
   }
 
   void read_input() {
@@ -228,8 +238,9 @@ class JobReader {
       const auto value = node.find(std::string(row.option));
       if (!value) continue;
       const auto parse = [&](const std::string& text) { return row.parse(text); };
-      row.set(plan, row.by_number ? static_cast<int>(value->integer(0, row.last))
-                                  : chosen(*value, std::string(row.option), parse, row.names()));
+      const auto number = [&](int first) { return static_cast<int>(value->integer(first, first + row.last)) - first; };
+      row.set(plan,
+              row.first_number ? number(*row.first_number) : chosen(*value, std::string(row.option), parse, row.names()));
     }
     if (const auto value = node.find("placement")) read_placement(*value);
   }
@@ -353,6 +364,7 @@ std::string print_job(const JobFile& job) {
   };
   out << YAML::BeginMap << "format" << 1;
   add_name("model", job.model);
+  if (job.sequence) out << "sequence" << *job.sequence;
   add_name("dataset", job.dataset);
   add_name("machine", job.machine);
   add_name("coefficients", job.coefficients);
@@ -372,6 +384,7 @@ std::string print_job(const JobFile& job) {
     add("parameter_servers", fmt::format("{}", job.parameter_servers));
   if (job.sparse_density != usual_job.sparse_density) add("sparse_density", fmt::format("{}", job.sparse_density));
   if (!job.overlap) add("overlap", "no");
+  if (job.congestion) add("congestion", print_congestion(*job.congestion));
   if (job.input != usual_job.input) add("input", input_names[job.input ? 1 : 2]);
   if (job.input_exposed) add("input_exposed", "yes");
   if (job.batch_per_gpu) {
@@ -397,8 +410,8 @@ std::string print_job(const JobFile& job) {
     // What is said of a plan on paper goes into its job: `1f1b`.
     const bool is_said = row.matters(plan.mesh) && !row.words(value).empty();
     if (value == row.get(usual) && !is_said) continue;
-    if (row.by_number) {
-      out << std::string(row.option) << value;
+    if (row.first_number) {
+      out << std::string(row.option) << *row.first_number + value;
     } else {
       add(row.option, row.name(value));
     }
@@ -414,6 +427,7 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
     return name.empty() ? usual : seen_from(name, folder, is_path(name));
   };
   job.model = named(spec.model, "");
+  job.sequence = spec.sequence;
   // A default need not fit, as one that is named does.
   job.dataset = named(spec.dataset, study.dataset().sample == study.model().input ? study.dataset().name : "");
   job.machine = named(spec.machine, "");
@@ -430,6 +444,7 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   job.parameter_servers = assumptions.parameter_servers;
   job.sparse_density = assumptions.sparse_density;
   job.overlap = assumptions.overlap;
+  if (assumptions.congestion_quantile) job.congestion = congestion_percent(*assumptions.congestion_quantile);
   job.input = assumptions.include_input ? std::optional(assumptions.input_mode) : std::nullopt;
   job.input_exposed = assumptions.include_input && !assumptions.input_overlapped;
   job.plan = plan;
@@ -440,6 +455,7 @@ StudySpec spec_of(const JobFile& job, const std::string& folder) {
   StudySpec spec;
   const auto named = [&](const std::string& name) { return found_from(name, folder, is_path(name)); };
   spec.model = named(job.model);
+  spec.sequence = job.sequence;
   spec.dataset = named(job.dataset);
   spec.machine = named(job.machine);
   spec.coefficients = named(job.coefficients);
@@ -455,6 +471,7 @@ StudySpec spec_of(const JobFile& job, const std::string& folder) {
   assumptions.parameter_servers = job.parameter_servers;
   assumptions.sparse_density = job.sparse_density;
   assumptions.overlap = job.overlap;
+  if (job.congestion) assumptions.congestion_quantile = congestion_quantile(*job.congestion);
   assumptions.include_input = job.input.has_value();
   assumptions.input_mode = job.input.value_or(assumptions.input_mode);
   assumptions.input_overlapped = !job.input_exposed;

@@ -18,6 +18,7 @@ namespace ddl {
 /// defaults of a study.
 struct JobFile {
   std::string model, dataset, machine, coefficients;
+  std::optional<std::int64_t> sequence;  ///< tokens of a sample; unset: the model's own
   std::vector<std::string> profiles;
   bool any_device = false;
   std::optional<Precision> precision;
@@ -30,6 +31,8 @@ struct JobFile {
   double parameter_servers = Assumptions{}.parameter_servers;  ///< of that algorithm
   double sparse_density = Assumptions{}.sparse_density;        ///< of that algorithm
   bool overlap = true;
+  std::optional<double>
+      congestion;  ///< percent of repetitions that exchanges take no longer than; nothing: the median alone
   std::optional<InputMode> input = InputMode::every_rank;  ///< nothing: it is left out
   bool input_exposed = false;
   Plan plan;                                  ///< with the global batch, and the precision and optimizer where they are set

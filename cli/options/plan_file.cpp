@@ -50,10 +50,11 @@ class PlanReader {
     for (const PlanChoiceRow& row : plan_choices()) {
       if (!object_->contains(row.key)) continue;
       const auto parse = [&](std::string_view text) { return row.parse(text); };
-      row.set(plan, row.by_number ? static_cast<int>(integer(row.key, 0, row.last)) : *choice(row.key, parse, row.names()));
+      const auto number = [&](int first) { return static_cast<int>(integer(row.key, first, first + row.last)) - first; };
+      row.set(plan, row.first_number ? number(*row.first_number) : *choice(row.key, parse, row.names()));
     }
     file.optimizer = choice("optimizer", parse_optimizer, optimizer_names());
-    file.precision = choice("precision", parse_precision, {"fp32", "tf32", "fp16", "bf16"});
+    file.precision = choice("precision", parse_precision, precision_names());
     plan.optimizer = file.optimizer.value_or(plan.optimizer);
     plan.precision = file.precision.value_or(plan.precision);
     if (object_->contains("placement")) read_placement(plan);
@@ -220,7 +221,7 @@ Fields<Plan> plan_fields() {
   for (const PlanChoiceRow& row : plan_choices()) {
     fields.add(std::string(row.key), [&row](const Plan& plan) {
       const int value = row.get(plan);
-      return row.by_number ? Json(value) : Json(row.name(value));
+      return row.first_number ? Json(*row.first_number + value) : Json(row.name(value));
     });
   }
   fields.add("optimizer", [](const Plan& plan) { return to_string(plan.optimizer); });

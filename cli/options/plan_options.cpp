@@ -148,8 +148,12 @@ PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options)
     const auto at = static_cast<std::size_t>(row.choice);
     const std::string option = fmt::format("--{}", row.option);
     const std::string description = fmt::format("fix {}: {}", row.meaning, row.values_text());
-    choices.push_back(row.by_number ? add_whole_number(command, option, options.numbers[at], 0, row.last, description)
-                                    : command.add_option(option, options.names[at], description));
+    if (row.first_number) {
+      choices.push_back(add_whole_number(command, option, options.numbers[at], *row.first_number,
+                                         *row.first_number + row.last, description));
+    } else {
+      choices.push_back(command.add_option(option, options.names[at], description));
+    }
   }
   const auto micro_batches = add_whole_number(command, "--micro-batches", options.micro_batches, 1, most_samples,
                                               "fix the number of micro-batches");
@@ -166,7 +170,7 @@ ChosenOfPlan chosen_of(const PlanOptions& options) {
   ChosenOfPlan all;
   for (const PlanChoiceRow& row : plan_choices()) {
     const auto at = static_cast<std::size_t>(row.choice);
-    if (options.numbers[at]) all[row.choice] = static_cast<int>(*options.numbers[at]);
+    if (options.numbers[at]) all[row.choice] = static_cast<int>(*options.numbers[at]) - row.first_number.value_or(0);
     if (options.names[at].empty()) continue;
     const auto parse = [&](const std::string& text) { return row.parse(text); };
     all[row.choice] = chosen(fmt::format("--{}", row.option), options.names[at], parse, row.names());

@@ -115,6 +115,7 @@ ProfileJob job_of(const ProfileOptions& o) {
     for (const std::string& line : file.problems()) plan.problems.push_back({line, 0});
   }
   if (o.model.empty()) {
+    if (o.sequence) throw Error("--seq applies to models, and none is named", "a problem says its own shapes");
     if (!o.mixed.empty())
       throw Error("--mixed-precision applies to models, and none is named", "a problem says its precision");
     if (!o.implementation.empty())
@@ -124,7 +125,7 @@ ProfileJob job_of(const ProfileOptions& o) {
     return job;
   }
 
-  plan.model = load_model(o.model);
+  plan.model = load_model(o.model, o.sequence);
   const ModelFacts facts = facts_of(*plan.model);
   std::vector<std::int64_t> samples =
       parse_counts("--batch", o.batch.empty() ? (job.backend == "onednn" ? "1,2,4" : "1,4,16") : o.batch);

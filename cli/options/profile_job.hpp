@@ -17,7 +17,7 @@ struct ProfileOptions {
   std::string model, backend, precision = "fp32", optimizer = "momentum", machine = "dgx-a100", caches = "step";
   std::string batch, layout, algorithm, problems, output, simulated, blas, implementation, mixed, shard;
   std::vector<std::string> splits, lines, left_out;
-  std::optional<std::int64_t> threads, device;
+  std::optional<std::int64_t> threads, device, sequence;
   std::optional<double> tolerance, limit;
   bool resume = false, overwrite = false, retry = false, no_sequence = false, graph = false;
 };

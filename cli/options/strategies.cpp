@@ -58,7 +58,8 @@ std::string example_degrees(Family family, std::int64_t gpus) {
   std::string text;
   std::size_t taken = 0;
   std::vector<Axis> axes;
-  for (const Axis axis : {Axis::spatial, Axis::tensor, Axis::channel, Axis::filter, Axis::pipeline, Axis::data}) {
+  for (const Axis axis :
+       {Axis::spatial, Axis::context, Axis::tensor, Axis::channel, Axis::filter, Axis::expert, Axis::pipeline, Axis::data}) {
     if ((family & family_bit(axis)) != 0) axes.push_back(axis);
   }
   for (const Axis axis : axes) {

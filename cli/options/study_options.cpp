@@ -1,7 +1,6 @@
 #include "cli/options/study_options.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <utility>
 
@@ -11,13 +10,14 @@
 #include "calibration/own_coefficients.hpp"
 #include "cli/documents/figures.hpp"
 #include "cli/formats/format.hpp"
+#include "cli/options/congestion.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
-#include "core/statistics.hpp"
 #include "core/units.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/step/estimate.hpp"
 #include "model_zoo/bundled_name.hpp"
+#include "model_zoo/operations/shape_rules.hpp"
 
 namespace ddl {
 
@@ -31,8 +31,14 @@ void add_profile_options(const Command& command, std::vector<std::string>& profi
   command.add_switch("--any-device", any_device, "use a profile of another device").needs(profile);
 }
 
+Option add_sequence_option(const Command& command, std::optional<std::int64_t>& sequence) {
+  return add_whole_number(command, "--seq", sequence, 1, max_attribute,
+                          "tokens of a sample, for models of sequences; default: the model's own");
+}
+
 void add_study_options(const Command& command, StudyOptions& o) {
   command.add_option("--model", o.model, "bundled model (see 'models list') or a model file").capture_default_str();
+  add_sequence_option(command, o.sequence);
   command.add_option("--dataset", o.dataset,
                      "bundled data set (see 'datasets list') or a file; default: what fits the model");
   command.add_option("--machine", o.machine, "bundled machine (see 'machines list') or a machine file")
@@ -41,7 +47,7 @@ void add_study_options(const Command& command, StudyOptions& o) {
                      "measured coefficients of that machine: a file, a bundled name or none; default: those bundled with a "
                      "bundled machine, and those beside or named in a machine file");
   add_profile_options(command, o.profiles, o.any_device);
-  command.add_option("--precision", o.precision, "fp32, tf32, fp16 or bf16; default: mixed for sequences, else fp32");
+  command.add_option("--precision", o.precision, "fp32, tf32, fp16, bf16 or fp8; default: mixed for sequences, else fp32");
   command.add_option("--mixed-precision", o.mixed_precision,
                      "what fp16 and bf16 mean for memory: half (weights and gradients, beside a master), full (gradients in "
                      "fp32 and cross entropy in place, as Megatron-LM does) or autocast (PyTorch's); default: half");
@@ -108,19 +114,11 @@ MixedPrecision mixed_precision_named(const std::string& name) {
   return static_cast<MixedPrecision>(found - names.begin());
 }
 
-/// `p95`, in standard deviations above the median.
+/// In standard deviations above the median.
 double congestion_named(const std::string& text) {
-  // Below the half nothing is slowed down; the slowest repetition of a thousand is nothing that measurements know.
-  constexpr double least = 50, most = 99.9;
-  double percent = 0;
-  const char* const end = text.data() + text.size();
-  const bool begins_well = text.size() > 1 && text.front() == 'p';
-  const auto [stop, problem] = std::from_chars(text.data() + (begins_well ? 1 : 0), end, percent);
-  if (!begins_well || problem != std::errc{} || stop != end || !(percent >= least && percent <= most)) {
-    throw Error(fmt::format("--congestion is {}, which is none of p{} to p{}", quote(text), least, most),
-                "p95: only one repetition of 20 takes longer");
-  }
-  return std::max(0.0, normal_quantile(percent / 100));
+  const std::optional<double> percent = parse_congestion(text);
+  if (!percent) throw Error("--congestion: " + congestion_problem(text), congestion_hint);
+  return congestion_quantile(*percent);
 }
 
 }  // namespace
@@ -128,6 +126,7 @@ double congestion_named(const std::string& text) {
 StudySpec spec_of(const StudyOptions& o) {
   StudySpec spec;
   spec.model = o.model;
+  spec.sequence = o.sequence;
   spec.dataset = o.dataset;
   spec.machine = o.machine;
   spec.coefficients = o.coefficients;
@@ -296,6 +295,9 @@ std::vector<Default> defaults_of(const Command& command, const StudyOptions& opt
   const auto unset = [&](const char* name) { return command.count(name) == 0; };
   const bool sequence = study.model().input.sequence;
   if (unset("--model")) defaults.push_back({"--model", study.model().name, ""});
+  if (unset("--seq") && study.model().sequence_length > 0) {
+    defaults.push_back({"--seq", fmt::format("{}", study.model().sequence_length), "the model's own"});
+  }
   if (unset("--dataset")) {
     defaults.push_back({"--dataset", study.dataset().name, samples_text(study)});
   }
@@ -303,8 +305,8 @@ std::vector<Default> defaults_of(const Command& command, const StudyOptions& opt
   if (unset("--coefficients")) {
     const std::string& name = study.coefficients().name;
     const std::optional<OwnCoefficients> own = own_coefficients(study.spec().machine);
-    const char* why = own             ? (own->is_named ? "named in the machine file" : "beside the machine file")
-                      : !name.empty() ? "bundled with the machine"
+    const char* why = own                             ? place_of(*own)
+                      : !name.empty()                 ? "bundled with the machine"
                       : is_path(study.spec().machine) ? "none come with the machine file"
                                                       : "nothing measured is bundled for this machine";
     defaults.push_back({"--coefficients", own ? own->path : name.empty() ? "none" : name, why});

@@ -23,8 +23,11 @@ struct StudyOptions {
   bool older_framework = false;
   bool ideal = false, no_overlap = false, no_input = false, input_exposed = false;
   std::optional<double> parameter_servers, sparse_density;
+  std::optional<std::int64_t> sequence;
 };
 void add_study_options(const Command& command, StudyOptions& options);
+/// Adds --seq.
+Option add_sequence_option(const Command& command, std::optional<std::int64_t>& sequence);
 /// Adds --profile and --any-device.
 void add_profile_options(const Command& command, std::vector<std::string>& profiles, bool& any_device);
 /// What --mixed-precision takes, in the order of the enumeration.

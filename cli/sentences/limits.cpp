@@ -30,6 +30,28 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
       return fmt::format("{:.0f} stages, but only {:.0f} layers with weights", limit.wanted, limit.available);
     case Limit::Kind::schedule:
       return fmt::format("{:.0f} micro-batches, but a replica has only {:.0f} samples", limit.wanted, limit.available);
+    case Limit::Kind::context:
+      if (limit.available == 0)
+        return fmt::format("{} has layers besides attention that need other tokens than their own", model);
+      return fmt::format("context degree {:.0f} does not divide {:.0f} tokens into two equal pieces for each rank",
+                         limit.wanted, limit.available);
+    case Limit::Kind::experts:
+      if (limit.available == 0) return fmt::format("{} has no experts", model);
+      return fmt::format("expert degree {:.0f} does not divide {:.0f} experts", limit.wanted, limit.available);
+    case Limit::Kind::tokens:
+      if (limit.available == 0)
+        return fmt::format("{} has no tokens to divide between layers that a tensor split sums", model);
+      return fmt::format("sequence parallelism needs equal parts: tensor degree {:.0f} does not divide {:.0f} tokens",
+                         limit.wanted, limit.available);
+    case Limit::Kind::virtual_stages:
+      if (limit.available == 0) return fmt::format("the blocks of {} differ: they cannot be dealt to virtual stages", model);
+      return fmt::format("{:.0f} virtual stages in all do not divide {:.0f} like blocks", limit.wanted, limit.available);
+    case Limit::Kind::interleaving:
+      return fmt::format(
+          "interleaved stages take as many micro-batches in turn as there are stages: {:.0f} is no multiple of {:.0f}",
+          limit.available, limit.wanted);
+    case Limit::Kind::not_interleaved:
+      return "only 1F1B interleaves virtual stages";
     case Limit::Kind::devices:
       return fmt::format("{:.0f} devices, the machine has {:.0f}", limit.wanted, limit.available);
     case Limit::Kind::memory:

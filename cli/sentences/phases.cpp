@@ -37,7 +37,8 @@ struct PhaseInWords {
     std::string text = fmt::format("{}{}, ", plural(kernels.layers, "layer"), at(kernels.stage));
     if (plan.micro_batches > 1) text += fmt::format("{} micro-batches of ", plan.micro_batches);
     text += plural(samples_per_micro_batch(plan), "sample");
-    if (kernels.forward_again) text += ", forward once more";
+    if (kernels.forward_again == Recompute::full) text += ", forward once more";
+    if (kernels.forward_again == Recompute::selective) text += ", forward of attention once more";
     if (kernels.beside.value() > 0) text += fmt::format("; {} beside kernels", humanize(kernels.beside));
     if (kernels.beside.value() < 0) text += fmt::format("; {} less than kernels", humanize(-kernels.beside));
     if (kernels.first_touches.value() > 0)

@@ -35,6 +35,8 @@ struct Exchange {
   Purpose purpose = Purpose::layer;
   int messages = 1;  ///< how many of these, one after the other
   Subject subject = Subject::other;
+  /// Runs while the device computes: the layer's forward, or the gradient of its input.
+  bool beside_kernels = false;
 };
 
 /// How an exchange is done whose time was measured.

@@ -36,7 +36,8 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& excha
   if (group.parameters <= 0 || plan.mesh.product(group.axes) == 1) return {};
   const double messages = group.messages;
   GradientExchange exchange;
-  if (plan.zero_stage == 0) {
+  // What is summed over others than replicas is of weights that are not sharded.
+  if (plan.zero_stage == 0 || (group.axes & replica_axes) == 0) {
     const ExchangePrices::Choice choice = exchanges.allreduce(message / messages, group.axes, Purpose::gradient);
     exchange.of_gradients = choice.time * messages;
     exchange.algorithm = choice.name();

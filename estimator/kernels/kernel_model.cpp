@@ -9,8 +9,8 @@ namespace ddl {
 namespace {
 
 /// Neighbours that correct a formula.
-constexpr std::size_t neighbours = 8;
-/// Distances, in octaves: below the first all neighbours count alike, beyond the second a kernel lies outside of what was
+constexpr std::size_t similar_kernels = 8;
+/// Distances, in octaves: below the first all kernels count alike, beyond the second a kernel lies outside of what was
 /// measured, and beyond the third a correction fades.
 constexpr double level = 0.1, outside = 1.5, fading = 4;
 
@@ -56,7 +56,7 @@ Correction correction_at(const KernelPlace& place, const std::vector<KernelResid
   struct Neighbour {
     float square = std::numeric_limits<float>::max(), log_ratio = 0;
   };
-  std::array<Neighbour, neighbours> nearest{};
+  std::array<Neighbour, similar_kernels> nearest{};
   for (const KernelResidual& each : residuals) {
     float square = 0;
     for (std::size_t i = 0; i < place.size(); ++i) {

@@ -54,10 +54,10 @@ KernelPrices::KernelPrices(std::vector<LayerTimes> times) : serial_(std::move(ti
 KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const Coefficients& coefficients,
                            Precision precision, Optimizer optimizer, std::optional<double> scale,
                            const MeasuredKernels* measured_kernels, const Assumptions& assumptions)
-    : roofline_(device, precision),
-      model_(device, precision),
+    : roofline_(device, update_precision(precision)),
+      model_(device, update_precision(precision)),
       precision_(precision),
-      update_precision_(precision),
+      update_precision_(update_precision(precision)),
       optimizer_(optimizer),
       update_bytes_per_parameter_(ddl::update_bytes_per_parameter(optimizer, precision, assumptions.update)),
       filter_undivided_(coefficients.filter_undivided),
@@ -69,6 +69,7 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
     wide_model_ = KernelModel(device, Precision::fp32);
     update_precision_ = Precision::fp32;
   }
+  if (precision == Precision::fp8) narrow_model_ = KernelModel(device, precision);
   if (is_of_list(assumptions.update) && model.parameters() > 0) {
     list_ = update_of_all(model, optimizer, update_precision_, assumptions.update);
   }
@@ -82,7 +83,8 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
     fitted = {};
     for (std::size_t i = 0; i < model.layers.size(); ++i) {
       const Layer& layer = model.layers[i];
-      const KernelModel& kernels = casting && facts.autocast.is_wide[i] ? *wide_model_ : model_;
+      const bool wide = casting && facts.autocast.is_wide[i];
+      const KernelModel& kernels = model_of(wide ? Precision::fp32 : kernel_precision(facts, i, precision));
       const auto time = [&](Pass pass) {
         Seconds sum{};
         for (const Work& work : layer.operation->kernels(pass, layer.input_shapes, layer.output_shape)) {
@@ -154,8 +156,12 @@ void KernelPrices::measure_layers(const ModelFacts& facts, const MeasuredKernels
 
 Provenance KernelPrices::source(const Work& work, Pass pass, Precision precision) const {
   if (origin_ != KernelBasis::fitted && origin_ != KernelBasis::transferred) return source();
-  const bool wide = wide_model_ && precision == Precision::fp32;
-  return (wide ? *wide_model_ : model_).source(work.kernel_kind(), pass);
+  return model_of(precision).source(work.kernel_kind(), pass);
+}
+
+const KernelModel& KernelPrices::model_of(Precision precision) const {
+  if (wide_model_ && precision == Precision::fp32) return *wide_model_;
+  return narrow_model_ && precision == Precision::fp8 ? *narrow_model_ : model_;
 }
 
 Provenance KernelPrices::source() const {
@@ -177,21 +183,20 @@ Provenance KernelPrices::source() const {
 }
 
 Seconds KernelPrices::kernel_time(const Work& work, Pass pass, double samples, Precision precision) const {
-  const bool wide = wide_model_ && precision == Precision::fp32;
-  return (wide ? *wide_model_ : model_).seconds(work, pass, samples) * scale_;
+  return model_of(precision).seconds(work, pass, samples) * scale_;
 }
 
 Seconds KernelPrices::pass_time(const Operation& operation, Pass pass, std::span<const TensorShape> inputs,
-                                const TensorShape& output, double samples) const {
+                                const TensorShape& output, double samples, Precision precision) const {
   Seconds sum{};
-  for (const Work& work : operation.kernels(pass, inputs, output)) sum += model_.seconds(work, pass, samples);
+  for (const Work& work : operation.kernels(pass, inputs, output)) sum += model_of(precision).seconds(work, pass, samples);
   return sum * scale_;
 }
 
 Seconds KernelPrices::least_pass_time(const Operation& operation, Pass pass, std::span<const TensorShape> inputs,
-                                      const TensorShape& output, double samples) const {
+                                      const TensorShape& output, double samples, Precision precision) const {
   Seconds sum{};
-  for (const Work& work : operation.kernels(pass, inputs, output)) sum += model_.least(work, pass, samples);
+  for (const Work& work : operation.kernels(pass, inputs, output)) sum += model_of(precision).least(work, pass, samples);
   return sum * scale_;
 }
 

@@ -59,12 +59,12 @@ class KernelPrices {
   [[nodiscard]] const std::vector<LayerTimes>& serial() const { return serial_; }
   /// Time of a kernel that does `work` per sample on `samples` samples, in the plan's precision or, under autocast, in fp32.
   [[nodiscard]] Seconds kernel_time(const Work& work, Pass pass, double samples, Precision precision) const;
-  /// Of an operation's kernels on these shapes, one after the other.
+  /// Of an operation's kernels on these shapes, one after the other, in a precision of the plan's kernels.
   [[nodiscard]] Seconds pass_time(const Operation& operation, Pass pass, std::span<const TensorShape> inputs,
-                                  const TensorShape& output, double samples) const;
+                                  const TensorShape& output, double samples, Precision precision) const;
   /// Kernels that share the work of these among them take no less together.
   [[nodiscard]] Seconds least_pass_time(const Operation& operation, Pass pass, std::span<const TensorShape> inputs,
-                                        const TensorShape& output, double samples) const;
+                                        const TensorShape& output, double samples, Precision precision) const;
   /// Time to update `parameters` parameters.
   [[nodiscard]] KernelPrice update_price(double parameters) const;
   /// Prices by measured kernels; none where nothing was measured.
@@ -91,6 +91,9 @@ class KernelPrices {
   KernelModel model_;
   std::optional<Roofline> wide_roofline_;  ///< of fp32, where autocast runs a part of the kernels so
   std::optional<KernelModel> wide_model_;
+  std::optional<KernelModel> narrow_model_;  ///< of fp8, in which linear layers run
+  /// Returns the model of kernels in a precision of the plan's kernels.
+  [[nodiscard]] const KernelModel& model_of(Precision precision) const;
   Precision precision_ = Precision::fp32, update_precision_ = Precision::fp32;
   Optimizer optimizer_ = Optimizer::sgd;
   double update_bytes_per_parameter_ = 0;

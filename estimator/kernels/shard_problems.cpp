@@ -47,8 +47,9 @@ std::vector<ShardProblem> shard_problems(const ShardContext& context, const Laye
   std::vector<ShardProblem> problems;
   const Layer& layer = context.at();
   const auto samples = static_cast<std::int64_t>(std::llround(shard.samples));
-  Operation::Local local = layer.operation->local(shard.inputs, shard.output);
-  Problem problem{.operation = local.operation ? local.operation : layer.operation,
+  const std::shared_ptr<const Operation>& operation = context.operation(shard);
+  Operation::Local local = operation->local(shard.inputs, shard.output);
+  Problem problem{.operation = local.operation ? local.operation : operation,
                   .inputs = std::move(local.inputs),
                   .output = shard.output,
                   .samples = samples,
@@ -83,7 +84,7 @@ std::vector<ShardProblem> shard_problems(const ShardContext& context, const Laye
   }
   if (context.at().tied_to >= 0) {
     const SharedTable table = problem.operation->shared_table(problem.inputs, problem.output);
-    const Precision precision = casting ? Precision::fp32 : context.plan.precision;
+    const Precision precision = casting ? Precision::fp32 : update_precision(context.plan.precision);
     if (table.rows > 0 && table.columns > 0) problems.push_back({table_addition(table, precision), 1, true});
   }
   // A gradient is as large as the tensor that lies in memory, exchanges done.
@@ -95,7 +96,7 @@ std::vector<ShardProblem> shard_problems(const ShardContext& context, const Laye
 
 Precision precision_of(const ShardContext& context) {
   return casts(context.plan, context.assumptions) ? context.facts.autocast.precision(context.index(), context.plan.precision)
-                                                  : context.plan.precision;
+                                                  : kernel_precision(context.facts, context.index(), context.plan.precision);
 }
 
 std::optional<UpdateProblem> shard_update(const ShardContext& context, const LayerShard& shard) {
@@ -103,7 +104,7 @@ std::optional<UpdateProblem> shard_update(const ShardContext& context, const Lay
   if (parameters < 1) return std::nullopt;
   // Autocast's weights and gradients are in fp32.
   const bool casting = casts(context.plan, context.assumptions);
-  const Precision precision = casting ? Precision::fp32 : context.plan.precision;
+  const Precision precision = casting ? Precision::fp32 : update_precision(context.plan.precision);
   if (is_of_list(context.assumptions.update)) {
     return update_of_all(*context.facts.model, context.plan.optimizer, precision, context.assumptions.update);
   }

@@ -15,7 +15,8 @@ std::vector<UnmeasuredProblem> unmeasured_problems(const Estimator& estimator, c
         if (each.source == Provenance::measured) continue;
         const auto [place, is_new] = places.try_emplace(each.line, problems.size());
         if (is_new) problems.push_back({each.line, {}});
-        problems[place->second].time += each.time * (each.is_update ? 1.0 : runs_per_iteration(plan.plan, each.phase));
+        problems[place->second].time +=
+            each.time * (each.is_update ? 1.0 : runs_per_iteration(plan.plan, layer, each.phase));
       }
     }
   }

@@ -71,6 +71,9 @@ ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision, MixedPr
   if (is_mixed(precision)) {
     if (mixed == MixedPrecision::half_gradients) bytes = {2, 2, 4};
     if (mixed == MixedPrecision::full_gradients) bytes = {2, 4, 4};
+    // Weights in 8 bits and their transposes, made once for all micro-batches [NVIDIA, Transformer Engine documentation,
+    // te.Linear, is_first_microbatch].
+    if (precision == Precision::fp8) bytes.weight += 2;
   }
   bytes.optimizer += optimizer_state_bytes(optimizer);
   return bytes;
@@ -136,7 +139,8 @@ CommunicationBuffers communication_buffers(const Plan& plan, const Device& devic
   };
   add(plan.mesh.replicas());
   if (plan.mesh[Axis::data] > 1) add(plan.mesh[Axis::spatial]);
-  for (const Axis axis : {Axis::pipeline, Axis::filter, Axis::channel, Axis::tensor}) add(plan.mesh[axis]);
+  for (const Axis axis : {Axis::pipeline, Axis::expert, Axis::context, Axis::filter, Axis::channel, Axis::tensor})
+    add(plan.mesh[axis]);
   if (communicators > 0) buffers.most = most_of_one + (most_of_three - most_of_one) * ((communicators - 1) / 2.0);
   buffers.most = max(buffers.most, buffers.expected);
   return buffers;
@@ -216,8 +220,9 @@ MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTa
     return memory;
   }
   const StagePeaks known = peaks != nullptr ? *peaks : stage_peaks(job, plan, table, first, last);
-  const double earlier =
-      micro_batches_in_flight(plan.schedule, stage, plan.mesh[Axis::pipeline], static_cast<double>(plan.micro_batches)) - 1;
+  const double earlier = micro_batches_in_flight(plan.schedule, stage, plan.mesh[Axis::pipeline],
+                                                 static_cast<double>(plan.micro_batches), plan.virtual_stages) -
+                         1;
   MemoryState peak = known.in_backward;
   peak.add({}, known.earlier, earlier);
   Bytes most = known.most_in_backward + known.earlier.allocated * earlier;

@@ -112,8 +112,8 @@ class MemoryRecord {
 
 MemoryTimeline memory_timeline(const Job& job, const Plan& plan, const LayerCostTable& table, int stage, int first, int last,
                                const TimelineOptions& options) {
-  const double in_flight =
-      micro_batches_in_flight(plan.schedule, stage, plan.mesh[Axis::pipeline], static_cast<double>(plan.micro_batches));
+  const double in_flight = micro_batches_in_flight(plan.schedule, stage, plan.mesh[Axis::pipeline],
+                                                   static_cast<double>(plan.micro_batches), plan.virtual_stages);
   const auto run = [&](MemoryRecord& record) {
     StageRequests requests(job, plan, table, first, last, record);
     requests.set_up(false);

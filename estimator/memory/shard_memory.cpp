@@ -19,7 +19,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
   constexpr double noise_bytes = 4;
   constexpr double wide_bytes = 4;
   ShardMemory memory;
-  const Operation& operation = *context.at().operation;
+  const Operation& operation = *context.operation(shard);
   const double item = item_bytes(context.plan.precision);
   const Kept& whole = context.facts.kept[context.index()];
   if (whole.mask_items > 0 || whole.extra_items > 0 || whole.statistics > 0 || whole.batch_statistics > 0) {
@@ -84,12 +84,12 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
         (whole.input ? memory.gathered : memory.scratch_forward) += exchanged;
       }
     } else if (exchange.operation == Collective::allgather && exchange.subject != Subject::other) {
-      // The rank's own slice beside the whole.
-      const auto slice = [&](const TensorShape& shape) {
+      // The rank's own slice beside the whole, or the whole beside the slice that is kept.
+      const auto bytes = [&](const TensorShape& shape) {
         return Bytes(static_cast<double>(shape.items()) * item * shard.samples);
       };
-      const Bytes own = slice(exchange.subject == Subject::output ? shard.output : shard.inputs.front());
-      (forward ? memory.scratch_forward : memory.scratch_backward) += own;
+      const bool of_output = exchange.subject == Subject::output;
+      (forward ? memory.scratch_forward : memory.scratch_backward) += bytes(of_output ? shard.output : shard.inputs.front());
     }
   }
   return memory;

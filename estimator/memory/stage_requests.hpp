@@ -32,7 +32,7 @@ class StageRequests {
         sink_(sink),
         first_(first),
         last_(last),
-        recomputes_(plan.recompute == Recompute::full),
+        recompute_(plan.recompute),
         casting_(casts(plan, job.assumptions)),
         whole_gradients_(has_whole_gradients(plan, job.assumptions)) {
     const MixedPrecision mixed = job.assumptions.mixed_precision;
@@ -61,18 +61,19 @@ class StageRequests {
   /// the state of the optimizer, which is otherwise allocated in the first update.
   void set_up(bool state) {
     sink_.at(StepPhase::setup, -1);
-    const auto each = [&](Bytes all, MemoryItem item) {
+    const auto each = [&](Bytes all, MemoryItem item, bool is_sharded) {
       if (parameters_ <= 0) return;
       each_repetition([&](const Segment& segment) {
         for (int i = segment.first; i < segment.last; ++i) {
-          each_parameter(i, [&](double items) { (void)sink_.allocate(all * (items / parameters_), item, i); });
+          const Bytes of_one = all * (is_sharded ? fewer_replicas(i) : 1.0);
+          each_parameter(i, [&](double items) { (void)sink_.allocate(of_one * (items / parameters_), item, i); });
         }
       });
     };
-    each(memory_.weights, MemoryItem::weights);
-    if (whole_gradients_) each(memory_.gradients, MemoryItem::gradients);
+    each(memory_.weights, MemoryItem::weights, plan_.zero_stage >= 3);
+    if (whole_gradients_) each(memory_.gradients, MemoryItem::gradients, plan_.zero_stage >= 2);
     has_state_ = state;
-    if (state) each(memory_.optimizer, MemoryItem::optimizer);
+    if (state) each(memory_.optimizer, MemoryItem::optimizer, plan_.zero_stage >= 1);
     // Buckets of 25 MiB after a first of 1 MiB [PyTorch docs, DistributedDataParallel, bucket_cap_mb;
     // torch/csrc/distributed/c10d/reducer.hpp, kDefaultFirstBucketBytes].
     constexpr double bucket = 25.0 * 1024 * 1024;
@@ -129,21 +130,36 @@ class StageRequests {
     int first = 0, last = 0;
     bool again = false;
   };
-  /// Like segments, one behind the other. Slots hold what is kept for their layers.
+  /// Like stretches of layers, one behind the other, each cut into segments at the same places. Slots hold what is kept for
+  /// their layers.
   struct Run {
     int first = 0, length = 0, repeats = 1;
-    bool again = false;
+    std::vector<Segment> segments;  ///< of the first repetition
     int slot = 0;
     [[nodiscard]] bool folded() const { return Sink::folds && repeats >= 5; }
-    [[nodiscard]] Segment segment(int repetition) const {
-      return {first + repetition * length, first + (repetition + 1) * length, again};
+    [[nodiscard]] Segment segment(std::size_t place, int repetition) const {
+      const Segment& own = segments[place];
+      return {own.first + repetition * length, own.last + repetition * length, own.again};
     }
   };
 
   static std::size_t index(int at) { return static_cast<std::size_t>(at); }
 
+  /// `again`: all layers are computed again as a whole. With selective recomputation, each layer of attention is by itself.
   void add_run(int first, int length, int repeats, bool again) {
-    runs_.push_back({first, length, repeats, again, slots_});
+    Run run{first, length, repeats, {}, slots_};
+    int begin = first;
+    const auto cut = [&](int end, bool is_again) {
+      if (end > begin) run.segments.push_back({begin, end, is_again});
+      begin = std::max(begin, end);
+    };
+    for (int i = first; i < first + length && recompute_ == Recompute::selective; ++i) {
+      if (!facts_.model->layers[index(i)].operation->is_attention()) continue;
+      cut(i, false);
+      cut(i + 1, true);
+    }
+    cut(first + length, again);
+    runs_.push_back(std::move(run));
     slots_ += length * (runs_.back().folded() ? 4 : repeats);
   }
   void find_runs() {
@@ -151,7 +167,7 @@ class StageRequests {
     const auto add_kept = [&](int first, int last) {
       kinds.runs.each(first, last, [this](int from, int period, int repeats) { add_run(from, period, repeats, false); });
     };
-    if (!recomputes_) return add_kept(first_, last_);
+    if (recompute_ != Recompute::full) return add_kept(first_, last_);
     // Blocks of the model are computed again; what is in none is not.
     const std::vector<int>& starts = kinds.stretch;
     const auto block_of = [this](int layer) { return facts_.model->layers[index(layer)].block; };
@@ -175,23 +191,34 @@ class StageRequests {
 
   template <class Visit>
   void each_repetition(const Visit& visit) {
-    for (const Run& run : runs_) go(run, visit, 0, 1);
+    for (const Run& run : runs_) {
+      const auto each = [&](int repetition) {
+        for (std::size_t i = 0; i < run.segments.size(); ++i) visit(run.segment(i, repetition));
+      };
+      go(run, each, 0, 1);
+    }
   }
   template <class Visit>
   void each_repetition_backwards(const Visit& visit) {
-    for (std::size_t i = runs_.size(); i-- > 0;) go(runs_[i], visit, runs_[i].repeats - 1, -1);
+    for (std::size_t i = runs_.size(); i-- > 0;) {
+      const Run& run = runs_[i];
+      const auto each = [&](int repetition) {
+        for (std::size_t k = run.segments.size(); k-- > 0;) visit(run.segment(k, repetition));
+      };
+      go(run, each, run.repeats - 1, -1);
+    }
   }
   template <class Visit>
   void go(const Run& run, const Visit& visit, int from, int by) {
     if (!run.folded()) {
-      for (int i = 0; i < run.repeats; ++i) visit(run.segment(from + i * by));
+      for (int i = 0; i < run.repeats; ++i) visit(from + i * by);
       return;
     }
-    visit(run.segment(from));
+    visit(from);
     const Mark before = sink_.mark();
-    visit(run.segment(from + by));
+    visit(from + by);
     sink_.repeat(before, run.repeats - 4);
-    for (const int repetition : {run.repeats - 2, run.repeats - 1}) visit(run.segment(from + repetition * by));
+    for (const int repetition : {run.repeats - 2, run.repeats - 1}) visit(from + repetition * by);
   }
 
   [[nodiscard]] const Run& run_of(int layer) const {
@@ -201,7 +228,11 @@ class StageRequests {
   }
   [[nodiscard]] Segment segment_of(int layer) const {
     const Run& run = run_of(layer);
-    return run.segment((layer - run.first) / run.length);
+    const int repetition = (layer - run.first) / run.length;
+    const int in_first = layer - repetition * run.length;
+    std::size_t place = 0;
+    while (run.segments[place].last <= in_first) ++place;
+    return run.segment(place, repetition);
   }
   /// Returns the slot of a layer. In a folded run, all repetitions except the first and the last two share the slots of the
   /// second.
@@ -219,7 +250,7 @@ class StageRequests {
   [[nodiscard]] int keeper_of(int owner) const {
     for (const TensorReader& reader : facts_.readers[index(owner)]) {
       if (reader.layer >= last_) break;
-      const Segment segment = recomputes_ ? segment_of(reader.layer) : Segment{};
+      const Segment segment = recompute_ != Recompute::none ? segment_of(reader.layer) : Segment{};
       // A block's input is there until it has been computed again and passed backward.
       if (segment.again && owner < segment.first) return segment.first;
       if (!segment.again && keeps(reader)) return reader.layer;
@@ -258,6 +289,9 @@ class StageRequests {
       if (!known) take(owner);
     }
   }
+
+  /// By how much fewer ranks hold a layer's parameters than those of others: experts are divided among some of them.
+  [[nodiscard]] double fewer_replicas(int layer) const { return plan_.mesh.replicas() / table_.memory(layer).replicas; }
 
   template <class Take>
   void each_parameter(int layer, const Take& take) const {
@@ -394,7 +428,7 @@ class StageRequests {
         sink_.free(block);  // added to what is there
       } else if (plan_.zero_stage >= 2 && plan_.mesh.replicas() > 1) {
         const Block shard =
-            sink_.allocate(Bytes(items * gradient_bytes_ / plan_.mesh.replicas()), MemoryItem::gradients, layer);
+            sink_.allocate(Bytes(items * gradient_bytes_ / table_.memory(layer).replicas), MemoryItem::gradients, layer);
         sink_.free(block);
         parameter_gradients_.push_back(shard);
       } else {
@@ -413,7 +447,8 @@ class StageRequests {
     };
     if (!has_state_ && parameters_ > 0) {
       each([&](int i, double items) {
-        (void)sink_.allocate(memory_.optimizer * (items / parameters_), MemoryItem::optimizer, i);
+        const double share = plan_.zero_stage >= 1 ? fewer_replicas(i) : 1.0;
+        (void)sink_.allocate(memory_.optimizer * (share * items / parameters_), MemoryItem::optimizer, i);
       });
     }
     has_state_ = true;
@@ -430,7 +465,8 @@ class StageRequests {
   const ModelFacts& facts_;
   Sink& sink_;
   int first_ = 0, last_ = 0;
-  bool recomputes_, casting_, whole_gradients_, has_state_ = false;
+  Recompute recompute_;
+  bool casting_, whole_gradients_, has_state_ = false;
   double parameters_ = 0, gradient_bytes_ = 0;
   MemoryBreakdown memory_;
   Bytes input_{}, received_{};

@@ -10,8 +10,8 @@
 namespace ddl {
 
 /// A named axis of the mesh of ranks. The order here is the default placement, innermost first.
-enum class Axis { tensor, channel, filter, spatial, data, pipeline };
-inline constexpr std::size_t axis_count = 6;
+enum class Axis { tensor, channel, filter, context, spatial, expert, data, pipeline };
+inline constexpr std::size_t axis_count = 8;
 
 /// An alias of an axis for parsing, and the ZeRO stage that it implies.
 struct AxisAlias {
@@ -26,7 +26,8 @@ struct AxisRow {
   std::array<AxisAlias, 3> aliases;  ///< an empty word is none
   int spoken;                        ///< place in the names of hybrids, the batch first: `data+pipeline`
   std::size_t extents;               ///< dimensions of the mesh that it takes: a tile has one for each extent of a sample
-  bool replicates_weights;           ///< its ranks hold the same weights and exchange their gradients
+  bool replicates_weights;           ///< its ranks hold the same weights and exchange their gradients; not of experts
+  bool divides_batch;                ///< its ranks have samples of their own
   bool divides_weights;              ///< its ranks hold parts of one layer's weights
   bool alternates;  ///< the others that divide weights, by turns: with one of those it is no plan of its own
 };
@@ -34,12 +35,14 @@ struct AxisRow {
 /// The only list of the axes. FSDP is PyTorch's ZeRO-3 [Zhao et al., VLDB 2023]. ParaDL (HPDC 2021) calls pipeline `layer`.
 /// `hmodel` is a published word for tensor.
 inline constexpr std::array<AxisRow, axis_count> axis_table{{
-    {Axis::tensor, "tensor", {{{"tp"}, {"hmodel"}}}, 5, 1, false, true, true},
-    {Axis::channel, "channel", {}, 4, 1, false, true, false},
-    {Axis::filter, "filter", {}, 3, 1, false, true, false},
-    {Axis::spatial, "spatial", {}, 1, 3, true, false, false},
-    {Axis::data, "data", {{{"dp"}, {"ddp"}, {"fsdp", 3}}}, 0, 1, true, false, false},
-    {Axis::pipeline, "pipeline", {{{"pp"}, {"layer"}}}, 2, 1, false, false, false},
+    {Axis::tensor, "tensor", {{{"tp"}, {"hmodel"}}}, 7, 1, false, false, true, true},
+    {Axis::channel, "channel", {}, 6, 1, false, false, true, false},
+    {Axis::filter, "filter", {}, 5, 1, false, false, true, false},
+    {Axis::context, "context", {{{"cp"}}}, 3, 1, true, false, false, false},
+    {Axis::spatial, "spatial", {}, 2, 3, true, false, false, false},
+    {Axis::expert, "expert", {{{"ep"}}}, 1, 1, true, true, false, false},
+    {Axis::data, "data", {{{"dp"}, {"ddp"}, {"fsdp", 3}}}, 0, 1, true, true, false, false},
+    {Axis::pipeline, "pipeline", {{{"pp"}, {"layer"}}}, 4, 1, false, false, false, false},
 }};
 [[nodiscard]] constexpr const AxisRow& row_of(Axis axis) { return axis_table[static_cast<std::size_t>(axis)]; }
 
@@ -84,6 +87,12 @@ using Family = unsigned;
 inline constexpr Family replica_axes = [] {
   Family family = 0;
   for (const AxisRow& row : axis_table) family |= row.replicates_weights ? family_bit(row.axis) : 0;
+  return family;
+}();
+/// The axes whose ranks have samples of their own.
+inline constexpr Family batch_axes = [] {
+  Family family = 0;
+  for (const AxisRow& row : axis_table) family |= row.divides_batch ? family_bit(row.axis) : 0;
   return family;
 }();
 inline constexpr Family weight_axes = [] {

@@ -54,7 +54,9 @@ class Mesh {
     for (const Axis axis : all_axes) product *= (axes & family_bit(axis)) != 0 ? (*this)[axis] : 1;
     return product;
   }
-  /// Returns the number of ranks that hold the same weights.
+  /// Returns the number of parts that a batch is divided into.
+  [[nodiscard]] constexpr std::int64_t batch_parts() const { return static_cast<std::int64_t>(product(batch_axes)); }
+  /// Returns the number of ranks that hold the same weights, but those of experts.
   [[nodiscard]] constexpr double replicas() const { return product(replica_axes); }
   [[nodiscard]] std::int64_t devices() const;
   /// Returns the axes with a degree above one; 0 is `serial`.

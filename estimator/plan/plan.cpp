@@ -5,7 +5,7 @@
 namespace ddl {
 namespace {
 
-constexpr std::array<std::string_view, 2> recompute_names{"none", "full"};
+constexpr std::array<std::string_view, 3> recompute_names{"none", "selective", "full"};
 
 }  // namespace
 
@@ -17,7 +17,7 @@ std::optional<Recompute> parse_recompute(std::string_view text) {
 }
 
 double samples_per_micro_batch(const Plan& plan) {
-  const std::int64_t parts = static_cast<std::int64_t>(plan.mesh[Axis::data]) * plan.micro_batches;
+  const std::int64_t parts = plan.mesh.batch_parts() * plan.micro_batches;
   const std::int64_t largest = (plan.global_batch + parts - 1) / parts;
   return static_cast<double>(largest);
 }

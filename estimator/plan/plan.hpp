@@ -17,8 +17,9 @@ enum class Schedule { one_forward_one_backward, gpipe };
 [[nodiscard]] std::string_view to_string(Schedule schedule);
 [[nodiscard]] std::optional<Schedule> parse_schedule(std::string_view text);
 
-/// The activations that backward computes again instead of keeping them.
-enum class Recompute { none, full };
+/// The activations that backward computes again instead of keeping them: none, those inside of attention [Kort22, section
+/// 5], or all inside of each block.
+enum class Recompute { none, selective, full };
 [[nodiscard]] std::string_view to_string(Recompute recompute);
 [[nodiscard]] std::optional<Recompute> parse_recompute(std::string_view text);
 
@@ -36,6 +37,12 @@ struct Plan {
   Placement placement = all_axes;
   int zero_stage = 0;  ///< 0 none, 1 optimizer, 2 + gradients, 3 + weights
   Recompute recompute = Recompute::none;
+  /// Whether the ranks of a tensor split have a part of the tokens each, where they would all have the same: between the
+  /// pairs of layers that are split [Kort22, section 4.2].
+  bool sequence_parallel = false;
+  /// v, the stretches of layers that each stage of a pipeline has; with more than one of them 1F1B is interleaved [Nar21,
+  /// section 2.2].
+  int virtual_stages = 1;
   Optimizer optimizer = Optimizer::sgd;
   Precision precision = Precision::fp32;
 

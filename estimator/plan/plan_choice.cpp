@@ -2,13 +2,28 @@
 
 #include <algorithm>
 
+#include "estimator/model_facts.hpp"
 #include "estimator/schedules/schedule.hpp"
+#include "estimator/strategies/pipeline.hpp"
+#include "estimator/strategies/tensor.hpp"
 
 namespace ddl {
 namespace {
 
 constexpr std::array<std::string_view, 4> zero_names{"0", "1", "2", "3"};
 
+/// The names of numbers from 1 on.
+const std::array<std::string, most_virtual_stages>& counts() {
+  static const std::array<std::string, most_virtual_stages> names = [] {
+    std::array<std::string, most_virtual_stages> made;
+    for (std::size_t i = 0; i < made.size(); ++i) made[i] = std::to_string(i + 1);
+    return made;
+  }();
+  return names;
+}
+
+std::string_view virtual_stages_name(int value) { return counts()[static_cast<std::size_t>(value)]; }
+std::string_view flag_name(int value) { return value == 0 ? "no" : "yes"; }
 std::string_view schedule_name(int value) { return to_string(static_cast<Schedule>(value)); }
 std::string_view zero_name(int value) { return zero_names[static_cast<std::size_t>(value)]; }
 std::string_view recompute_name(int value) { return to_string(static_cast<Recompute>(value)); }
@@ -22,28 +37,50 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .meaning = "the pipeline schedule",
        .noun = "schedule",
        .last = static_cast<int>(all_schedules().size()) - 1,
-       .by_number = false,
+       .first_number = std::nullopt,
+       .divides_layers = false,
        .trade = Trade::never_better,
        .beyond_ideal = "",
        .separator = " ",
        .name = schedule_name,
        .words = [](int value) { return std::string(schedule_name(value)); },
        .matters = [](const Mesh& mesh) { return mesh[Axis::pipeline] > 1; },
+       .possible = nullptr,
        .get = [](const Plan& plan) { return static_cast<int>(plan.schedule); },
        .set = [](Plan& plan, int value) { plan.schedule = static_cast<Schedule>(value); }},
+      {.choice = PlanChoice::virtual_stages,
+       .key = "virtual_stages",
+       .option = "virtual-stages",
+       .meaning = "the number of stretches of layers on each stage of a pipeline",
+       .noun = "number of virtual stages",
+       .last = most_virtual_stages - 1,
+       .first_number = 1,
+       .divides_layers = false,
+       .trade = Trade::larger,
+       .beyond_ideal = "interleaved stages",
+       .separator = " ",
+       .name = virtual_stages_name,
+       .words = [](int value) { return value == 0 ? std::string() : "vp" + std::to_string(value + 1); },
+       .matters = [](const Mesh& mesh) { return mesh[Axis::pipeline] > 1; },
+       .possible = [](const ModelFacts& facts, const Plan& plan,
+                      int value) { return value == 0 || may_interleave(facts, plan, value + 1); },
+       .get = [](const Plan& plan) { return plan.virtual_stages - 1; },
+       .set = [](Plan& plan, int value) { plan.virtual_stages = value + 1; }},
       {.choice = PlanChoice::zero,
        .key = "zero_stage",
        .option = "zero",
        .meaning = "the ZeRO stage",
        .noun = "stage of ZeRO",
        .last = 3,
-       .by_number = true,
+       .first_number = 0,
+       .divides_layers = false,
        .trade = Trade::open,
        .beyond_ideal = "sharding of the optimizer",
        .separator = ", ",
        .name = zero_name,
        .words = [](int value) { return value == 0 ? std::string() : "ZeRO-" + std::string(zero_name(value)); },
        .matters = [](const Mesh& mesh) { return mesh.replicas() > 1; },
+       .possible = nullptr,
        .get = [](const Plan& plan) { return plan.zero_stage; },
        .set = [](Plan& plan, int value) { plan.zero_stage = value; }},
       {.choice = PlanChoice::recompute,
@@ -52,15 +89,41 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .meaning = "recomputation",
        .noun = "recompute",
        .last = static_cast<int>(Recompute::full),
-       .by_number = false,
+       .first_number = std::nullopt,
+       .divides_layers = false,
        .trade = Trade::slower_but_smaller,
        .beyond_ideal = "recomputation",
        .separator = ", ",
        .name = recompute_name,
-       .words = [](int value) { return value == 0 ? std::string() : std::string("recompute"); },
+       .words =
+           [](int value) {
+             return value == 0
+                        ? std::string()
+                        : std::string(value == static_cast<int>(Recompute::full) ? "recompute" : "selective recompute");
+           },
        .matters = [](const Mesh&) { return true; },
+       .possible = [](const ModelFacts& facts, const Plan&,
+                      int value) { return static_cast<Recompute>(value) != Recompute::selective || facts.has_attention; },
        .get = [](const Plan& plan) { return static_cast<int>(plan.recompute); },
        .set = [](Plan& plan, int value) { plan.recompute = static_cast<Recompute>(value); }},
+      {.choice = PlanChoice::sequence_parallel,
+       .key = "sequence_parallel",
+       .option = "sequence-parallel",
+       .meaning = "sequence parallelism on the ranks of a tensor split",
+       .noun = "sequence parallelism",
+       .last = 1,
+       .first_number = std::nullopt,
+       .divides_layers = true,
+       .trade = Trade::open,
+       .beyond_ideal = "sequence parallelism",
+       .separator = ", ",
+       .name = flag_name,
+       .words = [](int value) { return value == 0 ? std::string() : std::string("sequence parallel"); },
+       .matters = [](const Mesh& mesh) { return mesh[Axis::tensor] > 1; },
+       .possible = [](const ModelFacts& facts, const Plan& plan,
+                      int value) { return value == 0 || may_split_tokens(facts, plan); },
+       .get = [](const Plan& plan) { return plan.sequence_parallel ? 1 : 0; },
+       .set = [](Plan& plan, int value) { plan.sequence_parallel = value == 1; }},
   }};
   return rows;
 }
@@ -81,7 +144,7 @@ std::vector<std::string_view> PlanChoiceRow::names() const {
 }
 
 std::string PlanChoiceRow::values_text() const {
-  if (by_number) return std::string(name(0)) + " to " + std::string(name(last));
+  if (first_number) return std::string(name(0)) + " to " + std::string(name(last));
   std::string text;
   for (int value = 0; value <= last; ++value) {
     if (value > 0) text += value == last ? " or " : ", ";
@@ -112,6 +175,7 @@ Plan split_of(const Plan& plan) {
   split.zero_stage = usual.zero_stage;
   split.recompute = usual.recompute;
   split.schedule = usual.schedule;
+  split.virtual_stages = usual.virtual_stages;
   split.placement = usual.placement;
   return split;
 }

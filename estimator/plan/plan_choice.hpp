@@ -13,13 +13,18 @@
 namespace ddl {
 
 /// The choices of a plan in addition to its mesh, batch, micro-batches and placement.
-enum class PlanChoice { schedule, zero, recompute };
-inline constexpr std::size_t plan_choice_count = 3;
+enum class PlanChoice { schedule, virtual_stages, zero, recompute, sequence_parallel };
+inline constexpr std::size_t plan_choice_count = 5;
+/// The largest number of stretches of layers that a stage of a pipeline has.
+inline constexpr int most_virtual_stages = 32;
+
+struct ModelFacts;
 
 /// The effect of a value other than the first one of a choice, as far as it is known before a plan is priced.
 enum class Trade {
   open,                ///< it may be faster or slower, and need more or less memory
   slower_but_smaller,  ///< it is not faster than a smaller value, and needs no more memory
+  larger,              ///< it may be faster or slower, and needs no less memory
   never_better,        ///< it is not faster and does not need less memory
 };
 
@@ -32,7 +37,9 @@ struct PlanChoiceRow {
   std::string_view meaning;  ///< behind "fix" in the help: `the ZeRO stage`
   std::string_view noun;     ///< the noun that values are names or numbers of: `stage of ZeRO`
   int last;                  ///< values are 0 to `last`, the simplest first
-  bool by_number;            ///< values are written as numbers, not by their names
+  /// Values are written as numbers from this one on; none: by their names.
+  std::optional<int> first_number;
+  bool divides_layers;  ///< layers are divided among ranks in another way, and cost something else
   Trade trade;
   std::string_view
       beyond_ideal;  ///< the feature of values above 0 that the closed forms of ParaDL lack; empty: they have all values
@@ -42,6 +49,9 @@ struct PlanChoiceRow {
   std::string (*words)(int value);
   /// Returns whether the choice makes a difference on this mesh.
   bool (*matters)(const Mesh& mesh);
+  /// Returns whether a plan of this model may have a value above 0, given its mesh, micro-batches and schedule. None:
+  /// always.
+  bool (*possible)(const ModelFacts& facts, const Plan& plan, int value);
   int (*get)(const Plan& plan);
   void (*set)(Plan& plan, int value);
 

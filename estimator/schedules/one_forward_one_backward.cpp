@@ -5,29 +5,49 @@
 namespace ddl {
 namespace {
 
-std::vector<Slot> alternating_slots(int stage, int stages, std::int64_t micro_batches) {
+/// Forwards, counted in each stretch, that a stage does before its first backward.
+std::int64_t warm_up_of(int stage, int stages, int stretches) {
+  const std::int64_t behind = stages - 1 - stage;
+  return stretches == 1 ? behind : 2 * behind + static_cast<std::int64_t>(stretches - 1) * stages;
+}
+
+std::vector<Slot> alternating_slots(int stage, int stages, std::int64_t micro_batches, int stretches) {
   std::vector<Slot> slots;
-  slots.reserve(static_cast<std::size_t>(micro_batches) * 3);
+  const std::int64_t all = micro_batches * stretches;
+  slots.reserve(static_cast<std::size_t>(all) * 3);
+  // As many micro-batches as there are stages pass one stretch after the other, then the next ones do.
+  const std::int64_t group = static_cast<std::int64_t>(stages) * stretches;
+  const auto stretch_of = [&](std::int64_t count) { return static_cast<int>(count % group / stages); };
+  const auto micro_batch_of = [&](std::int64_t count) {
+    return stretches == 1 ? count : count / group * stages + count % stages;
+  };
   std::int64_t forward = 0;
-  const auto do_forward = [&] { slots.push_back({stage, 0, SlotPass::forward, forward++}); };
-  const std::int64_t warm_up = std::min<std::int64_t>(stages - 1 - stage, micro_batches);
+  const auto do_forward = [&] {
+    slots.push_back({stage, stretches == 1 ? 0 : stretch_of(forward), SlotPass::forward, micro_batch_of(forward)});
+    ++forward;
+  };
+  const std::int64_t warm_up = std::min(warm_up_of(stage, stages, stretches), all);
   while (forward < warm_up) do_forward();
-  for (std::int64_t backward = 0; backward < micro_batches; ++backward) {
-    if (forward < micro_batches) do_forward();
-    slots.push_back({stage, 0, SlotPass::weight_gradient, backward});
-    slots.push_back({stage, 0, SlotPass::input_gradient, backward});
+  for (std::int64_t backward = 0; backward < all; ++backward) {
+    if (forward < all) do_forward();
+    const int stretch = stretches == 1 ? 0 : stretches - 1 - stretch_of(backward);
+    slots.push_back({stage, stretch, SlotPass::weight_gradient, micro_batch_of(backward)});
+    slots.push_back({stage, stretch, SlotPass::input_gradient, micro_batch_of(backward)});
   }
   return slots;
 }
 
-double alternating_in_flight(int stage, int stages, double micro_batches) {
-  return std::min(static_cast<double>(stages - stage), micro_batches);
+/// In the first of several stretches p·(1 + (p−1)/(p·v)) [Kort22, section 4.2.3].
+double alternating_in_flight(int stage, int stages, double micro_batches, int stretches) {
+  const auto held = static_cast<double>(warm_up_of(stage, stages, stretches) + 1);
+  return std::min(held, micro_batches * stretches) / stretches;
 }
 
 }  // namespace
 
 /// As many forwards as there are stages behind, then one forward and one backward in turn, then the backwards that are left
-/// [Narayanan et al., PipeDream, SOSP 2019; Nar21, PipeDream-Flush].
+/// [Narayanan et al., PipeDream, SOSP 2019; Nar21, PipeDream-Flush]. With several stretches of layers on each stage it is
+/// interleaved: the stage waits for a stretch where it would wait for all of its layers [Nar21, section 2.2].
 const ScheduleOrder one_forward_one_backward_order{Schedule::one_forward_one_backward, "1f1b", alternating_slots,
                                                    alternating_in_flight};
 

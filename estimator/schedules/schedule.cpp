@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "core/error.hpp"
 
@@ -16,12 +17,13 @@ constexpr std::array<const ScheduleOrder*, 2> orders{&one_forward_one_backward_o
 /// Does slots as soon as what they wait for has arrived.
 class ScheduleRun {
  public:
-  ScheduleRun(const ScheduleOrder& order, std::span<const StageSlots> times, std::int64_t micro_batches)
-      : times_(times), count_(static_cast<int>(times.size())) {
+  ScheduleRun(const ScheduleOrder& order, std::span<const StageSlots> times, std::int64_t micro_batches, int stretches)
+      : times_(times), count_(static_cast<int>(times.size())), stretches_(stretches), micro_batches_(micro_batches) {
+    const auto parts = static_cast<std::size_t>(micro_batches * stretches);
     for (int stage = 0; stage < count_; ++stage) {
-      pending_.push_back(order.slots(stage, count_, micro_batches));
-      forward_.emplace_back(static_cast<std::size_t>(micro_batches));
-      gradient_.emplace_back(static_cast<std::size_t>(micro_batches));
+      pending_.push_back(order.slots(stage, count_, micro_batches, stretches));
+      forward_.emplace_back(parts);
+      gradient_.emplace_back(parts);
     }
     next_.resize(times.size());
     free_.resize(times.size());
@@ -63,30 +65,39 @@ class ScheduleRun {
 
   [[nodiscard]] std::optional<Seconds> ready_at(const Slot& slot) const {
     const auto at = static_cast<std::size_t>(slot.stage);
-    const auto micro_batch = static_cast<std::size_t>(slot.micro_batch);
+    const auto last = static_cast<std::size_t>(count_ - 1);
     switch (slot.pass) {
       case SlotPass::forward:
-        return slot.stage == 0 ? std::optional(Seconds{}) : forward_[at - 1][micro_batch];
+        if (is_first(slot)) return Seconds{};
+        return slot.stage == 0 ? forward_[last][part(slot, slot.stretch - 1)] : forward_[at - 1][part(slot, slot.stretch)];
       case SlotPass::input_gradient:
       case SlotPass::weight_gradient:
-        return slot.stage + 1 == count_ ? forward_[at][micro_batch] : gradient_[at + 1][micro_batch];
+        if (is_last(slot)) return forward_[at][part(slot, slot.stretch)];
+        return slot.stage + 1 == count_ ? gradient_[0][part(slot, slot.stretch + 1)]
+                                        : gradient_[at + 1][part(slot, slot.stretch)];
     }
     return std::nullopt;
   }
 
+  /// Whether a slot is of the first or of the last layers of the model.
+  [[nodiscard]] static bool is_first(const Slot& slot) { return slot.stage == 0 && slot.stretch == 0; }
+  [[nodiscard]] bool is_last(const Slot& slot) const { return slot.stage + 1 == count_ && slot.stretch + 1 == stretches_; }
+  [[nodiscard]] std::size_t part(const Slot& slot, int stretch) const {
+    return static_cast<std::size_t>(stretch * micro_batches_ + slot.micro_batch);
+  }
+
   void take(const Slot& slot, Seconds ready) {
     const auto at = static_cast<std::size_t>(slot.stage);
-    const auto micro_batch = static_cast<std::size_t>(slot.micro_batch);
     const StageSlots& own = times_[at];
     Seconds work{}, sending{};
     switch (slot.pass) {
       case SlotPass::forward:
         work = own.forward;
-        if (slot.stage + 1 < count_) sending = own.to_next;
+        if (!is_last(slot)) sending = own.to_next;
         break;
       case SlotPass::input_gradient:
         work = own.input_gradient;
-        if (slot.stage > 0) sending = own.to_previous;
+        if (!is_first(slot)) sending = own.to_previous;
         break;
       case SlotPass::weight_gradient:
         work = own.weight_gradient;
@@ -96,13 +107,14 @@ class ScheduleRun {
     const Seconds end = begin + work;
     const Seconds arrival = end + sending;
     free_[at] = arrival;
-    if (slot.pass == SlotPass::forward) forward_[at][micro_batch] = arrival;
-    if (slot.pass == SlotPass::input_gradient) gradient_[at][micro_batch] = arrival;
+    if (slot.pass == SlotPass::forward) forward_[at][part(slot, slot.stretch)] = arrival;
+    if (slot.pass == SlotPass::input_gradient) gradient_[at][part(slot, slot.stretch)] = arrival;
     timeline_.stages[at].push_back({slot, begin, end, arrival});
   }
 
   std::span<const StageSlots> times_;
-  int count_;
+  int count_, stretches_;
+  std::int64_t micro_batches_;
   std::vector<std::vector<Slot>> pending_;
   std::vector<std::size_t> next_;
   std::vector<Seconds> free_;
@@ -132,8 +144,8 @@ std::optional<Schedule> parse_schedule(std::string_view text) {
   return found == orders.end() ? std::nullopt : std::optional((*found)->schedule);
 }
 
-double micro_batches_in_flight(Schedule schedule, int stage, int stages, double micro_batches) {
-  return stages == 1 ? 1.0 : order_of(schedule).in_flight(stage, stages, micro_batches);
+double micro_batches_in_flight(Schedule schedule, int stage, int stages, double micro_batches, int stretches) {
+  return stages == 1 ? 1.0 : order_of(schedule).in_flight(stage, stages, micro_batches, stretches);
 }
 
 Seconds PipelineTimeline::length() const {
@@ -152,19 +164,20 @@ Seconds PipelineTimeline::bubble(int stage) const {
 
 std::int64_t PipelineTimeline::most_in_flight(int stage) const {
   std::int64_t now = 0, most = 0;
-  std::set<std::int64_t> half_done;
+  std::set<std::pair<int, std::int64_t>> half_done;  // stretch and micro-batch
   for (const TimedSlot& timed : stages[static_cast<std::size_t>(stage)]) {
     if (timed.slot.pass == SlotPass::forward) {
       most = std::max(most, ++now);
-    } else if (!half_done.insert(timed.slot.micro_batch).second) {
+    } else if (!half_done.emplace(timed.slot.stretch, timed.slot.micro_batch).second) {
       --now;  // both of its gradients are there
     }
   }
   return most;
 }
 
-PipelineTimeline run_schedule(const ScheduleOrder& order, std::span<const StageSlots> stages, std::int64_t micro_batches) {
-  return ScheduleRun(order, stages, micro_batches).run();
+PipelineTimeline run_schedule(const ScheduleOrder& order, std::span<const StageSlots> stages, std::int64_t micro_batches,
+                              int stretches) {
+  return ScheduleRun(order, stages, micro_batches, stretches).run();
 }
 
 Seconds uniform_length(std::span<const StageSlots> stages, std::int64_t micro_batches) {

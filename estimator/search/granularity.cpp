@@ -12,8 +12,8 @@ Seconds smallest_node_time(const Job& job, double samples) {
   std::optional<Seconds> smallest;
   for (const Layer& layer : job.facts.model->layers) {
     if (layer.operation->work(Pass::forward, layer.input_shapes, layer.output_shape).flops <= 0) continue;
-    const Seconds time =
-        job.kernels.pass_time(*layer.operation, Pass::forward, layer.input_shapes, layer.output_shape, samples);
+    const Seconds time = job.kernels.pass_time(*layer.operation, Pass::forward, layer.input_shapes, layer.output_shape,
+                                               samples, job.kernels.precision());
     smallest = smallest ? min(*smallest, time) : time;
   }
   return smallest.value_or(Seconds{});

@@ -9,17 +9,23 @@ namespace ddl {
 /// A reason that rules a plan out, with its two numbers: what the plan wants, and what is available.
 struct Limit {
   enum class Kind {
-    batch,         ///< data degree × micro-batches above the global batch
-    no_extents,    ///< a spatial split of a model without spatial extents
-    extent,        ///< a spatial degree above the extent of the first split layer
-    halo,          ///< a tile narrower than what its neighbours need of it
-    filters,       ///< filter degree above min F
-    channels,      ///< channel degree above min C
-    tensor_units,  ///< tensor degree above what any pair of layers can be cut into
-    stages,        ///< more stages than layers
-    schedule,      ///< more micro-batches than a stage can be fed
-    devices,       ///< more devices than the machine has
-    memory,        ///< more memory than the device has
+    batch,            ///< data degree × micro-batches above the global batch
+    no_extents,       ///< a spatial split of a model without spatial extents
+    extent,           ///< a spatial degree above the extent of the first split layer
+    halo,             ///< a tile narrower than what its neighbours need of it
+    filters,          ///< filter degree above min F
+    channels,         ///< channel degree above min C
+    tensor_units,     ///< tensor degree above what any pair of layers can be cut into
+    stages,           ///< more stages than layers
+    schedule,         ///< more micro-batches than a stage can be fed
+    context,          ///< a context degree that does not divide the model's sequences, or a model without such
+    experts,          ///< an expert degree that does not divide the model's experts, or a model without such
+    tokens,           ///< sequence parallelism where the tensor degree divides no sequence of the model between split layers
+    virtual_stages,   ///< stretches of layers that the model's like blocks do not divide into
+    interleaving,     ///< micro-batches that are no multiple of the stages, where stages are interleaved
+    not_interleaved,  ///< a schedule that does not interleave, with several stretches of layers on a stage
+    devices,          ///< more devices than the machine has
+    memory,           ///< more memory than the device has
   };
   Kind kind = Kind::memory;
   double wanted = 0;

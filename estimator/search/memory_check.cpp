@@ -95,7 +95,7 @@ class Choices {
   Choices(const Estimator& estimator, const MemoryCheck& from)
       : estimator_(estimator), from_(from), wanted_(from.verdict == Verdict::does_not_fit) {
     const Plan& plan = from.estimate.plan;
-    const std::int64_t share = plan.global_batch / plan.mesh[Axis::data];
+    const std::int64_t share = plan.global_batch / plan.mesh.batch_parts();
     for (std::int64_t count = plan.micro_batches; count <= share;) {
       micro_batches_.push_back(count);
       // The last one has a sample each.
@@ -222,7 +222,7 @@ std::optional<MemoryCheck> check_memory(const Estimator& estimator, const Plan& 
 }
 
 LargestBatch largest_batch(const Estimator& estimator, const Plan& plan) {
-  const std::int64_t unit = plan.mesh[Axis::data] * plan.micro_batches;
+  const std::int64_t unit = plan.mesh.batch_parts() * plan.micro_batches;
   const auto is = [&](std::int64_t count, Verdict worst) {
     Plan larger = plan;
     larger.global_batch = unit * count;
@@ -249,7 +249,7 @@ std::optional<MemoryCheck> fewest_devices(const Estimator& estimator, const Plan
     std::optional<MemoryCheck> best;
     if (kept == BatchKept::per_device) tried.global_batch = per_device * count;
     each_product(degrees, 0, count, [&] {
-      tried.micro_batches = std::clamp<std::int64_t>(tried.global_batch / tried.mesh[Axis::data], 1, plan.micro_batches);
+      tried.micro_batches = std::clamp<std::int64_t>(tried.global_batch / tried.mesh.batch_parts(), 1, plan.micro_batches);
       if (!estimator.limits(tried).empty() || estimator.memory_lower_bound(tried) > available(estimator)) return;
       std::optional<MemoryCheck> checked = check_if_feasible(estimator, tried);
       if (!checked) return;

@@ -47,7 +47,8 @@ class Degrees {
   Degrees(const SearchOptions& options, const ModelFacts& facts)
       : options_(options),
         spatial_rank_(facts.model->input.sequence ? 0 : facts.model->input.rank),
-        square_(mirrors_alike(facts)) {
+        square_(mirrors_alike(facts)),
+        facts_(facts) {
     Plan plan;
     plan.global_batch = options.global_batch;
     plan.precision = options.precision;
@@ -75,9 +76,10 @@ class Degrees {
     const std::size_t extents = static_cast<std::size_t>(std::max(1, spatial_rank_));
     const bool is_extent = slot >= first && slot < first + Tiles{}.size();
     const bool unused = is_extent && slot >= first + extents;
+    const bool never = is_never_used(slot);
     for (const std::int64_t d : divisors_) {
       if (left % d != 0) continue;
-      if (unused && d > 1) break;
+      if ((unused || never) && d > 1) break;
       // Of a square sample, 2×4 tiles and 4×2 tiles are mirror images: the extents are cut in rising order.
       if (square_ && is_extent && !unused && slot > first && d < degrees[slot - 1]) continue;
       degrees[slot] = static_cast<int>(d);
@@ -85,27 +87,36 @@ class Degrees {
     }
   }
 
+  /// Whether the model has nothing that an axis divides, which nobody has asked for.
+  [[nodiscard]] bool is_never_used(std::size_t slot) const {
+    const auto is_asked = [&](Axis axis) {
+      return std::any_of(options_.families.begin(), options_.families.end(),
+                         [&](const NamedFamily& each) { return (each.family & family_bit(axis)) != 0; });
+    };
+    if (slot == first_dimension_of(Axis::expert)) return facts_.experts == 0 && !is_asked(Axis::expert);
+    if (slot == first_dimension_of(Axis::context)) return facts_.context_units == 0 && !is_asked(Axis::context);
+    return false;
+  }
+
   const SearchOptions& options_;
   int spatial_rank_;
   bool square_;
+  const ModelFacts& facts_;
   std::vector<std::int64_t> divisors_;
   std::map<Family, std::vector<Plan>> by_family_;
 };
 
-/// Everything that is still open once the degrees are given, cheapest first.
-struct Variants {
-  std::vector<Placement> placements;
-  std::vector<ChoiceValues> choices;
-};
+/// Choices of plans that divide layers in the same way, the simplest first.
+using LikeChoices = std::vector<ChoiceValues>;
 
 class VariantSpace {
  public:
-  VariantSpace(const SearchOptions& options, int devices_per_node)
-      : options_(options), several_nodes_(options.devices > devices_per_node) {}
+  VariantSpace(const SearchOptions& options, const ModelFacts& facts, int devices_per_node)
+      : options_(options), facts_(facts), several_nodes_(options.devices > devices_per_node) {}
 
   [[nodiscard]] const std::vector<std::int64_t>& micro_batches(const Plan& plan) const {
     const std::int64_t replica =
-        std::max<std::int64_t>(1, (plan.global_batch + plan.mesh[Axis::data] - 1) / plan.mesh[Axis::data]);
+        std::max<std::int64_t>(1, (plan.global_batch + plan.mesh.batch_parts() - 1) / plan.mesh.batch_parts());
     std::vector<std::int64_t>& known = micro_batches_[replica];
     if (!known.empty()) return known;
     if (options_.micro_batches) {
@@ -121,9 +132,8 @@ class VariantSpace {
     return known;
   }
 
-  [[nodiscard]] Variants of(const Plan& plan) const {
-    Variants variants;
-    variants.placements.push_back(plan.placement);
+  [[nodiscard]] std::vector<Placement> placements(const Plan& plan) const {
+    std::vector<Placement> placements{plan.placement};
     if (!options_.placement && several_nodes_) {
       // One more for every axis that could be the one that lives inside the node.
       bool first = true;
@@ -133,41 +143,82 @@ class VariantSpace {
           Placement placement = plan.placement;
           const auto at = std::find(placement.begin(), placement.end(), axis);
           std::rotate(placement.begin(), at, at + 1);
-          variants.placements.push_back(placement);
+          placements.push_back(placement);
         }
         first = false;
       }
     }
-    add_choices(plan, plan_choice_count, {}, variants.choices);
-    return variants;
+    return placements;
+  }
+
+  /// The choices that a plan of this mesh and with these micro-batches may have, by how they divide layers.
+  [[nodiscard]] const std::vector<LikeChoices>& choices(const Plan& plan) const {
+    const Key key{plan.mesh.family(), plan.mesh[Axis::tensor], plan.mesh[Axis::pipeline],
+                  plan.micro_batches % plan.mesh[Axis::pipeline] == 0};
+    const auto known = choices_.find(key);
+    if (known != choices_.end()) return known->second;
+    LikeChoices all;
+    add_choices(plan, plan_choice_count, {}, all);
+    const auto divide_alike = [](const ChoiceValues& a, const ChoiceValues& b) {
+      for (std::size_t i = 0; i < plan_choice_count; ++i) {
+        if (plan_choices()[i].divides_layers && a[i] != b[i]) return false;
+      }
+      return true;
+    };
+    std::vector<LikeChoices> groups;
+    for (const ChoiceValues& values : all) {
+      if (groups.empty() || !divide_alike(groups.back().front(), values)) groups.emplace_back();
+      groups.back().push_back(values);
+    }
+    return choices_.emplace(key, std::move(groups)).first->second;
   }
 
   /// How many there are, without making them.
   [[nodiscard]] std::int64_t count(const Plan& plan) const {
     const int axes = std::popcount(plan.mesh.family());
     const std::int64_t placements = options_.placement || !several_nodes_ ? 1 : std::max(1, axes);
-    std::int64_t choices = 1;
-    for (const PlanChoiceRow& row : plan_choices()) choices *= static_cast<std::int64_t>(values_of(row, plan).size());
-    return placements * choices * static_cast<std::int64_t>(micro_batches(plan).size());
+    std::int64_t all = 0;
+    Plan each = plan;
+    for (const std::int64_t count : micro_batches(plan)) {
+      each.micro_batches = count;
+      for (const LikeChoices& group : choices(each)) all += static_cast<std::int64_t>(group.size());
+    }
+    return placements * all;
   }
 
-  /// The values of a choice that a plan of such a mesh may have, the simplest first.
+  /// The values of a choice that a plan of such a mesh may have, the simplest first. One that was asked for is among them,
+  /// possible or not: the plan then has a limit.
   [[nodiscard]] std::vector<int> values_of(const PlanChoiceRow& row, const Plan& plan) const {
     if (!row.matters(plan.mesh)) return {0};
+    if (const std::optional<int>& chosen = options_.chosen[row.choice]) {
+      const bool is_allowed = row.choice != PlanChoice::zero || allows_zero_stage(options_, plan.mesh.family(), *chosen);
+      return is_allowed ? std::vector<int>{*chosen} : std::vector<int>{};
+    }
     std::vector<int> values;
     for (int value = 0; value <= row.last; ++value) {
-      if (options_.chosen[row.choice].value_or(value) != value) continue;
       if (row.choice == PlanChoice::zero && !allows_zero_stage(options_, plan.mesh.family(), value)) continue;
       values.push_back(value);
     }
     return values;
   }
 
+  /// Whether the values of open choices are possible together.
+  [[nodiscard]] bool is_possible(const Plan& plan, const ChoiceValues& values) const {
+    Plan chosen = plan;
+    set_choices(chosen, values);
+    for (std::size_t i = 0; i < plan_choice_count; ++i) {
+      const PlanChoiceRow& row = plan_choices()[i];
+      const bool is_open = !options_.chosen[row.choice];
+      if (is_open && values[i] > 0 && row.possible != nullptr && !row.possible(facts_, chosen, values[i])) return false;
+    }
+    return true;
+  }
+
  private:
-  /// Every combination of the first `rows` choices, the last of them outermost.
-  void add_choices(const Plan& plan, std::size_t rows, ChoiceValues values, std::vector<ChoiceValues>& choices) const {
+  /// Every possible combination of the first `rows` choices, the last of them outermost.
+  void add_choices(const Plan& plan, std::size_t rows, ChoiceValues values, LikeChoices& choices) const {
     if (rows == 0) {
-      choices.push_back(values);
+      if (is_possible(plan, values)) choices.push_back(values);
       return;
     }
     for (const int value : values_of(plan_choices()[rows - 1], plan)) {
@@ -175,9 +226,14 @@ class VariantSpace {
       add_choices(plan, rows - 1, values, choices);
     }
   }
+  /// What choices depend on: the family, the degrees that some of them need to divide something, and whether those divide
+  /// the micro-batches.
+  using Key = std::tuple<Family, int, int, bool>;
   const SearchOptions& options_;
+  const ModelFacts& facts_;
   bool several_nodes_;
   mutable std::map<std::int64_t, std::vector<std::int64_t>> micro_batches_;
+  mutable std::map<Key, std::vector<LikeChoices>> choices_;
 };
 
 /// How simple a plan is, the simplest first. No two plans of a search are alike in it.
@@ -259,7 +315,8 @@ class FamilySearch {
       : estimator_(estimator),
         options_(options),
         result_(result),
-        space_(options, estimator.job().machine.devices_per_node()) {}
+        space_(options, estimator.job().facts, estimator.job().machine.devices_per_node()),
+        may_break_limits_(options.micro_batches.has_value() || asks_for_choices(options)) {}
 
   [[nodiscard]] const VariantSpace& space() const { return space_; }
 
@@ -390,7 +447,7 @@ class FamilySearch {
       plan.micro_batches = space_.micro_batches(plan).back();
       for (const PlanChoiceRow& row : plan_choices()) {
         const std::vector<int> values = space_.values_of(row, plan);
-        if (row.trade != Trade::never_better && !values.empty()) row.set(plan, values.back());
+        if (is_smaller_at_most(row.trade) && !values.empty()) row.set(plan, values.back());
       }
       const Bytes needed = estimator_.memory(plan).total();
       if (found == nullptr || needed < least) {
@@ -404,11 +461,12 @@ class FamilySearch {
   /// How near a plan without enough memory comes at best: everything saved, micro-batches as small as they can be.
   void save_most(Plan plan) {
     plan.micro_batches = space_.micro_batches(plan).back();
-    const Variants variants = space_.of(plan);
-    for (const ChoiceValues& values : variants.choices) {
-      if (is_never_better(values, variants.choices.front())) continue;
-      set_choices(plan, values);
-      note(estimator_.estimate(plan));
+    for (const LikeChoices& choices : space_.choices(plan)) {
+      for (const ChoiceValues& values : choices) {
+        if (never_saves(values, choices.front())) continue;
+        set_choices(plan, values);
+        note(estimator_.estimate(plan));
+      }
     }
   }
 
@@ -441,13 +499,12 @@ class FamilySearch {
   }
 
   void try_variants(Plan plan) {
-    const Variants variants = space_.of(plan);
+    const std::vector<Placement> placements = space_.placements(plan);
     const bool by_time = !options_.all && options_.objective != Objective::memory;
     // Parts of a batch, or of a message, may take less together than the whole where what is measured prices them.
     const bool wholes_are_faster =
         by_time && plan.mesh[Axis::pipeline] == 1 && estimator_.job().kernels.measured() == nullptr &&
         !estimator_.job().kernels.has_formulas() && estimator_.job().coefficients.exchanges.empty();
-    const auto per_placement = static_cast<std::int64_t>(variants.choices.size());
     std::vector<std::int64_t> settled;
     least_ = {};
     for (const std::int64_t micro_batches : space_.micro_batches(plan)) {
@@ -462,31 +519,52 @@ class FamilySearch {
       // message take no less time than the whole. All of the whole's plans fit, or were too slow.
       const bool needless = wholes_are_faster && std::any_of(settled.begin(), settled.end(),
                                                              [&](std::int64_t fewer) { return micro_batches % fewer == 0; });
-      plan.placement = variants.placements.front();
-      // Of all numbers only one that was asked for may be larger than the samples are many.
-      if (options_.micro_batches) {
-        if (const Limits limits = estimator_.limits(plan); !limits.empty()) {
-          reject(plan, limits);
-          continue;
-        }
-      }
+      plan.placement = placements.front();
+      const std::vector<LikeChoices>& groups = space_.choices(plan);
+      if (groups.empty() || is_ruled_out(plan, groups.front().front())) continue;
       const bool all_beaten = needless || (by_time && beaten(estimator_.lower_bound(plan), plan));
       misfits_ = 0;
-      for (const auto& placement : variants.placements) {
+      for (const Placement& placement : placements) {
         plan.placement = placement;
         // Bounds that cost more to work out are closer.
-        if (all_beaten ||
-            (by_time && (beaten(estimator_.placed_lower_bound(plan), plan) || beaten(estimator_.uncut_time(plan), plan) ||
-                         beaten(estimator_.layers_time(plan), plan)))) {
-          result_.pruned += per_placement;
-          continue;
+        const bool placed_beaten = all_beaten || (by_time && beaten(estimator_.placed_lower_bound(plan), plan));
+        for (const LikeChoices& choices : groups) {
+          set_choices(plan, choices.front());
+          if (placed_beaten || (by_time && (beaten(estimator_.uncut_time(plan), simplest(plan)) ||
+                                            beaten(estimator_.layers_time(plan), simplest(plan))))) {
+            result_.pruned += static_cast<std::int64_t>(choices.size());
+            continue;
+          }
+          try_choices(plan, choices);
         }
-        try_choices(plan, variants);
+        plan = simplest(plan);
       }
       if (misfits_ == 0) settled.push_back(micro_batches);
       // The stages of a pipeline are others with every number of micro-batches.
-      if (misfits_ > 0 && plan.mesh[Axis::pipeline] == 1 && !options_.all) least_ = least_of(plan, variants);
+      if (misfits_ > 0 && plan.mesh[Axis::pipeline] == 1 && !options_.all) least_ = least_of(plan, groups);
     }
+  }
+
+  /// The plan with the first value of each choice.
+  [[nodiscard]] static Plan simplest(Plan plan) {
+    set_choices(plan, {});
+    return plan;
+  }
+
+  /// Whether what was asked for is impossible with these micro-batches; if so, the plan is rejected. Of all numbers only one
+  /// that was asked for may be larger than the samples are many.
+  bool is_ruled_out(Plan plan, const ChoiceValues& values) {
+    if (!may_break_limits_) return false;
+    set_choices(plan, values);
+    const Limits limits = estimator_.limits(plan);
+    if (limits.empty()) return false;
+    reject(plan, limits);
+    return true;
+  }
+  [[nodiscard]] static bool asks_for_choices(const SearchOptions& options) {
+    return std::any_of(plan_choices().begin(), plan_choices().end(), [&](const PlanChoiceRow& row) {
+      return row.possible != nullptr && options.chosen[row.choice].value_or(0) > 0;
+    });
   }
 
   /// The least memory that any saving reaches with micro-batches of some size.
@@ -494,20 +572,33 @@ class FamilySearch {
     double samples = 0;
     Bytes parameters{}, of_samples{};
   };
-  [[nodiscard]] Least least_of(Plan plan, const Variants& variants) const {
+  [[nodiscard]] Least least_of(Plan plan, const std::vector<LikeChoices>& groups) const {
     Least least;
-    for (const ChoiceValues& values : variants.choices) {
-      if (is_never_better(values, variants.choices.front())) continue;
-      set_choices(plan, values);
-      const MemoryBreakdown& memory = estimator_.memory(plan);
-      const Bytes of_samples = memory.activations + memory.input;
-      // Scratch memory of kernels may shrink more than what samples take.
-      const Bytes parameters = memory.total() - of_samples - memory.kernel_workspace;
-      least.parameters = least.samples > 0 ? min(least.parameters, parameters) : parameters;
-      least.of_samples = least.samples > 0 ? min(least.of_samples, of_samples) : of_samples;
-      least.samples = samples_per_micro_batch(plan);
+    for (const LikeChoices& choices : groups) {
+      for (const ChoiceValues& values : choices) {
+        if (never_saves(values, choices.front())) continue;
+        set_choices(plan, values);
+        const MemoryBreakdown& memory = estimator_.memory(plan);
+        const Bytes of_samples = memory.activations + memory.input;
+        // Scratch memory of kernels may shrink more than what samples take.
+        const Bytes parameters = memory.total() - of_samples - memory.kernel_workspace;
+        least.parameters = least.samples > 0 ? min(least.parameters, parameters) : parameters;
+        least.of_samples = least.samples > 0 ? min(least.of_samples, of_samples) : of_samples;
+        least.samples = samples_per_micro_batch(plan);
+      }
     }
     return least;
+  }
+
+  [[nodiscard]] static bool is_smaller_at_most(Trade trade) {
+    return trade == Trade::open || trade == Trade::slower_but_smaller;
+  }
+  /// Whether the simplest value of some choice needs no more memory.
+  [[nodiscard]] static bool never_saves(const ChoiceValues& values, const ChoiceValues& simplest) {
+    for (std::size_t i = 0; i < plan_choice_count; ++i) {
+      if (!is_smaller_at_most(plan_choices()[i].trade) && values[i] > simplest[i]) return true;
+    }
+    return false;
   }
 
   /// Whether the simplest value of some choice is as good in every respect.
@@ -518,7 +609,7 @@ class FamilySearch {
     return false;
   }
 
-  void try_choices(Plan plan, const Variants& variants) {
+  void try_choices(Plan plan, const LikeChoices& choices) {
     const bool by_time = !options_.all && options_.objective != Objective::memory;
     std::vector<ChoiceValues> settled;  // fit, or are too slow already: nothing is gained by what is slower but smaller
     const auto is_needless = [&](const ChoiceValues& values) {
@@ -530,8 +621,19 @@ class FamilySearch {
         return true;
       });
     };
-    for (const ChoiceValues& values : variants.choices) {
-      if (!options_.all && (is_never_better(values, variants.choices.front()) || (by_time && is_needless(values)))) {
+    std::vector<ChoiceValues> too_large;
+    const auto is_too_large = [&](const ChoiceValues& values) {
+      return std::any_of(too_large.begin(), too_large.end(), [&](const ChoiceValues& known) {
+        for (std::size_t i = 0; i < plan_choice_count; ++i) {
+          const bool larger = plan_choices()[i].trade == Trade::larger && known[i] < values[i];
+          if (!larger && known[i] != values[i]) return false;
+        }
+        return true;
+      });
+    };
+    for (const ChoiceValues& values : choices) {
+      if (!options_.all &&
+          (is_never_better(values, choices.front()) || (by_time && (is_needless(values) || is_too_large(values))))) {
         ++result_.pruned;
         continue;
       }
@@ -551,6 +653,7 @@ class FamilySearch {
         continue;
       }
       ++misfits_;
+      too_large.push_back(values);
       // Memory alone is the mildest kind of trouble.
       if (!nearest_ || std::tuple(1, memory / available) < miss(*nearest_)) note(estimator_.estimate(plan));
     }
@@ -565,6 +668,7 @@ class FamilySearch {
   std::optional<Estimate> nearest_;
   bool outdone_ = false;      ///< by plans of other families
   std::int64_t misfits_ = 0;  ///< plans without enough memory
+  bool may_break_limits_;     ///< what was asked for may be impossible
   Least least_;
   std::optional<RankedPlan> last_kept_;
   std::vector<Rank> leaders_;  ///< the best of each family so far, best first

@@ -15,6 +15,7 @@
 #include "estimator/step/tasks.hpp"
 #include "estimator/strategies/spatial.hpp"
 #include "estimator/strategies/strategy.hpp"
+#include "estimator/strategies/tensor.hpp"
 
 // What no plan of some kind is shorter, or needs less, than: what a search gives up plans by.
 
@@ -113,7 +114,8 @@ Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) cons
   struct Times {
     Seconds weights{}, data{};
   };
-  std::vector<std::optional<Times>> classes(static_cast<std::size_t>(model.shape_classes));
+  // By shapes, and whether the layer is linear.
+  std::vector<std::optional<Times>> classes(static_cast<std::size_t>(model.shape_classes) * 2);
   WholeLayers whole(job_.facts, samples, job_.kernels.precision(), job_.kernels.optimizer(), job_.assumptions);
   const auto& sums = running_sums(whole_, samples, [&](std::size_t i) {
     const Layer& layer = model.layers[i];
@@ -121,9 +123,11 @@ Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) cons
     if (given) return (serial.forward + serial.backward) * samples;
     if (measured != nullptr || casting) return kernels_time(job_, whole.at(i), whole.shard());
     const auto time = [&](Pass pass) {
-      return job_.kernels.pass_time(*layer.operation, pass, layer.input_shapes, layer.output_shape, samples);
+      return job_.kernels.pass_time(*layer.operation, pass, layer.input_shapes, layer.output_shape, samples,
+                                    kernel_precision(job_.facts, i, alone.precision));
     };
-    std::optional<Times>& times = classes[static_cast<std::size_t>(layer.shape_class)];
+    std::optional<Times>& times =
+        classes[static_cast<std::size_t>(layer.shape_class) * 2 + (job_.facts.is_linear[i] ? 1 : 0)];
     if (!times) times = Times{time(Pass::forward) + time(Pass::backward_weight), time(Pass::backward_data)};
     return job_.facts.needs_input_gradient[i] ? times->weights + times->data : times->weights;
   });
@@ -146,7 +150,8 @@ Estimator::WholeTime Estimator::least_time(double samples, int stage_count) cons
     Seconds sum{};
     for (const Pass pass : {Pass::forward, Pass::backward_weight, Pass::backward_data}) {
       if (pass == Pass::backward_data && !job_.facts.needs_input_gradient[i]) continue;
-      sum += job_.kernels.least_pass_time(*layer.operation, pass, layer.input_shapes, layer.output_shape, samples);
+      sum += job_.kernels.least_pass_time(*layer.operation, pass, layer.input_shapes, layer.output_shape, samples,
+                                          kernel_precision(job_.facts, i, job_.kernels.precision()));
     }
     return sum;
   });
@@ -207,16 +212,35 @@ Seconds Estimator::uncut_time(const Plan& plan) const {
   step.origin[Coefficient::launch_overhead] = launch_overhead(job_).value();
   step.stages = plan.mesh[Axis::pipeline];
   step.micro_batches = static_cast<double>(plan.micro_batches);
-  add_tasks(costs.total(), 0, false, nullptr, step.tasks);
-  const StagePlaces& where = places(step.stages, spatial_end_of(plan), plan.mesh[Axis::spatial]);
-  step.transfers.emplace_back(hop_time(plan, where.least_items(), costs.exchanges()));
-  return shortest_run(relaxed(step));
+  add_tasks(costs.total(), 0, Recompute::none, nullptr, step.tasks);
+  step.transfers.emplace_back(hop_time(plan, least_crossing(plan), costs.exchanges()));
+  return shortest_of_all(relaxed(step), plan);
+}
+
+double Estimator::least_crossing(const Plan& plan) const {
+  const double items = places(plan.mesh[Axis::pipeline], spatial_end_of(plan), plan.mesh[Axis::spatial]).least_items();
+  const double parts = may_split_tokens(job_.facts, plan) ? plan.mesh[Axis::tensor] : 1;
+  return items / (parts * plan.mesh[Axis::context]);
+}
+
+Seconds Estimator::shortest_of_all(RelaxedStep step, const Plan& plan) const {
+  Seconds least(std::numeric_limits<double>::infinity());
+  for (const int stretches : stretches_of(plan)) {
+    step.stretches = stretches;
+    least = min(least, shortest_run(step));
+  }
+  return least;
 }
 
 Seconds Estimator::layers_time(const Plan& plan) const {
   Plan bare = plan;
   bare.recompute = Recompute::none;
-  return staged(bare).iteration();
+  Seconds least(std::numeric_limits<double>::infinity());
+  for (const int stretches : stretches_of(plan)) {
+    bare.virtual_stages = stretches;
+    least = min(least, staged(bare).iteration());
+  }
+  return least;
 }
 
 const Estimator::BoundParts& Estimator::bound_parts(const Plan& plan) const {
@@ -249,7 +273,7 @@ const Estimator::BoundParts& Estimator::bound_parts(const Plan& plan) const {
   };
   parts.halo = SecondsPerByte(discount.beta / fastest_link(job_));
   parts.gathered = per_byte(spatial);
-  parts.gradients = per_byte(plan.mesh[Axis::data] * spatial);
+  parts.gradients = per_byte(plan.mesh.replicas());
   if (job_.coefficients.software.layer_algorithm != AllreduceAlgorithm::sparse) {
     for (const Axis axis : {Axis::filter, Axis::channel, Axis::tensor}) {
       parts.layer[static_cast<std::size_t>(axis)] = per_byte(plan.mesh[axis]);
@@ -262,21 +286,22 @@ Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* pl
   const double micro_batches = static_cast<double>(plan.micro_batches);
   const double splits = plan.mesh.product(weight_axes);
   const double spatial = plan.mesh[Axis::spatial];
+  const double positions = spatial * plan.mesh[Axis::context];  // parts of a sample
   const bool given = job_.prices_whole_layers();
   const WholeTime whole = least_time(samples_per_micro_batch(plan), plan.mesh[Axis::pipeline]);
   const BoundParts& parts = bound_parts(plan);
   RelaxedStep step;
   step.stages = plan.mesh[Axis::pipeline];
   step.micro_batches = micro_batches;
-  step.busy = whole.all * parts.kernels / (splits * spatial);
-  step.longest = whole.longest * parts.kernels / (splits * spatial);
+  step.busy = whole.all * parts.kernels / (splits * positions);
+  step.longest = whole.longest * parts.kernels / (splits * positions);
   step.starts = parts.starts;
-  if (given || job_.machine.levels.empty()) return shortest_run(step);
+  if (given || job_.machine.levels.empty()) return shortest_of_all(step, plan);
 
   // Of one micro-batch, through all stages.
   const double item = item_bytes(plan.precision);
-  const double samples = static_cast<double>(plan.global_batch) / plan.mesh[Axis::data] / micro_batches;
-  const double tiles = samples / spatial * item;
+  const double samples = static_cast<double>(plan.global_batch) / plan.mesh.product(batch_axes) / micro_batches;
+  const double tiles = samples / positions * item;
   const auto moving = [&](double bytes, Axis axis) {
     const Seconds anywhere = Bytes(bytes) * parts.layer[static_cast<std::size_t>(axis)];
     if (placed == nullptr || anywhere == Seconds{}) return anywhere;
@@ -302,15 +327,19 @@ Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* pl
   if (plan.mesh[Axis::channel] > 1)
     exchanges += moving((2.0 * channel_outputs_ / plan.mesh[Axis::filter] + channel_inputs_) * tiles, Axis::channel);
   if (plan.mesh[Axis::tensor] > 1 && plan.mesh[Axis::tensor] <= smallest_tensor_units_)
-    exchanges += moving(tensor_items_ * tiles, Axis::tensor);
+    exchanges += moving(tensor_items_ * tiles, Axis::tensor) * shown_tensor_exchanges(plan);
 
   step.busy += exchanges;
   step.hop = parts.alpha;
   if (placed != nullptr && plan.mesh[Axis::pipeline] > 1) {
-    const StagePlaces& where = places(plan.mesh[Axis::pipeline], spatial_end_of(plan), spatial);
-    step.hop = hop_time(plan, where.least_items(), *placed);
+    step.hop = hop_time(plan, least_crossing(plan), *placed);
   }
-  return shortest_run(step);
+  return shortest_of_all(step, plan);
+}
+
+double Estimator::shown_tensor_exchanges(const Plan& plan) const {
+  const bool in_pieces = job_.coefficients.software.overlaps_tensor_exchanges && job_.assumptions.overlap;
+  return in_pieces ? 1.0 / plan.mesh[Axis::tensor] : 1.0;
 }
 
 Bytes Estimator::shown_gradients(const Plan& plan) const {
@@ -318,7 +347,10 @@ Bytes Estimator::shown_gradients(const Plan& plan) const {
       overlaps_gradients(job_.coefficients, job_.assumptions) || gathers_beside_forward(job_.coefficients, job_.assumptions);
   if (hidden || plan.mesh.replicas() == 1) return {};
   const double splits = plan.mesh.product(weight_axes);
-  return Bytes(job_.facts.parameters / splits / plan.mesh[Axis::pipeline] * item_bytes(plan.precision));
+  // Experts are divided among the ranks of their axis.
+  const double dense =
+      plan.mesh[Axis::expert] > 1 ? job_.facts.parameters - job_.facts.expert_parameters : job_.facts.parameters;
+  return Bytes(dense / splits / plan.mesh[Axis::pipeline] * item_bytes(plan.precision));
 }
 
 Seconds Estimator::lower_bound(const Plan& plan) const {
@@ -364,7 +396,8 @@ Bytes Estimator::memory_lower_bound(const Plan& plan) const {
   Plan least = plan;
   least.zero_stage = 3;
   const double splits = plan.mesh.product(weight_axes);
-  const double parameters = job_.facts.parameters / splits / plan.mesh[Axis::pipeline];
+  const double experts = job_.facts.expert_parameters * (1.0 - 1.0 / plan.mesh[Axis::expert]);
+  const double parameters = (job_.facts.parameters - experts) / splits / plan.mesh[Axis::pipeline];
   if (job_.assumptions.memory_reuse) {
     return Bytes(2.0 * *job_.assumptions.memory_reuse * item_bytes(plan.precision) * parameters);
   }

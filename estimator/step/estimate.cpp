@@ -11,6 +11,7 @@
 #include "estimator/plan/plan_choice.hpp"
 #include "estimator/step/pipeline.hpp"
 #include "estimator/step/tasks.hpp"
+#include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/spatial.hpp"
 #include "estimator/strategies/strategy.hpp"
 
@@ -118,22 +119,41 @@ const LayerKinds& Estimator::kinds_of(int spatial_end) const {
   return kinds->second;
 }
 
-const LayerCostTable& Estimator::table(const Plan& plan) const {
+Estimator::Split& Estimator::split(const Plan& plan) const {
   const Plan key = split_of(plan);
-  const bool is_same = table_ && key == table_plan_;
-  if (is_same && plan.placement == table_placement_) return *table_;
+  const auto holds = [&](const Split& known) { return known.costs && known.plan == key; };
+  if (!holds(splits_[latest_])) latest_ = 1 - latest_;
+  Split& split = splits_[latest_];
+  const bool is_same = holds(split);
+  if (is_same && plan.placement == split.placement) return split;
   if (is_same) {
-    table_->place(plan.placement);
+    split.costs->place(plan.placement);
   } else {
-    table_ = std::make_unique<LayerCostTable>(job_, plan, kinds_of(spatial_end_of(plan)));
-    table_plan_ = key;
-    fullest_.clear();
-    peaks_.clear();
+    split.costs = std::make_unique<LayerCostTable>(job_, plan, kinds_of(spatial_end_of(plan)));
+    split.plan = key;
+    split.fullest.clear();
+    split.peaks.clear();
   }
-  table_placement_ = plan.placement;
-  cuts_.reset();
-  staged_ = {};
-  return *table_;
+  split.placement = plan.placement;
+  split.cuts.reset();
+  split.staged.clear();
+  return split;
+}
+
+const std::vector<int>& Estimator::stretches_of(const Plan& plan) const {
+  static const std::vector<int> one{1};
+  const int stages = plan.mesh[Axis::pipeline];
+  if (stages == 1 || job_.assumptions.slot_pipeline) return one;
+  std::vector<int>& known = stretches_[{stages, plan.micro_batches % stages == 0}];
+  if (known.empty()) {
+    known = one;
+    Plan alike = plan;
+    alike.schedule = Schedule::one_forward_one_backward;
+    for (int count = 2; count <= most_virtual_stages; ++count) {
+      if (may_interleave(job_.facts, alike, count)) known.push_back(count);
+    }
+  }
+  return known;
 }
 
 std::vector<int> Estimator::cut(const Plan& plan, const LayerCostTable& costs) const {
@@ -149,6 +169,7 @@ std::vector<int> Estimator::cut(const Plan& plan, const LayerCostTable& costs) c
   Plan bare = plan;
   bare.zero_stage = 0;
   bare.recompute = Recompute::none;
+  bare.virtual_stages = 1;
   const Bytes available = job_.machine.device.memory;
   struct Choice {
     bool fits = false;
@@ -193,9 +214,9 @@ std::vector<int> Estimator::cut(const Plan& plan, const LayerCostTable& costs) c
 }
 
 const std::vector<int>& Estimator::stages(const Plan& plan) const {
-  const LayerCostTable& costs = table(plan);
-  if (!cuts_) cuts_ = cut(plan, costs);
-  return *cuts_;
+  Split& own = split(plan);
+  if (!own.cuts) own.cuts = cut(plan, *own.costs);
+  return *own.cuts;
 }
 
 Limits Estimator::limits(const Plan& plan) const {
@@ -222,6 +243,7 @@ Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std
   const Learned* origin = costs.has_slopes() ? &step.origin : nullptr;
   step.stages = plan.mesh[Axis::pipeline];
   step.micro_batches = static_cast<double>(plan.micro_batches);
+  step.stretches = plan.virtual_stages;
   step.in_slots = job_.assumptions.slot_pipeline && step.stages > 1;
   const double ranks = static_cast<double>(plan.mesh.devices());
   step.several_ranks = ranks > 1;
@@ -235,7 +257,7 @@ Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std
   for (int stage = 0; stage < step.stages; ++stage) {
     const auto index = static_cast<std::size_t>(stage);
     const int first = firsts[index];
-    add_tasks(costs.between(first, firsts[index + 1]), stage, plan.recompute == Recompute::full, origin, step.tasks);
+    add_tasks(costs.between(first, firsts[index + 1]), stage, plan.recompute, origin, step.tasks);
     if (step.several_ranks && (step.origin[Coefficient::per_micro_batch] > 0 || origin != nullptr)) {
       Term fixed(Seconds(step.origin[Coefficient::per_micro_batch]));
       if (origin != nullptr) fixed.add_slope(Coefficient::per_micro_batch, 1);
@@ -260,14 +282,15 @@ Estimator::Staged Estimator::staged(const Plan& plan, const LayerCostTable& cost
 
 const Estimator::Staged& Estimator::staged(const Plan& plan) const {
   const std::vector<int>& firsts = stages(plan);
-  std::optional<Staged>& known = staged_[static_cast<std::size_t>(plan.recompute)];
-  if (!known) known = staged(plan, table(plan), firsts);
-  return *known;
+  auto& staged = split(plan).staged;
+  const std::pair key(plan.recompute, plan.virtual_stages);
+  const auto known = staged.find(key);
+  if (known != staged.end()) return known->second;
+  return staged.emplace(key, this->staged(plan, table(plan), firsts)).first->second;
 }
 
 Updates Estimator::updates_of(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const {
   const Assumptions& assumptions = job_.assumptions;
-  const double shard = plan.zero_stage >= 1 ? plan.mesh.replicas() : 1.0;
   // Of tensor splits alone are such layers no exception.
   const double splits = static_cast<double>(plan.mesh[Axis::filter]) * plan.mesh[Axis::channel] * plan.mesh[Axis::spatial];
   const Learned& learned = costs.learned();
@@ -279,7 +302,7 @@ Updates Estimator::updates_of(const Plan& plan, const LayerCostTable& costs, con
   for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
     const LayerCosts own = costs.between(firsts[stage], firsts[stage + 1]);
     Updates::Stage& result = updates.stages.emplace_back();
-    result.update = Term(max(Seconds{}, own.update / shard));
+    result.update = Term(max(Seconds{}, plan.zero_stage >= 1 ? own.sharded_update : own.update));
     result.message = Bytes(own.exchanged_parameters() * item_bytes(plan.precision));
     std::vector<GradientGroup> groups = costs.gradients(own);
     if (stage == 0 || groups != exchanged) {
@@ -338,20 +361,23 @@ const StagePeaks& Estimator::peaks_of(const Plan& plan, int first, int last) con
     last -= shift;
   }
   const auto key = std::tuple(first, last, plan.recompute, plan.zero_stage);
-  const auto known = peaks_.find(key);
-  if (known != peaks_.end()) return known->second;
-  return peaks_.emplace(key, stage_peaks(job_, plan, table(plan), first, last)).first->second;
+  auto& peaks = split(plan).peaks;
+  const auto known = peaks.find(key);
+  if (known != peaks.end()) return known->second;
+  return peaks.emplace(key, stage_peaks(job_, plan, table(plan), first, last)).first->second;
 }
 
 Estimator::Fullest& Estimator::fullest(const Plan& plan) const {
   const std::vector<int>& firsts = stages(plan);
-  for (Fullest& known : fullest_) {
+  std::vector<Fullest>& all = split(plan).fullest;
+  for (Fullest& known : all) {
     if (known.zero_stage == plan.zero_stage && known.recompute == plan.recompute && known.schedule == plan.schedule &&
-        known.firsts == firsts) {
+        known.virtual_stages == plan.virtual_stages && known.firsts == firsts) {
       return known;
     }
   }
-  Fullest& result = fullest_.emplace_back(Fullest{firsts, plan.schedule, plan.recompute, plan.zero_stage, {}, 0});
+  Fullest& result =
+      all.emplace_back(Fullest{firsts, plan.schedule, plan.virtual_stages, plan.recompute, plan.zero_stage, {}, 0});
   for (int stage = 0; stage < plan.mesh[Axis::pipeline]; ++stage) {
     const auto index = static_cast<std::size_t>(stage);
     const int first = firsts[index], last = firsts[index + 1];
@@ -397,7 +423,12 @@ void Estimator::price(Estimate& result) const {
   // The same for all plans of one batch: in parts of any other size a device is no faster.
   const Seconds alone = whole_time(batch, 1).all + single_device_launch(batch).idle + serial_update_;
   result.efficiency = time.iteration().value() > 0 ? alone / time.iteration() / ranks : 0.0;
-  const Seconds fair = per_sample * (plan.recompute == Recompute::full ? 4.0 / 3.0 : 1.0) * (batch / ranks);
+  // What is computed again is nobody else's work: all of forward is a third of forward and backward.
+  const LayerCosts& total = costs.total();
+  const double again = plan.recompute == Recompute::full        ? 1.0 / 3.0
+                       : plan.recompute == Recompute::selective ? total.attention_forward / (total.forward + total.backward)
+                                                                : 0.0;
+  const Seconds fair = per_sample * (1.0 + again) * (batch / ranks);
   Seconds all_kernels{}, longest_kernels{};
   for (const Timing<double>::Stage& stage : timing.stages) {
     const Seconds own(stage.kernels());
@@ -441,7 +472,7 @@ void Estimator::add_reserved(Estimate& estimate) const {
 
 void Estimator::add_reserved(std::vector<Estimate>& estimates) const {
   const auto key = [](const Plan& plan) {
-    return std::tuple(plan.mesh, plan.micro_batches, plan.placement, plan.recompute, plan.zero_stage, plan.schedule);
+    return std::tuple(split_of(plan), plan.placement, plan.recompute, plan.zero_stage, plan.schedule, plan.virtual_stages);
   };
   // Plans that share a table of costs one after the other.
   std::vector<Estimate*> order;

@@ -86,12 +86,13 @@ class Estimator {
   /// among those that fit if any fits. They depend only on degrees, micro-batches and placement of the plan. The reference
   /// is valid until the next call with another plan.
   [[nodiscard]] const std::vector<int>& stages(const Plan& plan) const;
-  /// Returns a lower bound of an iteration, in seconds, of all plans with these degrees and micro-batches, for any schedule,
-  /// placement and sharding.
+  /// Returns a lower bound of an iteration, in seconds, of all plans with these degrees and micro-batches, for any placement
+  /// and any other choices.
   [[nodiscard]] Seconds lower_bound(const Plan& plan) const;
   /// Returns the same bound for this placement alone. It takes longer to compute, and is closer.
   [[nodiscard]] Seconds placed_lower_bound(const Plan& plan) const;
-  /// Returns the same bound with priced exchanges, for any cuts of the stages. It takes still longer, and is closer.
+  /// Returns the same bound with priced exchanges, for any cuts of the stages, of plans that divide layers as this one. It
+  /// takes still longer, and is closer.
   [[nodiscard]] Seconds uncut_time(const Plan& plan) const;
   /// Returns the time without update, gradients and recomputation, with the stages cut. It takes still longer, and is
   /// closer.
@@ -122,6 +123,7 @@ class Estimator {
   struct Fullest {
     std::vector<int> firsts;
     Schedule schedule{};
+    int virtual_stages = 1;
     Recompute recompute{};
     int zero_stage = 0;
     MemoryBreakdown memory;
@@ -132,7 +134,22 @@ class Estimator {
   [[nodiscard]] const StagePlaces& places(int stages, int spatial_end, double tiles) const;
   [[nodiscard]] int spatial_end_of(const Plan& plan) const;
   [[nodiscard]] const LayerKinds& kinds_of(int spatial_end) const;
-  [[nodiscard]] const LayerCostTable& table(const Plan& plan) const;
+  /// The prices of layers under one split, and what was worked out of them.
+  struct Split {
+    Plan plan;  ///< without what the prices do not depend on
+    Placement placement{};
+    std::unique_ptr<LayerCostTable> costs;
+    /// The cuts under the current placement, and the stages by recomputation and virtual stages.
+    std::optional<std::vector<int>> cuts;
+    std::map<std::pair<Recompute, int>, Staged> staged;
+    std::vector<Fullest> fullest;  ///< however it is placed
+    /// The peaks of memory by the layers of a stage, recomputation and ZeRO stage.
+    std::map<std::tuple<int, int, Recompute, int>, StagePeaks> peaks;
+  };
+  [[nodiscard]] Split& split(const Plan& plan) const;
+  [[nodiscard]] const LayerCostTable& table(const Plan& plan) const { return *split(plan).costs; }
+  /// Returns the numbers of virtual stages that a plan may have, from 1 on.
+  [[nodiscard]] const std::vector<int>& stretches_of(const Plan& plan) const;
   /// Forward and backward of the whole model and of the longest of its stages on one device, for that many samples at once.
   struct WholeTime {
     Seconds all{}, longest{};
@@ -155,6 +172,8 @@ class Estimator {
   /// Kernels, layer-wise exchanges and halos: everything but the gradient exchange; with the exchanges of one placement, or
   /// those of none in particular.
   [[nodiscard]] Seconds layers_lower_bound(const Plan& plan, const ExchangePrices* placed) const;
+  /// The part of the exchanges of a tensor split that no kernels run beside, at least.
+  [[nodiscard]] double shown_tensor_exchanges(const Plan& plan) const;
   /// Bytes of gradients that the busiest rank exchanges at least; nothing where backward may hide them.
   [[nodiscard]] Bytes shown_gradients(const Plan& plan) const;
   /// A lower bound of the traffic of a spatial split for one sample: messages, items between neighbours, and items that are
@@ -163,6 +182,10 @@ class Estimator {
     double messages = 0, halo_items = 0, gathered_items = 0;
   };
   [[nodiscard]] SpatialTraffic spatial_traffic(const Plan& plan) const;
+  /// Items per sample that cross the largest cut of a pipeline at least, however tokens are divided.
+  [[nodiscard]] double least_crossing(const Plan& plan) const;
+  /// Returns the shortest run for any number of virtual stages.
+  [[nodiscard]] Seconds shortest_of_all(RelaxedStep step, const Plan& plan) const;
   /// Layer-wise exchanges and halos that a rank's host starts, of one micro-batch.
   [[nodiscard]] double exchange_starts(const Plan& plan) const;
 
@@ -193,7 +216,9 @@ class Estimator {
   mutable std::map<std::tuple<int, int, double>, StagePlaces> places_;
   mutable std::map<Tiles, int> spatial_ends_;
   mutable std::map<int, LayerKinds> kinds_;  ///< by the end of the spatial split
-  mutable std::unique_ptr<LayerCostTable> table_;
+  mutable std::array<Split, 2> splits_;      ///< the latest two: a search goes back and forth between them
+  mutable std::size_t latest_ = 0;
+  mutable std::map<std::pair<int, bool>, std::vector<int>> stretches_;
   /// Exchanges of one plan's degrees under each placement asked for: they do not depend on anything else of the plan.
   struct Placed {
     Placed(const Plan& a_split, const Plan& a_plan, const Job& job)
@@ -204,14 +229,6 @@ class Estimator {
   };
   [[nodiscard]] const ExchangePrices& exchanges_of(const Plan& plan) const;
   mutable std::vector<std::unique_ptr<Placed>> placed_;
-  mutable Plan table_plan_;  ///< without what the table does not depend on
-  mutable Placement table_placement_{};
-  /// The cuts of the table with its current placement, and its stages without and with recomputation.
-  mutable std::optional<std::vector<int>> cuts_;
-  mutable std::array<std::optional<Staged>, 2> staged_;
-  mutable std::vector<Fullest> fullest_;  ///< of the table, however it is placed
-  /// The peaks of memory for the current table, by the layers of a stage, recomputation and ZeRO stage.
-  mutable std::map<std::tuple<int, int, Recompute, int>, StagePeaks> peaks_;
   [[nodiscard]] const StagePeaks& peaks_of(const Plan& plan, int first, int last) const;
 };
 

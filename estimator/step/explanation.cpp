@@ -37,7 +37,6 @@ class Explainer {
         plan_(explanation.estimate.plan),
         critical_(explanation.estimate.critical),
         micro_batches_(static_cast<double>(plan_.micro_batches)),
-        recomputes_(plan_.recompute == Recompute::full),
         slots_(step.in_slots) {}
 
   void explain() {
@@ -61,6 +60,7 @@ class Explainer {
     own.layer = layer;
     own.stage = stage;
     own.kind = costs_.kind(layer);
+    own.runs_again = runs_again(plan_, *job_.facts.model->layers[static_cast<std::size_t>(layer)].operation);
     own.prices = costs_.prices(layer);
     own.costs = costs_.at(layer);
     own.time = share_of(own);
@@ -79,7 +79,7 @@ class Explainer {
     Breakdown share;
     double starts = 0;
     std::vector<Task> tasks;
-    add_tasks(own, stage, recomputes_, nullptr, tasks);
+    add_tasks(own, stage, plan_.recompute, nullptr, tasks);
     // What a stage does for none of its layers is with the first of them.
     if (layer.layer == first_of(stage)) {
       std::copy_if(step_.tasks.begin(), step_.tasks.end(), std::back_inserter(tasks),
@@ -91,7 +91,7 @@ class Explainer {
       share.bubble += task.time.time() * counts.bubble_runs;
       starts += task.starts * (stage == critical_.time ? micro_batches_ : 1.0);
     }
-    if (stage == critical_.weight_update) share.weight_update = own.update / (plan_.zero_stage >= 1 ? ranks_alike() : 1.0);
+    if (stage == critical_.weight_update) share.weight_update = plan_.zero_stage >= 1 ? own.sharded_update : own.update;
     if (stage == critical_.gradient_exchange)
       share.gradient_exchange = whole.gradient_exchange * share_of_gradients(own, stage);
     if (critical_.transfer > 0 && layer.layer == first_of(critical_.transfer)) share.pipeline = whole.pipeline;
@@ -146,7 +146,7 @@ class Explainer {
       if (layer.stage != critical_.time) continue;
       for (const PricedExchange& one : layer.prices.exchanges) {
         if (one.ranks <= 1) continue;
-        const double runs = runs_per_iteration(plan_, one.exchange.phase);
+        const double runs = runs_per_iteration(plan_, layer, one.exchange.phase);
         const double count = runs * one.exchange.messages;
         add({one.exchange.operation, one.exchange.axes, one.exchange.phase, one.exchange.purpose, count, one.message * count,
              one.time * runs});
@@ -187,11 +187,12 @@ class Explainer {
     KernelsOf kernels;
     kernels.stage = !slots_ ? critical_.time : (phase == Phase::forward ? critical_.forward : critical_.backward);
     kernels.layers = first_of(kernels.stage + 1) - first_of(kernels.stage);
-    kernels.forward_again = recomputes_ && phase == Phase::backward;
+    if (phase == Phase::backward) kernels.forward_again = plan_.recompute;
     for (const LayerExplanation& layer : out_.layers) {
       if (layer.stage != kernels.stage) continue;
       for (const PricedKernel& kernel : layer.prices.kernels) {
-        if (!kernel.is_beside_kernels() || (kernel.phase != phase && !kernels.forward_again)) continue;
+        const bool again = phase == Phase::backward && layer.runs_again;
+        if (!kernel.is_beside_kernels() || (kernel.phase != phase && !again)) continue;
         (kernel.pass == "overhead" ? kernels.beside : kernels.first_touches) += kernel.time * micro_batches_;
       }
     }
@@ -336,7 +337,7 @@ class Explainer {
   const CriticalStages& critical_;
   double micro_batches_;
   double starts_ = 0;  ///< by the host, of all layers as often as they count
-  bool recomputes_, slots_;
+  bool slots_;
   Provenance forward_source_ = Provenance::measured, backward_source_ = Provenance::measured,
              update_source_ = Provenance::measured;
   std::vector<GradientGroup> groups_;
@@ -379,8 +380,8 @@ const PricedExchange* most_held_back(const LayerExplanation& layer, Purpose purp
   return most;
 }
 
-double runs_per_iteration(const Plan& plan, Phase phase) {
-  const double again = phase == Phase::forward && plan.recompute == Recompute::full ? 2.0 : 1.0;
+double runs_per_iteration(const Plan& plan, const LayerExplanation& layer, Phase phase) {
+  const double again = phase == Phase::forward && layer.runs_again ? 2.0 : 1.0;
   return static_cast<double>(plan.micro_batches) * again;
 }
 
@@ -394,10 +395,9 @@ std::array<double, provenances.size()> kernel_time_shares(const Explanation& exp
   };
   for (const LayerExplanation& layer : explanation.layers) {
     for (const PricedKernel& kernel : layer.prices.kernels) {
-      if (!kernel.is_beside_kernels()) add(kernel.source, kernel.time * runs_per_iteration(plan, kernel.phase));
+      if (!kernel.is_beside_kernels()) add(kernel.source, kernel.time * runs_per_iteration(plan, layer, kernel.phase));
     }
-    const double ranks = plan.zero_stage >= 1 ? plan.mesh.replicas() : 1.0;
-    add(layer.prices.update_source, layer.costs.update / ranks);
+    add(layer.prices.update_source, plan.zero_stage >= 1 ? layer.costs.sharded_update : layer.costs.update);
   }
   if (all <= 0) return {};
   for (double& share : shares) share /= all;

@@ -33,7 +33,7 @@ inline constexpr std::array<TimePart, 10> time_parts{{{&Breakdown::forward, "for
 /// Forward or backward of a stage. Stages are counted from 0 here and below.
 struct KernelsOf {
   int stage = 0, layers = 0;
-  bool forward_again = false;         ///< backward computes it a second time
+  Recompute forward_again{};          ///< what of forward backward computes a second time
   Seconds beside{}, first_touches{};  ///< of the time, what is not kernels': of a whole step, and of fresh memory
 };
 /// The exchange of all gradients of a stage.
@@ -91,8 +91,9 @@ struct PhaseShare {
 /// One layer: its prices, and the time that it adds to the iteration. Layers of equal `kind` and stage are alike.
 struct LayerExplanation {
   int layer = 0, stage = 0, kind = 0;
-  LayerPrices prices;  ///< of one micro-batch
-  LayerCosts costs;    ///< of one micro-batch, without recomputation
+  bool runs_again = false;  ///< backward computes its forward a second time
+  LayerPrices prices;       ///< of one micro-batch
+  LayerCosts costs;         ///< of one micro-batch, without recomputation
   /// Its part of the estimate's breakdown: the parts of all layers add up to it. Of a pipeline, time is that of the stages
   /// that decide; the other stages' layers make the bubble. The fused gradient exchange is shared out by parameters,
   /// what crosses a cut is with the layer behind it, waiting for samples with the first that reads them,
@@ -133,7 +134,7 @@ struct Explanation {
 [[nodiscard]] const PricedExchange* most_held_back(const LayerExplanation& layer, Purpose purpose);
 
 /// Returns how often one kernel of the layer runs in an iteration.
-[[nodiscard]] double runs_per_iteration(const Plan& plan, Phase phase);
+[[nodiscard]] double runs_per_iteration(const Plan& plan, const LayerExplanation& layer, Phase phase);
 
 /// Returns the share of the time of all kernels and updates of the plan by the provenance of its price, in the order of
 /// `provenances`; all zero if nothing is priced.

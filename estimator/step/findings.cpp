@@ -72,7 +72,7 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
   const double held = memory.total().value() > 0 ? parameters / memory.total() : 0.0;
   if (replicas > 1 && plan.zero_stage == 0 && held >= 0.25)
     findings.push_back({Kind::memory_redundancy, held, Finding::Copies{replicas}});
-  if (plan.mesh[Axis::data] > 1 && plan.global_batch <= plan.mesh[Axis::data])
+  if (plan.mesh.batch_parts() > 1 && plan.global_batch <= plan.mesh.batch_parts())
     findings.push_back({Kind::scaling_limit, 1.0});
   if (static_cast<double>(plan.global_batch) > job.samples_per_epoch) {
     findings.push_back({Kind::scaling_limit, static_cast<double>(plan.global_batch) / job.samples_per_epoch,

@@ -16,7 +16,7 @@ Term input_time(const Job& job, const Plan& plan, const ExchangePrices& exchange
 
   // Ranks of one split group need the same samples. Either each of them reads them all, or one leader does and sends them on
   // [ParaDL, section VII: I/O and staging]. Only a pipeline's first stage reads.
-  const double group = static_cast<double>(plan.mesh.devices()) / plan.mesh[Axis::data] / plan.mesh[Axis::pipeline];
+  const double group = static_cast<double>(plan.mesh.devices()) / plan.mesh.product(batch_axes) / plan.mesh[Axis::pipeline];
   const double readers = job.assumptions.input_mode == InputMode::leader ? 1.0 : group;
   const Bytes everything = job.sample_bytes * (samples * readers);
   const double nodes =
@@ -35,7 +35,7 @@ Term input_time(const Job& job, const Plan& plan, const ExchangePrices& exchange
     // Tiles are scattered, one message to each rank, which takes as long as an Allgather's ring; whoever splits layers needs
     // all of its tile, which is broadcast.
     const double per_sample = job.facts.sample_items * item_bytes(plan.precision);
-    const Bytes share(per_sample * samples / plan.mesh[Axis::data]);
+    const Bytes share(per_sample * samples / plan.mesh.product(batch_axes));
     const auto add = [&](Collective operation, Bytes message, Family axes) {
       const Seconds time = exchanges.price(operation, message, axes, Purpose::halo);
       if (!with_slopes) return reading.add(time);

@@ -11,6 +11,7 @@
 #include "estimator/kernels/shard_prices.hpp"
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/memory/shard_memory.hpp"
+#include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/spatial.hpp"
 
 namespace ddl {
@@ -33,7 +34,7 @@ void each_priced_kernel(const Job& job, const ShardContext& context, const Layer
     return;
   }
   const Layer& layer = context.at();
-  const Operation& operation = *layer.operation;
+  const Operation& operation = *context.operation(shard);
   // A measured fraction s of a split layer's time does not divide: T(p) = T(1)·(s + (1−s)/p).
   const bool filters_measured = shard.filter_parts > 1 && kernels.filter_undivided().has_value();
   const bool channels_measured = shard.channel_parts > 1 && kernels.channel_undivided().has_value();
@@ -125,6 +126,7 @@ void price_kernels(const Job& job, const ShardContext& context, const LayerShard
   each_kernel(job, context, shard, learned, [&](const PricedKernel& kernel) {
     const bool forward = kernel.phase == Phase::forward;
     (forward ? costs.forward : costs.backward) += kernel.time;
+    if (kernel.pass == to_string(Pass::backward_data)) costs.input_gradient += kernel.time;
     if (learned.repeated > 0) {
       const Seconds repeated = kernel.time * (learned.repeated / learned.factor);
       (forward ? costs.slopes.repeated_forward : costs.slopes.repeated_backward) += repeated;
@@ -139,6 +141,7 @@ void price_kernels(const Job& job, const ShardContext& context, const LayerShard
   } else {
     costs.update = job.kernels.update_price(shard.weights + shard.biases).time;
   }
+  costs.sharded_update = costs.update / context.plan.mesh.product(shard.replicas);
 }
 
 /// The lines of a shard's problems, with the prices of its kernels.
@@ -178,7 +181,9 @@ void add_memory(const ShardContext& context, const LayerMemory& memory, LayerCos
 struct Variant {
   bool spatial, boundary, pooled, reads_pooled, auxiliary, reads_auxiliary, input_gradient, sends_gradient, first,
       keeps_batch, last, output_kept, output_kept_cast, is_wide, after_head;
-  std::vector<bool> reads_wide;  ///< by input
+  bool token_split;
+  std::vector<bool> reads_token_splits;  ///< by input
+  std::vector<bool> reads_wide;          ///< by input
   TensorSplitRole role;
   std::int64_t units;
   double live_items;                  ///< behind the layer
@@ -193,9 +198,14 @@ void LayerCosts::add(const LayerCosts& o, double times) {
   backward += o.backward * times;
   forward_kernels += o.forward_kernels * times;
   backward_kernels += o.backward_kernels * times;
+  input_gradient += o.input_gradient * times;
+  attention_forward += o.attention_forward * times;
+  attention_exchange += o.attention_exchange * times;
+  attention_kernels += o.attention_kernels * times;
   forward_exchanges += o.forward_exchanges * times;
   backward_exchanges += o.backward_exchanges * times;
   update += o.update * times;
+  sharded_update += o.sharded_update * times;
   exchange_forward += o.exchange_forward * times;
   exchange_backward += o.exchange_backward * times;
   halo_forward += o.halo_forward * times;
@@ -212,6 +222,8 @@ void LayerCosts::add(const LayerCosts& o, double times) {
   workspaces_unknown += o.workspaces_unknown * times;
   slopes.repeated_forward += o.slopes.repeated_forward * times;
   slopes.repeated_backward += o.slopes.repeated_backward * times;
+  slopes.repeated_attention += o.slopes.repeated_attention * times;
+  slopes.exchange_attention += o.slopes.exchange_attention * times;
   slopes.exchange_forward += o.slopes.exchange_forward * times;
   slopes.exchange_backward += o.slopes.exchange_backward * times;
   slopes.halo_forward += o.slopes.halo_forward * times;
@@ -256,6 +268,9 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
       return input >= 0 && facts.pooled_branch[static_cast<std::size_t>(input)];
     };
     std::vector<bool> reads_wide;
+    std::vector<bool> reads_token_splits;
+    for (const int input : layer.inputs)
+      reads_token_splits.push_back(input >= 0 && facts.token_split[static_cast<std::size_t>(input)]);
     for (const int input : layer.inputs)
       reads_wide.push_back(input >= 0 && facts.autocast.is_wide[static_cast<std::size_t>(input)]);
     const Variant variant{index < spatial_end,
@@ -273,6 +288,8 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
                           facts.output_kept_cast[i],
                           facts.autocast.is_wide[i],
                           producer >= 0 && facts.tensor_role[static_cast<std::size_t>(producer)] == TensorSplitRole::head,
+                          facts.token_split[i],
+                          reads_token_splits,
                           reads_wide,
                           facts.tensor_role[i],
                           facts.tensor_units[i],
@@ -317,6 +334,11 @@ LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKind
     LayerCosts& costs = costs_[kind];
     shard_layer(context, shard);
     price_kernels(job, context, shard, learned_factor(job, context, shard, learned_, with_slopes), costs);
+    if (context.at().operation->is_attention()) {
+      costs.attention_forward = costs.forward;
+      costs.attention_kernels = costs.forward_kernels;
+      costs.slopes.repeated_attention = costs.slopes.repeated_forward;
+    }
     add_memory(context, memory_.emplace_back(layer_memory(job, context, shard)), costs);
     costs.parameters = shard.weights + shard.biases;
     const Layer& layer = context.at();
@@ -359,10 +381,26 @@ std::vector<GradientGroup> LayerCostTable::gradients(const LayerCosts& costs) co
   return groups;
 }
 
+bool LayerCostTable::is_in_pieces(const Exchange& exchange) const {
+  const bool moves = exchange.operation == Collective::allgather || exchange.operation == Collective::reduce_scatter;
+  return job_.coefficients.software.overlaps_tensor_exchanges && job_.assumptions.overlap && moves &&
+         exchange.axes == family_bit(Axis::tensor) && exchange.purpose == Purpose::layer;
+}
+
 Seconds LayerCostTable::time_of(const Asked& asked) const {
   const Exchange& exchange = asked.exchange;
-  return exchanges_.price(exchange.operation, asked.message, exchange.axes, exchange.purpose) *
-         static_cast<double>(exchange.messages);
+  const Seconds time = exchanges_.price(exchange.operation, asked.message, exchange.axes, exchange.purpose) *
+                       static_cast<double>(exchange.messages);
+  const LayerCosts& costs = costs_[asked.kind];
+  const bool of_input = exchange.operation == Collective::reduce_scatter && exchange.phase == Phase::backward;
+  // The gradient of the input is summed while the gradient of the weights is computed.
+  const Seconds beside = exchange.phase == Phase::forward ? costs.forward
+                         : of_input                       ? costs.backward - costs.input_gradient
+                                                          : costs.input_gradient;
+  if (exchange.beside_kernels) return max(Seconds{}, time - beside);
+  if (!is_in_pieces(exchange)) return time;
+  const Seconds alone = time / exchanges_.group(exchange.axes).ranks;
+  return alone + max(Seconds{}, time - alone - beside);
 }
 
 LayerShard LayerCostTable::shard(int layer) const {
@@ -411,12 +449,17 @@ void LayerCostTable::place(const Placement& placement) {
     const bool forward = exchange.phase == Phase::forward;
     (forward ? (halo ? costs.halo_forward : costs.exchange_forward)
              : (halo ? costs.halo_backward : costs.exchange_backward)) += time;
-    if (!with_slopes_) continue;
+    if (!with_slopes_ || time == Seconds{}) continue;
     LayerCosts::Slopes& slopes = costs.slopes;
     (forward ? (halo ? slopes.halo_forward : slopes.exchange_forward)
              : (halo ? slopes.halo_backward : slopes.exchange_backward)) +=
         exchanges_.startup(exchange.operation, asked.message, exchange.axes, exchange.purpose) *
         static_cast<double>(exchange.messages);
+  }
+  for (LayerCosts& costs : costs_) {
+    if (costs.attention_kernels == 0) continue;
+    costs.attention_exchange = costs.exchange_forward;
+    costs.slopes.exchange_attention = costs.slopes.exchange_forward;
   }
   total_ = {};
   for (std::size_t kind = 0; kind < costs_.size(); ++kind) total_.add(costs_[kind], kinds_.count[kind]);
@@ -443,9 +486,7 @@ const LayerCosts& LayerCostTable::at(int layer) const {
 }
 
 Bytes LayerCostTable::cut_bytes(int layer) const {
-  // Where a spatial split ends it is the layer behind the cut that gathers the tiles.
-  const double tiles = layer <= kinds_.spatial_end ? plan_.mesh[Axis::spatial] : 1;
-  const double items = job_.facts.live_items[static_cast<std::size_t>(layer)] / tiles;
+  const double items = crossing_items(job_.facts, plan_, layer, kinds_.spatial_end);
   return Bytes(items * item_bytes(plan_.precision) * samples_per_micro_batch(plan_));
 }
 

@@ -33,8 +33,13 @@ inline constexpr std::size_t most_gradient_groups = 3;
 struct LayerCosts {
   Seconds forward{}, backward{};                         ///< kernels
   double forward_kernels = 0, backward_kernels = 0;      ///< number of kernels
+  Seconds input_gradient{};                              ///< of the kernels of backward, those of the input's gradient
+  Seconds attention_forward{};                           ///< of the kernels of forward, those of attention
+  Seconds attention_exchange{};                          ///< of the layer-wise collectives of forward, those of attention
+  double attention_kernels = 0;                          ///< number of those
   double forward_exchanges = 0, backward_exchanges = 0;  ///< layer-wise collectives and halos, which are started too
   Seconds update{};                                      ///< per iteration, unsharded optimizer
+  Seconds sharded_update{};                              ///< per iteration, optimizer sharded among all replicas
   Seconds exchange_forward{}, exchange_backward{};       ///< layer-wise collectives
   Seconds halo_forward{}, halo_backward{};               ///< neighbour exchanges and the gather where a spatial split ends
   double parameters = 0;                                 ///< on this rank
@@ -50,7 +55,7 @@ struct LayerCosts {
   /// The derivatives of the times by the coefficients that measured runs teach, if they were requested: the seconds that
   /// kernels take longer for each unit of Coefficient::repeated, and the seconds of start-ups in exchanges.
   struct Slopes {
-    Seconds repeated_forward{}, repeated_backward{};
+    Seconds repeated_forward{}, repeated_backward{}, repeated_attention{}, exchange_attention{};
     Seconds exchange_forward{}, exchange_backward{}, halo_forward{}, halo_backward{};
   } slopes;
 
@@ -161,6 +166,9 @@ class LayerCostTable {
 
   /// Adds to the group of its axes what an exchange of gradients carries.
   void add_gradients(const ShardContext& context, const Exchange& exchange, LayerCosts& costs);
+  /// Returns whether the software cuts an exchange into pieces that run beside pieces of a matrix product.
+  [[nodiscard]] bool is_in_pieces(const Exchange& exchange) const;
+  /// Returns the time of an exchange that kernels beside it do not hide.
   [[nodiscard]] Seconds time_of(const Asked& asked) const;
   [[nodiscard]] static StageLoad load_of(const LayerCosts& costs);
   const Job& job_;

@@ -64,6 +64,7 @@ RelaxedStep relaxed(const Step& step) {
   RelaxedStep result;
   result.stages = step.stages;
   result.micro_batches = step.micro_batches;
+  result.stretches = step.stretches;
   std::array<Seconds, 2> busy{}, starts{};  // forward and backward
   const Seconds start(step.origin[Coefficient::launch_overhead]);
   for (const Task& task : step.tasks) {
@@ -78,10 +79,12 @@ RelaxedStep relaxed(const Step& step) {
 }
 
 Seconds shortest_run(const RelaxedStep& step) {
-  const double others = step.micro_batches - 1.0;
-  const Seconds devices = step.busy + max(step.longest, step.busy / step.stages) * others;
-  const Seconds hosts = step.starts * (1.0 + others / step.stages);
-  const Seconds hops = step.stages > 1 ? step.hop * (2.0 * (step.stages + others - 1.0)) : Seconds{};
+  // The longest stage does all micro-batches, and waits for a stretch of each of the others.
+  const double waits = 1 / step.stretches, own = step.micro_batches - waits;
+  const Seconds devices = step.busy * waits + max(step.longest, step.busy / step.stages) * own;
+  const Seconds hosts = step.starts * (waits + own / step.stages);
+  const Seconds hops =
+      step.stages > 1 ? step.hop * (2.0 * (step.stages + step.stretches * step.micro_batches - 2.0)) : Seconds{};
   return max(devices, hosts) + hops;
 }
 

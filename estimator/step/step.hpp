@@ -79,13 +79,15 @@ struct Step {
   Term reading;                 ///< of the whole batch
   int stages = 1;
   double micro_batches = 1;
+  double stretches = 1;        ///< of layers, on each stage
   bool in_slots = false;       ///< a slot is as long as the longest forward and backward of any stage [ParaDL, Table III]
   bool several_ranks = false;  ///< whether there are several ranks, which wait for each other
   double slowest_of = 1;       ///< nodes
   bool input_beside = false;   ///< samples are read while devices compute
 
-  /// Returns the number of slots of a pipeline in which a stage sends, 2(p+S−2) [ParaDL, Table III].
-  [[nodiscard]] double hops() const { return 2.0 * (stages + micro_batches - 2.0); }
+  /// Returns the number of slots of a pipeline in which a stage sends, 2(p+S−2) [ParaDL, Table III]; v times as many
+  /// micro-batches leave each of v stretches.
+  [[nodiscard]] double hops() const { return 2.0 * (stages + stretches * micro_batches - 2.0); }
   [[nodiscard]] bool depends_on(Coefficient coefficient) const;
   friend bool operator==(const Step&, const Step&) = default;
 };
@@ -115,10 +117,11 @@ struct Counts {
   double bubble_runs = 0;  ///< as waiting in the pipeline, beside that
 };
 /// Returns how a task counts. The first micro-batch passes all stages; the others follow at the pace of the longest stage.
-/// With slots, there are p+S−1 of them.
+/// With v stretches of layers on each stage, the longest waits for one of each [Nar21, section 2.2]: the bubble of like
+/// stages is (p−1)/v. With slots, there are p+S−1 of them.
 [[nodiscard]] inline Counts counts_of(const Step& step, const CriticalStages& critical, const Task& task) {
   const bool longest = task.stage == critical.time;
-  if (!step.in_slots) return longest ? Counts{task.part, step.micro_batches} : Counts{Part::bubble, 1};
+  if (!step.in_slots) return longest ? Counts{task.part, step.micro_batches} : Counts{Part::bubble, 1 / step.stretches};
   if (task.part == Part::forward || task.part == Part::backward) {
     const bool sets_slot = task.stage == (task.part == Part::forward ? critical.forward : critical.backward);
     return sets_slot ? Counts{task.part, step.micro_batches, step.stages - 1.0} : Counts{};
@@ -207,7 +210,7 @@ template <class T>
   result.host_waiting = none;
   for (std::size_t i = 0; i < result.stages.size(); ++i) {
     const bool decides = static_cast<int>(i) == critical.time;
-    result.host_waiting += result.stages[i].idle() * (decides ? step.micro_batches : 1.0);
+    result.host_waiting += result.stages[i].idle() * (decides ? step.micro_batches : 1 / step.stretches);
   }
   result[Part::waiting] += result.host_waiting;
   if (step.several_ranks) {
@@ -270,7 +273,7 @@ struct RelaxedStep {
   Seconds longest{};  ///< one of the stages with one micro-batch, at least
   Seconds starts{};   ///< launch overheads of all stages for one micro-batch
   Seconds hop{};      ///< across the dearest cut, one way, at least
-  double stages = 1, micro_batches = 1;
+  double stages = 1, micro_batches = 1, stretches = 1;
 };
 /// Lets go of a step's stages: only the sums of its tasks are left.
 [[nodiscard]] RelaxedStep relaxed(const Step& step);

@@ -7,7 +7,7 @@ namespace {
 
 void data_limits(const LimitContext& context, Limits& limits) {
   const Plan& plan = context.plan;
-  const auto wanted = static_cast<double>(plan.mesh[Axis::data]);
+  const auto wanted = static_cast<double>(plan.mesh.batch_parts());
   const auto batch = static_cast<double>(plan.global_batch);
   if (wanted > batch) {
     limits.add({Limit::Kind::batch, wanted, batch, -1});
@@ -20,8 +20,9 @@ void data_limits(const LimitContext& context, Limits& limits) {
 // all ranks holding the same weights, replicas and tiles alike, add up their gradients [ParaDL, Table III].
 void data_shard(const ShardContext& context, LayerShard& shard) {
   const double parameters = shard.weights + shard.biases;
-  if (parameters <= 0 || context.plan.mesh.replicas() == 1) return;
-  add_exchange(shard, Spread::sums, Spread::whole, parameters, replica_axes, Phase::gradient, Purpose::gradient);
+  if (parameters <= 0 || context.plan.mesh.product(shard.replicas) == 1) return;
+  const Family axes = shard.replicas & context.plan.mesh.family();
+  add_exchange(shard, Spread::sums, Spread::whole, parameters, axes, Phase::gradient, Purpose::gradient);
 }
 
 }  // namespace

@@ -3,10 +3,27 @@
 namespace ddl {
 namespace {
 
+/// Whether like blocks can be dealt to so many stretches: the layers before and behind them may count as a block each, as
+/// with Megatron-LM's `--account-for-embedding-in-pipeline-split` and `--account-for-loss-in-pipeline-split`.
+bool deals_blocks(const ModelFacts& facts, int stretches) {
+  return facts.like_blocks >= stretches && (facts.like_blocks % stretches == 0 || (facts.like_blocks + 2) % stretches == 0);
+}
+
 void layer_limits(const LimitContext& context, Limits& limits) {
+  const Plan& plan = context.plan;
   const auto layers = static_cast<double>(context.facts.weighted.size());
-  if (context.plan.mesh[Axis::pipeline] > layers && context.plan.mesh[Axis::pipeline] > 1) {
-    limits.add({Limit::Kind::stages, static_cast<double>(context.plan.mesh[Axis::pipeline]), layers, -1});
+  const int stages = plan.mesh[Axis::pipeline];
+  if (stages > layers && stages > 1) {
+    limits.add({Limit::Kind::stages, static_cast<double>(stages), layers, -1});
+  }
+  if (plan.virtual_stages == 1 || stages == 1) return;
+  const double stretches = static_cast<double>(stages) * plan.virtual_stages;
+  if (plan.schedule != Schedule::one_forward_one_backward) {
+    limits.add({Limit::Kind::not_interleaved, static_cast<double>(plan.virtual_stages), 1, -1});
+  } else if (!deals_blocks(context.facts, stages * plan.virtual_stages)) {
+    limits.add({Limit::Kind::virtual_stages, stretches, static_cast<double>(context.facts.like_blocks), -1});
+  } else if (plan.micro_batches % stages != 0) {
+    limits.add({Limit::Kind::interleaving, static_cast<double>(stages), static_cast<double>(plan.micro_batches), -1});
   }
 }
 
@@ -14,14 +31,30 @@ void layer_limits(const LimitContext& context, Limits& limits) {
 // which cut that is depends on the balance of the stages, so every layer says what a cut before it would send.
 void layer_shard(const ShardContext& context, LayerShard& shard) {
   if (context.plan.mesh[Axis::pipeline] == 1 || context.layer == 0) return;
-  double items = context.facts.live_items[context.index()];
-  if (context.layer <= context.spatial_end) items /= context.plan.mesh[Axis::spatial];
+  const double items = crossing_items(context.facts, context.plan, context.layer, context.spatial_end);
   for (const Phase phase : {Phase::forward, Phase::backward}) {
     shard.exchanges.push_back({Collective::point_to_point, items, family_bit(Axis::pipeline), phase, Purpose::pipeline, 1});
   }
 }
 
 }  // namespace
+
+bool may_interleave(const ModelFacts& facts, const Plan& plan, int virtual_stages) {
+  const int stages = plan.mesh[Axis::pipeline];
+  return plan.schedule == Schedule::one_forward_one_backward && plan.micro_batches % stages == 0 &&
+         deals_blocks(facts, stages * virtual_stages);
+}
+
+double crossing_items(const ModelFacts& facts, const Plan& plan, int layer, int spatial_end) {
+  const auto index = static_cast<std::size_t>(layer);
+  double items = facts.live_items[index];
+  // Where a spatial split ends it is the layer behind the cut that gathers the tiles.
+  if (layer <= spatial_end) items /= plan.mesh[Axis::spatial];
+  items /= plan.mesh[Axis::context];
+  const double split = facts.live_split_items[index] / plan.mesh[Axis::context];
+  if (plan.sequence_parallel) items -= split * (1.0 - 1.0 / plan.mesh[Axis::tensor]);
+  return items;
+}
 
 const Strategy pipeline_strategy{Axis::pipeline, "the layers are dealt to stages that work on micro-batches in a pipeline",
                                  layer_limits, layer_shard};

@@ -3,7 +3,9 @@
 #include <array>
 
 #include "estimator/strategies/channel.hpp"
+#include "estimator/strategies/context.hpp"
 #include "estimator/strategies/data.hpp"
+#include "estimator/strategies/expert.hpp"
 #include "estimator/strategies/filter.hpp"
 #include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/spatial.hpp"
@@ -13,8 +15,10 @@ namespace ddl {
 namespace {
 
 // Spatial first, so that the others exchange tiles, not whole tensors; data last: it exchanges what the others left.
-constexpr std::array<const Strategy*, axis_count> table{&spatial_strategy, &channel_strategy,  &filter_strategy,
-                                                        &tensor_strategy,  &pipeline_strategy, &data_strategy};
+// Experts get what a tensor split leaves of their tokens.
+constexpr std::array<const Strategy*, axis_count> table{&spatial_strategy,  &context_strategy, &channel_strategy,
+                                                        &filter_strategy,   &tensor_strategy,  &expert_strategy,
+                                                        &pipeline_strategy, &data_strategy};
 
 }  // namespace
 
@@ -34,13 +38,15 @@ void shard_layer(const ShardContext& context, LayerShard& shard) {
   shard.channel_parts = 1;
   shard.layouts.fill({});
   shard.exchanges.clear();
+  shard.replicas = replica_axes;
+  shard.operation = nullptr;
   for (const Strategy* strategy : table) strategy->shard(context, shard);
 }
 
 void scale_halos(LayerShard& shard, Phase phase, double part) {
   for (Exchange& exchange : shard.exchanges) {
-    const bool halo = exchange.purpose == Purpose::halo && exchange.operation == Collective::point_to_point;
-    if (halo && exchange.phase == phase) exchange.items *= part;
+    const bool is_of_neighbours = exchange.operation == Collective::point_to_point && exchange.purpose != Purpose::pipeline;
+    if (is_of_neighbours && exchange.phase == phase) exchange.items *= part;
   }
 }
 

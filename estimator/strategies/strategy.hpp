@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,8 @@ struct LayerShard {
   double channel_parts = 1;                      ///< the input channels of a matrix layer are split
   std::array<AxisLayout, axis_count> layouts{};  ///< of its input and output, by axis
   std::vector<Exchange> exchanges;
+  Family replicas = replica_axes;              ///< the axes whose ranks hold the same weights of the layer
+  std::shared_ptr<const Operation> operation;  ///< what the rank runs, where it is another than the layer's
 };
 
 /// The inputs of a strategy that divides one layer.
@@ -41,6 +44,10 @@ struct ShardContext {
 
   [[nodiscard]] const Layer& at() const { return facts.model->layers[static_cast<std::size_t>(layer)]; }
   [[nodiscard]] std::size_t index() const { return static_cast<std::size_t>(layer); }
+  /// Returns the operation that a rank runs with its part of the layer.
+  [[nodiscard]] const std::shared_ptr<const Operation>& operation(const LayerShard& shard) const {
+    return shard.operation ? shard.operation : at().operation;
+  }
 };
 
 struct LimitContext {
@@ -66,7 +73,8 @@ void shard_layer(const ShardContext& context, LayerShard& shard);
 /// Returns every limit that rules the plan out before it is priced.
 [[nodiscard]] Limits limits_of(const LimitContext& context);
 
-/// Scales the halos of a rank that has `part` of the input channels (forward) or filters (backward) of a layer.
+/// Scales what neighbours exchange of a layer, for a rank that has `part` of its input channels (forward) or filters
+/// (backward).
 void scale_halos(LayerShard& shard, Phase phase, double part);
 
 /// Returns the largest part if `whole` units are distributed over `parts` ranks.

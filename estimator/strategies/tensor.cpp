@@ -8,6 +8,10 @@ namespace {
 
 void tensor_limits(const LimitContext& context, Limits& limits) {
   if (context.plan.mesh[Axis::tensor] == 1) return;
+  if (context.plan.sequence_parallel && !may_split_tokens(context.facts, context.plan)) {
+    limits.add({Limit::Kind::tokens, static_cast<double>(context.plan.mesh[Axis::tensor]),
+                static_cast<double>(context.facts.token_units), -1});
+  }
   const ModelFacts& facts = context.facts;
   std::int64_t most = 0;
   int layer = -1;
@@ -34,10 +38,53 @@ void slice(TensorShape& shape, double part) {
       std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(static_cast<double>(shape.channels) * part - 1e-9)));
 }
 
+void slice_tokens(TensorShape& shape, int parts) {
+  if (shape.sequence) shape.extent[0] = largest_part(shape.extent[0], parts);
+}
+
+/// A layer of which every rank computes all, or with sequence parallelism all of its tokens [Kort22, section 4.2.2]. What
+/// lies in parts is gathered by a layer that does not work on each token alone.
+void whole_layer(const ShardContext& context, LayerShard& shard, bool reads_parts, bool writes_parts) {
+  const int parts = context.plan.mesh[Axis::tensor];
+  const ModelFacts& facts = context.facts;
+  const Layer& layer = context.at();
+  constexpr Family axes = family_bit(Axis::tensor);
+  const LayerTensors tensors{static_cast<double>(shard.inputs.front().items()), static_cast<double>(shard.output.items()),
+                             0.0};
+  const bool is_tokenwise = facts.divisible[context.index()].tokens &&
+                            facts.tensor_role[context.index()] == TensorSplitRole::whole && writes_parts;
+  if (is_tokenwise) {
+    // Each rank sums the gradients of its tokens.
+    add_exchange(shard, Spread::sums, Spread::whole, shard.weights + shard.biases, axes, Phase::gradient, Purpose::gradient);
+    set_layout(shard, Axis::tensor, {Spread::positions, Spread::positions, Spread::positions, Spread::positions}, tensors);
+    for (TensorShape& each : shard.inputs) slice_tokens(each, parts);
+    slice_tokens(shard.output, parts);
+    shard.kept_input = shard.inputs.front();
+    shard.kept_output = shard.output;
+    shard.share /= parts;
+    return;
+  }
+  set_layout(
+      shard, Axis::tensor,
+      {.input = reads_parts ? Spread::positions : Spread::whole, .output = writes_parts ? Spread::positions : Spread::whole},
+      tensors);
+  for (std::size_t i = 1; i < layer.inputs.size(); ++i) {
+    const int input = layer.inputs[i];
+    if (input < 0 || !context.plan.sequence_parallel || !facts.token_split[static_cast<std::size_t>(input)]) continue;
+    add_exchange(shard, Spread::positions, Spread::whole, static_cast<double>(shard.inputs[i].items()), axes, Phase::forward,
+                 Purpose::layer);
+  }
+  if (reads_parts) slice_tokens(shard.kept_input, parts);
+  if (writes_parts) slice_tokens(shard.kept_output, parts);
+}
+
 // Filter and channel splits in alternation [Nar21, section 2.3]: a column layer writes its part of an output that stays in
 // parts, everything up to its partner works on that part, and the row layer reads it as its share of the input channels and
 // writes a summand of an output that is whole between layers. That takes one Allreduce forward, of the row's output, and one
-// backward, of the gradient of the column's input.
+// backward, of the gradient of the column's input. With sequence parallelism, what is whole between layers lies in parts of
+// the tokens: a Reduce-scatter and an Allgather in place of each Allreduce, and one more Allgather backward, of the column's
+// input for the gradient of its weights, of which each rank keeps its part alone; it runs beside the gradient of the input
+// [Kort22, section 4.2.2].
 void tensor_shard(const ShardContext& context, LayerShard& shard) {
   const int parts = context.plan.mesh[Axis::tensor];
   if (parts == 1) return;
@@ -49,15 +96,34 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
   // In the closed form every pair sums both ways; a real first layer has no input gradient to sum.
   const bool closed_form = !context.assumptions.last_layer_exchange;
   const bool sends_gradient = closed_form || facts.sends_input_gradient[index];
+  // Of columns that read one tensor the first has it gathered.
+  const bool gathers_input = sends_gradient || !facts.needs_input_gradient[index];
+  const auto lies_in_parts = [&](int tensor) {
+    return context.plan.sequence_parallel && tensor >= 0 && facts.token_split[static_cast<std::size_t>(tensor)];
+  };
+  const bool writes_parts = lies_in_parts(context.layer);
+  const std::vector<int>& layer_inputs = context.at().inputs;
+  const bool reads_parts = !layer_inputs.empty() && lies_in_parts(layer_inputs.front());
+  const Spread before = reads_parts ? Spread::positions : Spread::whole;
+  const Spread behind = writes_parts ? Spread::positions : Spread::whole;
   const auto input = static_cast<double>(shard.inputs.front().items());
   const auto output = static_cast<double>(shard.output.items());
   const auto lay = [&](const AxisLayout& layout, bool has_gradient) {
-    set_layout(shard, Axis::tensor, layout, {input, output, has_gradient ? input : 0.0});
+    set_layout(shard, Axis::tensor, layout, {gathers_input ? input : 0.0, output, has_gradient ? input : 0.0});
+  };
+  const auto gather_again = [&] {
+    if (!reads_parts) return;
+    if (gathers_input) {
+      add_exchange(shard, Spread::positions, Spread::whole, input, family_bit(Axis::tensor), Phase::backward, Purpose::layer,
+                   Subject::input);
+      shard.exchanges.back().beside_kernels = true;
+    }
+    slice_tokens(shard.kept_input, parts);
   };
 
   switch (role) {
     case TensorSplitRole::whole: {
-      const auto& inputs = context.at().inputs;
+      const std::vector<int>& inputs = layer_inputs;
       const std::int64_t head_units =
           inputs.empty() || inputs.front() < 0 ? 0 : facts.tensor_units[static_cast<std::size_t>(inputs.front())];
       const bool after_head = !inputs.empty() && inputs.front() >= 0 && context.at().operation->type() == "loss" &&
@@ -74,13 +140,16 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
         shard.share /= parts;
       } else if (context.assumptions.linear_kernels) {
         shard.share /= parts;
+      } else {
+        whole_layer(context, shard, reads_parts, writes_parts);
       }
       return;
     }
     case TensorSplitRole::column:
     case TensorSplitRole::head:
       scale_halos(shard, Phase::backward, part);
-      lay({.written = Spread::channels, .output = Spread::channels}, sends_gradient);
+      lay({.input = before, .written = Spread::channels, .output = Spread::channels}, sends_gradient);
+      gather_again();
       slice(shard.output, part);
       shard.kept_output = shard.output;
       shard.weights *= part;
@@ -104,16 +173,20 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
       shard.kept_input = shard.inputs.front();
       shard.weights *= part;
       shard.channel_parts *= parts;
-      lay({Spread::channels, Spread::channels, Spread::sums, Spread::whole}, true);
+      lay({Spread::channels, Spread::channels, Spread::sums, behind}, true);
+      if (writes_parts) slice_tokens(shard.kept_output, parts);
       break;
     case TensorSplitRole::lookup:
       shard.weights *= part;
-      lay({.written = Spread::sums, .output = Spread::whole}, false);
+      lay({.written = Spread::sums, .output = behind}, false);
+      if (writes_parts) slice_tokens(shard.kept_output, parts);
       break;
     case TensorSplitRole::lone: {
       const bool gathers = !closed_form || context.layer != facts.last_matrix;
       scale_halos(shard, Phase::backward, part);
-      lay({.written = Spread::channels, .output = gathers ? Spread::whole : Spread::channels}, sends_gradient);
+      lay({.input = before, .written = Spread::channels, .output = gathers ? Spread::whole : Spread::channels},
+          sends_gradient);
+      gather_again();
       slice(shard.output, part);
       shard.weights *= part;
       shard.biases *= part;
@@ -125,6 +198,11 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
 }
 
 }  // namespace
+
+bool may_split_tokens(const ModelFacts& facts, const Plan& plan) {
+  const std::int64_t parts = static_cast<std::int64_t>(plan.mesh[Axis::tensor]) * plan.mesh[Axis::context];
+  return facts.token_units > 0 && facts.token_units % parts == 0;
+}
 
 const Strategy tensor_strategy{Axis::tensor, "filter and channel splits in alternation, one sum per pair of layers",
                                tensor_limits, tensor_shard};

@@ -162,6 +162,7 @@ std::vector<std::string> contract_problems() {
       "additive_attention features=5 normalized=yes in=4x3t,6x4t",
       "rotary_embedding heads=2 in=24x5t",
       "rotary_embedding heads=4 kv_heads=2 turned=2 in=32x5t",
+      "rotary_embedding heads=3 kv_heads=0 turned=2 in=12x5t",
       "lstm features=4 in=6x5t",
       "lstm features=3 bidirectional=yes in=4x5t",
       "router experts=5 active=2 in=6x4t",

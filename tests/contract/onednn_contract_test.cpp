@@ -50,7 +50,20 @@ TEST_CASE("matrix products of a BLAS compute what the definitions say, gradients
   CHECK_THROWS_WITH(make_onednn_backend(2, DDL_NAIVE_BLAS), Catch::Contains("nothing tells it to take 2 threads"));
 }
 
-TEST_CASE("oneDNN refuses no operation of the bundled models") {
+TEST_CASE("oneDNN refuses no operation of the bundled models but those that no back end computes") {
+  const std::set<std::string> not_computed{
+      "attention whose values have a size of their own is not in this back end",
+      "attention with capped scores is not in this back end",
+      "attention with sinks is not in this back end",
+      "latent_keys_and_values is not in this back end",
+      "a loss of capped outputs is not in this back end",
+      "query_key_norm is not in this back end",
+      "a router by sigmoids is not in this back end",
+      "a router with a bias is not in this back end",
+      "a router among groups of experts is not in this back end",
+      "the function relu2 is not in this back end",
+  };
+  std::set<std::string> met;
   const auto backend = make_onednn_backend(1);
   std::set<std::string> refused;
   for (const std::string& name : model_names()) {
@@ -61,11 +74,16 @@ TEST_CASE("oneDNN refuses no operation of the bundled models") {
             local.operation ? local.operation : layer.operation, local.inputs, layer.output_shape, 1, Precision::fp32, pass};
         if (!problem.operation->work(pass, problem.inputs, problem.output).is_any()) continue;
         const std::string why = backend->refusal(problem);
+        if (not_computed.contains(why)) {
+          met.insert(why);
+          continue;
+        }
         if (!why.empty()) refused.insert(name + ": " + std::string(problem.operation->type()) + ": " + why);
       }
     }
   }
   CHECK(refused == std::set<std::string>{});
+  CHECK(met == not_computed);
 }
 
 TEST_CASE("what oneDNN refuses, it says why") {

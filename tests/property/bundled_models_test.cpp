@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -29,6 +30,13 @@ std::vector<Plan> plans_of_two(bool has_extents) {
   return plans;
 }
 
+/// Attention with one head of keys and values cannot be cut between heads.
+bool has_one_kv_head(const Model& model) {
+  return std::any_of(model.layers.begin(), model.layers.end(), [](const Layer& layer) {
+    return layer.operation->type() == "attention" && layer.operation->attribute_values().integer("kv_heads", 0) == 1;
+  });
+}
+
 }  // namespace
 
 TEST_CASE("every bundled model can be split in two along every axis it has, for a price that is a number") {
@@ -43,6 +51,11 @@ TEST_CASE("every bundled model can be split in two along every axis it has, for 
       plan.optimizer = study.optimizer();
       INFO(name << ": " << degrees_text(plan.mesh));
       const Estimate estimate = estimator.estimate(plan);
+      if (plan.mesh[Axis::tensor] > 1 && has_one_kv_head(study.model())) {
+        CHECK(std::any_of(estimate.limits.begin(), estimate.limits.end(),
+                          [](const Limit& limit) { return limit.kind == Limit::Kind::tensor_units; }));
+        continue;
+      }
       for (const Limit& limit : estimate.limits) {
         INFO(describe(limit, study.model()));
         CHECK(limit.kind == Limit::Kind::memory);

@@ -12,6 +12,8 @@
 #include "calibration/study.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "estimator/step/comparison.hpp"
+#include "estimator/strategies/pipeline.hpp"
+#include "estimator/strategies/tensor.hpp"
 #include "tests/catch.hpp"
 
 namespace {
@@ -65,6 +67,9 @@ class Plans {
     if (extents && chance()) tiles[0] = taken();
     if (extents && chance()) tiles[1] = taken();
     plan.mesh.set_tiles(tiles);
+    const ModelFacts& facts = study.job().facts;
+    if (facts.context_units > 0 && chance()) plan.mesh.set(Axis::context, taken());
+    if (facts.experts > 0 && chance()) plan.mesh.set(Axis::expert, taken());
     if (chance()) plan.mesh.set(Axis::pipeline, taken());
     if (chance()) {
       plan.mesh.set(Axis::tensor, taken());
@@ -74,12 +79,16 @@ class Plans {
     }
     plan.mesh.set(Axis::data, devices);
     plan.micro_batches = pick({1, 2, 3, 8});
-    plan.global_batch = plan.mesh[Axis::data] * plan.micro_batches * pick({1, 2, 5});
+    plan.global_batch = plan.mesh.batch_parts() * plan.micro_batches * pick({1, 2, 5});
     if (!study.assumptions().memory_reuse) {
       plan.zero_stage = pick({0, 1, 2, 3});
-      plan.recompute = chance() ? Recompute::full : Recompute::none;
+      plan.recompute = static_cast<Recompute>(pick({0, 1, 2}));
+      plan.sequence_parallel = plan.mesh[Axis::tensor] > 1 && may_split_tokens(facts, plan) && chance();
     }
     plan.schedule = chance() ? Schedule::gpipe : Schedule::one_forward_one_backward;
+    const int stretches = pick({1, 2, 3});
+    const bool interleaves = !study.assumptions().slot_pipeline && plan.mesh[Axis::pipeline] > 1;
+    if (interleaves && may_interleave(facts, plan, stretches)) plan.virtual_stages = stretches;
     plan.precision = study.precision();
     plan.optimizer = study.optimizer();
     std::shuffle(plan.placement.begin(), plan.placement.end(), engine_);
@@ -95,9 +104,10 @@ class Plans {
 };
 
 std::string text_of(const Study& study, const Plan& plan) {
-  return fmt::format("{} on {}: {} ({}), B = {}, S = {}, ZeRO-{}, recompute {}", study.model().name, study.machine().name,
-                     degrees_text(plan.mesh), placement_text(plan), plan.global_batch, plan.micro_batches, plan.zero_stage,
-                     to_string(plan.recompute));
+  return fmt::format("{} on {}: {} ({}), B = {}, S = {}, v = {}, ZeRO-{}, recompute {}, {}", study.model().name,
+                     study.machine().name, degrees_text(plan.mesh), placement_text(plan), plan.global_batch,
+                     plan.micro_batches, plan.virtual_stages, plan.zero_stage, to_string(plan.recompute),
+                     plan.sequence_parallel ? "sequence parallel" : "whole tokens");
 }
 
 /// Calls `check(study, estimator, plan)` with plans of every bundled model whose shape is possible.

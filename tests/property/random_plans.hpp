@@ -253,7 +253,7 @@ inline Plan random_plan(Random& random, int devices, bool extents) {
   plan.micro_batches = random.of(std::vector<std::int64_t>{1, 2, 3, 4, 8});
   plan.global_batch = plan.mesh[Axis::data] * plan.micro_batches * random.whole(1, 4);
   plan.zero_stage = random.whole(0, 3);
-  plan.recompute = random.chance() ? Recompute::full : Recompute::none;
+  plan.recompute = random.of(std::vector{Recompute::none, Recompute::selective, Recompute::full});
   plan.schedule = random.chance() ? Schedule::gpipe : Schedule::one_forward_one_backward;
   plan.optimizer = random.of(std::vector{Optimizer::sgd, Optimizer::momentum, Optimizer::adam});
   std::shuffle(plan.placement.begin(), plan.placement.end(), random.engine());

@@ -15,6 +15,7 @@
 #include "profiler/backends/cuda/status.hpp"
 #include "profiler/backends/cuda/stopwatch.hpp"
 #include "profiler/backends/cuda/supported_device.hpp"
+#include "profiler/unmeasured.hpp"
 
 namespace ddl {
 namespace cuda {
@@ -175,7 +176,9 @@ class Backend final : public KernelBackend {
   std::string refusal(const Problem& problem) const override {
     const Kind* kind = find_kind(problem.operation->type());
     if (kind == nullptr) return fmt::format("{} is not in this back end", problem.operation->type());
+    if (std::string why = unmeasured_variant(problem); !why.empty()) return why;
     if (std::string why = refusal_of(problem.precision); !why.empty()) return why;
+    if (problem.operation->contexts() > 1) return "attention to keys and values of other ranks is not measured";
     return kind->refusal(problem);
   }
   std::string refusal(const UpdateProblem& problem) const override {
@@ -256,6 +259,7 @@ class Backend final : public KernelBackend {
 
  private:
   std::string refusal_of(Precision precision) const {
+    if (precision == Precision::fp8) return "products in fp8 are not measured";
     // Tensor cores multiply bf16 and tf32 from Ampere on.
     constexpr int ampere = 8;
     if ((precision == Precision::bf16 || precision == Precision::tf32) && properties_.major < ampere) {

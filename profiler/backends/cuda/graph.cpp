@@ -72,6 +72,7 @@ cudnnDataType_t data_type(Precision precision) {
       return CUDNN_DATA_BFLOAT16;
     case Precision::fp32:
     case Precision::tf32:
+    case Precision::fp8:
       break;
   }
   return CUDNN_DATA_FLOAT;

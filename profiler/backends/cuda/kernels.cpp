@@ -61,6 +61,7 @@ device::Number number(Precision precision) {
       return device::Number::bf16;
     case Precision::fp32:
     case Precision::tf32:
+    case Precision::fp8:
       break;
   }
   return device::Number::fp32;

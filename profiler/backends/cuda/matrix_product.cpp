@@ -24,6 +24,7 @@ cudaDataType_t data_type_of(Precision precision) {
       return CUDA_R_16BF;
     case Precision::fp32:
     case Precision::tf32:
+    case Precision::fp8:
       break;
   }
   return CUDA_R_32F;

@@ -21,6 +21,7 @@
 #include "model_zoo/operations/cast.hpp"
 #include "profiler/backends/onednn/blas.hpp"
 #include "profiler/backends/onednn/kernels.hpp"
+#include "profiler/unmeasured.hpp"
 
 namespace ddl {
 namespace onednn {
@@ -132,6 +133,7 @@ class Backend final : public KernelBackend {
   std::string refusal(const Problem& problem) const override {
     const Kind* kind = find_kind(problem.operation->type());
     if (kind == nullptr) return fmt::format("{} is not in this back end", problem.operation->type());
+    if (std::string why = unmeasured_variant(problem); !why.empty()) return why;
     if (problem.precision != Precision::fp32 && problem.precision != Precision::bf16) {
       return fmt::format("processors have no {}", to_string(problem.precision));
     }
@@ -139,6 +141,7 @@ class Backend final : public KernelBackend {
     if (any_bf16 && !has_bf16()) {
       return "bf16 needs a processor with AVX-512";
     }
+    if (problem.operation->contexts() > 1) return "attention to keys and values of other ranks is not measured";
     return kind->refusal(problem);
   }
   std::string refusal(const UpdateProblem& problem) const override {

@@ -139,8 +139,8 @@ TEST_CASE("a placement is read back as it is printed") {
 
 TEST_CASE("axes that a placement leaves out follow in their own order") {
   using enum Axis;
-  CHECK(parse_placement("data") == std::array{data, tensor, channel, filter, spatial, pipeline});
-  CHECK(parse_placement("layer,filter") == std::array{pipeline, filter, tensor, channel, spatial, data});
+  CHECK(parse_placement("data") == std::array{data, tensor, channel, filter, context, spatial, expert, pipeline});
+  CHECK(parse_placement("layer,filter") == std::array{pipeline, filter, tensor, channel, context, spatial, expert, data});
 }
 
 TEST_CASE("an axis that is none, or is placed twice, is refused") {

@@ -45,6 +45,7 @@ TEST_CASE("a saved job needs the memory of the plan it was saved from, and all i
       "--model unet --machine abci --gpus 4 --batch-per-gpu 2 --coefficients none --optimizer adafactor",
       "--model cosmoflow-256 --machine abci --strategy data+spatial --degrees data=2,spatial=1x2x2 --placement data,spatial",
       "--model dlrm --machine cpu-cluster --gpus 4",
+      "--model resnet50 --machine alps --gpus 16 --congestion p99.5",
   };
   for (const std::string& line : lines) {
     INFO(line);

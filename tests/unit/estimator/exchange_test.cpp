@@ -93,8 +93,10 @@ TEST_CASE("the placement says which ranks are neighbours, and with it who shares
   Setting setting = with_plan(8, 4);
   // Parts inside a node: 3 · (1 + 200 · 0.001)
   CHECK(setting.price(Collective::allgather, 800, filter, Purpose::layer) == Approx(3.6));
-  std::swap(setting.plan.placement[2], setting.plan.placement[4]);
-  REQUIRE(setting.plan.placement[2] == Axis::data);
+  const auto place_of = [&](Axis axis) {
+    return std::find(setting.plan.placement.begin(), setting.plan.placement.end(), axis);
+  };
+  std::iter_swap(place_of(Axis::filter), place_of(Axis::data));
   // Now replicas are neighbours: one ring fills two nodes, alone on both rails: φ = 1/2.
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.005)));
   // The parts are eight ranks apart, in four nodes: four rings of one member a node, φ = 4/2.

@@ -27,6 +27,46 @@ struct Split {
 
 }  // namespace
 
+TEST_CASE("latent attention is cut between heads, and what it compresses is not") {
+  const Split deepseek("deepseek-v3");
+  const std::string attention = "layer5.attention.";
+  // As Megatron-LM cuts it: the matrices behind the compressed vectors by heads, and the projection of the heads.
+  CHECK(deepseek.role(attention + "queries.up") == TensorSplitRole::column);
+  CHECK(deepseek.role(attention + "keys_and_values") == TensorSplitRole::column);
+  CHECK(deepseek.role(attention + "queries.rotary1") == TensorSplitRole::inside);
+  CHECK(deepseek.role(attention + "attention1") == TensorSplitRole::inside);
+  CHECK(deepseek.role(attention + "projection") == TensorSplitRole::row);
+  for (const std::string name : {"queries.up", "keys_and_values", "attention1", "projection"}) {
+    CHECK(deepseek.units(attention + name) == 128);
+  }
+  for (const std::string name : {"compressed", "queries.down"})
+    CHECK(deepseek.role(attention + name) == TensorSplitRole::lone);
+  CHECK(deepseek.role(attention + "latent") == TensorSplitRole::whole);
+  // Both columns read a compressed vector of their own, whose gradient they sum.
+  CHECK(deepseek.sends(attention + "queries.up"));
+  CHECK(deepseek.sends(attention + "keys_and_values"));
+  // Experts and the shared expert are pairs of their own.
+  for (const std::string part : {"routed.experts.", "shared."}) {
+    const std::string name = "layer5.mixture." + part;
+    INFO(name);
+    for (const Layer& layer : deepseek.model.layers) {
+      if (layer.name == name + "gate") CHECK(deepseek.role(layer.name) == TensorSplitRole::column);
+      if (layer.name == name + "down") CHECK(deepseek.role(layer.name) == TensorSplitRole::row);
+    }
+  }
+}
+
+TEST_CASE("norms of queries and keys lie inside the heads that a rank has") {
+  const Split qwen("qwen3-8b");
+  CHECK(qwen.role("layer7.qkv") == TensorSplitRole::column);
+  CHECK(qwen.role("layer7.query_key_norm1") == TensorSplitRole::inside);
+  CHECK(qwen.units("layer7.query_key_norm1") == 8);
+  CHECK(qwen.role("layer7.projection") == TensorSplitRole::row);
+  // A cap of the output is part of the loss, so that the head stays cut up to there.
+  const Split gemma("gemma2-9b");
+  CHECK(gemma.role("head") == TensorSplitRole::head);
+}
+
 TEST_CASE("Llama's heads are cut between those of keys and values, its perceptron between its features") {
   const Split llama("llama3-70b");
   for (const std::string name : {"qkv", "rotary1", "attention1", "projection"}) CHECK(llama.units("layer7." + name) == 8);

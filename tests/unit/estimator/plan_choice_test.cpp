@@ -32,7 +32,9 @@ TEST_CASE("each choice of a plan is a row, whose values are read as they are wri
   }
   CHECK(row_of(PlanChoice::schedule).values_text() == "1f1b or gpipe");
   CHECK(row_of(PlanChoice::zero).values_text() == "0 to 3");
-  CHECK(row_of(PlanChoice::recompute).values_text() == "none or full");
+  CHECK(row_of(PlanChoice::recompute).values_text() == "none, selective or full");
+  CHECK(row_of(PlanChoice::virtual_stages).values_text() == "1 to 32");
+  CHECK(row_of(PlanChoice::sequence_parallel).values_text() == "no or yes");
 }
 
 TEST_CASE("a choice matters where it changes what ranks do") {
@@ -43,19 +45,23 @@ TEST_CASE("a choice matters where it changes what ranks do") {
   CHECK(row_of(PlanChoice::zero).matters(data));
   CHECK(row_of(PlanChoice::zero).matters(tiles));
   CHECK(row_of(PlanChoice::recompute).matters(serial));
+  CHECK(row_of(PlanChoice::virtual_stages).matters(stages));
+  CHECK_FALSE(row_of(PlanChoice::virtual_stages).matters(data));
+  CHECK(row_of(PlanChoice::sequence_parallel).matters(Mesh{{Axis::tensor, 2}}));
+  CHECK_FALSE(row_of(PlanChoice::sequence_parallel).matters(data));
 }
 
 TEST_CASE("what was chosen is set, the rest stays") {
   Plan plan;
   plan.zero_stage = 2;
   ChosenOfPlan chosen;
-  chosen[PlanChoice::recompute] = 1;
+  chosen[PlanChoice::recompute] = static_cast<int>(Recompute::full);
   chosen.apply(plan);
   CHECK(plan.zero_stage == 2);
   CHECK(plan.recompute == Recompute::full);
   keep_to_ideal(chosen);
   CHECK(chosen[PlanChoice::zero] == 0);
-  CHECK(chosen[PlanChoice::recompute] == 1);
+  CHECK(chosen[PlanChoice::recompute] == static_cast<int>(Recompute::full));
   CHECK_FALSE(chosen[PlanChoice::schedule]);
 }
 
@@ -68,6 +74,7 @@ TEST_CASE("plans divide layers in the same way whatever is scheduled, placed, sh
   other.zero_stage = 3;
   other.recompute = Recompute::full;
   other.schedule = Schedule::gpipe;
+  other.virtual_stages = 4;
   std::swap(other.placement.front(), other.placement.back());
   CHECK(split_of(other) == split_of(plan));
   other.micro_batches = 4;
@@ -75,6 +82,12 @@ TEST_CASE("plans divide layers in the same way whatever is scheduled, placed, sh
   other = plan;
   other.precision = Precision::bf16;
   CHECK(split_of(other) != split_of(plan));
+  // Plans that differ in a choice have one split, unless the choice divides layers.
+  for (const PlanChoiceRow& row : plan_choices()) {
+    other = plan;
+    row.set(other, row.last);
+    CHECK((split_of(other) != split_of(plan)) == row.divides_layers);
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -47,9 +48,9 @@ TEST_CASE("every stage does each pass of each micro-batch once") {
       for (const std::int64_t micro_batches : {1, 2, 5, 16}) {
         for (int stage = 0; stage < stages; ++stage) {
           std::set<std::tuple<int, std::int64_t>> seen;
-          for (const Slot& slot : order->slots(stage, stages, micro_batches)) {
+          for (const Slot& slot : order->slots(stage, stages, micro_batches, 1)) {
             CHECK(slot.stage == stage);
-            CHECK(slot.chunk == 0);
+            CHECK(slot.stretch == 0);
             CHECK((slot.micro_batch >= 0 && slot.micro_batch < micro_batches));
             CHECK(seen.emplace(static_cast<int>(slot.pass), slot.micro_batch).second);
           }
@@ -148,16 +149,76 @@ TEST_CASE("a stage holds as many micro-batches as its schedule's closed form say
         const PipelineTimeline timeline = run_schedule(*order, equal_stages(stages, 1, 1, 1, 0.1), micro_batches);
         for (int stage = 0; stage < stages; ++stage) {
           CHECK(static_cast<double>(timeline.most_in_flight(stage)) ==
-                order->in_flight(stage, stages, static_cast<double>(micro_batches)));
+                order->in_flight(stage, stages, static_cast<double>(micro_batches), 1));
         }
       }
     }
   }
 }
 
+TEST_CASE("interleaved stages do each pass of each micro-batch once in each stretch, and hold what the closed form says") {
+  for (const int stretches : {2, 3, 4}) {
+    for (const int stages : {2, 4, 5}) {
+      for (const std::int64_t rounds : {1, 2, 4}) {
+        const std::int64_t micro_batches = rounds * stages;
+        const Stages times = equal_stages(stages, 1, 1, 1, 0);
+        const PipelineTimeline timeline = run_schedule(one_forward_one_backward_order, times, micro_batches, stretches);
+        INFO(stages << " stages of " << stretches << " stretches, " << micro_batches << " micro-batches");
+        for (int stage = 0; stage < stages; ++stage) {
+          std::set<std::tuple<int, int, std::int64_t>> seen;
+          for (const TimedSlot& timed : timeline.stages[static_cast<std::size_t>(stage)]) {
+            CHECK((timed.slot.stretch >= 0 && timed.slot.stretch < stretches));
+            CHECK((timed.slot.micro_batch >= 0 && timed.slot.micro_batch < micro_batches));
+            seen.emplace(static_cast<int>(timed.slot.pass), timed.slot.stretch, timed.slot.micro_batch);
+          }
+          CHECK(seen.size() == static_cast<std::size_t>(3 * stretches * micro_batches));
+          CHECK(static_cast<double>(timeline.most_in_flight(stage)) / stretches ==
+                Approx(micro_batches_in_flight(Schedule::one_forward_one_backward, stage, stages,
+                                               static_cast<double>(micro_batches), stretches)));
+        }
+      }
+    }
+  }
+  // The first stage holds p·(1 + (p−1)/(p·v)) micro-batches [Kort22, section 4.2.3].
+  CHECK(micro_batches_in_flight(Schedule::one_forward_one_backward, 0, 8, 64, 3) == Approx(8 * (1 + 7.0 / 24)));
+}
+
+TEST_CASE("v stretches of layers divide the bubble of equal stages by v") {
+  for (const int stretches : {1, 2, 3, 6}) {
+    for (const int stages : {2, 4, 8}) {
+      for (const std::int64_t rounds : {1, 2, 5}) {
+        const std::int64_t micro_batches = rounds * stages;
+        // A stretch has its part of the work of a stage: forward 1, backward 2.
+        const Stages times = equal_stages(stages, 1.0 / stretches, 0.75 / stretches, 1.25 / stretches, 0.0);
+        const PipelineTimeline timeline = run_schedule(one_forward_one_backward_order, times, micro_batches, stretches);
+        INFO(stages << " stages of " << stretches << " stretches, " << micro_batches << " micro-batches");
+        // (p−1)/v of the time of one micro-batch [Nar21, section 2.2.2].
+        const double bubble = 3.0 * (stages - 1) / stretches;
+        CHECK(timeline.length().value() == Approx(3.0 * static_cast<double>(micro_batches) + bubble));
+        for (int stage = 0; stage < stages; ++stage) CHECK(timeline.bubble(stage).value() == Approx(bubble));
+      }
+    }
+  }
+}
+
+TEST_CASE("the timeline of 4 interleaved stages is the published one") {
+  // [Nar21, Figure 4, below], 8 micro-batches in 2 stretches of 4 stages: the first device's forwards and backwards, the
+  // second stretch in capitals.
+  std::string drawn;
+  for (const Slot& slot : one_forward_one_backward_order.slots(0, 4, 8, 2)) {
+    if (slot.pass == SlotPass::weight_gradient) continue;
+    const bool forward = slot.pass == SlotPass::forward;
+    drawn += (drawn.empty() ? "" : " ") +
+             std::string(forward ? (slot.stretch == 0 ? "f" : "F") : (slot.stretch == 0 ? "b" : "B")) +
+             std::to_string(slot.micro_batch + 1);
+  }
+  CHECK(drawn == "f1 f2 f3 f4 F1 F2 F3 F4 f5 f6 f7 B1 f8 B2 F5 B3 F6 B4 F7 b1 F8 b2 b3 b4 B5 B6 B7 B8 b5 b6 b7 b8");
+}
+
 TEST_CASE("an order in which two stages wait for each other is refused") {
   // The first stage asks for a gradient before it has sent anything.
-  const auto backward_first = [](int stage, int /*stages*/, std::int64_t /*micro_batches*/) -> std::vector<Slot> {
+  const auto backward_first = [](int stage, int /*stages*/, std::int64_t /*micro_batches*/,
+                                 int /*stretches*/) -> std::vector<Slot> {
     const Slot forward{stage, 0, SlotPass::forward, 0}, gradient{stage, 0, SlotPass::input_gradient, 0};
     return stage == 0 ? std::vector<Slot>{gradient, forward} : std::vector<Slot>{forward, gradient};
   };

@@ -124,6 +124,18 @@ Plan spatial_plan(const std::array<int, 3>& split) {
   return plan;
 }
 
+/// The kind of a limit and its two numbers.
+std::string describe_limit(const Limit& limit) {
+  const std::string kind = limit.kind == Limit::Kind::context           ? "context"
+                           : limit.kind == Limit::Kind::experts         ? "experts"
+                           : limit.kind == Limit::Kind::tokens          ? "tokens"
+                           : limit.kind == Limit::Kind::virtual_stages  ? "virtual_stages"
+                           : limit.kind == Limit::Kind::interleaving    ? "interleaving"
+                           : limit.kind == Limit::Kind::not_interleaved ? "not_interleaved"
+                                                                        : "another";
+  return kind + " " + std::to_string(std::lround(limit.wanted)) + " of " + std::to_string(std::lround(limit.available));
+}
+
 TEST_CASE("a serial layer is the whole layer, and exchanges nothing") {
   const Divided divided(small_network(), plan_of(Axis::data, 1));
   const LayerShard conv = divided.shard("conv1");
@@ -143,8 +155,8 @@ TEST_CASE("data: whole layers, a share of the batch, and gradients summed over a
   const LayerShard conv = divided.shard("conv1");
   CHECK(to_string(conv.inputs.front()) == "4×16×16");
   CHECK(conv.samples == 2);
-  CHECK(exchanges_of(conv) == Texts{"gradient allreduce of 296 among data+spatial (gradient)"});
-  CHECK(exchanges_of(divided.shard("conv2")) == Texts{"gradient allreduce of 2400 among data+spatial (gradient)"});
+  CHECK(exchanges_of(conv) == Texts{"gradient allreduce of 296 among data (gradient)"});
+  CHECK(exchanges_of(divided.shard("conv2")) == Texts{"gradient allreduce of 2400 among data (gradient)"});
   CHECK(divided.shard("relu").exchanges.empty());
 }
 
@@ -165,11 +177,11 @@ TEST_CASE("spatial: tiles, halos of half a window, and whole weights") {
   CHECK(conv1.share == 0.25);
   // 3 × 3 looks one row and one column further: 4 · 8 items each, to both sides. No gradient of the model's input.
   CHECK(exchanges_of(conv1) == Texts{"forward 2 x point-to-point of 64 among spatial (halo)",
-                                     "gradient allreduce of 296 among data+spatial (gradient)"});
+                                     "gradient allreduce of 296 among spatial (gradient)"});
   // 5 × 5 looks two further: 2 · (8 · 8) items in each direction of the input, 2 · (12 · 8) of the output's gradient.
   CHECK(exchanges_of(divided.shard("conv2")) == Texts{"forward 2 x point-to-point of 256 among spatial (halo)",
                                                       "backward 2 x point-to-point of 384 among spatial (halo)",
-                                                      "gradient allreduce of 2400 among data+spatial (gradient)"});
+                                                      "gradient allreduce of 2400 among spatial (gradient)"});
   // Windows that do not overlap need nothing of the neighbours.
   const LayerShard pool = divided.shard("pool");
   CHECK(to_string(pool.inputs.front()) == "12×8×8");
@@ -189,7 +201,7 @@ TEST_CASE("spatial: where positions end the tiles are gathered, and the rest is 
   const LayerShard fc = divided.shard("fc");
   CHECK(to_string(fc.inputs.front()) == "768");
   CHECK(fc.share == 1);
-  CHECK(exchanges_of(fc) == Texts{"gradient allreduce of 4614 among data+spatial (gradient)"});
+  CHECK(exchanges_of(fc) == Texts{"gradient allreduce of 4614 among spatial (gradient)"});
 }
 
 TEST_CASE("spatial: software may stop splitting earlier") {
@@ -300,14 +312,14 @@ layers:
   // Mean and variance of 8 channels, and the sums of their gradients.
   CHECK(exchanges_of(divided.shard("norm")) == Texts{"forward allreduce of 16 among spatial (halo)",
                                                      "backward allreduce of 16 among spatial (halo)",
-                                                     "gradient allreduce of 16 among data+spatial (gradient)"});
+                                                     "gradient allreduce of 16 among spatial (gradient)"});
   const LayerShard squeeze = divided.shard("excite.squeeze");
   CHECK(squeeze.inputs.front() == TensorShape{.channels = 8, .extent = {8, 8, 1}, .rank = 2});
   CHECK(squeeze.output == TensorShape{.channels = 8, .extent = {1, 1, 1}, .rank = 2});
   CHECK(exchanges_of(squeeze) == Texts{"forward allreduce of 8 among spatial (halo)"});
   const LayerShard reduce = divided.shard("excite.reduce");
   CHECK(reduce.output.channels == 2);
-  CHECK(exchanges_of(reduce) == Texts{"gradient allreduce of 16 among data+spatial (gradient)"});
+  CHECK(exchanges_of(reduce) == Texts{"gradient allreduce of 16 among spatial (gradient)"});
   const LayerShard excite = divided.shard("excite.multiply1");
   CHECK(excite.output == TensorShape{.channels = 8, .extent = {8, 8, 1}, .rank = 2});
   CHECK(exchanges_of(excite) == Texts{"backward allreduce of 8 among spatial (halo)"});
@@ -568,6 +580,214 @@ TEST_CASE("tensor: a transformer's block has one sum forward and one backward fo
   CHECK(norm.exchanges.empty());
 }
 
+TEST_CASE("tensor: with sequence parallelism tokens are divided between pairs, and gathered and scattered around them") {
+  Plan plan = plan_of(Axis::tensor, 2, 1);
+  plan.sequence_parallel = true;
+  const Divided divided(small_transformer(), plan);
+  // Of 8 tokens each rank has 4, and sums the gradients of the norm's 48 parameters with the other.
+  const LayerShard norm = divided.shard("layer0.norm1");
+  CHECK(to_string(norm.inputs.front()) == "24 over 4 tokens");
+  CHECK(to_string(norm.output) == "24 over 4 tokens");
+  CHECK(norm.biases == 48);
+  CHECK(norm.share == 0.5);
+  CHECK(exchanges_of(norm) == Texts{"gradient allreduce of 48 among tensor (gradient)"});
+  // The input of a column is gathered, and once more in backward; its gradient is summed and scattered.
+  const LayerShard qkv = divided.shard("layer0.qkv");
+  CHECK(to_string(qkv.inputs.front()) == "24 over 8 tokens");
+  CHECK(to_string(qkv.kept_input) == "24 over 4 tokens");
+  CHECK(to_string(qkv.output) == "36 over 8 tokens");
+  CHECK(exchanges_of(qkv) == Texts{"forward allgather of 192 among tensor", "backward reduce-scatter of 192 among tensor",
+                                   "backward allgather of 192 among tensor"});
+  CHECK(qkv.exchanges.back().beside_kernels);
+  const LayerShard projection = divided.shard("layer0.projection");
+  CHECK(to_string(projection.output) == "24 over 8 tokens");
+  CHECK(to_string(projection.kept_output) == "24 over 4 tokens");
+  CHECK(exchanges_of(projection) ==
+        Texts{"forward reduce-scatter of 192 among tensor", "backward allgather of 192 among tensor"});
+  CHECK(exchanges_of(divided.shard("embedding")) ==
+        Texts{"forward reduce-scatter of 192 among tensor", "backward allgather of 192 among tensor"});
+  // Residuals are divided as well: both inputs.
+  const LayerShard residual = divided.shard("layer0.add1");
+  for (const TensorShape& input : residual.inputs) CHECK(to_string(input) == "24 over 4 tokens");
+  CHECK(residual.exchanges.empty());
+}
+
+TEST_CASE("tensor: exchanges move as many bytes with sequence parallelism as without, but for those beside kernels") {
+  for (const std::string name : {"gpt2", "llama3-8b", "mixtral-8x7b", "t5-large"}) {
+    const Model model = load_model(name);
+    const ModelFacts facts = facts_of(model);
+    const auto items = [&](bool sequence_parallel) {
+      Plan plan;
+      plan.mesh.set(Axis::tensor, 2);
+      plan.sequence_parallel = sequence_parallel;
+      REQUIRE(limits_of({facts, plan, {}}).empty());
+      double all = 0;
+      const Assumptions assumptions;
+      LayerShard shard;
+      for (int layer = 0; layer < static_cast<int>(model.layers.size()); ++layer) {
+        shard_layer({facts, plan, assumptions, layer, 0}, shard);
+        for (const Exchange& exchange : shard.exchanges) {
+          if (exchange.purpose != Purpose::layer || exchange.beside_kernels) continue;
+          // An Allreduce is a Reduce-scatter and an Allgather.
+          all += exchange.items * (exchange.operation == Collective::allreduce ? 2 : 1);
+        }
+      }
+      return all;
+    };
+    INFO(name);
+    // A table's gradient is gathered, where the embedding's sum has no exchange backward.
+    const double without = items(false), with = items(true);
+    CHECK(with >= without * (1 - 1e-12));
+    CHECK(with <= without * 1.02);
+  }
+}
+
+TEST_CASE("tensor: sequence parallelism needs tokens that the degree divides") {
+  const auto limit_of = [](const Model& model, int degree) {
+    const ModelFacts facts = facts_of(model);
+    Plan plan;
+    plan.mesh.set(Axis::tensor, degree);
+    plan.sequence_parallel = true;
+    const Limits limits = limits_of({facts, plan, {}});
+    return limits.empty() ? std::string() : describe_limit(*limits.begin());
+  };
+  CHECK(limit_of(small_transformer(), 2).empty());
+  // 197 tokens.
+  CHECK(limit_of(load_model("vit_b_16"), 2) == "tokens 2 of 197");
+  CHECK(limit_of(load_model("resnet50"), 2) == "tokens 2 of 0");
+}
+
+TEST_CASE("pipeline: virtual stages are stretches of like blocks") {
+  const Model model = load_model("gpt2");  // 12 blocks
+  const ModelFacts facts = facts_of(model);
+  CHECK(facts.like_blocks == 12);
+  Plan plan;
+  plan.mesh.set(Axis::pipeline, 2);
+  plan.micro_batches = 4;
+  plan.global_batch = 4;
+  const auto limit = [&] {
+    const Limits limits = limits_of({facts, plan, {}});
+    return limits.empty() ? std::string() : describe_limit(*limits.begin());
+  };
+  plan.virtual_stages = 3;
+  CHECK(limit().empty());
+  plan.virtual_stages = 5;
+  CHECK(limit() == "virtual_stages 10 of 12");
+  plan.virtual_stages = 2;
+  plan.micro_batches = 3;
+  CHECK(limit() == "interleaving 2 of 3");
+  plan.schedule = Schedule::gpipe;
+  CHECK(limit() == "not_interleaved 2 of 1");
+  // 96 blocks, and 98 = 7 · 14 with what is before and behind them.
+  const ModelFacts large = facts_of(load_model("gpt3-175b"));
+  plan.schedule = Schedule::one_forward_one_backward;
+  plan.micro_batches = 4;
+  plan.virtual_stages = 7;
+  CHECK(limits_of({large, plan, {}}).empty());
+  CHECK(facts_of(load_model("resnet50")).like_blocks == 0);
+  CHECK(facts_of(load_model("t5-large")).like_blocks == 0);
+}
+
+TEST_CASE("context: each rank has a part of the tokens, and attention passes keys and values on") {
+  const Divided divided(small_transformer(), plan_of(Axis::context, 2, 1));
+  for (const char* name : {"layer0.norm1", "layer0.projection", "layer0.fc2", "layer0.add1"}) {
+    const LayerShard shard = divided.shard(name);
+    INFO(name);
+    CHECK(to_string(shard.output) == "24 over 4 tokens");
+    CHECK(shard.share == 0.5);
+  }
+  const LayerShard qkv = divided.shard("layer0.qkv");
+  CHECK(to_string(qkv.output) == "72 over 4 tokens");
+  CHECK(qkv.weights == 1728);
+  CHECK(exchanges_of(qkv) == Texts{"gradient allreduce of 1800 among context (gradient)"});
+  // Keys and values of 4 tokens, 48 channels; backward their gradients as well.
+  const LayerShard attention = divided.shard("layer0.attention1");
+  CHECK(exchanges_of(attention) ==
+        Texts{"forward point-to-point of 192 among context", "backward point-to-point of 384 among context"});
+  for (const Exchange& exchange : attention.exchanges) CHECK(exchange.beside_kernels);
+}
+
+TEST_CASE("context: the ranks compute what one computes alone, and limits say why not") {
+  for (const std::string name : {"gpt2", "llama3-8b"}) {
+    const Model model = load_model(name);
+    const ModelFacts facts = facts_of(model);
+    Plan plan;
+    plan.mesh.set(Axis::context, 4);
+    REQUIRE(limits_of({facts, plan, {}}).empty());
+    const Assumptions assumptions;
+    LayerShard shard;
+    for (int layer = 0; layer < static_cast<int>(model.layers.size()); ++layer) {
+      const ShardContext context{facts, plan, assumptions, layer, 0};
+      shard_layer(context, shard);
+      const Layer& at = context.at();
+      for (const Pass pass : {Pass::forward, Pass::backward_data}) {
+        const double whole = at.operation->work(pass, at.input_shapes, at.output_shape).flops;
+        const double part = context.operation(shard)->work(pass, shard.inputs, shard.output).flops;
+        INFO(name << " " << at.name);
+        CHECK(part * 4 == Approx(whole));
+      }
+    }
+  }
+  const auto limit_of = [](const std::string& name, int degree) {
+    const Model model = load_model(name);
+    const ModelFacts facts = facts_of(model);
+    Plan plan;
+    plan.mesh.set(Axis::context, degree);
+    const Limits limits = limits_of({facts, plan, {}});
+    return limits.empty() ? std::string() : describe_limit(*limits.begin());
+  };
+  CHECK(limit_of("gpt2", 512).empty());  // 1,024 tokens
+  CHECK(limit_of("gpt2", 1024) == "context 1024 of 1024");
+  CHECK(limit_of("vit_b_16", 2) == "context 2 of 0");  // one token is read in the end
+  CHECK(limit_of("resnet50", 2) == "context 2 of 0");
+}
+
+TEST_CASE("expert: tokens are sent to the ranks of their experts, whose weights are divided") {
+  const Model model = load_model("mixtral-8x7b");
+  const ModelFacts facts = facts_of(model);
+  CHECK(facts.experts == 8);
+  Plan plan;
+  plan.mesh = Mesh{{Axis::expert, 4}, {Axis::data, 2}};
+  plan.global_batch = 16;
+  CHECK(samples_per_micro_batch(plan) == 2);
+  REQUIRE(limits_of({facts, plan, {}}).empty());
+  const Assumptions assumptions;
+  double experts = 0, others = 0;
+  int trades = 0;
+  LayerShard shard;
+  for (int layer = 0; layer < static_cast<int>(model.layers.size()); ++layer) {
+    const ShardContext context{facts, plan, assumptions, layer, 0};
+    shard_layer(context, shard);
+    const bool is_expert = context.at().operation->experts() > 1;
+    (is_expert ? experts : others) += shard.weights + shard.biases;
+    CHECK(shard.replicas == (is_expert ? replica_axes & ~family_bit(Axis::expert) : replica_axes));
+    for (const Exchange& exchange : shard.exchanges) {
+      if (exchange.phase == Phase::gradient) {
+        CHECK(exchange.axes == (is_expert ? family_bit(Axis::data) : family_bit(Axis::data) | family_bit(Axis::expert)));
+        continue;
+      }
+      CHECK(exchange.operation == Collective::all_to_all);
+      // Two copies of 4,096 channels of each token.
+      CHECK(exchange.items == 2.0 * 4096 * static_cast<double>(model.input.extent[0]));
+      ++trades;
+    }
+    if (!is_expert) continue;
+    // As much work for fewer experts.
+    CHECK(context.operation(shard)->experts() == 2);
+    const Layer& at = context.at();
+    CHECK(context.operation(shard)->work(Pass::forward, shard.inputs, shard.output).flops ==
+          at.operation->work(Pass::forward, at.input_shapes, at.output_shape).flops);
+  }
+  CHECK(experts == Approx(facts.expert_parameters / 4));
+  CHECK(others == Approx(facts.parameters - facts.expert_parameters));
+  CHECK(trades == 4 * 32);  // there and back, forward and backward, in 32 layers
+  plan.mesh = Mesh{{Axis::expert, 16}};
+  CHECK(describe_limit(*limits_of({facts, plan, {}}).begin()) == "experts 16 of 8");
+  const ModelFacts dense = facts_of(load_model("gpt2"));
+  plan.mesh = Mesh{{Axis::expert, 2}};
+  CHECK(describe_limit(*limits_of({dense, plan, {}}).begin()) == "experts 2 of 0");
+}
+
 TEST_CASE("tensor: tables are cut along the vocabulary, and the head stays sharded up to the loss") {
   const Divided divided(small_transformer(), plan_of(Axis::tensor, 2, 1));
   const LayerShard words = divided.shard("embedding");
@@ -671,11 +891,16 @@ TEST_CASE("exchanges follow from where a layer's tensors lie, backward as forwar
 }
 
 TEST_CASE("under a tensor split each layer reads what its producer leaves") {
-  for (const std::string name : {"gpt2", "bert-large", "llama3-8b", "vit_b_16", "resnet50", "vgg16", "t5-large"}) {
+  using Case = std::pair<std::string, bool>;
+  for (const auto& [name, sequence_parallel] :
+       {Case{"gpt2", false}, Case{"bert-large", false}, Case{"llama3-8b", false}, Case{"vit_b_16", false},
+        Case{"resnet50", false}, Case{"vgg16", false}, Case{"t5-large", false}, Case{"gpt2", true}, Case{"llama3-8b", true},
+        Case{"t5-large", true}, Case{"mixtral-8x7b", true}}) {
     const Model model = load_model(name);
     const ModelFacts facts = facts_of(model);
     Plan plan;
     plan.mesh.set(Axis::tensor, 2);
+    plan.sequence_parallel = sequence_parallel;
     plan.global_batch = 4;
     const Assumptions assumptions;
     std::vector<AxisLayout> layouts;

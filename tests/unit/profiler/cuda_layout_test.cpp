@@ -121,7 +121,7 @@ TEST_CASE("fp32 is rounded to the nearest, ties to even") {
 
 TEST_CASE("buffers give back what was encoded, masks as zeros and ones") {
   const std::vector<float> values{1.0F, -2.0F, 0.0F, 0.5F, 3.0F};
-  for (const Precision precision : all_precisions) {
+  for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16}) {
     std::vector<float> back(values.size());
     decode(encode(values, precision, false), precision, false, back);
     CHECK(back == values);

@@ -1,0 +1,51 @@
+#include "estimator/kernels/forms/forms.hpp"
+
+namespace ddl {
+namespace fused_attention {
+namespace {
+
+// Attention whose scores stay on the chip [Dao et al., "FlashAttention", NeurIPS 2022]: blocks of 128 queries that walk
+// along their keys, with an exponential for each score.
+enum Constant : std::size_t { start, peak, bandwidth, sharpness, exponential, block, wave };
+constexpr std::array<KernelConstant, 7> constants{{
+    {"start", 6, 0.3, 300},
+    {"peak", 0.65, 0.05, 1.2},
+    {"bandwidth", 0.6, 0.05, 2},
+    {"sharpness", 1.5, 1.02, 8},
+    {"exponential", 1, 0.01, 200},  // femtoseconds of the whole device for each score
+    {"block", 0.3, 0.005, 20},      // microseconds
+    {"wave", 0.9, 0.01, 0.99},
+}};
+constexpr double query_block = 128;
+constexpr double femtosecond = 1e-15;
+
+double time(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
+  const double blocks_each = std::ceil(shape.m / query_block - 1e-9);
+  // Where a mask hides keys, a block still works on all of those that its last query sees.
+  const bool masked = shape.n < shape.m;
+  const double keys =
+      masked ? std::max(shape.n + query_block / 2, query_block) : std::ceil(shape.n / query_block - 1e-9) * query_block;
+  const double blocks = shape.count * blocks_each;
+  const double pairs = query_block * keys;
+  const double units = std::max(1.0, peaks.multiprocessors);
+  const double flops_of_pair = shape.flops / (shape.count * shape.m * shape.n);
+  const double of_block = pairs * flops_of_pair / (peaks.flop_rate * c[peak] / units) +
+                          pairs * c[exponential] * femtosecond * units + c[block] * microsecond;
+  const double waves = blocks / units;
+  const double idle = peaks.multiprocessors > 0 ? std::pow(std::ceil(waves - 1e-9) / waves, c[wave]) : 1;
+  const double traffic = shape.bytes / (peaks.bandwidth * c[bandwidth]);
+  return c[start] * microsecond + soft_max(of_block * waves * idle, traffic, c[sharpness]);
+}
+
+double least(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
+  return soft_max(shape.flops / (peaks.flop_rate * c[peak]), shape.bytes / (peaks.bandwidth * c[bandwidth]), c[sharpness]);
+}
+
+constexpr KernelForm form{"attention", constants, time, least};
+
+}  // namespace
+}  // namespace fused_attention
+
+const KernelForm& fused_attention_form() { return fused_attention::form; }
+
+}  // namespace ddl

@@ -1,0 +1,70 @@
+#include <limits>
+
+#include "estimator/kernels/forms/forms.hpp"
+
+namespace ddl {
+namespace product {
+namespace {
+
+constexpr std::array<KernelConstant, 7> constants{{
+    {"start", 3, 0.3, 300},
+    {"peak", 0.78, 0.05, 1.2},
+    {"bandwidth", 0.8, 0.05, 2},
+    {"sharpness", 2.5, 1.02, 8},
+    {"depth", 100, 1, 1000},
+    {"tile_loss", 0.93, 0.5, 0.995},
+    {"wave", 0.7, 0.01, 0.99},
+}};
+/// Sides of the output that one block of threads works on.
+struct Tile {
+  double m, n;
+};
+constexpr std::array<Tile, 9> tiles{
+    {{256, 256}, {256, 128}, {128, 256}, {128, 128}, {128, 64}, {64, 128}, {64, 64}, {64, 32}, {32, 64}}};
+constexpr std::array<double, tiles.size()> tile_steps{0, 1, 1, 2, 3, 3, 4, 5, 5};
+/// Sums shorter than this are not cut into parts that blocks work on at once.
+constexpr double least_split_depth = 1024;
+
+}  // namespace
+
+// Each of the library's tiles wastes what hangs over the edges of the output, and the blocks of the last
+// wave leave multiprocessors idle; smaller tiles reuse less of what they read. The library takes the best one.
+double arithmetic(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
+  double best = std::numeric_limits<double>::max();
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    const double rows = std::ceil(shape.m / tiles[i].m - 1e-9);
+    const double columns = std::ceil(shape.n / tiles[i].n - 1e-9);
+    const double padding = rows * tiles[i].m / shape.m * (columns * tiles[i].n / shape.n);
+    double idle = 1;
+    if (peaks.multiprocessors > 0) {
+      double blocks = shape.count * rows * columns;
+      const double parts = std::clamp(std::floor(peaks.multiprocessors / blocks), 1.0,
+                                      std::max(1.0, std::floor(shape.k / least_split_depth)));
+      blocks *= parts;
+      const double waves = blocks / peaks.multiprocessors;
+      idle = std::pow(std::ceil(waves - 1e-9) / waves, c[wave]);
+    }
+    best = std::min(best, padding * idle / std::pow(c[tile_loss], tile_steps[i]));
+  }
+  return best * shape.flops * (1 + c[depth] / shape.k) / (peaks.flop_rate * c[peak]);
+}
+
+double least(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
+  return soft_max(shape.flops / (peaks.flop_rate * c[peak]), shape.bytes / (peaks.bandwidth * c[bandwidth]), c[sharpness]);
+}
+
+namespace {
+
+double time(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
+  const double traffic = shape.bytes / (peaks.bandwidth * c[bandwidth]);
+  return c[start] * microsecond + soft_max(arithmetic(shape, peaks, c), traffic, c[sharpness]);
+}
+
+constexpr KernelForm form{"product", constants, time, least};
+
+}  // namespace
+}  // namespace product
+
+const KernelForm& matrix_product_form() { return product::form; }
+
+}  // namespace ddl

@@ -1,0 +1,51 @@
+#include "estimator/strategies/context.hpp"
+
+namespace ddl {
+namespace {
+
+void context_limits(const LimitContext& context, Limits& limits) {
+  const int parts = context.plan.mesh[Axis::context];
+  if (parts == 1) return;
+  const std::int64_t units = context.facts.context_units;
+  // Each rank has two pieces of a causal sequence, one from each end, so that all have as many pairs to compute.
+  if (units == 0 || units % (2 * static_cast<std::int64_t>(parts)) != 0) {
+    limits.add({Limit::Kind::context, static_cast<double>(parts), static_cast<double>(units), -1});
+  }
+}
+
+void cut(TensorShape& shape, int parts) {
+  if (shape.sequence) shape.extent[0] = largest_part(shape.extent[0], parts);
+}
+
+// Every rank has a part of the tokens of each sample. Attention alone needs keys and values of the others: they go round in
+// a ring, one part further in each of p−1 steps, while a rank computes with the part that it has [Liu et al., Ring attention
+// with blockwise transformers, ICLR 2024]. Backward passes on keys and values again, with their gradients, which every rank
+// adds to.
+void context_shard(const ShardContext& context, LayerShard& shard) {
+  const int parts = context.plan.mesh[Axis::context];
+  if (parts == 1) return;
+  const Layer& layer = context.at();
+  if (auto operation = layer.operation->in_contexts(parts)) shard.operation = std::move(operation);
+  for (TensorShape& input : shard.inputs) cut(input, parts);
+  cut(shard.output, parts);
+  shard.kept_input = shard.inputs.front();
+  shard.kept_output = shard.output;
+  shard.share /= parts;
+  const double items = layer.operation->context_items(shard.inputs, shard.output);
+  if (items <= 0) return;
+  const auto pass_on = [&](Phase phase, double sent) {
+    Exchange exchange{Collective::point_to_point, sent, family_bit(Axis::context), phase, Purpose::layer, parts - 1};
+    exchange.beside_kernels = true;
+    shard.exchanges.push_back(exchange);
+  };
+  pass_on(Phase::forward, items);
+  pass_on(Phase::backward, 2 * items);
+}
+
+}  // namespace
+
+const Strategy context_strategy{Axis::context,
+                                "every rank has a part of the tokens, and attention passes keys and values on",
+                                context_limits, context_shard};
+
+}  // namespace ddl

@@ -1,0 +1,50 @@
+#include "estimator/strategies/expert.hpp"
+
+namespace ddl {
+namespace {
+
+void expert_limits(const LimitContext& context, Limits& limits) {
+  const int parts = context.plan.mesh[Axis::expert];
+  if (parts == 1) return;
+  const std::int64_t experts = context.facts.experts;
+  if (experts == 0 || experts % parts != 0) {
+    limits.add({Limit::Kind::experts, static_cast<double>(parts), static_cast<double>(experts), -1});
+  }
+}
+
+/// Whether a layer leads to experts, or from them.
+bool reads_experts(const ShardContext& context) {
+  const std::vector<int>& inputs = context.at().inputs;
+  return context.at().operation->type() == "combine" && !inputs.empty();
+}
+
+// Ranks have samples of their own, as replicas have, and all weights but those of experts, of which each has a part. A token
+// is sent to the ranks of its experts, and what these make of it back: an All-to-all of all copies of the tokens before the
+// experts and one behind them, and the same of gradients backward [Lepikhin et al., GShard, ICLR 2021; Rajbhandari et al.,
+// DeepSpeed-MoE, ICML 2022]. All experts are taken to be equally popular.
+void expert_shard(const ShardContext& context, LayerShard& shard) {
+  const int parts = context.plan.mesh[Axis::expert];
+  if (parts == 1) return;
+  constexpr Family axes = family_bit(Axis::expert);
+  const auto trade = [&](const TensorShape& copies) {
+    for (const Phase phase : {Phase::forward, Phase::backward}) {
+      shard.exchanges.push_back({Collective::all_to_all, static_cast<double>(copies.items()), axes, phase, Purpose::layer});
+    }
+  };
+  const Operation& operation = *context.operation(shard);
+  if (operation.type() == "dispatch") return trade(shard.output);
+  if (reads_experts(context)) return trade(shard.inputs.front());
+  const std::int64_t experts = operation.experts();
+  if (experts <= 1) return;
+  shard.operation = operation.with_experts(largest_part(experts, parts));
+  shard.weights /= parts;
+  shard.biases /= parts;
+  shard.replicas &= ~axes;
+}
+
+}  // namespace
+
+const Strategy expert_strategy{Axis::expert, "every rank has samples of its own and a part of the experts", expert_limits,
+                               expert_shard};
+
+}  // namespace ddl
