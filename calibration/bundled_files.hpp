@@ -11,5 +11,6 @@ namespace ddl {
 [[nodiscard]] std::span<const EmbeddedFile> device_files();
 [[nodiscard]] std::span<const EmbeddedFile> coefficients_files();
 [[nodiscard]] std::span<const EmbeddedFile> observation_files();
+[[nodiscard]] std::span<const EmbeddedFile> software_files();
 
 }  // namespace ddl

@@ -16,6 +16,7 @@
 #include "calibration/launch_overhead.hpp"
 #include "calibration/learned_reader.hpp"
 #include "calibration/own_coefficients.hpp"
+#include "calibration/software/software_keys.hpp"
 #include "calibration/split_fit.hpp"
 #include "core/error.hpp"
 #include "core/file_format.hpp"
@@ -36,19 +37,6 @@ Precision read_precision(const YamlNode& node) {
   std::vector<std::string_view> known;
   for (const Precision precision : all_precisions) known.push_back(to_string(precision));
   node.fail(fmt::format("unknown precision {}", quote(node.text())), suggest(node.text(), known));
-}
-
-Route read_route(const YamlNode& node) {
-  if (node.text() == "direct") return Route::direct;
-  if (node.text() == "host") return Route::host;
-  node.fail(fmt::format("unknown route {}", quote(node.text())), "known: direct, host");
-}
-
-AllreduceAlgorithm read_algorithm(const YamlNode& node) {
-  if (const auto algorithm = parse_allreduce_algorithm(node.text())) return *algorithm;
-  std::vector<std::string_view> known;
-  for (const AllreduceAlgorithm algorithm : all_allreduce_algorithms) known.push_back(to_string(algorithm));
-  node.fail(fmt::format("unknown Allreduce algorithm {}", quote(node.text())), suggest(node.text(), known));
 }
 
 class CoefficientsReader {
@@ -194,34 +182,15 @@ class CoefficientsReader {
   }
 
   void read_software(const YamlNode& node) {
-    node.only_keys({"name", "gradient_route", "layer_route", "halo_route", "overlaps_gradients", "overlaps_weight_gathers",
-                    "equal_stages", "gradient_algorithm", "hybrid_gradient_algorithm", "layer_algorithm", "gradient_density",
-                    "whole_gradients_in_hybrids", "layered_gradients_in_hybrids", "launch_overhead", "spatial_layers"},
-                   std::array{former_launch_overhead});
+    std::vector<std::string_view> keys{"name", "spatial_layers"};
+    for (const SoftwareKey& each : software_keys()) keys.push_back(each.key);
+    node.only_keys(keys, std::array{former_launch_overhead});
     Software& software = coefficients_.software;
     software.name = citations_.read(node.at("name")).value.text();
-    // What the file does not say keeps its default: the best that can be.
-    const auto take = [&](std::string_view key, auto& member, auto&& read_value, std::string_view former = {}) {
-      if (const auto entry = node.find(key, former)) member = read_value(citations_.read(*entry).value);
-    };
-    const auto read_flag = [](const YamlNode& value) { return value.boolean(); };
-    take("gradient_route", software.gradient_route, read_route);
-    take("layer_route", software.layer_route, read_route);
-    take("halo_route", software.halo_route, read_route);
-    take("overlaps_gradients", software.overlaps_gradients, read_flag);
-    take("overlaps_weight_gathers", software.overlaps_weight_gathers, read_flag);
-    take("equal_stages", software.equal_stages, read_flag);
-    take("gradient_algorithm", software.gradient_algorithm, read_algorithm);
-    take("hybrid_gradient_algorithm", software.hybrid_gradient_algorithm, read_algorithm);
-    take("layer_algorithm", software.layer_algorithm, read_algorithm);
-    take("gradient_density", software.gradient_density, [](const YamlNode& value) {
-      const double density = value.number(0, 1);
-      if (density == 0) value.fail("must be greater than zero", "the share of the gradients that is sent");
-      return density;
-    });
-    take("whole_gradients_in_hybrids", software.whole_gradients_in_hybrids, read_flag);
-    take("layered_gradients_in_hybrids", software.layered_gradients_in_hybrids, read_flag);
-    take("launch_overhead", software.launch_overhead, read_launch_overhead, former_launch_overhead.former);
+    // What the file does not say is as the software's own file has it, or the best that can be.
+    for (const SoftwareKey& each : software_keys()) {
+      if (const auto entry = node.find(each.key, each.former)) each.read(citations_.read(*entry).value, software);
+    }
     if (const auto limits = node.find("spatial_layers")) {
       for (const YamlNode& item : limits->items()) read_spatial_limit(item);
     }

@@ -4,6 +4,7 @@
 #include <yaml-cpp/emittermanip.h>
 
 #include "calibration/coefficients_reader.hpp"
+#include "calibration/software/software_file.hpp"
 #include "core/yaml_node.hpp"
 #include "core/yaml_section.hpp"
 
@@ -38,7 +39,7 @@ std::string with_learned(const std::string& text, const RunFit& fit, std::string
     chosen = true;
   }
   if (chosen && !names_software) {
-    extended = replace_section(extended, {"software", "name"}, sourced("name", "that of the runs"));
+    extended = replace_section(extended, {"software", "name"}, sourced("name", std::string(unnamed_software)));
   }
   extended = replace_section(extended, {"learned"}, learned_section(fit, source_name));
   // What is written is what is read: never a file that the next command refuses.

@@ -8,8 +8,9 @@ namespace {
 
 /// Numbers that times of kernels follow from.
 bool is_of_kernels(std::string_view key) {
-  constexpr std::array<std::string_view, 4> others{"device.memory_bandwidth", "device.attainable_peak",
-                                                   "device.attainable_bandwidth", "device.launch_overhead"};
+  constexpr std::array<std::string_view, 5> others{"device.memory_bandwidth", "device.attainable_peak",
+                                                   "device.attainable_bandwidth", "device.launch_overhead",
+                                                   "device.host_speed"};
   return key.starts_with("device.peak.") || std::find(others.begin(), others.end(), key) != others.end();
 }
 

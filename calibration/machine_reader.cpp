@@ -38,6 +38,10 @@ constexpr int most_nodes = 20'000;
 constexpr int most_hops = 128;
 constexpr std::int64_t most_links = 4'000'000;
 
+/// Hosts that are faster or slower than this are a slip of the keyboard.
+constexpr double least_host_speed = 0.01;
+constexpr double largest_host_speed = 100;
+
 struct Price {
   double per_hour = 0;
   std::string currency;
@@ -99,9 +103,10 @@ class SheetReader {
   }
 
   void read_device(const MachineSection& node) {
-    node.only_keys({"name", "kind", "profile_names", "compute_capability", "multiprocessors", "peak", "memory",
-                    "memory_bandwidth", "tile", "attainable_peak", "attainable_bandwidth", "launch_overhead", "kernels"},
-                   std::array{former_launch_overhead});
+    node.only_keys(
+        {"name", "kind", "profile_names", "compute_capability", "multiprocessors", "peak", "memory", "memory_bandwidth",
+         "tile", "attainable_peak", "attainable_bandwidth", "launch_overhead", "host_speed", "kernels"},
+        std::array{former_launch_overhead});
     Device& device = sheet_.machine.device;
     device.name = node.at("name").node.name();
     if (const auto found = node.find("kind")) {
@@ -130,6 +135,8 @@ class SheetReader {
       device.attainable_bandwidth = fraction(*value);
     if (const auto value = optional_number(node, "launch_overhead", "device", former_launch_overhead.former))
       device.launch_overhead = read_launch_overhead(*value);
+    if (const auto value = optional_number(node, "host_speed", "device"))
+      device.host_speed = value->number(least_host_speed, largest_host_speed);
     const auto kernels = node.find("kernels");
     read_kernels(kernels ? &kernels->node : nullptr);
   }

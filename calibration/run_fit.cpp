@@ -251,8 +251,8 @@ FamilyFit fit_family(Family family, std::span<const TaughtRun* const> runs, doub
 }
 
 RunFitter::RunFitter(std::span<const MeasuredRun> runs, std::string machine, std::string coefficients,
-                     const ProfileChoice& profiles)
-    : predictor_(std::move(machine), std::move(coefficients), profiles) {
+                     const ProfileChoice& profiles, std::string software)
+    : predictor_(std::move(machine), std::move(coefficients), profiles, std::move(software)) {
   bool known = false;
   for (const MeasuredRun& each : runs) {
     Row row;

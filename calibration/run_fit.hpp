@@ -78,7 +78,7 @@ class RunFitter {
  public:
   /// Throws Error of the machine, the coefficients or a profile.
   RunFitter(std::span<const MeasuredRun> runs, std::string machine, std::string coefficients,
-            const ProfileChoice& profiles = {});
+            const ProfileChoice& profiles = {}, std::string software = {});
 
   /// To all runs.
   [[nodiscard]] RunFit fit();

@@ -120,13 +120,16 @@ MeasuredRun in_seconds(MeasuredRun run) {
   return run;
 }
 
-RunPredictor::RunPredictor(std::string machine, std::string coefficients, const ProfileChoice& profiles)
-    : machine_(std::move(machine)), coefficients_name_(std::move(coefficients)) {
+RunPredictor::RunPredictor(std::string machine, std::string coefficients, const ProfileChoice& profiles,
+                           std::string software)
+    : machine_(std::move(machine)), coefficients_name_(std::move(coefficients)), software_(std::move(software)) {
   StudySpec shared;
   shared.machine = machine_;
   shared.coefficients = coefficients_name_;
   const Machine sheet = load_machine(machine_);
   coefficients_ = coefficients_of(shared, sheet);
+  shared.software = software_;
+  static_cast<void>(software_of(shared, coefficients_));
   profiles_ = std::make_shared<const FoundProfiles>(find_profiles(profiles, sheet));
 }
 
@@ -142,13 +145,30 @@ const std::optional<std::string>& RunPredictor::problem_of(const std::string& mo
   return entry->second;
 }
 
-const Study& RunPredictor::study(const std::string& model, Precision precision, bool ideal, bool input) {
-  std::unique_ptr<Study>& entry = studies_[{model, precision, ideal, input}];
+const std::optional<std::string>& RunPredictor::problem_of_software(const std::string& software) {
+  const auto [entry, added] = software_problems_.try_emplace(software);
+  if (added && !software.empty() && software != no_software) {
+    try {
+      static_cast<void>(load_software(software));
+    } catch (const Error& error) {
+      entry->second = error.what();
+    }
+  }
+  return entry->second;
+}
+
+const Study& RunPredictor::study(const MeasuredRun& run, bool ideal) {
+  const Precision precision = run.precision.value_or(Precision::fp32);
+  const bool input = !ideal && (run.includes_io == "yes" || run.includes_io == "probably");
+  // The closed forms know of no software.
+  const std::string software = ideal ? std::string(no_software) : run.software.empty() ? software_ : run.software;
+  std::unique_ptr<Study>& entry = studies_[{run.model, precision, ideal, input, software}];
   if (!entry) {
     StudySpec spec;
-    spec.model = model;
+    spec.model = run.model;
     spec.machine = machine_;
     spec.coefficients = coefficients_name_;
+    spec.software = software;
     spec.found_profiles = profiles_;
     spec.precision = precision;
     if (ideal) spec.assumptions = ideal_assumptions();
@@ -160,26 +180,24 @@ const Study& RunPredictor::study(const std::string& model, Precision precision, 
 
 Seconds RunPredictor::launch_overhead(const MeasuredRun& run) {
   if (coefficients_.software.launch_overhead) return *coefficients_.software.launch_overhead;
-  if (problem_of(run.model)) return Seconds{};
-  const bool input = run.includes_io == "yes" || run.includes_io == "probably";
-  return ddl::launch_overhead(study(run.model, run.precision.value_or(Precision::fp32), false, input).job());
+  if (problem_of(run.model) || problem_of_software(run.software)) return Seconds{};
+  return ddl::launch_overhead(study(run, false).job());
 }
 
 Estimator::Taught RunPredictor::taught(const MeasuredRun& run, const Coefficients& coefficients) {
-  const bool input = run.includes_io == "yes" || run.includes_io == "probably";
-  const Study& own = study(run.model, run.precision.value_or(Precision::fp32), false, input);
-  const Job job = own.job().with_coefficients(coefficients);
+  const Study& own = study(run, false);
+  const Job job = own.job().with_coefficients(own.completed(coefficients));
   return Estimator(job).taught(std::get<Plan>(plan_of(run, own)));
 }
 
 RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal) {
   if (const std::optional<std::string>& problem = problem_of(run.model)) return Unpredictable{*problem};
-  const bool input = !ideal && (run.includes_io == "yes" || run.includes_io == "probably");
-  const Study& own = study(run.model, run.precision.value_or(Precision::fp32), ideal, input);
+  if (const std::optional<std::string>& problem = problem_of_software(run.software)) return Unpredictable{*problem};
+  const Study& own = study(run, ideal);
   const auto plan = plan_of(run, own);
   if (const auto* why = std::get_if<Unpredictable>(&plan)) return *why;
   // The same job with other coefficients: kernels are priced already.
-  const Job job = own.job().with_coefficients(coefficients);
+  const Job job = own.job().with_coefficients(own.completed(coefficients));
   const Estimate estimate = Estimator(job).estimate(std::get<Plan>(plan));
   // A run that was measured did fit; a memory estimate above the device's does not take its time away.
   for (const Limit& limit : estimate.limits) {

@@ -31,8 +31,9 @@ struct Unpredictable {
 /// one model share is worked out once.
 class RunPredictor {
  public:
-  /// Throws Error of the machine, the coefficients or a profile.
-  RunPredictor(std::string machine, std::string coefficients, const ProfileChoice& profiles);
+  /// Throws Error of the machine, the coefficients, the software or a profile.
+  /// `software`: of runs that do not say theirs, as in StudySpec.
+  RunPredictor(std::string machine, std::string coefficients, const ProfileChoice& profiles, std::string software = {});
 
   using Prediction = std::variant<Seconds, Unpredictable>;
   /// The run's quantity, with everything known or (`ideal`) by the closed forms. `coefficients` may differ from
@@ -51,13 +52,15 @@ class RunPredictor {
  private:
   /// Why nobody can read a run's model; nothing where it can be read.
   [[nodiscard]] const std::optional<std::string>& problem_of(const std::string& model);
-  [[nodiscard]] const Study& study(const std::string& model, Precision precision, bool ideal, bool input);
+  /// Why nobody can read a run's software; nothing where it can be read.
+  [[nodiscard]] const std::optional<std::string>& problem_of_software(const std::string& software);
+  [[nodiscard]] const Study& study(const MeasuredRun& run, bool ideal);
 
-  std::string machine_, coefficients_name_;
+  std::string machine_, coefficients_name_, software_;
   Coefficients coefficients_;
   std::shared_ptr<const FoundProfiles> profiles_;
-  std::map<std::tuple<std::string, Precision, bool, bool>, std::unique_ptr<Study>> studies_;
-  std::map<std::string, std::optional<std::string>> problems_;
+  std::map<std::tuple<std::string, Precision, bool, bool, std::string>, std::unique_ptr<Study>> studies_;
+  std::map<std::string, std::optional<std::string>> problems_, software_problems_;
 };
 
 /// A throughput as the time of the iteration that it was measured in, so that every case compares times.

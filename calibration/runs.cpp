@@ -27,10 +27,15 @@ namespace {
 /// What a table of runs may have.
 const std::vector<std::string_view>& known_columns() {
   static const std::vector<std::string_view> columns = [] {
-    std::vector<std::string_view> all{
-        "model",   "dataset",     "strategy",  "gpus",     "gpus_per_node", "batch_per_gpu_or_node", "global_batch",
-        "degrees", "micro_batch", "precision", "quantity", "value",         "n_samples_averaged",    "source_file",
-        "notes",   "includes_io", "quality"};
+    std::vector<std::string_view> all{"model",         "dataset",
+                                      "strategy",      "gpus",
+                                      "gpus_per_node", "batch_per_gpu_or_node",
+                                      "global_batch",  "degrees",
+                                      "micro_batch",   "precision",
+                                      "software",      "quantity",
+                                      "value",         "n_samples_averaged",
+                                      "source_file",   "notes",
+                                      "includes_io",   "quality"};
     for (const PlanChoiceRow& row : plan_choices()) all.push_back(row.key);
     return all;
   }();
@@ -157,6 +162,7 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
   cells.read_degrees(run);
   run.micro_batch = cells.micro_batch();
   run.precision = cells.choice("precision", "precision", parse_precision, "fp32, tf32, fp16, bf16 or fp8");
+  run.software = cells.text("software");
   for (const PlanChoiceRow& each : plan_choices()) {
     const auto parse = [&](std::string_view text) { return each.parse(text); };
     run.chosen[each.choice] = cells.choice(each.key, each.noun, parse, each.values_text());
@@ -209,6 +215,7 @@ CellView cell_of(const MeasuredRun& run, std::string_view column) {
   if (column == "degrees") return text(run.degrees);
   if (column == "micro_batch") return number(run.micro_batch);
   if (column == "precision") return {.number = {}, .text = run.precision ? to_string(*run.precision) : ""};
+  if (column == "software") return text(run.software);
   for (const PlanChoiceRow& each : plan_choices()) {
     if (column != each.key) continue;
     const std::optional<int>& value = run.chosen[each.choice];

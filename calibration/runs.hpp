@@ -24,6 +24,7 @@ struct MeasuredRun {
   std::string degrees;                      ///< `data=2,pipeline=4,tensor=2`; empty where not stated
   std::optional<std::int64_t> micro_batch;  ///< samples that pass a replica's stages at once
   std::optional<Precision> precision;
+  std::string software;  ///< as `--software` takes it; empty where not stated
   ChosenOfPlan chosen;
   std::string quantity;  ///< with its unit: `iter_total_s`
   double value = 0;

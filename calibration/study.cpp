@@ -14,6 +14,7 @@
 #include "calibration/machine_reader.hpp"
 #include "calibration/own_coefficients.hpp"
 #include "core/error.hpp"
+#include "core/source_text.hpp"
 #include "model_zoo/bundled_name.hpp"
 
 namespace ddl {
@@ -132,6 +133,24 @@ std::string default_dataset(const Model& model) {
   return model.input.positions() <= 64 * 64 ? "cifar10" : "imagenet";
 }
 
+SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients) {
+  if (spec.software == no_software) return {};
+  if (!spec.software.empty()) return load_software(spec.software);
+  // Runs that were measured had a software of their own: where that is a bundled one, what they did not show is as its file
+  // says; else a host of the usual one is all that is assumed.
+  const std::string& measured = coefficients.software.name;
+  const SoftwareFile usual = load_software(std::string(usual_software));
+  if (measured.empty() || measured == unnamed_software) return usual;
+  std::string nearest;
+  for (const std::string& name : software_names()) {
+    if (name.size() > nearest.size() && name_key(measured).starts_with(name_key(name))) nearest = name;
+  }
+  if (!nearest.empty()) return load_software(nearest);
+  SoftwareFile host;
+  host.launch_overhead = usual.launch_overhead;
+  return host;
+}
+
 std::optional<double> pooled_scale(const Machine& machine, const Coefficients& coefficients, Precision precision) {
   double sum = 0;
   int count = 0;
@@ -153,10 +172,44 @@ StudyInputs load_inputs(const StudySpec& spec) {
   inputs.dataset = load_dataset(spec.dataset.empty() ? default_dataset(inputs.model) : spec.dataset);
   inputs.machine = load_machine(spec.machine);
   inputs.coefficients = coefficients_of(spec, inputs.machine);
+  inputs.software = software_of(spec, inputs.coefficients);
   inputs.profiles = spec.found_profiles
                         ? spec.found_profiles
                         : std::make_shared<const FoundProfiles>(find_profiles(spec.profiles, inputs.machine));
   return inputs;
+}
+
+Coefficients Study::completed(Coefficients coefficients) const {
+  coefficients.software = with_usual(std::move(coefficients.software), software_.facts);
+  return coefficients;
+}
+
+void Study::use_software() {
+  // Coefficients of runs of another software say nothing of this one.
+  const std::string& measured = coefficients_.software.name;
+  const bool has_others =
+      !measured.empty() && measured != unnamed_software && !name_key(measured).starts_with(name_key(software_.name));
+  if (!software_.name.empty() && has_others) {
+    warnings_.push_back(
+        fmt::format("the coefficients say what runs of {} did, which is not used for {}", quote(measured), software_.name));
+    coefficients_.software = {};
+  }
+  coefficients_ = completed(std::move(coefficients_));
+  Device& device = machine_.device;
+  if (!device.launch_overhead && !device.is_processor && software_.launch_overhead)
+    device.launch_overhead = *software_.launch_overhead / device.host_speed;
+  const std::optional<MixedPrecision> mixed = spec_.mixed_precision ? spec_.mixed_precision : software_.mixed_precision;
+  if (mixed) assumptions_ = with_mixed_precision(assumptions_, *mixed);
+  const auto choose = [](auto& chosen, const auto& asked, const auto& usual) {
+    if (asked || usual) chosen = asked ? *asked : *usual;
+  };
+  const bool has_own = !is_mixed(precision_) && software_.memory_format_of_fp32;
+  choose(assumptions_.memory_format, spec_.memory_format,
+         has_own ? software_.memory_format_of_fp32 : software_.memory_format);
+  if (software_.cross_entropy) assumptions_.cross_entropy = *software_.cross_entropy;
+  if (software_.attention) assumptions_.attention = software_.attention;
+  choose(assumptions_.update, spec_.update, software_.update);
+  choose(assumptions_.older_framework, spec_.older_framework, software_.older_framework);
 }
 
 Study::Study(StudySpec spec, StudyInputs inputs)
@@ -166,13 +219,16 @@ Study::Study(StudySpec spec, StudyInputs inputs)
       dataset_(std::move(inputs.dataset)),
       machine_(std::move(inputs.machine)),
       coefficients_(std::move(inputs.coefficients)),
+      software_(std::move(inputs.software)),
+      assumptions_(spec_.assumptions),
       precision_(spec_.precision.value_or(default_precision(model_, machine_.device))),
       optimizer_(spec_.optimizer.value_or(model_.input.sequence ? Optimizer::adam : Optimizer::momentum)),
       profiles_(std::move(inputs.profiles)),
       warnings_(profiles_->warnings) {
   require_fitting(dataset_, model_, !spec_.dataset.empty());
   require_precision(precision_, machine_.device);
-  if (spec_.assumptions.congestion_quantile && coefficients_.congestion.empty() && !coefficients_.exchanges.has_spread()) {
+  use_software();
+  if (assumptions_.congestion_quantile && coefficients_.congestion.empty() && !coefficients_.exchanges.has_spread()) {
     throw Error(fmt::format("congestion: nothing measured says how the times of exchanges on {} spread", machine_.name),
                 "calibrate with several runs of each benchmark, or leave it out");
   }
@@ -188,11 +244,11 @@ Study::Study(StudySpec spec, StudyInputs inputs)
   const MeasuredKernels measured = measured_kernels(profiles_->profiles, model_, precision_);
   const bool any = !profiles_->profiles.empty();
   kernels_ = std::make_unique<KernelPrices>(facts_, machine_.device, coefficients_, precision_, optimizer_, scale,
-                                            any ? &measured : nullptr, spec_.assumptions);
+                                            any ? &measured : nullptr, assumptions_);
   if (any && kernels_->measured() == nullptr) {
     warnings_.push_back(unused_profile_warning(precision_, measured.name));
   }
-  const bool casts = spec_.assumptions.mixed_precision == MixedPrecision::autocast;
+  const bool casts = assumptions_.mixed_precision == MixedPrecision::autocast;
   for (const FoundProfile& each : profiles_->profiles) {
     const auto& details = each.profile.head.details;
     const bool autocast = std::find(details.begin(), details.end(),
@@ -212,7 +268,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
                                    .machine = machine_,
                                    .coefficients = coefficients_,
                                    .kernels = *kernels_,
-                                   .assumptions = spec_.assumptions,
+                                   .assumptions = assumptions_,
                                    .samples_per_epoch = samples_of(dataset_, model_),
                                    .sample_bytes = bytes_per_sample(dataset_, model_),
                                    .dataset_bytes = bytes_per_sample(dataset_, model_) * samples_of(dataset_, model_)});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "calibration/profile_prices.hpp"
+#include "calibration/software/software_file.hpp"
 #include "estimator/step/estimate.hpp"
 #include "model_zoo/dataset.hpp"
 #include "model_zoo/model.hpp"
@@ -23,8 +24,15 @@ struct StudySpec {
   /// A file, a bundled name, or `none`; empty: those bundled with the machine, where that is bundled itself, and those that
   /// come with a machine file (own_coefficients).
   std::string coefficients;
+  /// A file, a bundled name, or `none`; empty: that of the coefficients' runs, else usual_software.
+  std::string software;
   std::optional<Precision> precision;  ///< unset: mixed precision for sequences, fp32 for everything else
   std::optional<Optimizer> optimizer;  ///< unset: adam for sequences, SGD with momentum for everything else
+  // Of these, what is unset is as the software has it, else as in `assumptions`:
+  std::optional<MemoryFormat> memory_format;
+  std::optional<MixedPrecision> mixed_precision;
+  std::optional<UpdateImplementation> update;
+  std::optional<bool> older_framework;
   Assumptions assumptions;
   ProfileChoice profiles;
   /// What find_profiles has made of that choice, where somebody asks for many studies.
@@ -37,6 +45,7 @@ struct StudyInputs {
   Dataset dataset;
   Machine machine;
   Coefficients coefficients;
+  SoftwareFile software;  ///< empty where none is meant
   std::shared_ptr<const FoundProfiles> profiles;
 };
 /// Reads what `spec` names. Throws Error on unknown names and unreadable files.
@@ -58,9 +67,15 @@ class Study {
   [[nodiscard]] const Model& model() const { return model_; }
   [[nodiscard]] const Dataset& dataset() const { return dataset_; }
   [[nodiscard]] const Machine& machine() const { return machine_; }
+  /// With what the software does where they do not say it.
   [[nodiscard]] const Coefficients& coefficients() const { return coefficients_; }
+  /// Other coefficients of this study's machine, completed in the same way.
+  [[nodiscard]] Coefficients completed(Coefficients coefficients) const;
+  /// What is used of a software's file; empty where that is none.
+  [[nodiscard]] const SoftwareFile& software() const { return software_; }
   [[nodiscard]] const KernelPrices& kernels() const { return *kernels_; }
-  [[nodiscard]] const Assumptions& assumptions() const { return spec_.assumptions; }
+  /// With what the software does where the spec leaves a choice open.
+  [[nodiscard]] const Assumptions& assumptions() const { return assumptions_; }
   [[nodiscard]] Precision precision() const { return precision_; }
   [[nodiscard]] Optimizer optimizer() const { return optimizer_; }
   [[nodiscard]] const StudySpec& spec() const { return spec_; }
@@ -76,10 +91,15 @@ class Study {
   Dataset dataset_;
   Machine machine_;
   Coefficients coefficients_;
+  SoftwareFile software_;
+  Assumptions assumptions_;
   Precision precision_ = Precision::fp32;
   Optimizer optimizer_ = Optimizer::momentum;
   std::shared_ptr<const FoundProfiles> profiles_;
   std::vector<std::string> warnings_;
+  /// Completes coefficients, machine and assumptions with what the software says.
+  void use_software();
+
   // Made once the rest is known.
   std::unique_ptr<const KernelPrices> kernels_;
   std::unique_ptr<const Job> job_;
@@ -88,6 +108,10 @@ class Study {
 /// The coefficients that a study of this machine uses. Throws Error on an unknown name, an unreadable file, and coefficients
 /// of another machine.
 [[nodiscard]] Coefficients coefficients_of(const StudySpec& spec, const Machine& machine);
+
+/// The file of the software that a study takes. Without a name where none is named and the coefficients are of runs of a
+/// software without a file: its host alone is as usual. Throws Error on an unknown name and an unreadable file.
+[[nodiscard]] SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients);
 
 /// Throws Error where the device's data sheet has no peak for the precision.
 void require_precision(Precision precision, const Device& device);

@@ -79,8 +79,8 @@ ValidationSummary summarize(std::span<const ValidationCase> cases) {
 }
 
 Validation validate(std::span<const MeasuredRun> runs, const std::string& machine, const std::string& coefficients,
-                    const ProfileChoice& profiles) {
-  RunPredictor predictor(machine, coefficients, profiles);
+                    const ProfileChoice& profiles, const std::string& software) {
+  RunPredictor predictor(machine, coefficients, profiles, software);
   Validation validation;
   validation.warnings = predictor.profiles().warnings;
   for (const MeasuredRun& run : runs) {

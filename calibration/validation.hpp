@@ -47,7 +47,8 @@ struct Validation {
 /// cannot be read is the reason of its own cases; an Error of the machine, the coefficients or a profile ends the
 /// validation.
 [[nodiscard]] Validation validate(std::span<const MeasuredRun> runs, const std::string& machine,
-                                  const std::string& coefficients, const ProfileChoice& profiles = {});
+                                  const std::string& coefficients, const ProfileChoice& profiles = {},
+                                  const std::string& software = {});
 
 /// One run beside its predictions with these coefficients and by the closed forms. `run`: in seconds.
 [[nodiscard]] ValidationCase validation_case(MeasuredRun run, RunPredictor& predictor, const Coefficients& coefficients);

@@ -44,6 +44,7 @@ int run(int argc, char** argv) {
   add_models(program, request);
   add_machines(program, request);
   add_datasets(program, request);
+  add_software(program, request);
   add_backends(program, request);
   if (const auto asked_for = command_line.parse(with_calibrate_command({typed.begin(), typed.end()}))) {
     std::cout << *asked_for;

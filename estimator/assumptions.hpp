@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <optional>
+#include <string_view>
 
 #include "core/quantity.hpp"
 #include "estimator/exchanges/collective.hpp"
@@ -19,6 +21,18 @@ enum class MixedPrecision {
   autocast,        ///< PyTorch's: both in 4 bytes, and what matrix operations read as copies in half precision
 };
 
+/// What options and files call them, in the order of the enumeration.
+inline constexpr std::array<std::string_view, 3> mixed_precision_names{"half", "full", "autocast"};
+
+/// In which order images lie in memory.
+enum class MemoryFormat {
+  channels_last,  ///< as kernels of matrix units read them
+  /// PyTorch's default. Kernels of matrix units work on copies: each convolution copies what it reads and what it writes
+  /// once [NVIDIA, Convolutional Layers User's Guide, section 3.1.1, "Tensor layouts"].
+  channels_first,
+};
+inline constexpr std::array<std::string_view, 2> memory_format_names{"nhwc", "nchw"};
+
 /// How cross entropy in mixed precision comes to its gradient.
 enum class CrossEntropy {
   operators,  ///< one after the other: a copy in fp32, its log-softmax, which is kept, and the gradients of both
@@ -26,6 +40,12 @@ enum class CrossEntropy {
               ///< megatron/core/tensor_parallel/cross_entropy.py]
   fused,      ///< one kernel each way, as torch.compile makes of it: nothing is written in fp32
 };
+
+inline constexpr std::array<std::string_view, 3> cross_entropy_names{"operators", "in-place", "fused"};
+
+/// Which kernels run attention that never writes its scores.
+enum class AttentionKernels { flash1, flash2, flash3 };
+inline constexpr std::array<std::string_view, 3> attention_kernel_names{"flash1", "flash2", "flash3"};
 
 /// Which effects the estimate takes into account. The defaults are the physical model; ideal_assumptions() is the projection
 /// of [ParaDL, Table III].
@@ -43,6 +63,8 @@ struct Assumptions {
   std::optional<double> memory_reuse;
   MixedPrecision mixed_precision = MixedPrecision::half_gradients;
   CrossEntropy cross_entropy = CrossEntropy::operators;
+  MemoryFormat memory_format = MemoryFormat::channels_last;
+  std::optional<AttentionKernels> attention;  ///< nothing: those that the device's file was fitted to
   /// How the framework runs the optimizer's step; of a list of tensors it is priced as a share of the whole model's.
   UpdateImplementation update = UpdateImplementation::layer;
   /// PyTorch before 2.0 with CUDA before 11.7: gradients are filled with zeros after the update and stay (`set_to_none` was
@@ -62,6 +84,13 @@ struct Assumptions {
   bool input_overlapped = true;
   InputMode input_mode = InputMode::every_rank;
 };
+
+/// Mixed precision of a kind, with cross entropy as the software computes it that does so.
+[[nodiscard]] inline Assumptions with_mixed_precision(Assumptions assumptions, MixedPrecision mixed) {
+  assumptions.mixed_precision = mixed;
+  if (mixed == MixedPrecision::full_gradients) assumptions.cross_entropy = CrossEntropy::in_place;
+  return assumptions;
+}
 
 /// One α/β level at a time, linear kernels, no overlap, no penalties: [ParaDL, Table III].
 [[nodiscard]] inline Assumptions ideal_assumptions() {

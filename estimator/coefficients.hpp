@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "core/quantity.hpp"
-#include "estimator/exchanges/collective.hpp"
 #include "estimator/exchanges/measured_exchanges.hpp"
 #include "estimator/learned.hpp"
+#include "estimator/software.hpp"
 #include "model_zoo/precision.hpp"
 
 namespace ddl {
@@ -19,46 +19,6 @@ struct MeasuredModel {
   double batch = 1;      ///< samples per iteration when measured
   Seconds per_sample{};  ///< forward + backward + update, divided by the batch
   std::string source;
-};
-
-/// By which way an exchange leaves the device.
-enum class Route { direct, host };
-
-/// How the measured software does its exchanges: facts of an implementation, not of the machine.
-struct Software {
-  std::string name;  ///< empty: nothing is known, the best is assumed
-  Route gradient_route = Route::direct;
-  Route layer_route = Route::direct;
-  Route halo_route = Route::direct;
-  /// Whether gradients are exchanged while backward runs; nothing: where that is the shorter way.
-  std::optional<bool> overlaps_gradients;
-  /// Whether weights that ZeRO-1 and -2 gather after the update arrive while the next forward runs, as with Megatron-LM's
-  /// `--overlap-param-gather`.
-  bool overlaps_weight_gathers = false;
-  /// The Allgathers and Reduce-scatters of a tensor split with sequence parallelism run in pieces, one for each rank, beside
-  /// pieces of the matrix products that they belong to, as with Megatron-LM's `--tp-comm-overlap`: one piece runs alone.
-  bool overlaps_tensor_exchanges = false;
-  /// Stages of a pipeline have equal numbers of the model's blocks where these can be dealt so, as Megatron-LM deals them;
-  /// else they are cut where an iteration is shortest.
-  bool equal_stages = false;
-  /// Fixed Allreduce algorithm of the gradient exchange, and in plans with a filter, channel or spatial degree; nothing:
-  /// the cheapest.
-  std::optional<AllreduceAlgorithm> gradient_algorithm;
-  std::optional<AllreduceAlgorithm> hybrid_gradient_algorithm;
-  /// Layer-wise collectives run as flat rings over the rails of the outermost level they cross.
-  std::optional<AllreduceAlgorithm> layer_algorithm;
-  /// Share of the gradients that the software sends, the largest ones: a sparse Allreduce may then be the cheapest.
-  std::optional<double> gradient_density;
-  /// Ranks that hold a slice of the filters still exchange gradients of the whole layer.
-  bool whole_gradients_in_hybrids = false;
-  /// Gradients in hybrids are exchanged layer by layer, one message each, and not fused.
-  bool layered_gradients_in_hybrids = false;
-  /// What the host takes to start one kernel, with what the framework does for it. It runs ahead of the device: the kernels
-  /// and exchanges of a phase take no less together than it takes to start the kernels. Nothing: as the machine's sheet
-  /// says, where kernels are priced by the sheet.
-  std::optional<Seconds> launch_overhead;
-  /// Spatial splits stop after this many weighted layers (model name → layer count); others go as far as they can.
-  std::vector<std::pair<std::string, int>> spatial_layers;
 };
 
 /// φ as measured: how much longer a byte takes on links of a level while so many flows leave a unit at once, than one link

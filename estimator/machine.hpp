@@ -37,9 +37,11 @@ struct Device {
   /// one. Without either, kernels have their rooflines.
   std::shared_ptr<const DeviceKernels> kernels{}, other_kernels{};
   std::string kernels_file{};  ///< that the sheet names, or `none`; empty where it does not say
-  /// What its host takes to start one kernel, with what a framework does for it that runs its program operation by
-  /// operation.
-  Seconds launch_overhead{};
+  /// What its host takes to start one kernel, with what the framework does for it; nothing where nobody says.
+  std::optional<Seconds> launch_overhead{};
+  /// How many times as fast its host starts kernels as the host on which the launch overheads of software files were
+  /// measured.
+  double host_speed = 1;
 
   [[nodiscard]] std::optional<FlopRate> peak_at(Precision p) const { return peak[static_cast<std::size_t>(p)]; }
 };

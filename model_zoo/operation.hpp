@@ -40,7 +40,9 @@ struct Work {
   /// (m and n span the output, k is summed; sizes are per sample for the batched one). All zero when there is none.
   double m = 0, n = 0, k = 0;
   enum class Batched { m, n, k, count } batched = Batched::m;  ///< count: one small product per sample (attention)
-  double count = 1;         ///< products of that size, per sample where `batched` says so: heads, experts
+  double count = 1;  ///< products of that size, per sample where `batched` says so: heads, experts
+  /// Per sample, items over which a cross entropy is taken: frameworks do so in several ways, which differ in traffic.
+  double entropy_items = 0;
   bool is_square3 = false;  ///< of a convolution: a window of 3×3 and stride 1, for which there are faster algorithms
   /// Nothing: a matrix product where there is one, else elementwise.
   std::optional<KernelKind> kind{};

@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 
 /// `calibrate runs`: what measured training runs teach beside profiles and networks.
 struct RunsRequest {
-  std::string runs, coefficients, machine, output;
+  std::string runs, coefficients, software, machine, output;
   std::vector<std::string> where;
 };
 
@@ -99,7 +99,7 @@ Report calibrate_from_runs(const RunsRequest& asked) {
       begin_with = (std::filesystem::path(".") / asked.output).string();
     }
   }
-  RunFitter fitter(runs, asked.machine, begin_with);
+  RunFitter fitter(runs, asked.machine, begin_with, {}, asked.software);
   const auto fit = std::make_shared<RunFit>(fitter.fit());
   if (fit->runs == 0) {
     throw Error(fmt::format("no run of {} can be learned from", quote(asked.runs)),
@@ -131,6 +131,7 @@ void add_calibrate_runs(const Command& calibrate, Request& request) {
   command.add_option("--coefficients", asked->coefficients,
                      "measured coefficients to begin with: a file, a bundled name or none; default: those bundled with a "
                      "bundled machine");
+  add_software_option(command, asked->software);
   command
       .add_option("--machine", asked->machine, "machine the measurements were taken on: a name, or a path to a machine file")
       .required();

@@ -281,6 +281,7 @@ Report show_model(const ShowOptions& options) {
     spec.model = options.model;
     spec.sequence = options.sequence;
     spec.machine = options.machine;
+    spec.software = no_software;
     spec.precision = shown->precision;
     spec.assumptions.overlap = false;
     spec.assumptions.include_input = false;

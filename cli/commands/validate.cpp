@@ -22,7 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct ValidateOptions {
-  std::string runs, machine = "abci", coefficients;
+  std::string runs, machine = "abci", coefficients, software;
   std::vector<std::string> where, profiles;
   bool any_device = false;
   std::optional<double> tolerance;
@@ -124,8 +124,10 @@ Json json_of(const Validation& validation, const ValidateOptions& options) {
 
 Validation validate_as_asked(const std::vector<MeasuredRun>& runs, const ValidateOptions& options) {
   const ProfileChoice profiles{options.profiles, options.any_device};
-  if (!options.leave_one_out && !options.fit_up_to) return validate(runs, options.machine, options.coefficients, profiles);
-  RunFitter fitter(runs, options.machine, options.coefficients, profiles);
+  if (!options.leave_one_out && !options.fit_up_to) {
+    return validate(runs, options.machine, options.coefficients, profiles, options.software);
+  }
+  RunFitter fitter(runs, options.machine, options.coefficients, profiles, options.software);
   return options.leave_one_out ? fitter.leave_one_out() : fitter.fit_up_to(static_cast<int>(*options.fit_up_to));
 }
 
@@ -156,6 +158,7 @@ void add_validate(const Command& program, Request& request) {
   command.add_option("--machine", options->machine, "machine of the runs").capture_default_str();
   command.add_option("--coefficients", options->coefficients,
                      "measured coefficients: a file, a bundled name or none; default: those bundled with a bundled machine");
+  add_software_option(command, options->software);
   add_profile_options(command, options->profiles, options->any_device);
   command.add_option("--where", options->where, "keep rows whose column has one of these values: quality=A,B")
       .take_all()

@@ -376,6 +376,8 @@ Json inputs_to_json(const Study& study) {
   }
   json["precision"] = to_string(study.precision());
   json["mixed_precision"] = is_mixed(study.precision()) ? Json(mixed_precision_text(study)) : Json(nullptr);
+  if (has_layout(study.model()))
+    json["memory_format"] = memory_format_names[static_cast<std::size_t>(study.assumptions().memory_format)];
   json["optimizer"] = to_string(study.optimizer());
   json["older_framework"] = study.assumptions().older_framework;
   return json;

@@ -36,12 +36,14 @@ constexpr std::size_t most_profiles = 1000;
 /// How samples are read: by every rank, by the leader of a split group, or left out.
 constexpr std::array<std::string_view, 3> input_names{"every-rank", "leader", "none"};
 
-constexpr std::array<std::string_view, 25> known_keys{"format",
+constexpr std::array<std::string_view, 27> known_keys{"format",
                                                       "model",
                                                       "sequence",
                                                       "dataset",
                                                       "machine",
                                                       "coefficients",
+                                                      "software",
+                                                      "memory_format",
                                                       "profiles",
                                                       "any_device",
                                                       "precision",
@@ -85,14 +87,15 @@ class JobReader {
     job_.machine = name_of(root_.at("machine"));
     if (const auto node = root_.find("dataset")) job_.dataset = name_of(*node);
     if (const auto node = root_.find("coefficients")) job_.coefficients = name_of(*node);
+    if (const auto node = root_.find("software")) job_.software = name_of(*node);
     if (const auto node = root_.find("profiles")) read_profiles(*node);
     if (const auto node = root_.find("any_device")) read_any_device(*node);
     job_.precision = choice("precision", parse_precision, precision_names());
     job_.optimizer = choice("optimizer", parse_optimizer, optimizer_names());
-    if (const auto node = root_.find("mixed_precision")) read_mixed_precision(*node);
+    job_.memory_format = place_of<MemoryFormat>("memory_format", memory_format_names);
+    job_.mixed_precision = place_of<MixedPrecision>("mixed_precision", mixed_precision_names);
     job_.update = choice("optimizer_implementation", parse_update_implementation,
-                         {list_implementation_names().begin(), list_implementation_names().end()})
-                      .value_or(job_.update);
+                         {list_implementation_names().begin(), list_implementation_names().end()});
     if (const auto node = root_.find("older_framework")) job_.older_framework = node->boolean();
     read_exchange();
     read_input();
@@ -157,12 +160,15 @@ class JobReader {
     return *parsed;
   }
 
-  void read_mixed_precision(const YamlNode& node) {
-    const std::string text = node.text();
-    const auto* const known = std::find(mixed_precision_names.begin(), mixed_precision_names.end(), text);
-    if (known == mixed_precision_names.end())
-      node.fail(fmt::format("{} is no mixed_precision", quote(text)), suggest(text, std::span(mixed_precision_names)));
-    job_.mixed_precision = static_cast<MixedPrecision>(known - mixed_precision_names.begin());
+  /// The value at the place that the word behind a key has among `names`; nothing where the key is not there.
+  template <class Enum>
+  std::optional<Enum> place_of(std::string_view key, std::span<const std::string_view> names) const {
+    const auto node = root_.find(key);
+    if (!node) return std::nullopt;
+    const std::string text = node->text();
+    const auto found = std::find(names.begin(), names.end(), text);
+    if (found == names.end()) node->fail(fmt::format("{} is no {}", quote(text), key), suggest(text, names));
+    return static_cast<Enum>(found - names.begin());
   }
 
   void read_exchange() {
@@ -368,17 +374,18 @@ std::string print_job(const JobFile& job) {
   add_name("dataset", job.dataset);
   add_name("machine", job.machine);
   add_name("coefficients", job.coefficients);
+  add_name("software", job.software);
+  if (job.memory_format) add("memory_format", memory_format_names[static_cast<std::size_t>(*job.memory_format)]);
   if (!job.profiles.empty()) {
     out << "profiles";
     write_list(out, job.profiles);
   }
   if (job.any_device) add("any_device", "yes");
   if (job.precision) add("precision", to_string(*job.precision));
-  if (job.mixed_precision != usual_job.mixed_precision)
-    add("mixed_precision", mixed_precision_names[static_cast<std::size_t>(job.mixed_precision)]);
+  if (job.mixed_precision) add("mixed_precision", mixed_precision_names[static_cast<std::size_t>(*job.mixed_precision)]);
   if (job.optimizer) add("optimizer", to_string(*job.optimizer));
-  if (is_of_list(job.update)) add("optimizer_implementation", to_string(job.update));
-  if (job.older_framework) add("older_framework", "yes");
+  if (job.update) add("optimizer_implementation", to_string(*job.update));
+  if (job.older_framework) add("older_framework", *job.older_framework ? "yes" : "no");
   if (job.allreduce) add("allreduce", to_string(*job.allreduce));
   if (job.parameter_servers != usual_job.parameter_servers)
     add("parameter_servers", fmt::format("{}", job.parameter_servers));
@@ -432,14 +439,16 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   job.dataset = named(spec.dataset, study.dataset().sample == study.model().input ? study.dataset().name : "");
   job.machine = named(spec.machine, "");
   job.coefficients = named(spec.coefficients, "");
+  job.software = named(spec.software, "");
   for (const std::string& each : spec.profiles.files) job.profiles.push_back(seen_from(each, folder, each != "none"));
   job.any_device = spec.profiles.any_device;
   job.precision = study.precision();
   job.optimizer = study.optimizer();
   const Assumptions& assumptions = spec.assumptions;
-  job.mixed_precision = assumptions.mixed_precision;
-  job.update = assumptions.update;
-  job.older_framework = assumptions.older_framework;
+  job.memory_format = spec.memory_format;
+  job.mixed_precision = spec.mixed_precision;
+  job.update = spec.update;
+  job.older_framework = spec.older_framework;
   job.allreduce = assumptions.allreduce;
   job.parameter_servers = assumptions.parameter_servers;
   job.sparse_density = assumptions.sparse_density;
@@ -459,14 +468,16 @@ StudySpec spec_of(const JobFile& job, const std::string& folder) {
   spec.dataset = named(job.dataset);
   spec.machine = named(job.machine);
   spec.coefficients = named(job.coefficients);
+  spec.software = named(job.software);
   for (const std::string& each : job.profiles) spec.profiles.files.push_back(found_from(each, folder, each != "none"));
   spec.profiles.any_device = job.any_device;
   spec.precision = job.precision;
   spec.optimizer = job.optimizer;
   Assumptions& assumptions = spec.assumptions;
-  assumptions = with_mixed_precision(assumptions, job.mixed_precision);
-  assumptions.update = job.update;
-  assumptions.older_framework = job.older_framework;
+  spec.memory_format = job.memory_format;
+  spec.mixed_precision = job.mixed_precision;
+  spec.update = job.update;
+  spec.older_framework = job.older_framework;
   assumptions.allreduce = job.allreduce;
   assumptions.parameter_servers = job.parameter_servers;
   assumptions.sparse_density = job.sparse_density;

@@ -17,15 +17,17 @@ namespace ddl {
 /// One training as a file says it: what is trained on what, and by which plan. Empty names and unset choices take the
 /// defaults of a study.
 struct JobFile {
-  std::string model, dataset, machine, coefficients;
+  std::string model, dataset, machine, coefficients, software;
   std::optional<std::int64_t> sequence;  ///< tokens of a sample; unset: the model's own
   std::vector<std::string> profiles;
   bool any_device = false;
   std::optional<Precision> precision;
   std::optional<Optimizer> optimizer;
-  MixedPrecision mixed_precision = MixedPrecision::half_gradients;
-  UpdateImplementation update = UpdateImplementation::layer;
-  bool older_framework = false;
+  // Of these, what is unset is as the software has it:
+  std::optional<MemoryFormat> memory_format;
+  std::optional<MixedPrecision> mixed_precision;
+  std::optional<UpdateImplementation> update;
+  std::optional<bool> older_framework;
   // What changes times, and so which plan that fits is the fastest:
   std::optional<AllreduceAlgorithm> allreduce;
   double parameter_servers = Assumptions{}.parameter_servers;  ///< of that algorithm

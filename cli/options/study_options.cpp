@@ -1,7 +1,9 @@
 #include "cli/options/study_options.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -36,6 +38,12 @@ Option add_sequence_option(const Command& command, std::optional<std::int64_t>& 
                           "tokens of a sample, for models of sequences; default: the model's own");
 }
 
+Option add_software_option(const Command& command, std::string& software) {
+  return command.add_option("--software", software,
+                            "how the framework runs it (see 'software list'): a bundled name, a file or none; default: that "
+                            "of the coefficients' runs, else pytorch");
+}
+
 void add_study_options(const Command& command, StudyOptions& o) {
   command.add_option("--model", o.model, "bundled model (see 'models list') or a model file").capture_default_str();
   add_sequence_option(command, o.sequence);
@@ -46,11 +54,15 @@ void add_study_options(const Command& command, StudyOptions& o) {
   command.add_option("--coefficients", o.coefficients,
                      "measured coefficients of that machine: a file, a bundled name or none; default: those bundled with a "
                      "bundled machine, and those beside or named in a machine file");
+  const Option software = add_software_option(command, o.software);
+  command.add_option("--memory-format", o.memory_format,
+                     "order of images in memory: nchw or nhwc (channels last); default: the software's");
   add_profile_options(command, o.profiles, o.any_device);
   command.add_option("--precision", o.precision, "fp32, tf32, fp16, bf16 or fp8; default: mixed for sequences, else fp32");
-  command.add_option("--mixed-precision", o.mixed_precision,
-                     "what fp16 and bf16 mean for memory: half (weights and gradients, beside a master), full (gradients in "
-                     "fp32 and cross entropy in place, as Megatron-LM does) or autocast (PyTorch's); default: half");
+  command.add_option(
+      "--mixed-precision", o.mixed_precision,
+      "what fp16 and bf16 mean for memory: half (weights and gradients, beside a master), full (gradients in "
+      "fp32 and cross entropy in place, as Megatron-LM does) or autocast (PyTorch's); default: the software's, else half");
   const auto older =
       command.add_switch("--older-framework", o.older_framework,
                          "memory as of PyTorch before 2.0 with CUDA before 11.7: gradients stay after the update, all "
@@ -87,13 +99,7 @@ void add_study_options(const Command& command, StudyOptions& o) {
   const auto exposed =
       command.add_switch("--input-exposed", o.input_exposed, "samples are not read ahead while the devices compute");
   command.add_switch("--no-input", o.no_input, "leave reading and staging of samples out").excludes(input).excludes(exposed);
-  ideal.excludes(input).excludes(exposed).excludes(older).excludes(congestion);
-}
-
-Assumptions with_mixed_precision(Assumptions assumptions, MixedPrecision mixed) {
-  assumptions.mixed_precision = mixed;
-  if (mixed == MixedPrecision::full_gradients) assumptions.cross_entropy = CrossEntropy::in_place;
-  return assumptions;
+  ideal.excludes(input).excludes(exposed).excludes(older).excludes(congestion).excludes(software);
 }
 
 UpdateImplementation update_implementation_named(const std::string& name) {
@@ -107,11 +113,12 @@ std::string_view mixed_precision_text(const Study& study) {
 
 namespace {
 
-MixedPrecision mixed_precision_named(const std::string& name) {
-  const auto& names = mixed_precision_names;
-  const auto* const found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) unknown_choice("--mixed-precision", name, {names.begin(), names.end()});
-  return static_cast<MixedPrecision>(found - names.begin());
+/// The value at the place that a name has among `names`.
+template <class Enum>
+Enum place_named(const char* option, const std::string& name, std::span<const std::string_view> names) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) unknown_choice(option, name, {names.begin(), names.end()});
+  return static_cast<Enum>(found - names.begin());
 }
 
 /// In standard deviations above the median.
@@ -130,14 +137,18 @@ StudySpec spec_of(const StudyOptions& o) {
   spec.dataset = o.dataset;
   spec.machine = o.machine;
   spec.coefficients = o.coefficients;
+  // The closed forms know of no software.
+  spec.software = o.ideal ? std::string(no_software) : o.software;
   spec.profiles = {o.profiles, o.any_device};
   if (o.ideal) spec.assumptions = ideal_assumptions();
   if (!o.precision.empty()) spec.precision = chosen("--precision", o.precision, parse_precision, precision_names());
+  if (!o.memory_format.empty())
+    spec.memory_format = place_named<MemoryFormat>("--memory-format", o.memory_format, memory_format_names);
   if (!o.mixed_precision.empty())
-    spec.assumptions = with_mixed_precision(spec.assumptions, mixed_precision_named(o.mixed_precision));
-  if (o.older_framework) spec.assumptions.older_framework = true;
+    spec.mixed_precision = place_named<MixedPrecision>("--mixed-precision", o.mixed_precision, mixed_precision_names);
+  if (o.older_framework) spec.older_framework = true;
   if (!o.optimizer.empty()) spec.optimizer = chosen("--optimizer", o.optimizer, parse_optimizer, optimizer_names());
-  if (!o.optimizer_implementation.empty()) spec.assumptions.update = update_implementation_named(o.optimizer_implementation);
+  if (!o.optimizer_implementation.empty()) spec.update = update_implementation_named(o.optimizer_implementation);
   if (!o.allreduce.empty()) {
     std::vector<std::string_view> known;
     for (const AllreduceAlgorithm algorithm : all_allreduce_algorithms) known.push_back(to_string(algorithm));
@@ -311,6 +322,11 @@ std::vector<Default> defaults_of(const Command& command, const StudyOptions& opt
                                                       : "nothing measured is bundled for this machine";
     defaults.push_back({"--coefficients", own ? own->path : name.empty() ? "none" : name, why});
   }
+  if (unset("--software") && !options.ideal) {
+    const std::string& name = study.software().name;
+    defaults.push_back({"--software", name.empty() ? study.coefficients().software.name : name,
+                        name.empty() ? "that of the measured runs" : "where nobody names one"});
+  }
   if (study.profiles().looked_up && study.kernels().measured() != nullptr) {
     std::string paths;
     for (const FoundProfile& each : study.profiles().profiles) paths += (paths.empty() ? "" : ", ") + each.path;
@@ -321,8 +337,12 @@ std::vector<Default> defaults_of(const Command& command, const StudyOptions& opt
         {"--precision", std::string(to_string(study.precision())), sequence ? "mixed precision for sequences" : ""});
   }
   if (unset("--mixed-precision") && is_mixed(study.precision()) && !options.ideal) {
-    defaults.push_back({"--mixed-precision", std::string(mixed_precision_text(study)),
-                        "weights and gradients in half precision, beside a master"});
+    constexpr std::array<const char*, 3> meanings{"weights and gradients in half precision, beside a master",
+                                                  "gradients in fp32, beside weights in half precision and a master",
+                                                  "weights and gradients in fp32, copies in half precision"};
+    const MixedPrecision mixed = study.assumptions().mixed_precision;
+    defaults.push_back(
+        {"--mixed-precision", std::string(mixed_precision_text(study)), meanings[static_cast<std::size_t>(mixed)]});
   }
   if (unset("--optimizer")) {
     defaults.push_back({"--optimizer", std::string(to_string(study.optimizer())), sequence ? "for sequences" : ""});

@@ -16,7 +16,7 @@ namespace ddl {
 
 /// The options by which every command says what is trained on what, as typed.
 struct StudyOptions {
-  std::string model = "resnet50", dataset, machine = "dgx-a100", coefficients;
+  std::string model = "resnet50", dataset, machine = "dgx-a100", coefficients, software, memory_format;
   std::string precision, mixed_precision, optimizer, optimizer_implementation, allreduce, congestion, input = "every-rank";
   std::vector<std::string> profiles;
   bool any_device = false;
@@ -28,13 +28,11 @@ struct StudyOptions {
 void add_study_options(const Command& command, StudyOptions& options);
 /// Adds --seq.
 Option add_sequence_option(const Command& command, std::optional<std::int64_t>& sequence);
+/// Adds --software.
+Option add_software_option(const Command& command, std::string& software);
 /// Adds --profile and --any-device.
 void add_profile_options(const Command& command, std::vector<std::string>& profiles, bool& any_device);
-/// What --mixed-precision takes, in the order of the enumeration.
-inline constexpr std::array<std::string_view, 3> mixed_precision_names{"half", "full", "autocast"};
 [[nodiscard]] std::string_view mixed_precision_text(const Study& study);
-/// That, and how the software that does so computes cross entropy.
-[[nodiscard]] Assumptions with_mixed_precision(Assumptions assumptions, MixedPrecision mixed);
 /// Of --optimizer-implementation. Throws Error, with "did you mean", on a name that is none.
 [[nodiscard]] UpdateImplementation update_implementation_named(const std::string& name);
 /// Throws Error, with "did you mean", on a name that is none.

@@ -84,7 +84,7 @@ bool overlaps_gradients(const Coefficients& coefficients, const Assumptions& ass
 }
 
 bool gathers_beside_forward(const Coefficients& coefficients, const Assumptions& assumptions) {
-  return assumptions.overlap && coefficients.software.overlaps_weight_gathers;
+  return assumptions.overlap && coefficients.software.overlaps_weight_gathers.value_or(false);
 }
 
 }  // namespace ddl

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "estimator/kernels/framework_kernels.hpp"
+
 namespace ddl {
 namespace {
 
@@ -108,12 +110,18 @@ DevicePeaks device_peaks(const Device& device, Precision precision) {
           .has_matrix_units = precision != Precision::fp32};
 }
 
-KernelModel::KernelModel(const Device& device, Precision precision)
+KernelModel::KernelModel(const Device& device, Precision precision, const Assumptions& assumptions)
     : own_(device.kernels),
       transferred_(device.other_kernels),
       roofline_(device, precision),
       peaks_(device_peaks(device, precision)),
-      item_bytes_(ddl::item_bytes(precision)) {
+      item_bytes_(ddl::item_bytes(precision)),
+      copies_(assumptions.memory_format == MemoryFormat::channels_first && precision != Precision::fp32) {
+  for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
+    const auto place = static_cast<std::size_t>(pass);
+    attention_factor_[place] = attention_factor(assumptions.attention, device, pass);
+    entropy_bytes_[place] = entropy_bytes(assumptions.cross_entropy, pass, is_mixed(precision));
+  }
   for (const auto& [kind, name] : kernel_kind_names) {
     for (std::size_t pass = 0; pass < families_.front().size(); ++pass) {
       Family& best = families_[static_cast<std::size_t>(kind)][pass];
@@ -166,12 +174,26 @@ Provenance KernelModel::source(KernelKind kind, Pass pass) const {
   return family_of(kind, pass).is_own ? Provenance::curve : Provenance::roofline;
 }
 
-KernelTime KernelModel::time(const Work& work, Pass pass, double samples) const {
-  if (!work.is_any()) return {};
+Seconds KernelModel::copies(const Work& work, double samples) const {
+  if (!copies_ || work.kernel_kind() != KernelKind::convolution) return {};
+  return traffic_time(2 * work.activation_items * samples * item_bytes_);
+}
+
+Work KernelModel::as_run(Work work, Pass pass) const {
+  if (work.entropy_items > 0)
+    work.activation_items = work.entropy_items * entropy_bytes_[static_cast<std::size_t>(pass)] / item_bytes_;
+  return work;
+}
+
+KernelTime KernelModel::time(const Work& asked, Pass pass, double samples) const {
+  if (!asked.is_any()) return {};
+  const Work work = as_run(asked, pass);
   const Family& family = family_of(work.kernel_kind(), pass);
-  if (family.family == nullptr) return {.time = roofline_.time(work, samples)};
+  if (family.family == nullptr) return {.time = roofline_.time(work, samples) + copies(work, samples)};
   const Known& known = this->known(family, shape_of(work, samples, item_bytes_));
-  const Seconds time(known.seconds);
+  const double slower =
+      work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[static_cast<std::size_t>(pass)] : 1;
+  const Seconds time = Seconds(known.seconds) * slower + copies(work, samples);
   const double factor = std::exp(known.is_inside ? family.family->spread_inside : family.family->spread_outside);
   return {.time = time,
           .low = time / factor,
@@ -179,19 +201,18 @@ KernelTime KernelModel::time(const Work& work, Pass pass, double samples) const 
           .source = family.is_own ? Provenance::curve : Provenance::roofline};
 }
 
-Seconds KernelModel::seconds(const Work& work, Pass pass, double samples) const {
-  if (!work.is_any()) return {};
-  const Family& family = family_of(work.kernel_kind(), pass);
-  if (family.family == nullptr) return roofline_.time(work, samples);
-  return Seconds(known(family, shape_of(work, samples, item_bytes_)).seconds);
-}
+Seconds KernelModel::seconds(const Work& work, Pass pass, double samples) const { return time(work, pass, samples).time; }
 
-Seconds KernelModel::least(const Work& work, Pass pass, double samples) const {
-  if (!work.is_any()) return {};
+Seconds KernelModel::least(const Work& asked, Pass pass, double samples) const {
+  if (!asked.is_any()) return {};
+  const Work work = as_run(asked, pass);
   const Family& family = family_of(work.kernel_kind(), pass);
-  if (family.family == nullptr) return roofline_.time(work, samples);
+  if (family.family == nullptr) return roofline_.time(work, samples) + copies(work, samples);
   const KernelShape shape = shape_of(work, samples, item_bytes_);
-  return Seconds(form_of(shape.kind).least(shape, peaks_, family.constants) * family.least_ratio);
+  const double slower =
+      work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[static_cast<std::size_t>(pass)] : 1;
+  return Seconds(form_of(shape.kind).least(shape, peaks_, family.constants) * family.least_ratio * slower) +
+         copies(work, samples);
 }
 
 Seconds KernelModel::traffic_time(double bytes) const {

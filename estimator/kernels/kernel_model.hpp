@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/quantity.hpp"
+#include "estimator/assumptions.hpp"
 #include "estimator/kernels/device_kernels.hpp"
 #include "estimator/kernels/provenance.hpp"
 #include "estimator/kernels/roofline.hpp"
@@ -34,7 +35,8 @@ struct KernelTime {
 class KernelModel {
  public:
   KernelModel() = default;
-  KernelModel(const Device& device, Precision precision);
+  /// Of the assumptions, those of what a framework runs count.
+  KernelModel(const Device& device, Precision precision, const Assumptions& assumptions = {});
 
   /// `work` is per sample.
   [[nodiscard]] KernelTime time(const Work& work, Pass pass, double samples) const;
@@ -68,6 +70,10 @@ class KernelModel {
     double seconds = 0;
     bool is_inside = false;  ///< between kernels that were measured
   };
+  /// Of the copies that a convolution makes of what it reads and writes; nothing where it reads them as they lie.
+  [[nodiscard]] Seconds copies(const Work& work, double samples) const;
+  /// The same work with the traffic of the framework's cross entropy.
+  [[nodiscard]] Work as_run(Work work, Pass pass) const;
   [[nodiscard]] const Family& family_of(KernelKind kind, Pass pass) const;
   [[nodiscard]] const Known& known(const Family& family, const KernelShape& shape) const;
 
@@ -75,6 +81,10 @@ class KernelModel {
   Roofline roofline_;
   DevicePeaks peaks_;
   double item_bytes_ = 4;
+  bool copies_ = false;  ///< convolutions work on copies in another memory format
+  /// By pass: over the kernels that formulas were fitted to.
+  std::array<double, 4> attention_factor_{1, 1, 1, 1};
+  std::array<double, 4> entropy_bytes_{};                                   ///< by pass: of an item
   std::array<std::array<Family, 4>, kernel_kind_names.size()> families_{};  ///< by kind and pass
   mutable std::unordered_map<Key, Known, Hash> known_;
 };

@@ -338,7 +338,7 @@ Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* pl
 }
 
 double Estimator::shown_tensor_exchanges(const Plan& plan) const {
-  const bool in_pieces = job_.coefficients.software.overlaps_tensor_exchanges && job_.assumptions.overlap;
+  const bool in_pieces = job_.coefficients.software.overlaps_tensor_exchanges.value_or(false) && job_.assumptions.overlap;
   return in_pieces ? 1.0 / plan.mesh[Axis::tensor] : 1.0;
 }
 

@@ -34,7 +34,7 @@ Seconds launch_overhead(const Job& job) {
     case KernelBasis::fitted:
     case KernelBasis::transferred:
     case KernelBasis::roofline:
-      return job.machine.device.launch_overhead;
+      return job.machine.device.launch_overhead.value_or(Seconds{});
     default:
       return Seconds{};
   }
@@ -161,7 +161,7 @@ std::vector<int> Estimator::cut(const Plan& plan, const LayerCostTable& costs) c
   if (plan.mesh[Axis::pipeline] == 1) return {0, layers};
   const StagePlaces& where = places(plan.mesh[Axis::pipeline], spatial_end_of(plan), plan.mesh[Axis::spatial]);
   const auto& levels = where.levels();
-  if (job_.coefficients.software.equal_stages && !where.equal_blocks().empty()) return where.equal_blocks();
+  if (job_.coefficients.software.equal_stages.value_or(false) && !where.equal_blocks().empty()) return where.equal_blocks();
   const ParameterBytes each = parameter_bytes(job_.facts, plan, job_.assumptions.mixed_precision);
   const StageWeights weights{launch_overhead(job_), each.weight + each.gradient + each.optimizer,
                              static_cast<double>(plan.micro_batches)};
@@ -248,6 +248,9 @@ Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std
   const double ranks = static_cast<double>(plan.mesh.devices());
   step.several_ranks = ranks > 1;
   step.slowest_of = std::max(1.0, ranks / job_.machine.devices_per_node());
+  // What measured runs have taught of this family holds it.
+  if (origin == nullptr && job_.assumptions.learned && costs.learned() == Learned())
+    step.rank_waiting = job_.coefficients.software.rank_waiting.value_or(0) * std::log(ranks);
   step.input_beside = job_.assumptions.input_overlapped;
   if (job_.assumptions.include_input) step.reading = input_time(job_, plan, costs.exchanges(), origin != nullptr);
   Link next;

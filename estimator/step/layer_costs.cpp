@@ -383,7 +383,7 @@ std::vector<GradientGroup> LayerCostTable::gradients(const LayerCosts& costs) co
 
 bool LayerCostTable::is_in_pieces(const Exchange& exchange) const {
   const bool moves = exchange.operation == Collective::allgather || exchange.operation == Collective::reduce_scatter;
-  return job_.coefficients.software.overlaps_tensor_exchanges && job_.assumptions.overlap && moves &&
+  return job_.coefficients.software.overlaps_tensor_exchanges.value_or(false) && job_.assumptions.overlap && moves &&
          exchange.axes == family_bit(Axis::tensor) && exchange.purpose == Purpose::layer;
 }
 

@@ -83,6 +83,7 @@ struct Step {
   bool in_slots = false;       ///< a slot is as long as the longest forward and backward of any stage [ParaDL, Table III]
   bool several_ranks = false;  ///< whether there are several ranks, which wait for each other
   double slowest_of = 1;       ///< nodes
+  double rank_waiting = 0;     ///< θ·ln n of its ranks: over kernels, layer-wise exchanges and halos
   bool input_beside = false;   ///< samples are read while devices compute
 
   /// Returns the number of slots of a pipeline in which a stage sends, 2(p+S−2) [ParaDL, Table III]; v times as many
@@ -217,7 +218,8 @@ template <class T>
     const T disturbed =
         result[Part::forward] + result[Part::backward] + result[Part::layer_collectives] + result[Part::halo];
     result[Part::waiting] +=
-        x[Coefficient::per_iteration] + disturbed * (x[Coefficient::straggler_factor] * std::log(step.slowest_of));
+        x[Coefficient::per_iteration] +
+        disturbed * (x[Coefficient::straggler_factor] * std::log(step.slowest_of) + T(step.rank_waiting));
   }
   result.reading = step.reading.at(x, step.origin);
   return result;

@@ -8,18 +8,20 @@ namespace ddl {
 namespace {
 
 /// Convolution in one, two or three dimensions. With one group, filters mix all channels and both can be split; with more,
-/// a slice of whole groups works on its own.
+/// a slice of whole groups works on its own. A linear one is a matrix product with the channels of each position, which
+/// frameworks run on the channels as they lie next to each other.
 class Convolution final : public Operation {
  public:
   /// `filters` 0 means as many as there are input channels.
   Convolution(std::int64_t filters, const SlidingWindow& window, std::int64_t groups, std::int64_t group_channels, bool bias,
-              bool sequence)
+              bool sequence, bool linear)
       : filters_(filters),
         window_(window),
         groups_(groups),
         group_channels_(group_channels),
         bias_(bias),
-        sequence_(sequence) {}
+        sequence_(sequence),
+        linear_(linear) {}
 
   std::string_view type() const override { return "convolution"; }
   std::string_view short_name() const override { return "conv"; }
@@ -28,6 +30,7 @@ class Convolution final : public Operation {
     values.add(window_.values(1));
     if (groups_ > 1) values.add("groups", groups_);
     if (!bias_) values.add("bias", false);
+    if (linear_) values.add("linear", true);
     return values;
   }
 
@@ -66,7 +69,9 @@ class Convolution final : public Operation {
               .activation_items = items(input) + items(output),
               .weight_items = real(weights(inputs, output) + biases(inputs, output)),
               .is_square3 = groups_ == 1 && window_.is_square3(),
-              .kind = groups_ > 1 ? KernelKind::grouped_convolution : KernelKind::convolution};
+              .kind = groups_ > 1 ? KernelKind::grouped_convolution
+                      : linear_   ? KernelKind::matrix_product
+                                  : KernelKind::convolution};
     switch (pass) {
       case Pass::forward:
         work.m = real(output.positions());
@@ -110,7 +115,7 @@ class Convolution final : public Operation {
     const SlidingWindow window = window_.over_tile(input, output);
     const std::int64_t groups = groups_ > 1 ? input.channels / group_channels_ : 1;
     const std::int64_t summed = groups_ > 1 ? group_channels_ : input.channels;
-    return {.operation = std::make_shared<Convolution>(output.channels, window, groups, summed, bias_, sequence_),
+    return {.operation = std::make_shared<Convolution>(output.channels, window, groups, summed, bias_, sequence_, linear_),
             .inputs = {input}};
   }
   double macs(std::span<const TensorShape> inputs, const TensorShape& output) const override {
@@ -126,7 +131,7 @@ class Convolution final : public Operation {
   std::int64_t filters_;
   SlidingWindow window_;
   std::int64_t groups_, group_channels_;
-  bool bias_, sequence_;
+  bool bias_, sequence_, linear_;
 };
 
 }  // namespace
@@ -145,8 +150,12 @@ std::shared_ptr<const Operation> read_convolution(const Attributes& attributes) 
   if ((same_filters ? input.channels : filters) % groups != 0) {
     attributes.fail("groups", fmt::format("{} filters do not divide into {} groups", filters, groups));
   }
-  return std::make_shared<Convolution>(filters, SlidingWindow::read(attributes, 1), groups, input.channels / groups,
-                                       attributes.find_boolean("bias").value_or(true), input.sequence);
+  const SlidingWindow window = SlidingWindow::read(attributes, 1);
+  const bool linear = attributes.find_boolean("linear").value_or(false);
+  if (linear && (!window.is_of_one() || groups > 1))
+    attributes.fail("linear", "a linear convolution has a kernel and a stride of 1, and one group");
+  return std::make_shared<Convolution>(filters, window, groups, input.channels / groups,
+                                       attributes.find_boolean("bias").value_or(true), input.sequence, linear);
 }
 
 }  // namespace ddl

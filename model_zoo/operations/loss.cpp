@@ -33,10 +33,14 @@ class Loss final : public Operation {
     // Cross entropy reads the output, writes its softmax, and turns that into the gradient; the mean square error reads
     // output and target each time.
     if (pass == Pass::forward) {
-      return {.flops = (entropy ? 5 : 3) * count + cap_flops, .activation_items = 2 * count + 2 * capped};
+      return {.flops = (entropy ? 5 : 3) * count + cap_flops,
+              .activation_items = 2 * count + 2 * capped,
+              .entropy_items = entropy ? count : 0};
     }
     if (pass == Pass::backward_data) {
-      return {.flops = 2 * count + cap_back_flops, .activation_items = (entropy ? 2 : 3) * count + 3 * capped};
+      return {.flops = 2 * count + cap_back_flops,
+              .activation_items = (entropy ? 2 : 3) * count + 3 * capped,
+              .entropy_items = entropy ? count : 0};
     }
     return {};
   }

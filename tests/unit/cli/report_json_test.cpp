@@ -21,9 +21,10 @@ namespace {
 
 using Names = std::set<std::string>;
 
-const Names plan_keys{"rank", "strategy", "degrees", "feasible", "global_batch", "micro_batches", "schedule",
-                      "virtual_stages", "placement", "zero_stage", "recompute", "sequence_parallel", "optimizer",
-                      "precision", "time", "efficiency", "cost", "findings", "memory", "reasons"};
+const Names plan_keys{"rank",      "strategy",       "degrees",   "feasible",   "global_batch", "micro_batches",
+                      "schedule",  "virtual_stages", "placement", "zero_stage", "recompute",    "sequence_parallel",
+                      "optimizer", "precision",      "time",      "efficiency", "cost",         "findings",
+                      "memory",    "reasons"};
 const Names degree_keys{"data", "expert", "spatial", "context", "pipeline", "filter", "channel", "tensor"};
 const Names time_parts{
     "forward_s", "backward_s", "weight_update_s", "gradient_exchange_s", "layer_collectives_s", "halo_s", "pipeline_s",

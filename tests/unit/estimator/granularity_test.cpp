@@ -39,9 +39,9 @@ TEST_CASE("granularity sets computing against communicating, level by level") {
   CHECK(grains[1].communicating > grains[0].communicating);
   // Each device has its 4 samples wherever the others are. No kernel has FLOPs enough to keep up with its bytes, so it takes
   // those over 100 GB/s, in items of 4 B: the first matrix twice, 4·(12 + 5) + 65; relu 4·2·5 and 4·3·5; the second matrix
-  // three times, 4·(5 + 3) + 18; the loss twice, 4·6. The update reads weight, gradient and momentum and writes two, 20 B
-  // for each of 83 parameters.
-  const double computing = (4 * (2 * 133 + 40 + 60 + 3 * 50 + 2 * 24) + 20 * 83) / 100e9;
+  // three times, 4·(5 + 3) + 18; the loss 4·6 forward and 4·12 back. The update reads weight, gradient and momentum and
+  // writes two, 20 B for each of 83 parameters.
+  const double computing = (4 * (2 * 133 + 40 + 60 + 3 * 50 + 24 + 48) + 20 * 83) / 100e9;
   CHECK(grains[0].computing.value() == Approx(computing));
   CHECK(grains[1].computing.value() == Approx(computing));
   CHECK(grains[0].data_parallel().value() == Approx(computing / 6.498));

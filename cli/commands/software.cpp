@@ -1,0 +1,77 @@
+#include <memory>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "calibration/software/software_file.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/documents/fields.hpp"
+#include "cli/options/study_options.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string value_of(const SoftwareFile& software, std::string_view key) {
+  for (const SoftwareFile::Line& line : software.lines) {
+    if (line.key == key) return line.value;
+  }
+  return "";
+}
+
+Json software_json(const SoftwareFile& software) {
+  Json json{{"name", software.name}, {"description", software.description}};
+  for (const SoftwareFile::Line& line : software.lines) json[line.key] = line.value;
+  return json;
+}
+
+Report list_software() {
+  std::vector<SoftwareFile> all;
+  for (const std::string& name : software_names()) all.push_back(load_software(name));
+  Report report;
+  Table table({words("software"), figures("launch overhead"), words("images"), words("mixed precision")}, 0);
+  for (const SoftwareFile& each : all) {
+    table.add({each.name, value_of(each, "launch_overhead"), value_of(each, "memory_format"), value_of(each, "mixed_precision")});
+  }
+  report.document.apart(std::move(table));
+  const Json rows = json_list(all, software_json);
+  report.rows = [rows] { return rows; };
+  report.json = [rows] { return Json{{"schema", 1}, {"software", rows}}; };
+  return report;
+}
+
+Report show_software(const std::string& name) {
+  const SoftwareFile software = load_software(name);
+  Report report;
+  report.document.paragraph(software.name + ": " + software.description, 0, 2);
+  Table table({words("key"), words("value"), words("source")}, 0);
+  Json rows = Json::array();
+  for (const SoftwareFile::Line& line : software.lines) {
+    table.add({line.key, line.value, line.source});
+    rows.push_back({{"key", line.key}, {"value", line.value}, {"source", line.source}});
+  }
+  report.document.apart(std::move(table));
+  report.rows = [rows] { return rows; };
+  report.json = [software, rows] {
+    return Json{{"schema", 1}, {"name", software.name}, {"description", software.description}, {"facts", rows}};
+  };
+  return report;
+}
+
+}  // namespace
+
+void add_software(const Command& program, Request& request) {
+  const Command command = program.add_subcommand("software", "list bundled software, or show what one does");
+  command.require_subcommand();
+  const Command lists = command.add_subcommand("list", "bundled software");
+  add_report_options(lists, request.report);
+  lists.callback([&request] { request.run = list_software; });
+  const Command shows = command.add_subcommand("show", "what a software does, and where that is known from");
+  const auto name = std::make_shared<std::string>();
+  shows.add_option("software", *name, "bundled software or file").required();
+  add_report_options(shows, request.report);
+  shows.callback([name, &request] { request.run = [name] { return show_software(*name); }; });
+}
+
+}  // namespace ddl

@@ -1,0 +1,45 @@
+#include "estimator/kernels/framework_kernels.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr double flash1_to_flash2 = 2.0;
+constexpr double flash2_to_flash3_forward = 1.75, flash2_to_flash3_backward = 1.6;
+
+/// Time over that of FlashAttention-2.
+double relative_time(AttentionKernels kernels, bool has_flash3, Pass pass) {
+  if (kernels == AttentionKernels::flash1) return flash1_to_flash2;
+  if (kernels == AttentionKernels::flash2 || !has_flash3) return 1;
+  return 1 / (pass == Pass::forward ? flash2_to_flash3_forward : flash2_to_flash3_backward);
+}
+
+constexpr double wide = 4;  ///< bytes of an item in fp32
+
+}  // namespace
+
+double attention_factor(std::optional<AttentionKernels> kernels, const Device& device, Pass pass) {
+  if (!kernels) return 1;
+  const double capability = device.compute_capability.value_or(0);
+  const bool has_flash3 = capability >= 9 && capability < 10;
+  const AttentionKernels fitted =
+      has_flash3 && pass == Pass::forward ? AttentionKernels::flash3 : AttentionKernels::flash2;
+  return relative_time(*kernels, has_flash3, pass) / relative_time(fitted, has_flash3, pass);
+}
+
+double entropy_bytes(CrossEntropy implementation, Pass pass, bool is_mixed) {
+  const bool forward = pass == Pass::forward;
+  const double item = is_mixed ? 2 : wide;
+  const double copy = is_mixed ? item + wide : 0;  // one way or the other
+  switch (implementation) {
+    case CrossEntropy::operators:
+      return copy + (forward ? 2 : 4) * wide;
+    case CrossEntropy::in_place:
+      // Maximum 1, subtraction 2, exponential 2, sum 1, division 2; back scaling 2.
+      return copy + (forward ? 8 : 2) * wide;
+    case CrossEntropy::fused:
+      break;
+  }
+  return 2 * item;
+}
+
+}  // namespace ddl

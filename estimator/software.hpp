@@ -1,0 +1,73 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/quantity.hpp"
+#include "estimator/exchanges/collective.hpp"
+
+namespace ddl {
+
+/// By which way an exchange leaves the device.
+enum class Route { direct, host };
+
+/// How the software that trains runs a plan: facts of an implementation, not of the machine.
+struct Software {
+  std::string name;  ///< empty: nothing is known, the best is assumed
+  Route gradient_route = Route::direct;
+  Route layer_route = Route::direct;
+  Route halo_route = Route::direct;
+  /// Whether gradients are exchanged while backward runs; nothing: where that is the shorter way.
+  std::optional<bool> overlaps_gradients;
+  /// Whether weights that ZeRO-1 and -2 gather after the update arrive while the next forward runs, as with Megatron-LM's
+  /// `--overlap-param-gather`; nothing: they do not.
+  std::optional<bool> overlaps_weight_gathers;
+  /// The Allgathers and Reduce-scatters of a tensor split with sequence parallelism run in pieces, one for each rank, beside
+  /// pieces of the matrix products that they belong to, as with Megatron-LM's `--tp-comm-overlap`: one piece runs alone.
+  /// Nothing: they do not.
+  std::optional<bool> overlaps_tensor_exchanges;
+  /// Stages of a pipeline have equal numbers of the model's blocks where these can be dealt so, as Megatron-LM deals them;
+  /// else they are cut where an iteration is shortest. Nothing: they are cut so everywhere.
+  std::optional<bool> equal_stages;
+  /// Fixed Allreduce algorithm of the gradient exchange, and in plans with a filter, channel or spatial degree; nothing:
+  /// the cheapest.
+  std::optional<AllreduceAlgorithm> gradient_algorithm;
+  std::optional<AllreduceAlgorithm> hybrid_gradient_algorithm;
+  /// Layer-wise collectives run as flat rings over the rails of the outermost level they cross.
+  std::optional<AllreduceAlgorithm> layer_algorithm;
+  /// Share of the gradients that the software sends, the largest ones: a sparse Allreduce may then be the cheapest.
+  std::optional<double> gradient_density;
+  /// Ranks that hold a slice of the filters still exchange gradients of the whole layer.
+  bool whole_gradients_in_hybrids = false;
+  /// Gradients in hybrids are exchanged layer by layer, one message each, and not fused.
+  bool layered_gradients_in_hybrids = false;
+  /// What the host takes to start one kernel, with what the framework does for it. It runs ahead of the device: the kernels
+  /// and exchanges of a phase take no less together than it takes to start the kernels. Nothing: as the machine's sheet
+  /// says, where kernels are priced by the sheet.
+  std::optional<Seconds> launch_overhead;
+  /// θ: ranks that wait for each other take θ·ln n longer over kernels, layer-wise exchanges and halos, where n ranks run and
+  /// measured runs have not taught more (Coefficient::straggler_factor).
+  std::optional<double> rank_waiting;
+  /// Spatial splits stop after this many weighted layers (model name → layer count); others go as far as they can.
+  std::vector<std::pair<std::string, int>> spatial_layers;
+};
+
+/// What `software` does not say as `usual` has it: of facts that a software has on any machine. Routes, fixed algorithms and
+/// what was measured of one machine's runs stay as they are.
+[[nodiscard]] inline Software with_usual(Software software, const Software& usual) {
+  const auto take = [&](auto member) {
+    if (!(software.*member)) software.*member = usual.*member;
+  };
+  if (software.name.empty()) software.name = usual.name;
+  take(&Software::overlaps_gradients);
+  take(&Software::overlaps_weight_gathers);
+  take(&Software::overlaps_tensor_exchanges);
+  take(&Software::equal_stages);
+  take(&Software::gradient_algorithm);
+  take(&Software::rank_waiting);
+  return software;
+}
+
+}  // namespace ddl

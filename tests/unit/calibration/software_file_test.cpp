@@ -1,0 +1,141 @@
+#include "calibration/software/software_file.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "calibration/study.hpp"
+#include "core/error.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+
+// Files of software (docs/software.md), and what a study makes of them.
+
+using namespace ddl;
+
+namespace {
+
+const std::string small_software =
+    "format: 1\nsoftware: mine\ndescription: d\nsources: {log: a log}\n"
+    "launch_overhead: {value: 30 us, source: log}\noverlaps_gradients: {value: no, source: log}\n";
+
+StudySpec spec_with(const std::string& software) {
+  StudySpec spec;
+  spec.machine = "dgx-h100";
+  spec.coefficients = "none";
+  spec.precision = Precision::fp16;
+  spec.software = software;
+  return spec;
+}
+
+}  // namespace
+
+TEST_CASE("every bundled software file can be read, and says where each fact comes from") {
+  const auto names = software_names();
+  CHECK(names.size() >= 10);
+  for (const std::string& name : names) {
+    INFO(name);
+    const SoftwareFile software = load_software(name);
+    CHECK(software.name == name);
+    CHECK_FALSE(software.description.empty());
+    CHECK_FALSE(software.lines.empty());
+    for (const SoftwareFile::Line& line : software.lines) CHECK(line.source.size() > 20);
+    CHECK(software.launch_overhead);
+  }
+}
+
+TEST_CASE("a software file says what it says, and no more") {
+  const SoftwareFile software = parse_software(small_software, "s.yaml");
+  CHECK(software.launch_overhead == Seconds(30e-6));
+  CHECK(software.facts.overlaps_gradients == false);
+  CHECK_FALSE(software.facts.equal_stages);
+  CHECK_FALSE(software.memory_format);
+  CHECK(software.lines.size() == 2);
+}
+
+TEST_CASE("what a software file extends holds where it says nothing") {
+  const SoftwareFile base = load_software("megatron-core");
+  const SoftwareFile software = parse_software(
+      "format: 1\nsoftware: mine\ndescription: d\nextends: megatron-core\nsources: {log: a log}\n"
+      "overlaps_tensor_exchanges: {value: no, source: log}\n",
+      "s.yaml");
+  CHECK(base.facts.overlaps_tensor_exchanges == true);
+  CHECK(software.facts.overlaps_tensor_exchanges == false);
+  CHECK(software.facts.overlaps_gradients == base.facts.overlaps_gradients);
+  CHECK(software.launch_overhead == base.launch_overhead);
+  CHECK(software.mixed_precision == MixedPrecision::full_gradients);
+  CHECK(software.name == "mine");
+}
+
+TEST_CASE("files of software that extend each other in a circle are refused") {
+  const auto folder = std::filesystem::temp_directory_path() / "ddl_software_file_test";
+  std::filesystem::create_directories(folder);
+  for (const auto& [name, other] : {std::pair("a", "b"), std::pair("b", "a")}) {
+    std::ofstream(folder / (std::string(name) + ".yaml"))
+        << "format: 1\nsoftware: " << name << "\ndescription: d\nextends: ./" << other << ".yaml\n";
+  }
+  const std::string error = error_of([&] { (void)load_software((folder / "a.yaml").string()); });
+  CHECK(error.find("extend each other in a circle") != std::string::npos);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("slips in a software file are placed") {
+  const auto error_with = [](const std::string& line) {
+    return error_of([&] { (void)parse_software(small_software + line, "s.yaml"); });
+  };
+  CHECK(error_with("memory_fromat: {value: nchw, source: log}\n").find("s.yaml:7:1: unknown key 'memory_fromat'") == 0);
+  CHECK(error_with("memory_format: {value: ncwh, source: log}\n").find("'ncwh' is no memory_format") != std::string::npos);
+  CHECK(error_with("rank_waiting: {value: -1, source: log}\n").find("s.yaml:7:") == 0);
+  CHECK(error_with("gradient_route: {value: host, source: log}\n").find("unknown key 'gradient_route'") !=
+        std::string::npos);
+  CHECK(error_of([] { (void)load_software("pytroch"); }).find("unknown software 'pytroch'") == 0);
+}
+
+TEST_CASE("a study takes PyTorch where nobody says what runs it, and none where that is said") {
+  CHECK(Study(spec_with("")).software().name == usual_software);
+  CHECK(Study(spec_with("")).assumptions().memory_format == MemoryFormat::channels_first);
+  const Study none(spec_with("none"));
+  CHECK(none.software().name.empty());
+  CHECK_FALSE(none.machine().device.launch_overhead);
+  CHECK(none.assumptions().memory_format == MemoryFormat::channels_last);
+}
+
+TEST_CASE("what is asked for beats what the software does") {
+  StudySpec spec = spec_with("megatron");
+  CHECK(Study(spec).assumptions().mixed_precision == MixedPrecision::full_gradients);
+  spec.mixed_precision = MixedPrecision::half_gradients;
+  CHECK(Study(spec).assumptions().mixed_precision == MixedPrecision::half_gradients);
+  StudySpec images = spec_with("pytorch");
+  images.memory_format = MemoryFormat::channels_last;
+  CHECK(Study(images).assumptions().memory_format == MemoryFormat::channels_last);
+}
+
+TEST_CASE("a software may keep images in another order in fp32") {
+  StudySpec spec = spec_with("mxnet");
+  CHECK(Study(spec).assumptions().memory_format == MemoryFormat::channels_last);
+  spec.precision = Precision::tf32;
+  CHECK(Study(spec).assumptions().memory_format == MemoryFormat::channels_first);
+}
+
+TEST_CASE("a faster host starts kernels faster") {
+  const Study study(spec_with("pytorch"));
+  const double speed = study.machine().device.host_speed;
+  CHECK(speed > 1);
+  CHECK(study.machine().device.launch_overhead->value() ==
+        Approx(load_software("pytorch").launch_overhead->value() / speed));
+}
+
+TEST_CASE("coefficients of runs of another software say nothing of the one that is asked for") {
+  StudySpec spec;
+  spec.machine = "abci";
+  const Study measured(spec);
+  CHECK(measured.software().name.empty());
+  CHECK(measured.coefficients().software.gradient_route == Route::host);
+  CHECK(measured.warnings().empty());
+  spec.software = "pytorch";
+  const Study other(spec);
+  CHECK(other.coefficients().software.gradient_route == Route::direct);
+  CHECK(other.coefficients().software.name == "pytorch");
+  REQUIRE(other.warnings().size() == 1);
+  CHECK(other.warnings().front().find("Chainer") != std::string::npos);
+}

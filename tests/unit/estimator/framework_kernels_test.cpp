@@ -1,0 +1,123 @@
+#include "estimator/kernels/framework_kernels.hpp"
+
+#include <cmath>
+
+#include "calibration/machine_reader.hpp"
+#include "calibration/study.hpp"
+#include "estimator/kernels/kernel_model.hpp"
+#include "model_zoo/model.hpp"
+#include "tests/catch.hpp"
+
+// What a framework's choice of kernels makes of a kernel's time.
+
+using namespace ddl;
+
+TEST_CASE("generations of fused attention stand in the published ratios") {
+  const Device a100 = load_machine("dgx-a100").device, h100 = load_machine("dgx-h100").device;
+  for (const Device& device : {a100, h100}) {
+    for (const Pass pass : {Pass::forward, Pass::backward_data}) {
+      CHECK(attention_factor(std::nullopt, device, pass) == 1);
+      const auto factor = [&](AttentionKernels kernels) { return attention_factor(kernels, device, pass); };
+      // Dao 2023, section 4.1: around twice.
+      CHECK(factor(AttentionKernels::flash1) == Approx(2 * factor(AttentionKernels::flash2)));
+      CHECK(factor(AttentionKernels::flash3) <= factor(AttentionKernels::flash2));
+    }
+  }
+  // An A100 has no FlashAttention-3, and its files were fitted to FlashAttention-2.
+  CHECK(attention_factor(AttentionKernels::flash2, a100, Pass::forward) == 1);
+  CHECK(attention_factor(AttentionKernels::flash3, a100, Pass::forward) == 1);
+  // Those of an H100 were fitted to FlashAttention-3 forward and FlashAttention-2 back. Shah et al. 2024: 1.5 to 2 times,
+  // 1.5 to 1.75 times.
+  CHECK(attention_factor(AttentionKernels::flash3, h100, Pass::forward) == 1);
+  CHECK(attention_factor(AttentionKernels::flash2, h100, Pass::forward) >= 1.5);
+  CHECK(attention_factor(AttentionKernels::flash2, h100, Pass::forward) <= 2);
+  CHECK(attention_factor(AttentionKernels::flash2, h100, Pass::backward_data) == 1);
+  CHECK(1 / attention_factor(AttentionKernels::flash3, h100, Pass::backward_data) >= 1.5);
+  CHECK(1 / attention_factor(AttentionKernels::flash3, h100, Pass::backward_data) <= 1.75);
+}
+
+TEST_CASE("cross entropy moves what its operators read and write") {
+  using enum CrossEntropy;
+  // In half precision: the copy (2 + 4); the logarithm of the softmax (4 + 4). Back: the picked logarithm's gradient (4),
+  // that of the softmax (4 + 4 + 4), the copy (4 + 2).
+  CHECK(entropy_bytes(operators, Pass::forward, true) == 2 + 4 + 4 + 4);
+  CHECK(entropy_bytes(operators, Pass::backward_data, true) == 4 + 12 + 6);
+  // In fp32 nothing is copied.
+  CHECK(entropy_bytes(operators, Pass::forward, false) == 8);
+  CHECK(entropy_bytes(operators, Pass::backward_data, false) == 16);
+  // The copy 6; maximum 4, subtraction 8, exponential 8, sum 4, division 8. Back: scaling 8, the copy 6.
+  CHECK(entropy_bytes(in_place, Pass::forward, true) == 6 + 4 + 8 + 8 + 4 + 8);
+  CHECK(entropy_bytes(in_place, Pass::backward_data, true) == 8 + 6);
+  for (const bool mixed : {false, true}) {
+    for (const Pass pass : {Pass::forward, Pass::backward_data}) {
+      CHECK(entropy_bytes(fused, pass, mixed) <= entropy_bytes(operators, pass, mixed));
+    }
+  }
+}
+
+TEST_CASE("convolutions of images in channels-first order copy what they read and write, where matrix units run") {
+  const Device device = load_machine("dgx-a100").device;
+  Assumptions first;
+  first.memory_format = MemoryFormat::channels_first;
+  const Work convolution{.flops = 2e9, .activation_items = 2e6, .weight_items = 4e4, .m = 3136, .n = 64, .k = 576,
+                         .kind = KernelKind::convolution};
+  const double samples = 32;
+  for (const Precision precision : {Precision::tf32, Precision::fp16}) {
+    const KernelModel plain(device, precision), copying(device, precision, first);
+    const double bytes = 2 * convolution.activation_items * samples * item_bytes(precision);
+    const Seconds copies = plain.traffic_time(bytes);
+    for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
+      CHECK(copying.seconds(convolution, pass, samples).value() ==
+            Approx((plain.seconds(convolution, pass, samples) + copies).value()));
+      CHECK(copying.least(convolution, pass, samples).value() ==
+            Approx((plain.least(convolution, pass, samples) + copies).value()));
+      CHECK(copying.least(convolution, pass, samples) <= copying.seconds(convolution, pass, samples));
+    }
+    // Neither depthwise convolutions nor matrix products are copied.
+    for (const KernelKind kind : {KernelKind::grouped_convolution, KernelKind::matrix_product}) {
+      Work other = convolution;
+      other.kind = kind;
+      CHECK(copying.seconds(other, Pass::forward, samples) == plain.seconds(other, Pass::forward, samples));
+    }
+  }
+  const KernelModel single(device, Precision::fp32), same(device, Precision::fp32, first);
+  CHECK(single.seconds(convolution, Pass::forward, samples) == same.seconds(convolution, Pass::forward, samples));
+}
+
+TEST_CASE("a linear convolution is a matrix product to the device") {
+  const Model model = load_model("convnext_tiny");
+  int linear = 0;
+  for (const Layer& layer : model.layers) {
+    if (layer.operation->type() != "convolution") continue;
+    const KernelKind kind =
+        layer.operation->work(Pass::forward, layer.input_shapes, layer.output_shape).kernel_kind();
+    linear += kind == KernelKind::matrix_product ? 1 : 0;
+  }
+  // Two of each of 18 units [Liu et al., 2022, table 9].
+  CHECK(linear == 36);
+}
+
+TEST_CASE("ranks wait for each other, the longer the more there are, until measured runs have taught how long") {
+  StudySpec spec;
+  spec.coefficients = "none";
+  spec.software = "pytorch";
+  spec.precision = Precision::fp16;
+  const Study study(spec);
+  const double theta = study.coefficients().software.rank_waiting.value();
+  const auto waiting = [&](const Job& job, int ranks) {
+    Plan plan;
+    plan.mesh.set(Axis::data, ranks);
+    plan.global_batch = 256 * ranks;
+    plan.precision = Precision::fp16;
+    const Estimate estimate = Estimator(job).estimate(plan);
+    return (estimate.time.waiting - estimate.host_waiting) / (estimate.time.forward + estimate.time.backward);
+  };
+  CHECK(waiting(study.job(), 1) == 0);
+  CHECK(waiting(study.job(), 8) == Approx(theta * std::log(8)));
+  CHECK(waiting(study.job(), 64) == Approx(theta * std::log(64)));
+  Coefficients taught = study.coefficients();
+  Learned learned;
+  learned[Coefficient::kernels] = 1.1;
+  taught.learned = {{family_bit(Axis::data), learned}};
+  CHECK(waiting(study.job().with_coefficients(taught), 8) == 0);
+}
