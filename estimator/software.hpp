@@ -47,8 +47,8 @@ struct Software {
   /// and exchanges of a phase take no less together than it takes to start the kernels. Nothing: as the machine's sheet
   /// says, where kernels are priced by the sheet.
   std::optional<Seconds> launch_overhead;
-  /// θ: ranks that wait for each other take θ·ln n longer over kernels, layer-wise exchanges and halos, where n ranks run and
-  /// measured runs have not taught more (Coefficient::straggler_factor).
+  /// θ: ranks that wait for each other take θ·ln n longer over kernels, layer-wise exchanges and halos, where n ranks run
+  /// and measured runs have not taught more (Coefficient::straggler_factor).
   std::optional<double> rank_waiting;
   /// Spatial splits stop after this many weighted layers (model name → layer count); others go as far as they can.
   std::vector<std::pair<std::string, int>> spatial_layers;

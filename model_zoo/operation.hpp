@@ -201,6 +201,11 @@ class Operation {
   [[nodiscard]] virtual double macs(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
     return 0;
   }
+  /// The same with the pairs of a query and a key that a causal mask hides, whether or not the kernel leaves them out: what
+  /// FLOP/s of a training are counted by [Chow22, appendix B]. As it stands here: macs().
+  [[nodiscard]] virtual double unmasked_macs(std::span<const TensorShape> inputs, const TensorShape& output) const {
+    return macs(inputs, output);
+  }
 };
 
 }  // namespace ddl

@@ -36,7 +36,8 @@ Enum one_of(const YamlNode& node, std::string_view noun, std::span<const std::st
 UpdateImplementation read_update(const YamlNode& node) {
   const std::string text = node.text();
   const auto parsed = parse_update_implementation(text);
-  if (!parsed) node.fail(fmt::format("{} is no optimizer_implementation", quote(text)), suggest(text, list_implementation_names()));
+  if (!parsed)
+    node.fail(fmt::format("{} is no optimizer_implementation", quote(text)), suggest(text, list_implementation_names()));
   return *parsed;
 }
 
@@ -64,10 +65,8 @@ const std::vector<RecipeKey>& recipe_keys() {
        [](const YamlNode& v, SoftwareFile& s) {
          s.cross_entropy = one_of<CrossEntropy>(v, "cross_entropy", cross_entropy_names);
        }},
-      {"attention",
-       [](const YamlNode& v, SoftwareFile& s) {
-         s.attention = one_of<AttentionKernels>(v, "attention", attention_kernel_names);
-       }},
+      {"attention", [](const YamlNode& v,
+                       SoftwareFile& s) { s.attention = one_of<AttentionKernels>(v, "attention", attention_kernel_names); }},
       {"optimizer_implementation", [](const YamlNode& v, SoftwareFile& s) { s.update = read_update(v); }},
       {"older_framework", [](const YamlNode& v, SoftwareFile& s) { s.older_framework = v.boolean(); }},
   };
@@ -84,7 +83,8 @@ SoftwareFile base_of(const YamlNode& node, int depth) {
     const auto files = software_files();
     const auto same = [&](const EmbeddedFile& file) { return name_key(file.name) == name_key(name); };
     const auto found = std::find_if(files.begin(), files.end(), same);
-    if (found == files.end()) node.fail(fmt::format("no software is called {}", quote(name)), suggest(name, software_names()));
+    if (found == files.end())
+      node.fail(fmt::format("no software is called {}", quote(name)), suggest(name, software_names()));
     return read_file_at(YamlNode::parse(std::string(found->content), std::string(found->path)), depth + 1);
   }
   const std::filesystem::path path = std::filesystem::path(node.origin()).parent_path() / name;

@@ -51,8 +51,7 @@ const std::vector<SoftwareKey>& software_keys() {
        [](const YamlNode& v, Software& s) { s.whole_gradients_in_hybrids = v.boolean(); }},
       {"layered_gradients_in_hybrids", false,
        [](const YamlNode& v, Software& s) { s.layered_gradients_in_hybrids = v.boolean(); }},
-      {"rank_waiting", true,
-       [](const YamlNode& v, Software& s) { s.rank_waiting = v.number(0, largest_rank_waiting); }},
+      {"rank_waiting", true, [](const YamlNode& v, Software& s) { s.rank_waiting = v.number(0, largest_rank_waiting); }},
       {"launch_overhead", false, [](const YamlNode& v, Software& s) { s.launch_overhead = read_launch_overhead(v); },
        former_launch_overhead.former},
   };

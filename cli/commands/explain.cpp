@@ -18,6 +18,7 @@
 #include "cli/documents/memory.hpp"
 #include "cli/options/plan_options.hpp"
 #include "cli/options/strategies.hpp"
+#include "cli/options/train_tokens.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
@@ -31,6 +32,7 @@ using Json = nlohmann::ordered_json;
 struct ExplainOptions {
   StudyOptions study;
   PlanOptions plan;
+  Training training;
   std::string why_not, against, memory_timeline;
   bool memory = false;
 };
@@ -43,6 +45,7 @@ struct ExplainAnswer {
   std::optional<MemoryTimeline> timeline;  ///< where it was asked for
   std::string drawn;                       ///< the file it was drawn into
   std::vector<Default> defaults;
+  Training training;
   bool ideal = false;
 };
 
@@ -142,12 +145,13 @@ Document document_of(const ExplainAnswer& answer) {
   const Study& study = *answer.study;
   const Estimate& estimate = answer.explanation.estimate;
   Document document;
-  add_plan(document, estimate, study);
+  add_plan(document, estimate, study, answer.training);
   add_study(document, study, estimate.plan.mesh.devices(), estimate.plan.global_batch);
   const bool measured = study.kernels().measured() != nullptr && answer.explanation.priced();
   if (measured) document.line("of the kernel time: " + kernel_shares_text(answer.explanation), 2);
   if (answer.explanation.priced()) {
-    document.apart(ranked_table({estimate}, study, false));
+    document.apart(ranked_table({estimate}, study, answer.training, false));
+    add_throughput(document, estimate, study, "throughput");
     add_explanation(document, answer.explanation, study);
     add_findings(document, estimate, study);
   }
@@ -164,7 +168,7 @@ Json json_of(const ExplainAnswer& answer) {
   const Study& study = *answer.study;
   const Estimate& estimate = answer.explanation.estimate;
   Json json = json_head();
-  json["plan"] = estimate_to_json(estimate, 0, study);  // nothing was ranked
+  json["plan"] = estimate_to_json(estimate, 0, study, answer.training);  // nothing was ranked
   if (study.kernels().measured() != nullptr) {
     json["plan"]["kernel_time_share"] = kernel_shares_to_json(answer.explanation);
   }
@@ -174,10 +178,13 @@ Json json_of(const ExplainAnswer& answer) {
       congested ? Json{{"low_s", congested->low.value()}, {"high_s", congested->high.value()}} : Json(nullptr);
   json["layers"] = layers_to_json(answer.explanation, study);
   json["exchanges"] = json_list(answer.explanation.exchanges, exchange_to_json);
+  const auto compared = [&](const std::optional<PlanComparison>& pair) {
+    return pair ? comparison_to_json(answer.explanation, *pair, study, answer.training) : Json(nullptr);
+  };
   if (answer.timeline) json["memory_timeline"] = timeline_to_json(*answer.timeline, study.model());
-  json["why_not"] = answer.why_not ? comparison_to_json(answer.explanation, *answer.why_not, study) : Json(nullptr);
-  json["against"] = answer.against ? comparison_to_json(answer.explanation, *answer.against, study) : Json(nullptr);
-  json["inputs"] = inputs_to_json(study);
+  json["why_not"] = compared(answer.why_not);
+  json["against"] = compared(answer.against);
+  json["inputs"] = inputs_to_json(study, answer.training);
   json["inputs"]["gpus"] = estimate.plan.mesh.devices();
   json["inputs"]["global_batch"] = estimate.plan.global_batch;
   json["inputs"]["ideal"] = answer.ideal;
@@ -220,6 +227,8 @@ Report explain(const ExplainOptions& options, const Command& command, const std:
   auto answer = std::make_shared<ExplainAnswer>();
   const PlanStudy asked = plan_study(options.study, options.plan);
   answer->study = asked.study;
+  refuse_without_tokens(options.training, answer->study->model());
+  answer->training = options.training;
   answer->ideal = options.study.ideal;
   const Estimator estimator(answer->study->job());
   answer->explanation = estimator.explain(*asked.plan);
@@ -249,6 +258,7 @@ void add_explain(const Command& program, Request& request) {
   const PlanOptionHandles handles = add_plan_options(command, options->plan);
   handles.plan.description("explain the plan of this JSON file");
   handles.strategy.description("explain a plan of this strategy");
+  add_train_tokens_option(command, options->training);
   command.add_option("--why-not", options->why_not,
                      "compare with the best plan of this strategy on as many GPUs, with the 'best' of all, or with other "
                      "degrees");

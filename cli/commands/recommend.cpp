@@ -20,6 +20,7 @@
 #include "cli/options/option_value.hpp"
 #include "cli/options/plan_options.hpp"
 #include "cli/options/strategies.hpp"
+#include "cli/options/train_tokens.hpp"
 #include "cli/progress.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
@@ -39,6 +40,7 @@ constexpr std::int64_t most_rows = 100'000;
 struct RecommendOptions {
   StudyOptions study;
   PlanOptions plan;
+  Training training;
   std::optional<std::int64_t> top = 10;
   std::string strategies, objective = "time", missing, save_job;
   bool all = false;
@@ -168,13 +170,13 @@ Document document_of(const RecommendAnswer& answer) {
     document.line("No plan is possible", fmt::format(" for {} on {} of {}", study.model().name,
                                                      count_text(answer.gpus, "GPU"), study.machine().name));
   } else {
-    add_plan(document, answer.shown.front(), study, compared_with_data(answer));
+    add_plan(document, answer.shown.front(), study, answer.options.training, compared_with_data(answer));
   }
   add_study(document, study, answer.gpus, answer.global_batch);
   if (!answer.shares.empty())
     document.line("of the first plan's kernel time: " + kernel_shares_text(answer.shares.front()), 2);
   if (!answer.shown.empty()) {
-    Table table = ranked_table(answer.shown, study);
+    Table table = ranked_table(answer.shown, study, answer.options.training);
     if (const std::size_t more = slower_plans(answer); more > 0) {
       const std::size_t all = std::min<std::size_t>(more + answer.shown.size(), most_rows);
       table.left_out = fmt::format("and {} {}{}", with_thousands(static_cast<std::int64_t>(more)),
@@ -182,6 +184,7 @@ Document document_of(const RecommendAnswer& answer) {
                                    all > answer.shown.size() ? fmt::format(": --top {}", all) : "");
     }
     document.apart(std::move(table));
+    add_throughput(document, answer.shown.front(), study, answer.shown.size() > 1 ? "first plan" : "throughput");
     add_findings(document, answer.shown.front(), study);
     if (answer.shown.size() > 1 && answer.objective != Objective::memory && !answer.options.all) {
       document.section("Why not the others");
@@ -213,15 +216,17 @@ Json json_of(const RecommendAnswer& answer) {
   const Study& study = *answer.study;
   Json json = json_head();
   const auto shown = [&](std::size_t place) {
-    Json plan = estimate_to_json(answer.shown[place], answer.single ? 0 : static_cast<int>(place) + 1, study);
+    Json plan = estimate_to_json(answer.shown[place], answer.single ? 0 : static_cast<int>(place) + 1, study,
+                                 answer.options.training);
     if (!answer.shares.empty()) plan["kernel_time_share"] = kernel_shares_to_json(answer.shares[place]);
     return plan;
   };
   json["best"] = answer.shown.empty() ? Json(nullptr) : shown(0);
   json["plans"] = Json::array();
   for (std::size_t i = 0; i < answer.shown.size(); ++i) json["plans"].push_back(shown(i));
-  for (const Estimate& estimate : answer.result.rejected) json["plans"].push_back(estimate_to_json(estimate, 0, study));
-  json["inputs"] = inputs_to_json(study);
+  for (const Estimate& estimate : answer.result.rejected)
+    json["plans"].push_back(estimate_to_json(estimate, 0, study, answer.options.training));
+  json["inputs"] = inputs_to_json(study, answer.options.training);
   json["inputs"]["gpus"] = answer.gpus;
   json["inputs"]["global_batch"] = answer.global_batch;
   json["inputs"]["objective"] = to_string(answer.objective);
@@ -243,8 +248,8 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
   report.rows = [answer] {
     add_reserved(*answer);
     // A plan that was asked for has no rank.
-    return answer->single ? plans_rows({}, answer->shown, *answer->study)
-                          : plans_rows(answer->shown, answer->result.rejected, *answer->study);
+    return answer->single ? plans_rows({}, answer->shown, *answer->study, answer->options.training)
+                          : plans_rows(answer->shown, answer->result.rejected, *answer->study, answer->options.training);
   };
   const bool fits = !answer->shown.empty() && answer->shown.front().feasible();
   report.status = fits ? ExitStatus::ok : ExitStatus::nothing_fits;
@@ -269,6 +274,7 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
   answer->objective = chosen("--objective", options.objective, parse_objective, {"time", "cost", "memory"});
   const PlanStudy asked = plan_study(options.study, options.plan);
   answer->study = asked.study;
+  refuse_without_tokens(options.training, answer->study->model());
   if (answer->objective == Objective::cost) refuse_unpriced_cost(answer->study->machine());
   answer->estimator = std::make_shared<Estimator>(answer->study->job());
   answer->single = asked.plan.has_value();
@@ -309,6 +315,7 @@ StudyOutcome outcome_of(const RecommendOptions& options, const Command& command)
   StudyOutcome outcome;
   outcome.model = options.study.model;
   outcome.machine = options.study.machine;
+  outcome.training = options.training;
   try {
     const std::shared_ptr<RecommendAnswer> answer = answer_of(options, command);
     outcome.study = answer->study;
@@ -407,6 +414,7 @@ void add_recommend(const Command& program, Request& request) {
   command.get_option("--machine")
       .description("bundled machine (see 'machines list') or a machine file; several with commas between them are compared");
   const PlanOptionHandles handles = add_plan_options(command, options->plan);
+  add_train_tokens_option(command, options->training);
   const auto strategies =
       command.add_option("--strategies", options->strategies, "only these, separated by commas: data,data+filter,…");
   const auto objective = command.add_option("--objective", options->objective, "time, cost or memory").capture_default_str();

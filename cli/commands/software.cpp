@@ -32,7 +32,8 @@ Report list_software() {
   Report report;
   Table table({words("software"), figures("launch overhead"), words("images"), words("mixed precision")}, 0);
   for (const SoftwareFile& each : all) {
-    table.add({each.name, value_of(each, "launch_overhead"), value_of(each, "memory_format"), value_of(each, "mixed_precision")});
+    table.add(
+        {each.name, value_of(each, "launch_overhead"), value_of(each, "memory_format"), value_of(each, "mixed_precision")});
   }
   report.document.apart(std::move(table));
   const Json rows = json_list(all, software_json);

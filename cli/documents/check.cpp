@@ -10,6 +10,7 @@
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
 #include "cli/documents/memory.hpp"
+#include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
 #include "core/units.hpp"
 #include "estimator/plan/plan_choice.hpp"
@@ -87,12 +88,24 @@ std::string remedy_text(const JobCheck& check, const Remedy& remedy) {
   return text;
 }
 
+/// What an iteration takes, and what is trained in a second.
+std::string iteration_text(const JobCheck& check) {
+  const Job& job = check.study->job();
+  const Estimate& estimate = check.checked.estimate;
+  const auto throughput = throughput_of(job, sample_flops(job.facts), estimate);
+  return fmt::format("iteration: {}{}", humanize(estimate.time.iteration()),
+                     throughput ? ", " + throughput_in_short(*throughput, estimate.plan) : "");
+}
+
 Table remedies_table(const JobCheck& check) {
-  Table table({words("change"), figures("memory"), figures("at most"), figures("iteration"), words("")});
+  const Study& study = *check.study;
+  const SampleFlops flops = sample_flops(study.job().facts);
+  Table table({words("change"), figures("memory"), figures("at most"), figures("iteration"), figures("MFU"), words("")});
   const auto add = [&](const std::string& change, const MemoryCheck& checked) {
     const Estimate& estimate = checked.estimate;
     table.add({change, humanize(estimate.memory.total()), humanize(estimate.memory.upper_bound()),
-               humanize(estimate.time.iteration()), std::string(to_string(checked.verdict))});
+               humanize(estimate.time.iteration()), mfu_text(throughput_of(study.job(), flops, estimate)),
+               std::string(to_string(checked.verdict))});
   };
   add("none", check.checked);
   for (const Remedy& remedy : check.remedies) add(remedy_text(check, remedy), remedy.checked);
@@ -117,6 +130,7 @@ void add_check(Document& document, const JobCheck& check) {
   items.add({"at most", humanize(memory.upper_bound()), "", of_available(memory.upper_bound())});
   document.apart(std::move(items));
   document.section();
+  document.line(iteration_text(check), 2);
   document.line("largest batch: " + largest_batch_text(check), 2);
   document.line("fewest GPUs: " + fewest_gpus_text(check), 2);
   if (check.checked.verdict == Verdict::fits) return;

@@ -90,11 +90,12 @@ void add_comparison(Document& document, const Explanation& explained, const Plan
   document.paragraph(pair.sentence);
 }
 
-Json comparison_to_json(const Explanation& explained, const PlanComparison& pair, const Study& study) {
+Json comparison_to_json(const Explanation& explained, const PlanComparison& pair, const Study& study,
+                        const Training& training) {
   const Comparison& comparison = pair.comparison;
   Json json;
   json["asked"] = pair.asked;
-  json["plan"] = pair.other ? estimate_to_json(pair.other->estimate, 0, study) : Json(nullptr);
+  json["plan"] = pair.other ? estimate_to_json(pair.other->estimate, 0, study, training) : Json(nullptr);
   json["basis"] = comparison.basis;
   json["time"] = json_list(comparison.time, [](const auto& term) { return term_to_json(term, "s"); });
   json["memory"] = json_list(comparison.memory, [](const auto& term) { return term_to_json(term, "bytes"); });

@@ -7,6 +7,7 @@
 
 #include "calibration/study.hpp"
 #include "cli/documents/document.hpp"
+#include "cli/options/train_tokens.hpp"
 #include "estimator/step/comparison.hpp"
 
 namespace ddl {
@@ -24,6 +25,6 @@ struct PlanComparison {
 /// Term by term: time, memory, exchanges; then the sentence that says what decides.
 void add_comparison(Document& document, const Explanation& explained, const PlanComparison& pair);
 [[nodiscard]] nlohmann::ordered_json comparison_to_json(const Explanation& explained, const PlanComparison& pair,
-                                                        const Study& study);
+                                                        const Study& study, const Training& training = {});
 
 }  // namespace ddl

@@ -14,6 +14,7 @@
 #include "calibration/own_coefficients.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
+#include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/statistics.hpp"
@@ -67,8 +68,36 @@ Json findings_to_json(const Estimate& estimate, const Study& study) {
   });
 }
 
+/// What the plan trains in a second, for each device and in all, and how much of the devices' peak that takes.
+void add_throughput_fields(Fields<RankedEstimate>& fields, const Study& study) {
+  using Row = RankedEstimate;
+  const SampleFlops flops = sample_flops(study.job().facts);
+  const auto add = [&](std::string_view name, auto value_of) {
+    const auto value = [&study, flops, value_of](const Row& row) {
+      const std::optional<Throughput> throughput = throughput_of(study.job(), flops, row.estimate);
+      return throughput ? Json(value_of(*throughput)) : Json(nullptr);
+    };
+    fields.add(std::string(name), value, "throughput");
+  };
+  const auto add_rate = [&](std::string_view name, auto rate_of) {
+    add(fmt::format("{}_per_s", name), [rate_of](const Throughput& of) { return or_null(rate_of(of)); });
+    const auto value = [&study, flops, rate_of](const Row& row) {
+      const std::optional<Throughput> throughput = throughput_of(study.job(), flops, row.estimate);
+      const std::optional<double> rate = throughput ? rate_of(*throughput) : std::nullopt;
+      return rate ? Json(*rate / static_cast<double>(row.estimate.plan.mesh.devices())) : Json(nullptr);
+    };
+    fields.add(fmt::format("{}_per_s_per_gpu", name), value, "throughput");
+  };
+  add_rate("samples", [](const Throughput& of) { return std::optional(of.samples); });
+  add_rate("tokens", [](const Throughput& of) { return of.tokens; });
+  add("model_flop_per_s_per_gpu", [](const Throughput& of) { return of.model.value(); });
+  add("hardware_flop_per_s_per_gpu", [](const Throughput& of) { return of.hardware.value(); });
+  add("mfu", [](const Throughput& of) { return or_null(of.model_share); });
+  add("hfu", [](const Throughput& of) { return or_null(of.hardware_share); });
+}
+
 /// Everything that is said of a plan to programs.
-Fields<RankedEstimate> estimate_fields(const Study& study) {
+Fields<RankedEstimate> estimate_fields(const Study& study, const Training& training) {
   using Row = RankedEstimate;
   Fields<Row> fields;
   fields.add("rank", [](const Row& row) { return row.rank == 0 ? Json(nullptr) : Json(row.rank); });
@@ -87,10 +116,18 @@ Fields<RankedEstimate> estimate_fields(const Study& study) {
   };
   add_time("iteration", [](const Estimate& estimate) { return estimate.time.iteration(); });
   add_time("epoch", [](const Estimate& estimate) { return estimate.epoch; });
+  if (training.tokens) {
+    add_time("training", [&study, training](const Estimate& estimate) { return time_of(estimate, study, training); });
+  }
   for (const TimePart& part : time_parts)
     add_time(part.name, [part = part.part](const Estimate& estimate) { return estimate.time.*part; });
   fields.add("efficiency", if_priced([](const Estimate& estimate) { return estimate.efficiency; }));
-  fields.add("cost", [&study](const Row& row) { return or_null(cost_of(row.estimate, study.machine())); });
+  fields.add("cost", [&study](const Row& row) { return or_null(cost_of(row.estimate, study, Training{})); });
+  if (training.tokens) {
+    fields.add("training_cost",
+               [&study, training](const Row& row) { return or_null(cost_of(row.estimate, study, training)); });
+  }
+  add_throughput_fields(fields, study);
   fields.add_json("findings", [&study](const Row& row) { return findings_to_json(row.estimate, study); });
   add_memory_fields(fields);
   const auto reasons = [&study](const Row& row) {
@@ -139,20 +176,18 @@ Json beside_kernels_to_json(const ShardPrices& measured) {
 
 }  // namespace
 
-std::optional<double> cost_of(const Estimate& estimate, const Machine& machine) {
-  if (!machine.price_per_gpu_hour || estimate.epoch.value() <= 0) return std::nullopt;
-  return *machine.price_per_gpu_hour * static_cast<double>(estimate.plan.mesh.devices()) * estimate.epoch.value() / 3600.0;
-}
-
 std::string reasons_text(const Estimate& estimate, const Model& model) {
   return estimate.limits.empty() ? std::string("cannot be divided so") : describe(estimate.limits, model);
 }
 
-void add_plan(Document& document, const Estimate& estimate, const Study& study, const std::string& besides) {
+void add_plan(Document& document, const Estimate& estimate, const Study& study, const Training& training,
+              const std::string& besides) {
   const std::string name =
       fmt::format("{} ({})", family_name(estimate.plan.mesh.family()), degrees_text(estimate.plan.mesh));
   if (estimate.feasible()) {
-    document.line(name, fmt::format(": {} per epoch{}, {} of {} per GPU", humanize(estimate.epoch), besides,
+    const auto throughput = throughput_of(study.job(), sample_flops(study.job().facts), estimate);
+    const std::string rate = throughput ? ", " + throughput_in_short(*throughput, estimate.plan) : "";
+    document.line(name, fmt::format(": {}{}{}, {} of {} per GPU", time_text(estimate, study, training), besides, rate,
                                     humanize(estimate.memory.total()), humanize(study.machine().device.memory)));
     return;
   }
@@ -161,6 +196,11 @@ void add_plan(Document& document, const Estimate& estimate, const Study& study, 
   document.add(Line{{{name, true},
                      {memory_alone ? " does not fit" : " cannot be", true},
                      {": " + reasons_text(estimate, study.model())}}});
+}
+
+void add_throughput(Document& document, const Estimate& estimate, const Study& study, std::string_view of) {
+  const auto throughput = throughput_of(study.job(), sample_flops(study.job().facts), estimate);
+  if (throughput) document.line(fmt::format("{}: {}", of, throughput_text(*throughput, estimate.plan)), 2);
 }
 
 std::string kernel_times_text(const Study& study) {
@@ -267,7 +307,7 @@ const Estimate* nearest_miss(const std::vector<Estimate>& rejected) {
   return nearest;
 }
 
-Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, bool with_ranks) {
+Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, const Training& training, bool with_ranks) {
   Seconds longest{};
   for (const Estimate& estimate : estimates) longest = max(longest, estimate.time.iteration());
   const TimeUnit unit = time_unit(longest);
@@ -281,21 +321,31 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, b
 
   std::vector<Column> columns;
   if (with_ranks) columns.push_back(figures("#"));
-  columns.insert(columns.end(), {words("strategy"), words("degrees"), figures("epoch")});
+  columns.insert(columns.end(), {words("strategy"), words("degrees"), figures(name_of(training))});
   if (priced) columns.push_back(figures(study.machine().currency));
-  columns.insert(columns.end(), {figures("eff."), figures("memory"), figures("iteration " + unit.name)});
+  columns.push_back(figures("eff."));
+  const SampleFlops flops = sample_flops(study.job().facts);
+  std::vector<std::optional<Throughput>> throughputs;
+  for (const Estimate& estimate : estimates) throughputs.push_back(throughput_of(study.job(), flops, estimate));
+  const bool has_shares =
+      std::any_of(throughputs.begin(), throughputs.end(), [](const auto& of) { return of && of->model_share.has_value(); });
+  if (has_shares) columns.push_back(figures("MFU"));
+  columns.insert(columns.end(), {figures("memory"), figures("iteration " + unit.name)});
   for (const TimePart& part : parts)
     columns.push_back(figures(fmt::format("{} {}", &part == parts.data() ? "=" : "+", part.column)));
   columns.push_back(words("with"));
   Table table(std::move(columns));
-  int rank = 0;
-  for (const Estimate& e : estimates) {
+  for (std::size_t i = 0; i < estimates.size(); ++i) {
+    const Estimate& e = estimates[i];
     std::vector<std::string> row;
-    if (with_ranks) row.push_back(std::to_string(++rank));
-    row.insert(row.end(), {family_name(e.plan.mesh.family()), degrees_text(e.plan.mesh), humanize(e.epoch)});
-    if (priced) row.push_back(amount(cost_of(e, study.machine()).value_or(0)));
-    row.insert(row.end(), {share_text(e.efficiency), humanize(e.memory.total()) + (e.feasible() ? "" : " !"),
-                           figure(e.time.iteration().value() * unit.factor)});
+    if (with_ranks) row.push_back(std::to_string(i + 1));
+    row.insert(row.end(),
+               {family_name(e.plan.mesh.family()), degrees_text(e.plan.mesh), humanize(time_of(e, study, training))});
+    if (priced) row.push_back(amount(cost_of(e, study, training).value_or(0)));
+    row.push_back(share_text(e.efficiency));
+    if (has_shares) row.push_back(mfu_text(throughputs[i]));
+    row.insert(row.end(),
+               {humanize(e.memory.total()) + (e.feasible() ? "" : " !"), figure(e.time.iteration().value() * unit.factor)});
     for (const TimePart& part : parts) row.push_back(figure((e.time.*part.part).value() * unit.factor));
     row.push_back(choices_text(e.plan));
     table.add(std::move(row));
@@ -303,12 +353,13 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, b
   return table;
 }
 
-Json plans_rows(const std::vector<Estimate>& ranked, const std::vector<Estimate>& rejected, const Study& study) {
+Json plans_rows(const std::vector<Estimate>& ranked, const std::vector<Estimate>& rejected, const Study& study,
+                const Training& training) {
   std::vector<RankedEstimate> rows;
   int rank = 0;
   for (const Estimate& estimate : ranked) rows.push_back({estimate, ++rank});
   for (const Estimate& estimate : rejected) rows.push_back({estimate, 0});
-  return flat_rows(estimate_fields(study), rows);
+  return flat_rows(estimate_fields(study, training), rows);
 }
 
 void add_rejected(Document& document, const std::vector<Estimate>& rejected, const Model& model) {
@@ -348,20 +399,21 @@ void add_rejected(Document& document, const std::vector<Estimate>& rejected, con
   for (const auto& [why, names] : hybrids) document.paragraph(fmt::format("{}: {}", names, why));
 }
 
-Json estimate_to_json(const Estimate& estimate, int rank, const Study& study) {
+Json estimate_to_json(const Estimate& estimate, int rank, const Study& study, const Training& training) {
   const RankedEstimate row{estimate, rank};
-  Json json = json_of(estimate_fields(study), row);
+  Json json = json_of(estimate_fields(study, training), row);
   // A plan that was never priced has no times to report.
-  if (!row.priced()) json["time"] = json["memory"] = nullptr;
+  if (!row.priced()) json["time"] = json["throughput"] = json["memory"] = nullptr;
   return json;
 }
 
-Json inputs_to_json(const Study& study) {
+Json inputs_to_json(const Study& study, const Training& training) {
   Json json;
   json["model"] = study.model().name;
   json["parameters"] = study.model().parameters();
   json["dataset"] = study.dataset().name;
   json["samples_per_epoch"] = study.job().samples_per_epoch;
+  json["train_tokens"] = or_null(training.tokens);
   json["machine"] = study.machine().name;
   json["device_memory_bytes"] = study.machine().device.memory.value();
   json["coefficients"] = study.coefficients().name.empty() ? Json(nullptr) : Json(study.coefficients().name);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,16 +11,18 @@
 #include "calibration/study.hpp"
 #include "cli/documents/document.hpp"
 #include "cli/options/study_options.hpp"
+#include "cli/options/train_tokens.hpp"
 #include "estimator/step/estimate.hpp"
 #include "estimator/step/explanation.hpp"
 
 namespace ddl {
 
-/// Of an epoch; nothing where the machine has no price, or the plan no time.
-[[nodiscard]] std::optional<double> cost_of(const Estimate& estimate, const Machine& machine);
-
-/// The first line of an answer: strategy, degrees, epoch and memory, or why it cannot be. `besides` goes behind the epoch.
-void add_plan(Document& document, const Estimate& estimate, const Study& study, const std::string& besides = {});
+/// The first line of an answer: strategy, degrees, time, throughput and memory, or why it cannot be. `besides` goes behind
+/// the time.
+void add_plan(Document& document, const Estimate& estimate, const Study& study, const Training& training,
+              const std::string& besides = {});
+/// A line of what the plan trains in a second; none for a plan without a time. `of`: `throughput`, and of which plan.
+void add_throughput(Document& document, const Estimate& estimate, const Study& study, std::string_view of);
 /// Where kernel times come from.
 [[nodiscard]] std::string kernel_times_text(const Study& study);
 /// What the times of exchanges rest on: `measured 2026-11-02, nccl-tests, 2 to 540 nodes, 4 B to 1.00 GiB, …`; empty where
@@ -42,17 +45,19 @@ void add_defaults(Document& document, const std::vector<Default>& defaults);
 [[nodiscard]] const Estimate* nearest_miss(const std::vector<Estimate>& rejected);
 
 /// Ranked plans with their time split into its parts; one unit for all times.
-[[nodiscard]] Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, bool with_ranks = true);
+[[nodiscard]] Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, const Training& training,
+                                 bool with_ranks = true);
 /// The ranked plans, and those that are not possible without a rank, in base units: for programs.
 [[nodiscard]] nlohmann::ordered_json plans_rows(const std::vector<Estimate>& ranked, const std::vector<Estimate>& rejected,
-                                                const Study& study);
+                                                const Study& study, const Training& training);
 /// Why each family has no plan, a paragraph each: pure strategies first, hybrids with the same reason together.
 void add_rejected(Document& document, const std::vector<Estimate>& rejected, const Model& model);
 
 /// A plan's object with everything it costs; `rank` 0 for a plan that is not possible.
-[[nodiscard]] nlohmann::ordered_json estimate_to_json(const Estimate& estimate, int rank, const Study& study);
+[[nodiscard]] nlohmann::ordered_json estimate_to_json(const Estimate& estimate, int rank, const Study& study,
+                                                      const Training& training = {});
 /// What was asked, and where the figures come from.
-[[nodiscard]] nlohmann::ordered_json inputs_to_json(const Study& study);
+[[nodiscard]] nlohmann::ordered_json inputs_to_json(const Study& study, const Training& training = {});
 [[nodiscard]] nlohmann::ordered_json defaults_to_json(const std::vector<Default>& defaults);
 
 }  // namespace ddl

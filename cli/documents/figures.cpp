@@ -22,7 +22,7 @@ std::string whole_text(double count) {
 
 std::string share_text(double share) { return fmt::format("{:.0f} %", share * 100); }
 
-std::string amount(double value) { return value < 99.995 ? fmt::format("{:.2f}", value) : fmt::format("{:.0f}", value); }
+std::string amount(double value) { return value < 99.995 ? fmt::format("{:.2f}", value) : whole_text(std::round(value)); }
 
 TimeUnit time_unit(Seconds longest) {
   if (longest.value() < 10e-3) return {"us", 1e6};

@@ -11,6 +11,7 @@
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
+#include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
@@ -26,12 +27,16 @@ using Outcomes = std::vector<StudyOutcome>;
 bool answered(const StudyOutcome& outcome) { return outcome.study != nullptr; }
 bool fits(const StudyOutcome& outcome) { return outcome.best && outcome.best->feasible(); }
 
-double samples_per_second(const Estimate& estimate) {
-  return static_cast<double>(estimate.plan.global_batch) / estimate.time.iteration().value();
+std::optional<Throughput> throughput_of(const StudyOutcome& outcome) {
+  const Job& job = outcome.study->job();
+  return throughput_of(job, sample_flops(job.facts), *outcome.best);
+}
+/// What is compared: an epoch, or as many tokens as are trained.
+Seconds time_of(const StudyOutcome& outcome) { return time_of(*outcome.best, *outcome.study, outcome.training); }
+std::optional<double> cost_of(const StudyOutcome& outcome) {
+  return cost_of(*outcome.best, *outcome.study, outcome.training);
 }
 double epochs_per_day(const Estimate& estimate) { return 86400.0 / estimate.epoch.value(); }
-
-std::string rate(double value) { return value < 99.95 ? fmt::format("{:.3g}", value) : whole_text(value + 0.5); }
 
 /// What sets the studies apart: the model, the machine, or both.
 class Labels {
@@ -54,14 +59,15 @@ class Labels {
 
 /// What the objective ranks by.
 double figure_of(const StudyOutcome& outcome) {
-  if (outcome.objective == Objective::cost) return cost_of(*outcome.best, outcome.study->machine()).value_or(0);
-  return outcome.objective == Objective::memory ? outcome.best->memory.total().value() : outcome.best->epoch.value();
+  if (outcome.objective == Objective::cost) return cost_of(outcome).value_or(0);
+  return outcome.objective == Objective::memory ? outcome.best->memory.total().value() : time_of(outcome).value();
 }
 
 std::string figure_text(const StudyOutcome& outcome) {
   if (outcome.objective == Objective::memory) return humanize(outcome.best->memory.total()) + " per GPU";
-  if (outcome.objective == Objective::time) return humanize(outcome.best->epoch) + " per epoch";
-  return fmt::format("{} {} per epoch", amount(figure_of(outcome)), outcome.study->machine().currency);
+  const std::string of = (outcome.training.tokens ? " for " : " per ") + name_of(outcome.training);
+  if (outcome.objective == Objective::time) return humanize(time_of(outcome)) + of;
+  return fmt::format("{} {}{}", amount(figure_of(outcome)), outcome.study->machine().currency, of);
 }
 
 /// Prices in different currencies cannot be ranked.
@@ -87,10 +93,10 @@ std::vector<const StudyOutcome*> ranked(const Outcomes& outcomes) {
   return order;
 }
 
-std::string_view superlative(Objective objective, bool several_models) {
-  if (objective == Objective::cost) return "is cheapest";
-  if (objective == Objective::memory) return "needs the least memory";
-  return several_models ? "has the shortest epoch" : "is fastest";
+std::string_view superlative(const StudyOutcome& best, bool several_models) {
+  if (best.objective == Objective::cost) return "is cheapest";
+  if (best.objective == Objective::memory) return "needs the least memory";
+  return several_models && !best.training.tokens ? "has the shortest epoch" : "is fastest";
 }
 
 void add_first_line(Document& document, const Outcomes& outcomes, const Labels& labels) {
@@ -107,18 +113,24 @@ void add_first_line(Document& document, const Outcomes& outcomes, const Labels& 
   const double ratio = figure_of(next) / figure_of(best);
   const std::string against = ratio < 1.005 ? fmt::format("as is {} within 0.5 %", labels.of(next))
                                             : fmt::format("{} {:.3g} times that", labels.of(next), ratio);
-  document.line(fmt::format("{} {}", labels.of(best), superlative(best.objective, labels.several_models())),
+  document.line(fmt::format("{} {}", labels.of(best), superlative(best, labels.several_models())),
                 fmt::format(": {}, {}", figure_text(best), against));
 }
 
 Table plans_table(const Outcomes& outcomes, const Labels& labels) {
-  const bool priced = std::any_of(outcomes.begin(), outcomes.end(), [](const StudyOutcome& each) {
-    return each.best && cost_of(*each.best, each.study->machine());
+  const bool priced =
+      std::any_of(outcomes.begin(), outcomes.end(), [](const StudyOutcome& each) { return each.best && cost_of(each); });
+  // Tokens can be compared with each other alone.
+  const bool of_tokens = std::all_of(outcomes.begin(), outcomes.end(), [](const StudyOutcome& each) {
+    return !each.best || each.study->model().sequence_length > 0;
   });
+  const Training& training = outcomes.front().training;
   std::vector<Column> columns{words(""), words("data set"), words("strategy"), words("degrees")};
-  columns.insert(columns.end(), {figures("iteration"), figures("samples/s"), figures("epoch"), figures("epochs/day")});
-  if (priced) columns.push_back(figures("cost of an epoch"));
-  columns.insert(columns.end(), {figures("eff."), figures("memory"), figures("of"), words("with")});
+  columns.insert(columns.end(),
+                 {figures("iteration"), figures(of_tokens ? "tokens/s" : "samples/s"), figures(name_of(training))});
+  if (!training.tokens) columns.push_back(figures("epochs/day"));
+  if (priced) columns.push_back(figures(training.tokens ? "cost" : "cost of an epoch"));
+  columns.insert(columns.end(), {figures("eff."), figures("MFU"), figures("memory"), figures("of"), words("with")});
   Table table(std::move(columns));
   for (const StudyOutcome& each : outcomes) {
     if (!each.best) continue;
@@ -126,13 +138,16 @@ Table plans_table(const Outcomes& outcomes, const Labels& labels) {
     const Study& study = *each.study;
     std::vector<std::string> row{labels.of(each), study.dataset().name};
     row.insert(row.end(), {family_name(best.plan.mesh.family()), degrees_text(best.plan.mesh)});
-    row.insert(row.end(), {humanize(best.time.iteration()), rate(samples_per_second(best))});
-    row.insert(row.end(), {humanize(best.epoch), rate(epochs_per_day(best))});
+    const std::optional<Throughput> throughput = throughput_of(each);
+    const double rate = !throughput ? 0 : of_tokens ? throughput->tokens.value_or(0) : throughput->samples;
+    row.insert(row.end(), {humanize(best.time.iteration()), rate_text(rate), humanize(time_of(each))});
+    if (!training.tokens) row.push_back(rate_text(epochs_per_day(best)));
     if (priced) {
-      const std::optional<double> cost = cost_of(best, study.machine());
+      const std::optional<double> cost = cost_of(each);
       row.push_back(cost ? fmt::format("{} {}", amount(*cost), study.machine().currency) : "-");
     }
-    row.insert(row.end(), {share_text(best.efficiency), humanize(best.memory.total()) + (best.feasible() ? "" : " !"),
+    row.insert(row.end(), {share_text(best.efficiency), mfu_text(throughput),
+                           humanize(best.memory.total()) + (best.feasible() ? "" : " !"),
                            humanize(study.machine().device.memory), choices_text(best.plan)});
     table.add(std::move(row));
   }
@@ -193,9 +208,15 @@ Document others_of(const Outcomes& outcomes, const Labels& labels) {
   for (std::size_t i = 1; i < order.size(); ++i) {
     // An epoch of other samples is longer for no reason of the plan's.
     if (order[i]->study->dataset().name != best.study->dataset().name) continue;
-    const Compared first{labels.of(best), *best.best, best.study->model()};
-    const Compared other{labels.of(*order[i]), *order[i]->best, order[i]->study->model()};
-    others.paragraph(describe(compare(first, other, Basis::epoch), first, other));
+    Estimate first_plan = *best.best, other_plan = *order[i]->best;
+    first_plan.epoch = time_of(best);
+    other_plan.epoch = time_of(*order[i]);
+    const Compared first{labels.of(best), first_plan, best.study->model()};
+    const Compared other{labels.of(*order[i]), other_plan, order[i]->study->model()};
+    Comparison comparison = compare(first, other, Basis::epoch);
+    const std::string basis = name_of(best.training);
+    comparison.basis = basis;
+    others.paragraph(describe(comparison, first, other));
   }
   return others;
 }
@@ -230,7 +251,7 @@ Document document_of(const Outcomes& outcomes) {
 
 Json inputs_json(const StudyOutcome& each) {
   if (!each.study) return nullptr;
-  Json json = inputs_to_json(*each.study);
+  Json json = inputs_to_json(*each.study, each.training);
   json["gpus"] = each.gpus;
   json["global_batch"] = each.global_batch;
   json["objective"] = to_string(each.objective);
@@ -264,9 +285,9 @@ Fields<StudyOutcome> outcome_fields(const Outcomes& outcomes) {
     const auto rank = ranks.find(&each);
     return rank == ranks.end() ? Json(nullptr) : Json(rank->second);
   });
-  json_if("best", planned, [](const Row& each) { return estimate_to_json(*each.best, 1, *each.study); });
+  json_if("best", planned, [](const Row& each) { return estimate_to_json(*each.best, 1, *each.study, each.training); });
   const auto missed = [](const Row& each) { return each.nearest.has_value(); };
-  json_if("nearest", missed, [](const Row& each) { return estimate_to_json(*each.nearest, 0, *each.study); });
+  json_if("nearest", missed, [](const Row& each) { return estimate_to_json(*each.nearest, 0, *each.study, each.training); });
   csv_if("dataset", studied, [](const Row& each) { return each.study->dataset().name; });
   csv_if("strategy", planned, [](const Row& each) { return family_name(each.best->plan.mesh.family()); });
   csv_if("feasible", planned, [](const Row& each) { return each.best->feasible(); });
@@ -276,12 +297,22 @@ Fields<StudyOutcome> outcome_fields(const Outcomes& outcomes) {
   }
   csv_if("iteration_s", timed, [](const Row& each) { return each.best->time.iteration().value(); });
   csv_if("epoch_s", timed, [](const Row& each) { return each.best->epoch.value(); });
-  add_if("samples_per_s", timed, [](const Row& each) { return samples_per_second(*each.best); });
+  add_if("samples_per_s", timed, [](const Row& each) { return throughput_of(each)->samples; });
+  csv_if("tokens_per_s", timed, [](const Row& each) { return or_null(throughput_of(each)->tokens); });
+  csv_if("mfu", timed, [](const Row& each) { return or_null(throughput_of(each)->model_share); });
+  csv_if("hfu", timed, [](const Row& each) { return or_null(throughput_of(each)->hardware_share); });
   add_if("iterations_per_epoch", timed, [](const Row& each) { return each.best->epoch / each.best->time.iteration(); });
   add_if("epochs_per_day", timed, [](const Row& each) { return epochs_per_day(*each.best); });
-  fields.add_csv("cost", [](const Row& each) {
-    return or_null(each.best ? cost_of(*each.best, each.study->machine()) : std::nullopt);
-  });
+  const auto add_cost = [&](const char* name, auto training_of) {
+    fields.add_csv(name, [training_of](const Row& each) {
+      return or_null(each.best ? cost_of(*each.best, *each.study, training_of(each)) : std::nullopt);
+    });
+  };
+  add_cost("cost", [](const Row&) { return Training{}; });
+  if (outcomes.front().training.tokens) {
+    csv_if("training_s", timed, [](const Row& each) { return time_of(each).value(); });
+    add_cost("training_cost", [](const Row& each) { return each.training; });
+  }
   const auto has_price = [](const Row& each) { return each.study && each.study->machine().price_per_gpu_hour; };
   add_if("currency", has_price, [](const Row& each) { return each.study->machine().currency; });
   csv_if("efficiency", timed, [](const Row& each) { return each.best->efficiency; });

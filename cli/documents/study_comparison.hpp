@@ -8,6 +8,7 @@
 
 #include "calibration/study.hpp"
 #include "cli/options/study_options.hpp"
+#include "cli/options/train_tokens.hpp"
 #include "cli/report.hpp"
 #include "estimator/search/search.hpp"
 
@@ -24,6 +25,7 @@ struct StudyOutcome {
   std::vector<Default> defaults;
   std::int64_t gpus = 1, global_batch = 1;
   Objective objective = Objective::time;
+  Training training;
 };
 
 /// The best plans of several studies side by side, in the order in which they were asked for. Throws the first one's Error

@@ -8,18 +8,18 @@
 
 namespace ddl {
 
-/// How many times as long attention takes with these kernels as with those that device files are fitted to: FlashAttention-2,
-/// and for the forward pass on a device of compute capability 9.0 FlashAttention-3. Nothing asked for: 1.
+/// How many times as long attention takes with these kernels as with those that device files are fitted to:
+/// FlashAttention-2, and for the forward pass on a device of compute capability 9.0 FlashAttention-3. Nothing asked for: 1.
 ///
 /// FlashAttention-2 is about twice as fast as its predecessor [Dao, FlashAttention-2, 2023, section 4.1: 1.7 to 3.0 times].
 /// FlashAttention-3, which needs capability 9.0, is 1.5 to 2 times as fast forward and 1.5 to 1.75 times backward [Shah et
 /// al., FlashAttention-3, 2024, abstract and section 4.1]. The middle of each range counts.
 [[nodiscard]] double attention_factor(std::optional<AttentionKernels> kernels, const Device& device, Pass pass);
 
-/// Bytes that a pass of cross entropy moves for each item of the network's output, which is in half precision where `is_mixed`.
-/// `operators`, one after the other: a copy in fp32 (mixed precision alone), the logarithm of its softmax; back the gradient of
-/// the picked logarithms, that of the softmax, and its copy. `in_place`: in the copy, the maximum is taken off, its exponential
-/// taken, summed and divided by; back it is corrected, scaled and copied [Megatron-LM,
+/// Bytes that a pass of cross entropy moves for each item of the network's output, which is in half precision where
+/// `is_mixed`. `operators`, one after the other: a copy in fp32 (mixed precision alone), the logarithm of its softmax; back
+/// the gradient of the picked logarithms, that of the softmax, and its copy. `in_place`: in the copy, the maximum is taken
+/// off, its exponential taken, summed and divided by; back it is corrected, scaled and copied [Megatron-LM,
 /// megatron/core/tensor_parallel/cross_entropy.py]. `fused`: the output is read twice, its gradient written over a read.
 [[nodiscard]] double entropy_bytes(CrossEntropy implementation, Pass pass, bool is_mixed);
 

@@ -251,6 +251,9 @@ class Attention final : public Operation {
   double macs(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     return score_macs(inputs, output) + pairs(inputs, output) * real(output.channels);
   }
+  double unmasked_macs(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    return unmasked_pairs(inputs, output) * (heads_of(output) * real(s_.head_size) + real(output.channels));
+  }
 
  private:
   /// One kernel for the keys and values of each rank, whose results are added up in fp32 in kernels of their own: outputs by
@@ -289,6 +292,11 @@ class Attention final : public Operation {
       return (seen * (seen + 1) / 2 + (keys - seen) * seen) / real(s_.contexts);
     }
     return queries * keys;
+  }
+  /// Each query with all keys, or with as many as a window has.
+  [[nodiscard]] double unmasked_pairs(std::span<const TensorShape> inputs, const TensorShape& output) const {
+    const double keys = real(inputs.back().extent[0]) * real(s_.contexts);
+    return real(output.extent[0]) * (s_.window > 0 ? std::min(real(s_.window), keys) : keys);
   }
   /// One score for each head and pair.
   [[nodiscard]] double score_items(std::span<const TensorShape> inputs, const TensorShape& output) const {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "estimator/step/explanation.hpp"
+#include "estimator/step/throughput.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/property/random_plans.hpp"
@@ -38,6 +39,33 @@ TEST_CASE("the parts of every breakdown are no less than zero and add up to the 
     }
   });
   REQUIRE(priced > 500);
+}
+
+TEST_CASE("hardware computes what the model needs, and more only where a plan computes again") {
+  int again = 0;
+  for_random_plans(11, 200, [&](const OwnedJob& owned, const Plan& plan) {
+    const SampleFlops flops = sample_flops(owned.facts);
+    const Estimate estimate = Estimator(owned.job).estimate(plan);
+    const std::optional<Throughput> throughput = throughput_of(owned.job, flops, estimate);
+    REQUIRE(throughput.has_value());
+    REQUIRE(std::isfinite(throughput->model.value()));
+    REQUIRE(throughput->model.value() > 0);
+    REQUIRE(throughput->hardware >= throughput->model);
+    if (plan.recompute == Recompute::none) REQUIRE(throughput->hardware == throughput->model);
+    if (throughput->hardware > throughput->model) ++again;
+    // No pass runs more than once again.
+    REQUIRE(throughput->hardware <= throughput->model * 2);
+    REQUIRE(throughput->tokens.has_value() == owned.model.input.sequence);
+    REQUIRE(throughput->model_share.has_value() == throughput->hardware_share.has_value());
+    if (!throughput->model_share) return;
+    REQUIRE(std::isfinite(*throughput->hardware_share));
+    REQUIRE(*throughput->hardware_share >= *throughput->model_share);
+    // All devices together compute a step's FLOPs in its time.
+    const double all = throughput->model.value() * static_cast<double>(plan.mesh.devices());
+    REQUIRE(all * estimate.time.iteration().value() ==
+            Approx(flops.model() * static_cast<double>(plan.global_batch)).epsilon(1e-9));
+  });
+  REQUIRE(again > 20);
 }
 
 TEST_CASE("on one device every strategy, placement, schedule and ZeRO stage is serial") {

@@ -23,8 +23,16 @@ using Names = std::set<std::string>;
 
 const Names plan_keys{"rank",      "strategy",       "degrees",   "feasible",   "global_batch", "micro_batches",
                       "schedule",  "virtual_stages", "placement", "zero_stage", "recompute",    "sequence_parallel",
-                      "optimizer", "precision",      "time",      "efficiency", "cost",         "findings",
-                      "memory",    "reasons"};
+                      "optimizer", "precision",      "time",      "efficiency", "cost",         "throughput",
+                      "findings",  "memory",         "reasons"};
+const Names throughput_keys{"samples_per_s",
+                            "samples_per_s_per_gpu",
+                            "tokens_per_s",
+                            "tokens_per_s_per_gpu",
+                            "model_flop_per_s_per_gpu",
+                            "hardware_flop_per_s_per_gpu",
+                            "mfu",
+                            "hfu"};
 const Names degree_keys{"data", "expert", "spatial", "context", "pipeline", "filter", "channel", "tensor"};
 const Names time_parts{
     "forward_s", "backward_s", "weight_update_s", "gradient_exchange_s", "layer_collectives_s", "halo_s", "pipeline_s",
@@ -77,7 +85,7 @@ void check_parts(const Json& whole, const Names& parts, const std::string& sum) 
   CHECK(whole.at(sum).get<double>() > 0);
 }
 
-void check_plan(const Json& plan, bool priced_machine) {
+void check_plan(const Json& plan, bool priced_machine, bool has_tokens) {
   INFO(plan.dump());
   CHECK(keys_of(plan) == plan_keys);
   CHECK(keys_of(plan.at("degrees")) == degree_keys);
@@ -91,12 +99,13 @@ void check_plan(const Json& plan, bool priced_machine) {
   if (plan.at("time").is_null()) {
     // Never priced: nothing is made up, and the reason is said.
     CHECK_FALSE(plan.at("reasons").empty());
-    CHECK(nulls_in(plan) == std::vector<std::string>{"rank", "time", "efficiency", "cost", "memory"});
+    CHECK(nulls_in(plan) == std::vector<std::string>{"rank", "time", "efficiency", "cost", "throughput", "memory"});
     return;
   }
   std::vector<std::string> nulls = nulls_in(plan);
   if (!plan.at("feasible").get<bool>()) std::erase(nulls, "rank");
   if (!priced_machine) std::erase(nulls, "cost");
+  if (!has_tokens) std::erase_if(nulls, [](const std::string& path) { return path.starts_with("throughput/tokens_"); });
   CHECK(nulls == std::vector<std::string>{});
   CHECK(keys_of(plan.at("time")) == with(time_parts, {"iteration_s", "epoch_s"}));
   CHECK(keys_of(plan.at("memory")) == with(memory_parts, {"total_bytes", "workspace_is", "peak_allocated_bytes",
@@ -105,6 +114,13 @@ void check_plan(const Json& plan, bool priced_machine) {
   check_parts(plan.at("memory"), memory_parts, "total_bytes");
   CHECK(plan.at("time").at("epoch_s").get<double>() > 0);
   CHECK(plan.at("efficiency").get<double>() > 0);
+  const Json& throughput = plan.at("throughput");
+  CHECK(keys_of(throughput) == throughput_keys);
+  CHECK(throughput.at("tokens_per_s").is_number() == has_tokens);
+  CHECK(throughput.at("mfu").get<double>() > 0);
+  CHECK(throughput.at("hfu").get<double>() >= throughput.at("mfu").get<double>());
+  CHECK(throughput.at("samples_per_s").get<double>() * plan.at("time").at("iteration_s").get<double>() ==
+        Approx(plan.at("global_batch").get<double>()).epsilon(1e-12));
   for (const Json& finding : plan.at("findings")) {
     CHECK(keys_of(finding) == Names{"kind", "share", "text"});
     CHECK_FALSE(finding.at("text").get<std::string>().empty());
@@ -154,7 +170,8 @@ TEST_CASE("a report of recommend has the keys of its schema, and a figure for ea
     double before = 0;
     bool ended = false;
     for (const Json& plan : report.at("plans")) {
-      check_plan(plan, priced);
+      const std::string model = report.at("inputs").at("model").get<std::string>();
+      check_plan(plan, priced, model.starts_with("gpt"));
       if (plan.at("rank").is_null()) {
         // Those that are not possible come last.
         CHECK_FALSE(plan.at("feasible").get<bool>());
@@ -174,6 +191,31 @@ TEST_CASE("a report of recommend has the keys of its schema, and a figure for ea
     } else {
       CHECK(report.at("best").is_null());
     }
+  }
+}
+
+TEST_CASE("the time and cost of so many tokens are those of an epoch, scaled") {
+  const std::vector<std::string> arguments{"recommend", "--gpus", "8", "--model", "gpt2", "--top", "3"};
+  std::vector<std::string> with_tokens = arguments;
+  with_tokens.insert(with_tokens.end(), {"--train-tokens", "1T"});
+  const Report report = run_command(with_tokens);
+  const Json json = written(report);
+  CHECK(json.at("inputs").at("train_tokens") == 1e12);
+  CHECK(written(run_command(arguments)).at("inputs").at("train_tokens").is_null());
+  const CsvTable table = CsvTable::parse(csv_of(report.rows()), "report.csv");
+  std::size_t row = 0;
+  for (const Json& plan : json.at("plans")) {
+    INFO(plan.dump());
+    if (plan.at("rank").is_null()) continue;
+    const double tokens_per_second = plan.at("throughput").at("tokens_per_s").get<double>();
+    CHECK(plan.at("time").at("training_s").get<double>() == Approx(1e12 / tokens_per_second).epsilon(1e-9));
+    CHECK(plan.at("training_cost").get<double>() / plan.at("cost").get<double>() ==
+          Approx(plan.at("time").at("training_s").get<double>() / plan.at("time").at("epoch_s").get<double>()));
+    CHECK(table.number(row, table.column("training_s")) == plan.at("time").at("training_s").get<double>());
+    CHECK(table.number(row, table.column("mfu")) == plan.at("throughput").at("mfu").get<double>());
+    // A plan of such a report can be asked for again.
+    CHECK_NOTHROW(plan_from_json(plan.dump(), "report"));
+    ++row;
   }
 }
 

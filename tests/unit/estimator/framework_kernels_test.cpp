@@ -59,7 +59,12 @@ TEST_CASE("convolutions of images in channels-first order copy what they read an
   const Device device = load_machine("dgx-a100").device;
   Assumptions first;
   first.memory_format = MemoryFormat::channels_first;
-  const Work convolution{.flops = 2e9, .activation_items = 2e6, .weight_items = 4e4, .m = 3136, .n = 64, .k = 576,
+  const Work convolution{.flops = 2e9,
+                         .activation_items = 2e6,
+                         .weight_items = 4e4,
+                         .m = 3136,
+                         .n = 64,
+                         .k = 576,
                          .kind = KernelKind::convolution};
   const double samples = 32;
   for (const Precision precision : {Precision::tf32, Precision::fp16}) {
@@ -89,8 +94,7 @@ TEST_CASE("a linear convolution is a matrix product to the device") {
   int linear = 0;
   for (const Layer& layer : model.layers) {
     if (layer.operation->type() != "convolution") continue;
-    const KernelKind kind =
-        layer.operation->work(Pass::forward, layer.input_shapes, layer.output_shape).kernel_kind();
+    const KernelKind kind = layer.operation->work(Pass::forward, layer.input_shapes, layer.output_shape).kernel_kind();
     linear += kind == KernelKind::matrix_product ? 1 : 0;
   }
   // Two of each of 18 units [Liu et al., 2022, table 9].

@@ -1,0 +1,73 @@
+#include "cli/documents/throughput.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/documents/figures.hpp"
+#include "core/units.hpp"
+
+namespace ddl {
+namespace {
+
+/// What is counted per second.
+struct Rate {
+  std::string_view of;
+  double all = 0, per_device = 0;
+};
+Rate rate_of(const Throughput& throughput, const Plan& plan) {
+  const double all = throughput.tokens.value_or(throughput.samples);
+  return {throughput.tokens ? "tokens/s" : "samples/s", all, all / static_cast<double>(plan.mesh.devices())};
+}
+
+std::string share_in_brackets(std::string_view name, const std::optional<double>& share) {
+  return share ? fmt::format(" ({} {})", name, share_text(*share)) : std::string();
+}
+
+}  // namespace
+
+std::string rate_text(double per_second) {
+  return per_second < 99.95 ? fmt::format("{:.3g}", per_second) : whole_text(per_second + 0.5);
+}
+
+std::string throughput_in_short(const Throughput& throughput, const Plan& plan) {
+  const Rate rate = rate_of(throughput, plan);
+  return fmt::format("{} {} per GPU{}", rate_text(rate.per_device), rate.of,
+                     share_in_brackets("MFU", throughput.model_share));
+}
+
+std::string throughput_text(const Throughput& throughput, const Plan& plan) {
+  const Rate rate = rate_of(throughput, plan);
+  return fmt::format("{0} {1}; per GPU {2} {1}, model {3}{4}, hardware {5}{6}", rate_text(rate.all), rate.of,
+                     rate_text(rate.per_device), humanize(throughput.model),
+                     share_in_brackets("MFU", throughput.model_share), humanize(throughput.hardware),
+                     share_in_brackets("HFU", throughput.hardware_share));
+}
+
+std::string mfu_text(const std::optional<Throughput>& throughput) {
+  return throughput && throughput->model_share ? share_text(*throughput->model_share) : "-";
+}
+
+std::string name_of(const Training& training) {
+  return training.tokens ? print_token_count(*training.tokens) + " tokens" : "epoch";
+}
+
+Seconds time_of(const Estimate& estimate, const Study& study, const Training& training) {
+  if (!training.tokens) return estimate.epoch;
+  return training_time(study.job(), estimate, *training.tokens).value_or(Seconds{});
+}
+
+std::optional<double> cost_of(const Estimate& estimate, const Study& study, const Training& training) {
+  const std::optional<double>& price = study.machine().price_per_gpu_hour;
+  const Seconds time = time_of(estimate, study, training);
+  if (!price || time.value() <= 0) return std::nullopt;
+  return *price * static_cast<double>(estimate.plan.mesh.devices()) * time.value() / 3600.0;
+}
+
+std::string time_text(const Estimate& estimate, const Study& study, const Training& training) {
+  const std::string time = humanize(time_of(estimate, study, training));
+  if (!training.tokens) return time + " per epoch";
+  const std::optional<double> cost = cost_of(estimate, study, training);
+  const std::string money = cost ? fmt::format(" and {} {}", amount(*cost), study.machine().currency) : "";
+  return fmt::format("{}{} for {}", time, money, name_of(training));
+}
+
+}  // namespace ddl

@@ -1,0 +1,77 @@
+#include "cli/options/train_tokens.hpp"
+
+#include <array>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+
+namespace ddl {
+namespace {
+
+struct CountUnit {
+  char letter;
+  double factor;
+};
+constexpr std::array<CountUnit, 5> count_units{{{'T', 1e12}, {'B', 1e9}, {'M', 1e6}, {'k', 1e3}, {'K', 1e3}}};
+
+constexpr const char* count_hint = "write for example 300B, 1T or 250000";
+
+}  // namespace
+
+std::optional<double> parse_token_count(std::string_view text, UnitProblem& problem) {
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  std::string_view unit(stop, static_cast<std::size_t>(end - stop));
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  double factor = unit.empty() ? 1 : 0;
+  for (const CountUnit& known : count_units) {
+    if (unit.size() == 1 && unit.front() == known.letter) factor = known.factor;
+  }
+  if (error != std::errc{} || factor <= 0) {
+    problem = {fmt::format("{} is no number of tokens", quote(text)), count_hint};
+    return std::nullopt;
+  }
+  const double tokens = number * factor;
+  // Compared so that nan is refused.
+  const bool within = tokens >= 1 && tokens <= most_train_tokens;
+  if (!within) {
+    problem = {fmt::format("{} is not from 1 to {:.0e} tokens", quote(text), most_train_tokens), count_hint};
+    return std::nullopt;
+  }
+  return tokens;
+}
+
+std::string print_token_count(double tokens) {
+  for (const CountUnit& unit : count_units) {
+    if (tokens < unit.factor) continue;
+    const std::string text = fmt::format("{}{}", tokens / unit.factor, unit.letter);
+    UnitProblem none;
+    if (parse_token_count(text, none) == tokens) return text;
+  }
+  return fmt::format("{}", tokens);
+}
+
+void add_train_tokens_option(const Command& command, Training& training) {
+  command
+      .add_option_function(
+          "--train-tokens",
+          [&training](const std::string& text) {
+            UnitProblem problem;
+            training.tokens = parse_token_count(text, problem);
+            if (!training.tokens) throw Error("--train-tokens: " + problem.message, problem.hint);
+          },
+          "time and cost of so many tokens, in place of an epoch's: 300B, 1T")
+      .type_name("COUNT");
+}
+
+void refuse_without_tokens(const Training& training, const Model& model) {
+  if (!training.tokens || model.sequence_length > 0) return;
+  throw Error(fmt::format("--train-tokens: {} has no tokens", model.name),
+              "only models of sequences have tokens, such as gpt2 or llama3-8b");
+}
+
+}  // namespace ddl

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cli/options/command_line.hpp"
+#include "core/units.hpp"
+#include "model_zoo/model.hpp"
+
+namespace ddl {
+
+/// How much is trained: an epoch of the data set, or so many tokens.
+struct Training {
+  std::optional<double> tokens;
+};
+
+/// What --train-tokens takes.
+inline constexpr double most_train_tokens = 1'000'000'000'000'000'000;
+
+/// `300B`, `1T`, `1.5e12` or `250000`: a number with k, M, B or T behind it, or with none. Nothing, with the problem set,
+/// where it is none or not from 1 to most_train_tokens.
+[[nodiscard]] std::optional<double> parse_token_count(std::string_view text, UnitProblem& problem);
+/// Text that parse_token_count reads back to the same.
+[[nodiscard]] std::string print_token_count(double tokens);
+
+/// Adds --train-tokens.
+void add_train_tokens_option(const Command& command, Training& training);
+/// Throws Error where tokens are asked for, and the model has none.
+void refuse_without_tokens(const Training& training, const Model& model);
+
+}  // namespace ddl

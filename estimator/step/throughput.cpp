@@ -1,0 +1,70 @@
+#include "estimator/step/throughput.hpp"
+
+#include <algorithm>
+
+namespace ddl {
+namespace {
+
+double tokens_per_sample(const Job& job) { return static_cast<double>(job.facts.model->sequence_length); }
+
+/// Of one device.
+std::optional<double> share_of(FlopRate rate, const std::optional<FlopRate>& peak) {
+  if (!peak || peak->value() <= 0) return std::nullopt;
+  return rate / *peak;
+}
+
+}  // namespace
+
+double SampleFlops::hardware(Recompute recompute) const {
+  switch (recompute) {
+    case Recompute::none:
+      break;
+    case Recompute::selective:
+      return model() + attention;
+    case Recompute::full:
+      return model() + blocks;
+  }
+  return model();
+}
+
+SampleFlops sample_flops(const ModelFacts& facts) {
+  SampleFlops flops;
+  const auto& layers = facts.model->layers;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const Layer& layer = layers[i];
+    const double products = 2 * layer.operation->unmasked_macs(layer.input_shapes, layer.output_shape);
+    flops.forward += products;
+    // Each product has two factors. Backward has one for the gradient of either, and needs none of what is read of the
+    // sample.
+    const bool is_weighted = layer.weights > 0 || layer.tied_to >= 0;
+    flops.backward += facts.needs_input_gradient[i] ? 2 * products : is_weighted ? products : 0;
+    if (layer.block >= 0) flops.blocks += products;
+    if (layer.operation->is_attention()) flops.attention += products;
+  }
+  return flops;
+}
+
+std::optional<Throughput> throughput_of(const Job& job, const SampleFlops& flops, const Estimate& estimate) {
+  const Seconds iteration = estimate.time.iteration();
+  if (iteration.value() <= 0) return std::nullopt;
+  const Plan& plan = estimate.plan;
+  Throughput throughput;
+  throughput.samples = static_cast<double>(plan.global_batch) / iteration.value();
+  if (tokens_per_sample(job) > 0) throughput.tokens = throughput.samples * tokens_per_sample(job);
+  const double samples_per_device = throughput.samples / static_cast<double>(plan.mesh.devices());
+  throughput.model = FlopRate(flops.model() * samples_per_device);
+  throughput.hardware = FlopRate(flops.hardware(plan.recompute) * samples_per_device);
+  const std::optional<FlopRate> peak = job.machine.device.peak_at(plan.precision);
+  throughput.model_share = share_of(throughput.model, peak);
+  throughput.hardware_share = share_of(throughput.hardware, peak);
+  return throughput;
+}
+
+std::optional<Seconds> training_time(const Job& job, const Estimate& estimate, double tokens) {
+  const Seconds iteration = estimate.time.iteration();
+  const double tokens_per_iteration = static_cast<double>(estimate.plan.global_batch) * tokens_per_sample(job);
+  if (iteration.value() <= 0 || tokens_per_iteration <= 0) return std::nullopt;
+  return iteration * std::max(1.0, tokens / tokens_per_iteration);
+}
+
+}  // namespace ddl

@@ -1,0 +1,56 @@
+#include "cli/options/train_tokens.hpp"
+
+#include <string>
+
+#include "cli/documents/throughput.hpp"
+#include "tests/catch.hpp"
+
+using namespace ddl;
+
+TEST_CASE("a number of tokens is read with k, M, B and T, and printed so that it reads back") {
+  struct Case {
+    std::string text, printed;
+    double tokens;
+  };
+  for (const Case& c :
+       {Case{"300B", "300B", 3e11}, Case{"1T", "1T", 1e12}, Case{"15T", "15T", 15e12}, Case{"1.5 T", "1.5T", 1.5e12},
+        Case{"250000", "250k", 250'000}, Case{"12k", "12k", 12'000}, Case{"12K", "12k", 12'000}, Case{"7M", "7M", 7e6},
+        Case{"1e12", "1T", 1e12}, Case{"1", "1", 1}, Case{"1000000T", "1000000T", 1e18}}) {
+    INFO(c.text);
+    UnitProblem problem;
+    const std::optional<double> tokens = parse_token_count(c.text, problem);
+    REQUIRE(tokens);
+    CHECK(*tokens == c.tokens);
+    CHECK(print_token_count(*tokens) == c.printed);
+    CHECK(parse_token_count(print_token_count(*tokens), problem) == tokens);
+  }
+}
+
+TEST_CASE("what is no number of tokens is refused with a hint") {
+  for (const std::string text :
+       {"", "T", "1X", "1TT", "1 T T", "1TB", "0", "-1T", "0.5", "1000001T", "inf", "nan", "1e300", "nanT", "1t", "1,000"}) {
+    INFO(text);
+    UnitProblem problem;
+    CHECK_FALSE(parse_token_count(text, problem).has_value());
+    CHECK_FALSE(problem.message.empty());
+    CHECK_FALSE(problem.hint.empty());
+  }
+}
+
+TEST_CASE("throughput in words has no share where the peak is not known") {
+  Plan plan;
+  plan.mesh.set(Axis::data, 4);
+  Throughput throughput{.samples = 4, .tokens = 8192, .model = FlopRate(1.5e14), .hardware = FlopRate(2e14)};
+  CHECK(throughput_in_short(throughput, plan) == "2,048 tokens/s per GPU");
+  CHECK(throughput_text(throughput, plan) ==
+        "8,192 tokens/s; per GPU 2,048 tokens/s, model 150 TFLOP/s, hardware 200 TFLOP/s");
+  CHECK(mfu_text(throughput) == "-");
+  throughput.model_share = 0.48;
+  throughput.hardware_share = 0.64;
+  throughput.tokens.reset();
+  CHECK(throughput_in_short(throughput, plan) == "1 samples/s per GPU (MFU 48 %)");
+  CHECK(throughput_text(throughput, plan) ==
+        "4 samples/s; per GPU 1 samples/s, model 150 TFLOP/s (MFU 48 %), hardware 200 TFLOP/s (HFU 64 %)");
+  CHECK(mfu_text(throughput) == "48 %");
+  CHECK(mfu_text(std::nullopt) == "-");
+}

@@ -1,0 +1,149 @@
+#include "estimator/step/throughput.hpp"
+
+#include <string>
+
+#include "tests/catch.hpp"
+#include "tests/owned_job.hpp"
+#include "tests/unit/estimator/nodes_of_four.hpp"
+
+namespace {
+
+using namespace ddl;
+
+SampleFlops flops_of(const Model& model) { return sample_flops(facts_of(model)); }
+
+Model model_of(const std::string& input, const std::string& layers) {
+  return parse_model("format: 1\nmodel: m\ninput: " + input + "\nlayers:\n" + layers, "m.yaml");
+}
+
+/// Of one sample of GPT-3: 96 layers of hidden size 12,288, sequences of 2,048, a vocabulary of 51,200.
+struct Gpt3 {
+  static constexpr double l = 96, h = 12288, s = 2048, v = 51200;
+  SampleFlops flops = flops_of(load_model("gpt3-175b"));
+};
+
+TEST_CASE("full recomputation of GPT-3 takes the FLOPs of equation 3 of Narayanan et al., SC 2021") {
+  const Gpt3 gpt3;
+  // 96 B s l h² (1 + s/6h + V/16lh), of one sample.
+  const double published =
+      96 * Gpt3::s * Gpt3::l * Gpt3::h * Gpt3::h * (1 + Gpt3::s / (6 * Gpt3::h) + Gpt3::v / (16 * Gpt3::l * Gpt3::h));
+  CHECK(gpt3.flops.hardware(Recompute::full) == Approx(published).epsilon(1e-9));
+  // Three of four passes are the model's; of the head, which is not computed again, all three.
+  const double head = 6 * Gpt3::s * Gpt3::h * Gpt3::v;
+  CHECK(gpt3.flops.model() == Approx(0.75 * (published - head) + head).epsilon(1e-9));
+}
+
+TEST_CASE("the FLOPs of GPT-3 are those of PaLM's formula, but for what is no matrix product") {
+  const Gpt3 gpt3;
+  // 6N + 12 L H Q T per token, with H Q = h [Chowdhery et al., arXiv 2204.02311, appendix B].
+  const auto parameters = static_cast<double>(load_model("gpt3-175b").parameters());
+  const double per_token = 6 * parameters + 12 * Gpt3::l * Gpt3::h * Gpt3::s;
+  // N has the table of positions, norms and biases in it: 0.02 % of 174.6 billion.
+  CHECK(gpt3.flops.model() / Gpt3::s == Approx(per_token).epsilon(1e-3));
+  CHECK(gpt3.flops.model() / Gpt3::s < per_token);
+}
+
+TEST_CASE("selective recomputation computes forward of attention again: two products of s × s × h in each layer") {
+  const Gpt3 gpt3;
+  CHECK(gpt3.flops.hardware(Recompute::selective) - gpt3.flops.model() ==
+        Approx(4 * Gpt3::s * Gpt3::s * Gpt3::h * Gpt3::l).epsilon(1e-6));
+  CHECK(gpt3.flops.hardware(Recompute::none) == gpt3.flops.model());
+}
+
+TEST_CASE("pairs behind a causal mask count, whether or not the kernel leaves them out") {
+  const SampleFlops fused = flops_of(load_model("gpt2"));
+  const SampleFlops written = flops_of(load_model("gpt2@fused=no"));
+  CHECK(fused.model() == written.model());
+  CHECK(fused.attention == written.attention);
+  // Two products of 12 layers, 1,024 × 1,024 × 768 each.
+  CHECK(fused.attention == 12 * 2 * 2.0 * 1024 * 1024 * 768);
+}
+
+TEST_CASE("a window has as many pairs for each query as it is wide") {
+  const auto attention = [](const std::string& more) {
+    return flops_of(model_of("{tokens: 64}",
+                             "  - embedding: {vocabulary: 100, features: 24}\n"
+                             "  - fully_connected: {features: 72}\n"
+                             "  - attention: {heads: 3, causal: yes" +
+                                 more + "}\n"))
+        .attention;
+  };
+  CHECK(attention("") == 2 * 2.0 * 64 * 64 * 24);
+  CHECK(attention(", window: 16, fused: yes") == 2 * 2.0 * 64 * 16 * 24);
+  CHECK(attention(", window: 16") == attention(", window: 16, fused: yes"));
+  CHECK(attention(", window: 100, fused: yes") == attention(""));
+}
+
+TEST_CASE("the first convolution has no gradient of its input, and nothing but products counts") {
+  const SampleFlops flops = flops_of(model_of("{channels: 3, size: 8x8}",
+                                              "  - convolution: {filters: 5, kernel: 3, padding: 1}\n"
+                                              "  - activation: {kind: relu}\n"
+                                              "  - flatten\n"
+                                              "  - fully_connected: {features: 10}\n"));
+  const double convolution = 2.0 * 5 * 8 * 8 * 3 * 3 * 3, matrix = 2.0 * 5 * 8 * 8 * 10;
+  CHECK(flops.forward == convolution + matrix);
+  CHECK(flops.backward == convolution + 2 * matrix);
+  // No blocks, no attention: nothing that is computed again.
+  CHECK(flops.hardware(Recompute::full) == flops.model());
+  CHECK(flops.hardware(Recompute::selective) == flops.model());
+}
+
+/// A step of 8 samples on 4 devices in 2 s.
+Estimate estimate_of(Precision precision) {
+  Estimate estimate;
+  estimate.plan.global_batch = 8;
+  estimate.plan.mesh.set(Axis::data, 4);
+  estimate.plan.precision = precision;
+  estimate.time.forward = Seconds(2);
+  return estimate;
+}
+
+struct OnNodesOfFour : OwnedJob {
+  explicit OnNodesOfFour(Model a_model) : OwnedJob(std::move(a_model), nodes_of_four(), Assumptions{}, 1000) {}
+};
+
+TEST_CASE("a device's share of the FLOPs is held against its peak in the plan's precision") {
+  const OnNodesOfFour features(model_of("{features: 8}", "  - fully_connected: {features: 10}\n"));
+  const SampleFlops flops{.forward = 1e11, .backward = 2e11, .blocks = 1e11, .attention = 5e10};
+  Estimate estimate = estimate_of(Precision::fp32);
+  estimate.plan.recompute = Recompute::full;
+  const auto throughput = throughput_of(features.job, flops, estimate);
+  REQUIRE(throughput);
+  // 4 samples a second, one on each device: 3e11 and 4e11 FLOP/s of 1e12.
+  CHECK(throughput->samples == 4);
+  CHECK_FALSE(throughput->tokens.has_value());
+  CHECK(throughput->model.value() == Approx(3e11));
+  CHECK(throughput->hardware.value() == Approx(4e11));
+  CHECK(throughput->model_share.value() == Approx(0.3));
+  CHECK(throughput->hardware_share.value() == Approx(0.4));
+  // Of 4e12 in half precision.
+  estimate.plan.precision = Precision::fp16;
+  CHECK(throughput_of(features.job, flops, estimate)->model_share.value() == Approx(0.075));
+}
+
+TEST_CASE("without a peak there is no share of it, and without a time nothing") {
+  const OnNodesOfFour features(model_of("{features: 8}", "  - fully_connected: {features: 10}\n"));
+  const SampleFlops flops{.forward = 1e11, .backward = 2e11};
+  const auto throughput = throughput_of(features.job, flops, estimate_of(Precision::tf32));
+  REQUIRE(throughput);
+  CHECK(throughput->model.value() == Approx(3e11));
+  CHECK_FALSE(throughput->model_share.has_value());
+  CHECK_FALSE(throughput->hardware_share.has_value());
+  CHECK_FALSE(throughput_of(features.job, flops, Estimate{}).has_value());
+}
+
+TEST_CASE("tokens are counted for models of sequences alone") {
+  const OnNodesOfFour words(model_of("{tokens: 16}",
+                                     "  - embedding: {vocabulary: 100, features: 8}\n"
+                                     "  - fully_connected: {features: 10}\n"));
+  const Estimate estimate = estimate_of(Precision::fp32);
+  CHECK(throughput_of(words.job, {}, estimate)->tokens.value() == 64);
+  // 128 tokens in each step of 2 s; a part of a step takes a whole one.
+  CHECK(training_time(words.job, estimate, 1280).value() == Seconds(20));
+  CHECK(training_time(words.job, estimate, 1).value() == Seconds(2));
+  CHECK_FALSE(training_time(words.job, Estimate{}, 1280).has_value());
+  const OnNodesOfFour features(model_of("{features: 8}", "  - fully_connected: {features: 10}\n"));
+  CHECK_FALSE(training_time(features.job, estimate, 1280).has_value());
+}
+
+}  // namespace
