@@ -47,6 +47,10 @@ inline constexpr std::array<std::string_view, 3> cross_entropy_names{"operators"
 enum class AttentionKernels { flash1, flash2, flash3 };
 inline constexpr std::array<std::string_view, 3> attention_kernel_names{"flash1", "flash2", "flash3"};
 
+/// In which precisions elementwise kernels are joined with those before them.
+enum class Fusing { none, half, all };
+inline constexpr std::array<std::string_view, 3> fusing_names{"none", "half", "all"};
+
 /// Which effects the estimate takes into account. The defaults are the physical model; ideal_assumptions() is the projection
 /// of [ParaDL, Table III].
 struct Assumptions {
@@ -64,6 +68,7 @@ struct Assumptions {
   MixedPrecision mixed_precision = MixedPrecision::half_gradients;
   CrossEntropy cross_entropy = CrossEntropy::operators;
   MemoryFormat memory_format = MemoryFormat::channels_last;
+  Fusing fusing = Fusing::none;
   std::optional<AttentionKernels> attention;  ///< nothing: those that the device's file was fitted to
   /// How the framework runs the optimizer's step; of a list of tensors it is priced as a share of the whole model's.
   UpdateImplementation update = UpdateImplementation::layer;

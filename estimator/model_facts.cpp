@@ -204,6 +204,32 @@ std::vector<bool> pooled_branches(const Model& model, const std::vector<std::vec
   return pooled;
 }
 
+/// Position by position, with nothing to sum up.
+bool is_elementwise(std::string_view type) {
+  constexpr std::array<std::string_view, 5> types{"activation", "add", "multiply", "scale", "dropout"};
+  return std::find(types.begin(), types.end(), type) != types.end();
+}
+
+/// Kernels that compilers fuse: elementwise ones go on behind each other and behind norms [XLA, "Operator fusion"; Ansel et
+/// al., PyTorch 2, ASPLOS 2024, section 4.3], and a norm over the channels of each position behind elementwise ones.
+std::vector<Fusion> fusions(const Model& model, const std::vector<std::vector<int>>& consumers) {
+  std::vector<Fusion> all;
+  for (const Layer& layer : model.layers) {
+    Fusion& fusion = all.emplace_back();
+    const std::string_view type = layer.operation->type();
+    const bool is_norm = type == "norm" && layer.operation->attribute_values().text("kind") != "batch";
+    if (layer.inputs.empty() || (!is_elementwise(type) && !is_norm)) continue;
+    // The input that was made last is at hand.
+    const auto last = std::max_element(layer.inputs.begin(), layer.inputs.end());
+    if (*last < 0) continue;
+    const auto maker = static_cast<std::size_t>(*last);
+    const std::string_view before = model.layers[maker].operation->type();
+    if (!is_elementwise(before) && (is_norm || before != "norm")) continue;
+    fusion = {static_cast<int>(last - layer.inputs.begin()), consumers[maker].size() == 1};
+  }
+  return all;
+}
+
 }  // namespace
 
 Precision kernel_precision(const ModelFacts& facts, std::size_t layer, Precision precision) {
@@ -223,6 +249,7 @@ ModelFacts facts_of(const Model& model) {
   facts.autocast = autocast_types(model);
   facts.needs_input_gradient = needs_input_gradient(model);
   facts.gradient_additions = gradient_additions(model);
+  facts.fusion = fusions(model, consumers);
   std::map<int, int> last_readers;  // so far, of an owner's weights
   facts.of_sample.assign(count, false);
   facts.sample_items = static_cast<double>(model.input.items());

@@ -33,6 +33,14 @@ struct TensorReader {
   bool keeps_cast = false;  ///< the same under autocast: who reads it in half precision keeps a copy of its own
 };
 
+/// What a compiler of graphs saves where a layer's kernel goes on where that of an input's maker ends: it does not read that
+/// input again, and where nobody else reads it, it is never written.
+struct Fusion {
+  int input = -1;          ///< of the layer's inputs, which; -1: the layer is no part of another kernel
+  bool unwritten = false;  ///< nobody else reads it
+  friend bool operator==(const Fusion&, const Fusion&) = default;
+};
+
 /// What strategies ask about a model, worked out once: who consumes what, what backward keeps, which layers pair up.
 struct ModelFacts {
   const Model* model = nullptr;
@@ -81,6 +89,7 @@ struct ModelFacts {
   /// A matrix product with weights, but not the one before the loss: what recipes for FP8 convert [NVIDIA, Transformer
   /// Engine documentation, "Using FP8"].
   std::vector<bool> is_linear;
+  std::vector<Fusion> fusion;   ///< of each layer
   std::vector<TiedLayer> tied;  ///< layers that read the weights of another, in order
   int batch_keeper = -1;        ///< the layer with which the batch is kept for backward
   std::vector<int> weighted;    ///< layers with weights, in order

@@ -67,6 +67,7 @@ const std::vector<RecipeKey>& recipe_keys() {
        }},
       {"attention", [](const YamlNode& v,
                        SoftwareFile& s) { s.attention = one_of<AttentionKernels>(v, "attention", attention_kernel_names); }},
+      {"fusing", [](const YamlNode& v, SoftwareFile& s) { s.fusing = one_of<Fusing>(v, "fusing", fusing_names); }},
       {"optimizer_implementation", [](const YamlNode& v, SoftwareFile& s) { s.update = read_update(v); }},
       {"older_framework", [](const YamlNode& v, SoftwareFile& s) { s.older_framework = v.boolean(); }},
   };

@@ -22,6 +22,7 @@ struct SoftwareFile {
   std::optional<MixedPrecision> mixed_precision;
   std::optional<CrossEntropy> cross_entropy;
   std::optional<AttentionKernels> attention;
+  std::optional<Fusing> fusing;
   std::optional<UpdateImplementation> update;
   std::optional<bool> older_framework;
 

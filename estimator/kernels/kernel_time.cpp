@@ -63,6 +63,8 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
       filter_undivided_(coefficients.filter_undivided),
       channel_undivided_(coefficients.channel_undivided) {
   const Model& model = *facts.model;
+  const bool fuses = assumptions.fusing == Fusing::all || (assumptions.fusing == Fusing::half && is_mixed(precision));
+  if (fuses) fusion_ = facts.fusion;
   const bool casting = is_mixed(precision) && assumptions.mixed_precision == MixedPrecision::autocast;
   if (casting) {
     wide_roofline_ = Roofline(device, Precision::fp32);
@@ -87,7 +89,7 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
       const KernelModel& kernels = model_of(wide ? Precision::fp32 : kernel_precision(facts, i, precision));
       const auto time = [&](Pass pass) {
         Seconds sum{};
-        for (const Work& work : layer.operation->kernels(pass, layer.input_shapes, layer.output_shape)) {
+        for (const Work& work : works(i, *layer.operation, pass, layer.input_shapes, layer.output_shape)) {
           const Seconds one = kernels.seconds(work, pass, batch);
           sum += one;
           if (kernels.source(work.kernel_kind(), pass) == Provenance::curve) fitted += one;
@@ -186,17 +188,40 @@ Seconds KernelPrices::kernel_time(const Work& work, Pass pass, double samples, P
   return model_of(precision).seconds(work, pass, samples) * scale_;
 }
 
-Seconds KernelPrices::pass_time(const Operation& operation, Pass pass, std::span<const TensorShape> inputs,
-                                const TensorShape& output, double samples, Precision precision) const {
+std::vector<Work> KernelPrices::works(std::size_t layer, const Operation& operation, Pass pass,
+                                      std::span<const TensorShape> inputs, const TensorShape& output) const {
+  std::vector<Work> works = operation.kernels(pass, inputs, output);
+  if (fusion_.empty() || fusion_[layer].input < 0) return works;
+  const Fusion& fusion = fusion_[layer];
+  // Forward reads the input, whose maker has written it; backward writes its gradient, which the maker's backward reads.
+  const double moves = pass == Pass::forward         ? (fusion.unwritten ? 2 : 1)
+                       : pass == Pass::backward_data ? (fusion.unwritten ? 2 : 0)
+                                                     : 0;
+  double saved = moves * static_cast<double>(inputs[static_cast<std::size_t>(fusion.input)].items());
+  for (Work& work : works) {
+    const double less = std::min(saved, work.activation_items);
+    work.activation_items -= less;
+    saved -= less;
+  }
+  std::erase_if(works, [](const Work& work) { return work.activation_items <= 0 && work.weight_items <= 0; });
+  return works;
+}
+
+Seconds KernelPrices::pass_time(std::size_t layer, const Operation& operation, Pass pass,
+                                std::span<const TensorShape> inputs, const TensorShape& output, double samples,
+                                Precision precision) const {
   Seconds sum{};
-  for (const Work& work : operation.kernels(pass, inputs, output)) sum += model_of(precision).seconds(work, pass, samples);
+  for (const Work& work : works(layer, operation, pass, inputs, output))
+    sum += model_of(precision).seconds(work, pass, samples);
   return sum * scale_;
 }
 
-Seconds KernelPrices::least_pass_time(const Operation& operation, Pass pass, std::span<const TensorShape> inputs,
-                                      const TensorShape& output, double samples, Precision precision) const {
+Seconds KernelPrices::least_pass_time(std::size_t layer, const Operation& operation, Pass pass,
+                                      std::span<const TensorShape> inputs, const TensorShape& output, double samples,
+                                      Precision precision) const {
   Seconds sum{};
-  for (const Work& work : operation.kernels(pass, inputs, output)) sum += model_of(precision).least(work, pass, samples);
+  for (const Work& work : works(layer, operation, pass, inputs, output))
+    sum += model_of(precision).least(work, pass, samples);
   return sum * scale_;
 }
 

@@ -57,14 +57,20 @@ class KernelPrices {
 
   /// Whole layers at the batch of reference: what [ParaDL] calls FW_l, BW_l and WU_l.
   [[nodiscard]] const std::vector<LayerTimes>& serial() const { return serial_; }
+  /// The kernels of a layer's operation on these shapes, without what the framework's compiler saves: those that are left
+  /// with nothing to move are gone.
+  [[nodiscard]] std::vector<Work> works(std::size_t layer, const Operation& operation, Pass pass,
+                                        std::span<const TensorShape> inputs, const TensorShape& output) const;
   /// Time of a kernel that does `work` per sample on `samples` samples, in the plan's precision or, under autocast, in fp32.
   [[nodiscard]] Seconds kernel_time(const Work& work, Pass pass, double samples, Precision precision) const;
   /// Of an operation's kernels on these shapes, one after the other, in a precision of the plan's kernels.
-  [[nodiscard]] Seconds pass_time(const Operation& operation, Pass pass, std::span<const TensorShape> inputs,
-                                  const TensorShape& output, double samples, Precision precision) const;
+  [[nodiscard]] Seconds pass_time(std::size_t layer, const Operation& operation, Pass pass,
+                                  std::span<const TensorShape> inputs, const TensorShape& output, double samples,
+                                  Precision precision) const;
   /// Kernels that share the work of these among them take no less together.
-  [[nodiscard]] Seconds least_pass_time(const Operation& operation, Pass pass, std::span<const TensorShape> inputs,
-                                        const TensorShape& output, double samples, Precision precision) const;
+  [[nodiscard]] Seconds least_pass_time(std::size_t layer, const Operation& operation, Pass pass,
+                                        std::span<const TensorShape> inputs, const TensorShape& output, double samples,
+                                        Precision precision) const;
   /// Time to update `parameters` parameters.
   [[nodiscard]] KernelPrice update_price(double parameters) const;
   /// Prices by measured kernels; none where nothing was measured.
@@ -94,6 +100,7 @@ class KernelPrices {
   std::optional<KernelModel> narrow_model_;  ///< of fp8, in which linear layers run
   /// Returns the model of kernels in a precision of the plan's kernels.
   [[nodiscard]] const KernelModel& model_of(Precision precision) const;
+  std::vector<Fusion> fusion_;  ///< by layer; empty where nothing is fused
   Precision precision_ = Precision::fp32, update_precision_ = Precision::fp32;
   Optimizer optimizer_ = Optimizer::sgd;
   double update_bytes_per_parameter_ = 0;

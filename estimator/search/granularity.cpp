@@ -10,9 +10,10 @@ namespace {
 
 Seconds smallest_node_time(const Job& job, double samples) {
   std::optional<Seconds> smallest;
-  for (const Layer& layer : job.facts.model->layers) {
+  for (std::size_t i = 0; i < job.facts.model->layers.size(); ++i) {
+    const Layer& layer = job.facts.model->layers[i];
     if (layer.operation->work(Pass::forward, layer.input_shapes, layer.output_shape).flops <= 0) continue;
-    const Seconds time = job.kernels.pass_time(*layer.operation, Pass::forward, layer.input_shapes, layer.output_shape,
+    const Seconds time = job.kernels.pass_time(i, *layer.operation, Pass::forward, layer.input_shapes, layer.output_shape,
                                                samples, job.kernels.precision());
     smallest = smallest ? min(*smallest, time) : time;
   }

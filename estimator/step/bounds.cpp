@@ -114,8 +114,8 @@ Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) cons
   struct Times {
     Seconds weights{}, data{};
   };
-  // By shapes, and whether the layer is linear.
-  std::vector<std::optional<Times>> classes(static_cast<std::size_t>(model.shape_classes) * 2);
+  // By shapes, whether the layer is linear, and what is fused of it.
+  std::vector<std::optional<Times>> classes(static_cast<std::size_t>(model.shape_classes) * 10);
   WholeLayers whole(job_.facts, samples, job_.kernels.precision(), job_.kernels.optimizer(), job_.assumptions);
   const auto& sums = running_sums(whole_, samples, [&](std::size_t i) {
     const Layer& layer = model.layers[i];
@@ -123,11 +123,13 @@ Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) cons
     if (given) return (serial.forward + serial.backward) * samples;
     if (measured != nullptr || casting) return kernels_time(job_, whole.at(i), whole.shard());
     const auto time = [&](Pass pass) {
-      return job_.kernels.pass_time(*layer.operation, pass, layer.input_shapes, layer.output_shape, samples,
+      return job_.kernels.pass_time(i, *layer.operation, pass, layer.input_shapes, layer.output_shape, samples,
                                     kernel_precision(job_.facts, i, alone.precision));
     };
+    const Fusion& fusion = job_.facts.fusion[i];
+    const std::size_t fused = fusion.input < 0 ? 0 : (fusion.input > 0 ? 3 : 1) + (fusion.unwritten ? 1 : 0);
     std::optional<Times>& times =
-        classes[static_cast<std::size_t>(layer.shape_class) * 2 + (job_.facts.is_linear[i] ? 1 : 0)];
+        classes[static_cast<std::size_t>(layer.shape_class) * 10 + fused * 2 + (job_.facts.is_linear[i] ? 1 : 0)];
     if (!times) times = Times{time(Pass::forward) + time(Pass::backward_weight), time(Pass::backward_data)};
     return job_.facts.needs_input_gradient[i] ? times->weights + times->data : times->weights;
   });
@@ -150,7 +152,7 @@ Estimator::WholeTime Estimator::least_time(double samples, int stage_count) cons
     Seconds sum{};
     for (const Pass pass : {Pass::forward, Pass::backward_weight, Pass::backward_data}) {
       if (pass == Pass::backward_data && !job_.facts.needs_input_gradient[i]) continue;
-      sum += job_.kernels.least_pass_time(*layer.operation, pass, layer.input_shapes, layer.output_shape, samples,
+      sum += job_.kernels.least_pass_time(i, *layer.operation, pass, layer.input_shapes, layer.output_shape, samples,
                                           kernel_precision(job_.facts, i, job_.kernels.precision()));
     }
     return sum;

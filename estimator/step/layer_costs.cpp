@@ -59,7 +59,7 @@ void each_priced_kernel(const Job& job, const ShardContext& context, const Layer
   const Precision precision = precision_of(context);
   const auto price = [&](Pass pass) {
     const Phase phase = pass == Pass::forward ? Phase::forward : Phase::backward;
-    for (Work& work : operation.kernels(pass, *inputs, output)) {
+    for (Work& work : kernels.works(context.index(), operation, pass, *inputs, output)) {
       work.weight_items *= part;
       take(PricedKernel{to_string(pass), phase, work, kernels.kernel_time(work, pass, shard.samples, precision) * factor,
                         split_measured ? least_certain(kernels.source(work, pass, precision), Provenance::curve)

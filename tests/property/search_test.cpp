@@ -381,11 +381,17 @@ TEST_CASE(
     coefficients.software.layered_gradients_in_hybrids = turn % 2 == 0;
     coefficients.software.overlaps_weight_gathers = turn % 4 < 2;
     coefficients.software.equal_stages = turn % 3 == 1;
+    coefficients.software.rank_waiting = static_cast<double>(turn % 4) / 100;
+    Assumptions assumptions = setting.assumptions;
+    assumptions.fusing = turn % 5 < 3 ? Fusing::all : Fusing::none;
+    assumptions.memory_format = turn % 2 == 0 ? MemoryFormat::channels_first : MemoryFormat::channels_last;
+    assumptions.cross_entropy = static_cast<CrossEntropy>(turn % 3);
+    if (turn % 4 > 0) assumptions.attention = static_cast<AttentionKernels>(turn % 4 - 1);
     coefficients.software.launch_overhead = Seconds(static_cast<double>(turn % 3) * 2e-5);
     coefficients.overlap = {.kernels = 1 + static_cast<double>(turn % 4) / 4, .exchange = 1.5};
     INFO(setting.name << ", turn " << turn);
-    const OwnedJob owned(setting.model, machine, setting.assumptions, 1e4, std::nullopt, setting.precision,
-                         setting.optimizer, coefficients);
+    const OwnedJob owned(setting.model, machine, assumptions, 1e4, std::nullopt, setting.precision, setting.optimizer,
+                         coefficients);
     const Estimator estimator(owned.job);
     const SearchResult exhaustive = all_above_their_bounds(owned, setting);
     for (const Estimate& best : exhaustive.best) {

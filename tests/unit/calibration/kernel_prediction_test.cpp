@@ -61,8 +61,8 @@ TEST_CASE("a kernel without measurements is predicted as plans of an unmeasured 
       for (const ShardProblem& each : shard_problems(context, layers.shard())) {
         problems.emplace_back(each.problem);
         const Problem& own = each.problem;
-        times.push_back(
-            study.kernels().pass_time(*own.operation, own.pass, own.inputs, own.output, double(own.samples), own.precision));
+        times.push_back(study.kernels().pass_time(i, *own.operation, own.pass, own.inputs, own.output, double(own.samples),
+                                                  own.precision));
       }
       if (const auto update = shard_update(context, layers.shard())) {
         problems.emplace_back(*update);

@@ -5,6 +5,8 @@
 #include "calibration/machine_reader.hpp"
 #include "calibration/study.hpp"
 #include "estimator/kernels/kernel_model.hpp"
+#include "estimator/kernels/kernel_time.hpp"
+#include "estimator/model_facts.hpp"
 #include "model_zoo/model.hpp"
 #include "tests/catch.hpp"
 
@@ -124,4 +126,71 @@ TEST_CASE("ranks wait for each other, the longer the more there are, until measu
   learned[Coefficient::kernels] = 1.1;
   taught.learned = {{family_bit(Axis::data), learned}};
   CHECK(waiting(study.job().with_coefficients(taught), 8) == 0);
+}
+
+namespace {
+
+/// Items that a layer's kernels move in a pass, of one sample.
+double moved(const KernelPrices& prices, const Model& model, std::size_t layer, Pass pass) {
+  const Layer& at = model.layers[layer];
+  double items = 0;
+  for (const Work& work : prices.works(layer, *at.operation, pass, at.input_shapes, at.output_shape))
+    items += work.activation_items;
+  return items;
+}
+
+}  // namespace
+
+TEST_CASE("a compiler saves what lies between elementwise kernels") {
+  const Model model = load_model("resnet50");
+  const ModelFacts facts = facts_of(model);
+  const Device device = load_machine("dgx-a100").device;
+  Assumptions fusing;
+  fusing.fusing = Fusing::half;
+  const auto prices_of = [&](Precision precision, const Assumptions& assumptions) {
+    return KernelPrices(facts, device, {}, precision, Optimizer::momentum, std::nullopt, nullptr, assumptions);
+  };
+  const KernelPrices plain = prices_of(Precision::fp16, {}), fused = prices_of(Precision::fp16, fusing),
+                     single = prices_of(Precision::fp32, fusing);
+  int activations = 0, additions = 0;
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    const Layer& layer = model.layers[i];
+    const std::string_view type = layer.operation->type();
+    const auto items = static_cast<double>(layer.output_shape.items());
+    for (const Pass pass : {Pass::forward, Pass::backward_data}) {
+      CHECK(moved(fused, model, i, pass) <= moved(plain, model, i, pass));
+      // In half precision alone.
+      CHECK(moved(single, model, i, pass) == moved(plain, model, i, pass));
+    }
+    if (type == "activation") {
+      // Behind a norm or an addition, which nobody else reads: neither read nor written.
+      ++activations;
+      CHECK(moved(plain, model, i, Pass::forward) == 2 * items);
+      CHECK(moved(fused, model, i, Pass::forward) == 0);
+    } else if (type == "add") {
+      // The norm before it is not written; the other branch is read, and the sum would be written.
+      ++additions;
+      CHECK(moved(fused, model, i, Pass::forward) == moved(plain, model, i, Pass::forward) - 2 * items);
+    } else {
+      CHECK(moved(fused, model, i, Pass::forward) == moved(plain, model, i, Pass::forward));
+    }
+  }
+  CHECK(activations == 49);
+  CHECK(additions == 16);
+}
+
+TEST_CASE("a tensor that others read is written, however many kernels are fused") {
+  // Residuals of a transformer: the norm reads the sum, and so does the next addition.
+  const Model model = load_model("llama3-8b@layers=2");
+  const ModelFacts facts = facts_of(model);
+  bool seen = false;
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    if (model.layers[i].operation->type() != "norm" || facts.fusion[i].input < 0) continue;
+    const auto maker = static_cast<std::size_t>(model.layers[i].inputs.front());
+    CHECK(model.layers[maker].operation->type() == "add");
+    // But for the last norm, behind which only the head comes.
+    if (model.layers[i].output_shape.items() == model.layers[maker].output_shape.items() && !facts.fusion[i].unwritten)
+      seen = true;
+  }
+  CHECK(seen);
 }
