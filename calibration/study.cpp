@@ -181,6 +181,8 @@ StudyInputs load_inputs(const StudySpec& spec) {
 
 Coefficients Study::completed(Coefficients coefficients) const {
   coefficients.software = with_usual(std::move(coefficients.software), software_.facts);
+  if (coefficients.overlap.source.empty() && !machine_.device.is_processor)
+    coefficients.overlap.kernels = coefficients.software.overlap_slowdown.value_or(coefficients.overlap.kernels);
   return coefficients;
 }
 

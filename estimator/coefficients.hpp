@@ -40,9 +40,8 @@ struct Congestion {
 };
 
 /// How much longer kernels and an exchange take while both run than each alone: they share the memory, and either the
-/// processors or the copy engines. 1 where nothing is measured: a prediction is then of a network that moves bytes without
-/// the device. Measured on GPUs, kernels took 1.19 times as long on average and 1.4 times at most [Lee et al., arXiv
-/// 2507.03114, abstract]: too wide a range, by model and by library, to assume its middle of a machine that nobody measured.
+/// processors or the copy engines. Where nothing is measured, the software's file may say what is usual; else it is 1, as of
+/// a network that moves bytes without the device.
 struct OverlapSlowdown {
   double kernels = 1, exchange = 1;  ///< at least 1
   std::string source{};

@@ -50,6 +50,9 @@ struct Software {
   /// θ: ranks that wait for each other take θ·ln n longer over kernels, layer-wise exchanges and halos, where n ranks run
   /// and measured runs have not taught more (Coefficient::straggler_factor).
   std::optional<double> rank_waiting;
+  /// How many times as long kernels take while an exchange runs beside them, where nobody has measured it on the machine
+  /// (OverlapSlowdown).
+  std::optional<double> overlap_slowdown;
   /// Spatial splits stop after this many weighted layers (model name → layer count); others go as far as they can.
   std::vector<std::pair<std::string, int>> spatial_layers;
 };
@@ -67,6 +70,7 @@ struct Software {
   take(&Software::equal_stages);
   take(&Software::gradient_algorithm);
   take(&Software::rank_waiting);
+  take(&Software::overlap_slowdown);
   return software;
 }
 

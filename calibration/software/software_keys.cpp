@@ -11,6 +11,7 @@ namespace {
 
 /// θ above this is a slip of the keyboard: a thousand ranks would take eight times as long.
 constexpr double largest_rank_waiting = 1;
+constexpr double largest_overlap_slowdown = 10;
 
 Route read_route(const YamlNode& node) {
   if (node.text() == "direct") return Route::direct;
@@ -52,6 +53,8 @@ const std::vector<SoftwareKey>& software_keys() {
       {"layered_gradients_in_hybrids", false,
        [](const YamlNode& v, Software& s) { s.layered_gradients_in_hybrids = v.boolean(); }},
       {"rank_waiting", true, [](const YamlNode& v, Software& s) { s.rank_waiting = v.number(0, largest_rank_waiting); }},
+      {"overlap_slowdown", true,
+       [](const YamlNode& v, Software& s) { s.overlap_slowdown = v.number(1, largest_overlap_slowdown); }},
       {"launch_overhead", false, [](const YamlNode& v, Software& s) { s.launch_overhead = read_launch_overhead(v); },
        former_launch_overhead.former},
   };
