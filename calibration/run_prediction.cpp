@@ -10,6 +10,7 @@
 #include "calibration/machine_reader.hpp"
 #include "calibration/plan_degrees.hpp"
 #include "core/error.hpp"
+#include "model_zoo/bundled_name.hpp"
 
 namespace ddl {
 namespace {
@@ -162,13 +163,16 @@ const Study& RunPredictor::study(const MeasuredRun& run, bool ideal) {
   const bool input = !ideal && (run.includes_io == "yes" || run.includes_io == "probably");
   // The closed forms know of no software.
   const std::string software = ideal ? std::string(no_software) : run.software.empty() ? software_ : run.software;
-  std::unique_ptr<Study>& entry = studies_[{run.model, precision, ideal, input, software}];
+  std::unique_ptr<Study>& entry =
+      studies_[{run.model, precision, ideal, input, software, run.memory_format, run.mixed_precision}];
   if (!entry) {
     StudySpec spec;
     spec.model = run.model;
     spec.machine = machine_;
     spec.coefficients = coefficients_name_;
     spec.software = software;
+    spec.memory_format = run.memory_format;
+    spec.mixed_precision = run.mixed_precision;
     spec.found_profiles = profiles_;
     spec.precision = precision;
     if (ideal) spec.assumptions = ideal_assumptions();
@@ -193,7 +197,15 @@ Estimator::Taught RunPredictor::taught(const MeasuredRun& run, const Coefficient
 RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal) {
   if (const std::optional<std::string>& problem = problem_of(run.model)) return Unpredictable{*problem};
   if (const std::optional<std::string>& problem = problem_of_software(run.software)) return Unpredictable{*problem};
-  const Study& own = study(run, ideal);
+  if (!run.machine.empty() && name_key(run.machine) != name_key(machine_))
+    return Unpredictable{fmt::format("it was measured on {}", run.machine)};
+  const Study* asked = nullptr;
+  try {
+    asked = &study(run, ideal);
+  } catch (const Error& error) {  // a precision that the machine has not, say
+    return Unpredictable{error.what()};
+  }
+  const Study& own = *asked;
   const auto plan = plan_of(run, own);
   if (const auto* why = std::get_if<Unpredictable>(&plan)) return *why;
   // The same job with other coefficients: kernels are priced already.

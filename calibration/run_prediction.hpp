@@ -59,7 +59,10 @@ class RunPredictor {
   std::string machine_, coefficients_name_, software_;
   Coefficients coefficients_;
   std::shared_ptr<const FoundProfiles> profiles_;
-  std::map<std::tuple<std::string, Precision, bool, bool, std::string>, std::unique_ptr<Study>> studies_;
+  /// What runs of one study agree in.
+  using StudyKey = std::tuple<std::string, Precision, bool, bool, std::string, std::optional<MemoryFormat>,
+                              std::optional<MixedPrecision>>;
+  std::map<StudyKey, std::unique_ptr<Study>> studies_;
   std::map<std::string, std::optional<std::string>> problems_, software_problems_;
 };
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "calibration/bundled_files.hpp"
 #include "calibration/file_names.hpp"
@@ -27,15 +28,11 @@ namespace {
 /// What a table of runs may have.
 const std::vector<std::string_view>& known_columns() {
   static const std::vector<std::string_view> columns = [] {
-    std::vector<std::string_view> all{"model",         "dataset",
-                                      "strategy",      "gpus",
-                                      "gpus_per_node", "batch_per_gpu_or_node",
-                                      "global_batch",  "degrees",
-                                      "micro_batch",   "precision",
-                                      "software",      "quantity",
-                                      "value",         "n_samples_averaged",
-                                      "source_file",   "notes",
-                                      "includes_io",   "quality"};
+    std::vector<std::string_view> all{
+        "model",         "dataset",         "strategy",    "gpus",      "gpus_per_node", "batch_per_gpu_or_node",
+        "global_batch",  "degrees",         "micro_batch", "precision", "machine",       "software",
+        "memory_format", "mixed_precision", "set",         "quantity",  "value",         "n_samples_averaged",
+        "source_file",   "notes",           "includes_io", "quality"};
     for (const PlanChoiceRow& row : plan_choices()) all.push_back(row.key);
     return all;
   }();
@@ -105,6 +102,17 @@ class RowReader {
     if (!value) fail(name, fmt::format("{} is no {}", quote(cell), noun), known);
     return value;
   }
+  /// The value at the place that the cell has among `names`.
+  template <class Enum>
+  [[nodiscard]] std::optional<Enum> place(std::string_view name, std::string_view noun,
+                                          std::span<const std::string_view> names) const {
+    const auto parse = [&](std::string_view cell) -> std::optional<Enum> {
+      const auto found = std::find(names.begin(), names.end(), cell);
+      if (found == names.end()) return std::nullopt;
+      return static_cast<Enum>(found - names.begin());
+    };
+    return choice(name, noun, parse, fmt::format("known: {}", fmt::join(names, ", ")));
+  }
   /// Degrees of the run's strategy and of so many devices, which they say where the row does not.
   void read_degrees(MeasuredRun& run) const {
     run.degrees = text("degrees");
@@ -162,7 +170,11 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
   cells.read_degrees(run);
   run.micro_batch = cells.micro_batch();
   run.precision = cells.choice("precision", "precision", parse_precision, "fp32, tf32, fp16, bf16 or fp8");
+  run.machine = cells.text("machine");
   run.software = cells.text("software");
+  run.memory_format = cells.place<MemoryFormat>("memory_format", "memory format", memory_format_names);
+  run.mixed_precision = cells.place<MixedPrecision>("mixed_precision", "mixed precision", mixed_precision_names);
+  run.set = cells.text("set");
   for (const PlanChoiceRow& each : plan_choices()) {
     const auto parse = [&](std::string_view text) { return each.parse(text); };
     run.chosen[each.choice] = cells.choice(each.key, each.noun, parse, each.values_text());
@@ -215,7 +227,17 @@ CellView cell_of(const MeasuredRun& run, std::string_view column) {
   if (column == "degrees") return text(run.degrees);
   if (column == "micro_batch") return number(run.micro_batch);
   if (column == "precision") return {.number = {}, .text = run.precision ? to_string(*run.precision) : ""};
+  if (column == "machine") return text(run.machine);
   if (column == "software") return text(run.software);
+  if (column == "set") return text(run.set);
+  if (column == "memory_format") {
+    return {.number = {},
+            .text = run.memory_format ? memory_format_names[static_cast<std::size_t>(*run.memory_format)] : ""};
+  }
+  if (column == "mixed_precision") {
+    return {.number = {},
+            .text = run.mixed_precision ? mixed_precision_names[static_cast<std::size_t>(*run.mixed_precision)] : ""};
+  }
   for (const PlanChoiceRow& each : plan_choices()) {
     if (column != each.key) continue;
     const std::optional<int>& value = run.chosen[each.choice];
@@ -266,9 +288,7 @@ RunFilter parse_where(const std::string& text) {
     throw Error(fmt::format("{} is not of the form column=value,value", quote(text)), "for example quality=A,B");
   }
   RunFilter filter{text.substr(0, equals), split_at_commas(std::string_view(text).substr(equals + 1))};
-  if (std::find(known_columns().begin(), known_columns().end(), filter.column) == known_columns().end()) {
-    throw Error(fmt::format("no column is named {}", quote(filter.column)), suggest(filter.column, known_columns()));
-  }
+  check_column(filter.column);
   const bool is_number = cell_of(MeasuredRun(), filter.column).is_number;
   for (std::string& value : filter.values) {
     if (filter.column == "model") value = canonical_model_name(value);
@@ -285,6 +305,17 @@ bool matches(const MeasuredRun& run, const RunFilter& filter) {
   return std::any_of(filter.values.begin(), filter.values.end(), [&](const std::string& value) {
     return cell.is_number ? cell.number == to_number(value) : cell.text == value;
   });
+}
+
+void check_column(const std::string& column) {
+  if (std::find(known_columns().begin(), known_columns().end(), column) != known_columns().end()) return;
+  throw Error(fmt::format("no column is named {}", quote(column)), suggest(column, known_columns()));
+}
+
+std::string cell_text(const MeasuredRun& run, const std::string& column) {
+  const CellView cell = cell_of(run, column);
+  if (!cell.is_number) return std::string(cell.text);
+  return cell.number ? fmt::format("{}", *cell.number) : "";
 }
 
 std::vector<MeasuredRun> select_runs(std::span<const MeasuredRun> runs, std::span<const RunFilter> filters) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "estimator/assumptions.hpp"
 #include "estimator/plan/plan_choice.hpp"
 #include "model_zoo/precision.hpp"
 
@@ -24,7 +25,11 @@ struct MeasuredRun {
   std::string degrees;                      ///< `data=2,pipeline=4,tensor=2`; empty where not stated
   std::optional<std::int64_t> micro_batch;  ///< samples that pass a replica's stages at once
   std::optional<Precision> precision;
+  std::string machine;   ///< as `--machine` takes it; empty where not stated
   std::string software;  ///< as `--software` takes it; empty where not stated
+  std::optional<MemoryFormat> memory_format;
+  std::optional<MixedPrecision> mixed_precision;
+  std::string set;  ///< the publication or benchmark that it belongs to
   ChosenOfPlan chosen;
   std::string quantity;  ///< with its unit: `iter_total_s`
   double value = 0;
@@ -44,6 +49,11 @@ struct MeasuredRun {
 
 /// `data+tensor` for the published `data+hmodel`; other strategies unchanged.
 [[nodiscard]] std::string canonical_strategy_name(std::string_view name);
+
+/// Throws Error, with "did you mean", on a name that no column of a table of runs may have.
+void check_column(const std::string& column);
+/// The cell of that column, as text.
+[[nodiscard]] std::string cell_text(const MeasuredRun& run, const std::string& column);
 
 /// Keeps the runs whose cell of `column` is one of `values`.
 struct RunFilter {

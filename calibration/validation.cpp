@@ -1,12 +1,16 @@
 #include "calibration/validation.hpp"
 
 #include <cmath>
+#include <map>
+#include <memory>
 #include <tuple>
 #include <utility>
 #include <variant>
 
+#include "core/error.hpp"
 #include "core/statistics.hpp"
 #include "estimator/step/estimate.hpp"
+#include "model_zoo/bundled_name.hpp"
 
 namespace ddl {
 namespace {
@@ -34,7 +38,7 @@ ValidationCase validation_case(MeasuredRun run, RunPredictor& predictor, const C
   return one;
 }
 
-ValidationSummary summarize(std::span<const ValidationCase> cases) {
+ValidationSummary summarize(std::span<const ValidationCase> cases, const std::string& by) {
   ValidationSummary summary;
   const auto add = [](ValidationSummary::Group& group, const ValidationCase& one) {
     ++group.cases;
@@ -42,6 +46,7 @@ ValidationSummary summarize(std::span<const ValidationCase> cases) {
     group.ideal_accuracy += accuracy(one.ideal_error());
     group.predicted += one.error().has_value() ? 1 : 0;
     group.mean_error += one.error().value_or(0.0);
+    group.mean_absolute_error += std::abs(one.error().value_or(0.0));
   };
   struct Series {
     std::vector<double> measured, predicted, ideal;
@@ -49,7 +54,7 @@ ValidationSummary summarize(std::span<const ValidationCase> cases) {
   std::map<std::tuple<std::string, int, std::string>, Series> comparable;
   for (const ValidationCase& one : cases) {
     add(summary.overall, one);
-    add(summary.by_strategy[one.run.strategy], one);
+    add(summary.groups[cell_text(one.run, by)], one);
     if (!one.predicted || !one.ideal || !one.run.gpus) continue;
     // Strategies run with different batches: what ranks them is the time of a sample.
     const bool per_iteration = one.run.quantity.starts_with("iter");
@@ -64,10 +69,12 @@ ValidationSummary summarize(std::span<const ValidationCase> cases) {
     if (group.cases == 0) return;
     group.accuracy /= group.cases;
     group.ideal_accuracy /= group.cases;
-    if (group.predicted > 0) group.mean_error /= group.predicted;
+    if (group.predicted == 0) return;
+    group.mean_error /= group.predicted;
+    group.mean_absolute_error /= group.predicted;
   };
   finish(summary.overall);
-  for (auto& [strategy, group] : summary.by_strategy) finish(group);
+  for (auto& [name, group] : summary.groups) finish(group);
   KendallCounts predicted, ideal;
   for (const auto& [key, series] : comparable) {
     predicted += kendall_counts(series.predicted, series.measured);
@@ -79,14 +86,30 @@ ValidationSummary summarize(std::span<const ValidationCase> cases) {
 }
 
 Validation validate(std::span<const MeasuredRun> runs, const std::string& machine, const std::string& coefficients,
-                    const ProfileChoice& profiles, const std::string& software) {
-  RunPredictor predictor(machine, coefficients, profiles, software);
+                    const ProfileChoice& profiles, const std::string& software, const std::string& by) {
   Validation validation;
-  validation.warnings = predictor.profiles().warnings;
+  std::map<std::string, std::unique_ptr<RunPredictor>> predictors;
+  const auto predictor_on = [&](const std::string& name, const std::string& named_coefficients) -> RunPredictor& {
+    std::unique_ptr<RunPredictor>& predictor = predictors[name];
+    if (!predictor) predictor = std::make_unique<RunPredictor>(name, named_coefficients, profiles, software);
+    return *predictor;
+  };
+  // Coefficients that are named belong to the machine that is named.
+  const std::string others = coefficients == "none" ? coefficients : "";
+  validation.warnings = predictor_on(machine, coefficients).profiles().warnings;
   for (const MeasuredRun& run : runs) {
-    validation.cases.push_back(validation_case(in_seconds(run), predictor, predictor.coefficients()));
+    const bool is_here = run.machine.empty() || name_key(run.machine) == name_key(machine);
+    try {
+      RunPredictor& predictor = is_here ? predictor_on(machine, coefficients) : predictor_on(run.machine, others);
+      validation.cases.push_back(validation_case(in_seconds(run), predictor, predictor.coefficients()));
+    } catch (const Error& error) {
+      if (is_here) throw;
+      ValidationCase& refused = validation.cases.emplace_back();
+      refused.run = in_seconds(run);
+      refused.refusal = Unpredictable{error.what()};
+    }
   }
-  validation.summary = summarize(validation.cases);
+  validation.summary = summarize(validation.cases, by);
   return validation;
 }
 

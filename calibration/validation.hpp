@@ -28,9 +28,10 @@ struct ValidationSummary {
   struct Group {
     int cases = 0, predicted = 0;
     double accuracy = 0, ideal_accuracy = 0, mean_error = 0;
+    double mean_absolute_error = 0;  ///< of those that were predicted
   };
   Group overall;
-  std::map<std::string, Group> by_strategy;
+  std::map<std::string, Group> groups;  ///< by the column that was asked for
   /// Kendall's τ-b of predicted and measured time per sample, over pairs of runs of the same model, GPU count and quantity;
   /// NaN without such pairs.
   double kendall_tau = 0, ideal_kendall_tau = 0;
@@ -42,18 +43,19 @@ struct Validation {
   std::vector<std::string> warnings;  ///< of profiles that are not used
 };
 
-/// Predicts every run on the machine, with the closed forms and with everything known. Runs are taken to be in fp32, with
-/// adam for models of sequences and SGD with momentum for all others; input counts where the run includes it. A model that
-/// cannot be read is the reason of its own cases; an Error of the machine, the coefficients or a profile ends the
-/// validation.
+/// Predicts every run on its machine, or on `machine` where it does not say one, with the closed forms and with everything
+/// known. Runs are taken to be in fp32, with adam for models of sequences and SGD with momentum for all others; input counts
+/// where the run includes it. A model that cannot be read is the reason of its own cases; an Error of the machine, the
+/// coefficients or a profile ends the validation.
 [[nodiscard]] Validation validate(std::span<const MeasuredRun> runs, const std::string& machine,
                                   const std::string& coefficients, const ProfileChoice& profiles = {},
-                                  const std::string& software = {});
+                                  const std::string& software = {}, const std::string& by = "strategy");
 
 /// One run beside its predictions with these coefficients and by the closed forms. `run`: in seconds.
 [[nodiscard]] ValidationCase validation_case(MeasuredRun run, RunPredictor& predictor, const Coefficients& coefficients);
 
 /// The summary alone, of cases whose predictions are given.
-[[nodiscard]] ValidationSummary summarize(std::span<const ValidationCase> cases);
+/// `by`: the column of runs whose values are the groups.
+[[nodiscard]] ValidationSummary summarize(std::span<const ValidationCase> cases, const std::string& by = "strategy");
 
 }  // namespace ddl

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -23,6 +24,7 @@ using Json = nlohmann::ordered_json;
 
 struct ValidateOptions {
   std::string runs, machine = "abci", coefficients, software;
+  std::string by = "strategy";
   std::vector<std::string> where, profiles;
   bool any_device = false;
   std::optional<double> tolerance;
@@ -35,11 +37,12 @@ std::string seconds(std::optional<Seconds> time) { return time ? fmt::format("{:
 std::string tau_text(double tau) { return std::isnan(tau) ? "-" : fmt::format("{:.2f}", tau); }
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-/// Of the cases of one strategy that have a prediction; nothing where none has.
-std::optional<double> mean_error(const Validation& validation, const std::string& strategy) {
-  const bool any = std::any_of(validation.cases.begin(), validation.cases.end(),
-                               [&](const ValidationCase& one) { return one.run.strategy == strategy && one.error(); });
-  return any ? std::optional(validation.summary.by_strategy.at(strategy).mean_error) : std::nullopt;
+/// Of a group's cases that have a prediction; nothing where none has.
+std::optional<double> mean_error(const ValidationSummary::Group& group) {
+  return group.predicted > 0 ? std::optional(group.mean_error) : std::nullopt;
+}
+std::optional<double> mean_absolute_error(const ValidationSummary::Group& group) {
+  return group.predicted > 0 ? std::optional(group.mean_absolute_error) : std::nullopt;
 }
 
 bool misses_tolerance(const Validation& validation, const ValidateOptions& options) {
@@ -57,14 +60,22 @@ Table case_table(const Validation& validation) {
   return table;
 }
 
+/// Where the runs were measured.
+std::string machines_text(const Validation& validation, const ValidateOptions& options) {
+  std::set<std::string> names;
+  for (const ValidationCase& one : validation.cases)
+    names.insert(one.run.machine.empty() ? options.machine : one.run.machine);
+  return names.size() == 1 ? *names.begin() : fmt::format("{} machines", names.size());
+}
+
 Document document_of(const Validation& validation, const ValidateOptions& options) {
   const ValidationSummary& summary = validation.summary;
   Document document;
   document.line(
       fmt::format("accuracy {:.3f}", summary.overall.accuracy),
       fmt::format(" over {} {} on {} (ideal projection {:.3f}); rank correlation {} (ideal {})", summary.overall.cases,
-                  summary.overall.cases == 1 ? "case" : "cases", options.machine, summary.overall.ideal_accuracy,
-                  tau_text(summary.kendall_tau), tau_text(summary.ideal_kendall_tau)));
+                  summary.overall.cases == 1 ? "case" : "cases", machines_text(validation, options),
+                  summary.overall.ideal_accuracy, tau_text(summary.kendall_tau), tau_text(summary.ideal_kendall_tau)));
   const auto unpredicted = std::count_if(validation.cases.begin(), validation.cases.end(),
                                          [](const ValidationCase& one) { return !one.predicted.has_value(); });
   if (unpredicted > 0) document.line(fmt::format("{} of them could not be predicted, and the notes say why", unpredicted));
@@ -73,10 +84,10 @@ Document document_of(const Validation& validation, const ValidateOptions& option
                               1.0 - summary.overall.accuracy, *options.tolerance));
   }
   Table groups(
-      {words("strategy"), figures("cases"), figures("accuracy"), figures("mean error"), figures("accuracy of ideal")});
-  for (const auto& [strategy, group] : summary.by_strategy) {
-    groups.add({strategy, std::to_string(group.cases), fmt::format("{:.3f}", group.accuracy),
-                signed_percent(mean_error(validation, strategy)), fmt::format("{:.3f}", group.ideal_accuracy)});
+      {words(options.by), figures("cases"), figures("accuracy"), figures("mean error"), figures("accuracy of ideal")});
+  for (const auto& [name, group] : summary.groups) {
+    groups.add({name.empty() ? "-" : name, std::to_string(group.cases), fmt::format("{:.3f}", group.accuracy),
+                signed_percent(mean_error(group)), fmt::format("{:.3f}", group.ideal_accuracy)});
   }
   document.apart(std::move(groups));
   document.apart(case_table(validation));
@@ -105,18 +116,19 @@ Json json_of(const Validation& validation, const ValidateOptions& options) {
             {"origin", one.run.origin}};
   });
   const ValidationSummary& summary = validation.summary;
-  Json by_strategy = Json::object();
-  for (const auto& [strategy, group] : summary.by_strategy) {
-    const std::optional<double> error = mean_error(validation, strategy);
-    by_strategy[strategy] = {{"cases", group.cases},
-                             {"accuracy", group.accuracy},
-                             {"ideal_accuracy", group.ideal_accuracy},
-                             {"mean_error", or_null(error)}};
+  Json groups = Json::object();
+  for (const auto& [name, group] : summary.groups) {
+    groups[name] = {{"cases", group.cases},
+                    {"predicted", group.predicted},
+                    {"accuracy", group.accuracy},
+                    {"ideal_accuracy", group.ideal_accuracy},
+                    {"mean_error", or_null(mean_error(group))},
+                    {"mean_absolute_error", or_null(mean_absolute_error(group))}};
   }
   json["summary"] = {{"cases", summary.overall.cases},
                      {"accuracy", summary.overall.accuracy},
                      {"ideal_accuracy", summary.overall.ideal_accuracy},
-                     {"by_strategy", by_strategy},
+                     {"by_" + options.by, groups},
                      {"kendall_tau", number_or_null(summary.kendall_tau)},
                      {"ideal_kendall_tau", number_or_null(summary.ideal_kendall_tau)}};
   return json;
@@ -125,13 +137,17 @@ Json json_of(const Validation& validation, const ValidateOptions& options) {
 Validation validate_as_asked(const std::vector<MeasuredRun>& runs, const ValidateOptions& options) {
   const ProfileChoice profiles{options.profiles, options.any_device};
   if (!options.leave_one_out && !options.fit_up_to) {
-    return validate(runs, options.machine, options.coefficients, profiles, options.software);
+    return validate(runs, options.machine, options.coefficients, profiles, options.software, options.by);
   }
   RunFitter fitter(runs, options.machine, options.coefficients, profiles, options.software);
-  return options.leave_one_out ? fitter.leave_one_out() : fitter.fit_up_to(static_cast<int>(*options.fit_up_to));
+  Validation validation =
+      options.leave_one_out ? fitter.leave_one_out() : fitter.fit_up_to(static_cast<int>(*options.fit_up_to));
+  validation.summary = summarize(validation.cases, options.by);
+  return validation;
 }
 
 Report run(const ValidateOptions& options) {
+  check_column(options.by);
   std::vector<MeasuredRun> runs = load_runs(options.runs);
   std::vector<RunFilter> filters;
   for (const std::string& where : options.where) filters.push_back(parse_where(where));
@@ -155,7 +171,7 @@ void add_validate(const Command& program, Request& request) {
   const Command command = program.add_subcommand("validate", "compare predictions with measured runs");
   auto options = std::make_shared<ValidateOptions>();
   command.add_option("runs", options->runs, "table of runs: a CSV file, or a bundled one (paradl-abci)").required();
-  command.add_option("--machine", options->machine, "machine of the runs").capture_default_str();
+  command.add_option("--machine", options->machine, "machine of runs that do not say theirs").capture_default_str();
   command.add_option("--coefficients", options->coefficients,
                      "measured coefficients: a file, a bundled name or none; default: those bundled with a bundled machine");
   add_software_option(command, options->software);
@@ -163,6 +179,8 @@ void add_validate(const Command& program, Request& request) {
   command.add_option("--where", options->where, "keep rows whose column has one of these values: quality=A,B")
       .take_all()
       .one_value_each();
+  command.add_option("--by", options->by, "column of the table whose values are the groups of the summary")
+      .capture_default_str();
   add_number(command, "--tolerance", options->tolerance, 0, 1e6, "largest mean |error| that still exits with 0");
   const Option leave = command.add_switch("--leave-one-out", options->leave_one_out,
                                           "learn from all other configurations before each is predicted");

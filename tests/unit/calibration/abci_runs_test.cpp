@@ -25,7 +25,7 @@ TEST_CASE("iterations on ABCI are predicted from other configurations") {
   const ValidationSummary summary = RunFitter(runs_of("iter_total_s"), "abci", "").leave_one_out().summary;
   REQUIRE(summary.overall.cases == 97);
   CHECK(summary.overall.accuracy >= 0.85);
-  CHECK(summary.by_strategy.at("data").accuracy >= 0.93);
+  CHECK(summary.groups.at("data").accuracy >= 0.93);
   CHECK(summary.kendall_tau > 0.85);
 }
 

@@ -44,7 +44,7 @@ TEST_CASE("iterations on two and four devices teach those on eight") {
   // Seen: 0.910 beside 0.899, and every strategy above 0.82.
   CHECK(learned.summary.overall.accuracy > 0.88);
   CHECK(learned.summary.overall.accuracy > before.summary.overall.accuracy);
-  for (const auto& [strategy, group] : learned.summary.by_strategy) {
+  for (const auto& [strategy, group] : learned.summary.groups) {
     INFO(strategy);
     CHECK(group.accuracy > 0.8);
     CHECK(group.predicted == group.cases);
