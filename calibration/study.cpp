@@ -21,7 +21,8 @@ namespace ddl {
 namespace {
 
 Precision default_precision(const Model& model, const Device& device) {
-  if (!model.input.sequence) return Precision::fp32;
+  // As PyTorch runs convolutions where nobody asks for anything else.
+  if (!model.input.sequence) return device.peak_at(Precision::tf32) ? Precision::tf32 : Precision::fp32;
   for (const Precision precision : {Precision::bf16, Precision::fp16}) {
     if (device.peak_at(precision)) return precision;
   }

@@ -43,7 +43,8 @@ struct Model {
   std::string description;
   std::string source;  ///< citation of the definition
   TensorShape input;
-  std::int64_t sequence_length = 0;  ///< tokens per sample; 0 for other models
+  std::optional<std::int64_t> usual_batch;  ///< samples that a device is usually given, where its file says so
+  std::int64_t sequence_length = 0;         ///< tokens per sample; 0 for other models
   std::vector<Layer> layers;
   int shape_classes = 0;
   int blocks = 0;

@@ -14,6 +14,8 @@ namespace ddl {
 namespace {
 
 // Far above what a person writes, far below what takes time.
+/// Samples that a model file may call usual for a device.
+constexpr std::int64_t most_usual_batch = std::int64_t{1} << 20;
 constexpr std::size_t max_parameters = 200;
 constexpr std::size_t max_blocks = 1000;
 constexpr std::size_t max_value_length = 1000;
@@ -294,7 +296,7 @@ void check_block_names(const ModelFile& file, const std::vector<ModelItem>& item
 
 ModelFile ModelFile::read(const YamlNode& root) {
   root.only_keys(
-      {"format", "model", "family", "aliases", "description", "source", "input", "parameters", "blocks", "layers"});
+      {"format", "model", "family", "aliases", "description", "source", "batch", "input", "parameters", "blocks", "layers"});
   check_format(root);
   ModelFile file{.root = root, .model = root.find("model"), .family = root.find("family")};
   if (!file.model && !file.family) static_cast<void>(root.at("model"));
@@ -305,6 +307,7 @@ ModelFile ModelFile::read(const YamlNode& root) {
   static_cast<void>((file.model ? *file.model : root.at("family")).name());
   file.description = text_of("description");
   file.source = text_of("source");
+  if (const auto batch = root.find("batch")) file.batch = batch->integer(1, most_usual_batch);
   if (const auto aliases = root.find("aliases")) {
     for (const YamlNode& alias : aliases->items()) file.aliases.push_back(alias.text());
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -62,6 +63,7 @@ struct ModelFile {
   std::optional<YamlNode> family{};  ///< the family a model is of, or the name of a family
   std::string description{}, source{};
   std::vector<std::string> aliases{};
+  std::optional<std::int64_t> batch{};  ///< samples that a device is usually given
   std::optional<YamlNode> input{};
   std::vector<ModelParameter> parameters{};
   std::vector<ModelBlock> blocks{};

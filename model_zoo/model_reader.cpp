@@ -470,6 +470,7 @@ Model build_model(const ModelFile& file, const ModelFile* family) {
   const ModelFile& definition = family != nullptr ? *family : file;
   model.description = file.description.empty() ? definition.description : file.description;
   model.source = file.source.empty() ? definition.source : file.source;
+  model.usual_batch = file.batch ? file.batch : definition.batch;
   expand(file, definition, model);
   return model;
 }

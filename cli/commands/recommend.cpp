@@ -288,7 +288,7 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
     answer->result.feasible = estimate.feasible() ? 1 : 0;
   } else {
     answer->gpus = *options.plan.gpus;
-    answer->global_batch = global_batch_of(options.plan, answer->gpus);
+    answer->global_batch = global_batch_of(options.plan, answer->gpus, *answer->study);
     search_into(*answer);
   }
   if (answer->study->kernels().measured() != nullptr) {

@@ -109,7 +109,7 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
   }
   plan.precision = study.precision();
   plan.optimizer = study.optimizer();
-  plan.global_batch = global_batch_of(options, plan.mesh.devices());
+  plan.global_batch = global_batch_of(options, plan.mesh.devices(), study);
   plan.micro_batches = options.micro_batches.value_or(plan.micro_batches);
   if (!options.placement.empty()) plan.placement = parse_placement(options.placement);
   plan.zero_stage = zero_stage_said(options);
@@ -137,9 +137,9 @@ PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options)
   add_whole_number(command, "--gpus", options.gpus, 1, most_gpus, "number of GPUs (or other devices)");
   const auto global = add_whole_number(command, "--global-batch", options.global_batch, 1, most_samples,
                                        "samples per iteration over all GPUs");
-  const auto per_gpu =
-      add_whole_number(command, "--batch-per-gpu", options.batch_per_gpu, 1, most_batch_per_gpu,
-                       fmt::format("the same, divided by the number of GPUs (default {})", default_batch_per_gpu));
+  const auto per_gpu = add_whole_number(
+      command, "--batch-per-gpu", options.batch_per_gpu, 1, most_batch_per_gpu,
+      "the same, divided by the number of GPUs; default: 32, of sequences 16,384 tokens, or what the model's file says");
   per_gpu.excludes(global);
   const auto placement =
       command.add_option("--placement", options.placement, "which degrees are neighbours, innermost first: filter,data");
@@ -178,8 +178,21 @@ ChosenOfPlan chosen_of(const PlanOptions& options) {
   return all;
 }
 
-std::int64_t global_batch_of(const PlanOptions& options, std::int64_t gpus) {
-  return options.global_batch.value_or(options.batch_per_gpu.value_or(default_batch_per_gpu) * gpus);
+std::int64_t usual_batch_per_gpu(const Model& model) {
+  constexpr std::int64_t usual = 32, usual_tokens = 16'384;
+  if (model.usual_batch) return *model.usual_batch;
+  if (!model.input.sequence) return usual;
+  std::int64_t batch = usual;
+  while (batch > 1 && batch * model.input.positions() > usual_tokens) batch /= 2;
+  return batch;
+}
+
+std::int64_t global_batch_of(const PlanOptions& options, std::int64_t gpus, const Study& study) {
+  if (options.global_batch) return *options.global_batch;
+  if (options.batch_per_gpu) return *options.batch_per_gpu * gpus;
+  std::int64_t batch = usual_batch_per_gpu(study.model()) * gpus;
+  while (batch > 1 && static_cast<double>(batch) > study.job().samples_per_epoch) batch /= 2;
+  return batch;
 }
 
 void refuse_contradiction(const Estimate& estimate, const Model& model, const PlanOptions& options) {
@@ -223,8 +236,19 @@ std::vector<Default> plan_defaults(const Command& command, const StudyOptions& s
     return file && ((each.option == "--precision" && file->precision) || (each.option == "--optimizer" && file->optimizer));
   });
   if (options.plan_file.empty() && command.count("--global-batch") == 0 && command.count("--batch-per-gpu") == 0) {
-    defaults.push_back({"--batch-per-gpu", std::to_string(default_batch_per_gpu),
-                        fmt::format("global batch {}", with_thousands(global_batch))});
+    const Model& model = asked.study->model();
+    const std::int64_t each = usual_batch_per_gpu(model);
+    const std::int64_t gpus = asked.plan ? asked.plan->mesh.devices() : *options.gpus;
+    std::string why = fmt::format("global batch {}", with_thousands(global_batch));
+    if (model.usual_batch) why += ", usual for the model";
+    if (!model.usual_batch && model.input.sequence)
+      why += fmt::format(", {} tokens each", with_thousands(each * model.input.positions()));
+    if (global_batch < each * gpus) {
+      why = fmt::format("{} each are more than the data set has", each);
+      defaults.push_back({"--global-batch", with_thousands(global_batch), why});
+    } else {
+      defaults.push_back({"--batch-per-gpu", std::to_string(each), why});
+    }
   }
   if (asked.plan) add_choices(defaults, *asked.plan, command, file);
   return defaults;

@@ -16,7 +16,9 @@
 
 namespace ddl {
 
-inline constexpr std::int64_t default_batch_per_gpu = 32;
+/// Samples that a device is given where nobody says how many: as many as the model's file says, else tokens enough for its
+/// matrix products, else 32.
+[[nodiscard]] std::int64_t usual_batch_per_gpu(const Model& model);
 
 /// The options by which a plan is named, or what is already chosen of the plans that are sought, as typed.
 struct PlanOptions {
@@ -37,7 +39,8 @@ PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options)
 
 /// Throws Error on a name that is none; nothing where the option is not given.
 [[nodiscard]] ChosenOfPlan chosen_of(const PlanOptions& options);
-[[nodiscard]] std::int64_t global_batch_of(const PlanOptions& options, std::int64_t gpus);
+/// What is asked for, else usual_batch_per_gpu on each, halved until the data set has as many samples.
+[[nodiscard]] std::int64_t global_batch_of(const PlanOptions& options, std::int64_t gpus, const Study& study);
 
 /// A study and, where the options name one, the plan that is asked about.
 struct PlanStudy {

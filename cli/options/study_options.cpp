@@ -58,7 +58,9 @@ void add_study_options(const Command& command, StudyOptions& o) {
   command.add_option("--memory-format", o.memory_format,
                      "order of images in memory: nchw or nhwc (channels last); default: the software's");
   add_profile_options(command, o.profiles, o.any_device);
-  command.add_option("--precision", o.precision, "fp32, tf32, fp16, bf16 or fp8; default: mixed for sequences, else fp32");
+  command.add_option(
+      "--precision", o.precision,
+      "fp32, tf32, fp16, bf16 or fp8; default: mixed for sequences, else tf32 where the device has it, else fp32");
   command.add_option(
       "--mixed-precision", o.mixed_precision,
       "what fp16 and bf16 mean for memory: half (weights and gradients, beside a master), full (gradients in "
@@ -333,8 +335,10 @@ std::vector<Default> defaults_of(const Command& command, const StudyOptions& opt
     defaults.push_back({"--profile", paths, "measured on this device"});
   }
   if (unset("--precision")) {
-    defaults.push_back(
-        {"--precision", std::string(to_string(study.precision())), sequence ? "mixed precision for sequences" : ""});
+    defaults.push_back({"--precision", std::string(to_string(study.precision())),
+                        sequence                               ? "mixed precision for sequences"
+                        : study.precision() == Precision::tf32 ? "as PyTorch runs convolutions"
+                                                               : ""});
   }
   if (unset("--mixed-precision") && is_mixed(study.precision()) && !options.ideal) {
     constexpr std::array<const char*, 3> meanings{"weights and gradients in half precision, beside a master",
