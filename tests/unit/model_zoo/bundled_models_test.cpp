@@ -5,6 +5,8 @@
 #include <numeric>
 #include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/csv.hpp"
@@ -139,6 +141,140 @@ TEST_CASE("U-Nets and DeepCAM have the parameters of their definitions") {
     CHECK(deepcam.parameters() == entry_flow + middle_flow + exit_flow + pyramid + decoder);
     CHECK(deepcam.parameters() == 56'454'720);
     CHECK(to_string(deepcam.layers.back().input_shapes.front()) == "3×768×1152");
+  }
+}
+
+TEST_CASE("models of timm, by its name or that of the same network here, have the parameters that timm counts") {
+  const CsvTable table = facts("timm_parameters.csv");
+  REQUIRE(table.rows() == 297);
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const std::string name = table.cell(row, table.column("model"));
+    INFO(name);
+    CHECK(static_cast<double>(load_model(name).parameters()) == *table.number(row, table.column("parameters")));
+  }
+}
+
+TEST_CASE("widths and depths of torchvision's networks have its parameters") {
+  // torchvision.models, the number of parameters of each builder.
+  for (const auto& [name, parameters] : {std::pair<std::string, std::int64_t>{"mnasnet0_5", 2'218'512},
+                                         {"mnasnet0_75", 3'170'208},
+                                         {"mnasnet1_3", 6'282'256},
+                                         {"shufflenet_v2_x0_5", 1'366'792},
+                                         {"shufflenet_v2_x1_5", 3'503'624},
+                                         {"shufflenet_v2_x2_0", 7'393'996},
+                                         {"vgg11_bn", 132'868'840},
+                                         {"vgg13_bn", 133'053'736},
+                                         {"vgg19_bn", 143'678'248},
+                                         {"swin_s", 49'606'258},
+                                         {"convnext_small", 50'223'688},
+                                         {"convnext_large", 197'767'336},
+                                         {"resnext101_64x4d", 83'455'272},
+                                         {"vit_huge_patch14_224", 632'045'800},
+                                         {"vit_large_patch32_224", 306'535'400}}) {
+    INFO(name);
+    CHECK(load_model(name).parameters() == parameters);
+  }
+}
+
+TEST_CASE("detectors have the parameters of torchvision's, and of those that NVIDIA and MLPerf train") {
+  // torchvision's page of models: 34,014,999 and 44,401,393. Constants stand in place of the scales and shifts of norms.
+  CHECK(load_model("retinanet_resnet50_fpn").parameters() == 34'014'999);
+  CHECK(load_model("maskrcnn_resnet50_fpn").parameters() == 44'401'393);
+  // torchvision's RetinaNet on its resnext50_32x4d with 264 classes, as single_stage_detector of MLPerf Training 2.0 builds it.
+  CHECK(load_model("retinanet_resnext50_32x4d_fpn").parameters() == 37'060'652);
+  const auto conv = [](std::int64_t k, std::int64_t i, std::int64_t o) { return k * i * o; };
+  // Six maps of as many channels; 4, 6, 6, 6, 4 and 4 boxes at each position, of 4 coordinates and 81 classes.
+  const auto heads = [&conv](std::int64_t first) {
+    std::int64_t sum = 0;
+    const std::vector<std::int64_t> channels{first, 512, 512, 256, 256, 256};
+    const std::vector<std::int64_t> boxes{4, 6, 6, 6, 4, 4};
+    for (std::size_t i = 0; i < channels.size(); ++i) {
+      sum += conv(9, channels[i], boxes[i] * (4 + 81)) + boxes[i] * (4 + 81);
+    }
+    return sum;
+  };
+  // Between two maps, a convolution to `h` channels and one to those of the next map.
+  const auto extras = [&conv](std::int64_t first, std::int64_t each_channel) {
+    std::int64_t sum = 0;
+    const std::vector<std::int64_t> channels{first, 512, 512, 256, 256, 256};
+    const std::vector<std::int64_t> hidden{256, 256, 128, 128, 128};
+    for (std::size_t i = 0; i < hidden.size(); ++i) {
+      sum += conv(1, channels[i], hidden[i]) + conv(9, hidden[i], channels[i + 1]);
+      sum += each_channel * (hidden[i] + channels[i + 1]);
+    }
+    return sum;
+  };
+  // The backbones are torchvision's without the last stage and the classifier: with norms of two numbers a channel,
+  // resnet50's last stage has 14,964,736 parameters, resnet34's 13,114,368.
+  const std::int64_t resnet50 = 25'557'032 - 14'964'736 - (2048 * 1000 + 1000);
+  const std::int64_t resnet34 = 21'797'672 - 13'114'368 - (512 * 1000 + 1000);
+  CHECK(load_model("ssd300_resnet50").parameters() == resnet50 + extras(1024, 2) + heads(1024));  // norms
+  CHECK(load_model("ssd300_resnet50").parameters() == 22'894'902);
+  CHECK(load_model("ssd300_resnet34").parameters() == resnet34 + extras(256, 1) + heads(256));  // biases
+  CHECK(load_model("ssd300_resnet34").parameters() == 19'972'534);
+  // 38² · 4 + 19² · 6 + 10² · 6 + 5² · 6 + 3² · 4 + 4 boxes, as the SSD paper says.
+  double boxes = 0;
+  const Model ssd = load_model("ssd300_resnet34");
+  for (const TensorShape& shape : ssd.layers.back().input_shapes) boxes += shape.items();
+  CHECK(boxes == 8732 * (4 + 81));
+}
+
+TEST_CASE("networks of NVIDIA's and torchgpipe's benchmarks have the parameters of their definitions") {
+  // No count is published with them; the sums are over the layers of the definitions named in the models' files.
+  const auto pairs = [](std::vector<std::int64_t> widths, const auto& count) {
+    std::int64_t sum = 0;
+    for (std::size_t i = 1; i < widths.size(); ++i) sum += count(widths[i - 1], widths[i]);
+    return sum;
+  };
+  {
+    // Two convolutions with norms at each size; transposed ones with a bias.
+    for (const auto& [name, k, t, last] : {std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>{"nnunet-2d", 9, 4, 1},
+                                           {"nnunet-3d", 27, 8, 1},
+                                           {"unet3d-brats", 27, 8, 27}}) {
+      INFO(name);
+      const auto two = [k = k](std::int64_t i, std::int64_t o) { return k * i * o + 2 * o + k * o * o + 2 * o; };
+      const auto up = [&two, t = t](std::int64_t i, std::int64_t o) { return t * i * o + o + two(2 * o, o); };
+      CHECK(load_model(name).parameters() == pairs({4, 32, 64, 128, 256, 320, 320}, two) +
+                                                 pairs({320, 320, 256, 128, 64, 32}, up) + last * 32 * 4 + 4);
+    }
+  }
+  {
+    // Convolutions with bias and norm: 3x3x3 in units of three, 2x2x2 between sizes.
+    const auto conv = [](std::int64_t k, std::int64_t i, std::int64_t o) { return k * i * o + 3 * o; };
+    const auto unit = [&conv](std::int64_t c) { return 3 * conv(27, c, c); };
+    CHECK(load_model("vnet").parameters() == conv(27, 1, 16) + conv(8, 16, 32) + unit(32) + conv(8, 32, 64) + unit(64) +
+                                                 conv(8, 64, 128) + unit(128) + conv(8, 128, 64) + unit(128) +
+                                                 conv(8, 128, 32) + unit(64) + conv(8, 64, 16) + 27 * 16 * 3 + 3);
+  }
+  {
+    const auto conv = [](std::int64_t i, std::int64_t o, std::int64_t k = 9) { return k * i * o + o; };
+    const auto up = [&conv](std::int64_t i, std::int64_t o) { return conv(i, o) + conv(o, o / 2) + conv(o / 2, o / 2, 4); };
+    CHECK(load_model("unet-tiny").parameters() ==
+          conv(1, 32) + conv(32, 32) + conv(32, 32) + conv(32, 32) + conv(32, 64) + conv(64, 64) + conv(64, 128) +
+              conv(128, 128) + conv(128, 256) + conv(256, 256) + conv(256, 128, 4) + up(128 + 128, 128) + up(64 + 64, 64) +
+              up(32 + 32, 32) + conv(16 + 32, 32) + conv(32, 32) + conv(32, 1, 1));
+  }
+  {
+    // Five convolutions without biases in each cell, no numbers in norms.
+    const auto cell = [](std::int64_t i, std::int64_t h, std::int64_t o) { return 9 * (i * h + 3 * h * h + h * o); };
+    const auto same = [&cell](std::int64_t i, std::int64_t o) { return cell(i, o, o); };
+    CHECK(load_model("unet-gpipe").parameters() == pairs({3, 64, 128, 256, 512, 1024}, same) + cell(1024, 2048, 1024) +
+                                                       same(2048, 512) + same(1024, 256) + same(512, 128) + same(256, 64) +
+                                                       same(128, 32) + 32);
+  }
+  {
+    // Of a unit of i to o channels with e expanded ones, squeeze and excitation has e/4 hidden channels instead of i/4: each
+    // hidden channel has 2·e weights and a bias, so that e/4 - i/4 = 5·i/4 of them are more. The first stage expands nothing.
+    const auto wider = [](const std::vector<std::pair<std::int64_t, std::int64_t>>& units) {
+      std::int64_t sum = 0;
+      for (const auto& [channels, number] : units) sum += number * (5 * channels / 4) * (2 * 6 * channels + 1);
+      return sum;
+    };
+    // By the channels that units read.
+    CHECK(load_model("efficientnet-widese-b0").parameters() - load_model("efficientnet_b0").parameters() ==
+          wider({{16, 1}, {24, 2}, {40, 2}, {80, 3}, {112, 3}, {192, 4}}));
+    CHECK(load_model("efficientnet-widese-b4").parameters() - load_model("efficientnet_b4").parameters() ==
+          wider({{24, 1}, {32, 4}, {56, 4}, {112, 6}, {160, 6}, {272, 8}, {448, 1}}));
   }
 }
 
