@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -27,6 +28,26 @@ Precision default_precision(const Model& model, const Device& device) {
     if (device.peak_at(precision)) return precision;
   }
   return Precision::fp32;
+}
+
+/// The default, or what kernels of the device, or the whole model, were measured in where that is something else:
+/// measurements are there to be used.
+Precision usual_precision(const Model& model, const Device& device, const Coefficients& coefficients,
+                          const FoundProfiles& profiles) {
+  const Precision usual = default_precision(model, device);
+  std::optional<Precision> measured;
+  for (const MeasuredModel& each : coefficients.models) {
+    if (each.model != model.name) continue;
+    if (each.precision == usual) return usual;
+    if (!measured && device.peak_at(each.precision)) measured = each.precision;
+  }
+  for (const FoundProfile& each : profiles.profiles) {
+    for (const MeasuredKernel& kernel : measured_kernels(std::span(&each, 1)).kernels) {
+      if (kernel.problem.precision == usual) return usual;
+      if (!measured && device.peak_at(kernel.problem.precision)) measured = kernel.problem.precision;
+    }
+  }
+  return measured.value_or(usual);
 }
 
 /// A flat vector can be made of anything; a default is what comes nearest, since there has to be one.
@@ -225,7 +246,8 @@ Study::Study(StudySpec spec, StudyInputs inputs)
       coefficients_(std::move(inputs.coefficients)),
       software_(std::move(inputs.software)),
       assumptions_(spec_.assumptions),
-      precision_(spec_.precision.value_or(default_precision(model_, machine_.device))),
+      precision_(spec_.precision ? *spec_.precision
+                                 : usual_precision(model_, machine_.device, coefficients_, *inputs.profiles)),
       optimizer_(spec_.optimizer.value_or(model_.input.sequence ? Optimizer::adam : Optimizer::momentum)),
       profiles_(std::move(inputs.profiles)),
       warnings_(profiles_->warnings) {

@@ -26,7 +26,8 @@ struct StudySpec {
   std::string coefficients;
   /// A file, a bundled name, or `none`; empty: that of the coefficients' runs, else usual_software.
   std::string software;
-  std::optional<Precision> precision;  ///< unset: mixed for sequences, else tf32 where the device has it, else fp32
+  std::optional<Precision>
+      precision;  ///< unset: that of a profile of the model, else mixed for sequences, else tf32, else fp32
   std::optional<Optimizer> optimizer;  ///< unset: adam for sequences, SGD with momentum for everything else
   // Of these, what is unset is as the software has it, else as in `assumptions`:
   std::optional<MemoryFormat> memory_format;

@@ -51,6 +51,8 @@ TEST_CASE("a kernel without measurements is predicted as plans of an unmeasured 
     StudySpec spec;
     spec.model = "vgg11";
     spec.machine = machine;
+    spec.memory_format =
+        MemoryFormat::channels_last;  // a plan's software may copy images between formats, a kernel alone does not
     spec.profiles.files = {"none"};
     const Study study(spec);
     WholeLayers layers(study.job().facts, 4, study.precision(), study.optimizer());

@@ -209,7 +209,9 @@ TEST_CASE("each study of a comparison has the best plan that recommend finds for
     CHECK(one.at("best").dump() == alone.at("best").dump());
     CHECK(one.at("problem").is_null());
     const double iteration = one.at("best").at("time").at("iteration_s").get<double>();
-    CHECK(one.at("samples_per_s").get<double>() == Approx(16 * 32 / iteration));
+    // cosmoflow-128's file says how many are usual.
+    const int each = one.at("model") == "resnet50" ? 32 : 1;
+    CHECK(one.at("samples_per_s").get<double>() == Approx(16 * each / iteration));
     CHECK(one.at("epochs_per_day").get<double>() == Approx(86400 / one.at("best").at("time").at("epoch_s").get<double>()));
   }
   CHECK(ranked == 4);

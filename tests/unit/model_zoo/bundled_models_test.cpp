@@ -180,7 +180,8 @@ TEST_CASE("detectors have the parameters of torchvision's, and of those that NVI
   // torchvision's page of models: 34,014,999 and 44,401,393. Constants stand in place of the scales and shifts of norms.
   CHECK(load_model("retinanet_resnet50_fpn").parameters() == 34'014'999);
   CHECK(load_model("maskrcnn_resnet50_fpn").parameters() == 44'401'393);
-  // torchvision's RetinaNet on its resnext50_32x4d with 264 classes, as single_stage_detector of MLPerf Training 2.0 builds it.
+  // torchvision's RetinaNet on its resnext50_32x4d with 264 classes, as single_stage_detector of MLPerf Training 2.0 builds
+  // it.
   CHECK(load_model("retinanet_resnext50_32x4d_fpn").parameters() == 37'060'652);
   const auto conv = [](std::int64_t k, std::int64_t i, std::int64_t o) { return k * i * o; };
   // Six maps of as many channels; 4, 6, 6, 6, 4 and 4 boxes at each position, of 4 coordinates and 81 classes.
@@ -228,14 +229,15 @@ TEST_CASE("networks of NVIDIA's and torchgpipe's benchmarks have the parameters 
   };
   {
     // Two convolutions with norms at each size; transposed ones with a bias.
-    for (const auto& [name, k, t, last] : {std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>{"nnunet-2d", 9, 4, 1},
-                                           {"nnunet-3d", 27, 8, 1},
-                                           {"unet3d-brats", 27, 8, 27}}) {
+    for (const auto& [name, k, t, last] :
+         {std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>{"nnunet-2d", 9, 4, 1},
+          {"nnunet-3d", 27, 8, 1},
+          {"unet3d-brats", 27, 8, 27}}) {
       INFO(name);
       const auto two = [k = k](std::int64_t i, std::int64_t o) { return k * i * o + 2 * o + k * o * o + 2 * o; };
       const auto up = [&two, t = t](std::int64_t i, std::int64_t o) { return t * i * o + o + two(2 * o, o); };
-      CHECK(load_model(name).parameters() == pairs({4, 32, 64, 128, 256, 320, 320}, two) +
-                                                 pairs({320, 320, 256, 128, 64, 32}, up) + last * 32 * 4 + 4);
+      CHECK(load_model(name).parameters() ==
+            pairs({4, 32, 64, 128, 256, 320, 320}, two) + pairs({320, 320, 256, 128, 64, 32}, up) + last * 32 * 4 + 4);
     }
   }
   {
@@ -264,7 +266,8 @@ TEST_CASE("networks of NVIDIA's and torchgpipe's benchmarks have the parameters 
   }
   {
     // Of a unit of i to o channels with e expanded ones, squeeze and excitation has e/4 hidden channels instead of i/4: each
-    // hidden channel has 2·e weights and a bias, so that e/4 - i/4 = 5·i/4 of them are more. The first stage expands nothing.
+    // hidden channel has 2·e weights and a bias, so that e/4 - i/4 = 5·i/4 of them are more. The first stage expands
+    // nothing.
     const auto wider = [](const std::vector<std::pair<std::int64_t, std::int64_t>>& units) {
       std::int64_t sum = 0;
       for (const auto& [channels, number] : units) sum += number * (5 * channels / 4) * (2 * 6 * channels + 1);

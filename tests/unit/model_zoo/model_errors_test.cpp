@@ -293,7 +293,7 @@ TEST_CASE("an error in a family's file points there and names the model that use
               "1}\n",
               "m.yaml");
         }) ==
-        "model_zoo/models/families/resnet.yaml:59:22: unknown block 'botleneck'\n"
+        "model_zoo/models/families/resnet.yaml:124:22: unknown block 'botleneck'\n"
         "        - block: {use: $unit, width: $width, stride: $stride}\n"
         "                       ^\n"
         "used by the model 'm', m.yaml:3:9\n"
