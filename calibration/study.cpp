@@ -100,6 +100,13 @@ std::string unused_profile_warning(Precision precision, const std::string& profi
   return fmt::format("no kernel in {} was measured for {}: the profile is not used", to_string(precision), profiles);
 }
 
+Bytes available_memory(Bytes device_memory, const Margin& margin) {
+  const Bytes kept = margin.of(device_memory);
+  if (kept < device_memory) return device_memory - kept;
+  throw Error(fmt::format("a margin of {} leaves nothing of {}", print_quantity(kept), print_quantity(device_memory)),
+              "make it smaller than the memory of a device");
+}
+
 Coefficients coefficients_of(const StudySpec& spec, const Machine& machine) {
   if (spec.coefficients == "none") return {};
   std::string name = spec.coefficients;
@@ -251,6 +258,8 @@ Study::Study(StudySpec spec, StudyInputs inputs)
       optimizer_(spec_.optimizer.value_or(model_.input.sequence ? Optimizer::adam : Optimizer::momentum)),
       profiles_(std::move(inputs.profiles)),
       warnings_(profiles_->warnings) {
+  device_memory_ = spec_.device_memory.value_or(machine_.device.memory);
+  machine_.device.memory = available_memory(device_memory_, spec_.margin);
   require_fitting(dataset_, model_, !spec_.dataset.empty());
   require_precision(precision_, machine_.device);
   use_software();

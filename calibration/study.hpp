@@ -8,6 +8,7 @@
 
 #include "calibration/profile_prices.hpp"
 #include "calibration/software/software_file.hpp"
+#include "core/margin.hpp"
 #include "estimator/step/estimate.hpp"
 #include "model_zoo/dataset.hpp"
 #include "model_zoo/model.hpp"
@@ -36,6 +37,8 @@ struct StudySpec {
   std::optional<bool> older_framework;
   Assumptions assumptions;
   ProfileChoice profiles;
+  std::optional<Bytes> device_memory;  ///< unset: of the machine's sheet
+  Margin margin;                       ///< of that memory, kept free
   /// What find_profiles has made of that choice, where somebody asks for many studies.
   std::shared_ptr<const FoundProfiles> found_profiles{};
 };
@@ -56,8 +59,8 @@ struct StudyInputs {
 /// its parts refer to each other.
 class Study {
  public:
-  /// Throws Error on unknown names, unreadable files, a data set that was named and does not fit the model, and a precision
-  /// the device does not have.
+  /// Throws Error on unknown names, unreadable files, a data set that was named and does not fit the model, a precision the
+  /// device does not have, and a margin that leaves nothing of its memory.
   explicit Study(const StudySpec& spec) : Study(spec, load_inputs(spec)) {}
   /// Of inputs that were read before. `spec` still says what is chosen, and whether the data set was named.
   Study(StudySpec spec, StudyInputs inputs);
@@ -67,7 +70,11 @@ class Study {
   [[nodiscard]] const Job& job() const { return *job_; }
   [[nodiscard]] const Model& model() const { return model_; }
   [[nodiscard]] const Dataset& dataset() const { return dataset_; }
+  /// Its devices have the memory that a plan may use.
   [[nodiscard]] const Machine& machine() const { return machine_; }
+  /// All memory of a device, and what of it is kept free.
+  [[nodiscard]] Bytes device_memory() const { return device_memory_; }
+  [[nodiscard]] Bytes margin() const { return device_memory_ - machine_.device.memory; }
   /// With what the software does where they do not say it.
   [[nodiscard]] const Coefficients& coefficients() const { return coefficients_; }
   /// Other coefficients of this study's machine, completed in the same way.
@@ -91,6 +98,7 @@ class Study {
   ModelFacts facts_;
   Dataset dataset_;
   Machine machine_;
+  Bytes device_memory_{};
   Coefficients coefficients_;
   SoftwareFile software_;
   Assumptions assumptions_;
@@ -114,6 +122,8 @@ class Study {
 /// software without a file: its host alone is as usual. Throws Error on an unknown name and an unreadable file.
 [[nodiscard]] SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients);
 
+/// What the margin leaves of a device's memory. Throws Error where that is nothing.
+[[nodiscard]] Bytes available_memory(Bytes device_memory, const Margin& margin);
 /// Throws Error where the device's data sheet has no peak for the precision.
 void require_precision(Precision precision, const Device& device);
 /// That profiles of this name (MeasuredKernels) hold no kernel of the precision.

@@ -17,13 +17,8 @@ namespace {
 
 struct CheckRequest {
   std::vector<std::string> files;
-  CheckOptions check;
+  MemoryOptions check;
 };
-
-/// Ends the command: `text`, given to the option, is not what it takes.
-[[noreturn]] void refuse(const char* option, const UnitProblem& problem) {
-  throw Error(fmt::format("{}: {}", option, problem.message), problem.hint);
-}
 
 Report check(const CheckRequest& options) {
   auto checks = std::make_shared<std::vector<JobCheck>>();
@@ -47,29 +42,7 @@ void add_check(const Command& program, Request& request) {
   const Command command = program.add_subcommand("check", "whether the training of a job file fits in memory, for CI");
   auto options = std::make_shared<CheckRequest>();
   command.add_option("JOB", options->files, "job files; 'recommend --save-job FILE' writes one").required().take_all();
-  command
-      .add_option_function(
-          "--gpu-memory",
-          [options](const std::string& text) {
-            UnitProblem problem;
-            options->check.gpu_memory = parse_quantity<Bytes>(text, problem);
-            if (!options->check.gpu_memory) refuse("--gpu-memory", problem);
-            if (*options->check.gpu_memory <= Bytes{})
-              refuse("--gpu-memory", {quote(text) + " must be greater than zero", "write for example 80GiB"});
-          },
-          "memory of a GPU, in place of the machine's: 80GiB")
-      .type_name("SIZE");
-  command
-      .add_option_function(
-          "--margin",
-          [options](const std::string& text) {
-            UnitProblem problem;
-            options->check.margin = parse_margin(text, problem);
-            if (!options->check.margin) refuse("--margin", problem);
-          },
-          "memory to keep free: 2GiB or 5%")
-      .type_name("SIZE")
-      .default_str("0 B");
+  add_memory_options(command, options->check);
   add_report_options(command, request.report, {Content::verdicts});
   command.callback([options, &request] { request.run = [options] { return check(*options); }; });
 }

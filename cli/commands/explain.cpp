@@ -89,6 +89,7 @@ std::optional<Plan> best_plan(const Estimator& estimator, const Plan& explained,
   options.top = 1;
   if (family) options.families = {*family};
   if (ideal) keep_to_ideal(options.chosen);
+  options.tie = ideal ? 0 : usual_tie;
   const SearchResult result = search(estimator, options);
   if (!result.best.empty()) return result.best.front().plan;
   if (const Estimate* nearest = nearest_miss(result.rejected)) return nearest->plan;
@@ -209,7 +210,7 @@ void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const E
   const std::string title =
       fmt::format("{}: {} ({}), {}", study.model().name, family_name(plan.mesh.family()), degrees_text(plan.mesh),
                   fullest_rank_text(plan, answer.explanation.estimate.critical.memory));
-  write_output(options.memory_timeline, draw_memory(*answer.timeline, study.model(), title, study.machine().device.memory),
+  write_output(options.memory_timeline, draw_memory(*answer.timeline, study.model(), title, study.device_memory()),
                "--memory-timeline");
   answer.drawn = options.memory_timeline;
 }

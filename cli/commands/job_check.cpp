@@ -29,12 +29,25 @@ auto placed_at(const YamlNode& node, const Action& action) {
 }
 
 /// Each part by itself, so that what is wrong is said of the word that names it.
-std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& folder) {
-  const StudySpec spec = spec_of(parsed.job, folder);
+std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& folder, const MemoryOptions& options) {
+  StudySpec spec = spec_of(parsed.job, folder);
+  if (options.gpu_memory) spec.device_memory = options.gpu_memory;
+  if (options.margin) spec.margin = *options.margin;
   StudyInputs inputs;
   inputs.model = placed_at(parsed.place({spec.sequence ? "sequence" : "model", "model"}),
                            [&] { return load_model(spec.model, spec.sequence); });
   inputs.machine = placed_at(parsed.place({"machine"}), [&] { return load_machine(spec.machine); });
+  const auto refuse_margin = [&] {
+    static_cast<void>(available_memory(spec.device_memory.value_or(inputs.machine.device.memory), spec.margin));
+  };
+  if (options.margin) {
+    try {
+      refuse_margin();
+    } catch (const Error& error) {
+      throw Error(std::string("--margin: ") + error.what(), error.hint());
+    }
+  }
+  placed_at(parsed.place({"margin"}), refuse_margin);
   inputs.dataset = placed_at(parsed.place({"dataset"}), [&] {
     return load_dataset(spec.dataset.empty() ? default_dataset(inputs.model) : spec.dataset);
   });
@@ -54,34 +67,22 @@ std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& fold
                    [&] { return std::make_shared<Study>(spec, std::move(inputs)); });
 }
 
-void judge_into(JobCheck& check, const CheckOptions& options) {
+void judge_into(JobCheck& check, const MemoryOptions& options) {
   const ParsedJob parsed = parse_job(read_file(check.file, YamlNode::max_bytes), check.file);
   const JobFile& job = parsed.job;
   const YamlNode plan_node = parsed.place({"plan"});
   check.line = plan_node.line();
   check.column = plan_node.column();
   check.batch_per_gpu = job.batch_per_gpu.has_value();
-  check.study = study_of(parsed, std::filesystem::path(check.file).parent_path().string());
+  check.study = study_of(parsed, std::filesystem::path(check.file).parent_path().string(), options);
   const Study& study = *check.study;
-
-  const std::optional<Bytes>& asked = options.gpu_memory ? options.gpu_memory : job.gpu_memory;
-  check.device_memory = asked.value_or(study.machine().device.memory);
-  check.margin = options.margin.value_or(job.margin.value_or(Margin{})).of(check.device_memory);
-  if (check.margin >= check.device_memory) {
-    const std::string message = fmt::format("a margin of {} leaves nothing of {}", print_quantity(check.margin),
-                                            print_quantity(check.device_memory));
-    const char* hint = "make it smaller than the memory of a device";
-    if (options.margin) throw Error("--margin: " + message, hint);
-    parsed.place({"margin"}).fail(message, hint);
-  }
+  check.device_memory = study.device_memory();
+  check.margin = study.margin();
 
   Plan plan = job.plan;
   plan.precision = study.precision();
   plan.optimizer = study.optimizer();
-  Machine machine = study.machine();
-  machine.device.memory = check.available();
-  const Job within = study.job().with_machine(std::move(machine));
-  const Estimator estimator(within);
+  const Estimator estimator(study.job());
   std::optional<MemoryCheck> checked = check_memory(estimator, plan);
   if (!checked) {
     for (const Limit& limit : estimator.estimate(plan).limits) {
@@ -98,7 +99,7 @@ void judge_into(JobCheck& check, const CheckOptions& options) {
 
 }  // namespace
 
-JobCheck check_job(const std::string& file, const CheckOptions& options) {
+JobCheck check_job(const std::string& file, const MemoryOptions& options) {
   JobCheck check;
   check.file = file;
   try {

@@ -1,20 +1,13 @@
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "cli/documents/check.hpp"
-#include "cli/options/margin.hpp"
+#include "cli/options/study_options.hpp"
 
 namespace ddl {
 
-/// What all jobs of one call are held against, in place of what they say.
-struct CheckOptions {
-  std::optional<Bytes> gpu_memory;
-  std::optional<Margin> margin;
-};
-
 /// Judges the job of a file. What keeps it from being judged is part of the answer.
-[[nodiscard]] JobCheck check_job(const std::string& file, const CheckOptions& options);
+[[nodiscard]] JobCheck check_job(const std::string& file, const MemoryOptions& options);
 
 }  // namespace ddl

@@ -43,7 +43,7 @@ struct RecommendOptions {
   Training training;
   std::optional<std::int64_t> top = 10;
   std::string strategies, objective = "time", missing, save_job;
-  bool all = false;
+  bool all = false, allow_risk = false;
 };
 
 /// Everything the report says, computed before any of it is written.
@@ -80,6 +80,8 @@ void search_into(RecommendAnswer& answer) {
   search_options.objective = answer.objective;
   search_options.all = options.all;
   search_options.top = *options.top;
+  search_options.allow_risk = options.allow_risk;
+  search_options.tie = options.study.ideal ? 0 : usual_tie;  // closed forms have no error of their own
   const PlanOptions& chosen = options.plan;
   if (!chosen.placement.empty()) search_options.placement = parse_placement(chosen.placement);
   search_options.micro_batches = chosen.micro_batches;
@@ -419,13 +421,15 @@ void add_recommend(const Command& program, Request& request) {
       command.add_option("--strategies", options->strategies, "only these, separated by commas: data,data+filter,…");
   const auto objective = command.add_option("--objective", options->objective, "time, cost or memory").capture_default_str();
   add_whole_number(command, "--top", options->top, 1, most_rows, "rows to show");
+  const auto risk = command.add_switch("--allow-risk", options->allow_risk,
+                                       "rank plans that may not fit in memory (AT-RISK) as if they did");
   const auto all = command.add_switch("--all", options->all, "rank every plan, not only the best of each strategy");
   command.add_option("--missing", options->missing, "write unmeasured kernels used by these plans to FILE")
       .excludes(command.get_option("--ideal"));
   command.add_option("--save-job", options->save_job, "write the first plan to this file, as a job that 'check' takes")
       .excludes(command.get_option("--ideal"));
   // What only a search asks for would be ignored.
-  for (const auto sought : {strategies, objective, all}) {
+  for (const auto sought : {strategies, objective, all, risk}) {
     handles.plan.excludes(sought);
     handles.strategy.excludes(sought);
   }

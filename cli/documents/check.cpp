@@ -127,6 +127,8 @@ void add_check(Document& document, const JobCheck& check) {
   Table items = items_table(memory);
   const auto of_available = [&](Bytes bytes) { return share_text(bytes / check.available()) + " of available"; };
   items.add({"all", humanize(memory.total()), "", of_available(memory.total())});
+  const Bytes held = min(memory.held(), check.available());
+  items.add({std::string(held_name), humanize(held), "", of_available(held)});
   items.add({"at most", humanize(memory.upper_bound()), "", of_available(memory.upper_bound())});
   document.apart(std::move(items));
   document.section();

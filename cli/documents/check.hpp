@@ -25,8 +25,8 @@ struct JobCheck {
   std::string file;  ///< as the user wrote it
   std::optional<JobProblem> problem;
   // Without a problem:
-  int line = 1, column = 1;      ///< of the plan
-  std::shared_ptr<Study> study;  ///< its machine has the memory of its sheet
+  int line = 1, column = 1;  ///< of the plan
+  std::shared_ptr<Study> study;
   Bytes device_memory{}, margin{};
   MemoryCheck checked;
   bool batch_per_gpu = false;  ///< the job gives the batch so

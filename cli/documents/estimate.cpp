@@ -14,6 +14,7 @@
 #include "calibration/own_coefficients.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
+#include "cli/documents/memory.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
 #include "cli/sentences/sentences.hpp"
@@ -102,7 +103,11 @@ Fields<RankedEstimate> estimate_fields(const Study& study, const Training& train
   Fields<Row> fields;
   fields.add("rank", [](const Row& row) { return row.rank == 0 ? Json(nullptr) : Json(row.rank); });
   for (Field<Plan>& field : plan_fields()) {
-    if (field.name == "global_batch") fields.add("feasible", [](const Row& row) { return row.estimate.feasible(); });
+    if (field.name == "global_batch") {
+      fields.add("feasible", [](const Row& row) { return row.estimate.feasible(); });
+      fields.add("verdict",
+                 [](const Row& row) { return row.priced() ? Json(to_string(row.estimate.verdict)) : Json(nullptr); });
+    }
     fields.add(
         std::move(field.name), [value = std::move(field.value)](const Row& row) { return value(row.estimate.plan); },
         field.object);
@@ -187,8 +192,8 @@ void add_plan(Document& document, const Estimate& estimate, const Study& study, 
   if (estimate.feasible()) {
     const auto throughput = throughput_of(study.job(), sample_flops(study.job().facts), estimate);
     const std::string rate = throughput ? ", " + throughput_in_short(*throughput, estimate.plan) : "";
-    document.line(name, fmt::format(": {}{}{}, {} of {} per GPU", time_text(estimate, study, training), besides, rate,
-                                    humanize(estimate.memory.total()), humanize(study.machine().device.memory)));
+    document.line(name, fmt::format(": {}{}{}, {}", time_text(estimate, study, training), besides, rate,
+                                    memory_text(estimate.memory, estimate.verdict, study)));
     return;
   }
   const bool memory_alone = std::all_of(estimate.limits.begin(), estimate.limits.end(),
@@ -330,7 +335,7 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, c
   const bool has_shares =
       std::any_of(throughputs.begin(), throughputs.end(), [](const auto& of) { return of && of->model_share.has_value(); });
   if (has_shares) columns.push_back(figures("MFU"));
-  columns.insert(columns.end(), {figures("memory"), figures("iteration " + unit.name)});
+  columns.insert(columns.end(), {figures("memory"), words("verdict"), figures("iteration " + unit.name)});
   for (const TimePart& part : parts)
     columns.push_back(figures(fmt::format("{} {}", &part == parts.data() ? "=" : "+", part.column)));
   columns.push_back(words("with"));
@@ -345,7 +350,8 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, c
     row.push_back(share_text(e.efficiency));
     if (has_shares) row.push_back(mfu_text(throughputs[i]));
     row.insert(row.end(),
-               {humanize(e.memory.total()) + (e.feasible() ? "" : " !"), figure(e.time.iteration().value() * unit.factor)});
+               {humanize(e.memory.total()), e.time.iteration().value() > 0 ? std::string(to_string(e.verdict)) : "",
+                figure(e.time.iteration().value() * unit.factor)});
     for (const TimePart& part : parts) row.push_back(figure((e.time.*part.part).value() * unit.factor));
     row.push_back(choices_text(e.plan));
     table.add(std::move(row));
@@ -415,7 +421,8 @@ Json inputs_to_json(const Study& study, const Training& training) {
   json["samples_per_epoch"] = study.job().samples_per_epoch;
   json["train_tokens"] = or_null(training.tokens);
   json["machine"] = study.machine().name;
-  json["device_memory_bytes"] = study.machine().device.memory.value();
+  json["device_memory_bytes"] = study.device_memory().value();
+  json["margin_bytes"] = study.margin().value();
   json["coefficients"] = study.coefficients().name.empty() ? Json(nullptr) : Json(study.coefficients().name);
   json["software"] = study.coefficients().software.name.empty() ? Json(nullptr) : Json(study.coefficients().software.name);
   json["kernel_times"] = kernel_times_text(study);

@@ -154,12 +154,13 @@ Table layers_table(const Explanation& explanation, const Study& study, const Tim
   return table;
 }
 
-Table memory_table(const MemoryBreakdown& memory, Bytes capacity) {
+Table memory_table(const MemoryBreakdown& memory, const Study& study) {
   Table table = items_table(memory, MemoryItem::activations);
   table.add({"all", humanize(memory.total()), share_text(1.0), ""});
-  table.add({"reserved", humanize(memory.peak_reserved + memory.context + memory.outside_buffers), "", ""});
+  table.add({std::string(held_name), humanize(min(memory.held(), study.machine().device.memory)), "", ""});
   table.add({"at most", humanize(memory.upper_bound()), "", ""});
-  table.add({"device", humanize(capacity), "", ""});
+  table.add({"device", humanize(study.device_memory()), "", ""});
+  if (study.margin() > Bytes{}) table.add({"kept free", humanize(study.margin()), "", ""});
   return table;
 }
 
@@ -350,7 +351,7 @@ void add_explanation(Document& document, const Explanation& explanation, const S
   document.section("Layers", " and what each adds to the iteration");
   document.add(layers_table(explanation, study, unit));
   document.section("Memory", " per device, " + fullest_rank_text(estimate.plan, estimate.critical.memory));
-  document.add(memory_table(estimate.memory, study.machine().device.memory));
+  document.add(memory_table(estimate.memory, study));
 }
 
 Json busiest_to_json(const std::optional<Bottleneck>& busiest) {

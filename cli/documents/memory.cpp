@@ -38,6 +38,14 @@ std::string fullest_rank_text(const Plan& plan, int stage) {
                      plan.mesh[Axis::pipeline]);
 }
 
+std::string memory_text(const MemoryBreakdown& memory, Verdict verdict, const Study& study) {
+  std::string text = fmt::format("{} of {}", humanize(memory.total()), humanize(study.device_memory()));
+  if (study.margin() > Bytes{}) text += fmt::format(" less {}", humanize(study.margin()));
+  text += fmt::format(" per GPU: {}", to_string(verdict));
+  if (verdict == Verdict::at_risk) text += fmt::format(", at most {}", humanize(memory.upper_bound()));
+  return text;
+}
+
 Table items_table(const MemoryBreakdown& memory, std::optional<MemoryItem> last_empty) {
   Table table({words("item"), figures("memory"), figures("share"), words("is")});
   for (const MemoryItem item : all_memory_items) {

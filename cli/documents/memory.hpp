@@ -6,6 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "calibration/study.hpp"
 #include "cli/documents/document.hpp"
 #include "estimator/memory/memory.hpp"
 #include "estimator/memory/memory_timeline.hpp"
@@ -19,6 +20,11 @@ namespace ddl {
 
 /// Whose memory is the fullest: `each of the 4 ranks of stage 1 of 2`, or `all ranks alike`.
 [[nodiscard]] std::string fullest_rank_text(const Plan& plan, int stage);
+
+/// What MemoryBreakdown::held is.
+inline constexpr std::string_view held_name = "as nvidia-smi shows it";
+/// `14.6 GiB of 15.8 GiB per GPU: AT-RISK, at most 18.1 GiB`
+[[nodiscard]] std::string memory_text(const MemoryBreakdown& memory, Verdict verdict, const Study& study);
 
 /// Memory by item, without a sum. Of those without bytes it has the ones up to `last_empty` alone.
 [[nodiscard]] Table items_table(const MemoryBreakdown& memory, std::optional<MemoryItem> last_empty = {});

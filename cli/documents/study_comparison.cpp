@@ -130,7 +130,8 @@ Table plans_table(const Outcomes& outcomes, const Labels& labels) {
                  {figures("iteration"), figures(of_tokens ? "tokens/s" : "samples/s"), figures(name_of(training))});
   if (!training.tokens) columns.push_back(figures("epochs/day"));
   if (priced) columns.push_back(figures(training.tokens ? "cost" : "cost of an epoch"));
-  columns.insert(columns.end(), {figures("eff."), figures("MFU"), figures("memory"), figures("of"), words("with")});
+  columns.insert(columns.end(),
+                 {figures("eff."), figures("MFU"), figures("memory"), figures("of"), words("verdict"), words("with")});
   Table table(std::move(columns));
   for (const StudyOutcome& each : outcomes) {
     if (!each.best) continue;
@@ -146,9 +147,8 @@ Table plans_table(const Outcomes& outcomes, const Labels& labels) {
       const std::optional<double> cost = cost_of(each);
       row.push_back(cost ? fmt::format("{} {}", amount(*cost), study.machine().currency) : "-");
     }
-    row.insert(row.end(), {share_text(best.efficiency), mfu_text(throughput),
-                           humanize(best.memory.total()) + (best.feasible() ? "" : " !"),
-                           humanize(study.machine().device.memory), choices_text(best.plan)});
+    row.insert(row.end(), {share_text(best.efficiency), mfu_text(throughput), humanize(best.memory.total()),
+                           humanize(study.device_memory()), std::string(to_string(best.verdict)), choices_text(best.plan)});
     table.add(std::move(row));
   }
   return table;
@@ -317,7 +317,7 @@ Fields<StudyOutcome> outcome_fields(const Outcomes& outcomes) {
   add_if("currency", has_price, [](const Row& each) { return each.study->machine().currency; });
   csv_if("efficiency", timed, [](const Row& each) { return each.best->efficiency; });
   csv_if("total_bytes", timed, [](const Row& each) { return each.best->memory.total().value(); });
-  csv_if("device_memory_bytes", studied, [](const Row& each) { return each.study->machine().device.memory.value(); });
+  csv_if("device_memory_bytes", studied, [](const Row& each) { return each.study->device_memory().value(); });
   const auto text_or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
   fields.add("problem", [text_or_null](const Row& each) { return text_or_null(each.problem); });
   fields.add_json("hint", [text_or_null](const Row& each) { return text_or_null(each.hint); });

@@ -456,6 +456,8 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   if (assumptions.congestion_quantile) job.congestion = congestion_percent(*assumptions.congestion_quantile);
   job.input = assumptions.include_input ? std::optional(assumptions.input_mode) : std::nullopt;
   job.input_exposed = assumptions.include_input && !assumptions.input_overlapped;
+  job.gpu_memory = spec.device_memory;
+  if (!(spec.margin == Margin{})) job.margin = spec.margin;
   job.plan = plan;
   return job;
 }
@@ -486,6 +488,8 @@ StudySpec spec_of(const JobFile& job, const std::string& folder) {
   assumptions.include_input = job.input.has_value();
   assumptions.input_mode = job.input.value_or(assumptions.input_mode);
   assumptions.input_overlapped = !job.input_exposed;
+  spec.device_memory = job.gpu_memory;
+  spec.margin = job.margin.value_or(Margin{});
   return spec;
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "calibration/study.hpp"
-#include "cli/options/margin.hpp"
+#include "core/margin.hpp"
 #include "core/yaml_node.hpp"
 #include "estimator/assumptions.hpp"
 #include "estimator/plan/plan.hpp"

@@ -104,8 +104,8 @@ class PlanReader {
   void refuse_unknown_keys() const {
     std::vector<std::string_view> known{"degrees", "global_batch", "micro_batches", "placement", "optimizer", "precision",
                                         // What a report says of the plan besides.
-                                        "rank", "strategy", "feasible", "time", "efficiency", "cost", "training_cost",
-                                        "throughput", "findings", "memory", "reasons"};
+                                        "rank", "strategy", "feasible", "verdict", "time", "efficiency", "cost",
+                                        "training_cost", "throughput", "findings", "memory", "reasons"};
     for (const PlanChoiceRow& row : plan_choices()) known.push_back(row.key);
     for (const auto& [key, value] : object_->items()) {
       if (std::find(known.begin(), known.end(), key) == known.end()) {

@@ -38,6 +38,35 @@ Option add_sequence_option(const Command& command, std::optional<std::int64_t>& 
                           "tokens of a sample, for models of sequences; default: the model's own");
 }
 
+void add_memory_options(const Command& command, MemoryOptions& options) {
+  const auto refuse = [](const char* option, const UnitProblem& problem) {
+    throw Error(fmt::format("{}: {}", option, problem.message), problem.hint);
+  };
+  command
+      .add_option_function(
+          "--gpu-memory",
+          [&options, refuse](const std::string& text) {
+            UnitProblem problem;
+            options.gpu_memory = parse_quantity<Bytes>(text, problem);
+            if (!options.gpu_memory) refuse("--gpu-memory", problem);
+            if (*options.gpu_memory <= Bytes{})
+              refuse("--gpu-memory", {quote(text) + " must be greater than zero", "write for example 80GiB"});
+          },
+          "memory of a GPU, in place of the machine's: 80GiB")
+      .type_name("SIZE");
+  command
+      .add_option_function(
+          "--margin",
+          [&options, refuse](const std::string& text) {
+            UnitProblem problem;
+            options.margin = parse_margin(text, problem);
+            if (!options.margin) refuse("--margin", problem);
+          },
+          "memory to keep free: 2GiB or 5%")
+      .type_name("SIZE")
+      .default_str("0 B");
+}
+
 Option add_software_option(const Command& command, std::string& software) {
   return command.add_option("--software", software,
                             "how the framework runs it (see 'software list'): a bundled name, a file or none; default: that "
@@ -58,6 +87,7 @@ void add_study_options(const Command& command, StudyOptions& o) {
   command.add_option("--memory-format", o.memory_format,
                      "order of images in memory: nchw or nhwc (channels last); default: the software's");
   add_profile_options(command, o.profiles, o.any_device);
+  add_memory_options(command, o.memory);
   command.add_option(
       "--precision", o.precision,
       "fp32, tf32, fp16, bf16 or fp8; default: mixed for sequences, else tf32 where the device has it, else fp32");
@@ -142,6 +172,8 @@ StudySpec spec_of(const StudyOptions& o) {
   // The closed forms know of no software.
   spec.software = o.ideal ? std::string(no_software) : o.software;
   spec.profiles = {o.profiles, o.any_device};
+  spec.device_memory = o.memory.gpu_memory;
+  spec.margin = o.memory.margin.value_or(Margin{});
   if (o.ideal) spec.assumptions = ideal_assumptions();
   if (!o.precision.empty()) spec.precision = chosen("--precision", o.precision, parse_precision, precision_names());
   if (!o.memory_format.empty())

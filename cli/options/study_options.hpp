@@ -11,8 +11,17 @@
 #include "cli/options/command_line.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/report.hpp"
+#include "core/margin.hpp"
 
 namespace ddl {
+
+/// The memory of a device, and what of it stays free, in place of the machine's and the job's.
+struct MemoryOptions {
+  std::optional<Bytes> gpu_memory;
+  std::optional<Margin> margin;
+};
+/// Adds --gpu-memory and --margin. `options` outlives the command.
+void add_memory_options(const Command& command, MemoryOptions& options);
 
 /// The options by which every command says what is trained on what, as typed.
 struct StudyOptions {
@@ -24,6 +33,7 @@ struct StudyOptions {
   bool ideal = false, no_overlap = false, no_input = false, input_exposed = false;
   std::optional<double> parameter_servers, sparse_density;
   std::optional<std::int64_t> sequence;
+  MemoryOptions memory;
 };
 void add_study_options(const Command& command, StudyOptions& options);
 /// Adds --seq.

@@ -45,7 +45,6 @@ TableRows table_rows(const ShardContext& context) {
 
 std::vector<ShardProblem> shard_problems(const ShardContext& context, const LayerShard& shard) {
   std::vector<ShardProblem> problems;
-  const Layer& layer = context.at();
   const auto samples = static_cast<std::int64_t>(std::llround(shard.samples));
   const std::shared_ptr<const Operation>& operation = context.operation(shard);
   Operation::Local local = operation->local(shard.inputs, shard.output);

@@ -74,6 +74,9 @@ struct MemoryBreakdown {
   /// memory is short.
   Bytes peak_reserved{};
   [[nodiscard]] Bytes upper_bound() const { return total() + uncertainty; }
+  /// Returns what the process holds on the device while it has as much as it likes, which is what nvidia-smi shows, if
+  /// Estimator::add_reserved has computed it.
+  [[nodiscard]] Bytes held() const { return peak_reserved + context + outside_buffers; }
   [[nodiscard]] Bytes& of(MemoryItem item);
   [[nodiscard]] Bytes of(MemoryItem item) const;
   /// Returns the item with most bytes.

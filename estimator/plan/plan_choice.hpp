@@ -24,7 +24,7 @@ struct ModelFacts;
 enum class Trade {
   open,                ///< it may be faster or slower, and need more or less memory
   slower_but_smaller,  ///< it is not faster than a smaller value, and needs no more memory
-  larger,              ///< it may be faster or slower, and needs no less memory
+  larger,              ///< it may be faster or slower, and needs no less memory than the smallest value
   never_better,        ///< it is not faster and does not need less memory
 };
 

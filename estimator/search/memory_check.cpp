@@ -188,7 +188,6 @@ class Choices {
 
 /// The fastest plan of any strategy: searched for in less memory where what was found is at risk.
 std::optional<MemoryCheck> other_strategy(const Estimator& estimator, const MemoryCheck& from) {
-  constexpr int most_searches = 3;
   const Plan& plan = from.estimate.plan;
   SearchOptions options;
   options.devices = plan.mesh.devices();
@@ -196,21 +195,12 @@ std::optional<MemoryCheck> other_strategy(const Estimator& estimator, const Memo
   options.precision = plan.precision;
   options.optimizer = plan.optimizer;
   options.top = 1;
-  Machine machine = estimator.job().machine;
-  std::optional<MemoryCheck> risky;
-  for (int search_count = 0; search_count < most_searches; ++search_count) {
-    const Job tighter = estimator.job().with_machine(machine);
-    const Estimator within(tighter);
-    const SearchResult result = search(within, options);
-    if (result.best.empty()) break;
-    MemoryCheck found = check_of(estimator, estimator.estimate(result.best.front().plan));
-    if (found.verdict == Verdict::fits) return found;
-    const Bytes room = found.estimate.memory.total() - (found.estimate.memory.upper_bound() - available(estimator));
-    if (from.verdict == Verdict::does_not_fit && !risky) risky = std::move(found);
-    if (room <= Bytes{}) break;
-    machine.device.memory = room;
-  }
-  return risky;
+  // What fits comes first.
+  const SearchResult result = search(estimator, options);
+  if (result.best.empty()) return std::nullopt;
+  MemoryCheck found = check_of(estimator, result.best.front());
+  if (found.verdict == Verdict::fits || from.verdict == Verdict::does_not_fit) return found;
+  return std::nullopt;
 }
 
 }  // namespace

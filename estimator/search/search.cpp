@@ -267,6 +267,7 @@ double rounded(double value) {
 
 /// What plans are ranked by, the best first.
 struct Rank {
+  Verdict verdict = Verdict::fits;
   double first = 0, second = 0;
   Simplicity simplicity{};
   friend auto operator<=>(const Rank&, const Rank&) = default;
@@ -274,11 +275,13 @@ struct Rank {
 Rank rank_of(const RankedPlan& ranked, Objective objective) {
   // All plans of one search use the same devices, so the cheapest is the fastest.
   const double time = rounded(ranked.iteration.value());
-  if (objective == Objective::memory) return {rounded(ranked.memory.value()), time, simplicity_of(ranked.plan)};
-  return {time, 0.0, simplicity_of(ranked.plan)};
+  if (objective == Objective::memory)
+    return {ranked.verdict, rounded(ranked.memory.value()), time, simplicity_of(ranked.plan)};
+  return {ranked.verdict, time, 0.0, simplicity_of(ranked.plan)};
 }
 
 bool preferred(const RankedPlan& a, const RankedPlan& b, Objective objective) {
+  if (a.verdict != b.verdict) return a.verdict < b.verdict;
   const bool memory = objective == Objective::memory;
   const double first_a = rounded((memory ? a.memory.value() : a.iteration.value()));
   const double first_b = rounded((memory ? b.memory.value() : b.iteration.value()));
@@ -325,8 +328,7 @@ class FamilySearch {
     std::vector<Estimate>& kept = result_.first;
     std::vector<const Estimate*> order;
     for (const Estimate& each : kept) order.push_back(&each);
-    std::sort(order.begin(), order.end(),
-              [&](const Estimate* a, const Estimate* b) { return better(*a, *b, options_.objective); });
+    std::sort(order.begin(), order.end(), [&](const Estimate* a, const Estimate* b) { return is_better(*a, *b); });
     const bool is_full = order.size() >= static_cast<std::size_t>(options_.top);
     if (is_full) order.resize(static_cast<std::size_t>(options_.top));
     std::vector<Estimate> first;
@@ -334,7 +336,7 @@ class FamilySearch {
     for (const Estimate* each : order) first.push_back(*each);
     kept = std::move(first);
     if (!is_full || kept.empty()) return;
-    last_kept_ = RankedPlan{kept.back().plan, kept.back().time.iteration(), kept.back().memory.total()};
+    last_kept_ = ranked(kept.back());
   }
 
   /// Rules out what can be ruled out without pricing.
@@ -361,24 +363,17 @@ class FamilySearch {
 
   /// Of `all` plans; whether to go on.
   bool run(const Candidates& candidates, std::int64_t all) {
-    best_.reset();
-    nearest_ = candidates.nearest;
-    outdone_ = false;
-    for (const Candidates::Candidate& candidate : candidates.plans) {
-      if (options_.go_on && !options_.go_on(result_.considered, all)) {
-        result_.stopped = true;
-        break;
+    const SearchResult before = counts();
+    // Plans that fit come first, whatever they take. Where there is none, what is at risk is looked for.
+    allowed_ = options_.all || options_.allow_risk ? Verdict::at_risk : Verdict::fits;
+    try_all(candidates, all);
+    const bool is_without = !best_ && !outdone_ && !result_.stopped;
+    if (is_without && allowed_ == Verdict::fits) {
+      allowed_ = Verdict::at_risk;
+      if (has_risk_) {
+        restore(before);
+        try_all(candidates, all);
       }
-      const std::int64_t count = space_.count(*candidate.plan);
-      result_.considered += count;
-      if (beaten(Seconds(candidate.bound), *candidate.plan)) {
-        result_.pruned += count;
-        continue;
-      }
-      // One plan that cannot fit says as much as all of them.
-      const bool cannot_fit = estimator_.memory_lower_bound(*candidate.plan) > estimator_.job().machine.device.memory;
-      if (cannot_fit && nearest_ && !options_.all) continue;
-      try_variants(*candidate.plan);
     }
     if (!best_ && !outdone_ && !result_.stopped && nearest_ && nearest_->limits.begin()->kind == Limit::Kind::memory) {
       save_most(nearest_->plan);
@@ -396,7 +391,124 @@ class FamilySearch {
     return !result_.stopped;
   }
 
+  /// Whether `a` is ranked before `b`.
+  [[nodiscard]] bool is_better(const Estimate& a, const Estimate& b) const {
+    return preferred(ranked(a), ranked(b), options_.objective);
+  }
+
+  /// The simplest plan with the same degrees that takes no longer than the tie allows, and needs no more than fits.
+  [[nodiscard]] Estimate simplified(const Estimate& best) const {
+    const Seconds most = best.time.iteration() * (1 + options_.tie);
+    Estimate simple = best;
+    const auto takes = [&](const Plan& plan) {
+      if (!estimator_.limits(plan).empty()) return false;
+      Estimate estimate = estimator_.estimate(plan);
+      if (!estimate.feasible() || estimate.time.iteration() > most || verdict_for(estimate) > verdict_for(best))
+        return false;
+      simple = std::move(estimate);
+      return true;
+    };
+    for (std::size_t i = plan_choice_count; i > 0; --i) {
+      const PlanChoiceRow& row = plan_choices()[i - 1];
+      for (const int value : space_.values_of(row, simple.plan)) {
+        if (value >= row.get(simple.plan)) break;
+        Plan plan = simple.plan;
+        row.set(plan, value);
+        if (space_.is_possible(plan, choices_of(plan)) && takes(plan)) break;
+      }
+    }
+    for (const std::int64_t count : space_.micro_batches(simple.plan)) {
+      if (count >= simple.plan.micro_batches) break;
+      Plan plan = simple.plan;
+      plan.micro_batches = count;
+      if (space_.is_possible(plan, choices_of(plan)) && takes(plan)) break;
+    }
+    const Placement usual = options_.placement.value_or(Plan{}.placement);
+    if (simple.plan.placement != usual) {
+      Plan plan = simple.plan;
+      plan.placement = usual;
+      static_cast<void>(takes(plan));
+    }
+    return simple;
+  }
+
+  /// Puts the simplest plan first where several tie with the fastest of those that are left: each place takes the simplest
+  /// variant of a family, and of the families the one that divides along the fewest axes. `best` is ranked.
+  void settle_ties(std::vector<Estimate>& best, std::size_t places) const {
+    struct Tied {
+      Estimate simple;
+      Seconds fastest;  ///< of its family
+    };
+    std::vector<Tied> all;
+    for (std::size_t i = 0; i < best.size(); ++i)
+      all.push_back({i < places ? simplified(best[i]) : best[i], best[i].time.iteration()});
+    for (std::size_t place = 0; place < std::min(places, all.size()); ++place) {
+      const Seconds most = all[place].fastest * (1 + options_.tie);
+      std::size_t simplest = place;
+      for (std::size_t i = place + 1; i < all.size(); ++i) {
+        const Estimate& other = all[i].simple;
+        if (verdict_for(other) != verdict_for(all[place].simple) || all[i].fastest > most) break;
+        const auto axes = [&](std::size_t at) { return std::popcount(all[at].simple.plan.mesh.family()); };
+        if (other.time.iteration() <= most && axes(i) < axes(simplest)) simplest = i;
+      }
+      const auto first = all.begin() + static_cast<std::ptrdiff_t>(place);
+      const auto chosen = all.begin() + static_cast<std::ptrdiff_t>(simplest);
+      std::rotate(first, chosen, chosen + 1);
+    }
+    for (std::size_t i = 0; i < best.size(); ++i) best[i] = std::move(all[i].simple);
+  }
+
  private:
+  /// What plans are ranked by before the objective.
+  [[nodiscard]] Verdict verdict_for(const Estimate& estimate) const {
+    return options_.allow_risk ? Verdict::fits : estimate.verdict;
+  }
+  [[nodiscard]] RankedPlan ranked(const Estimate& estimate) const {
+    return {estimate.plan, estimate.time.iteration(), estimate.memory.total(), verdict_for(estimate)};
+  }
+  [[nodiscard]] static ChoiceValues choices_of(const Plan& plan) {
+    ChoiceValues values{};
+    for (std::size_t i = 0; i < plan_choice_count; ++i) values[i] = plan_choices()[i].get(plan);
+    return values;
+  }
+
+  [[nodiscard]] SearchResult counts() const {
+    SearchResult counts;
+    counts.considered = result_.considered;
+    counts.pruned = result_.pruned;
+    counts.priced = result_.priced;
+    counts.feasible = result_.feasible;
+    return counts;
+  }
+  void restore(const SearchResult& counts) {
+    result_.considered = counts.considered;
+    result_.pruned = counts.pruned;
+    result_.priced = counts.priced;
+    result_.feasible = counts.feasible;
+  }
+
+  void try_all(const Candidates& candidates, std::int64_t all) {
+    best_.reset();
+    nearest_ = candidates.nearest;
+    outdone_ = has_risk_ = false;
+    for (const Candidates::Candidate& candidate : candidates.plans) {
+      if (options_.go_on && !options_.go_on(result_.considered, all)) {
+        result_.stopped = true;
+        break;
+      }
+      const std::int64_t count = space_.count(*candidate.plan);
+      result_.considered += count;
+      if (beaten(Seconds(candidate.bound), *candidate.plan)) {
+        result_.pruned += count;
+        continue;
+      }
+      // One plan that cannot fit says as much as all of them.
+      const bool cannot_fit = estimator_.memory_lower_bound(*candidate.plan) > estimator_.job().machine.device.memory;
+      if (cannot_fit && nearest_ && !options_.all) continue;
+      try_variants(*candidate.plan);
+    }
+  }
+
   /// Whether plans are known that are better than these are at best: of this family, or as many of other families as anybody
   /// wants to see. `plan`: the simplest of them.
   [[nodiscard]] bool beaten(Seconds bound, const Plan& plan) {
@@ -409,11 +521,18 @@ class FamilySearch {
     const double time = rounded(bound.value() * rounding);
     const auto wanted = static_cast<std::size_t>(options_.top);
     const bool led = wanted > 0 && leaders_.size() >= wanted;
+    // The plan may turn out to be as good as is allowed at the moment.
+    const Verdict verdict = options_.allow_risk ? Verdict::fits : allowed_;
     const auto is_behind = [&](const Rank& known) {
-      return time > known.first || (time == known.first && Rank{time, 0.0, simplicity_of(plan)} >= known);
+      if (known.verdict != verdict) return known.verdict < verdict;
+      return time > known.first || (time == known.first && Rank{verdict, time, 0.0, simplicity_of(plan)} >= known);
     };
     if (best_ && is_behind(best_rank_)) return true;
-    if (!led || !is_behind(leaders_[wanted - 1])) return false;
+    if (!led) return false;
+    // What ties with the last that is wanted may come before it.
+    Rank last = leaders_[wanted - 1];
+    last.first *= 1 + options_.tie;
+    if (!is_behind(last)) return false;
     outdone_ = true;
     return true;
   }
@@ -471,8 +590,8 @@ class FamilySearch {
   }
 
   void note(const Estimate& estimate) {
-    if (estimate.feasible()) {
-      note({estimate.plan, estimate.time.iteration(), estimate.memory.total()});
+    if (estimate.feasible() && estimate.verdict <= allowed_) {
+      note(ranked(estimate));
     } else if (!nearest_ || miss(estimate) < miss(*nearest_)) {
       nearest_ = estimate;
     }
@@ -625,7 +744,9 @@ class FamilySearch {
     const auto is_too_large = [&](const ChoiceValues& values) {
       return std::any_of(too_large.begin(), too_large.end(), [&](const ChoiceValues& known) {
         for (std::size_t i = 0; i < plan_choice_count; ++i) {
-          const bool larger = plan_choices()[i].trade == Trade::larger && known[i] < values[i];
+          // Than the simplest value: among the others, less may need more.
+          const bool larger =
+              plan_choices()[i].trade == Trade::larger && known[i] == choices.front()[i] && known[i] < values[i];
           if (!larger && known[i] != values[i]) return false;
         }
         return true;
@@ -645,13 +766,16 @@ class FamilySearch {
         continue;
       }
       ++result_.priced;
-      const Bytes memory = estimator_.memory(plan).total();
+      const MemoryBreakdown& breakdown = estimator_.memory(plan);
+      const Bytes memory = breakdown.total();
       const Bytes available = estimator_.job().machine.device.memory;
-      if (memory <= available) {
+      const Verdict verdict = verdict_of(breakdown, available);
+      if (verdict <= allowed_) {
         settled.push_back(values);
-        note(RankedPlan{plan, iteration, memory});
+        note(RankedPlan{plan, iteration, memory, options_.allow_risk ? Verdict::fits : verdict});
         continue;
       }
+      has_risk_ = has_risk_ || verdict == Verdict::at_risk;
       ++misfits_;
       too_large.push_back(values);
       // Memory alone is the mildest kind of trouble.
@@ -666,9 +790,11 @@ class FamilySearch {
   std::optional<RankedPlan> best_;
   Rank best_rank_;
   std::optional<Estimate> nearest_;
-  bool outdone_ = false;      ///< by plans of other families
-  std::int64_t misfits_ = 0;  ///< plans without enough memory
-  bool may_break_limits_;     ///< what was asked for may be impossible
+  Verdict allowed_ = Verdict::at_risk;  ///< the worst that a plan may have at the moment
+  bool has_risk_ = false;               ///< some plan was left out that is at risk
+  bool outdone_ = false;                ///< by plans of other families
+  std::int64_t misfits_ = 0;            ///< plans without enough memory
+  bool may_break_limits_;               ///< what was asked for may be impossible
   Least least_;
   std::optional<RankedPlan> last_kept_;
   std::vector<Rank> leaders_;  ///< the best of each family so far, best first
@@ -681,11 +807,6 @@ std::optional<Objective> parse_objective(std::string_view text) {
   const auto found = std::find(objective_names.begin(), objective_names.end(), text);
   if (found == objective_names.end()) return std::nullopt;
   return static_cast<Objective>(found - objective_names.begin());
-}
-
-bool better(const Estimate& a, const Estimate& b, Objective objective) {
-  return preferred({a.plan, a.time.iteration(), a.memory.total()}, {b.plan, b.time.iteration(), b.memory.total()},
-                   objective);
 }
 
 SearchResult search(const Estimator& estimator, const SearchOptions& options) {
@@ -712,7 +833,11 @@ SearchResult search(const Estimator& estimator, const SearchOptions& options) {
   }
   families.keep_first();
   std::stable_sort(result.best.begin(), result.best.end(),
-                   [&](const Estimate& a, const Estimate& b) { return better(a, b, options.objective); });
+                   [&](const Estimate& a, const Estimate& b) { return families.is_better(a, b); });
+  if (options.tie > 0 && !options.all && options.objective != Objective::memory) {
+    const auto wanted = options.top > 0 ? static_cast<std::size_t>(options.top) : result.best.size();
+    families.settle_ties(result.best, wanted);
+  }
   std::stable_sort(result.ranked.begin(), result.ranked.end(),
                    [&](const RankedPlan& a, const RankedPlan& b) { return preferred(a, b, options.objective); });
   return result;

@@ -11,6 +11,10 @@
 
 namespace ddl {
 
+/// Two laboratories that time the same kernels differ by 2.4 to 6.7 % (median; docs/recommend.md): plans whose predicted
+/// times are this near are equally good.
+inline constexpr double usual_tie = 0.03;
+
 enum class Objective { time, cost, memory };
 [[nodiscard]] std::optional<Objective> parse_objective(std::string_view text);
 [[nodiscard]] std::string_view to_string(Objective objective);
@@ -29,6 +33,11 @@ struct SearchOptions {
   std::optional<Placement> placement;
   std::optional<std::int64_t> micro_batches;
   ChosenOfPlan chosen;
+  /// Rank plans by the objective alone. Else those that fit come before those that are at risk.
+  bool allow_risk = false;
+  /// Plans whose times differ by less than this share of the shorter one are as good as each other: the simplest of them is
+  /// the better one. Only where the objective is not memory, and not every plan is priced.
+  double tie = 0;
   /// The search calls it from time to time with the number of plans that it has dealt with, and the number of all plans. The
   /// search ends if it returns false.
   std::function<bool(std::int64_t done, std::int64_t all)> go_on;
@@ -39,6 +48,7 @@ struct RankedPlan {
   Plan plan;
   Seconds iteration{};
   Bytes memory{};
+  Verdict verdict = Verdict::fits;
 };
 
 struct SearchResult {
@@ -56,11 +66,8 @@ struct SearchResult {
 
 /// Searches all plans: all ways of giving `devices` devices to the axes (all divisors), all placements, numbers of
 /// micro-batches and other choices (plan_choices). A pruned plan is provably no better than the plans that are returned.
-/// Plans that are equally good within rounding are ranked by simplicity: fewer axes, no recomputation, less sharding, fewer
-/// micro-batches.
+/// Plans that are equally good within rounding, or the `tie` that was asked for, are ranked by simplicity: fewer axes, no
+/// recomputation, less sharding, fewer micro-batches.
 [[nodiscard]] SearchResult search(const Estimator& estimator, const SearchOptions& options);
-
-/// Returns whether `a` is ranked before `b`.
-[[nodiscard]] bool better(const Estimate& a, const Estimate& b, Objective objective);
 
 }  // namespace ddl

@@ -443,7 +443,8 @@ void Estimator::price(Estimate& result) const {
   result.replicated_share = kernels.value() > 0 ? std::clamp(1.0 - fair / kernels, 0.0, 1.0) : 0.0;
   result.imbalance = all_kernels.value() > 0 ? longest_kernels * stages / all_kernels - 1.0 : 0.0;
 
-  if (result.memory.total() > job_.machine.device.memory) {
+  result.verdict = verdict_of(result.memory, job_.machine.device.memory);
+  if (result.verdict == Verdict::does_not_fit) {
     result.limits.add(memory_limit(result.memory, job_.machine.device));
   }
 }
@@ -471,6 +472,9 @@ void Estimator::add_reserved(Estimate& estimate) const {
     known.has_reserved = true;
   }
   estimate.memory.peak_reserved = known.memory.peak_reserved;
+  // No more is needed than may be held; what the device does not have is not held.
+  const Bytes held = min(estimate.memory.held(), job_.machine.device.memory);
+  estimate.memory.uncertainty = max(estimate.memory.uncertainty, held - estimate.memory.total());
 }
 
 void Estimator::add_reserved(std::vector<Estimate>& estimates) const {

@@ -13,6 +13,7 @@
 #include "core/quantity.hpp"
 #include "estimator/memory/memory.hpp"
 #include "estimator/memory/memory_timeline.hpp"
+#include "estimator/memory/verdict.hpp"
 #include "estimator/plan/plan.hpp"
 #include "estimator/search/limit.hpp"
 #include "estimator/step/layer_costs.hpp"
@@ -25,7 +26,8 @@ namespace ddl {
 struct Estimate {
   Plan plan;
   Breakdown time;
-  MemoryBreakdown memory;  ///< of the fullest stage
+  MemoryBreakdown memory;                   ///< of the fullest stage
+  Verdict verdict = Verdict::does_not_fit;  ///< about the memory, where the plan was priced
   Limits limits;
   Seconds epoch{};
   double efficiency = 0;      ///< time that one device would need for the iteration, over that of all devices together

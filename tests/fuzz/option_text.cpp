@@ -6,7 +6,7 @@
 #include "calibration/plan_degrees.hpp"
 #include "calibration/runs.hpp"
 #include "calibration/sweep/transports/simulated/network_text.hpp"
-#include "cli/options/margin.hpp"
+#include "core/margin.hpp"
 #include "profiler/backends/simulated/device_text.hpp"
 #include "tests/fuzz/fuzzer.hpp"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <map>
@@ -134,6 +135,21 @@ void check_same_best(const OwnedJob& owned, SearchOptions options, const SearchR
   REQUIRE(pruned.priced + pruned.pruned <= pruned.considered);
   REQUIRE(pruned.feasible <= pruned.priced);
 
+  // A simpler plan may take the place of one that is hardly faster.
+  options.tie = usual_tie;
+  const SearchResult tied = search(estimator, options);
+  REQUIRE(tied.best.size() == pruned.best.size());
+  if (!tied.best.empty()) {
+    const Estimate& best = pruned.best.front();
+    const Estimate& simple = tied.best.front();
+    INFO("with ties first: " << text_of(simple.plan));
+    REQUIRE(simple.feasible());
+    REQUIRE((options.allow_risk || simple.verdict == best.verdict));
+    REQUIRE(simple.time.iteration() <= best.time.iteration() * (1 + usual_tie));
+    REQUIRE(std::popcount(simple.plan.mesh.family()) <= std::popcount(best.plan.mesh.family()));
+  }
+  options.tie = 0;
+
   // With only the best three wanted, these are found.
   options.top = 3;
   const SearchResult few = search(estimator, options);
@@ -147,6 +163,7 @@ void check_same_best(const OwnedJob& owned, SearchOptions options, const SearchR
 }
 
 void check_search(bool tight_memory) {
+  bool allow_risk = false;
   for (const Setting& setting : settings(19)) {
     INFO(setting.name << (tight_memory ? ", tight memory" : ""));
     Machine machine = setting.machine;
@@ -160,6 +177,7 @@ void check_search(bool tight_memory) {
       INFO("objective " << to_string(objective));
       SearchOptions options = options_of(setting, objective);
       options.all = true;
+      options.allow_risk = allow_risk = !allow_risk;
       SearchResult exhaustive = search(Estimator(owned->job), options);
       REQUIRE(!exhaustive.ranked.empty());
       if (tight_memory) {

@@ -1,4 +1,4 @@
-#include "estimator/search/verdict.hpp"
+#include "estimator/memory/verdict.hpp"
 
 #include <array>
 #include <cstddef>

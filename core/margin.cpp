@@ -1,4 +1,4 @@
-#include "cli/options/margin.hpp"
+#include "core/margin.hpp"
 
 #include <charconv>
 
