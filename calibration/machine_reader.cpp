@@ -401,12 +401,13 @@ class SheetReader {
   }
 
   void read_storage(const MachineSection& node) {
-    node.only_keys({"shared_per_node", "shared_total", "local_bandwidth", "local_capacity"});
+    node.only_keys({"shared_per_node", "shared_total", "local_bandwidth", "local_capacity", "host_memory"});
     Storage& storage = sheet_.machine.storage;
     if (const auto value = optional_number(node, "shared_per_node", "storage")) storage.shared_per_node = value->bandwidth();
     if (const auto value = optional_number(node, "shared_total", "storage")) storage.shared_total = value->bandwidth();
     if (const auto value = optional_number(node, "local_bandwidth", "storage")) storage.local_bandwidth = value->bandwidth();
     if (const auto value = optional_number(node, "local_capacity", "storage")) storage.local_capacity = value->bytes();
+    if (const auto value = optional_number(node, "host_memory", "storage")) storage.host_memory = value->bytes();
   }
 
   void read_price(const SourcedPart& entry) {

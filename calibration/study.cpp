@@ -76,6 +76,9 @@ Bytes bytes_per_sample(const Dataset& dataset, const Model& model) {
   return stored * ratio;
 }
 
+/// Whether a part of a sample can be read without the rest: compressed samples have less than a byte an item.
+bool is_stored_raw(const Dataset& dataset) { return dataset.sample_bytes().value() >= dataset.sample.items(); }
+
 /// A data set of tokens is cut into as many samples as the model's sequence length makes of it.
 double samples_of(const Dataset& dataset, const Model& model) {
   const auto samples = static_cast<double>(dataset.samples);
@@ -306,7 +309,8 @@ Study::Study(StudySpec spec, StudyInputs inputs)
                                    .assumptions = assumptions_,
                                    .samples_per_epoch = samples_of(dataset_, model_),
                                    .sample_bytes = bytes_per_sample(dataset_, model_),
-                                   .dataset_bytes = bytes_per_sample(dataset_, model_) * samples_of(dataset_, model_)});
+                                   .dataset_bytes = bytes_per_sample(dataset_, model_) * samples_of(dataset_, model_),
+                                   .stored_raw = is_stored_raw(dataset_)});
 }
 
 }  // namespace ddl

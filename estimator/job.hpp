@@ -22,6 +22,7 @@ struct Job {
   double samples_per_epoch = 0;  ///< D
   Bytes sample_bytes{};          ///< on disk
   Bytes dataset_bytes{};
+  bool stored_raw = false;  ///< samples are stored item by item, so that a part of one can be read without the rest
   std::shared_ptr<const void> replaced{};  ///< keeps alive what the functions below have put in
 
   /// Whether whole layers are priced and shared out, not kernels one by one.

@@ -87,6 +87,7 @@ struct Storage {
   std::optional<Bandwidth> shared_total;     ///< parallel file system, everybody reading
   std::optional<Bandwidth> local_bandwidth;  ///< of a node's own disk
   std::optional<Bytes> local_capacity;
+  std::optional<Bytes> host_memory;  ///< of a node; files that were read stay there while there is room
 };
 
 /// A cluster of equal devices, as its data sheet describes it.

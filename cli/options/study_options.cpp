@@ -301,6 +301,7 @@ std::string samples_text(const Study& study) {
 /// Whether the machine's sheet says how fast samples come from where they lie.
 bool has_priced_input(const Study& study) {
   const Storage& storage = study.machine().storage;
+  if (fits_host_memory(study.job())) return true;
   if (storage.local_bandwidth && storage.local_capacity && fits_local_storage(study.job())) return true;
   return storage.shared_per_node || storage.shared_total;
 }

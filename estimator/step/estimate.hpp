@@ -239,5 +239,7 @@ class Estimator {
 [[nodiscard]] Term input_time(const Job& job, const Plan& plan, const ExchangePrices& exchanges, bool with_slopes = false);
 /// Returns whether the disk of a node can hold the data set; true if the size of the disk is not known.
 [[nodiscard]] bool fits_local_storage(const Job& job);
+/// Returns whether a node keeps all of the data set in its memory once it was read.
+[[nodiscard]] bool fits_host_memory(const Job& job);
 
 }  // namespace ddl

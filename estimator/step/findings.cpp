@@ -79,7 +79,7 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
                         Finding::Samples{plan.global_batch, job.samples_per_epoch}});
   }
   const Storage& storage = job.machine.storage;
-  if (storage.local_capacity && !fits_local_storage(job)) {
+  if (storage.local_capacity && !fits_local_storage(job) && !fits_host_memory(job)) {
     findings.push_back(
         {Kind::local_storage, job.dataset_bytes / *storage.local_capacity,
          Finding::DataSet{job.dataset_bytes, *storage.local_capacity, storage.shared_per_node || storage.shared_total}});

@@ -49,6 +49,7 @@ host:
 storage:
   shared_total: {value: 150 GB/s, source: sheet}
   local_capacity: {value: 1.6 TB, source: sheet}
+  host_memory: {value: 384 GiB, source: sheet}
 price: {value: 2.5 EUR/h, source: sheet}
 )";
 
@@ -105,6 +106,7 @@ TEST_CASE("a machine file is read into a machine") {
   CHECK_FALSE(machine.storage.shared_per_node.has_value());
   CHECK(machine.storage.shared_total == Bandwidth(150e9));
   CHECK(machine.storage.local_capacity == Bytes(1.6e12));
+  CHECK(machine.storage.host_memory == 384_GiB);
   CHECK(machine.price_per_gpu_hour == 2.5);
   CHECK(machine.currency == "EUR");
 }
@@ -352,7 +354,7 @@ TEST_CASE("fails with a price that is none") {
   for (const std::string price :
        {"2.5", "2.5 USD", "2.5 usd/h", "2.5 USD/day", "USD/h", "-1 USD/h", "inf USD/h", "2.5 DOLLAR/h"}) {
     INFO(price);
-    CHECK(error_with("2.5 EUR/h", price) == "m.yaml:38:16: '" + price + "' is not the price of a device and hour\n" +
+    CHECK(error_with("2.5 EUR/h", price) == "m.yaml:39:16: '" + price + "' is not the price of a device and hour\n" +
                                                 "  price: {value: " + price +
                                                 ", source: sheet}\n                 ^\nhint: write it as '2.5 USD/h'");
   }

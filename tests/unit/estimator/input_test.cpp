@@ -59,6 +59,28 @@ TEST_CASE("ranks that split a sample each read all of it") {
   CHECK(reading.time() == Approx(128.0));
 }
 
+TEST_CASE("of samples that are stored item by item a rank reads its tile") {
+  Reading reading;
+  reading.storage().shared_per_node = Bandwidth(20);
+  reading.plan.mesh.set(Axis::data, 2);
+  reading.plan.mesh.set_tiles({2, 1, 1});
+  reading.plan.mesh.set(Axis::filter, 2);
+  // Each of two nodes has 16 samples of 10 bytes, read by four ranks: 640 / 20.
+  CHECK(reading.time() == Approx(32.0));
+  reading.job.stored_raw = true;
+  CHECK(reading.time() == Approx(16.0));
+}
+
+TEST_CASE("a data set of up to half of a node's memory is read once") {
+  Reading reading;
+  reading.storage().shared_per_node = Bandwidth(20);
+  CHECK(reading.time() == Approx(16.0));
+  reading.storage().host_memory = Bytes(1799);
+  CHECK(reading.time() == Approx(16.0));
+  reading.storage().host_memory = Bytes(1800);
+  CHECK(reading.time() == 0.0);
+}
+
 TEST_CASE("or a leader reads them once and sends them on") {
   Reading reading(with_leader());
   reading.storage().shared_per_node = Bandwidth(20);
