@@ -28,18 +28,24 @@ parameters_of_families = {
     None: {},
 }
 # Those with operations that the step of PyTorch does not know yet, or without a small size above. What is skipped is printed.
-families_without_a_step = {"bloom", "deepseek", "falcon", "gemma", "gpt-neox", "gpt-oss", "grok", "mpt", "nemotron", "opt", "phi"}
+families_without_a_step = {"bloom", "deepseek", "falcon", "fpn_detector", "gemma", "gpt-neox", "gpt-oss", "grok", "mpt", "nemotron", "opt",
+                           "phi"}
 # Norms of queries and keys; a head of which 96 channels are turned, more than a small one has.
 models_without_a_step = ("qwen3-", "phi-4-mini")
 parameters = {"gnmt": {"hidden": 16, "vocabulary": 50, "tokens": 7}, "cosmoflow-512": {"padding": "same"}}
-# Swin's windows of 7 divide no smaller image; the auxiliary classifier of inception_v3 has kernels of 5x5.
+# Swin's windows of 7 and of 12 divide no smaller image; the auxiliary classifier of inception_v3 has kernels of 5x5, and SSD's last
+# kernel fits nothing smaller than its own input. Mixers mix the positions of images of their own size.
 images = {
     "cosmoflow": "128x128x128",
     "deepcam": "64x96",
     "inception_resnet_v2": "75x75",
     "inception_v3": "299x299",
     "keras-inception-v3": "107x107",
+    "mixer": "224x224",
+    "ssd300": "300x300",
     "swin": "224x224",
+    "swin_base_patch4_window12_384": "384x384",
+    "swin_large_patch4_window12_384": "384x384",
     "unet": "188x188",
     "unet3d": "32x32x64",
     "vit": "32x32",
