@@ -52,7 +52,7 @@ void add_check(const Command& program, Request& request) {
           "--gpu-memory",
           [options](const std::string& text) {
             UnitProblem problem;
-            options->check.gpu_memory = parse_quantity<Bytes>(text, problem);
+            options->check.gpu_memory = parse_plausible(text, plausible_memory, problem);
             if (!options->check.gpu_memory) refuse("--gpu-memory", problem);
             if (*options->check.gpu_memory <= Bytes{})
               refuse("--gpu-memory", {quote(text) + " must be greater than zero", "write for example 80GiB"});

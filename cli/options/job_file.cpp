@@ -103,7 +103,7 @@ class JobReader {
     job_.plan.optimizer = job_.optimizer.value_or(job_.plan.optimizer);
     read_plan(root_.at("plan"));
     read_batch();
-    if (const auto node = root_.find("gpu_memory")) job_.gpu_memory = node->bytes();
+    if (const auto node = root_.find("gpu_memory")) job_.gpu_memory = node->bytes(false, plausible_memory);
     if (const auto node = root_.find("margin")) {
       UnitProblem problem;
       job_.margin = parse_margin(node->text(), problem);
