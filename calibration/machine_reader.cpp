@@ -42,6 +42,10 @@ constexpr std::int64_t most_links = 4'000'000;
 constexpr double least_host_speed = 0.01;
 constexpr double largest_host_speed = 100;
 
+/// Rails, over-subscriptions and the reciprocals of fractions beyond this are a slip of the keyboard, as are prices.
+constexpr double largest_ratio = 1'000'000;
+constexpr double largest_price = 1'000'000'000;
+
 struct Price {
   double per_hour = 0;
   std::string currency;
@@ -99,6 +103,8 @@ class SheetReader {
   static double fraction(const YamlNode& node) {
     const double value = node.number(0, 1);
     if (value == 0) node.fail("must be greater than zero", "a fraction: 1 is all of it");
+    if (value < 1 / largest_ratio)
+      node.fail(fmt::format("{} is too small: at least {:g}", quote(node.text()), 1 / largest_ratio));
     return value;
   }
 
@@ -127,8 +133,8 @@ class SheetReader {
       device.multiprocessors = static_cast<int>(value->integer(1, most_multiprocessors));
     }
     read_peaks(node.at("peak"));
-    device.memory = number(node, "memory", "device").bytes();
-    device.memory_bandwidth = number(node, "memory_bandwidth", "device").bandwidth();
+    device.memory = number(node, "memory", "device").bytes(false, plausible_memory);
+    device.memory_bandwidth = number(node, "memory_bandwidth", "device").bandwidth(plausible_memory_bandwidth);
     device.tile = static_cast<double>(number(node, "tile", "device").integer(1, 65536));
     if (const auto value = optional_number(node, "attainable_peak", "device")) device.attainable_peak = fraction(*value);
     if (const auto value = optional_number(node, "attainable_bandwidth", "device"))
@@ -163,7 +169,7 @@ class SheetReader {
     node.only_keys(known);
     if (node.entries().empty()) node.fail("no precision has a peak", fmt::format("known: {}", fmt::join(known, ", ")));
     for (const auto& [key, entry] : node.entries()) {
-      const FlopRate peak = number({entry, part.citations}, "device.peak." + key.text()).flop_rate();
+      const FlopRate peak = number({entry, part.citations}, "device.peak." + key.text()).flop_rate(plausible_peak);
       // Other keys are refused above.
       if (const auto precision = parse_precision(key.text())) {
         sheet_.machine.device.peak[static_cast<std::size_t>(*precision)] = peak;
@@ -198,7 +204,7 @@ class SheetReader {
     }
     const std::string prefix = "levels." + level.name;
     level.units = static_cast<int>(number(section, "units", prefix).integer(1, std::numeric_limits<int>::max()));
-    level.latency = number(section, "latency", prefix).seconds(true);
+    level.latency = number(section, "latency", prefix).seconds(true, plausible_latency);
     level.bandwidth = number(section, "bandwidth", prefix).bandwidth();
     if (const auto value = optional_number(section, "attainable", prefix)) level.bandwidth *= fraction(*value);
     level.rails = read_rails(part, level, prefix);
@@ -213,8 +219,10 @@ class SheetReader {
     if (rails && oversubscription) node.fail("'rails' and 'oversubscription' exclude each other", "remove one of them");
     if (rails) {
       const YamlNode value = number({*rails, part.citations}, prefix + ".rails");
-      const double count = value.number(0);
+      const double count = value.number(0, largest_ratio);
       if (count == 0) value.fail("must be greater than zero", "at least one link leads to this level");
+      if (count < 1 / largest_ratio)
+        value.fail(fmt::format("{} is too small: at least {:g}", quote(value.text()), 1 / largest_ratio));
       return count;
     }
     // The two innermost levels are links of different kinds: what a device has says nothing about what a node has.
@@ -225,7 +233,7 @@ class SheetReader {
     if (!oversubscription)
       node.fail("one of the keys 'rails' and 'oversubscription' is missing", "'oversubscription' 1 is full bisection");
     const LinkLevel& below = inner.back();
-    const double ratio = number({*oversubscription, part.citations}, prefix + ".oversubscription").number(1);
+    const double ratio = number({*oversubscription, part.citations}, prefix + ".oversubscription").number(1, largest_ratio);
     const double derived = below.units * below.rails * (below.bandwidth / level.bandwidth) / ratio;
     sheet_.numbers.push_back({prefix + ".rails", fmt::format("{:.4g}", derived),
                               fmt::format("derived: {} times the {:.4g} rails of a {}, over-subscribed {:g} times",
@@ -337,7 +345,8 @@ class SheetReader {
       sheet_.numbers.push_back({"topology.shortcuts", written, sourced.source, sourced.key});
       shape.link_bandwidth = links("link_bandwidth");
     }
-    if (const auto value = optional_number(section, "hop_latency", "topology")) shape.hop_latency = value->seconds(true);
+    if (const auto value = optional_number(section, "hop_latency", "topology"))
+      shape.hop_latency = value->seconds(true, plausible_latency);
     if (const double all = links_of(machine, static_cast<double>(nodes)); all > static_cast<double>(most_links))
       kind.fail(fmt::format("{:.0f} links", all), fmt::format("networks that are no trees have {} at most", most_links));
     if (const double hops = hops_of(machine, static_cast<double>(nodes)); hops > most_hops)
@@ -396,7 +405,7 @@ class SheetReader {
     HostPath host;
     host.bandwidth = number(node, "bandwidth", "host").bandwidth();
     host.devices_per_link = static_cast<int>(number(node, "devices_per_link", "host").integer(1, 65536));
-    host.latency = number(node, "latency", "host").seconds(true);
+    host.latency = number(node, "latency", "host").seconds(true, plausible_latency);
     sheet_.machine.host = host;
   }
 
@@ -413,6 +422,10 @@ class SheetReader {
   void read_price(const SourcedPart& entry) {
     const YamlNode value = number(entry, "price");
     const auto price = parse_price(value.text());
+    if (price && price->per_hour > largest_price)
+      value.fail(fmt::format("{} is too large: at most {:g} an hour", quote(value.text()), largest_price));
+    if (price && price->per_hour > 0 && price->per_hour < 1 / largest_price)
+      value.fail(fmt::format("{} is too small: at least {:g} an hour", quote(value.text()), 1 / largest_price));
     if (!price)
       value.fail(fmt::format("{} is not the price of a device and hour", quote(value.text())), "write it as '2.5 USD/h'");
     sheet_.machine.price_per_gpu_hour = price->per_hour;

@@ -49,7 +49,7 @@ std::string device_of(const std::string& text, const std::string& path) {
 }
 
 /// Profiles in the user's data directory, by name.
-std::vector<std::string> files_at_hand() {
+std::vector<std::string> files_at_hand(std::vector<std::string>& warnings) {
   namespace fs = std::filesystem;
   std::vector<std::string> files;
   const std::optional<std::string> data = data_directory();
@@ -62,6 +62,9 @@ std::vector<std::string> files_at_hand() {
       files.push_back(at->path().string());
     }
   }
+  if (error && error != std::errc::no_such_file_or_directory)
+    warnings.push_back(fmt::format("profiles at hand are not used: cannot read the folder {}: {}",
+                                   quote((fs::path(*data) / "profiles").string()), error.message()));
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -69,7 +72,7 @@ std::vector<std::string> files_at_hand() {
 FoundProfiles look_up(const Machine& machine) {
   FoundProfiles found;
   found.looked_up = true;
-  for (const std::string& path : files_at_hand()) {
+  for (const std::string& path : files_at_hand(found.warnings)) {
     try {
       const std::string text = read_file(path);
       if (is_device(machine.device, device_of(text, path))) found.profiles.push_back({path, parse_profile(text, path)});

@@ -253,6 +253,9 @@ FamilyFit fit_family(Family family, std::span<const TaughtRun* const> runs, doub
 RunFitter::RunFitter(std::span<const MeasuredRun> runs, std::string machine, std::string coefficients,
                      const ProfileChoice& profiles, std::string software)
     : predictor_(std::move(machine), std::move(coefficients), profiles, std::move(software)) {
+  if (runs.size() > most_fitted_runs)
+    throw Error(fmt::format("{} runs are more than the {} that can be learned from together", runs.size(), most_fitted_runs),
+                "choose some with --where, or average repeats");
   bool known = false;
   for (const MeasuredRun& each : runs) {
     Row row;

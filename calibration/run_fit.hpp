@@ -73,10 +73,13 @@ struct TaughtRun {
 /// outliers count linearly), and their widths (Laplace). Without runs it is the prior.
 [[nodiscard]] FamilyFit fit_family(Family family, std::span<const TaughtRun* const> runs, double launch_overhead = 0);
 
+/// Runs that are learned from together: each is priced once for each choice of the software, and looked at in each fit.
+inline constexpr std::size_t most_fitted_runs = 2'000;
+
 /// Fits runs on one machine, and predicts what it was not fitted to.
 class RunFitter {
  public:
-  /// Throws Error of the machine, the coefficients or a profile.
+  /// Throws Error of the machine, the coefficients or a profile, and of more than most_fitted_runs.
   RunFitter(std::span<const MeasuredRun> runs, std::string machine, std::string coefficients,
             const ProfileChoice& profiles = {}, std::string software = {});
 

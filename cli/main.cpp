@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <new>
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands/commands.hpp"
+#include "cli/licenses.hpp"
 #include "cli/options/command_line.hpp"
 #include "core/device_lost.hpp"
 #include "core/error.hpp"
@@ -30,10 +32,18 @@ int run(int argc, char** argv) {
   command_line.add_version(version_text());
   const Command program = command_line.program();
   program.require_subcommand();
+  bool licenses = false;
+  program.add_switch("--licenses", licenses, "licences of the program and of the libraries in it");
   Request request;
   request.command = "ddl-oracle";
   const auto typed = std::span(argv, static_cast<std::size_t>(argc)).subspan(1);
   for (const std::string_view word : typed) request.command += fmt::format(" {}", word);
+  if (std::find(typed.begin(), typed.end(), std::string_view("--licenses")) != typed.end() && typed.size() <= 2 &&
+      (typed.size() == 1 || std::find(typed.begin(), typed.end(), std::string_view("--version")) != typed.end())) {
+    std::cout << (typed.size() == 1 ? "" : version_text() + "\n") << licenses_text();
+    if (!std::cout.flush()) throw Error("cannot write to the standard output");
+    return static_cast<int>(ExitStatus::ok);
+  }
   add_profile(program, request);
   add_calibrate(program, request);
   add_recommend(program, request);
@@ -67,7 +77,7 @@ int main(int argc, char** argv) {
   } catch (const ddl::DeviceLost& lost) {
     ddl::print_error(lost.what(), lost.hint());
   } catch (const std::bad_alloc&) {
-    ddl::print_error("out of memory", "ask for fewer GPUs or a smaller model");
+    ddl::print_error("out of memory", "the question or one of its files is too large for the memory of this machine");
   } catch (const std::exception& error) {
     ddl::print_error(std::string("this should not happen: ") + error.what(),
                      "please report it with the command that did it");

@@ -1,15 +1,18 @@
 #include "cli/report.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/formats/format.hpp"
 #include "core/error.hpp"
 #include "core/input_files.hpp"
 #include "core/source_text.hpp"
+#include "core/write_file.hpp"
 
 namespace ddl {
 namespace {
@@ -27,17 +30,62 @@ void write_output(const std::string& path, std::string_view content, std::string
   if (is_input_file(path)) {
     throw Error(fmt::format("{} {} would overwrite a file that was read", option, quote(path)), "give it another name");
   }
-  write_file(path, content);
+  write_over(path, content);
 }
 
+void write_over(const std::string& path, std::string_view content) {
+  struct stat status {};
+  const bool is_regular = ::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode);
+  if (write_file(path, content) == Written::in_place && is_regular) {
+    print_warning(
+        fmt::format("{} cannot be replaced, and was written in place: a reader may have seen half of it", quote(path)));
+  }
+}
+
+std::string defused(std::string_view text) {
+  std::string out;
+  while (true) {
+    const std::size_t end = std::min(text.find_first_of("\r\n"), text.size());
+    std::string line(text.substr(0, end));
+    // What the runner trims are blanks of all of Unicode.
+    std::size_t at = 0;
+    for (bool blank = true; blank;) {
+      blank = false;
+      for (const std::string_view one :
+           {" ",      "\t",     "\v",     "\f",     "\u0085", "\u00A0", "\u1680", "\u2000", "\u2001",
+            "\u2002", "\u2003", "\u2004", "\u2005", "\u2006", "\u2007", "\u2008", "\u2009", "\u200A",
+            "\u200B", "\u2028", "\u2029", "\u202F", "\u205F", "\u3000", "\uFEFF"}) {
+        if (!std::string_view(line).substr(at).starts_with(one)) continue;
+        at += one.size();
+        blank = true;
+      }
+    }
+    // In place of a blank, so that a caret below still points at what it did.
+    if (std::string_view(line).substr(at).starts_with("::")) {
+      if (at > 0 && line[at - 1] == ' ') {
+        line[at - 1] = '|';
+      } else {
+        line.insert(at, "|");
+      }
+    }
+    for (std::size_t old = line.find("##["); old != std::string::npos; old = line.find("##[", old)) line[old + 2] = '(';
+    out += line;
+    if (end == text.size()) return out;
+    out += '\n';
+    text.remove_prefix(end + 1);
+  }
+}
+
+void print_warning(const std::string& warning) { std::cerr << defused("warning: " + warning) << '\n'; }
+
 void print_error(const std::string& message, const std::string& hint) {
-  std::cerr << "error: " << message << '\n';
-  if (!hint.empty()) std::cerr << "hint: " << hint << '\n';
+  std::cerr << defused("error: " + message) << '\n';
+  if (!hint.empty()) std::cerr << defused("hint: " + hint) << '\n';
 }
 
 void write_report(const Report& report, const ReportOptions& options) {
   const std::string content = format_named(options.format).write(report, Style(wants_color(options)));
-  for (const std::string& warning : report.warnings) std::cerr << "warning: " << warning << '\n';
+  for (const std::string& warning : report.warnings) print_warning(warning);
   for (const Error& error : report.errors) print_error(error.what(), error.hint());
   if (is_file(options.output)) {
     write_output(options.output, content);

@@ -61,6 +61,17 @@ struct ReportOptions {
 /// Writes whole or not at all to the file of `option`. Throws Error where that is a file that was read.
 void write_output(const std::string& path, std::string_view content, std::string_view option = "--output");
 
+/// The same for a file that may have been read, since it is renewed.
+void write_over(const std::string& path, std::string_view content);
+
+/// A text for stderr, of which no line is a command of the runner of GitHub Actions. It takes as one what begins with `::`
+/// behind blanks, and the older `##[` wherever it stands [actions/runner, ActionCommand.cs]; a job file of a pull request
+/// may hold both.
+[[nodiscard]] std::string defused(std::string_view text);
+
+/// `warning: …` to stderr.
+void print_warning(const std::string& warning);
+
 /// `error: …` and `hint: …` to stderr.
 void print_error(const std::string& message, const std::string& hint);
 

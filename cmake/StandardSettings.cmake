@@ -27,6 +27,33 @@ target_compile_options(ddl_settings INTERFACE -ffp-contract=off)
 add_library(ddl_quick_to_compile INTERFACE)
 target_compile_options(ddl_quick_to_compile INTERFACE "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>")
 
+# The program reads files of strangers: an error in it should end it, not lend it to them. All of it is the program's and its modules';
+# a sanitizer has checks of its own, which those of the C library would hide.
+if(DDL_HARDEN)
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+  include(CheckPIESupported)
+  check_pie_supported(LANGUAGES CXX)
+  include(CheckCXXCompilerFlag)
+  include(CheckLinkerFlag)
+  target_compile_definitions(ddl_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:_GLIBCXX_ASSERTIONS>")
+  foreach(flag IN ITEMS -fstack-protector-strong -fcf-protection=full -fstack-clash-protection)
+    string(MAKE_C_IDENTIFIER "DDL_HAS${flag}" has)
+    check_cxx_compiler_flag("${flag}" ${has})
+    if(${has})
+      target_compile_options(ddl_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${flag}>")
+    endif()
+  endforeach()
+  if(NOT DDL_SANITIZE)
+    # Needs optimization. Ubuntu's compiler defines it already, and would warn of the second.
+    target_compile_options(ddl_settings INTERFACE
+      "$<$<AND:$<NOT:$<CONFIG:Debug>>,$<COMPILE_LANGUAGE:CXX>>:SHELL:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>")
+  endif()
+  check_linker_flag(CXX "LINKER:-z,relro,-z,now" DDL_HAS_FULL_RELRO)
+  if(DDL_HAS_FULL_RELRO)
+    target_link_options(ddl_settings INTERFACE "LINKER:-z,relro,-z,now")
+  endif()
+endif()
+
 if(DDL_SANITIZE)
   target_compile_options(ddl_settings INTERFACE
     "-fsanitize=${DDL_SANITIZE}" -fno-sanitize-recover=all -fno-omit-frame-pointer)

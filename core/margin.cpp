@@ -10,7 +10,7 @@ namespace ddl {
 
 std::optional<Margin> parse_margin(std::string_view text, UnitProblem& problem) {
   if (!text.ends_with('%')) {
-    const std::optional<Bytes> bytes = parse_quantity<Bytes>(text, problem);
+    const std::optional<Bytes> bytes = parse_plausible(text, plausible_size, problem);
     if (!bytes) return std::nullopt;
     return Margin{*bytes, 0};
   }

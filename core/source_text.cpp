@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -16,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/file_descriptor.hpp"
 #include "core/input_files.hpp"
 
 namespace ddl {
@@ -52,6 +51,17 @@ bool is_control(std::string_view text, std::size_t at, std::size_t length) {
   return first < 0x20 || first == 0x7F || (length == 2 && first == 0xC2 && byte_at(text, at + 1) < 0xA0);
 }
 
+/// Marks that change the direction of writing, by which a text shows as another one (Unicode 15, section 23.2; Trojan
+/// Source, CVE-2021-42574), and the separators of lines and paragraphs.
+bool changes_direction(std::string_view text, std::size_t at, std::size_t length) {
+  if (length == 2) return text.substr(at, 2) == "\xD8\x9C";
+  if (length != 3 || byte_at(text, at) != 0xE2) return false;
+  const unsigned char second = byte_at(text, at + 1);
+  const unsigned char third = byte_at(text, at + 2);
+  return (second == 0x80 && (third == 0x8E || third == 0x8F || (third >= 0xA8 && third <= 0xAE))) ||
+         (second == 0x81 && third >= 0xA6 && third <= 0xA9);
+}
+
 std::optional<std::size_t> find_non_text(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = utf8_length(text, at);
@@ -71,7 +81,7 @@ std::vector<std::string> shown_columns(std::string_view text) {
     const std::size_t length = utf8_length(text, at);
     if (text[at] == '\t') {
       columns.insert(columns.end(), tab_width, " ");
-    } else if (length == 0 || is_control(text, at, length)) {
+    } else if (length == 0 || is_control(text, at, length) || changes_direction(text, at, length)) {
       columns.emplace_back("?");
     } else {
       columns.emplace_back(text.substr(at, length));
@@ -108,44 +118,55 @@ std::string excerpt(std::string_view line, std::size_t caret_byte) {
                      left.size() + before.size() - first);
 }
 
-[[noreturn]] void fail_to(std::string_view verb, const std::string& path, int reason) {
-  const bool missing = reason == ENOENT;
-  throw Error(fmt::format("cannot {} {}: {}", verb, quote(path), std::generic_category().message(reason)),
-              !missing         ? ""
-              : verb == "read" ? "check its spelling; a path starts at the folder that you are in, or at /"
-                               : "make its folder first");
+/// The character at `at`, `length` bytes long or none, as an escape.
+std::string escape(std::string_view text, std::size_t at, std::size_t length) {
+  const unsigned first = byte_at(text, at);
+  switch (length) {
+    case 2:
+      return fmt::format("\\u{:04X}", ((first & 0x1FU) << 6U) | (byte_at(text, at + 1) & 0x3FU));
+    case 3:
+      return fmt::format(
+          "\\u{:04X}", ((first & 0x0FU) << 12U) | ((byte_at(text, at + 1) & 0x3FU) << 6U) | (byte_at(text, at + 2) & 0x3FU));
+    default:
+      return first == '\n' ? "\\n" : first == '\t' ? "\\t" : fmt::format("\\x{:02X}", first);
+  }
 }
 
-/// An open file of the operating system, closed at the end of its scope.
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int number) : number_(number) {}
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  ~FileDescriptor() {
-    if (number_ >= 0) ::close(number_);
+/// Where the first character at or behind `at` is that a terminal does not show as itself; the end where there is none.
+std::size_t next_unprintable(std::string_view text, std::size_t at, bool lines) {
+  while (at < text.size()) {
+    const unsigned char first = byte_at(text, at);
+    if (first >= 0x20 && first < 0x7F) {
+      ++at;
+      continue;
+    }
+    if (lines && (first == '\n' || first == '\t')) {
+      ++at;
+      continue;
+    }
+    const std::size_t length = utf8_length(text, at);
+    if (length == 0 || is_control(text, at, length) || changes_direction(text, at, length)) return at;
+    at += length;
   }
-  [[nodiscard]] int number() const { return number_; }
-  [[nodiscard]] bool is_open() const { return number_ >= 0; }
-
- private:
-  int number_;
-};
-
-/// 0, or the reason why not everything was written.
-int write_all(int file, std::string_view content) {
-  while (!content.empty()) {
-    const ssize_t written = ::write(file, content.data(), content.size());
-    if (written < 0 && errno != EINTR) return errno;
-    if (written > 0) content.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return 0;
+  return at;
 }
 
-/// A name in the same folder, since only within one file system is renaming a single step.
-std::string temporary_name(const std::filesystem::path& beside) {
-  static std::atomic<unsigned> count{0};
-  return (beside.parent_path() / fmt::format(".ddl-oracle-{}-{}.tmp", ::getpid(), count++)).string();
+std::string with_escapes(std::string_view text, bool lines) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t next = next_unprintable(text, at, lines);
+    out += text.substr(at, next - at);
+    if (next == text.size()) break;
+    const std::size_t length = utf8_length(text, next);
+    out += escape(text, next, length);
+    at = next + std::max<std::size_t>(length, 1);
+  }
+  return out;
+}
+
+[[noreturn]] void fail_to_read(const std::string& path, int reason) {
+  throw Error(fmt::format("cannot read {}: {}", quote(path), std::generic_category().message(reason)),
+              reason == ENOENT ? "check its spelling; a path starts at the folder that you are in, or at /" : "");
 }
 
 }  // namespace
@@ -167,6 +188,15 @@ std::string quote(std::string_view text) {
     columns.emplace_back("...");
   }
   return fmt::format("'{}'", fmt::join(columns, ""));
+}
+
+std::string visible(std::string_view text) { return with_escapes(text, false); }
+std::string visible_lines(std::string_view text) { return with_escapes(text, true); }
+
+std::optional<std::string_view> find_unprintable(std::string_view text) {
+  const std::size_t at = next_unprintable(text, 0, true);
+  if (at == text.size()) return std::nullopt;
+  return text.substr(at, std::max<std::size_t>(utf8_length(text, at), 1));
 }
 
 SourceText::SourceText(std::string text, std::string origin) : text_(std::move(text)), origin_(std::move(origin)) {
@@ -199,9 +229,9 @@ Error SourceText::error(std::size_t offset, std::string_view message, std::strin
 std::string read_file(const std::string& path, std::size_t max_bytes) {
   // Without waiting: opening a pipe would last until somebody opens its other end.
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file.is_open()) fail_to("read", path, errno);
+  if (!file.is_open()) fail_to_read(path, errno);
   struct stat status {};
-  if (::fstat(file.number(), &status) != 0) fail_to("read", path, errno);
+  if (::fstat(file.number(), &status) != 0) fail_to_read(path, errno);
   note_input_file(status);
   const auto refuse_longer = [&] {
     throw Error(
@@ -212,7 +242,7 @@ std::string read_file(const std::string& path, std::size_t max_bytes) {
   const auto wait = [&](int milliseconds) {
     pollfd state{.fd = file.number(), .events = POLLIN, .revents = 0};
     const int ready = ::poll(&state, 1, milliseconds);
-    if (ready < 0 && errno != EINTR) fail_to("read", path, errno);
+    if (ready < 0 && errno != EINTR) fail_to_read(path, errno);
     return ready > 0;
   };
   bool awaits_writer = S_ISFIFO(status.st_mode);
@@ -230,7 +260,7 @@ std::string read_file(const std::string& path, std::size_t max_bytes) {
       if (wait(step_ms)) awaits_writer = false;
       continue;
     }
-    if (count < 0 && errno != EINTR && errno != EAGAIN) fail_to("read", path, errno);
+    if (count < 0 && errno != EINTR && errno != EAGAIN) fail_to_read(path, errno);
     awaits_writer = false;
     if (count < 0) {
       if (errno == EAGAIN) wait(-1);
@@ -238,36 +268,6 @@ std::string read_file(const std::string& path, std::size_t max_bytes) {
     }
     content.append(block.data(), static_cast<std::size_t>(count));
     if (content.size() > max_bytes) refuse_longer();
-  }
-}
-
-void write_file(const std::string& path, std::string_view content) {
-  struct stat existing {};
-  const bool exists = ::stat(path.c_str(), &existing) == 0;
-  if (exists && S_ISDIR(existing.st_mode)) fail_to("write", path, EISDIR);
-  if (exists && !S_ISREG(existing.st_mode)) {
-    const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    if (!file.is_open()) fail_to("write", path, errno);
-    if (const int reason = write_all(file.number(), content)) fail_to("write", path, reason);
-    return;
-  }
-
-  // A link stays a link: what it points at is replaced.
-  std::error_code unresolved;
-  std::filesystem::path target = exists ? std::filesystem::canonical(path, unresolved) : std::filesystem::path(path);
-  if (unresolved) fail_to("write", path, unresolved.value());
-  const std::string temporary = temporary_name(target);
-  int reason = 0;
-  {
-    const FileDescriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    if (!file.is_open()) fail_to("write", path, errno);
-    reason = write_all(file.number(), content);
-    if (reason == 0 && exists && ::fchmod(file.number(), existing.st_mode & 07777U) != 0) reason = errno;
-  }
-  if (reason == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) reason = errno;
-  if (reason != 0) {
-    ::unlink(temporary.c_str());
-    fail_to("write", path, reason);
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,14 @@ namespace ddl {
 
 /// The user's text for a message: in 'quotes', on one line, control characters shown as '?', cut when it is long.
 [[nodiscard]] std::string quote(std::string_view text);
+
+/// A text on one line of a terminal: control characters, line breaks, marks that change the direction of writing, and what
+/// is no UTF-8 stand as escapes, as \x1B and \u202E.
+[[nodiscard]] std::string visible(std::string_view text);
+/// The first character that `visible` would escape, but for tabs and line breaks; nothing where there is none.
+[[nodiscard]] std::optional<std::string_view> find_unprintable(std::string_view text);
+/// The same as `visible`, with its line breaks and tabs.
+[[nodiscard]] std::string visible_lines(std::string_view text);
 
 /// The text of one input file, which turns a byte offset into a place that a person can find.
 class SourceText {
@@ -46,10 +55,5 @@ inline constexpr std::size_t max_file_bytes = std::size_t{64} << 20U;
 /// The whole file as bytes; an Error naming `path` and the reason when it cannot be read (missing, directory, permission, a
 /// pipe that nobody opens for writing) or is longer than `max_bytes`. Of a longer one no more than that is read.
 [[nodiscard]] std::string read_file(const std::string& path, std::size_t max_bytes = max_file_bytes);
-
-/// Writes completely or not at all: the content goes to a temporary file beside `path`, which is renamed over it. What is no
-/// regular file (`/dev/stdout`, a pipe) is written to directly. An Error naming the path and the reason when it cannot be
-/// written.
-void write_file(const std::string& path, std::string_view content);
 
 }  // namespace ddl

@@ -304,6 +304,20 @@ std::string print_quantity(Seconds value) { return print(value.value(), dimensio
 std::string print_quantity(Bandwidth value) { return print(value.value(), dimension_of(value)); }
 std::string print_quantity(FlopRate value) { return print(value.value(), dimension_of(value)); }
 
+template <class Q>
+std::optional<UnitProblem> implausible(std::string_view text, Q value, const Plausible<Q>& range) {
+  if (value == Q() || (value >= range.least && value <= range.most)) return std::nullopt;
+  const bool small = value < range.least;
+  return UnitProblem{fmt::format("{} is too {} for {}: at {} {}", quote(text), small ? "small" : "large", range.noun,
+                                 small ? "least" : "most", print_quantity(small ? range.least : range.most)),
+                     "check its unit"};
+}
+
+template std::optional<UnitProblem> implausible<Bytes>(std::string_view, Bytes, const Plausible<Bytes>&);
+template std::optional<UnitProblem> implausible<Seconds>(std::string_view, Seconds, const Plausible<Seconds>&);
+template std::optional<UnitProblem> implausible<Bandwidth>(std::string_view, Bandwidth, const Plausible<Bandwidth>&);
+template std::optional<UnitProblem> implausible<FlopRate>(std::string_view, FlopRate, const Plausible<FlopRate>&);
+
 std::string humanize(Bytes value) {
   return humanized(value.value(), [](double bytes) {
     if (bytes < 1024.0 && bytes == std::floor(bytes)) return fmt::format("{} B", bytes);

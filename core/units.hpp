@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/plausible.hpp"
 #include "core/quantity.hpp"
 
 namespace ddl {
@@ -26,6 +27,23 @@ extern template std::optional<Bytes> parse_quantity<Bytes>(std::string_view, Uni
 extern template std::optional<Seconds> parse_quantity<Seconds>(std::string_view, UnitProblem&);
 extern template std::optional<Bandwidth> parse_quantity<Bandwidth>(std::string_view, UnitProblem&);
 extern template std::optional<FlopRate> parse_quantity<FlopRate>(std::string_view, UnitProblem&);
+
+/// Why a quantity that was written as `text` is none of its kind: outside of its range, which the message names. Nothing
+/// where it is plausible, or zero.
+template <class Q>
+[[nodiscard]] std::optional<UnitProblem> implausible(std::string_view text, Q value, const Plausible<Q>& range);
+
+/// parse_quantity, which refuses what is not plausible, too.
+template <class Q>
+[[nodiscard]] std::optional<Q> parse_plausible(std::string_view text, const Plausible<Q>& range, UnitProblem& problem) {
+  const std::optional<Q> value = parse_quantity<Q>(text, problem);
+  if (!value) return std::nullopt;
+  if (auto beyond = implausible(text, *value, range)) {
+    problem = *std::move(beyond);
+    return std::nullopt;
+  }
+  return value;
+}
 
 /// Text that parse_quantity reads back to exactly the same value (parse∘print = identity), with the largest unit that
 /// keeps the number at least 1: `16 GiB`, `1.5 GB`, `3.2 us`.

@@ -172,6 +172,9 @@ class YamlNode::Builder : public YAML::EventHandler {
     refuse_properties(at, anchor);
     const bool quoted = at < text().size() && (text()[at] == '"' || text()[at] == '\'');
     if (quoted && !end_of_quoted(text(), at)) throw source_.error(at, "this quote is never closed", quote_hint);
+    // Escapes in quotes make what cannot stand in the file itself.
+    if (const auto bad = find_unprintable(value))
+      throw source_.error(at, fmt::format("the character {} cannot stand in text", visible(*bad)), "remove it");
     add({.kind = Element::Kind::scalar, .plain = tag == "?", .offset = at, .text = value, .children = {}});
   }
 
@@ -487,19 +490,19 @@ double YamlNode::number(double low, double high) const {
 }
 
 template <class Q>
-Q YamlNode::quantity(std::string_view expected, bool allow_zero) const {
-  require(is_scalar(), expected);
+Q YamlNode::quantity(const Plausible<Q>& range, bool allow_zero) const {
+  require(is_scalar(), range.noun);
   UnitProblem problem;
-  const auto value = parse_quantity<Q>(element_->text, problem);
+  const auto value = parse_plausible<Q>(element_->text, range, problem);
   if (!value) fail(problem.message, problem.hint);
   if (!allow_zero && value->value() == 0.0) fail(fmt::format("{} must be greater than zero", quote(element_->text)));
   return *value;
 }
 
-Bytes YamlNode::bytes(bool allow_zero) const { return quantity<Bytes>("a size", allow_zero); }
-Seconds YamlNode::seconds(bool allow_zero) const { return quantity<Seconds>("a time", allow_zero); }
-Bandwidth YamlNode::bandwidth() const { return quantity<Bandwidth>("a bandwidth", false); }
-FlopRate YamlNode::flop_rate() const { return quantity<FlopRate>("a compute rate", false); }
+Bytes YamlNode::bytes(bool allow_zero, const Plausible<Bytes>& range) const { return quantity(range, allow_zero); }
+Seconds YamlNode::seconds(bool allow_zero, const Plausible<Seconds>& range) const { return quantity(range, allow_zero); }
+Bandwidth YamlNode::bandwidth(const Plausible<Bandwidth>& range) const { return quantity(range, false); }
+FlopRate YamlNode::flop_rate(const Plausible<FlopRate>& range) const { return quantity(range, false); }
 
 int YamlNode::line() const { return document_->source.place(element_->offset).line; }
 int YamlNode::column() const { return document_->source.place(element_->offset).column; }

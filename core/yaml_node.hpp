@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/plausible.hpp"
 #include "core/quantity.hpp"
 
 namespace ddl {
@@ -24,7 +25,8 @@ class YamlNode {
  public:
   /// Parses `text`; `origin` is the file name printed in errors. Refuses: syntax errors, an empty document, more than one
   /// document, duplicate keys, keys that are no text or have no `:`, anchors, aliases and tags, bytes that are not UTF-8
-  /// text, nesting deeper than `max_depth`, text longer than `max_bytes`.
+  /// text, control characters and marks of direction, escaped ones included, nesting deeper than `max_depth`, text longer
+  /// than `max_bytes`.
   [[nodiscard]] static YamlNode parse(std::string text, std::string origin);
   /// Reads and parses a file; an unreadable path, a directory, or a file that is too long is an Error naming the path.
   [[nodiscard]] static YamlNode load(const std::string& path);
@@ -73,11 +75,11 @@ class YamlNode {
   [[nodiscard]] double number(double low = std::numeric_limits<double>::lowest(),
                               double high = std::numeric_limits<double>::max()) const;
   // Quantities need their unit in the file (`900 GB/s`, `5 us`, `80 GiB`, `15.7 TFLOP/s`); a unit-less, negative, or
-  // non-finite one is refused. Zero is allowed where `allow_zero`.
-  [[nodiscard]] Bytes bytes(bool allow_zero = false) const;
-  [[nodiscard]] Seconds seconds(bool allow_zero = false) const;
-  [[nodiscard]] Bandwidth bandwidth() const;
-  [[nodiscard]] FlopRate flop_rate() const;
+  // non-finite one is refused, and one outside of its range. Zero is allowed where `allow_zero`.
+  [[nodiscard]] Bytes bytes(bool allow_zero = false, const Plausible<Bytes>& range = plausible_size) const;
+  [[nodiscard]] Seconds seconds(bool allow_zero = false, const Plausible<Seconds>& range = plausible_time) const;
+  [[nodiscard]] Bandwidth bandwidth(const Plausible<Bandwidth>& range = plausible_bandwidth) const;
+  [[nodiscard]] FlopRate flop_rate(const Plausible<FlopRate>& range = plausible_flop_rate) const;
 
   // Of the first letter, quote or bracket of the value; of its key or its dash where there is no value.
   [[nodiscard]] int line() const;    ///< 1-based
@@ -97,7 +99,7 @@ class YamlNode {
   [[nodiscard]] const Element* find_value(std::string_view key) const;
   [[nodiscard]] const std::string& unquoted(std::string_view expected) const;
   template <class Q>
-  [[nodiscard]] Q quantity(std::string_view expected, bool allow_zero) const;
+  [[nodiscard]] Q quantity(const Plausible<Q>& range, bool allow_zero) const;
 
   std::shared_ptr<const Document> document_;
   const Element* element_;

@@ -34,28 +34,21 @@ std::int64_t filter_units(const Layer& layer) {
 class Pairing {
  public:
   Pairing(const Model& model, ModelFacts& facts, const std::vector<std::vector<int>>& consumers)
-      : model_(model), facts_(facts), consumers_(consumers) {}
+      : model_(model), facts_(facts), consumers_(consumers), met_by_(model.layers.size(), -1) {}
 
   void try_row(int row) {
-    columns_.clear();
-    inside_.clear();
-    for (const int input : model_.layers[static_cast<std::size_t>(row)].inputs) {
-      if (!collect(input)) return;
-    }
-    const auto belongs = [&](int layer) {
-      return layer == row || std::find(inside_.begin(), inside_.end(), layer) != inside_.end();
-    };
+    if (!collect(row)) return;
     for (const auto* members : {&columns_, &inside_}) {
       for (const int member : *members) {
         for (const int consumer : consumers_[static_cast<std::size_t>(member)]) {
-          if (!belongs(consumer)) return;
+          if (consumer != row && !(met_by_[static_cast<std::size_t>(consumer)] == row && can_be_inside(consumer))) return;
         }
       }
     }
     std::int64_t units = model_.layers[static_cast<std::size_t>(row)].input_shapes.front().channels;
     for (const int column : columns_) units = std::min(units, filter_units(model_.layers[static_cast<std::size_t>(column)]));
     for (const int between : inside_) {
-      const std::int64_t own = model_.layers[static_cast<std::size_t>(between)].operation->divisible().channel_units;
+      const std::int64_t own = facts_.divisible[static_cast<std::size_t>(between)].channel_units;
       if (own > 0) units = std::min(units, own);
     }
     for (const int column : columns_) assign(column, TensorSplitRole::column, units);
@@ -64,21 +57,40 @@ class Pairing {
   }
 
  private:
-  bool collect(int layer) {
-    if (layer < 0) return false;
+  [[nodiscard]] bool can_be_inside(int layer) const {
     const auto index = static_cast<std::size_t>(layer);
-    if (facts_.pooled_branch[index]) return false;
-    const Divisible divisible = model_.layers[index].operation->divisible();
-    if (divisible.matrix) {
-      if (facts_.tensor_role[index] != TensorSplitRole::lone) return false;
-      if (std::find(columns_.begin(), columns_.end(), layer) == columns_.end()) columns_.push_back(layer);
-      return true;
+    const Divisible& divisible = facts_.divisible[index];
+    return !facts_.pooled_branch[index] && divisible.channelwise && !divisible.matrix;
+  }
+
+  /// All layers between the row and the columns before it, and these; false where there is no pair. Where something that can
+  /// be in no pair reads a layer, none of those before it is looked at: a model of n blocks takes n steps, not n².
+  bool collect(int row) {
+    columns_.clear();
+    inside_.clear();
+    open_ = model_.layers[static_cast<std::size_t>(row)].inputs;
+    while (!open_.empty()) {
+      const int layer = open_.back();
+      open_.pop_back();
+      if (layer < 0) return false;
+      const auto index = static_cast<std::size_t>(layer);
+      if (facts_.pooled_branch[index]) return false;
+      if (met_by_[index] == row) continue;
+      met_by_[index] = row;
+      if (facts_.divisible[index].matrix) {
+        if (facts_.tensor_role[index] != TensorSplitRole::lone) return false;
+        columns_.push_back(layer);
+        continue;
+      }
+      if (!can_be_inside(layer)) return false;
+      for (const int consumer : consumers_[index]) {
+        if (consumer != row && !can_be_inside(consumer)) return false;
+      }
+      inside_.push_back(layer);
+      const std::vector<int>& inputs = model_.layers[index].inputs;
+      open_.insert(open_.end(), inputs.begin(), inputs.end());
     }
-    if (!divisible.channelwise) return false;
-    if (std::find(inside_.begin(), inside_.end(), layer) != inside_.end()) return true;
-    inside_.push_back(layer);
-    return std::all_of(model_.layers[index].inputs.begin(), model_.layers[index].inputs.end(),
-                       [this](int input) { return collect(input); });
+    return true;
   }
 
   void assign(int layer, TensorSplitRole role, std::int64_t units) {
@@ -90,6 +102,8 @@ class Pairing {
   ModelFacts& facts_;
   const std::vector<std::vector<int>>& consumers_;
   std::vector<int> columns_, inside_;
+  std::vector<int> open_;    ///< to be looked at
+  std::vector<int> met_by_;  ///< by layer: the row that it was last collected for
 };
 
 void assign_tensor_roles(const Model& model, ModelFacts& facts, const std::vector<std::vector<int>>& consumers) {
@@ -360,9 +374,14 @@ ModelFacts facts_of(const Model& model) {
     if (producer >= 0 && facts.of_sample[static_cast<std::size_t>(producer)]) return;
     const auto items = static_cast<double>(shape_of(model, producer).items());
     const bool is_split = producer >= 0 && facts.token_split[static_cast<std::size_t>(producer)];
-    for (int cut = producer + 1; cut <= last_reader; ++cut) {
-      facts.live_items[static_cast<std::size_t>(cut)] += items;
-      if (is_split) facts.live_split_items[static_cast<std::size_t>(cut)] += items;
+    // First what each cut has more than the one before it: a step for each tensor, however long it lives.
+    if (last_reader <= producer) return;
+    const auto first = static_cast<std::size_t>(producer + 1);
+    const auto behind = static_cast<std::size_t>(last_reader) + 1;
+    for (std::vector<double>* live : {&facts.live_items, &facts.live_split_items}) {
+      if (live == &facts.live_split_items && !is_split) continue;
+      (*live)[first] += items;
+      if (behind < live->size()) (*live)[behind] -= items;
     }
   };
   int input_reader = 0;
@@ -376,6 +395,8 @@ ModelFacts facts_of(const Model& model) {
     if (consumers[i].empty()) continue;
     live_between(static_cast<int>(i), *std::max_element(consumers[i].begin(), consumers[i].end()));
   }
+  for (std::vector<double>* live : {&facts.live_items, &facts.live_split_items})
+    std::partial_sum(live->begin(), live->end(), live->begin());
 
   facts.sends_input_gradient.assign(count, false);
   std::set<std::pair<std::vector<int>, int>> read_by_columns;  // inputs and block

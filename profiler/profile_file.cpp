@@ -57,6 +57,9 @@ std::string one_line(std::string text) {
   return text;
 }
 
+/// More bytes of workspace, hertz or watts than this are a slip of the keyboard.
+constexpr double largest_amount = 1'000'000'000'000'000'000;
+
 /// Cells of one row.
 class RowReader {
  public:
@@ -68,6 +71,12 @@ class RowReader {
     const std::size_t column = table_.column(name);
     const double value = table_.number(row_, column).value_or(0);
     if (value < 0) fail(name, fmt::format("{} is negative", quote(text(name))));
+    return value;
+  }
+  /// Of bytes, hertz or watts.
+  [[nodiscard]] double amount(std::string_view name) const {
+    const double value = number(name);
+    if (value > largest_amount) fail(name, fmt::format("{} is too large: at most {:g}", quote(text(name)), largest_amount));
     return value;
   }
   [[nodiscard]] double seconds(std::string_view name) const { return checked_time(name, text(name), number(name)); }
@@ -134,7 +143,7 @@ ProfileRow read_row(const RowReader& cells, bool of_shard) {
   measured.problem = cells.text("problem");
   if (measured.problem.empty()) cells.fail("problem", "a row needs its problem");
   measured.problem = canonical(cells, measured.problem);
-  measured.workspace = Bytes(cells.number("workspace_bytes"));
+  measured.workspace = Bytes(cells.amount("workspace_bytes"));
   measured.algorithm = cells.text("algorithm");
   measured.reason = cells.text("reason");
   Samples& samples = measured.samples;
@@ -147,8 +156,8 @@ ProfileRow read_row(const RowReader& cells, bool of_shard) {
   samples.has_trend = cells.flag("trend");
   samples.seconds = cells.times("samples_s");
   row.reference_kernel = Seconds(cells.seconds("reference_kernel_s"));
-  if (cells.has("clock_hz")) row.state.clock_hz = cells.number("clock_hz");
-  if (cells.has("power_w")) row.state.power_w = cells.number("power_w");
+  if (cells.has("clock_hz")) row.state.clock_hz = cells.amount("clock_hz");
+  if (cells.has("power_w")) row.state.power_w = cells.amount("power_w");
   if (cells.has("slowed_by")) row.state.slowed_by = cells.text("slowed_by");
   if (cells.has("host_bound")) measured.host_bound = cells.flag("host_bound");
   if (samples.low > samples.median) cells.fail("low_s", "the interval does not hold the median");

@@ -45,10 +45,8 @@ Error unknown_text(const BenchmarkText& text) {
   return text.error(0, "this is no output of a benchmark that calibrate reads", hint);
 }
 
-}  // namespace
-
-std::vector<ExchangeSeries> parse_exchanges(std::string text, const std::string& origin, const AskedFacts& asked,
-                                            std::vector<std::string>& warnings) {
+std::vector<ExchangeSeries> parse_any(std::string text, const std::string& origin, const AskedFacts& asked,
+                                      std::vector<std::string>& warnings) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) throw Error(origin + " is empty", "the benchmark printed nothing, or into another file");
   if (text[first] == '{' && is_nccl_inspector(text)) return read_nccl_inspector(std::move(text), origin, asked, warnings);
@@ -75,6 +73,20 @@ std::vector<ExchangeSeries> parse_exchanges(std::string text, const std::string&
   if (osu != nullptr) return read_osu_text(lines, asked, warnings);
   if (nccl != nullptr) return read_nccl_tests_text(lines, asked, warnings);
   throw unknown_text(lines);
+}
+
+}  // namespace
+
+std::vector<ExchangeSeries> parse_exchanges(std::string text, const std::string& origin, const AskedFacts& asked,
+                                            std::vector<std::string>& warnings) {
+  std::vector<ExchangeSeries> series = parse_any(std::move(text), origin, asked, warnings);
+  for (const ExchangeSeries& each : series) {
+    // A fit looks at each of them for each of many ranges of sizes.
+    if (each.rows.size() > most_series_rows)
+      throw Error(fmt::format("{}: more than {} rows of one operation", origin, most_series_rows),
+                  "benchmarks measure some tens of sizes: keep those that matter");
+  }
+  return series;
 }
 
 std::vector<ExchangeSeries> load_exchanges(const std::string& path, const AskedFacts& asked,

@@ -10,6 +10,8 @@ namespace ddl {
 
 /// Longest output of a benchmark: NCCL's log of many ranks may be in it. A trace may be as long as max_trace_bytes.
 inline constexpr std::size_t max_exchange_file_bytes = std::size_t{64} << 20U;
+/// Rows of one operation among the same ranks.
+inline constexpr std::size_t most_series_rows = 50'000;
 
 /// Reads what nccl-tests (text or -J), OSU micro-benchmarks or all_reduce_bench.py printed, or what NCCL Inspector or
 /// PyTorch's profiler wrote, recognised by its content; `origin` is printed in errors. An Error placed in the text where it

@@ -44,9 +44,10 @@ Costs costs_of(const Eigen::VectorXd& residuals) {
   constexpr double freedom = 4;
   Costs costs{};
   for (std::size_t k = 0; k < noises.size(); ++k) {
+    const double width = 2 * std::log(noises[k]);
     for (const double residual : residuals) {
       const double u = residual / noises[k];
-      costs[k] += 2 * std::log(noises[k]) + (freedom + 1) * std::log1p(u * u / freedom);
+      costs[k] += width + (freedom + 1) * std::log1p(u * u / freedom);
     }
   }
   return costs;

@@ -284,7 +284,7 @@ Report fitted(const FitRequest& asked, Measured measured) {
       plots.push_back(paths[i]);
     }
   }
-  if (writes) write_file(asked.output, coefficients);
+  if (writes) write_over(asked.output, coefficients);
   Document& document = report.document;
   if (live) live->add_above_fits(document);
   if (!series->empty()) {

@@ -102,7 +102,7 @@ void write_families(const KernelsRequest& asked, const Device& device, const Ker
     });
     file.kernels.families.push_back(family);
   }
-  write_file(asked.output, print_device_file(file));
+  write_over(asked.output, print_device_file(file));
 }
 
 std::vector<KernelFamily> known_families(const std::string& path) {

@@ -280,8 +280,7 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
                     hint);
   if (!processes.end_others(error.what(), error.hint())) {
     // What ends them ends this one, too, before its error is printed.
-    std::cerr << fmt::format("error: {}\n", error.what());
-    if (!hint.empty()) std::cerr << "hint: " << hint << '\n';
+    print_error(error.what(), hint);
     std::cerr << std::flush;
     processes.abort_all();
   }

@@ -108,7 +108,7 @@ Report calibrate_from_runs(const RunsRequest& asked) {
   if (!asked.output.empty()) {
     const std::string citation =
         fmt::format("{} runs of {}, fitted by ddl-oracle {} on {}", fit->runs, asked.runs, version(), today());
-    write_file(asked.output, with_learned(before, *fit, citation));
+    write_over(asked.output, with_learned(before, *fit, citation));
   }
   Report report;
   report.document = document_of(*fit, asked);

@@ -194,7 +194,8 @@ Json json_of(const ExplainAnswer& answer) {
 }
 
 /// Works out the step's timeline, and draws it where a file was named.
-void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const Estimator& estimator) {
+void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const Estimator& estimator,
+                   const std::string& output) {
   const Study& study = *answer.study;
   const Plan& plan = answer.explanation.estimate.plan;
   answer.timeline = estimator.memory_timeline(plan);
@@ -207,6 +208,9 @@ void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const E
     throw Error(fmt::format("--memory-timeline {} does not end in '.svg'", quote(options.memory_timeline)),
                 "write --memory-timeline step.svg");
   }
+  if (is_file(output) && output == options.memory_timeline) {
+    throw Error(fmt::format("--memory-timeline and --output both name {}", quote(output)), "give one of them another name");
+  }
   const std::string title =
       fmt::format("{}: {} ({}), {}", study.model().name, family_name(plan.mesh.family()), degrees_text(plan.mesh),
                   fullest_rank_text(plan, answer.explanation.estimate.critical.memory));
@@ -215,8 +219,8 @@ void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const E
   answer.drawn = options.memory_timeline;
 }
 
-Report explain(const ExplainOptions& options, const Command& command, const std::string& format) {
-  if (format == "csv" && !(options.why_not.empty() && options.against.empty())) {
+Report explain(const ExplainOptions& options, const Command& command, const ReportOptions& report_options) {
+  if (report_options.format == "csv" && !(options.why_not.empty() && options.against.empty())) {
     throw Error(fmt::format("--format csv has the layers of one plan, and no place for {}",
                             options.why_not.empty() ? "--against" : "--why-not"),
                 "write --format json, or leave one of them out");
@@ -235,7 +239,7 @@ Report explain(const ExplainOptions& options, const Command& command, const std:
   answer->explanation = estimator.explain(*asked.plan);
   if (!options.why_not.empty()) answer->why_not = compared_with("--why-not", options.why_not, *answer, estimator);
   if (!options.against.empty()) answer->against = compared_with("--against", options.against, *answer, estimator);
-  if (options.memory || !options.memory_timeline.empty()) draw_timeline(options, *answer, estimator);
+  if (options.memory || !options.memory_timeline.empty()) draw_timeline(options, *answer, estimator, report_options.output);
   answer->defaults = plan_defaults(command, options.study, options.plan, asked, asked.plan->global_batch);
   Report report;
   report.warnings = answer->study->warnings();
@@ -270,7 +274,7 @@ void add_explain(const Command& program, Request& request) {
                      "draw the memory over a step into a file that ends in .svg");
   add_report_options(command, request.report);
   command.callback([options, command, &request] {
-    request.run = [options, command, &request] { return explain(*options, command, request.report.format); };
+    request.run = [options, command, &request] { return explain(*options, command, request.report); };
   });
 }
 

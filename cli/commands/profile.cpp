@@ -172,7 +172,6 @@ void measure(KernelBackend& backend, const ProfileJob& job, const Places& places
   std::unordered_set<std::string> known;
   for (const ProfileRow& row : result.profile.rows) known.insert(row.measurement.problem);
   const auto start = std::chrono::steady_clock::now();
-  const Interrupt interrupt;
   Measuring measuring(backend, job, result.known);
   for (std::size_t item = 0; item < job.plan.items(); ++item) {
     const std::string line = job.plan.line(item);
@@ -205,10 +204,14 @@ ProfileResult run(ProfileJob job, const std::string& command) {
   result.output = job.output;
   result.items = job.plan.items();
 
+  // From here on a signal ends it in order: the lock is not left behind.
+  const Interrupt interrupt;
+  std::optional<ProfileLock> lock;
   std::optional<ProfileOutput> output;
   if (job.output.empty()) {
     output.emplace();
   } else {
+    lock.emplace(job.output);
     if (!job.overwrite) {
       if (std::optional<Profile> old = existing_profile(job.output, job.resume))
         take_over(*std::move(old), job, places, result);
@@ -216,6 +219,7 @@ ProfileResult run(ProfileJob job, const std::string& command) {
     output.emplace(job.output, result.profile);
   }
   measure(*backend, job, places, *output, result);
+  output->finish();
 
   std::unordered_set<std::string> there;
   for (std::size_t row = 0; row < result.profile.rows.size(); ++row) {

@@ -7,6 +7,24 @@
 
 namespace ddl {
 
+/// Keeps other processes from measuring into the same profile, on this machine and on others that have its folder by NFS: a
+/// locked file beside it, `.NAME.lock`, that says who measures. It is gone when the process ends, however that happens.
+class ProfileLock {
+ public:
+  /// Of nothing.
+  ProfileLock() = default;
+  /// Throws Error, which names the process, where another one measures into it; and where the profile is a file that was
+  /// read.
+  explicit ProfileLock(const std::string& profile);
+  ProfileLock(const ProfileLock&) = delete;
+  ProfileLock& operator=(const ProfileLock&) = delete;
+  ~ProfileLock();
+
+ private:
+  std::string path_{};
+  int file_ = -1;
+};
+
 /// A profile that grows row by row: what is written survives whatever ends the program.
 class ProfileOutput {
  public:
@@ -21,6 +39,8 @@ class ProfileOutput {
 
   /// An Error where another process has put a file of its own in this one's place.
   void add(const ProfileRow& row);
+  /// When all rows are added: an Error where they do not lie at the path.
+  void finish() const;
 
  private:
   [[nodiscard]] bool is_in_place() const;

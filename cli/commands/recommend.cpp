@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -96,24 +97,32 @@ void search_into(RecommendAnswer& answer) {
   }
 
   const auto start = std::chrono::steady_clock::now();
-  if (options.all) {
-    // Every plan is priced: that may take minutes.
-    const Interrupt interrupt;
-    std::optional<Progress> progress;
-    auto shown = start;
-    search_options.go_on = [&](std::int64_t done, std::int64_t all) {
+  std::optional<Progress> progress;
+  std::int64_t last_all = -1;
+  auto shown = start;
+  const auto show_progress = [&](const std::function<bool()>& is_asked_to_stop) {
+    search_options.go_on = [&, is_asked_to_stop](std::int64_t done, std::int64_t all) {
       const auto now = std::chrono::steady_clock::now();
-      if (!progress) progress.emplace(static_cast<std::size_t>(all));
-      if (now - shown > std::chrono::milliseconds(100)) {
+      // What is over in a moment shows nothing.
+      if (now - shown > std::chrono::milliseconds(100) && now - start > std::chrono::seconds(1)) {
+        if (all != last_all) progress.emplace(static_cast<std::size_t>(all));
+        last_all = all;
         progress->show(static_cast<std::size_t>(done), 0, "plans");
         shown = now;
       }
-      return !Interrupt::asked();
+      return !is_asked_to_stop();
     };
+  };
+  if (options.all) {
+    // Every plan is priced: that may take minutes.
+    const Interrupt interrupt;
+    show_progress(Interrupt::asked);
     answer.result = search(*answer.estimator, search_options);
   } else {
+    show_progress([] { return false; });
     answer.result = search(*answer.estimator, search_options);
   }
+  progress.reset();
   answer.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   for (const auto& [family, zero_stage] : search_options.families) {

@@ -12,6 +12,7 @@
 #include "cli/documents/memory.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
+#include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "estimator/plan/plan_choice.hpp"
 
@@ -117,7 +118,8 @@ void add_check(Document& document, const JobCheck& check) {
   const MemoryBreakdown& memory = check.checked.estimate.memory;
   const Plan& plan = check.checked.estimate.plan;
   const std::string choices = choices_text(plan);
-  document.line(std::string(to_string(check.checked.verdict)), fmt::format(" {}: {}", check.file, need_text(check)));
+  document.line(std::string(to_string(check.checked.verdict)),
+                fmt::format(" {}: {}", visible(check.file), need_text(check)));
   document.paragraph(
       fmt::format("{} on {}, {} of {}, global batch {}, {} with {}; {} ({}){}", study.model().name, study.dataset().name,
                   count_text(plan.mesh.devices(), "GPU"), study.machine().name, with_thousands(plan.global_batch),

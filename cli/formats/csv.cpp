@@ -8,6 +8,7 @@
 
 #include "cli/formats/format.hpp"
 #include "core/csv.hpp"
+#include "core/source_text.hpp"
 
 namespace ddl {
 namespace {
@@ -16,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 std::string cell_text(const Json& value) {
   if (value.is_null()) return {};
-  if (value.is_string()) return value.get<std::string>();
+  if (value.is_string()) return visible_lines(value.get<std::string>());
   if (!value.is_array()) return value.dump();
   std::vector<std::string> elements;
   for (const Json& element : value) elements.push_back(cell_text(element));

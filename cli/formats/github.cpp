@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/formats/format.hpp"
+#include "core/source_text.hpp"
 
 namespace ddl {
 namespace {
@@ -32,8 +33,8 @@ std::string github_format(const Report& report, const Style& /*style*/) {
   std::string out;
   for (const FileVerdict& each : report.verdicts) {
     out += fmt::format("::{} file={},line={},col={},title={}::{}\n", kinds[static_cast<std::size_t>(each.level)],
-                       escaped(each.file, true), each.line, each.column, escaped(each.title, true),
-                       escaped(each.message, false));
+                       escaped(visible(each.file), true), each.line, each.column, escaped(visible(each.title), true),
+                       escaped(visible_lines(each.message), false));
   }
   return out;
 }

@@ -4,6 +4,7 @@
 
 #include "cli/documents/figures.hpp"
 #include "cli/formats/format.hpp"
+#include "core/source_text.hpp"
 
 namespace ddl {
 namespace {
@@ -24,14 +25,18 @@ class TextWriter {
     out_.append(line.indent, ' ');
     for (const Span& span : line.spans) {
       const bool breaks = line.hanging && &span == &line.spans.back();
-      const std::string text =
-          breaks ? wrap_text(span.text, page_width - line.indent, std::string(*line.hanging, ' ')) : span.text;
+      const std::string shown = visible_lines(span.text);
+      const std::string text = breaks ? wrap_text(shown, page_width - line.indent, std::string(*line.hanging, ' ')) : shown;
       out_ += span.strong ? style_.bold(text) : text;
     }
     out_ += '\n';
   }
 
-  void operator()(const Table& table) {
+  void operator()(const Table& written) {
+    Table table = written;
+    for (auto& row : table.rows) {
+      for (std::string& cell : row) cell = visible(cell);
+    }
     std::vector<std::string> headings;
     std::vector<std::size_t> widths;
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
@@ -47,7 +52,7 @@ class TextWriter {
     if (!table.left_out.empty()) out_ += style_.faint(indent + table.left_out + '\n');
   }
 
-  void operator()(const Verbatim& verbatim) { out_ += verbatim.text; }
+  void operator()(const Verbatim& verbatim) { out_ += visible_lines(verbatim.text); }
 
   [[nodiscard]] std::string text() { return std::move(out_); }
 

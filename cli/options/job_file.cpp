@@ -103,7 +103,7 @@ class JobReader {
     job_.plan.optimizer = job_.optimizer.value_or(job_.plan.optimizer);
     read_plan(root_.at("plan"));
     read_batch();
-    if (const auto node = root_.find("gpu_memory")) job_.gpu_memory = node->bytes();
+    if (const auto node = root_.find("gpu_memory")) job_.gpu_memory = node->bytes(false, plausible_memory);
     if (const auto node = root_.find("margin")) {
       UnitProblem problem;
       job_.margin = parse_margin(node->text(), problem);
@@ -116,11 +116,6 @@ class JobReader {
   /// A name that a file of text can hold as it is.
   static std::string name_of(const YamlNode& node) {
     std::string name = node.name();
-    try {
-      static_cast<void>(SourceText(name, ""));
-    } catch (const Error&) {
-      node.fail("a name with control characters", "write the name alone");
-    }
     if (name.find_first_of("\t\r") != std::string::npos) node.fail("a name with control characters", "write the name alone");
     return name;
   }

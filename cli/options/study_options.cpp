@@ -14,6 +14,7 @@
 #include "cli/formats/format.hpp"
 #include "cli/options/congestion.hpp"
 #include "core/error.hpp"
+#include "core/plausible.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
@@ -47,7 +48,7 @@ void add_memory_options(const Command& command, MemoryOptions& options) {
           "--gpu-memory",
           [&options, refuse](const std::string& text) {
             UnitProblem problem;
-            options.gpu_memory = parse_quantity<Bytes>(text, problem);
+            options.gpu_memory = parse_plausible(text, plausible_memory, problem);
             if (!options.gpu_memory) refuse("--gpu-memory", problem);
             if (*options.gpu_memory <= Bytes{})
               refuse("--gpu-memory", {quote(text) + " must be greater than zero", "write for example 80GiB"});

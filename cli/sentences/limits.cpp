@@ -54,6 +54,9 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
       return "only 1F1B interleaves virtual stages";
     case Limit::Kind::devices:
       return fmt::format("{:.0f} devices, the machine has {:.0f}", limit.wanted, limit.available);
+    case Limit::Kind::not_finite:
+      return "its time or memory is beyond what can be computed: a figure of the machine, the model or the coefficients is "
+             "far from all that exists";
     case Limit::Kind::memory:
       return fmt::format(
           "needs {} per device, which has {}: {} too much{}", humanize(Bytes(limit.wanted)),

@@ -25,6 +25,7 @@ struct Limit {
     interleaving,     ///< micro-batches that are no multiple of the stages, where stages are interleaved
     not_interleaved,  ///< a schedule that does not interleave, with several stretches of layers on a stage
     devices,          ///< more devices than the machine has
+    not_finite,       ///< a time or an amount of memory that a double cannot hold
     memory,           ///< more memory than the device has
   };
   Kind kind = Kind::memory;

@@ -177,11 +177,20 @@ class VariantSpace {
   [[nodiscard]] std::int64_t count(const Plan& plan) const {
     const int axes = std::popcount(plan.mesh.family());
     const std::int64_t placements = options_.placement || !several_nodes_ ? 1 : std::max(1, axes);
+    // Of micro-batches the choices depend on whether stages divide them, and on nothing else.
+    std::array<std::int64_t, 2> alike{};
+    std::array<std::int64_t, 2> example{};
+    for (const std::int64_t count : micro_batches(plan)) {
+      const std::size_t divided = count % plan.mesh[Axis::pipeline] == 0 ? 1 : 0;
+      ++alike[divided];
+      example[divided] = count;
+    }
     std::int64_t all = 0;
     Plan each = plan;
-    for (const std::int64_t count : micro_batches(plan)) {
-      each.micro_batches = count;
-      for (const LikeChoices& group : choices(each)) all += static_cast<std::int64_t>(group.size());
+    for (std::size_t divided = 0; divided < alike.size(); ++divided) {
+      if (alike[divided] == 0) continue;
+      each.micro_batches = example[divided];
+      for (const LikeChoices& group : choices(each)) all += alike[divided] * static_cast<std::int64_t>(group.size());
     }
     return placements * all;
   }
@@ -340,11 +349,17 @@ class FamilySearch {
   }
 
   /// Rules out what can be ruled out without pricing.
-  Candidates candidates(Family family, const std::vector<Plan>& degrees) {
+  Candidates candidates(Family family, const std::vector<Plan>& degrees, std::int64_t all) {
     Candidates candidates;
     candidates.family = family;
     nearest_.reset();
     for (const Plan& plan : degrees) {
+      // Of degrees with many divisors there are millions: whoever waits sees how far it is.
+      constexpr std::int64_t often = 1024;
+      if (options_.go_on && looked_at_++ % often == 0 && !options_.go_on(looked_at_, all)) {
+        result_.stopped = true;
+        break;
+      }
       const Limits limits = estimator_.limits(plan);
       if (!limits.empty()) {
         result_.considered += space_.count(plan);
@@ -794,6 +809,7 @@ class FamilySearch {
   bool has_risk_ = false;               ///< some plan was left out that is at risk
   bool outdone_ = false;                ///< by plans of other families
   std::int64_t misfits_ = 0;            ///< plans without enough memory
+  std::int64_t looked_at_ = 0;          ///< degrees
   bool may_break_limits_;               ///< what was asked for may be impossible
   Least least_;
   std::optional<RankedPlan> last_kept_;
@@ -814,7 +830,12 @@ SearchResult search(const Estimator& estimator, const SearchOptions& options) {
   const Degrees degrees(options, estimator.job().facts);
   FamilySearch families(estimator, options, result);
   std::vector<Candidates> candidates;
-  for (const auto& [family, plans] : degrees.by_family()) candidates.push_back(families.candidates(family, plans));
+  std::int64_t all_degrees = 0;
+  for (const auto& [family, plans] : degrees.by_family()) all_degrees += static_cast<std::int64_t>(plans.size());
+  for (const auto& [family, plans] : degrees.by_family()) {
+    candidates.push_back(families.candidates(family, plans, all_degrees));
+    if (result.stopped) break;
+  }
   // Simple families first, which are few plans, and of those the promising ones: the others are measured against good plans.
   std::stable_sort(candidates.begin(), candidates.end(), [](const Candidates& a, const Candidates& b) {
     const auto first = [](const Candidates& c) {
@@ -829,7 +850,7 @@ SearchResult search(const Estimator& estimator, const SearchOptions& options) {
     }
   }
   for (const Candidates& each : candidates) {
-    if (!families.run(each, all)) break;
+    if (result.stopped || !families.run(each, all)) break;
   }
   families.keep_first();
   std::stable_sort(result.best.begin(), result.best.end(),

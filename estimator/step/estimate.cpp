@@ -233,6 +233,12 @@ Estimate Estimator::estimate(const Plan& plan) const {
   result.plan = plan;
   result.limits = limits(plan);
   if (result.limits.empty()) price(result);
+  if (!is_finite(result.time.iteration()) || !is_finite(result.memory.total())) {
+    // No figure of it is one.
+    result.limits.add({Limit::Kind::not_finite});
+    result.time = {};
+    result.memory = {};
+  }
   return result;
 }
 

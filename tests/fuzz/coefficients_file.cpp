@@ -5,6 +5,7 @@
 #include "calibration/machine_reader.hpp"
 #include "model_zoo/model.hpp"
 #include "tests/fuzz/fuzzer.hpp"
+#include "tests/fuzz/reports.hpp"
 #include "tests/owned_job.hpp"
 
 namespace ddl {
@@ -54,5 +55,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   ddl::price(*coefficients);
   ddl::learn(ddl::text_of(data, size), *coefficients);
+  const ddl::FileOfText file(ddl::text_of(data, size), ".yaml");
+  ddl::look_at_reports(
+      {"recommend", "--model", "alexnet", "--machine", "abci", "--coefficients", file.path(), "--gpus", "4", "--top", "1"},
+      {"text", "csv", "json"}, ddl::text_of(data, size));
   return 0;
 }

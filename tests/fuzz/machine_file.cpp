@@ -4,6 +4,7 @@
 #include "calibration/machine_text.hpp"
 #include "model_zoo/model.hpp"
 #include "tests/fuzz/fuzzer.hpp"
+#include "tests/fuzz/reports.hpp"
 #include "tests/owned_job.hpp"
 
 namespace ddl {
@@ -40,5 +41,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                  "a number that is written reads back as another one");
   }
   ddl::price(sheet->machine);
+  const ddl::FileOfText file(ddl::text_of(data, size), ".yaml");
+  ddl::look_at_reports({"recommend", "--model", "alexnet", "--machine", file.path(), "--gpus", "4", "--top", "1"},
+                       {"text", "csv", "json"}, ddl::text_of(data, size));
   return 0;
 }

@@ -12,6 +12,7 @@
 #include "model_zoo/series_parallel.hpp"
 #include "model_zoo/work_depth.hpp"
 #include "tests/fuzz/fuzzer.hpp"
+#include "tests/fuzz/reports.hpp"
 #include "tests/owned_job.hpp"
 
 namespace ddl {
@@ -80,5 +81,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!model || model->layers.size() > most_layers) return 0;
   ddl::look_at_graph(*model);
   ddl::price(*std::move(model));
+  const ddl::FileOfText file(ddl::text_of(data, size), ".yaml");
+  ddl::look_at_reports({"models", "show", file.path()}, {"text", "csv", "json"}, ddl::text_of(data, size));
   return 0;
 }

@@ -9,6 +9,7 @@
 #include "model_zoo/model.hpp"
 #include "profiler/profiling.hpp"
 #include "tests/fuzz/fuzzer.hpp"
+#include "tests/fuzz/reports.hpp"
 
 namespace {
 
@@ -54,5 +55,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(std::isfinite(row.measurement.samples.median.value()), "a time at full speed is no number");
   }
   check_prices(*profile);
+  const FileOfText file(text_of(data, size), ".profile");
+  look_at_reports({"recommend", "--model", "alexnet", "--machine", "abci", "--profile", file.path(), "--any-device",
+                   "--gpus", "4", "--top", "1"},
+                  {"text", "csv", "json"}, text_of(data, size));
   return 0;
 }

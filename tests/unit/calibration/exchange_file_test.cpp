@@ -701,3 +701,12 @@ TEST_CASE("NCCL's log counts one rank's part of an Allgather since 2.25, and all
   CHECK(beside("1048576 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..31}").empty());
   CHECK(beside("1048576 Bytes -> Algo 1 proto 0 time 9.5") == "Ring LL");
 }
+
+TEST_CASE("a table of more sizes than a benchmark measures is refused before it is fitted") {
+  std::string text = "# OSU MPI Latency Test v5.3\n# Size          Latency (us)\n";
+  for (std::size_t i = 1; i <= most_series_rows + 1; ++i) text += std::to_string(i) + " 1.5\n";
+  std::vector<std::string> warnings;
+  CHECK(error_of([&] {
+          static_cast<void>(parse_exchanges(text, "x.txt", {}, warnings));
+        }).starts_with("x.txt: more than 50000 rows of one operation"));
+}

@@ -339,3 +339,10 @@ TEST_CASE("a file keeps what it says, and learns anew when it is fitted again") 
   CHECK(fresh.learned.size() == 1);
   CHECK(with_learned(first, fit, "five runs") == first);
 }
+
+TEST_CASE("more runs than can be learned from in a minute are refused before any is priced") {
+  const std::vector<MeasuredRun> runs(most_fitted_runs + 1, some_runs().front());
+  CHECK(error_of([&] {
+          static_cast<void>(RunFitter(runs, "abci", ""));
+        }).starts_with("2001 runs are more than the 2000 that can be learned from together"));
+}

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/input_files.hpp"
+#include "core/write_file.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
@@ -220,6 +221,41 @@ TEST_CASE("writing through a link changes the file and keeps the link") {
   CHECK(read_file(folder.file("out")) == "2");
 }
 
+TEST_CASE("what a killed process of another container left in the folder does not stop the next") {
+  // In a container the program is process 1, always: names by process number are taken after a first kill.
+  const Folder folder;
+  constexpr int others = 2000;
+  for (int i = 0; i < others; ++i)
+    std::ofstream(folder.file(".ddl-oracle-" + std::to_string(::getpid()) + "-" + std::to_string(i) + ".tmp"));
+  CHECK(write_file(folder.file("out"), "1") == Written::replaced);
+  CHECK(read_file(folder.file("out")) == "1");
+  CHECK(folder.count() == others + 1);
+}
+
+TEST_CASE("writing through a link to nothing makes what it points at") {
+  const Folder folder;
+  fs::create_symlink("out", folder.file("link"));
+  write_file(folder.file("link"), "2");
+  CHECK(fs::is_symlink(folder.file("link")));
+  CHECK(read_file(folder.file("out")) == "2");
+  fs::create_symlink("loop", folder.file("loop"));
+  CHECK(error_of([&] { write_file(folder.file("loop"), "x"); }).ends_with(": Too many levels of symbolic links"));
+  CHECK(fs::is_symlink(folder.file("loop")));
+}
+
+TEST_CASE("characters that a terminal obeys are shown as escapes") {
+  CHECK(visible("plain \u00B5\u03B1 text") == "plain \u00B5\u03B1 text");
+  CHECK(visible("\x1B[31m") == "\\x1B[31m");
+  CHECK(visible("a\nb\tc") == "a\\nb\\tc");
+  CHECK(visible_lines("a\nb\tc\r") == "a\nb\tc\\x0D");
+  CHECK(visible("\u009B31m") == "\\u009B31m");
+  CHECK(visible("a\u202Eb\u2066c\u200Fd\u061Ce") == "a\\u202Eb\\u2066c\\u200Fd\\u061Ce");
+  CHECK(visible("\xFF\x80") == "\\xFF\\x80");
+  CHECK(find_unprintable("two\nlines\t\u2192").has_value() == false);
+  CHECK(find_unprintable("a\u202E") == "\u202E");
+  CHECK(quote("a\u202Eb") == "'a?b'");
+}
+
 TEST_CASE("what is no regular file is written to, not replaced") {
   write_file("/dev/null", "x");
   CHECK(fs::is_character_file("/dev/null"));
@@ -230,6 +266,12 @@ TEST_CASE("what is no regular file is written to, not replaced") {
   write_file(folder.file("pipe"), "through");
   reader.join();
   CHECK(received == "through");
+}
+
+TEST_CASE("a pipe that nobody reads from is given up") {
+  const Folder folder;
+  REQUIRE(::mkfifo(folder.file("pipe").c_str(), 0600) == 0);
+  CHECK(error_of([&] { write_file(folder.file("pipe"), "x"); }).ends_with("pipe': nobody reads from this pipe"));
 }
 
 TEST_CASE("a file that cannot be written is named together with the reason") {

@@ -695,3 +695,30 @@ TEST_CASE("texts and names have a longest length, and a name stands on one line"
           (void)YamlNode::parse("a: |\n  two\n  lines\n", "f.yaml").at("a").name();
         }).starts_with("f.yaml:1:4: a name of more than one line"));
 }
+
+TEST_CASE("a quantity beyond all that exists is refused with the end of its range") {
+  const auto bandwidth = [](const YamlNode& x) { (void)x.bandwidth(plausible_memory_bandwidth); };
+  CHECK(error_at_x("x: 4e-324 B/s", bandwidth) ==
+        "f.yaml:1:4: '4e-324 B/s' is too small for a memory bandwidth: at least 1 MB/s\n  x: 4e-324 B/s\n     ^\n"
+        "hint: check its unit");
+  CHECK(error_at_x("x: 1e300 B/s", bandwidth)
+            .starts_with("f.yaml:1:4: '1e300 B/s' is too large for a memory bandwidth: at most 1000 PB/s"));
+  CHECK(error_at_x("x: 1e-320 B", [](const YamlNode& x) {
+          (void)x.bytes();
+        }).starts_with("f.yaml:1:4: '1e-320 B' is too small for a size: at least 1 B"));
+  CHECK(error_at_x("x: 1e308 s", [](const YamlNode& x) {
+          (void)x.seconds();
+        }).starts_with("f.yaml:1:4: '1e308 s' is too large for a time: at most "));
+  CHECK(error_at_x("x: 0 s", [](const YamlNode& x) { (void)x.seconds(true); }) == "no error");
+  CHECK(error_at_x("x: 1 MB/s", bandwidth) == "no error");
+}
+
+TEST_CASE("control characters and marks of direction are refused, escaped ones too") {
+  const auto text = [](const YamlNode& x) { (void)x.text(); };
+  CHECK(error_at_x("x: \"a\\e[31m\"", text) ==
+        "f.yaml:1:4: the character \\x1B cannot stand in text\n  x: \"a\\e[31m\"\n     ^\nhint: remove it");
+  CHECK(error_at_x("x: \"a\\u202Eb\"", text).starts_with("f.yaml:1:4: the character \\u202E cannot stand in text"));
+  CHECK(error_at_x("x: \"a\\u009Bb\"", text).starts_with("f.yaml:1:4: the character \\u009B cannot stand in text"));
+  CHECK(error_at_x("x: a\u2066b", text).starts_with("f.yaml:1:4: the character \\u2066 cannot stand in text"));
+  CHECK(error_at_x("x: \"two\\nlines\\tand \u00B5\"", text) == "no error");
+}

@@ -367,4 +367,17 @@ TEST_CASE("stages update and exchange at the same time, and the fullest one sets
   CHECK(estimate.time.gradient_exchange.value() == Approx(1 + 864 * 4 * 0.001));
 }
 
+TEST_CASE("a plan whose time is no number is rejected, and has no figures") {
+  Machine machine = nodes_of_four();
+  machine.device.memory_bandwidth = Bandwidth(4e-324);
+  const OwnedJob job(load_model("alexnet"), machine, without_overlap(), 1000, std::nullopt, Precision::fp32);
+  Plan plan = plan_of(64);
+  plan.mesh.set(Axis::data, 4);
+  const Estimate estimate = Estimator(job.job).estimate(plan);
+  REQUIRE_FALSE(estimate.feasible());
+  CHECK(estimate.limits.begin()->kind == Limit::Kind::not_finite);
+  CHECK(estimate.time.iteration() == Seconds{});
+  CHECK(estimate.memory.total() == Bytes{});
+}
+
 }  // namespace

@@ -131,6 +131,7 @@ TEST_CASE("what is wrong with a profile is said where it is") {
   CHECK_THAT(error(head + columns + relu + ",1,1,1e16,0,0,1e16,no,no,0,0,loop,,2\n"),
              Contains("p:6:") && Contains("'1e16' is no time"));
   CHECK_THAT(error(head + columns + relu + ",1,1,2,0,2,2,no,no,0,0,loop,,1e308\n"), Contains("'1e308' is no time"));
+  CHECK_THAT(error(head + columns + relu + ",1,1,2,0,2,2,no,no,0,1e300,loop,,2\n"), Contains("'1e300' is too large"));
   CHECK_THAT(error(head + columns + relu + ",1,1,2,0,3,4,no,no,0,0,loop,,2\n"), Contains("does not hold the median"));
   CHECK_THAT(error(head + columns + relu + ",1,2,2,0,2,2,no,no,0,0,loop,,2\n"), Contains("2 samples, and 1 times"));
   CHECK_THAT(error(head + columns + relu + ",1,1,2,0,2,2,maybe,no,0,0,loop,,2\n"), Contains("yes or no"));

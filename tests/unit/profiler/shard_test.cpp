@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/source_text.hpp"
+#include "core/write_file.hpp"
 #include "model_zoo/model.hpp"
 #include "profiler/problems.hpp"
 #include "profiler/profile_merge.hpp"

@@ -1,0 +1,169 @@
+#include "core/write_file.hpp"
+
+#include <cerrno>
+#include <filesystem>
+#include <optional>
+#include <random>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+#include "core/file_descriptor.hpp"
+#include "core/source_text.hpp"
+
+namespace ddl {
+namespace {
+
+[[noreturn]] void fail_to_write(const std::string& path, int reason) {
+  throw Error(fmt::format("cannot write {}: {}", quote(path), std::generic_category().message(reason)),
+              reason == ENOENT ? "make its folder first" : "");
+}
+
+/// 0, or the reason why not everything was written.
+int write_all(int file, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(file, content.data(), content.size());
+    if (written < 0 && errno != EINTR) return errno;
+    if (written > 0) content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+/// 0, or the reason why the disk may not have it. Not every file system knows the question.
+int sync(int file) { return ::fsync(file) == 0 || errno == EINVAL || errno == ENOTSUP || errno == ENOSYS ? 0 : errno; }
+
+/// A name in the same folder, since only within one file system is renaming a single step. A process id would not do: the
+/// program is process 1 in every container.
+std::string temporary_name(const std::filesystem::path& beside) {
+  std::random_device random;
+  return (beside.parent_path() / fmt::format(".ddl-oracle-{:08x}{:08x}.tmp", random(), random())).string();
+}
+
+/// A new file beside `target`, opened, and its name; or the reason why there can be none.
+struct Temporary {
+  std::string name{};
+  int file = -1;
+  int reason = 0;
+};
+Temporary open_temporary(const std::string& target) {
+  constexpr int tries = 100;
+  Temporary result;
+  for (int i = 0; i < tries; ++i) {
+    result.name = temporary_name(target);
+    result.file = ::open(result.name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (result.file >= 0) return result;
+    result.reason = errno;
+    if (result.reason != EEXIST) break;
+  }
+  return result;
+}
+
+/// Over a file that stays the same one. What was there is put back where not all of it could be written.
+int write_in_place(const std::string& target, std::string_view content) {
+  const FileDescriptor file(::open(target.c_str(), O_RDWR | O_CLOEXEC));
+  if (!file.is_open()) return errno;
+  const std::string before = read_file(target, std::string::npos);
+  const auto put = [&](std::string_view text) {
+    if (::lseek(file.number(), 0, SEEK_SET) != 0) return errno;
+    if (const int reason = write_all(file.number(), text)) return reason;
+    return ::ftruncate(file.number(), static_cast<off_t>(text.size())) == 0 ? sync(file.number()) : errno;
+  };
+  const int reason = put(content);
+  if (reason != 0) put(before);
+  return reason;
+}
+
+/// What is no regular file, opened; −1 with errno where it cannot be. An Error where it is a pipe that nobody opens for
+/// reading in time.
+int open_special(const std::string& path) {
+  // Opening a pipe without a reader would last until there is one.
+  constexpr int step_us = 20'000;
+  for (int patience_us = 2'000'000;; patience_us -= step_us) {  // a shell takes a moment to start who reads
+    const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file >= 0) {
+      const int flags = ::fcntl(file, F_GETFL);
+      if (flags >= 0) ::fcntl(file, F_SETFL, flags & ~O_NONBLOCK);
+      return file;
+    }
+    if (errno != ENXIO) return -1;
+    if (patience_us <= 0) throw Error(fmt::format("cannot write {}: nobody reads from this pipe", quote(path)));
+    ::usleep(step_us);
+  }
+}
+
+/// Whether another way than replacing the file may do.
+bool only_in_place(int reason) {
+  return reason == EBUSY || reason == EACCES || reason == EPERM || reason == EROFS || reason == EXDEV;
+}
+
+/// 0, or the reason why `target` was not replaced, of which nothing is left then.
+int replace(const std::string& target, std::string_view content, const std::optional<struct stat>& existing) {
+  const Temporary temporary = open_temporary(target);
+  if (temporary.file < 0) return temporary.reason;
+  int reason = 0;
+  {
+    const FileDescriptor file(temporary.file);
+    reason = write_all(file.number(), content);
+    struct stat made {};
+    if (reason == 0 && existing && ::fstat(file.number(), &made) != 0) reason = errno;
+    // Before the permissions, of which a change of owner takes some away.
+    if (reason == 0 && existing && (made.st_uid != existing->st_uid || made.st_gid != existing->st_gid) &&
+        ::fchown(file.number(), existing->st_uid, existing->st_gid) != 0) {
+      reason = errno;
+    }
+    if (reason == 0 && existing && ::fchmod(file.number(), existing->st_mode & 07777U) != 0) reason = errno;
+    // Or a loss of power could leave the new name with nothing behind it.
+    if (reason == 0) reason = sync(file.number());
+  }
+  if (reason == 0 && ::rename(temporary.name.c_str(), target.c_str()) != 0) reason = errno;
+  if (reason != 0) {
+    ::unlink(temporary.name.c_str());
+    return reason;
+  }
+  // The name itself is the folder's content. That it is not on the disk yet is no reason to say that nothing was written.
+  const std::string folder = std::filesystem::path(target).parent_path().string();
+  const FileDescriptor opened(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.is_open()) sync(opened.number());
+  return 0;
+}
+
+}  // namespace
+
+std::string link_target(const std::string& path) {
+  constexpr int most_links_followed = 40;  // as the kernel does
+  std::filesystem::path target = path;
+  for (int i = 0; i < most_links_followed; ++i) {
+    std::error_code no_link;
+    const std::filesystem::path next = std::filesystem::read_symlink(target, no_link);
+    if (no_link) return target.string();
+    target = next.is_absolute() ? next : target.parent_path() / next;
+  }
+  fail_to_write(path, ELOOP);
+}
+
+Written write_file(const std::string& path, std::string_view content) {
+  struct stat status {};
+  const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode)) fail_to_write(path, EISDIR);
+  if (exists && !S_ISREG(status.st_mode)) {
+    const FileDescriptor file(open_special(path));
+    if (!file.is_open()) fail_to_write(path, errno);
+    if (const int reason = write_all(file.number(), content)) fail_to_write(path, reason);
+    return Written::in_place;
+  }
+  // Its permissions say that it is not to be written, whatever those of its folder do.
+  if (exists && ::access(path.c_str(), W_OK) != 0) fail_to_write(path, errno);
+
+  const std::string target = link_target(path);
+  const int reason = replace(target, content, exists ? std::optional(status) : std::nullopt);
+  if (reason == 0) return Written::replaced;
+  if (!exists || !only_in_place(reason)) fail_to_write(path, reason);
+  if (const int other = write_in_place(target, content)) fail_to_write(path, other);
+  return Written::in_place;
+}
+
+}  // namespace ddl

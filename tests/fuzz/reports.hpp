@@ -1,0 +1,49 @@
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include "cli/formats/format.hpp"
+#include "tests/fuzz/fuzzer.hpp"
+#include "tests/unit/cli/run_command.hpp"
+
+namespace ddl {
+
+/// A text as a file, for commands; gone at the end.
+class FileOfText {
+ public:
+  FileOfText(const std::string& text, const std::string& ending)
+      : path_((std::filesystem::temp_directory_path() / ("ddl-fuzz-" + std::to_string(::getpid()) + ending)).string()) {
+    std::ofstream(path_, std::ios::binary) << text;
+  }
+  FileOfText(const FileOfText&) = delete;
+  FileOfText& operator=(const FileOfText&) = delete;
+  ~FileOfText() { std::filesystem::remove(path_); }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// Runs a command line and looks at what it prints in each of the formats: no figure is missing or not finite, and no byte
+/// is one that a terminal obeys. `prose`: what the input says itself may hold such words, and is not looked for them.
+inline void look_at_reports(const std::vector<std::string>& words, const std::vector<std::string>& formats,
+                            const std::string& prose) {
+  static const std::regex not_finite(R"((^|[^A-Za-z0-9_.'"-])[-+]?(nan|inf|infinite)([^A-Za-z0-9_'".-]|$))");
+  const auto report = result_of([&] { return run_command(words); });
+  if (!report) return;
+  const bool says_it_itself = std::regex_search(prose, not_finite);
+  for (const std::string& format : formats) {
+    const std::string text = format_named(format).write(*report, Style(false));
+    require(says_it_itself || !std::regex_search(text, not_finite), "a report has a figure that is no number");
+    for (const char c : text)
+      require(c == '\n' || c == '\t' || (c != 0x7F && !(c >= 0 && c < 0x20)), "a report has a control character");
+  }
+}
+
+}  // namespace ddl

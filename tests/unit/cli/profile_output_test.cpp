@@ -1,0 +1,66 @@
+#include "cli/commands/profile_output.hpp"
+
+#include <array>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/source_text.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+
+using namespace ddl;
+namespace fs = std::filesystem;
+
+TEST_CASE("a profile is measured by one process at a time, which is named to others") {
+  std::string folder = (fs::temp_directory_path() / "ddl-lock-XXXXXX").string();
+  REQUIRE(::mkdtemp(folder.data()) != nullptr);
+  const std::string profile = folder + "/p.profile";
+  fs::create_symlink("p.profile", folder + "/link");
+  std::array<int, 2> ready{};
+  REQUIRE(::pipe(ready.data()) == 0);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const ProfileLock lock(profile);
+    static_cast<void>(::write(ready[1], "x", 1));
+    ::pause();
+    ::_exit(0);
+  }
+  char x = 0;
+  REQUIRE(::read(ready[0], &x, 1) == 1);
+  const std::string who = "is being measured by process " + std::to_string(child) + " on host ";
+  CHECK(error_of([&] { const ProfileLock lock(profile); }).find("p.profile' " + who) != std::string::npos);
+  CHECK(error_of([&] { const ProfileLock lock(folder + "/link"); }).find(who) != std::string::npos);
+  // However it ends, others may go on.
+  REQUIRE(::kill(child, SIGKILL) == 0);
+  REQUIRE(::waitpid(child, nullptr, 0) == child);
+  CHECK(error_of([&] { const ProfileLock lock(profile); }) == "no error");
+  CHECK(std::distance(fs::directory_iterator(folder), {}) == 1);  // the link
+  fs::remove_all(folder);
+}
+
+TEST_CASE("a profile that was replaced by another process is not said to be written") {
+  std::string folder = (fs::temp_directory_path() / "ddl-lock-XXXXXX").string();
+  REQUIRE(::mkdtemp(folder.data()) != nullptr);
+  const std::string path = folder + "/p.profile";
+  const ProfileOutput output(path, Profile{});
+  CHECK(error_of([&] { output.finish(); }) == "no error");
+  std::ofstream(folder + "/other") << "x";
+  fs::rename(folder + "/other", path);
+  CHECK(error_of([&] { output.finish(); }).find("was replaced while it was written") != std::string::npos);
+  fs::remove_all(folder);
+}
+
+TEST_CASE("a profile does not take the place of a file that was read") {
+  std::string folder = (fs::temp_directory_path() / "ddl-lock-XXXXXX").string();
+  REQUIRE(::mkdtemp(folder.data()) != nullptr);
+  std::ofstream(folder + "/in.yaml") << "format: 1\n";
+  static_cast<void>(read_file(folder + "/in.yaml"));
+  CHECK(error_of([&] { const ProfileLock lock(folder + "/in.yaml"); }).find("would overwrite a file that was read") !=
+        std::string::npos);
+  fs::remove_all(folder);
+}

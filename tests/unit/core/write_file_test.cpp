@@ -1,0 +1,48 @@
+#include "core/write_file.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/source_text.hpp"
+#include "tests/catch.hpp"
+#include "tests/skip.hpp"
+
+using namespace ddl;
+namespace fs = std::filesystem;
+
+// As `docker run -v out.json:/out.json` has it: the name cannot be given to another file.
+TEST_CASE("a file that is a bind mount is written in place") {
+  std::string folder = (fs::temp_directory_path() / "ddl-mount-XXXXXX").string();
+  REQUIRE(::mkdtemp(folder.data()) != nullptr);
+  const std::string outside = folder + "/outside", inside = folder + "/inside";
+  std::ofstream(outside) << "a longer text";
+  std::ofstream(inside) << "";
+  enum Outcome : int { fine, no_mount, wrong };
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const bool mounted = ::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                         ::mount(outside.c_str(), inside.c_str(), nullptr, MS_BIND, nullptr) == 0;
+    if (!mounted) ::_exit(no_mount);
+    try {
+      ::_exit(write_file(inside, "short") == Written::in_place ? fine : wrong);
+    } catch (...) {
+      ::_exit(wrong);
+    }
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  const std::string written = read_file(outside);
+  const auto left = std::distance(fs::directory_iterator(folder), {});
+  fs::remove_all(folder);
+  if (WEXITSTATUS(status) == no_mount) return cannot_run("nothing can be mounted here");
+  CHECK(WEXITSTATUS(status) == fine);
+  CHECK(written == "short");
+  CHECK(left == 2);
+}
