@@ -189,9 +189,9 @@ double stage_parameters(const Job& job, const LayerCostTable& table, int first, 
   return parameters;
 }
 
-StagePeaks stage_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last) {
+StagePeaks stage_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last, double parts) {
   MemoryTally tally(CachingAllocator::granule(job.machine.device.is_processor));
-  StageRequests requests(job, plan, table, first, last, tally);
+  StageRequests requests(job, plan, table, first, last, tally, parts);
   StagePeaks peaks;
   requests.keep(1);
   peaks.earlier = tally.mark();

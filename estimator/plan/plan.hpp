@@ -13,7 +13,7 @@
 namespace ddl {
 
 /// The order in which the stages of a pipeline take their micro-batches.
-enum class Schedule { one_forward_one_backward, gpipe };
+enum class Schedule { one_forward_one_backward, gpipe, zero_bubble, zero_bubble_v, dual_pipe };
 [[nodiscard]] std::string_view to_string(Schedule schedule);
 [[nodiscard]] std::optional<Schedule> parse_schedule(std::string_view text);
 

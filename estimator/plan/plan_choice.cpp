@@ -30,7 +30,9 @@ std::string_view recompute_name(int value) { return to_string(static_cast<Recomp
 
 const std::array<PlanChoiceRow, plan_choice_count>& table() {
   static const std::array<PlanChoiceRow, plan_choice_count> rows{{
-      // GPipe keeps the activations of all micro-batches, 1F1B of as many as there are stages [Nar21, section 2.2].
+      // GPipe keeps the activations of all micro-batches, 1F1B of as many as there are stages to come [Nar21, section 2.2],
+      // the
+      // others of as many as there are stages, or one more.
       {.choice = PlanChoice::schedule,
        .key = "schedule",
        .option = "schedule",
@@ -39,13 +41,15 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .last = static_cast<int>(all_schedules().size()) - 1,
        .first_number = std::nullopt,
        .divides_layers = false,
-       .trade = Trade::never_better,
+       .trade = Trade::first_is_smallest,
+       .never_better = static_cast<int>(Schedule::gpipe),
        .beyond_ideal = "",
        .separator = " ",
        .name = schedule_name,
        .words = [](int value) { return std::string(schedule_name(value)); },
        .matters = [](const Mesh& mesh) { return mesh[Axis::pipeline] > 1; },
-       .possible = nullptr,
+       .possible = [](const ModelFacts& facts, const Plan& plan,
+                      int value) { return may_schedule(facts, plan, static_cast<Schedule>(value)); },
        .get = [](const Plan& plan) { return static_cast<int>(plan.schedule); },
        .set = [](Plan& plan, int value) { plan.schedule = static_cast<Schedule>(value); }},
       {.choice = PlanChoice::virtual_stages,
@@ -57,6 +61,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .first_number = 1,
        .divides_layers = false,
        .trade = Trade::larger,
+       .never_better = std::nullopt,
        .beyond_ideal = "interleaved stages",
        .separator = " ",
        .name = virtual_stages_name,
@@ -75,6 +80,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .first_number = 0,
        .divides_layers = false,
        .trade = Trade::open,
+       .never_better = std::nullopt,
        .beyond_ideal = "sharding of the optimizer",
        .separator = ", ",
        .name = zero_name,
@@ -92,6 +98,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .first_number = std::nullopt,
        .divides_layers = false,
        .trade = Trade::slower_but_smaller,
+       .never_better = std::nullopt,
        .beyond_ideal = "recomputation",
        .separator = ", ",
        .name = recompute_name,
@@ -115,6 +122,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .first_number = std::nullopt,
        .divides_layers = true,
        .trade = Trade::open,
+       .never_better = std::nullopt,
        .beyond_ideal = "sequence parallelism",
        .separator = ", ",
        .name = flag_name,

@@ -25,7 +25,7 @@ enum class Trade {
   open,                ///< it may be faster or slower, and need more or less memory
   slower_but_smaller,  ///< it is not faster than a smaller value, and needs no more memory
   larger,              ///< it may be faster or slower, and needs no less memory
-  never_better,        ///< it is not faster and does not need less memory
+  first_is_smallest,   ///< it may be faster or slower, and needs no less memory than the first one
 };
 
 /// Everything that options, files, reports and the search know about a choice. A new choice is one member of Plan and one
@@ -41,6 +41,7 @@ struct PlanChoiceRow {
   std::optional<int> first_number;
   bool divides_layers;  ///< layers are divided among ranks in another way, and cost something else
   Trade trade;
+  std::optional<int> never_better;  ///< a value that is not faster than the first one, and does not need less memory
   std::string_view
       beyond_ideal;  ///< the feature of values above 0 that the closed forms of ParaDL lack; empty: they have all values
   std::string_view separator;  ///< between this choice and those before it, where people read a plan
@@ -49,8 +50,8 @@ struct PlanChoiceRow {
   std::string (*words)(int value);
   /// Returns whether the choice makes a difference on this mesh.
   bool (*matters)(const Mesh& mesh);
-  /// Returns whether a plan of this model may have a value above 0, given its mesh, micro-batches and schedule. None:
-  /// always.
+  /// Returns whether a plan of this model may have a value above 0, given its mesh, micro-batches and other choices. A value
+  /// that is impossible with the first values of all other choices is never possible. None: always.
   bool (*possible)(const ModelFacts& facts, const Plan& plan, int value);
   int (*get)(const Plan& plan);
   void (*set)(Plan& plan, int value);

@@ -24,6 +24,7 @@ struct Limit {
     virtual_stages,   ///< stretches of layers that the model's like blocks do not divide into
     interleaving,     ///< micro-batches that are no multiple of the stages, where stages are interleaved
     not_interleaved,  ///< a schedule that does not interleave, with several stretches of layers on a stage
+    filled_bubbles,   ///< micro-batches, or stages, that a schedule which fills bubbles cannot take
     devices,          ///< more devices than the machine has
     memory,           ///< more memory than the device has
   };
@@ -31,7 +32,8 @@ struct Limit {
   double wanted = 0;
   double available = 0;
   int layer = -1;  ///< the layer that sets the limit, where one does
-  /// For a limit of memory, the name of the largest item, and its bytes.
+  /// For a limit of memory, the name of the largest item, and its bytes. For one of a schedule, its name, and the number
+  /// that has to divide stages and micro-batches.
   std::string_view item{};
   double item_bytes = 0;
 

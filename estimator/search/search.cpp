@@ -154,11 +154,22 @@ class VariantSpace {
   /// The choices that a plan of this mesh and with these micro-batches may have, by how they divide layers.
   [[nodiscard]] const std::vector<LikeChoices>& choices(const Plan& plan) const {
     const Key key{plan.mesh.family(), plan.mesh[Axis::tensor], plan.mesh[Axis::pipeline],
-                  plan.micro_batches % plan.mesh[Axis::pipeline] == 0};
+                  plan.micro_batches % plan.mesh[Axis::pipeline] == 0,
+                  std::min<std::int64_t>(plan.micro_batches / plan.mesh[Axis::pipeline], 2) * 2 + plan.micro_batches % 2};
     const auto known = choices_.find(key);
     if (known != choices_.end()) return known->second;
     LikeChoices all;
-    add_choices(plan, plan_choice_count, {}, all);
+    std::array<std::vector<int>, plan_choice_count> of_rows;
+    for (std::size_t i = 0; i < plan_choice_count; ++i) {
+      of_rows[i] = values_of(plan_choices()[i], plan);
+      // What no other choice makes possible.
+      std::erase_if(of_rows[i], [&](int value) {
+        ChoiceValues alone{};
+        alone[i] = value;
+        return !is_possible(plan, alone);
+      });
+    }
+    add_choices(plan, of_rows, plan_choice_count, {}, all);
     const auto divide_alike = [](const ChoiceValues& a, const ChoiceValues& b) {
       for (std::size_t i = 0; i < plan_choice_count; ++i) {
         if (plan_choices()[i].divides_layers && a[i] != b[i]) return false;
@@ -216,19 +227,20 @@ class VariantSpace {
 
  private:
   /// Every possible combination of the first `rows` choices, the last of them outermost.
-  void add_choices(const Plan& plan, std::size_t rows, ChoiceValues values, LikeChoices& choices) const {
+  void add_choices(const Plan& plan, const std::array<std::vector<int>, plan_choice_count>& of_rows, std::size_t rows,
+                   ChoiceValues values, LikeChoices& choices) const {
     if (rows == 0) {
       if (is_possible(plan, values)) choices.push_back(values);
       return;
     }
-    for (const int value : values_of(plan_choices()[rows - 1], plan)) {
+    for (const int value : of_rows[rows - 1]) {
       values[rows - 1] = value;
-      add_choices(plan, rows - 1, values, choices);
+      add_choices(plan, of_rows, rows - 1, values, choices);
     }
   }
-  /// What choices depend on: the family, the degrees that some of them need to divide something, and whether those divide
-  /// the micro-batches.
-  using Key = std::tuple<Family, int, int, bool>;
+  /// What choices depend on: the family, the degrees that some of them need to divide something, whether those divide the
+  /// micro-batches, and whether these are enough and even.
+  using Key = std::tuple<Family, int, int, bool, std::int64_t>;
   const SearchOptions& options_;
   const ModelFacts& facts_;
   bool several_nodes_;
@@ -604,7 +616,7 @@ class FamilySearch {
   /// Whether the simplest value of some choice is as good in every respect.
   [[nodiscard]] static bool is_never_better(const ChoiceValues& values, const ChoiceValues& simplest) {
     for (std::size_t i = 0; i < plan_choice_count; ++i) {
-      if (plan_choices()[i].trade == Trade::never_better && values[i] > simplest[i]) return true;
+      if (values[i] == plan_choices()[i].never_better && values[i] > simplest[i]) return true;
     }
     return false;
   }
@@ -625,7 +637,9 @@ class FamilySearch {
     const auto is_too_large = [&](const ChoiceValues& values) {
       return std::any_of(too_large.begin(), too_large.end(), [&](const ChoiceValues& known) {
         for (std::size_t i = 0; i < plan_choice_count; ++i) {
-          const bool larger = plan_choices()[i].trade == Trade::larger && known[i] < values[i];
+          const Trade trade = plan_choices()[i].trade;
+          const bool larger =
+              known[i] < values[i] && (trade == Trade::larger || (trade == Trade::first_is_smallest && known[i] == 0));
           if (!larger && known[i] != values[i]) return false;
         }
         return true;

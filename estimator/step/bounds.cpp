@@ -10,9 +10,11 @@
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/memory/shard_memory.hpp"
 #include "estimator/plan/plan_choice.hpp"
+#include "estimator/schedules/schedule.hpp"
 #include "estimator/step/estimate.hpp"
 #include "estimator/step/pipeline.hpp"
 #include "estimator/step/tasks.hpp"
+#include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/spatial.hpp"
 #include "estimator/strategies/strategy.hpp"
 #include "estimator/strategies/tensor.hpp"
@@ -214,7 +216,10 @@ Seconds Estimator::uncut_time(const Plan& plan) const {
   step.origin[Coefficient::launch_overhead] = launch_overhead(job_).value();
   step.stages = plan.mesh[Axis::pipeline];
   step.micro_batches = static_cast<double>(plan.micro_batches);
-  add_tasks(costs.total(), 0, Recompute::none, nullptr, step.tasks);
+  Plan bare = plan;
+  bare.recompute = Recompute::none;
+  bare.schedule = Schedule::one_forward_one_backward;
+  add_tasks(costs.total(), 0, bare, nullptr, step.tasks);
   step.transfers.emplace_back(hop_time(plan, least_crossing(plan), costs.exchanges()));
   return shortest_of_all(relaxed(step), plan);
 }
@@ -225,21 +230,38 @@ double Estimator::least_crossing(const Plan& plan) const {
   return items / (parts * plan.mesh[Axis::context]);
 }
 
+std::vector<Schedule> Estimator::fillers_of(const Plan& plan) const {
+  std::vector<Schedule> fillers;
+  if (plan.mesh[Axis::pipeline] == 1 || job_.assumptions.slot_pipeline) return fillers;
+  for (const ScheduleOrder* order : all_schedules()) {
+    if (order->fills_bubbles && may_schedule(job_.facts, plan, order->schedule)) fillers.push_back(order->schedule);
+  }
+  return fillers;
+}
+
 Seconds Estimator::shortest_of_all(RelaxedStep step, const Plan& plan) const {
   Seconds least(std::numeric_limits<double>::infinity());
   for (const int stretches : stretches_of(plan)) {
     step.stretches = stretches;
     least = min(least, shortest_run(step));
   }
-  return least;
+  step.stretches = 1;
+  step.fills_bubbles = true;
+  return fillers_of(plan).empty() ? least : min(least, shortest_run(step));
 }
 
 Seconds Estimator::layers_time(const Plan& plan) const {
   Plan bare = plan;
   bare.recompute = Recompute::none;
+  bare.schedule = Schedule::one_forward_one_backward;
   Seconds least(std::numeric_limits<double>::infinity());
   for (const int stretches : stretches_of(plan)) {
     bare.virtual_stages = stretches;
+    least = min(least, staged(bare).iteration());
+  }
+  bare.virtual_stages = 1;
+  for (const Schedule schedule : fillers_of(plan)) {
+    bare.schedule = schedule;
     least = min(least, staged(bare).iteration());
   }
   return least;

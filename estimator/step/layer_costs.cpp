@@ -127,9 +127,12 @@ void price_kernels(const Job& job, const ShardContext& context, const LayerShard
     const bool forward = kernel.phase == Phase::forward;
     (forward ? costs.forward : costs.backward) += kernel.time;
     if (kernel.pass == to_string(Pass::backward_data)) costs.input_gradient += kernel.time;
+    const bool of_weights = kernel.pass == to_string(Pass::backward_weight);
+    if (of_weights) costs.weight_gradient += kernel.time;
     if (learned.repeated > 0) {
       const Seconds repeated = kernel.time * (learned.repeated / learned.factor);
       (forward ? costs.slopes.repeated_forward : costs.slopes.repeated_backward) += repeated;
+      if (of_weights) costs.slopes.repeated_weight_gradient += repeated;
     }
     // What the host takes for a kernel was learned of steps in which casts were not counted: it has them in it.
     if (!kernel.is_beside_kernels() && kernel.pass != cast_pass && kernel.time > Seconds{})
@@ -199,6 +202,7 @@ void LayerCosts::add(const LayerCosts& o, double times) {
   forward_kernels += o.forward_kernels * times;
   backward_kernels += o.backward_kernels * times;
   input_gradient += o.input_gradient * times;
+  weight_gradient += o.weight_gradient * times;
   attention_forward += o.attention_forward * times;
   attention_exchange += o.attention_exchange * times;
   attention_kernels += o.attention_kernels * times;
@@ -222,6 +226,7 @@ void LayerCosts::add(const LayerCosts& o, double times) {
   workspaces_unknown += o.workspaces_unknown * times;
   slopes.repeated_forward += o.slopes.repeated_forward * times;
   slopes.repeated_backward += o.slopes.repeated_backward * times;
+  slopes.repeated_weight_gradient += o.slopes.repeated_weight_gradient * times;
   slopes.repeated_attention += o.slopes.repeated_attention * times;
   slopes.exchange_attention += o.slopes.exchange_attention * times;
   slopes.exchange_forward += o.slopes.exchange_forward * times;

@@ -85,7 +85,8 @@ class Plans {
       plan.recompute = static_cast<Recompute>(pick({0, 1, 2}));
       plan.sequence_parallel = plan.mesh[Axis::tensor] > 1 && may_split_tokens(facts, plan) && chance();
     }
-    plan.schedule = chance() ? Schedule::gpipe : Schedule::one_forward_one_backward;
+    plan.schedule = static_cast<Schedule>(pick({0, 1, 2, 3, 4}));
+    if (!may_schedule(facts, plan, plan.schedule)) plan.schedule = Schedule::one_forward_one_backward;
     const int stretches = pick({1, 2, 3});
     const bool interleaves = !study.assumptions().slot_pipeline && plan.mesh[Axis::pipeline] > 1;
     if (interleaves && may_interleave(facts, plan, stretches)) plan.virtual_stages = stretches;

@@ -30,7 +30,7 @@ TEST_CASE("each choice of a plan is a row, whose values are read as they are wri
       for (const PlanChoiceRow& other : plan_choices()) CHECK((&other == &row || other.get(plan) == 0));
     }
   }
-  CHECK(row_of(PlanChoice::schedule).values_text() == "1f1b or gpipe");
+  CHECK(row_of(PlanChoice::schedule).values_text() == "1f1b, gpipe, zb-h1, zb-v or dualpipe");
   CHECK(row_of(PlanChoice::zero).values_text() == "0 to 3");
   CHECK(row_of(PlanChoice::recompute).values_text() == "none, selective or full");
   CHECK(row_of(PlanChoice::virtual_stages).values_text() == "1 to 32");

@@ -132,6 +132,7 @@ std::string describe_limit(const Limit& limit) {
                            : limit.kind == Limit::Kind::virtual_stages  ? "virtual_stages"
                            : limit.kind == Limit::Kind::interleaving    ? "interleaving"
                            : limit.kind == Limit::Kind::not_interleaved ? "not_interleaved"
+                           : limit.kind == Limit::Kind::filled_bubbles  ? "filled_bubbles"
                                                                         : "another";
   return kind + " " + std::to_string(std::lround(limit.wanted)) + " of " + std::to_string(std::lround(limit.available));
 }
@@ -678,6 +679,21 @@ TEST_CASE("pipeline: virtual stages are stretches of like blocks") {
   CHECK(limit() == "interleaving 2 of 3");
   plan.schedule = Schedule::gpipe;
   CHECK(limit() == "not_interleaved 2 of 1");
+  // Two stretches of two stages are a V; six would be 12 of 12, which 1F1B alone interleaves.
+  plan.virtual_stages = 1;
+  plan.schedule = Schedule::zero_bubble_v;
+  CHECK(limit() == "filled_bubbles 4 of 3");
+  plan.micro_batches = plan.global_batch = 4;
+  CHECK(limit().empty());
+  plan.mesh.set(Axis::pipeline, 8);
+  plan.micro_batches = plan.global_batch = 16;
+  CHECK(limit() == "virtual_stages 16 of 12");
+  plan.mesh.set(Axis::pipeline, 3);
+  plan.schedule = Schedule::dual_pipe;
+  CHECK(limit() == "filled_bubbles 6 of 16");
+  plan.schedule = Schedule::zero_bubble;
+  CHECK(limit().empty());
+  plan.mesh.set(Axis::pipeline, 2);
   // 96 blocks, and 98 = 7 · 14 with what is before and behind them.
   const ModelFacts large = facts_of(load_model("gpt3-175b"));
   plan.schedule = Schedule::one_forward_one_backward;
