@@ -56,6 +56,8 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
       return fmt::format("{} takes at least {:.0f} micro-batches{}; there are {:.0f}", limit.item, limit.wanted,
                          limit.item_bytes > 1 ? ", even numbers of micro-batches and stages, and at least 4 stages" : "",
                          limit.available);
+    case Limit::Kind::shard_group:
+      return fmt::format("shard groups of {:.0f} do not divide {:.0f} ranks of data", limit.wanted, limit.available);
     case Limit::Kind::devices:
       return fmt::format("{:.0f} devices, the machine has {:.0f}", limit.wanted, limit.available);
     case Limit::Kind::memory:

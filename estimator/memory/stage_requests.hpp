@@ -429,9 +429,10 @@ class StageRequests {
       Block block = sink_.allocate(Bytes(items * gradient_bytes_), MemoryItem::gradients, layer);
       if (whole_gradients_) {
         sink_.free(block);  // added to what is there
-      } else if (plan_.zero_stage >= 2 && plan_.mesh.replicas() > 1) {
+      } else if (plan_.zero_stage >= 2 && plan_.shards() > 1) {
         const Block shard =
-            sink_.allocate(Bytes(items * gradient_bytes_ / table_.memory(layer).replicas), MemoryItem::gradients, layer);
+            sink_.allocate(Bytes(items * gradient_bytes_ * plan_.shard_copies() / table_.memory(layer).replicas),
+                           MemoryItem::gradients, layer);
         sink_.free(block);
         parameter_gradients_.push_back(shard);
       } else {

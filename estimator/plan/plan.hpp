@@ -36,6 +36,8 @@ struct Plan {
   Schedule schedule = Schedule::one_forward_one_backward;
   Placement placement = all_axes;
   int zero_stage = 0;  ///< 0 none, 1 optimizer, 2 + gradients, 3 + weights
+  /// The ranks of data among which ZeRO shards; 0: all of them. Groups of fewer have copies of the same shards (HSDP).
+  int shard_group = 0;
   Recompute recompute = Recompute::none;
   /// Whether the ranks of a tensor split have a part of the tokens each, where they would all have the same: between the
   /// pairs of layers that are split [Kort22, section 4.2].
@@ -45,6 +47,14 @@ struct Plan {
   int virtual_stages = 1;
   Optimizer optimizer = Optimizer::sgd;
   Precision precision = Precision::fp32;
+
+  /// Returns the number of groups of replicas that each have all shards.
+  [[nodiscard]] double shard_copies() const {
+    const int data = mesh[Axis::data];
+    return zero_stage == 0 || shard_group == 0 || data % shard_group != 0 ? 1.0 : data / shard_group;
+  }
+  /// Returns the number of ranks among which ZeRO shards parameters that all replicas hold.
+  [[nodiscard]] double shards() const { return mesh.replicas() / shard_copies(); }
 
   friend bool operator==(const Plan&, const Plan&) = default;
   friend auto operator<=>(const Plan&, const Plan&) = default;

@@ -22,6 +22,17 @@ const std::array<std::string, most_virtual_stages>& counts() {
   return names;
 }
 
+/// The names of numbers from 0 on.
+const std::vector<std::string>& sizes() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> made;
+    for (int i = 0; i <= most_shard_group; ++i) made.push_back(std::to_string(i));
+    return made;
+  }();
+  return names;
+}
+
+std::string_view shard_group_name(int value) { return sizes()[static_cast<std::size_t>(value)]; }
 std::string_view virtual_stages_name(int value) { return counts()[static_cast<std::size_t>(value)]; }
 std::string_view flag_name(int value) { return value == 0 ? "no" : "yes"; }
 std::string_view schedule_name(int value) { return to_string(static_cast<Schedule>(value)); }
@@ -132,6 +143,28 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
                       int value) { return value == 0 || may_split_tokens(facts, plan); },
        .get = [](const Plan& plan) { return plan.sequence_parallel ? 1 : 0; },
        .set = [](Plan& plan, int value) { plan.sequence_parallel = value == 1; }},
+      {.choice = PlanChoice::shard_group,
+       .key = "shard_group",
+       .option = "shard-group",
+       .meaning = "the number of ranks among which ZeRO shards, of which further groups have copies (HSDP); 0 is all",
+       .noun = "size of a shard group",
+       .last = most_shard_group,
+       .first_number = 0,
+       .divides_layers = false,
+       .trade = Trade::first_is_smallest,
+       .never_better = std::nullopt,
+       .beyond_ideal = "sharding of the optimizer",
+       .separator = ", ",
+       .name = shard_group_name,
+       .words = [](int value) { return value == 0 ? std::string() : "HSDP groups of " + std::to_string(value); },
+       .matters = [](const Mesh& mesh) { return mesh[Axis::data] > 1; },
+       .possible =
+           [](const ModelFacts&, const Plan& plan, int value) {
+             return value == 0 ||
+                    (plan.zero_stage > 0 && value < plan.mesh[Axis::data] && plan.mesh[Axis::data] % value == 0);
+           },
+       .get = [](const Plan& plan) { return plan.shard_group; },
+       .set = [](Plan& plan, int value) { plan.shard_group = value; }},
   }};
   return rows;
 }
@@ -181,6 +214,7 @@ Plan split_of(const Plan& plan) {
   const Plan usual;
   Plan split = plan;
   split.zero_stage = usual.zero_stage;
+  split.shard_group = usual.shard_group;
   split.recompute = usual.recompute;
   split.schedule = usual.schedule;
   split.virtual_stages = usual.virtual_stages;

@@ -13,10 +13,13 @@
 namespace ddl {
 
 /// The choices of a plan in addition to its mesh, batch, micro-batches and placement.
-enum class PlanChoice { schedule, virtual_stages, zero, recompute, sequence_parallel };
-inline constexpr std::size_t plan_choice_count = 5;
+enum class PlanChoice { schedule, virtual_stages, zero, recompute, sequence_parallel, shard_group };
+inline constexpr std::size_t plan_choice_count = 6;
 /// The largest number of stretches of layers that a stage of a pipeline has.
 inline constexpr int most_virtual_stages = 32;
+
+/// The largest number of ranks of data that ZeRO shards among, where it does not shard among all.
+inline constexpr int most_shard_group = 1024;
 
 struct ModelFacts;
 
@@ -51,7 +54,7 @@ struct PlanChoiceRow {
   /// Returns whether the choice makes a difference on this mesh.
   bool (*matters)(const Mesh& mesh);
   /// Returns whether a plan of this model may have a value above 0, given its mesh, micro-batches and other choices. A value
-  /// that is impossible with the first values of all other choices is never possible. None: always.
+  /// that is impossible with the first values of all other choices is never possible, but for a shard group. None: always.
   bool (*possible)(const ModelFacts& facts, const Plan& plan, int value);
   int (*get)(const Plan& plan);
   void (*set)(Plan& plan, int value);

@@ -118,8 +118,8 @@ BubbleShares both_ways_bubble(int stages, int /*stretches*/) {
 
 // Of two stages, each rank would have the whole model, and train it on its own samples: that is data parallelism.
 
-/// DualPipe: micro-batches enter at both ends, so that each rank has two stages, and does the forward of one way together with
-/// the backward of the other [DSV3, section 3.2.1].
+/// DualPipe: micro-batches enter at both ends, so that each rank has two stages, and does the forward of one way together
+/// with the backward of the other [DSV3, section 3.2.1].
 const ScheduleOrder dual_pipe_order{.schedule = Schedule::dual_pipe,
                                     .name = "dualpipe",
                                     .slots = both_ways_slots,

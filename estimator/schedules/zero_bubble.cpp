@@ -5,8 +5,8 @@
 namespace ddl {
 namespace {
 
-/// Stage i does the gradients of weights of i micro-batches later than those of their inputs, so that all stages hold as many
-/// micro-batches [Qi24, section 2.2].
+/// Stage i does the gradients of weights of i micro-batches later than those of their inputs, so that all stages hold as
+/// many micro-batches [Qi24, section 2.2].
 std::vector<Slot> zero_bubble_slots(int stage, int stages, std::int64_t micro_batches, int /*stretches*/) {
   std::vector<Slot> slots;
   slots.reserve(static_cast<std::size_t>(micro_batches) * 3);

@@ -71,7 +71,8 @@ double v_in_flight(int /*stage*/, int stages, double micro_batches, int /*stretc
 }
 
 /// Nothing if all passes take equally long [Qi24, section 6]. If the gradients of inputs take longer than those of weights,
-/// (p−1)(B−W): the first stage does 2(p−1) of the former between the last forward and the gradients of weights that are left.
+/// (p−1)(B−W): the first stage does 2(p−1) of the former between the last forward and the gradients of weights that are
+/// left.
 BubbleShares v_shares(int /*stages*/, int /*stretches*/) { return {0, 1, -1}; }
 
 }  // namespace

@@ -25,6 +25,7 @@ struct Limit {
     interleaving,     ///< micro-batches that are no multiple of the stages, where stages are interleaved
     not_interleaved,  ///< a schedule that does not interleave, with several stretches of layers on a stage
     filled_bubbles,   ///< micro-batches, or stages, that a schedule which fills bubbles cannot take
+    shard_group,      ///< a shard group whose size does not divide data's degree
     devices,          ///< more devices than the machine has
     memory,           ///< more memory than the device has
   };

@@ -112,7 +112,10 @@ using LikeChoices = std::vector<ChoiceValues>;
 class VariantSpace {
  public:
   VariantSpace(const SearchOptions& options, const ModelFacts& facts, int devices_per_node)
-      : options_(options), facts_(facts), several_nodes_(options.devices > devices_per_node) {}
+      : options_(options),
+        facts_(facts),
+        devices_per_node_(devices_per_node),
+        several_nodes_(options.devices > devices_per_node) {}
 
   [[nodiscard]] const std::vector<std::int64_t>& micro_batches(const Plan& plan) const {
     const std::int64_t replica =
@@ -153,16 +156,20 @@ class VariantSpace {
 
   /// The choices that a plan of this mesh and with these micro-batches may have, by how they divide layers.
   [[nodiscard]] const std::vector<LikeChoices>& choices(const Plan& plan) const {
-    const Key key{plan.mesh.family(), plan.mesh[Axis::tensor], plan.mesh[Axis::pipeline],
+    const Key key{plan.mesh.family(),
+                  plan.mesh[Axis::tensor],
+                  plan.mesh[Axis::pipeline],
                   plan.micro_batches % plan.mesh[Axis::pipeline] == 0,
-                  std::min<std::int64_t>(plan.micro_batches / plan.mesh[Axis::pipeline], 2) * 2 + plan.micro_batches % 2};
+                  std::min<std::int64_t>(plan.micro_batches / plan.mesh[Axis::pipeline], 2) * 2 + plan.micro_batches % 2,
+                  has_shard_groups(plan)};
     const auto known = choices_.find(key);
     if (known != choices_.end()) return known->second;
     LikeChoices all;
     std::array<std::vector<int>, plan_choice_count> of_rows;
     for (std::size_t i = 0; i < plan_choice_count; ++i) {
       of_rows[i] = values_of(plan_choices()[i], plan);
-      // What no other choice makes possible.
+      // What no other choice makes possible. Shard groups are of those of ZeRO, whose first stage shards nothing.
+      if (plan_choices()[i].choice == PlanChoice::shard_group) continue;
       std::erase_if(of_rows[i], [&](int value) {
         ChoiceValues alone{};
         alone[i] = value;
@@ -205,6 +212,9 @@ class VariantSpace {
       const bool is_allowed = row.choice != PlanChoice::zero || allows_zero_stage(options_, plan.mesh.family(), *chosen);
       return is_allowed ? std::vector<int>{*chosen} : std::vector<int>{};
     }
+    if (row.choice == PlanChoice::shard_group) {
+      return has_shard_groups(plan) ? std::vector<int>{0, devices_per_node_} : std::vector<int>{0};
+    }
     std::vector<int> values;
     for (int value = 0; value <= row.last; ++value) {
       if (row.choice == PlanChoice::zero && !allows_zero_stage(options_, plan.mesh.family(), value)) continue;
@@ -220,12 +230,22 @@ class VariantSpace {
     for (std::size_t i = 0; i < plan_choice_count; ++i) {
       const PlanChoiceRow& row = plan_choices()[i];
       const bool is_open = !options_.chosen[row.choice];
+      // A group that was asked for says nothing of a plan without shards.
+      if (row.choice == PlanChoice::shard_group && !is_open && values[i] > 0 && chosen.zero_stage == 0 &&
+          !options_.chosen[PlanChoice::zero])
+        return false;
       if (is_open && values[i] > 0 && row.possible != nullptr && !row.possible(facts_, chosen, values[i])) return false;
     }
     return true;
   }
 
  private:
+  /// Whether ZeRO may shard in groups as large as a node.
+  [[nodiscard]] bool has_shard_groups(const Plan& plan) const {
+    const int data = plan.mesh[Axis::data];
+    return devices_per_node_ > 1 && devices_per_node_ <= most_shard_group && devices_per_node_ < data &&
+           data % devices_per_node_ == 0;
+  }
   /// Every possible combination of the first `rows` choices, the last of them outermost.
   void add_choices(const Plan& plan, const std::array<std::vector<int>, plan_choice_count>& of_rows, std::size_t rows,
                    ChoiceValues values, LikeChoices& choices) const {
@@ -239,10 +259,11 @@ class VariantSpace {
     }
   }
   /// What choices depend on: the family, the degrees that some of them need to divide something, whether those divide the
-  /// micro-batches, and whether these are enough and even.
-  using Key = std::tuple<Family, int, int, bool, std::int64_t>;
+  /// micro-batches, whether these are enough and even, and whether there are shard groups.
+  using Key = std::tuple<Family, int, int, bool, std::int64_t, bool>;
   const SearchOptions& options_;
   const ModelFacts& facts_;
+  int devices_per_node_;
   bool several_nodes_;
   mutable std::map<std::int64_t, std::vector<std::int64_t>> micro_batches_;
   mutable std::map<Key, std::vector<LikeChoices>> choices_;
@@ -539,7 +560,7 @@ class FamilySearch {
       for (const Placement& placement : placements) {
         plan.placement = placement;
         // Bounds that cost more to work out are closer.
-        const bool placed_beaten = all_beaten || (by_time && beaten(estimator_.placed_lower_bound(plan), plan));
+        const bool placed_beaten = all_beaten || (by_time && beaten(estimator_.placed_lower_bound(asked(plan)), plan));
         for (const LikeChoices& choices : groups) {
           set_choices(plan, choices.front());
           if (placed_beaten || (by_time && (beaten(estimator_.uncut_time(plan), simplest(plan)) ||
@@ -555,6 +576,12 @@ class FamilySearch {
       // The stages of a pipeline are others with every number of micro-batches.
       if (misfits_ > 0 && plan.mesh[Axis::pipeline] == 1 && !options_.all) least_ = least_of(plan, groups);
     }
+  }
+
+  /// The plan with the shard group that was asked for.
+  [[nodiscard]] Plan asked(Plan plan) const {
+    plan.shard_group = options_.chosen[PlanChoice::shard_group].value_or(0);
+    return plan;
   }
 
   /// The plan with the first value of each choice.

@@ -403,22 +403,35 @@ Seconds Estimator::placed_lower_bound(const Plan& plan) const {
   const Seconds bound = layers_lower_bound(plan, &exchanges);
   const Bytes gradients = shown_gradients(plan);
   if (gradients.value() <= 0) return bound;
-  if (exchanges.is_measured(replica_axes, Purpose::gradient)) {
-    // More gradients may take less time there.
-    return bound + 2.0 * exchanges.least_time(gradients, replica_axes, Purpose::gradient);
-  }
-  // Whichever its stage, ZeRO exchanges in the way of stages 0 or 1 at least.
-  const auto by_stage = [&](int stage) {
+  const auto by_stage = [&](int stage, int shard_group) {
     Plan sharded = plan;
     sharded.zero_stage = stage;
+    sharded.shard_group = shard_group;
     return gradient_exchange(sharded, exchanges, {replica_axes, gradients.value() / item_bytes(plan.precision)}).total();
   };
-  return bound + min(by_stage(0), by_stage(1));
+  const auto is_measured = [&](Family axes) { return exchanges.is_measured(axes, Purpose::gradient); };
+  // More gradients may take less time where they are measured.
+  const auto at_least = [&](Bytes message, Family axes) {
+    return 2.0 * exchanges.least_time(message, axes, Purpose::gradient);
+  };
+  // Whichever its stage, ZeRO exchanges in the way of stages 0 or 1 at least.
+  Seconds least = is_measured(replica_axes) ? at_least(gradients, replica_axes) : min(by_stage(0, 0), by_stage(1, 0));
+  // In shard groups that a search tries, or that the plan has.
+  const int data = plan.mesh[Axis::data];
+  for (const int size : {job_.machine.devices_per_node(), plan.shard_group}) {
+    if (size <= 1 || size >= data || data % size != 0) continue;
+    const Family shards = shard_axes(replica_axes, size), copies = copy_axes(size);
+    const bool measured = is_measured(shards) || is_measured(copies);
+    const Bytes shard = gradients / (plan.mesh.replicas() * size / data);
+    least = min(least, measured ? at_least(gradients, shards) + at_least(shard, copies) : by_stage(1, size));
+  }
+  return bound + least;
 }
 
 Bytes Estimator::memory_lower_bound(const Plan& plan) const {
   Plan least = plan;
   least.zero_stage = 3;
+  least.shard_group = 0;
   const double splits = plan.mesh.product(weight_axes);
   const double experts = job_.facts.expert_parameters * (1.0 - 1.0 / plan.mesh[Axis::expert]);
   const double parameters = (job_.facts.parameters - experts) / splits / plan.mesh[Axis::pipeline];

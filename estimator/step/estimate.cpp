@@ -302,16 +302,16 @@ const Estimator::Staged& Estimator::staged(const Plan& plan) const {
 namespace {
 
 /// Two ranks of a pipeline have the same layers by DualPipe, and sum their gradients: an Allreduce among two ranks.
-Term copies_exchange(const LayerCosts& own, const Plan& plan, const LayerCostTable& costs, bool with_slopes) {
+void add_copies_exchange(const LayerCosts& own, const Plan& plan, const LayerCostTable& costs, bool with_slopes,
+                         Term& term) {
   const Link link = costs.exchanges().neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).link;
   const Seconds time = ring_allreduce_time(Bytes(own.parameters * item_bytes(plan.precision)), 2, link);
-  Term term;
   if (with_slopes) {
-    term.add_exchange(path_coefficients(Purpose::pipeline), time, ring_allreduce_time(Bytes{}, 2, link), costs.learned());
+    // A term has the factors of one purpose.
+    term.add_exchange(path_coefficients(Purpose::gradient), time, ring_allreduce_time(Bytes{}, 2, link), costs.learned());
   } else {
     term.add(time);
   }
-  return term;
 }
 
 }  // namespace
@@ -329,7 +329,7 @@ Updates Estimator::updates_of(const Plan& plan, const LayerCostTable& costs, con
   for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
     const LayerCosts own = held_costs(costs, plan, firsts, static_cast<int>(stage));
     Updates::Stage& result = updates.stages.emplace_back();
-    result.update = Term(max(Seconds{}, plan.zero_stage >= 1 ? own.sharded_update : own.update));
+    result.update = Term(max(Seconds{}, plan.zero_stage >= 1 ? own.sharded_update * plan.shard_copies() : own.update));
     result.message = Bytes(own.exchanged_parameters() * item_bytes(plan.precision));
     std::vector<GradientGroup> groups = costs.gradients(own);
     if (stage == 0 || groups != exchanged) {
@@ -351,8 +351,9 @@ Updates Estimator::updates_of(const Plan& plan, const LayerCostTable& costs, con
     result.of_gradients = term(exchange.of_gradients, exchange.gradient_startups);
     result.of_weights = term(exchange.of_weights, exchange.weight_startups);
     result.after_update = term(exchange.after_update, exchange.update_startups);
+    result.of_copies = term(exchange.of_copies, exchange.copy_startups);
     if (order_of(plan.schedule).keeps_two_parts && plan.mesh[Axis::pipeline] > 1)
-      result.of_copies = copies_exchange(own, plan, costs, with_slopes);
+      add_copies_exchange(own, plan, costs, with_slopes, result.of_copies);
     if (splits <= 1) continue;
     const double whole = own.whole_parameters * item_bytes(plan.precision) * 2.0 * (splits - 1.0) / splits;
     result.unsharded_weight_sync.add(Seconds(whole * learned[Coefficient::unsharded_weight_sync]));
@@ -400,7 +401,7 @@ const StagePeaks& Estimator::peaks_of(const Plan& plan, int first, int last, dou
     first -= shift;
     last -= shift;
   }
-  const auto key = std::tuple(first, last, plan.recompute, plan.zero_stage, parts);
+  const auto key = std::tuple(first, last, plan.recompute, plan.zero_stage, plan.shard_group, parts);
   auto& peaks = split(plan).peaks;
   const auto known = peaks.find(key);
   if (known != peaks.end()) return known->second;
@@ -411,13 +412,13 @@ Estimator::Fullest& Estimator::fullest(const Plan& plan) const {
   const std::vector<int>& firsts = stages(plan);
   std::vector<Fullest>& all = split(plan).fullest;
   for (Fullest& known : all) {
-    if (known.zero_stage == plan.zero_stage && known.recompute == plan.recompute && known.schedule == plan.schedule &&
-        known.virtual_stages == plan.virtual_stages && known.firsts == firsts) {
+    if (known.zero_stage == plan.zero_stage && known.shard_group == plan.shard_group && known.recompute == plan.recompute &&
+        known.schedule == plan.schedule && known.virtual_stages == plan.virtual_stages && known.firsts == firsts) {
       return known;
     }
   }
-  Fullest& result =
-      all.emplace_back(Fullest{firsts, plan.schedule, plan.virtual_stages, plan.recompute, plan.zero_stage, {}, 0});
+  Fullest& result = all.emplace_back(
+      Fullest{firsts, plan.schedule, plan.virtual_stages, plan.recompute, plan.zero_stage, plan.shard_group, {}, 0});
   for (int stage = 0; stage < plan.mesh[Axis::pipeline]; ++stage) {
     const auto index = static_cast<std::size_t>(stage);
     const int first = firsts[index], last = firsts[index + 1];
@@ -514,7 +515,8 @@ void Estimator::add_reserved(Estimate& estimate) const {
 
 void Estimator::add_reserved(std::vector<Estimate>& estimates) const {
   const auto key = [](const Plan& plan) {
-    return std::tuple(split_of(plan), plan.placement, plan.recompute, plan.zero_stage, plan.schedule, plan.virtual_stages);
+    return std::tuple(split_of(plan), plan.placement, plan.recompute, plan.zero_stage, plan.shard_group, plan.schedule,
+                      plan.virtual_stages);
   };
   // Plans that share a table of costs one after the other.
   std::vector<Estimate*> order;

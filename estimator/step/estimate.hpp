@@ -125,7 +125,7 @@ class Estimator {
     Schedule schedule{};
     int virtual_stages = 1;
     Recompute recompute{};
-    int zero_stage = 0;
+    int zero_stage = 0, shard_group = 0;
     MemoryBreakdown memory;
     int stage = 0;
     bool has_reserved = false;
@@ -143,8 +143,8 @@ class Estimator {
     std::optional<std::vector<int>> cuts;
     std::map<std::tuple<Recompute, int, Schedule>, Staged> staged;
     std::vector<Fullest> fullest;  ///< however it is placed
-    /// The peaks of memory by the layers of a stage, recomputation, ZeRO stage and held parts.
-    std::map<std::tuple<int, int, Recompute, int, double>, StagePeaks> peaks;
+    /// The peaks of memory by the layers of a stage, recomputation, ZeRO stage, shard group and held parts.
+    std::map<std::tuple<int, int, Recompute, int, int, double>, StagePeaks> peaks;
   };
   [[nodiscard]] Split& split(const Plan& plan) const;
   [[nodiscard]] const LayerCostTable& table(const Plan& plan) const { return *split(plan).costs; }

@@ -92,7 +92,7 @@ class Explainer {
       starts += task.starts * (stage == critical_.time ? micro_batches_ : 1.0);
     }
     if (is_held_by(critical_.weight_update, stage))
-      share.weight_update = plan_.zero_stage >= 1 ? own.sharded_update : own.update;
+      share.weight_update = plan_.zero_stage >= 1 ? own.sharded_update * plan_.shard_copies() : own.update;
     if (is_held_by(critical_.gradient_exchange, stage))
       share.gradient_exchange = whole.gradient_exchange * share_of_gradients(own, critical_.gradient_exchange);
     if (critical_.transfer > 0 && layer.layer == first_of(critical_.transfer)) share.pipeline = whole.pipeline;
@@ -165,9 +165,15 @@ class Explainer {
       const auto gradient = [&](Collective operation, double count, Seconds time) {
         add({operation, group.axes, Phase::gradient, Purpose::gradient, count, message_of(group) * count, time});
       };
-      if (plan_.zero_stage == 0) {
+      const double copies = (group.axes & family_bit(Axis::data)) != 0 ? plan_.shard_copies() : 1.0;
+      const double shards = plan_.mesh.product(group.axes) / copies;
+      if (plan_.zero_stage == 0 || shards == 1) {
         gradient(Collective::allreduce, 1, own.of_gradients);
       } else {
+        if (copies > 1) {
+          add({Collective::allreduce, family_bit(Axis::data), Phase::gradient, Purpose::gradient, 1,
+               message_of(group) / shards, own.of_copies});
+        }
         gradient(Collective::reduce_scatter, own.rounds, own.of_gradients);
         gradient(Collective::allgather, std::max(1.0, own.gathers), own.of_weights + own.after_update);
       }
@@ -273,7 +279,7 @@ class Explainer {
 
   [[nodiscard]] UpdateOf update() const {
     const int stage = critical_.weight_update;
-    return {stage, held_costs(costs_, plan_, firsts_, stage).parameters, plan_.zero_stage >= 1 ? ranks_alike() : 1.0};
+    return {stage, held_costs(costs_, plan_, firsts_, stage).parameters, plan_.zero_stage >= 1 ? plan_.shards() : 1.0};
   }
 
   /// Exchanges take measured times, or formulas with links that were fitted to other measurements, or with the sheet's.
@@ -403,7 +409,8 @@ std::array<double, provenances.size()> kernel_time_shares(const Explanation& exp
     for (const PricedKernel& kernel : layer.prices.kernels) {
       if (!kernel.is_beside_kernels()) add(kernel.source, kernel.time * runs_per_iteration(plan, layer, kernel.phase));
     }
-    add(layer.prices.update_source, plan.zero_stage >= 1 ? layer.costs.sharded_update : layer.costs.update);
+    add(layer.prices.update_source,
+        plan.zero_stage >= 1 ? layer.costs.sharded_update * plan.shard_copies() : layer.costs.update);
   }
   if (all <= 0) return {};
   for (double& share : shares) share /= all;

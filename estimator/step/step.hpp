@@ -104,7 +104,7 @@ struct Updates {
     Term of_gradients, of_weights, after_update;  ///< of the exchange
     Bytes message{};                              ///< of gradients
     Term unsharded_weight_sync;
-    Term of_copies;  ///< gradients that two stages sum which have the same layers
+    Term of_copies;  ///< gradients that ranks with copies of the same shards, or of the same stages, sum in the end
     [[nodiscard]] bool takes_as_long_as(const Stage& other) const;
   };
   std::vector<Stage> stages;
@@ -267,7 +267,8 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
     }
     ExchangeTimes<T> exchange{own.of_gradients.at(x, step.origin), own.of_weights.at(x, step.origin),
                               own.after_update.at(x, step.origin), own.exchange.rounds, own.exchange.gathers};
-    const T all = exchange.total();
+    const T copies = own.of_copies.at(x, step.origin);
+    const T all = exchange.total() + copies;
     if (updates.gathers_beside && none < exchange.after_update) {
       const ExchangeTimes<T> gather{none, exchange.after_update, none, 0, 1};
       exchange.after_update =
@@ -282,7 +283,7 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
       const T idle = gathers ? T(stage.idle() * step.micro_batches) : T(stage.idle_backward * exchange.rounds);
       shown = exchange.after_update + exposed(exchange, beside, idle, own.message, *updates.beside);
     }
-    shown += own.unsharded_weight_sync.at(x, step.origin) + own.of_copies.at(x, step.origin);
+    shown += own.unsharded_weight_sync.at(x, step.origin) + copies;
     if (!(shown < timing[Part::gradient_exchange])) {
       timing[Part::gradient_exchange] = shown;
       timing.hidden_exchange = larger<T>(none, all - shown);

@@ -85,6 +85,8 @@ class Plans {
       plan.recompute = static_cast<Recompute>(pick({0, 1, 2}));
       plan.sequence_parallel = plan.mesh[Axis::tensor] > 1 && may_split_tokens(facts, plan) && chance();
     }
+    const bool has_groups = plan.zero_stage > 0 && plan.mesh[Axis::data] > 2 && plan.mesh[Axis::data] % 2 == 0;
+    if (has_groups && chance()) plan.shard_group = 2;
     plan.schedule = static_cast<Schedule>(pick({0, 1, 2, 3, 4}));
     if (!may_schedule(facts, plan, plan.schedule)) plan.schedule = Schedule::one_forward_one_backward;
     const int stretches = pick({1, 2, 3});

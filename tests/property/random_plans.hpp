@@ -260,6 +260,8 @@ inline Plan random_plan(Random& random, int devices, bool extents) {
                             Schedule::dual_pipe};
   const auto samples = static_cast<std::size_t>(plan.global_batch / plan.mesh[Axis::data] / plan.micro_batches);
   if (plan.schedule != Schedule::gpipe && plan.mesh[Axis::pipeline] > 1) plan.schedule = fillers[samples - 1];
+  const bool has_groups = plan.zero_stage > 0 && plan.mesh[Axis::data] > 2 && plan.mesh[Axis::data] % 2 == 0;
+  if (has_groups && samples % 2 == 0) plan.shard_group = 2;
   plan.optimizer = random.of(std::vector{Optimizer::sgd, Optimizer::momentum, Optimizer::adam});
   std::shuffle(plan.placement.begin(), plan.placement.end(), random.engine());
   return plan;
