@@ -35,6 +35,9 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
         return fmt::format("{} has layers besides attention that need other tokens than their own", model);
       return fmt::format("context degree {:.0f} does not divide {:.0f} tokens into two equal pieces for each rank",
                          limit.wanted, limit.available);
+    case Limit::Kind::heads:
+      return fmt::format("{:.0f} ranks of context and tensor do not divide {:.0f} heads of keys and values", limit.wanted,
+                         limit.available);
     case Limit::Kind::experts:
       if (limit.available == 0) return fmt::format("{} has no experts", model);
       return fmt::format("expert degree {:.0f} does not divide {:.0f} experts", limit.wanted, limit.available);

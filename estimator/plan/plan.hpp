@@ -23,6 +23,11 @@ enum class Recompute { none, selective, full };
 [[nodiscard]] std::string_view to_string(Recompute recompute);
 [[nodiscard]] std::optional<Recompute> parse_recompute(std::string_view text);
 
+/// How the ranks of a context split exchange what attention reads: keys and values go round in a ring [Liu24], or all tokens
+/// of some heads are gathered on each rank, and its results are dealt out again [Jac23].
+enum class ContextExchange { ring, ulysses };
+[[nodiscard]] std::string_view to_string(ContextExchange exchange);
+
 /// The axes in the order in which ranks are numbered along them, innermost first. Ranks along the first axes are neighbours
 /// inside a node.
 using Placement = std::array<Axis, axis_count>;
@@ -42,6 +47,7 @@ struct Plan {
   /// Whether the ranks of a tensor split have a part of the tokens each, where they would all have the same: between the
   /// pairs of layers that are split [Kort22, section 4.2].
   bool sequence_parallel = false;
+  ContextExchange context_exchange = ContextExchange::ring;
   /// v, the stretches of layers that each stage of a pipeline has; with more than one of them 1F1B is interleaved [Nar21,
   /// section 2.2].
   int virtual_stages = 1;

@@ -4,6 +4,7 @@
 
 #include "estimator/model_facts.hpp"
 #include "estimator/schedules/schedule.hpp"
+#include "estimator/strategies/context.hpp"
 #include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/tensor.hpp"
 
@@ -37,6 +38,7 @@ std::string_view virtual_stages_name(int value) { return counts()[static_cast<st
 std::string_view flag_name(int value) { return value == 0 ? "no" : "yes"; }
 std::string_view schedule_name(int value) { return to_string(static_cast<Schedule>(value)); }
 std::string_view zero_name(int value) { return zero_names[static_cast<std::size_t>(value)]; }
+std::string_view context_exchange_name(int value) { return to_string(static_cast<ContextExchange>(value)); }
 std::string_view recompute_name(int value) { return to_string(static_cast<Recompute>(value)); }
 
 const std::array<PlanChoiceRow, plan_choice_count>& table() {
@@ -100,6 +102,30 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .possible = nullptr,
        .get = [](const Plan& plan) { return plan.zero_stage; },
        .set = [](Plan& plan, int value) { plan.zero_stage = value; }},
+      // Frameworks have it with ZeRO-3 [PyTorch, FullyShardedDataParallel, HYBRID_SHARD; Zha22]. Whoever asks has it with
+      // others.
+      {.choice = PlanChoice::shard_group,
+       .key = "shard_group",
+       .option = "shard-group",
+       .meaning = "the number of ranks among which ZeRO shards, of which further groups have copies (HSDP); 0 is all",
+       .noun = "size of a shard group",
+       .last = most_shard_group,
+       .first_number = 0,
+       .divides_layers = false,
+       .trade = Trade::first_is_smallest,
+       .never_better = std::nullopt,
+       .beyond_ideal = "sharding of the optimizer",
+       .separator = ", ",
+       .name = shard_group_name,
+       .words = [](int value) { return value == 0 ? std::string() : "HSDP groups of " + std::to_string(value); },
+       .matters = [](const Mesh& mesh) { return mesh[Axis::data] > 1; },
+       .possible =
+           [](const ModelFacts&, const Plan& plan, int value) {
+             return value == 0 ||
+                    (plan.zero_stage == 3 && value < plan.mesh[Axis::data] && plan.mesh[Axis::data] % value == 0);
+           },
+       .get = [](const Plan& plan) { return plan.shard_group; },
+       .set = [](Plan& plan, int value) { plan.shard_group = value; }},
       {.choice = PlanChoice::recompute,
        .key = "recompute",
        .option = "recompute",
@@ -143,28 +169,25 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
                       int value) { return value == 0 || may_split_tokens(facts, plan); },
        .get = [](const Plan& plan) { return plan.sequence_parallel ? 1 : 0; },
        .set = [](Plan& plan, int value) { plan.sequence_parallel = value == 1; }},
-      {.choice = PlanChoice::shard_group,
-       .key = "shard_group",
-       .option = "shard-group",
-       .meaning = "the number of ranks among which ZeRO shards, of which further groups have copies (HSDP); 0 is all",
-       .noun = "size of a shard group",
-       .last = most_shard_group,
-       .first_number = 0,
-       .divides_layers = false,
-       .trade = Trade::first_is_smallest,
+      {.choice = PlanChoice::context_exchange,
+       .key = "context_exchange",
+       .option = "context-exchange",
+       .meaning = "what the ranks of a context split exchange for attention",
+       .noun = "exchange of contexts",
+       .last = static_cast<int>(ContextExchange::ulysses),
+       .first_number = std::nullopt,
+       .divides_layers = true,
+       .trade = Trade::open,
        .never_better = std::nullopt,
-       .beyond_ideal = "sharding of the optimizer",
+       .beyond_ideal = "exchange of heads",
        .separator = ", ",
-       .name = shard_group_name,
-       .words = [](int value) { return value == 0 ? std::string() : "HSDP groups of " + std::to_string(value); },
-       .matters = [](const Mesh& mesh) { return mesh[Axis::data] > 1; },
-       .possible =
-           [](const ModelFacts&, const Plan& plan, int value) {
-             return value == 0 ||
-                    (plan.zero_stage > 0 && value < plan.mesh[Axis::data] && plan.mesh[Axis::data] % value == 0);
-           },
-       .get = [](const Plan& plan) { return plan.shard_group; },
-       .set = [](Plan& plan, int value) { plan.shard_group = value; }},
+       .name = context_exchange_name,
+       .words = [](int value) { return value == 0 ? std::string() : std::string(context_exchange_name(value)); },
+       .matters = [](const Mesh& mesh) { return mesh[Axis::context] > 1; },
+       .possible = [](const ModelFacts& facts, const Plan& plan,
+                      int value) { return value == 0 || may_exchange_heads(facts, plan); },
+       .get = [](const Plan& plan) { return static_cast<int>(plan.context_exchange); },
+       .set = [](Plan& plan, int value) { plan.context_exchange = static_cast<ContextExchange>(value); }},
   }};
   return rows;
 }

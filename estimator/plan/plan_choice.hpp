@@ -13,8 +13,8 @@
 namespace ddl {
 
 /// The choices of a plan in addition to its mesh, batch, micro-batches and placement.
-enum class PlanChoice { schedule, virtual_stages, zero, recompute, sequence_parallel, shard_group };
-inline constexpr std::size_t plan_choice_count = 6;
+enum class PlanChoice { schedule, virtual_stages, zero, shard_group, recompute, sequence_parallel, context_exchange };
+inline constexpr std::size_t plan_choice_count = 7;
 /// The largest number of stretches of layers that a stage of a pipeline has.
 inline constexpr int most_virtual_stages = 32;
 

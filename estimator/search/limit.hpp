@@ -19,6 +19,7 @@ struct Limit {
     stages,           ///< more stages than layers
     schedule,         ///< more micro-batches than a stage can be fed
     context,          ///< a context degree that does not divide the model's sequences, or a model without such
+    heads,            ///< a context degree, times the tensor degree, that does not divide the heads of attention
     experts,          ///< an expert degree that does not divide the model's experts, or a model without such
     tokens,           ///< sequence parallelism where the tensor degree divides no sequence of the model between split layers
     virtual_stages,   ///< stretches of layers that the model's like blocks do not divide into

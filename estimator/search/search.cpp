@@ -9,6 +9,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "estimator/strategies/context.hpp"
 #include "estimator/strategies/spatial.hpp"
 
 namespace ddl {
@@ -161,7 +162,8 @@ class VariantSpace {
                   plan.mesh[Axis::pipeline],
                   plan.micro_batches % plan.mesh[Axis::pipeline] == 0,
                   std::min<std::int64_t>(plan.micro_batches / plan.mesh[Axis::pipeline], 2) * 2 + plan.micro_batches % 2,
-                  has_shard_groups(plan)};
+                  has_shard_groups(plan),
+                  plan.mesh[Axis::context] > 1 && may_exchange_heads(facts_, plan)};
     const auto known = choices_.find(key);
     if (known != choices_.end()) return known->second;
     LikeChoices all;
@@ -259,8 +261,8 @@ class VariantSpace {
     }
   }
   /// What choices depend on: the family, the degrees that some of them need to divide something, whether those divide the
-  /// micro-batches, whether these are enough and even, and whether there are shard groups.
-  using Key = std::tuple<Family, int, int, bool, std::int64_t, bool>;
+  /// micro-batches, whether these are enough and even, whether there are shard groups, and whether heads can be exchanged.
+  using Key = std::tuple<Family, int, int, bool, std::int64_t, bool, bool>;
   const SearchOptions& options_;
   const ModelFacts& facts_;
   int devices_per_node_;

@@ -14,6 +14,7 @@
 #include "estimator/step/estimate.hpp"
 #include "estimator/step/pipeline.hpp"
 #include "estimator/step/tasks.hpp"
+#include "estimator/strategies/context.hpp"
 #include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/spatial.hpp"
 #include "estimator/strategies/strategy.hpp"
@@ -192,6 +193,13 @@ double Estimator::exchange_starts(const Plan& plan) const {
   if (alone.mesh.devices() == 1 || job_.machine.levels.empty()) return 0;
   const auto known = exchange_starts_.find(alone);
   if (known != exchange_starts_.end()) return known->second;
+  double least_starts = std::numeric_limits<double>::infinity();
+  if (alone.context_exchange == ContextExchange::ring && may_exchange_heads(job_.facts, plan)) {
+    // A bound is of either exchange.
+    Plan heads = plan;
+    heads.context_exchange = ContextExchange::ulysses;
+    if (plan.mesh[Axis::context] > 1) least_starts = exchange_starts(heads);
+  }
   const int end = spatial_end_of(plan);
   const LayerKinds& kinds = kinds_of(end);
   ShardContext context{job_.facts, alone, job_.assumptions, 0, std::max(0, end)};
@@ -205,7 +213,7 @@ double Estimator::exchange_starts(const Plan& plan) const {
       starts += static_cast<double>(exchange.messages) * kinds.count[kind];
     }
   }
-  return exchange_starts_.emplace(alone, starts).first->second;
+  return exchange_starts_.emplace(alone, std::min(starts, least_starts)).first->second;
 }
 
 Seconds Estimator::uncut_time(const Plan& plan) const {
@@ -416,14 +424,15 @@ Seconds Estimator::placed_lower_bound(const Plan& plan) const {
   };
   // Whichever its stage, ZeRO exchanges in the way of stages 0 or 1 at least.
   Seconds least = is_measured(replica_axes) ? at_least(gradients, replica_axes) : min(by_stage(0, 0), by_stage(1, 0));
-  // In shard groups that a search tries, or that the plan has.
+  // In shard groups that a search tries with ZeRO-3, or that the plan has.
   const int data = plan.mesh[Axis::data];
   for (const int size : {job_.machine.devices_per_node(), plan.shard_group}) {
     if (size <= 1 || size >= data || data % size != 0) continue;
     const Family shards = shard_axes(replica_axes, size), copies = copy_axes(size);
     const bool measured = is_measured(shards) || is_measured(copies);
     const Bytes shard = gradients / (plan.mesh.replicas() * size / data);
-    least = min(least, measured ? at_least(gradients, shards) + at_least(shard, copies) : by_stage(1, size));
+    least = min(least, measured ? at_least(gradients, shards) + at_least(shard, copies)
+                                : by_stage(size == plan.shard_group ? 1 : 3, size));
   }
   return bound + least;
 }

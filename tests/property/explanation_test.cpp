@@ -12,6 +12,7 @@
 #include "calibration/study.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "estimator/step/comparison.hpp"
+#include "estimator/strategies/context.hpp"
 #include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/tensor.hpp"
 #include "tests/catch.hpp"
@@ -85,6 +86,8 @@ class Plans {
       plan.recompute = static_cast<Recompute>(pick({0, 1, 2}));
       plan.sequence_parallel = plan.mesh[Axis::tensor] > 1 && may_split_tokens(facts, plan) && chance();
     }
+    if (plan.mesh[Axis::context] > 1 && may_exchange_heads(facts, plan) && chance())
+      plan.context_exchange = ContextExchange::ulysses;
     const bool has_groups = plan.zero_stage > 0 && plan.mesh[Axis::data] > 2 && plan.mesh[Axis::data] % 2 == 0;
     if (has_groups && chance()) plan.shard_group = 2;
     plan.schedule = static_cast<Schedule>(pick({0, 1, 2, 3, 4}));

@@ -35,6 +35,7 @@ TEST_CASE("each choice of a plan is a row, whose values are read as they are wri
   CHECK(row_of(PlanChoice::recompute).values_text() == "none, selective or full");
   CHECK(row_of(PlanChoice::virtual_stages).values_text() == "1 to 32");
   CHECK(row_of(PlanChoice::sequence_parallel).values_text() == "no or yes");
+  CHECK(row_of(PlanChoice::context_exchange).values_text() == "ring or ulysses");
   CHECK(row_of(PlanChoice::shard_group).values_text() == "0 to 1024");
 }
 
