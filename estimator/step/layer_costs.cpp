@@ -99,7 +99,10 @@ struct LearnedFactor {
 LearnedFactor learned_factor(const Job& job, const ShardContext& context, const LayerShard& shard, const Learned& learned,
                              bool with_slopes) {
   const Plan& plan = context.plan;
-  const double factor = learned[Coefficient::kernels], repeated = learned[Coefficient::repeated];
+  // All ranks wait for the one whose experts have most tokens.
+  const bool waits = plan.mesh[Axis::expert] > 1 && context.at().operation->experts() > 1;
+  const double imbalance = waits ? job.assumptions.expert_imbalance : 1.0;
+  const double factor = learned[Coefficient::kernels] * imbalance, repeated = learned[Coefficient::repeated];
   const bool splits = plan.mesh.product(weight_axes) > 1 || plan.mesh[Axis::spatial] > 1;
   if (!splits || (repeated <= 0 && !with_slopes)) return {factor, 0};
   const Seconds split = kernels_time(job, context, shard);
@@ -394,8 +397,9 @@ bool LayerCostTable::is_in_pieces(const Exchange& exchange) const {
 
 Seconds LayerCostTable::time_of(const Asked& asked) const {
   const Exchange& exchange = asked.exchange;
+  const bool of_experts = exchange.operation == Collective::all_to_all && exchange.axes == family_bit(Axis::expert);
   const Seconds time = exchanges_.price(exchange.operation, asked.message, exchange.axes, exchange.purpose) *
-                       static_cast<double>(exchange.messages);
+                       (static_cast<double>(exchange.messages) * (of_experts ? job_.assumptions.expert_imbalance : 1.0));
   const LayerCosts& costs = costs_[asked.kind];
   const bool of_input = exchange.operation == Collective::reduce_scatter && exchange.phase == Phase::backward;
   // The gradient of the input is summed while the gradient of the weights is computed.

@@ -238,6 +238,34 @@ TEST_CASE("the ranks of a shard group are neighbours, and those of other groups 
   CHECK(copies.flows[0] == 4);
 }
 
+TEST_CASE("a rank whose experts are popular slows the experts and their All-to-alls, and nothing else") {
+  const auto explained = [](double imbalance, int ranks) {
+    Assumptions assumptions = without_overlap();
+    assumptions.expert_imbalance = imbalance;
+    const OwnedJob owned(load_model("mixtral-8x7b"), nodes_of_four(), assumptions, 1000);
+    Plan plan = plan_of(8);
+    plan.mesh.set(Axis::expert, ranks);
+    plan.mesh.set(Axis::data, 4 / ranks);
+    return Estimator(owned.job).explain(plan);
+  };
+  const Explanation even = explained(1, 4), uneven = explained(1.5, 4);
+  REQUIRE(even.layers.size() == uneven.layers.size());
+  const Model model = load_model("mixtral-8x7b");
+  for (std::size_t i = 0; i < even.layers.size(); ++i) {
+    const double factor = model.layers[i].operation->experts() > 1 ? 1.5 : 1.0;
+    INFO(model.layers[i].name);
+    CHECK(uneven.layers[i].costs.forward.value() == Approx(factor * even.layers[i].costs.forward.value()));
+    CHECK(uneven.layers[i].costs.backward.value() == Approx(factor * even.layers[i].costs.backward.value()));
+  }
+  const Breakdown before = even.estimate.time, after = uneven.estimate.time;
+  CHECK(before.layer_collectives.value() > 0);
+  CHECK(after.layer_collectives.value() == Approx(1.5 * before.layer_collectives.value()));
+  CHECK(after.forward > before.forward);
+  CHECK(after.gradient_exchange == before.gradient_exchange);
+  // A rank that has all experts has all tokens.
+  CHECK(explained(1.5, 1).estimate.time.iteration() == explained(1, 1).estimate.time.iteration());
+}
+
 TEST_CASE("with ZeRO each replica updates its part") {
   const Matrix matrix(Assumptions{});
   Plan plan = plan_of(32);
