@@ -83,6 +83,8 @@ struct Assumptions {
   /// How many standard deviations above the median exchanges take, of the coefficients' congestion and of the repetitions of
   /// measured exchanges; the median of the job alone where it is not set.
   std::optional<double> congestion_quantile;
+  /// Tokens of the busiest rank of an expert split over the mean of all ranks; 1: all experts are equally popular.
+  double expert_imbalance = 1;
   SecondsPerByte add{};       ///< cost of adding one byte into a partial sum
   bool learned = true;        ///< what measured runs have taught of the software
   bool include_input = true;  ///< reading and staging of samples

@@ -86,6 +86,8 @@ struct ModelFacts {
   /// What a context degree has to divide, so that all sequences have equal parts of which attention alone needs others; 0
   /// where something else does, or there are no sequences.
   std::int64_t context_units = 0;
+  /// The largest number that divides the heads of keys and values of every layer of attention; 0 without attention.
+  std::int64_t attention_heads = 0;
   /// A matrix product with weights, but not the one before the loss: what recipes for FP8 convert [NVIDIA, Transformer
   /// Engine documentation, "Using FP8"].
   std::vector<bool> is_linear;

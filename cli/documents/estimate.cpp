@@ -278,6 +278,9 @@ void add_study(Document& document, const Study& study, std::int64_t gpus, std::i
   if (const std::string network = network_text(study.coefficients().exchanges); !network.empty()) {
     document.line("network: " + network);
   }
+  if (const double imbalance = study.assumptions().expert_imbalance; imbalance > 1) {
+    document.line(fmt::format("experts: the busiest rank has {:.4g} times as many tokens as the mean", imbalance));
+  }
   if (const auto quantile = study.assumptions().congestion_quantile) {
     document.line(
         fmt::format("congestion: exchanges take no longer in {:.4g} % of repetitions", 100 * normal_share(*quantile)));

@@ -32,6 +32,7 @@ struct JobFile {
   std::optional<AllreduceAlgorithm> allreduce;
   double parameter_servers = Assumptions{}.parameter_servers;  ///< of that algorithm
   double sparse_density = Assumptions{}.sparse_density;        ///< of that algorithm
+  double expert_imbalance = Assumptions{}.expert_imbalance;
   bool overlap = true;
   std::optional<double>
       congestion;  ///< percent of repetitions that exchanges take no longer than; nothing: the median alone

@@ -119,6 +119,9 @@ void add_study_options(const Command& command, StudyOptions& o) {
   add_number(command, "--sparse-density", o.sparse_density, least_sparse_density, 1,
              "share of the gradients that --allreduce sparse sends")
       .default_str(fmt::format("{}", assumed.sparse_density));
+  const auto imbalance = add_number(command, "--expert-imbalance", o.expert_imbalance, 1, most_expert_imbalance,
+                                    "tokens of the busiest rank of an expert split over the mean; default: 1, as if all "
+                                    "experts were equally popular");
   const auto congestion =
       command.add_option("--congestion", o.congestion,
                          "price exchanges as slow as this share of repetitions are at most, such as p95, by the spread of "
@@ -132,7 +135,7 @@ void add_study_options(const Command& command, StudyOptions& o) {
   const auto exposed =
       command.add_switch("--input-exposed", o.input_exposed, "samples are not read ahead while the devices compute");
   command.add_switch("--no-input", o.no_input, "leave reading and staging of samples out").excludes(input).excludes(exposed);
-  ideal.excludes(input).excludes(exposed).excludes(older).excludes(congestion).excludes(software);
+  ideal.excludes(input).excludes(exposed).excludes(older).excludes(congestion).excludes(software).excludes(imbalance);
 }
 
 UpdateImplementation update_implementation_named(const std::string& name) {
@@ -209,6 +212,7 @@ StudySpec spec_of(const StudyOptions& o) {
     spec.assumptions.sparse_density = *o.sparse_density;
   }
   if (!o.congestion.empty()) spec.assumptions.congestion_quantile = congestion_named(o.congestion);
+  if (o.expert_imbalance) spec.assumptions.expert_imbalance = *o.expert_imbalance;
   if (o.no_overlap) spec.assumptions.overlap = false;
   if (o.no_input) spec.assumptions.include_input = false;
   if (o.input_exposed) spec.assumptions.input_overlapped = false;

@@ -31,7 +31,7 @@ struct StudyOptions {
   bool any_device = false;
   bool older_framework = false;
   bool ideal = false, no_overlap = false, no_input = false, input_exposed = false;
-  std::optional<double> parameter_servers, sparse_density;
+  std::optional<double> parameter_servers, sparse_density, expert_imbalance;
   std::optional<std::int64_t> sequence;
   MemoryOptions memory;
 };
@@ -55,6 +55,8 @@ void add_profile_options(const Command& command, std::vector<std::string>& profi
 /// What --parameter-servers and --sparse-density take.
 inline constexpr double most_parameter_servers = 1'000'000'000;
 inline constexpr double least_sparse_density = 1e-9;
+/// The largest value of --expert-imbalance: one rank has all tokens of a thousand.
+inline constexpr double most_expert_imbalance = 1000;
 
 /// Adds --format: those that write a document or JSON, and those that write what else a report of the command holds.
 void add_format_option(const Command& command, ReportOptions& options, const std::vector<Content>& held = {});

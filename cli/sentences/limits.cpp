@@ -35,6 +35,9 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
         return fmt::format("{} has layers besides attention that need other tokens than their own", model);
       return fmt::format("context degree {:.0f} does not divide {:.0f} tokens into two equal pieces for each rank",
                          limit.wanted, limit.available);
+    case Limit::Kind::heads:
+      return fmt::format("{:.0f} ranks of context and tensor do not divide {:.0f} heads of keys and values", limit.wanted,
+                         limit.available);
     case Limit::Kind::experts:
       if (limit.available == 0) return fmt::format("{} has no experts", model);
       return fmt::format("expert degree {:.0f} does not divide {:.0f} experts", limit.wanted, limit.available);
@@ -52,6 +55,12 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
           limit.available, limit.wanted);
     case Limit::Kind::not_interleaved:
       return "only 1F1B interleaves virtual stages";
+    case Limit::Kind::filled_bubbles:
+      return fmt::format("{} takes at least {:.0f} micro-batches{}; there are {:.0f}", limit.item, limit.wanted,
+                         limit.item_bytes > 1 ? ", even numbers of micro-batches and stages, and at least 4 stages" : "",
+                         limit.available);
+    case Limit::Kind::shard_group:
+      return fmt::format("shard groups of {:.0f} do not divide {:.0f} ranks of data", limit.wanted, limit.available);
     case Limit::Kind::devices:
       return fmt::format("{:.0f} devices, the machine has {:.0f}", limit.wanted, limit.available);
     case Limit::Kind::not_finite:

@@ -52,8 +52,10 @@ struct PhaseInWords {
     const std::string_view route = by_route(gradients.route);
     if (plan.zero_stage == 0) return fmt::format("allreduce of {}, {}{}", what, estimate.gradient_algorithm, route);
     const auto times = [](double count) { return count > 1 ? fmt::format("{:.0f} times ", count) : std::string(); };
-    return fmt::format("{}reduce-scatter and {}allgather of {} (ZeRO-{}){}", times(gradients.rounds),
-                       times(gradients.gathers), what, plan.zero_stage, route);
+    const std::string groups =
+        plan.shard_copies() > 1 ? fmt::format(", {:.0f} groups of which sum their shards", plan.shard_copies()) : "";
+    return fmt::format("{}reduce-scatter and {}allgather of {} (ZeRO-{}){}{}", times(gradients.rounds),
+                       times(gradients.gathers), what, plan.zero_stage, groups, route);
   }
 
   std::string operator()(WeightsLeftWhole) const { return "weights of layers that the split leaves whole"; }

@@ -16,11 +16,13 @@ void GradientExchange::add(const GradientExchange& other) {
   of_gradients += other.of_gradients;
   of_weights += other.of_weights;
   after_update += other.after_update;
+  of_copies += other.of_copies;
   rounds = std::max(rounds, other.rounds);
   gathers = std::max(gathers, other.gathers);
   gradient_startups += other.gradient_startups;
   weight_startups += other.weight_startups;
   update_startups += other.update_startups;
+  copy_startups += other.copy_startups;
 }
 
 GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges, std::span<const GradientGroup> groups,
@@ -36,8 +38,10 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& excha
   if (group.parameters <= 0 || plan.mesh.product(group.axes) == 1) return {};
   const double messages = group.messages;
   GradientExchange exchange;
+  const double copies = (group.axes & family_bit(Axis::data)) != 0 ? plan.shard_copies() : 1.0;
+  const double shards = plan.mesh.product(group.axes) / copies;
   // What is summed over others than replicas is of weights that are not sharded.
-  if (plan.zero_stage == 0 || (group.axes & replica_axes) == 0) {
+  if (plan.zero_stage == 0 || (group.axes & replica_axes) == 0 || shards == 1) {
     const ExchangePrices::Choice choice = exchanges.allreduce(message / messages, group.axes, Purpose::gradient);
     exchange.of_gradients = choice.time * messages;
     exchange.algorithm = choice.name();
@@ -51,15 +55,24 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& excha
   // ZeRO-1 and -2: gradients are reduce-scattered, updated weights gathered: the volume of an Allreduce. Where gradients are
   // sharded they are scattered after every micro-batch. ZeRO-3 gathers the weights before forward and again before backward
   // of every micro-batch [Rajbhandari et al., SC'20].
-  const auto priced = exchanges.cheapest(Collective::reduce_scatter, message, group.axes, Purpose::gradient);
+  const Family axes = copies > 1 ? shard_axes(group.axes, plan.shard_group) : group.axes;
+  const auto priced = exchanges.cheapest(Collective::reduce_scatter, message, axes, Purpose::gradient);
   const Seconds scatter = priced.time;
   exchange.bottleneck = priced.bottleneck;
-  const auto gathered = exchanges.cheapest(Collective::allgather, message, group.axes, Purpose::gradient);
+  const auto gathered = exchanges.cheapest(Collective::allgather, message, axes, Purpose::gradient);
   const Seconds gather = gathered.time;
   exchange.measured = priced.algorithm == measured_exchange && gathered.algorithm == measured_exchange;
   const double micro_batches = static_cast<double>(plan.micro_batches);
   if (plan.zero_stage >= 2) exchange.rounds = micro_batches;
   exchange.of_gradients = scatter * exchange.rounds;
+  // Groups that have the same shards sum these once in an iteration [Zha22, section 3.4].
+  const Bytes shard = message / shards;
+  if (copies > 1) {
+    const ExchangePrices::Choice sum = exchanges.allreduce(shard, copy_axes(plan.shard_group), Purpose::gradient);
+    exchange.of_copies = sum.time;
+    exchange.measured = exchange.measured && sum.measured;
+    if (sum.time > scatter) exchange.bottleneck = sum.bottleneck;
+  }
   if (plan.zero_stage == 3) {
     exchange.gathers = 2.0 * micro_batches;
     exchange.of_weights = gather * exchange.gathers;
@@ -68,9 +81,13 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& excha
   }
   if (with_startups) {
     const auto startup = [&](Collective operation) {
-      return exchanges.startup(operation, message, group.axes, Purpose::gradient);
+      return exchanges.startup(operation, message, axes, Purpose::gradient);
     };
     exchange.gradient_startups = startup(Collective::reduce_scatter) * exchange.rounds;
+    if (copies > 1) {
+      exchange.copy_startups =
+          exchanges.startup(Collective::allreduce, shard, copy_axes(plan.shard_group), Purpose::gradient);
+    }
     (plan.zero_stage == 3 ? exchange.weight_startups : exchange.update_startups) =
         startup(Collective::allgather) * (plan.zero_stage == 3 ? exchange.gathers : 1.0);
   }

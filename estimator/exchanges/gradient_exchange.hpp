@@ -25,14 +25,15 @@ struct GradientExchange {
   Seconds of_gradients{};  ///< can run beside backward
   Seconds of_weights{};    ///< weights gathered for forward and backward, and beside those
   Seconds after_update{};  ///< weights gathered when they have been updated: beside nothing, or the next forward
+  Seconds of_copies{};     ///< shards that groups sum once, when all micro-batches are done: beside nothing
   double rounds = 1;       ///< how often gradients are exchanged, and
   double gathers = 0;      ///< weights gathered
   std::string_view algorithm = to_string(AllreduceAlgorithm::ring);
   bool measured = false;    ///< whether it takes measured times; of several, the longest
   Bottleneck bottleneck{};  ///< where its flows are held back
-  [[nodiscard]] Seconds total() const { return of_gradients + of_weights + after_update; }
+  [[nodiscard]] Seconds total() const { return of_gradients + of_weights + after_update + of_copies; }
   /// Of each time what start-ups take, where it was asked for.
-  Seconds gradient_startups{}, weight_startups{}, update_startups{};
+  Seconds gradient_startups{}, weight_startups{}, update_startups{}, copy_startups{};
 
   /// Followed by another; what the longer one was done by counts for both.
   void add(const GradientExchange& other);

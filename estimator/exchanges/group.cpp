@@ -9,12 +9,17 @@ Group group_of(const Plan& plan, const Machine& machine, Family axes) {
   std::array<Group::Digit, axis_count>& digits = group.digits;
   std::size_t& count = group.digit_count;
   double stride = 1;
+  const auto add = [&](double size, double apart) {
+    if (size <= 1) return;
+    digits[count++] = {size, apart};
+    group.ranks *= size;
+  };
   for (const Axis axis : plan.placement) {
     const double size = plan.mesh[axis];
-    if ((axes & family_bit(axis)) != 0 && size > 1) {
-      digits[count++] = {size, stride};
-      group.ranks *= size;
-    }
+    const double in_group = static_cast<double>(axes >> shard_group_shift);
+    if ((axes & family_bit(axis)) != 0) add(size, stride);
+    if (axis == Axis::data && (axes & in_shard_group) != 0) add(in_group, stride);
+    if (axis == Axis::data && (axes & across_shard_groups) != 0) add(size / in_group, stride * in_group);
     stride *= size;
   }
   const double all = stride;

@@ -90,7 +90,7 @@ MemoryBreakdown parameter_memory(double parameters, const Plan& plan, double lar
 }
 
 MemoryBreakdown parameter_memory(double parameters, const Plan& plan, double largest_layer, const ParameterBytes& each) {
-  const double replicas = plan.mesh.replicas();
+  const double replicas = plan.shards();
   MemoryBreakdown memory;
   const auto held = [&](bool sharded) {
     return sharded ? parameters / replicas + largest_layer * (1.0 - 1.0 / replicas) : parameters;
@@ -137,7 +137,8 @@ CommunicationBuffers communication_buffers(const Plan& plan, const Device& devic
     buffers.expected += ranks == 2 ? of_two : of_more;
     ++communicators;
   };
-  add(plan.mesh.replicas());
+  add(plan.shards());
+  add(plan.shard_copies());
   if (plan.mesh[Axis::data] > 1) add(plan.mesh[Axis::spatial]);
   for (const Axis axis : {Axis::pipeline, Axis::expert, Axis::context, Axis::filter, Axis::channel, Axis::tensor})
     add(plan.mesh[axis]);
@@ -189,9 +190,9 @@ double stage_parameters(const Job& job, const LayerCostTable& table, int first, 
   return parameters;
 }
 
-StagePeaks stage_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last) {
+StagePeaks stage_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last, double parts) {
   MemoryTally tally(CachingAllocator::granule(job.machine.device.is_processor));
-  StageRequests requests(job, plan, table, first, last, tally);
+  StageRequests requests(job, plan, table, first, last, tally, parts);
   StagePeaks peaks;
   requests.keep(1);
   peaks.earlier = tally.mark();

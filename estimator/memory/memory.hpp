@@ -146,8 +146,9 @@ struct StagePeaks {
   MemoryState in_update;
   MemoryState earlier;  ///< the memory that each earlier micro-batch keeps
 };
-/// Returns the peaks of a stage of layers [first, last).
-[[nodiscard]] StagePeaks stage_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last);
+/// Returns the peaks of a stage of layers [first, last). `parts`: the parameters of the rank, as a multiple of the stage's.
+[[nodiscard]] StagePeaks stage_peaks(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last,
+                                     double parts = 1);
 
 /// Returns the memory of a rank of stage `stage`, whose layers are [first, last), under the assumptions of the job, at the
 /// moment at which the requests of a step are largest (StageRequests). Activations include the rounding of sizes. `peaks`

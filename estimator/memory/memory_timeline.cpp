@@ -111,11 +111,11 @@ class MemoryRecord {
 }  // namespace
 
 MemoryTimeline memory_timeline(const Job& job, const Plan& plan, const LayerCostTable& table, int stage, int first, int last,
-                               const TimelineOptions& options) {
+                               const TimelineOptions& options, double parts) {
   const double in_flight = micro_batches_in_flight(plan.schedule, stage, plan.mesh[Axis::pipeline],
                                                    static_cast<double>(plan.micro_batches), plan.virtual_stages);
   const auto run = [&](MemoryRecord& record) {
-    StageRequests requests(job, plan, table, first, last, record);
+    StageRequests requests(job, plan, table, first, last, record, parts);
     requests.set_up(false);
     for (int step = 0; step < options.steps; ++step) {
       record.forget_points();

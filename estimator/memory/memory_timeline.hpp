@@ -48,8 +48,9 @@ struct TimelineOptions {
 };
 
 /// Two steps of a rank of stage `stage`, whose layers are [first, last), as StageRequests has them, and what a model of the
-/// framework's allocator makes of them. Not for the closed forms (Assumptions::memory_reuse).
+/// framework's allocator makes of them. Not for the closed forms (Assumptions::memory_reuse). `parts` as
+/// stage_peaks() has it.
 [[nodiscard]] MemoryTimeline memory_timeline(const Job& job, const Plan& plan, const LayerCostTable& table, int stage,
-                                             int first, int last, const TimelineOptions& options = {});
+                                             int first, int last, const TimelineOptions& options = {}, double parts = 1);
 
 }  // namespace ddl

@@ -24,7 +24,9 @@ namespace ddl {
 template <class Sink>
 class StageRequests {
  public:
-  StageRequests(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last, Sink& sink)
+  /// `parts`: the parameters of the rank, as a multiple of the stage's, which stand for all of them.
+  StageRequests(const Job& job, const Plan& plan, const LayerCostTable& table, int first, int last, Sink& sink,
+                double parts = 1)
       : job_(job),
         plan_(plan),
         table_(table),
@@ -41,7 +43,8 @@ class StageRequests {
     for (const TiedLayer& tied : facts_.tied) {
       if (is_copied(tied, first_, last_)) copied_.emplace_back(tied.reader, table.at(tied.owner).parameters);
     }
-    memory_ = parameter_memory(parameters_, plan, plan.zero_stage >= 2 ? table.largest_layer(first_, last_) : 0.0,
+    parts_ = parts;
+    memory_ = parameter_memory(parameters_ * parts, plan, plan.zero_stage >= 2 ? table.largest_layer(first_, last_) : 0.0,
                                parameter_bytes(facts_, plan, mixed));
     const double item = tensor_item_bytes(facts_, plan, job.assumptions, -1);
     if (first_ == 0) {
@@ -77,7 +80,7 @@ class StageRequests {
     // Buckets of 25 MiB after a first of 1 MiB [PyTorch docs, DistributedDataParallel, bucket_cap_mb;
     // torch/csrc/distributed/c10d/reducer.hpp, kDefaultFirstBucketBytes].
     constexpr double bucket = 25.0 * 1024 * 1024;
-    Bytes left = bucket_bytes(parameters_, plan_, job_.assumptions.mixed_precision);
+    Bytes left = bucket_bytes(parameters_ * parts_, plan_, job_.assumptions.mixed_precision);
     // Of very many, as few as can be told apart.
     Bytes size = left.value() > 4096 * bucket ? left / 4096.0 : Bytes(bucket);
     if (plan_.zero_stage > 0) size = left;
@@ -426,9 +429,10 @@ class StageRequests {
       Block block = sink_.allocate(Bytes(items * gradient_bytes_), MemoryItem::gradients, layer);
       if (whole_gradients_) {
         sink_.free(block);  // added to what is there
-      } else if (plan_.zero_stage >= 2 && plan_.mesh.replicas() > 1) {
+      } else if (plan_.zero_stage >= 2 && plan_.shards() > 1) {
         const Block shard =
-            sink_.allocate(Bytes(items * gradient_bytes_ / table_.memory(layer).replicas), MemoryItem::gradients, layer);
+            sink_.allocate(Bytes(items * gradient_bytes_ * plan_.shard_copies() / table_.memory(layer).replicas),
+                           MemoryItem::gradients, layer);
         sink_.free(block);
         parameter_gradients_.push_back(shard);
       } else {
@@ -467,7 +471,7 @@ class StageRequests {
   int first_ = 0, last_ = 0;
   Recompute recompute_;
   bool casting_, whole_gradients_, has_state_ = false;
-  double parameters_ = 0, gradient_bytes_ = 0;
+  double parameters_ = 0, parts_ = 1, gradient_bytes_ = 0;
   MemoryBreakdown memory_;
   Bytes input_{}, received_{};
   std::vector<std::pair<int, double>> copied_;  ///< readers of another stage's parameters, and how many

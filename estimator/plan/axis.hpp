@@ -100,6 +100,18 @@ inline constexpr Family weight_axes = [] {
   for (const AxisRow& row : axis_table) family |= row.divides_weights ? family_bit(row.axis) : 0;
   return family;
 }();
+/// Sets of axes of which data is cut in two: into groups of `size` neighbours, and into the ranks that have the same place
+/// in each group. Only exchanges are described by them.
+inline constexpr unsigned shard_group_shift = 16;
+inline constexpr Family in_shard_group = 1U << 14U, across_shard_groups = 1U << 15U;
+/// Returns these axes, with the groups in place of data.
+[[nodiscard]] constexpr Family shard_axes(Family axes, int size) {
+  return (axes & ~family_bit(Axis::data)) | in_shard_group | (static_cast<Family>(size) << shard_group_shift);
+}
+/// Returns the axis of the ranks that have the same place in each group.
+[[nodiscard]] constexpr Family copy_axes(int size) {
+  return across_shard_groups | (static_cast<Family>(size) << shard_group_shift);
+}
 /// Returns whether a search considers plans of this family.
 [[nodiscard]] constexpr bool is_meaningful(Family family) {
   const Family weights = family & weight_axes;

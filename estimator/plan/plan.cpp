@@ -16,6 +16,8 @@ std::optional<Recompute> parse_recompute(std::string_view text) {
   return static_cast<Recompute>(found - recompute_names.begin());
 }
 
+std::string_view to_string(ContextExchange exchange) { return exchange == ContextExchange::ring ? "ring" : "ulysses"; }
+
 double samples_per_micro_batch(const Plan& plan) {
   const std::int64_t parts = plan.mesh.batch_parts() * plan.micro_batches;
   const std::int64_t largest = (plan.global_batch + parts - 1) / parts;

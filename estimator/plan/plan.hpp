@@ -13,7 +13,7 @@
 namespace ddl {
 
 /// The order in which the stages of a pipeline take their micro-batches.
-enum class Schedule { one_forward_one_backward, gpipe };
+enum class Schedule { one_forward_one_backward, gpipe, zero_bubble, zero_bubble_v, dual_pipe };
 [[nodiscard]] std::string_view to_string(Schedule schedule);
 [[nodiscard]] std::optional<Schedule> parse_schedule(std::string_view text);
 
@@ -22,6 +22,11 @@ enum class Schedule { one_forward_one_backward, gpipe };
 enum class Recompute { none, selective, full };
 [[nodiscard]] std::string_view to_string(Recompute recompute);
 [[nodiscard]] std::optional<Recompute> parse_recompute(std::string_view text);
+
+/// How the ranks of a context split exchange what attention reads: keys and values go round in a ring [Liu24], or all tokens
+/// of some heads are gathered on each rank, and its results are dealt out again [Jac23].
+enum class ContextExchange { ring, ulysses };
+[[nodiscard]] std::string_view to_string(ContextExchange exchange);
 
 /// The axes in the order in which ranks are numbered along them, innermost first. Ranks along the first axes are neighbours
 /// inside a node.
@@ -36,15 +41,26 @@ struct Plan {
   Schedule schedule = Schedule::one_forward_one_backward;
   Placement placement = all_axes;
   int zero_stage = 0;  ///< 0 none, 1 optimizer, 2 + gradients, 3 + weights
+  /// The ranks of data among which ZeRO shards; 0: all of them. Groups of fewer have copies of the same shards (HSDP).
+  int shard_group = 0;
   Recompute recompute = Recompute::none;
   /// Whether the ranks of a tensor split have a part of the tokens each, where they would all have the same: between the
   /// pairs of layers that are split [Kort22, section 4.2].
   bool sequence_parallel = false;
+  ContextExchange context_exchange = ContextExchange::ring;
   /// v, the stretches of layers that each stage of a pipeline has; with more than one of them 1F1B is interleaved [Nar21,
   /// section 2.2].
   int virtual_stages = 1;
   Optimizer optimizer = Optimizer::sgd;
   Precision precision = Precision::fp32;
+
+  /// Returns the number of groups of replicas that each have all shards.
+  [[nodiscard]] double shard_copies() const {
+    const int data = mesh[Axis::data];
+    return zero_stage == 0 || shard_group == 0 || data % shard_group != 0 ? 1.0 : data / shard_group;
+  }
+  /// Returns the number of ranks among which ZeRO shards parameters that all replicas hold.
+  [[nodiscard]] double shards() const { return mesh.replicas() / shard_copies(); }
 
   friend bool operator==(const Plan&, const Plan&) = default;
   friend auto operator<=>(const Plan&, const Plan&) = default;

@@ -4,6 +4,7 @@
 
 #include "estimator/model_facts.hpp"
 #include "estimator/schedules/schedule.hpp"
+#include "estimator/strategies/context.hpp"
 #include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/tensor.hpp"
 
@@ -22,15 +23,29 @@ const std::array<std::string, most_virtual_stages>& counts() {
   return names;
 }
 
+/// The names of numbers from 0 on.
+const std::vector<std::string>& sizes() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> made;
+    for (int i = 0; i <= most_shard_group; ++i) made.push_back(std::to_string(i));
+    return made;
+  }();
+  return names;
+}
+
+std::string_view shard_group_name(int value) { return sizes()[static_cast<std::size_t>(value)]; }
 std::string_view virtual_stages_name(int value) { return counts()[static_cast<std::size_t>(value)]; }
 std::string_view flag_name(int value) { return value == 0 ? "no" : "yes"; }
 std::string_view schedule_name(int value) { return to_string(static_cast<Schedule>(value)); }
 std::string_view zero_name(int value) { return zero_names[static_cast<std::size_t>(value)]; }
+std::string_view context_exchange_name(int value) { return to_string(static_cast<ContextExchange>(value)); }
 std::string_view recompute_name(int value) { return to_string(static_cast<Recompute>(value)); }
 
 const std::array<PlanChoiceRow, plan_choice_count>& table() {
   static const std::array<PlanChoiceRow, plan_choice_count> rows{{
-      // GPipe keeps the activations of all micro-batches, 1F1B of as many as there are stages [Nar21, section 2.2].
+      // GPipe keeps the activations of all micro-batches, 1F1B of as many as there are stages to come [Nar21, section 2.2],
+      // the
+      // others of as many as there are stages, or one more.
       {.choice = PlanChoice::schedule,
        .key = "schedule",
        .option = "schedule",
@@ -39,13 +54,15 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .last = static_cast<int>(all_schedules().size()) - 1,
        .first_number = std::nullopt,
        .divides_layers = false,
-       .trade = Trade::never_better,
+       .trade = Trade::first_is_smallest,
+       .never_better = static_cast<int>(Schedule::gpipe),
        .beyond_ideal = "",
        .separator = " ",
        .name = schedule_name,
        .words = [](int value) { return std::string(schedule_name(value)); },
        .matters = [](const Mesh& mesh) { return mesh[Axis::pipeline] > 1; },
-       .possible = nullptr,
+       .possible = [](const ModelFacts& facts, const Plan& plan,
+                      int value) { return may_schedule(facts, plan, static_cast<Schedule>(value)); },
        .get = [](const Plan& plan) { return static_cast<int>(plan.schedule); },
        .set = [](Plan& plan, int value) { plan.schedule = static_cast<Schedule>(value); }},
       {.choice = PlanChoice::virtual_stages,
@@ -57,6 +74,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .first_number = 1,
        .divides_layers = false,
        .trade = Trade::larger,
+       .never_better = std::nullopt,
        .beyond_ideal = "interleaved stages",
        .separator = " ",
        .name = virtual_stages_name,
@@ -75,6 +93,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .first_number = 0,
        .divides_layers = false,
        .trade = Trade::open,
+       .never_better = std::nullopt,
        .beyond_ideal = "sharding of the optimizer",
        .separator = ", ",
        .name = zero_name,
@@ -83,6 +102,30 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .possible = nullptr,
        .get = [](const Plan& plan) { return plan.zero_stage; },
        .set = [](Plan& plan, int value) { plan.zero_stage = value; }},
+      // Frameworks have it with ZeRO-3 [PyTorch, FullyShardedDataParallel, HYBRID_SHARD; Zha22]. Whoever asks has it with
+      // others.
+      {.choice = PlanChoice::shard_group,
+       .key = "shard_group",
+       .option = "shard-group",
+       .meaning = "the number of ranks among which ZeRO shards, of which further groups have copies (HSDP); 0 is all",
+       .noun = "size of a shard group",
+       .last = most_shard_group,
+       .first_number = 0,
+       .divides_layers = false,
+       .trade = Trade::first_is_smallest,
+       .never_better = std::nullopt,
+       .beyond_ideal = "sharding of the optimizer",
+       .separator = ", ",
+       .name = shard_group_name,
+       .words = [](int value) { return value == 0 ? std::string() : "HSDP groups of " + std::to_string(value); },
+       .matters = [](const Mesh& mesh) { return mesh[Axis::data] > 1; },
+       .possible =
+           [](const ModelFacts&, const Plan& plan, int value) {
+             return value == 0 ||
+                    (plan.zero_stage == 3 && value < plan.mesh[Axis::data] && plan.mesh[Axis::data] % value == 0);
+           },
+       .get = [](const Plan& plan) { return plan.shard_group; },
+       .set = [](Plan& plan, int value) { plan.shard_group = value; }},
       {.choice = PlanChoice::recompute,
        .key = "recompute",
        .option = "recompute",
@@ -92,6 +135,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .first_number = std::nullopt,
        .divides_layers = false,
        .trade = Trade::slower_but_smaller,
+       .never_better = std::nullopt,
        .beyond_ideal = "recomputation",
        .separator = ", ",
        .name = recompute_name,
@@ -115,6 +159,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .first_number = std::nullopt,
        .divides_layers = true,
        .trade = Trade::open,
+       .never_better = std::nullopt,
        .beyond_ideal = "sequence parallelism",
        .separator = ", ",
        .name = flag_name,
@@ -124,6 +169,25 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
                       int value) { return value == 0 || may_split_tokens(facts, plan); },
        .get = [](const Plan& plan) { return plan.sequence_parallel ? 1 : 0; },
        .set = [](Plan& plan, int value) { plan.sequence_parallel = value == 1; }},
+      {.choice = PlanChoice::context_exchange,
+       .key = "context_exchange",
+       .option = "context-exchange",
+       .meaning = "what the ranks of a context split exchange for attention",
+       .noun = "exchange of contexts",
+       .last = static_cast<int>(ContextExchange::ulysses),
+       .first_number = std::nullopt,
+       .divides_layers = true,
+       .trade = Trade::open,
+       .never_better = std::nullopt,
+       .beyond_ideal = "exchange of heads",
+       .separator = ", ",
+       .name = context_exchange_name,
+       .words = [](int value) { return value == 0 ? std::string() : std::string(context_exchange_name(value)); },
+       .matters = [](const Mesh& mesh) { return mesh[Axis::context] > 1; },
+       .possible = [](const ModelFacts& facts, const Plan& plan,
+                      int value) { return value == 0 || may_exchange_heads(facts, plan); },
+       .get = [](const Plan& plan) { return static_cast<int>(plan.context_exchange); },
+       .set = [](Plan& plan, int value) { plan.context_exchange = static_cast<ContextExchange>(value); }},
   }};
   return rows;
 }
@@ -173,6 +237,7 @@ Plan split_of(const Plan& plan) {
   const Plan usual;
   Plan split = plan;
   split.zero_stage = usual.zero_stage;
+  split.shard_group = usual.shard_group;
   split.recompute = usual.recompute;
   split.schedule = usual.schedule;
   split.virtual_stages = usual.virtual_stages;

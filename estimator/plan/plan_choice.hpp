@@ -13,10 +13,13 @@
 namespace ddl {
 
 /// The choices of a plan in addition to its mesh, batch, micro-batches and placement.
-enum class PlanChoice { schedule, virtual_stages, zero, recompute, sequence_parallel };
-inline constexpr std::size_t plan_choice_count = 5;
+enum class PlanChoice { schedule, virtual_stages, zero, shard_group, recompute, sequence_parallel, context_exchange };
+inline constexpr std::size_t plan_choice_count = 7;
 /// The largest number of stretches of layers that a stage of a pipeline has.
 inline constexpr int most_virtual_stages = 32;
+
+/// The largest number of ranks of data that ZeRO shards among, where it does not shard among all.
+inline constexpr int most_shard_group = 1024;
 
 struct ModelFacts;
 
@@ -24,8 +27,8 @@ struct ModelFacts;
 enum class Trade {
   open,                ///< it may be faster or slower, and need more or less memory
   slower_but_smaller,  ///< it is not faster than a smaller value, and needs no more memory
-  larger,              ///< it may be faster or slower, and needs no less memory than the smallest value
-  never_better,        ///< it is not faster and does not need less memory
+  larger,              ///< it may be faster or slower, and needs no less memory
+  first_is_smallest,   ///< it may be faster or slower, and needs no less memory than the first one
 };
 
 /// Everything that options, files, reports and the search know about a choice. A new choice is one member of Plan and one
@@ -41,6 +44,7 @@ struct PlanChoiceRow {
   std::optional<int> first_number;
   bool divides_layers;  ///< layers are divided among ranks in another way, and cost something else
   Trade trade;
+  std::optional<int> never_better;  ///< a value that is not faster than the first one, and does not need less memory
   std::string_view
       beyond_ideal;  ///< the feature of values above 0 that the closed forms of ParaDL lack; empty: they have all values
   std::string_view separator;  ///< between this choice and those before it, where people read a plan
@@ -49,8 +53,8 @@ struct PlanChoiceRow {
   std::string (*words)(int value);
   /// Returns whether the choice makes a difference on this mesh.
   bool (*matters)(const Mesh& mesh);
-  /// Returns whether a plan of this model may have a value above 0, given its mesh, micro-batches and schedule. None:
-  /// always.
+  /// Returns whether a plan of this model may have a value above 0, given its mesh, micro-batches and other choices. A value
+  /// that is impossible with the first values of all other choices is never possible, but for a shard group. None: always.
   bool (*possible)(const ModelFacts& facts, const Plan& plan, int value);
   int (*get)(const Plan& plan);
   void (*set)(Plan& plan, int value);

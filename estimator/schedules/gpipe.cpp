@@ -16,9 +16,11 @@ std::vector<Slot> gpipe_slots(int stage, int /*stages*/, std::int64_t micro_batc
 
 double gpipe_in_flight(int /*stage*/, int /*stages*/, double micro_batches, int /*stretches*/) { return micro_batches; }
 
+BubbleShares gpipe_bubble(int /*stages*/, int /*stretches*/) { return {}; }
+
 }  // namespace
 
 /// Forward of all micro-batches, then backward of all [Huang et al., GPipe, NeurIPS 2019].
-const ScheduleOrder gpipe_order{Schedule::gpipe, "gpipe", gpipe_slots, gpipe_in_flight};
+const ScheduleOrder gpipe_order{Schedule::gpipe, "gpipe", gpipe_slots, gpipe_in_flight, gpipe_bubble};
 
 }  // namespace ddl

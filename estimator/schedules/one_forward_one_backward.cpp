@@ -43,12 +43,17 @@ double alternating_in_flight(int stage, int stages, double micro_batches, int st
   return std::min(held, micro_batches * stretches) / stretches;
 }
 
+/// The longest stage waits for one stretch of each of the others [Nar21, section 2.2.2].
+BubbleShares alternating_bubble(int /*stages*/, int stretches) {
+  return {1.0 / stretches, 1.0 / stretches, 1.0 / stretches};
+}
+
 }  // namespace
 
 /// As many forwards as there are stages behind, then one forward and one backward in turn, then the backwards that are left
 /// [Narayanan et al., PipeDream, SOSP 2019; Nar21, PipeDream-Flush]. With several stretches of layers on each stage it is
 /// interleaved: the stage waits for a stretch where it would wait for all of its layers [Nar21, section 2.2].
 const ScheduleOrder one_forward_one_backward_order{Schedule::one_forward_one_backward, "1f1b", alternating_slots,
-                                                   alternating_in_flight};
+                                                   alternating_in_flight, alternating_bubble};
 
 }  // namespace ddl

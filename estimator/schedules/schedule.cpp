@@ -12,13 +12,18 @@
 namespace ddl {
 namespace {
 
-constexpr std::array<const ScheduleOrder*, 2> orders{&one_forward_one_backward_order, &gpipe_order};
+constexpr std::array<const ScheduleOrder*, 5> orders{&one_forward_one_backward_order, &gpipe_order, &zero_bubble_order,
+                                                     &zero_bubble_v_order, &dual_pipe_order};
 
 /// Does slots as soon as what they wait for has arrived.
 class ScheduleRun {
  public:
   ScheduleRun(const ScheduleOrder& order, std::span<const StageSlots> times, std::int64_t micro_batches, int stretches)
-      : times_(times), count_(static_cast<int>(times.size())), stretches_(stretches), micro_batches_(micro_batches) {
+      : course_(order.course),
+        times_(times),
+        count_(static_cast<int>(times.size())),
+        stretches_(stretches),
+        micro_batches_(micro_batches) {
     const auto parts = static_cast<std::size_t>(micro_batches * stretches);
     for (int stage = 0; stage < count_; ++stage) {
       pending_.push_back(order.slots(stage, count_, micro_batches, stretches));
@@ -50,68 +55,105 @@ class ScheduleRun {
   /// When something is where it is needed; nothing as long as it is not done.
   using Arrivals = std::vector<std::optional<Seconds>>;
 
+  /// A stretch of a stage.
+  struct Place {
+    int stage = 0, stretch = 0;
+  };
+
   bool advance(int stage) {
     const auto at = static_cast<std::size_t>(stage);
+    const std::vector<Slot>& slots = pending_[at];
     bool moved = false;
-    for (; next_[at] < pending_[at].size(); ++next_[at]) {
-      const Slot& slot = pending_[at][next_[at]];
-      const std::optional<Seconds> ready = ready_at(slot);
-      if (!ready) break;
-      take(slot, *ready);
+    while (next_[at] < slots.size()) {
+      std::size_t end = next_[at] + 1;
+      while (slots[end - 1].joined) ++end;
+      const std::span<const Slot> together(&slots[next_[at]], end - next_[at]);
+      Seconds ready{};
+      for (const Slot& slot : together) {
+        const std::optional<Seconds> own = ready_at(slot);
+        if (!own) return moved;
+        ready = max(ready, *own);
+      }
+      take(together, ready);
+      next_[at] = end;
       moved = true;
     }
     return moved;
   }
 
   [[nodiscard]] std::optional<Seconds> ready_at(const Slot& slot) const {
-    const auto at = static_cast<std::size_t>(slot.stage);
-    const auto last = static_cast<std::size_t>(count_ - 1);
+    if (slot.pass == SlotPass::forward) {
+      const std::optional<Place> before = this->before(slot);
+      return before ? arrival(forward_, *before, slot.micro_batch) : Seconds{};
+    }
+    const std::optional<Place> behind = this->behind(slot);
+    return behind ? arrival(gradient_, *behind, slot.micro_batch) : arrival(forward_, place(slot), slot.micro_batch);
+  }
+
+  [[nodiscard]] static Place place(const Slot& slot) { return {slot.stage, slot.stretch}; }
+  /// Of the layers before those of a slot; nothing if these are the first ones.
+  [[nodiscard]] std::optional<Place> before(const Slot& slot) const {
+    const int last = count_ - 1;
+    const bool returns = course_ != Course::around && slot.stretch == 1;
+    if (returns ? slot.stage < last : slot.stage > 0) return Place{slot.stage + (returns ? 1 : -1), slot.stretch};
+    if (slot.stretch == 0 || course_ == Course::both_ways) return std::nullopt;
+    return course_ == Course::around ? Place{last, slot.stretch - 1} : Place{slot.stage, 0};
+  }
+  /// Of the layers behind those of a slot.
+  [[nodiscard]] std::optional<Place> behind(const Slot& slot) const {
+    const int last = count_ - 1;
+    const bool returns = course_ != Course::around && slot.stretch == 1;
+    if (returns ? slot.stage > 0 : slot.stage < last) return Place{slot.stage + (returns ? -1 : 1), slot.stretch};
+    if (slot.stretch + 1 == stretches_ || course_ == Course::both_ways) return std::nullopt;
+    return course_ == Course::around ? Place{0, slot.stretch + 1} : Place{slot.stage, 1};
+  }
+
+  [[nodiscard]] std::size_t part(int stretch, std::int64_t micro_batch) const {
+    return static_cast<std::size_t>(stretch * micro_batches_ + micro_batch);
+  }
+  [[nodiscard]] std::optional<Seconds> arrival(const std::vector<Arrivals>& of, const Place& at,
+                                               std::int64_t micro_batch) const {
+    return of[static_cast<std::size_t>(at.stage)][part(at.stretch, micro_batch)];
+  }
+
+  [[nodiscard]] Seconds work_of(const Slot& slot) const {
+    const StageSlots& own = times_[static_cast<std::size_t>(slot.stage)];
     switch (slot.pass) {
       case SlotPass::forward:
-        if (is_first(slot)) return Seconds{};
-        return slot.stage == 0 ? forward_[last][part(slot, slot.stretch - 1)] : forward_[at - 1][part(slot, slot.stretch)];
+        return own.forward;
       case SlotPass::input_gradient:
+        return own.input_gradient;
       case SlotPass::weight_gradient:
-        if (is_last(slot)) return forward_[at][part(slot, slot.stretch)];
-        return slot.stage + 1 == count_ ? gradient_[0][part(slot, slot.stretch + 1)]
-                                        : gradient_[at + 1][part(slot, slot.stretch)];
-    }
-    return std::nullopt;
-  }
-
-  /// Whether a slot is of the first or of the last layers of the model.
-  [[nodiscard]] static bool is_first(const Slot& slot) { return slot.stage == 0 && slot.stretch == 0; }
-  [[nodiscard]] bool is_last(const Slot& slot) const { return slot.stage + 1 == count_ && slot.stretch + 1 == stretches_; }
-  [[nodiscard]] std::size_t part(const Slot& slot, int stretch) const {
-    return static_cast<std::size_t>(stretch * micro_batches_ + slot.micro_batch);
-  }
-
-  void take(const Slot& slot, Seconds ready) {
-    const auto at = static_cast<std::size_t>(slot.stage);
-    const StageSlots& own = times_[at];
-    Seconds work{}, sending{};
-    switch (slot.pass) {
-      case SlotPass::forward:
-        work = own.forward;
-        if (!is_last(slot)) sending = own.to_next;
-        break;
-      case SlotPass::input_gradient:
-        work = own.input_gradient;
-        if (!is_first(slot)) sending = own.to_previous;
-        break;
-      case SlotPass::weight_gradient:
-        work = own.weight_gradient;
         break;
     }
-    const Seconds begin = max(free_[at], ready);
-    const Seconds end = begin + work;
-    const Seconds arrival = end + sending;
-    free_[at] = arrival;
-    if (slot.pass == SlotPass::forward) forward_[at][part(slot, slot.stretch)] = arrival;
-    if (slot.pass == SlotPass::input_gradient) gradient_[at][part(slot, slot.stretch)] = arrival;
-    timeline_.stages[at].push_back({slot, begin, end, arrival});
+    return own.weight_gradient;
+  }
+  /// The time for which a stage sends the result of a slot. It sends nothing to itself.
+  [[nodiscard]] Seconds sending_of(const Slot& slot) const {
+    const StageSlots& own = times_[static_cast<std::size_t>(slot.stage)];
+    const auto leaves = [&](const std::optional<Place>& to) { return to && to->stage != slot.stage; };
+    if (slot.pass == SlotPass::forward && leaves(behind(slot))) return own.to_next;
+    if (slot.pass == SlotPass::input_gradient && leaves(before(slot))) return own.to_previous;
+    return {};
   }
 
+  void take(std::span<const Slot> together, Seconds ready) {
+    const auto at = static_cast<std::size_t>(together.front().stage);
+    Seconds now = max(free_[at], ready), sending{};
+    for (const Slot& slot : together) {
+      const Seconds begin = now;
+      now += work_of(slot);
+      sending += sending_of(slot);
+      timeline_.stages[at].push_back({slot, begin, now, now});
+    }
+    free_[at] = timeline_.stages[at].back().arrival = now + sending;
+    for (const Slot& slot : together) {
+      if (slot.pass == SlotPass::forward) forward_[at][part(slot.stretch, slot.micro_batch)] = free_[at];
+      if (slot.pass == SlotPass::input_gradient) gradient_[at][part(slot.stretch, slot.micro_batch)] = free_[at];
+    }
+  }
+
+  Course course_;
   std::span<const StageSlots> times_;
   int count_, stretches_;
   std::int64_t micro_batches_;
@@ -162,6 +204,14 @@ Seconds PipelineTimeline::bubble(int stage) const {
   return length() - busy;
 }
 
+Seconds PipelineTimeline::longest_stage() const {
+  Seconds longest{};
+  for (const std::vector<TimedSlot>& stage : stages) {
+    if (!stage.empty()) longest = max(longest, stage.back().arrival - stage.front().begin);
+  }
+  return longest;
+}
+
 std::int64_t PipelineTimeline::most_in_flight(int stage) const {
   std::int64_t now = 0, most = 0;
   std::set<std::pair<int, std::int64_t>> half_done;  // stretch and micro-batch
@@ -177,7 +227,21 @@ std::int64_t PipelineTimeline::most_in_flight(int stage) const {
 
 PipelineTimeline run_schedule(const ScheduleOrder& order, std::span<const StageSlots> stages, std::int64_t micro_batches,
                               int stretches) {
-  return ScheduleRun(order, stages, micro_batches, stretches).run();
+  return ScheduleRun(order, stages, micro_batches, stretches * order.stretches).run();
+}
+
+std::vector<std::string> drawn(const PipelineTimeline& timeline) {
+  constexpr std::array<std::string_view, 2> letters{"FBW", "fbw"};
+  std::vector<std::string> lines;
+  for (const std::vector<TimedSlot>& stage : timeline.stages) {
+    std::string& line = lines.emplace_back();
+    for (const TimedSlot& timed : stage) {
+      if (!line.empty()) line += ' ';
+      line += letters[timed.slot.stretch == 0 ? 0 : 1][static_cast<std::size_t>(timed.slot.pass)];
+      line += std::to_string(timed.slot.micro_batch + 1);
+    }
+  }
+  return lines;
 }
 
 Seconds uniform_length(std::span<const StageSlots> stages, std::int64_t micro_batches) {

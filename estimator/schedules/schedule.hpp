@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -23,7 +24,21 @@ struct Slot {
   int stretch = 0;
   SlotPass pass = SlotPass::forward;
   std::int64_t micro_batch = 0;
+  /// It runs together with the slot behind it: the results of both are there when both have ended.
+  bool joined = false;
   friend bool operator==(const Slot&, const Slot&) = default;
+};
+
+/// The way of a micro-batch through the stretches of all stages.
+enum class Course {
+  around,          ///< all stages, then again from the first one, as often as there are stretches
+  there_and_back,  ///< from the first stage to the last one, which has two stretches one behind the other, and back
+  both_ways,       ///< half of the micro-batches from the first stage to the last one, the others from the last to the first
+};
+
+/// The part of the time of a stage's passes of one micro-batch for which the longest stage waits.
+struct BubbleShares {
+  double forward = 1, input_gradient = 1, weight_gradient = 1;
 };
 
 /// A schedule of a pipeline: the order in which each stage does its slots, and its closed forms. One file each.
@@ -31,14 +46,32 @@ struct ScheduleOrder {
   Schedule schedule;
   std::string_view name;  ///< as users write it: `1f1b`
   /// All slots of one stage, in the order in which it does them. Each micro-batch has one slot of each pass in each of the
-  /// `stretches`.
+  /// `stretches`; if micro-batches go both ways, in one of the two.
   std::vector<Slot> (*slots)(int stage, int stages, std::int64_t micro_batches, int stretches);
   /// Micro-batches whose activations the stage holds at most: those whose forward is done and whose backward is not. Of
   /// several stretches, each holds its part of a micro-batch.
   double (*in_flight)(int stage, int stages, double micro_batches, int stretches);
+  /// The bubble is the sum, over all stages but one, of these parts of the passes of a stage, and never below zero.
+  BubbleShares (*bubble)(int stages, int stretches);
+  Course course = Course::around;
+  int stretches = 1;             ///< of layers on each stage, as the schedule has them
+  bool fills_bubbles = false;    ///< the gradients of weights run where a stage would wait
+  bool keeps_two_parts = false;  ///< a rank has the layers of its own stage and those of the stage as far from the other end
+  /// The number of micro-batches is a multiple of `multiple`, as are the stages, and at least `fewest` times the stages, of
+  /// which there are at least `fewest_stages`.
+  int multiple = 1, fewest = 0, fewest_stages = 1;
+
+  /// Returns whether so many stages take so many micro-batches by it.
+  [[nodiscard]] bool takes(int stages, std::int64_t micro_batches) const {
+    return stages == 1 || (stages >= fewest_stages && stages % multiple == 0 && micro_batches % multiple == 0 &&
+                           micro_batches >= static_cast<std::int64_t>(fewest) * stages);
+  }
 };
 extern const ScheduleOrder gpipe_order;
 extern const ScheduleOrder one_forward_one_backward_order;
+extern const ScheduleOrder zero_bubble_order;
+extern const ScheduleOrder zero_bubble_v_order;
+extern const ScheduleOrder dual_pipe_order;
 
 [[nodiscard]] std::span<const ScheduleOrder* const> all_schedules();
 [[nodiscard]] const ScheduleOrder& order_of(Schedule schedule);
@@ -70,6 +103,9 @@ struct PipelineTimeline {
   [[nodiscard]] Seconds length() const;
   /// Returns the time between the begin and the end of the step in which the stage neither computes nor sends.
   [[nodiscard]] Seconds bubble(int stage) const;
+  /// Returns the longest time that a stage takes from the begin of its first slot to the end of its last one. Iterations
+  /// follow each other at this pace if no stage waits for the others before it updates its weights [Qi24, section 4].
+  [[nodiscard]] Seconds longest_stage() const;
   /// Returns the largest number of micro-batches whose forward the stage has begun and whose two gradients it has not both
   /// ended, counted in each of its stretches.
   [[nodiscard]] std::int64_t most_in_flight(int stage) const;
@@ -77,10 +113,13 @@ struct PipelineTimeline {
 
 /// Does the slots of all stages as early as their order and what they wait for allow: a forward waits for the activations of
 /// the stage before, both gradients for the input gradient of the next stage, or in the last stage for its own forward.
-/// Behind the last stage follows the next stretch of the first. Throws Error where an order makes two stages wait for each
-/// other.
+/// The course of the schedule says which stretch follows which. `stretches`: those of an interleaved schedule. Throws Error
+/// where an order makes two stages wait for each other.
 [[nodiscard]] PipelineTimeline run_schedule(const ScheduleOrder& order, std::span<const StageSlots> stages,
                                             std::int64_t micro_batches, int stretches = 1);
+/// Returns the slots of each stage as a line, for readers: `F1` is the forward of the first micro-batch, `B1` the gradient
+/// of its input, `W1` that of its weights; small letters are of the second stretch.
+[[nodiscard]] std::vector<std::string> drawn(const PipelineTimeline& timeline);
 
 /// Returns the length of the timeline by a closed form: the first micro-batch passes all stages, the others follow at the
 /// pace of the longest stage, and transfers take 2(p+S−2) hops [ParaDL, Table III; Nar21]. It equals the timeline of GPipe

@@ -19,11 +19,14 @@ struct Limit {
     stages,           ///< more stages than layers
     schedule,         ///< more micro-batches than a stage can be fed
     context,          ///< a context degree that does not divide the model's sequences, or a model without such
+    heads,            ///< a context degree, times the tensor degree, that does not divide the heads of attention
     experts,          ///< an expert degree that does not divide the model's experts, or a model without such
     tokens,           ///< sequence parallelism where the tensor degree divides no sequence of the model between split layers
     virtual_stages,   ///< stretches of layers that the model's like blocks do not divide into
     interleaving,     ///< micro-batches that are no multiple of the stages, where stages are interleaved
     not_interleaved,  ///< a schedule that does not interleave, with several stretches of layers on a stage
+    filled_bubbles,   ///< micro-batches, or stages, that a schedule which fills bubbles cannot take
+    shard_group,      ///< a shard group whose size does not divide data's degree
     devices,          ///< more devices than the machine has
     not_finite,       ///< a time or an amount of memory that a double cannot hold
     memory,           ///< more memory than the device has
@@ -32,7 +35,8 @@ struct Limit {
   double wanted = 0;
   double available = 0;
   int layer = -1;  ///< the layer that sets the limit, where one does
-  /// For a limit of memory, the name of the largest item, and its bytes.
+  /// For a limit of memory, the name of the largest item, and its bytes. For one of a schedule, its name, and the number
+  /// that has to divide stages and micro-batches.
   std::string_view item{};
   double item_bytes = 0;
 

@@ -152,7 +152,7 @@ class Choices {
   /// The highest value to try; the plan's own where no other can save memory.
   [[nodiscard]] int last_of(const PlanChoiceRow& row) const {
     const Plan& plan = from_.estimate.plan;
-    return row.trade != Trade::never_better && row.matters(plan.mesh) ? row.last : row.get(plan);
+    return row.trade != Trade::first_is_smallest && row.matters(plan.mesh) ? row.last : row.get(plan);
   }
 
   /// Calls `visit` with every combination of the first `rows` choices from the plan's own values on.

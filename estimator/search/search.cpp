@@ -9,6 +9,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "estimator/strategies/context.hpp"
 #include "estimator/strategies/spatial.hpp"
 
 namespace ddl {
@@ -112,7 +113,10 @@ using LikeChoices = std::vector<ChoiceValues>;
 class VariantSpace {
  public:
   VariantSpace(const SearchOptions& options, const ModelFacts& facts, int devices_per_node)
-      : options_(options), facts_(facts), several_nodes_(options.devices > devices_per_node) {}
+      : options_(options),
+        facts_(facts),
+        devices_per_node_(devices_per_node),
+        several_nodes_(options.devices > devices_per_node) {}
 
   [[nodiscard]] const std::vector<std::int64_t>& micro_batches(const Plan& plan) const {
     const std::int64_t replica =
@@ -153,12 +157,28 @@ class VariantSpace {
 
   /// The choices that a plan of this mesh and with these micro-batches may have, by how they divide layers.
   [[nodiscard]] const std::vector<LikeChoices>& choices(const Plan& plan) const {
-    const Key key{plan.mesh.family(), plan.mesh[Axis::tensor], plan.mesh[Axis::pipeline],
-                  plan.micro_batches % plan.mesh[Axis::pipeline] == 0};
+    const Key key{plan.mesh.family(),
+                  plan.mesh[Axis::tensor],
+                  plan.mesh[Axis::pipeline],
+                  plan.micro_batches % plan.mesh[Axis::pipeline] == 0,
+                  std::min<std::int64_t>(plan.micro_batches / plan.mesh[Axis::pipeline], 2) * 2 + plan.micro_batches % 2,
+                  has_shard_groups(plan),
+                  plan.mesh[Axis::context] > 1 && may_exchange_heads(facts_, plan)};
     const auto known = choices_.find(key);
     if (known != choices_.end()) return known->second;
     LikeChoices all;
-    add_choices(plan, plan_choice_count, {}, all);
+    std::array<std::vector<int>, plan_choice_count> of_rows;
+    for (std::size_t i = 0; i < plan_choice_count; ++i) {
+      of_rows[i] = values_of(plan_choices()[i], plan);
+      // What no other choice makes possible. Shard groups are of those of ZeRO, whose first stage shards nothing.
+      if (plan_choices()[i].choice == PlanChoice::shard_group) continue;
+      std::erase_if(of_rows[i], [&](int value) {
+        ChoiceValues alone{};
+        alone[i] = value;
+        return !is_possible(plan, alone);
+      });
+    }
+    add_choices(plan, of_rows, plan_choice_count, {}, all);
     const auto divide_alike = [](const ChoiceValues& a, const ChoiceValues& b) {
       for (std::size_t i = 0; i < plan_choice_count; ++i) {
         if (plan_choices()[i].divides_layers && a[i] != b[i]) return false;
@@ -203,6 +223,9 @@ class VariantSpace {
       const bool is_allowed = row.choice != PlanChoice::zero || allows_zero_stage(options_, plan.mesh.family(), *chosen);
       return is_allowed ? std::vector<int>{*chosen} : std::vector<int>{};
     }
+    if (row.choice == PlanChoice::shard_group) {
+      return has_shard_groups(plan) ? std::vector<int>{0, devices_per_node_} : std::vector<int>{0};
+    }
     std::vector<int> values;
     for (int value = 0; value <= row.last; ++value) {
       if (row.choice == PlanChoice::zero && !allows_zero_stage(options_, plan.mesh.family(), value)) continue;
@@ -218,28 +241,40 @@ class VariantSpace {
     for (std::size_t i = 0; i < plan_choice_count; ++i) {
       const PlanChoiceRow& row = plan_choices()[i];
       const bool is_open = !options_.chosen[row.choice];
+      // A group that was asked for says nothing of a plan without shards.
+      if (row.choice == PlanChoice::shard_group && !is_open && values[i] > 0 && chosen.zero_stage == 0 &&
+          !options_.chosen[PlanChoice::zero])
+        return false;
       if (is_open && values[i] > 0 && row.possible != nullptr && !row.possible(facts_, chosen, values[i])) return false;
     }
     return true;
   }
 
  private:
+  /// Whether ZeRO may shard in groups as large as a node.
+  [[nodiscard]] bool has_shard_groups(const Plan& plan) const {
+    const int data = plan.mesh[Axis::data];
+    return devices_per_node_ > 1 && devices_per_node_ <= most_shard_group && devices_per_node_ < data &&
+           data % devices_per_node_ == 0;
+  }
   /// Every possible combination of the first `rows` choices, the last of them outermost.
-  void add_choices(const Plan& plan, std::size_t rows, ChoiceValues values, LikeChoices& choices) const {
+  void add_choices(const Plan& plan, const std::array<std::vector<int>, plan_choice_count>& of_rows, std::size_t rows,
+                   ChoiceValues values, LikeChoices& choices) const {
     if (rows == 0) {
       if (is_possible(plan, values)) choices.push_back(values);
       return;
     }
-    for (const int value : values_of(plan_choices()[rows - 1], plan)) {
+    for (const int value : of_rows[rows - 1]) {
       values[rows - 1] = value;
-      add_choices(plan, rows - 1, values, choices);
+      add_choices(plan, of_rows, rows - 1, values, choices);
     }
   }
-  /// What choices depend on: the family, the degrees that some of them need to divide something, and whether those divide
-  /// the micro-batches.
-  using Key = std::tuple<Family, int, int, bool>;
+  /// What choices depend on: the family, the degrees that some of them need to divide something, whether those divide the
+  /// micro-batches, whether these are enough and even, whether there are shard groups, and whether heads can be exchanged.
+  using Key = std::tuple<Family, int, int, bool, std::int64_t, bool, bool>;
   const SearchOptions& options_;
   const ModelFacts& facts_;
+  int devices_per_node_;
   bool several_nodes_;
   mutable std::map<std::int64_t, std::vector<std::int64_t>> micro_batches_;
   mutable std::map<Key, std::vector<LikeChoices>> choices_;
@@ -661,7 +696,7 @@ class FamilySearch {
       for (const Placement& placement : placements) {
         plan.placement = placement;
         // Bounds that cost more to work out are closer.
-        const bool placed_beaten = all_beaten || (by_time && beaten(estimator_.placed_lower_bound(plan), plan));
+        const bool placed_beaten = all_beaten || (by_time && beaten(estimator_.placed_lower_bound(asked(plan)), plan));
         for (const LikeChoices& choices : groups) {
           set_choices(plan, choices.front());
           if (placed_beaten || (by_time && (beaten(estimator_.uncut_time(plan), simplest(plan)) ||
@@ -677,6 +712,12 @@ class FamilySearch {
       // The stages of a pipeline are others with every number of micro-batches.
       if (misfits_ > 0 && plan.mesh[Axis::pipeline] == 1 && !options_.all) least_ = least_of(plan, groups);
     }
+  }
+
+  /// The plan with the shard group that was asked for.
+  [[nodiscard]] Plan asked(Plan plan) const {
+    plan.shard_group = options_.chosen[PlanChoice::shard_group].value_or(0);
+    return plan;
   }
 
   /// The plan with the first value of each choice.
@@ -738,7 +779,7 @@ class FamilySearch {
   /// Whether the simplest value of some choice is as good in every respect.
   [[nodiscard]] static bool is_never_better(const ChoiceValues& values, const ChoiceValues& simplest) {
     for (std::size_t i = 0; i < plan_choice_count; ++i) {
-      if (plan_choices()[i].trade == Trade::never_better && values[i] > simplest[i]) return true;
+      if (values[i] == plan_choices()[i].never_better && values[i] > simplest[i]) return true;
     }
     return false;
   }
@@ -759,9 +800,9 @@ class FamilySearch {
     const auto is_too_large = [&](const ChoiceValues& values) {
       return std::any_of(too_large.begin(), too_large.end(), [&](const ChoiceValues& known) {
         for (std::size_t i = 0; i < plan_choice_count; ++i) {
-          // Than the simplest value: among the others, less may need more.
+          const Trade trade = plan_choices()[i].trade;
           const bool larger =
-              plan_choices()[i].trade == Trade::larger && known[i] == choices.front()[i] && known[i] < values[i];
+              known[i] < values[i] && (trade == Trade::larger || (trade == Trade::first_is_smallest && known[i] == 0));
           if (!larger && known[i] != values[i]) return false;
         }
         return true;

@@ -10,9 +10,12 @@
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/memory/shard_memory.hpp"
 #include "estimator/plan/plan_choice.hpp"
+#include "estimator/schedules/schedule.hpp"
 #include "estimator/step/estimate.hpp"
 #include "estimator/step/pipeline.hpp"
 #include "estimator/step/tasks.hpp"
+#include "estimator/strategies/context.hpp"
+#include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/spatial.hpp"
 #include "estimator/strategies/strategy.hpp"
 #include "estimator/strategies/tensor.hpp"
@@ -190,6 +193,13 @@ double Estimator::exchange_starts(const Plan& plan) const {
   if (alone.mesh.devices() == 1 || job_.machine.levels.empty()) return 0;
   const auto known = exchange_starts_.find(alone);
   if (known != exchange_starts_.end()) return known->second;
+  double least_starts = std::numeric_limits<double>::infinity();
+  if (alone.context_exchange == ContextExchange::ring && may_exchange_heads(job_.facts, plan)) {
+    // A bound is of either exchange.
+    Plan heads = plan;
+    heads.context_exchange = ContextExchange::ulysses;
+    if (plan.mesh[Axis::context] > 1) least_starts = exchange_starts(heads);
+  }
   const int end = spatial_end_of(plan);
   const LayerKinds& kinds = kinds_of(end);
   ShardContext context{job_.facts, alone, job_.assumptions, 0, std::max(0, end)};
@@ -203,7 +213,7 @@ double Estimator::exchange_starts(const Plan& plan) const {
       starts += static_cast<double>(exchange.messages) * kinds.count[kind];
     }
   }
-  return exchange_starts_.emplace(alone, starts).first->second;
+  return exchange_starts_.emplace(alone, std::min(starts, least_starts)).first->second;
 }
 
 Seconds Estimator::uncut_time(const Plan& plan) const {
@@ -214,7 +224,10 @@ Seconds Estimator::uncut_time(const Plan& plan) const {
   step.origin[Coefficient::launch_overhead] = launch_overhead(job_).value();
   step.stages = plan.mesh[Axis::pipeline];
   step.micro_batches = static_cast<double>(plan.micro_batches);
-  add_tasks(costs.total(), 0, Recompute::none, nullptr, step.tasks);
+  Plan bare = plan;
+  bare.recompute = Recompute::none;
+  bare.schedule = Schedule::one_forward_one_backward;
+  add_tasks(costs.total(), 0, bare, nullptr, step.tasks);
   step.transfers.emplace_back(hop_time(plan, least_crossing(plan), costs.exchanges()));
   return shortest_of_all(relaxed(step), plan);
 }
@@ -225,21 +238,38 @@ double Estimator::least_crossing(const Plan& plan) const {
   return items / (parts * plan.mesh[Axis::context]);
 }
 
+std::vector<Schedule> Estimator::fillers_of(const Plan& plan) const {
+  std::vector<Schedule> fillers;
+  if (plan.mesh[Axis::pipeline] == 1 || job_.assumptions.slot_pipeline) return fillers;
+  for (const ScheduleOrder* order : all_schedules()) {
+    if (order->fills_bubbles && may_schedule(job_.facts, plan, order->schedule)) fillers.push_back(order->schedule);
+  }
+  return fillers;
+}
+
 Seconds Estimator::shortest_of_all(RelaxedStep step, const Plan& plan) const {
   Seconds least(std::numeric_limits<double>::infinity());
   for (const int stretches : stretches_of(plan)) {
     step.stretches = stretches;
     least = min(least, shortest_run(step));
   }
-  return least;
+  step.stretches = 1;
+  step.fills_bubbles = true;
+  return fillers_of(plan).empty() ? least : min(least, shortest_run(step));
 }
 
 Seconds Estimator::layers_time(const Plan& plan) const {
   Plan bare = plan;
   bare.recompute = Recompute::none;
+  bare.schedule = Schedule::one_forward_one_backward;
   Seconds least(std::numeric_limits<double>::infinity());
   for (const int stretches : stretches_of(plan)) {
     bare.virtual_stages = stretches;
+    least = min(least, staged(bare).iteration());
+  }
+  bare.virtual_stages = 1;
+  for (const Schedule schedule : fillers_of(plan)) {
+    bare.schedule = schedule;
     least = min(least, staged(bare).iteration());
   }
   return least;
@@ -381,22 +411,36 @@ Seconds Estimator::placed_lower_bound(const Plan& plan) const {
   const Seconds bound = layers_lower_bound(plan, &exchanges);
   const Bytes gradients = shown_gradients(plan);
   if (gradients.value() <= 0) return bound;
-  if (exchanges.is_measured(replica_axes, Purpose::gradient)) {
-    // More gradients may take less time there.
-    return bound + 2.0 * exchanges.least_time(gradients, replica_axes, Purpose::gradient);
-  }
-  // Whichever its stage, ZeRO exchanges in the way of stages 0 or 1 at least.
-  const auto by_stage = [&](int stage) {
+  const auto by_stage = [&](int stage, int shard_group) {
     Plan sharded = plan;
     sharded.zero_stage = stage;
+    sharded.shard_group = shard_group;
     return gradient_exchange(sharded, exchanges, {replica_axes, gradients.value() / item_bytes(plan.precision)}).total();
   };
-  return bound + min(by_stage(0), by_stage(1));
+  const auto is_measured = [&](Family axes) { return exchanges.is_measured(axes, Purpose::gradient); };
+  // More gradients may take less time where they are measured.
+  const auto at_least = [&](Bytes message, Family axes) {
+    return 2.0 * exchanges.least_time(message, axes, Purpose::gradient);
+  };
+  // Whichever its stage, ZeRO exchanges in the way of stages 0 or 1 at least.
+  Seconds least = is_measured(replica_axes) ? at_least(gradients, replica_axes) : min(by_stage(0, 0), by_stage(1, 0));
+  // In shard groups that a search tries with ZeRO-3, or that the plan has.
+  const int data = plan.mesh[Axis::data];
+  for (const int size : {job_.machine.devices_per_node(), plan.shard_group}) {
+    if (size <= 1 || size >= data || data % size != 0) continue;
+    const Family shards = shard_axes(replica_axes, size), copies = copy_axes(size);
+    const bool measured = is_measured(shards) || is_measured(copies);
+    const Bytes shard = gradients / (plan.mesh.replicas() * size / data);
+    least = min(least, measured ? at_least(gradients, shards) + at_least(shard, copies)
+                                : by_stage(size == plan.shard_group ? 1 : 3, size));
+  }
+  return bound + least;
 }
 
 Bytes Estimator::memory_lower_bound(const Plan& plan) const {
   Plan least = plan;
   least.zero_stage = 3;
+  least.shard_group = 0;
   const double splits = plan.mesh.product(weight_axes);
   const double experts = job_.facts.expert_parameters * (1.0 - 1.0 / plan.mesh[Axis::expert]);
   const double parameters = (job_.facts.parameters - experts) / splits / plan.mesh[Axis::pipeline];

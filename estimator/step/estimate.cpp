@@ -4,11 +4,13 @@
 #include <cmath>
 #include <utility>
 
+#include "estimator/exchanges/collective.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/kernels/shard_prices.hpp"
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/memory/shard_memory.hpp"
 #include "estimator/plan/plan_choice.hpp"
+#include "estimator/schedules/schedule.hpp"
 #include "estimator/step/pipeline.hpp"
 #include "estimator/step/tasks.hpp"
 #include "estimator/strategies/pipeline.hpp"
@@ -169,6 +171,7 @@ std::vector<int> Estimator::cut(const Plan& plan, const LayerCostTable& costs) c
   Plan bare = plan;
   bare.zero_stage = 0;
   bare.recompute = Recompute::none;
+  bare.schedule = Schedule::one_forward_one_backward;
   bare.virtual_stages = 1;
   const Bytes available = job_.machine.device.memory;
   struct Choice {
@@ -249,7 +252,9 @@ Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std
   const Learned* origin = costs.has_slopes() ? &step.origin : nullptr;
   step.stages = plan.mesh[Axis::pipeline];
   step.micro_batches = static_cast<double>(plan.micro_batches);
-  step.stretches = plan.virtual_stages;
+  const ScheduleOrder& order = order_of(plan.schedule);
+  step.stretches = plan.virtual_stages * (order.course == Course::there_and_back ? order.stretches : 1);
+  step.fills_bubbles = order.fills_bubbles;
   step.in_slots = job_.assumptions.slot_pipeline && step.stages > 1;
   const double ranks = static_cast<double>(plan.mesh.devices());
   step.several_ranks = ranks > 1;
@@ -266,11 +271,11 @@ Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std
   for (int stage = 0; stage < step.stages; ++stage) {
     const auto index = static_cast<std::size_t>(stage);
     const int first = firsts[index];
-    add_tasks(costs.between(first, firsts[index + 1]), stage, plan.recompute, origin, step.tasks);
+    add_tasks(costs.between(first, firsts[index + 1]), stage, plan, origin, step.tasks);
     if (step.several_ranks && (step.origin[Coefficient::per_micro_batch] > 0 || origin != nullptr)) {
       Term fixed(Seconds(step.origin[Coefficient::per_micro_batch]));
       if (origin != nullptr) fixed.add_slope(Coefficient::per_micro_batch, 1);
-      step.tasks.push_back({stage, false, Part::waiting, 0, fixed});
+      step.tasks.push_back({stage, false, Part::waiting, 0, fixed, bubble_shares(plan).forward});
     }
     if (stage == 0) continue;
     const Seconds hop = next.alpha + costs.cut_bytes(first) * next.beta;
@@ -292,11 +297,30 @@ Estimator::Staged Estimator::staged(const Plan& plan, const LayerCostTable& cost
 const Estimator::Staged& Estimator::staged(const Plan& plan) const {
   const std::vector<int>& firsts = stages(plan);
   auto& staged = split(plan).staged;
-  const std::pair key(plan.recompute, plan.virtual_stages);
+  // GPipe takes as long as 1F1B.
+  const Schedule order = order_of(plan.schedule).fills_bubbles ? plan.schedule : Schedule::one_forward_one_backward;
+  const std::tuple key(plan.recompute, plan.virtual_stages, order);
   const auto known = staged.find(key);
   if (known != staged.end()) return known->second;
   return staged.emplace(key, this->staged(plan, table(plan), firsts)).first->second;
 }
+
+namespace {
+
+/// Two ranks of a pipeline have the same layers by DualPipe, and sum their gradients: an Allreduce among two ranks.
+void add_copies_exchange(const LayerCosts& own, const Plan& plan, const LayerCostTable& costs, bool with_slopes,
+                         Term& term) {
+  const Link link = costs.exchanges().neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).link;
+  const Seconds time = ring_allreduce_time(Bytes(own.parameters * item_bytes(plan.precision)), 2, link);
+  if (with_slopes) {
+    // A term has the factors of one purpose.
+    term.add_exchange(path_coefficients(Purpose::gradient), time, ring_allreduce_time(Bytes{}, 2, link), costs.learned());
+  } else {
+    term.add(time);
+  }
+}
+
+}  // namespace
 
 Updates Estimator::updates_of(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const {
   const Assumptions& assumptions = job_.assumptions;
@@ -309,9 +333,9 @@ Updates Estimator::updates_of(const Plan& plan, const LayerCostTable& costs, con
   if (gathers_beside_forward(job_.coefficients, assumptions)) updates.gathers_beside = job_.coefficients.overlap;
   std::vector<GradientGroup> exchanged;  // by the stage before
   for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
-    const LayerCosts own = costs.between(firsts[stage], firsts[stage + 1]);
+    const LayerCosts own = held_costs(costs, plan, firsts, static_cast<int>(stage));
     Updates::Stage& result = updates.stages.emplace_back();
-    result.update = Term(max(Seconds{}, plan.zero_stage >= 1 ? own.sharded_update : own.update));
+    result.update = Term(max(Seconds{}, plan.zero_stage >= 1 ? own.sharded_update * plan.shard_copies() : own.update));
     result.message = Bytes(own.exchanged_parameters() * item_bytes(plan.precision));
     std::vector<GradientGroup> groups = costs.gradients(own);
     if (stage == 0 || groups != exchanged) {
@@ -333,6 +357,9 @@ Updates Estimator::updates_of(const Plan& plan, const LayerCostTable& costs, con
     result.of_gradients = term(exchange.of_gradients, exchange.gradient_startups);
     result.of_weights = term(exchange.of_weights, exchange.weight_startups);
     result.after_update = term(exchange.after_update, exchange.update_startups);
+    result.of_copies = term(exchange.of_copies, exchange.copy_startups);
+    if (order_of(plan.schedule).keeps_two_parts && plan.mesh[Axis::pipeline] > 1)
+      add_copies_exchange(own, plan, costs, with_slopes, result.of_copies);
     if (splits <= 1) continue;
     const double whole = own.whole_parameters * item_bytes(plan.precision) * 2.0 * (splits - 1.0) / splits;
     result.unsharded_weight_sync.add(Seconds(whole * learned[Coefficient::unsharded_weight_sync]));
@@ -360,7 +387,18 @@ Seconds Estimator::iteration(const Plan& plan) const {
   return Seconds(complete(plan, table(plan), stages(plan), staged(plan), updates).iteration());
 }
 
-const StagePeaks& Estimator::peaks_of(const Plan& plan, int first, int last) const {
+double Estimator::held_parts(const Plan& plan, int stage) const {
+  if (!order_of(plan.schedule).keeps_two_parts || plan.mesh[Axis::pipeline] == 1) return 1;
+  const std::vector<int>& firsts = stages(plan);
+  const auto parameters = [&](int each) {
+    const auto index = static_cast<std::size_t>(each);
+    return stage_parameters(job_, table(plan), firsts[index], firsts[index + 1]);
+  };
+  const double own = parameters(stage);
+  return own > 0 ? 1 + parameters(plan.mesh[Axis::pipeline] - 1 - stage) / own : 2;
+}
+
+const StagePeaks& Estimator::peaks_of(const Plan& plan, int first, int last, double parts) const {
   // Stages inside a run of like layers need the same wherever they begin, but for its first repetition.
   const LayerRuns& runs = table(plan).kinds().runs;
   const LayerRuns::Place begin = runs.place(first), end = runs.place(last);
@@ -369,28 +407,29 @@ const StagePeaks& Estimator::peaks_of(const Plan& plan, int first, int last) con
     first -= shift;
     last -= shift;
   }
-  const auto key = std::tuple(first, last, plan.recompute, plan.zero_stage);
+  const auto key = std::tuple(first, last, plan.recompute, plan.zero_stage, plan.shard_group, parts);
   auto& peaks = split(plan).peaks;
   const auto known = peaks.find(key);
   if (known != peaks.end()) return known->second;
-  return peaks.emplace(key, stage_peaks(job_, plan, table(plan), first, last)).first->second;
+  return peaks.emplace(key, stage_peaks(job_, plan, table(plan), first, last, parts)).first->second;
 }
 
 Estimator::Fullest& Estimator::fullest(const Plan& plan) const {
   const std::vector<int>& firsts = stages(plan);
   std::vector<Fullest>& all = split(plan).fullest;
   for (Fullest& known : all) {
-    if (known.zero_stage == plan.zero_stage && known.recompute == plan.recompute && known.schedule == plan.schedule &&
-        known.virtual_stages == plan.virtual_stages && known.firsts == firsts) {
+    if (known.zero_stage == plan.zero_stage && known.shard_group == plan.shard_group && known.recompute == plan.recompute &&
+        known.schedule == plan.schedule && known.virtual_stages == plan.virtual_stages && known.firsts == firsts) {
       return known;
     }
   }
-  Fullest& result =
-      all.emplace_back(Fullest{firsts, plan.schedule, plan.virtual_stages, plan.recompute, plan.zero_stage, {}, 0});
+  Fullest& result = all.emplace_back(
+      Fullest{firsts, plan.schedule, plan.virtual_stages, plan.recompute, plan.zero_stage, plan.shard_group, {}, 0});
   for (int stage = 0; stage < plan.mesh[Axis::pipeline]; ++stage) {
     const auto index = static_cast<std::size_t>(stage);
     const int first = firsts[index], last = firsts[index + 1];
-    const StagePeaks* peaks = job_.assumptions.memory_reuse ? nullptr : &peaks_of(plan, first, last);
+    const StagePeaks* peaks =
+        job_.assumptions.memory_reuse ? nullptr : &peaks_of(plan, first, last, held_parts(plan, stage));
     const MemoryBreakdown memory = stage_memory(job_, plan, table(plan), stage, first, last, peaks);
     if (stage == 0 || memory.total() > result.memory.total()) {
       result.memory = memory;
@@ -458,7 +497,8 @@ void Estimator::price(Estimate& result) const {
 MemoryTimeline Estimator::timeline_of(const Plan& plan, int stage, const TimelineOptions& options) const {
   const std::vector<int>& firsts = stages(plan);
   const auto index = static_cast<std::size_t>(stage);
-  return ddl::memory_timeline(job_, plan, table(plan), stage, firsts[index], firsts[index + 1], options);
+  return ddl::memory_timeline(job_, plan, table(plan), stage, firsts[index], firsts[index + 1], options,
+                              held_parts(plan, stage));
 }
 
 std::optional<MemoryTimeline> Estimator::memory_timeline(const Plan& plan, const TimelineOptions& options) const {
@@ -485,7 +525,8 @@ void Estimator::add_reserved(Estimate& estimate) const {
 
 void Estimator::add_reserved(std::vector<Estimate>& estimates) const {
   const auto key = [](const Plan& plan) {
-    return std::tuple(split_of(plan), plan.placement, plan.recompute, plan.zero_stage, plan.schedule, plan.virtual_stages);
+    return std::tuple(split_of(plan), plan.placement, plan.recompute, plan.zero_stage, plan.shard_group, plan.schedule,
+                      plan.virtual_stages);
   };
   // Plans that share a table of costs one after the other.
   std::vector<Estimate*> order;

@@ -127,7 +127,7 @@ class Estimator {
     Schedule schedule{};
     int virtual_stages = 1;
     Recompute recompute{};
-    int zero_stage = 0;
+    int zero_stage = 0, shard_group = 0;
     MemoryBreakdown memory;
     int stage = 0;
     bool has_reserved = false;
@@ -141,12 +141,12 @@ class Estimator {
     Plan plan;  ///< without what the prices do not depend on
     Placement placement{};
     std::unique_ptr<LayerCostTable> costs;
-    /// The cuts under the current placement, and the stages by recomputation and virtual stages.
+    /// The cuts under the current placement, and the stages by recomputation, virtual stages and schedule.
     std::optional<std::vector<int>> cuts;
-    std::map<std::pair<Recompute, int>, Staged> staged;
+    std::map<std::tuple<Recompute, int, Schedule>, Staged> staged;
     std::vector<Fullest> fullest;  ///< however it is placed
-    /// The peaks of memory by the layers of a stage, recomputation and ZeRO stage.
-    std::map<std::tuple<int, int, Recompute, int>, StagePeaks> peaks;
+    /// The peaks of memory by the layers of a stage, recomputation, ZeRO stage, shard group and held parts.
+    std::map<std::tuple<int, int, Recompute, int, int, double>, StagePeaks> peaks;
   };
   [[nodiscard]] Split& split(const Plan& plan) const;
   [[nodiscard]] const LayerCostTable& table(const Plan& plan) const { return *split(plan).costs; }
@@ -231,7 +231,11 @@ class Estimator {
   };
   [[nodiscard]] const ExchangePrices& exchanges_of(const Plan& plan) const;
   mutable std::vector<std::unique_ptr<Placed>> placed_;
-  [[nodiscard]] const StagePeaks& peaks_of(const Plan& plan, int first, int last) const;
+  [[nodiscard]] const StagePeaks& peaks_of(const Plan& plan, int first, int last, double parts) const;
+  /// Returns the parameters that the rank of a stage holds, as a multiple of those of the stage.
+  [[nodiscard]] double held_parts(const Plan& plan, int stage) const;
+  /// Returns the schedules that fill bubbles and that this plan may have.
+  [[nodiscard]] std::vector<Schedule> fillers_of(const Plan& plan) const;
 };
 
 /// Returns the time per iteration of reading samples into the devices, before overlap; zero if the data sheet of the machine

@@ -45,7 +45,7 @@ class Explainer {
       for (int layer = first_of(stage); layer < first_of(stage + 1); ++layer) add_layer(layer, stage);
     }
     const int stage = critical_.gradient_exchange;
-    groups_ = costs_.gradients(costs_.between(first_of(stage), first_of(stage + 1)));
+    groups_ = costs_.gradients(held_costs(costs_, plan_, firsts_, stage));
     gradients_ = gradient_exchange(plan_, costs_.exchanges(), groups_);
     add_exchanges();
     for (const TimePart& part : time_parts) add_phase(part);
@@ -79,7 +79,7 @@ class Explainer {
     Breakdown share;
     double starts = 0;
     std::vector<Task> tasks;
-    add_tasks(own, stage, plan_.recompute, nullptr, tasks);
+    add_tasks(own, stage, plan_, nullptr, tasks);
     // What a stage does for none of its layers is with the first of them.
     if (layer.layer == first_of(stage)) {
       std::copy_if(step_.tasks.begin(), step_.tasks.end(), std::back_inserter(tasks),
@@ -91,9 +91,10 @@ class Explainer {
       share.bubble += task.time.time() * counts.bubble_runs;
       starts += task.starts * (stage == critical_.time ? micro_batches_ : 1.0);
     }
-    if (stage == critical_.weight_update) share.weight_update = plan_.zero_stage >= 1 ? own.sharded_update : own.update;
-    if (stage == critical_.gradient_exchange)
-      share.gradient_exchange = whole.gradient_exchange * share_of_gradients(own, stage);
+    if (is_held_by(critical_.weight_update, stage))
+      share.weight_update = plan_.zero_stage >= 1 ? own.sharded_update * plan_.shard_copies() : own.update;
+    if (is_held_by(critical_.gradient_exchange, stage))
+      share.gradient_exchange = whole.gradient_exchange * share_of_gradients(own, critical_.gradient_exchange);
     if (critical_.transfer > 0 && layer.layer == first_of(critical_.transfer)) share.pipeline = whole.pipeline;
     if (layer.layer == first_reader()) {
       share.input = whole.input;
@@ -112,6 +113,12 @@ class Explainer {
       if (counts.part == Part::waiting) sum += task.time.time() * counts.runs;
     }
     return sum;
+  }
+
+  /// Whether the rank of a stage has the parameters of another one.
+  [[nodiscard]] bool is_held_by(int rank, int stage) const {
+    const bool two_parts = order_of(plan_.schedule).keeps_two_parts && step_.stages > 1;
+    return stage == rank || (two_parts && stage == step_.stages - 1 - rank);
   }
 
   [[nodiscard]] double ranks_alike() const { return plan_.mesh.replicas(); }
@@ -158,9 +165,15 @@ class Explainer {
       const auto gradient = [&](Collective operation, double count, Seconds time) {
         add({operation, group.axes, Phase::gradient, Purpose::gradient, count, message_of(group) * count, time});
       };
-      if (plan_.zero_stage == 0) {
+      const double copies = (group.axes & family_bit(Axis::data)) != 0 ? plan_.shard_copies() : 1.0;
+      const double shards = plan_.mesh.product(group.axes) / copies;
+      if (plan_.zero_stage == 0 || shards == 1) {
         gradient(Collective::allreduce, 1, own.of_gradients);
       } else {
+        if (copies > 1) {
+          add({Collective::allreduce, family_bit(Axis::data), Phase::gradient, Purpose::gradient, 1,
+               message_of(group) / shards, own.of_copies});
+        }
         gradient(Collective::reduce_scatter, own.rounds, own.of_gradients);
         gradient(Collective::allgather, std::max(1.0, own.gathers), own.of_weights + own.after_update);
       }
@@ -173,7 +186,7 @@ class Explainer {
 
   /// Of what a stage takes for gradients, by its layers' parameters: of those that are exchanged where any are.
   [[nodiscard]] double share_of_gradients(const LayerCosts& own, int stage) const {
-    const LayerCosts all = costs_.between(first_of(stage), first_of(stage + 1));
+    const LayerCosts all = held_costs(costs_, plan_, firsts_, stage);
     if (all.exchanged_parameters() > 0) return own.exchanged_parameters() / all.exchanged_parameters();
     return all.parameters > 0 ? own.parameters / all.parameters : 0.0;
   }
@@ -266,8 +279,7 @@ class Explainer {
 
   [[nodiscard]] UpdateOf update() const {
     const int stage = critical_.weight_update;
-    return {stage, costs_.between(first_of(stage), first_of(stage + 1)).parameters,
-            plan_.zero_stage >= 1 ? ranks_alike() : 1.0};
+    return {stage, held_costs(costs_, plan_, firsts_, stage).parameters, plan_.zero_stage >= 1 ? plan_.shards() : 1.0};
   }
 
   /// Exchanges take measured times, or formulas with links that were fitted to other measurements, or with the sheet's.
@@ -397,7 +409,8 @@ std::array<double, provenances.size()> kernel_time_shares(const Explanation& exp
     for (const PricedKernel& kernel : layer.prices.kernels) {
       if (!kernel.is_beside_kernels()) add(kernel.source, kernel.time * runs_per_iteration(plan, layer, kernel.phase));
     }
-    add(layer.prices.update_source, plan.zero_stage >= 1 ? layer.costs.sharded_update : layer.costs.update);
+    add(layer.prices.update_source,
+        plan.zero_stage >= 1 ? layer.costs.sharded_update * plan.shard_copies() : layer.costs.update);
   }
   if (all <= 0) return {};
   for (double& share : shares) share /= all;

@@ -99,7 +99,10 @@ struct LearnedFactor {
 LearnedFactor learned_factor(const Job& job, const ShardContext& context, const LayerShard& shard, const Learned& learned,
                              bool with_slopes) {
   const Plan& plan = context.plan;
-  const double factor = learned[Coefficient::kernels], repeated = learned[Coefficient::repeated];
+  // All ranks wait for the one whose experts have most tokens.
+  const bool waits = plan.mesh[Axis::expert] > 1 && context.at().operation->experts() > 1;
+  const double imbalance = waits ? job.assumptions.expert_imbalance : 1.0;
+  const double factor = learned[Coefficient::kernels] * imbalance, repeated = learned[Coefficient::repeated];
   const bool splits = plan.mesh.product(weight_axes) > 1 || plan.mesh[Axis::spatial] > 1;
   if (!splits || (repeated <= 0 && !with_slopes)) return {factor, 0};
   const Seconds split = kernels_time(job, context, shard);
@@ -127,9 +130,12 @@ void price_kernels(const Job& job, const ShardContext& context, const LayerShard
     const bool forward = kernel.phase == Phase::forward;
     (forward ? costs.forward : costs.backward) += kernel.time;
     if (kernel.pass == to_string(Pass::backward_data)) costs.input_gradient += kernel.time;
+    const bool of_weights = kernel.pass == to_string(Pass::backward_weight);
+    if (of_weights) costs.weight_gradient += kernel.time;
     if (learned.repeated > 0) {
       const Seconds repeated = kernel.time * (learned.repeated / learned.factor);
       (forward ? costs.slopes.repeated_forward : costs.slopes.repeated_backward) += repeated;
+      if (of_weights) costs.slopes.repeated_weight_gradient += repeated;
     }
     // What the host takes for a kernel was learned of steps in which casts were not counted: it has them in it.
     if (!kernel.is_beside_kernels() && kernel.pass != cast_pass && kernel.time > Seconds{})
@@ -199,6 +205,7 @@ void LayerCosts::add(const LayerCosts& o, double times) {
   forward_kernels += o.forward_kernels * times;
   backward_kernels += o.backward_kernels * times;
   input_gradient += o.input_gradient * times;
+  weight_gradient += o.weight_gradient * times;
   attention_forward += o.attention_forward * times;
   attention_exchange += o.attention_exchange * times;
   attention_kernels += o.attention_kernels * times;
@@ -222,6 +229,7 @@ void LayerCosts::add(const LayerCosts& o, double times) {
   workspaces_unknown += o.workspaces_unknown * times;
   slopes.repeated_forward += o.slopes.repeated_forward * times;
   slopes.repeated_backward += o.slopes.repeated_backward * times;
+  slopes.repeated_weight_gradient += o.slopes.repeated_weight_gradient * times;
   slopes.repeated_attention += o.slopes.repeated_attention * times;
   slopes.exchange_attention += o.slopes.exchange_attention * times;
   slopes.exchange_forward += o.slopes.exchange_forward * times;
@@ -389,8 +397,9 @@ bool LayerCostTable::is_in_pieces(const Exchange& exchange) const {
 
 Seconds LayerCostTable::time_of(const Asked& asked) const {
   const Exchange& exchange = asked.exchange;
+  const bool of_experts = exchange.operation == Collective::all_to_all && exchange.axes == family_bit(Axis::expert);
   const Seconds time = exchanges_.price(exchange.operation, asked.message, exchange.axes, exchange.purpose) *
-                       static_cast<double>(exchange.messages);
+                       (static_cast<double>(exchange.messages) * (of_experts ? job_.assumptions.expert_imbalance : 1.0));
   const LayerCosts& costs = costs_[asked.kind];
   const bool of_input = exchange.operation == Collective::reduce_scatter && exchange.phase == Phase::backward;
   // The gradient of the input is summed while the gradient of the weights is computed.

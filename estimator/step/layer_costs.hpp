@@ -34,6 +34,7 @@ struct LayerCosts {
   Seconds forward{}, backward{};                         ///< kernels
   double forward_kernels = 0, backward_kernels = 0;      ///< number of kernels
   Seconds input_gradient{};                              ///< of the kernels of backward, those of the input's gradient
+  Seconds weight_gradient{};                             ///< of the kernels of backward, those of the gradients of weights
   Seconds attention_forward{};                           ///< of the kernels of forward, those of attention
   Seconds attention_exchange{};                          ///< of the layer-wise collectives of forward, those of attention
   double attention_kernels = 0;                          ///< number of those
@@ -56,6 +57,7 @@ struct LayerCosts {
   /// kernels take longer for each unit of Coefficient::repeated, and the seconds of start-ups in exchanges.
   struct Slopes {
     Seconds repeated_forward{}, repeated_backward{}, repeated_attention{}, exchange_attention{};
+    Seconds repeated_weight_gradient{};
     Seconds exchange_forward{}, exchange_backward{}, halo_forward{}, halo_backward{};
   } slopes;
 

@@ -43,7 +43,8 @@ bool Step::depends_on(Coefficient coefficient) const {
 bool Updates::Stage::takes_as_long_as(const Stage& other) const {
   return update == other.update && of_gradients == other.of_gradients && of_weights == other.of_weights &&
          after_update == other.after_update && unsharded_weight_sync == other.unsharded_weight_sync &&
-         message == other.message && exchange.rounds == other.exchange.rounds && exchange.gathers == other.exchange.gathers;
+         of_copies == other.of_copies && message == other.message && exchange.rounds == other.exchange.rounds &&
+         exchange.gathers == other.exchange.gathers;
 }
 
 bool Updates::take_as_long_as(const Updates& other) const {
@@ -56,7 +57,7 @@ bool Updates::depends_on(Coefficient coefficient) const {
   return std::any_of(stages.begin(), stages.end(), [&](const Stage& own) {
     return own.update.depends_on(coefficient) || own.of_gradients.depends_on(coefficient) ||
            own.of_weights.depends_on(coefficient) || own.after_update.depends_on(coefficient) ||
-           own.unsharded_weight_sync.depends_on(coefficient);
+           own.unsharded_weight_sync.depends_on(coefficient) || own.of_copies.depends_on(coefficient);
   });
 }
 
@@ -65,6 +66,7 @@ RelaxedStep relaxed(const Step& step) {
   result.stages = step.stages;
   result.micro_batches = step.micro_batches;
   result.stretches = step.stretches;
+  result.fills_bubbles = step.fills_bubbles;
   std::array<Seconds, 2> busy{}, starts{};  // forward and backward
   const Seconds start(step.origin[Coefficient::launch_overhead]);
   for (const Task& task : step.tasks) {
@@ -80,7 +82,7 @@ RelaxedStep relaxed(const Step& step) {
 
 Seconds shortest_run(const RelaxedStep& step) {
   // The longest stage does all micro-batches, and waits for a stretch of each of the others.
-  const double waits = 1 / step.stretches, own = step.micro_batches - waits;
+  const double waits = step.fills_bubbles ? 0 : 1 / step.stretches, own = step.micro_batches - waits;
   const Seconds devices = step.busy * waits + max(step.longest, step.busy / step.stages) * own;
   const Seconds hosts = step.starts * (waits + own / step.stages);
   const Seconds hops =

@@ -52,6 +52,7 @@ struct Breakdown {
 /// The stage of a pipeline that sets each part of an estimate; all 0 without a pipeline.
 struct CriticalStages {
   int time = 0;      ///< the longest: kernels, layer-wise exchanges and halos of the iteration are its own
+  int unwaited = 0;  ///< the one whose passes are in no bubble; −1: there is no bubble
   int forward = 0;   ///< where slots are as long as the longest stage, the one that is in forward,
   int backward = 0;  ///< and in backward
   int weight_update = 0;
@@ -67,6 +68,7 @@ struct Task {
   Part part = Part::forward;  ///< the part that the time counts as if nothing hides it
   double starts = 0;          ///< kernels and exchanges that the host starts for it
   Term time;                  ///< of one micro-batch
+  double bubble = 1;          ///< the part of it for which the longest stage waits, if it is another stage
   friend bool operator==(const Task&, const Task&) = default;
 };
 
@@ -80,6 +82,7 @@ struct Step {
   int stages = 1;
   double micro_batches = 1;
   double stretches = 1;        ///< of layers, on each stage
+  bool fills_bubbles = false;  ///< gradients of weights run in bubbles
   bool in_slots = false;       ///< a slot is as long as the longest forward and backward of any stage [ParaDL, Table III]
   bool several_ranks = false;  ///< whether there are several ranks, which wait for each other
   double slowest_of = 1;       ///< nodes
@@ -101,6 +104,7 @@ struct Updates {
     Term of_gradients, of_weights, after_update;  ///< of the exchange
     Bytes message{};                              ///< of gradients
     Term unsharded_weight_sync;
+    Term of_copies;  ///< gradients that ranks with copies of the same shards, or of the same stages, sum in the end
     [[nodiscard]] bool takes_as_long_as(const Stage& other) const;
   };
   std::vector<Stage> stages;
@@ -118,11 +122,14 @@ struct Counts {
   double bubble_runs = 0;  ///< as waiting in the pipeline, beside that
 };
 /// Returns how a task counts. The first micro-batch passes all stages; the others follow at the pace of the longest stage.
-/// With v stretches of layers on each stage, the longest waits for one of each [Nar21, section 2.2]: the bubble of like
-/// stages is (p−1)/v. With slots, there are p+S−1 of them.
+/// The schedule says for which part of the tasks of other stages the longest one waits (BubbleShares). With slots, there are
+/// p+S−1 of them.
 [[nodiscard]] inline Counts counts_of(const Step& step, const CriticalStages& critical, const Task& task) {
   const bool longest = task.stage == critical.time;
-  if (!step.in_slots) return longest ? Counts{task.part, step.micro_batches} : Counts{Part::bubble, 1 / step.stretches};
+  if (!step.in_slots) {
+    const double waits = critical.unwaited >= 0 && task.stage != critical.unwaited ? task.bubble : 0;
+    return longest ? Counts{task.part, step.micro_batches, waits} : Counts{Part::bubble, waits};
+  }
   if (task.part == Part::forward || task.part == Part::backward) {
     const bool sets_slot = task.stage == (task.part == Part::forward ? critical.forward : critical.backward);
     return sets_slot ? Counts{task.part, step.micro_batches, step.stages - 1.0} : Counts{};
@@ -159,6 +166,23 @@ struct Timing {
     return sum;
   }
 };
+
+/// Returns the stage for whose passes no other stage waits, if the gradients of weights fill bubbles: the one for which they
+/// would wait longest. The bubble is then no shorter if any pass but those gradients takes longer. Returns −1 if nothing is
+/// left of the bubble. `times`: of the tasks, in seconds.
+template <class T>
+[[nodiscard]] int unwaited_stage(const Step& step, const std::vector<T>& times) {
+  std::vector<T> waits(static_cast<std::size_t>(step.stages), T(0));
+  for (std::size_t i = 0; i < times.size(); ++i)
+    waits[static_cast<std::size_t>(step.tasks[i].stage)] += times[i] * step.tasks[i].bubble;
+  std::size_t longest = 0;
+  T all(0);
+  for (std::size_t stage = 0; stage < waits.size(); ++stage) {
+    if (waits[longest] < waits[stage]) longest = stage;
+    all += waits[stage];
+  }
+  return T(0) < all - waits[longest] ? static_cast<int>(longest) : -1;
+}
 
 /// Returns the time of all micro-batches, in seconds, before gradients are exchanged.
 template <class T>
@@ -203,15 +227,18 @@ template <class T>
       critical.transfer = stage;
     }
   }
+  critical.unwaited = step.fills_bubbles ? unwaited_stage<T>(step, times) : critical.time;
   for (std::size_t i = 0; i < times.size(); ++i) {
     const Counts counts = counts_of(step, critical, step.tasks[i]);
     result[counts.part] += times[i] * counts.runs;
-    if (counts.bubble_runs > 0) result[Part::bubble] += times[i] * counts.bubble_runs;
+    if (counts.bubble_runs != 0) result[Part::bubble] += times[i] * counts.bubble_runs;
   }
   result.host_waiting = none;
   for (std::size_t i = 0; i < result.stages.size(); ++i) {
     const bool decides = static_cast<int>(i) == critical.time;
-    result.host_waiting += result.stages[i].idle() * (decides ? step.micro_batches : 1 / step.stretches);
+    // Where bubbles are filled, the longest stage waits for no other host.
+    const double others = step.fills_bubbles ? 0 : 1 / step.stretches;
+    result.host_waiting += result.stages[i].idle() * (decides ? step.micro_batches : others);
   }
   result[Part::waiting] += result.host_waiting;
   if (step.several_ranks) {
@@ -240,7 +267,8 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
     }
     ExchangeTimes<T> exchange{own.of_gradients.at(x, step.origin), own.of_weights.at(x, step.origin),
                               own.after_update.at(x, step.origin), own.exchange.rounds, own.exchange.gathers};
-    const T all = exchange.total();
+    const T copies = own.of_copies.at(x, step.origin);
+    const T all = exchange.total() + copies;
     if (updates.gathers_beside && none < exchange.after_update) {
       const ExchangeTimes<T> gather{none, exchange.after_update, none, 0, 1};
       exchange.after_update =
@@ -255,7 +283,7 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
       const T idle = gathers ? T(stage.idle() * step.micro_batches) : T(stage.idle_backward * exchange.rounds);
       shown = exchange.after_update + exposed(exchange, beside, idle, own.message, *updates.beside);
     }
-    shown += own.unsharded_weight_sync.at(x, step.origin);
+    shown += own.unsharded_weight_sync.at(x, step.origin) + copies;
     if (!(shown < timing[Part::gradient_exchange])) {
       timing[Part::gradient_exchange] = shown;
       timing.hidden_exchange = larger<T>(none, all - shown);
@@ -276,6 +304,7 @@ struct RelaxedStep {
   Seconds starts{};   ///< launch overheads of all stages for one micro-batch
   Seconds hop{};      ///< across the dearest cut, one way, at least
   double stages = 1, micro_batches = 1, stretches = 1;
+  bool fills_bubbles = false;  ///< nothing may be left of the bubble
 };
 /// Lets go of a step's stages: only the sums of its tasks are left.
 [[nodiscard]] RelaxedStep relaxed(const Step& step);

@@ -6,10 +6,28 @@ bool runs_again(const Plan& plan, const Operation& operation) {
   return plan.recompute == Recompute::full || (plan.recompute == Recompute::selective && operation.is_attention());
 }
 
-void add_tasks(const LayerCosts& costs, int stage, Recompute recompute, const Learned* origin, std::vector<Task>& tasks) {
+BubbleShares bubble_shares(const Plan& plan) {
+  return order_of(plan.schedule).bubble(plan.mesh[Axis::pipeline], plan.virtual_stages);
+}
+
+LayerCosts held_costs(const LayerCostTable& costs, const Plan& plan, const std::vector<int>& firsts, int stage) {
+  const auto of = [&](int each) {
+    const auto index = static_cast<std::size_t>(each);
+    return costs.between(firsts[index], firsts[index + 1]);
+  };
+  LayerCosts held = of(stage);
+  const int other = static_cast<int>(firsts.size()) - 2 - stage;
+  if (order_of(plan.schedule).keeps_two_parts && other != stage) held.add(of(other), 1.0);
+  return held;
+}
+
+void add_tasks(const LayerCosts& costs, int stage, const Plan& plan, const Learned* origin, std::vector<Task>& tasks) {
+  const Recompute recompute = plan.recompute;
+  const BubbleShares shares = bubble_shares(plan);
   const LayerCosts::Slopes& slopes = costs.slopes;
   const auto add = [&](bool backward, Part part, double starts, const Term& time) {
-    if (time.time() != Seconds{} || starts > 0) tasks.push_back({stage, backward, part, starts, time});
+    if (time.time() != Seconds{} || starts > 0)
+      tasks.push_back({stage, backward, part, starts, time, backward ? shares.input_gradient : shares.forward});
   };
   const auto kernels = [&](bool backward, double starts, Seconds time, Seconds repeated) {
     add(backward, backward ? Part::backward : Part::forward, starts, origin != nullptr ? Term(time, repeated) : Term(time));
@@ -34,7 +52,16 @@ void add_tasks(const LayerCosts& costs, int stage, Recompute recompute, const Le
     kernels(true, costs.attention_kernels, costs.attention_forward, slopes.repeated_attention);
     exchange(true, Part::layer_collectives, Purpose::layer, costs.attention_exchange, slopes.exchange_attention);
   }
-  kernels(true, costs.backward_kernels + costs.backward_exchanges, costs.backward, slopes.repeated_backward);
+  // Of the two gradients, that of the weights is a task of its own where it is scheduled as such.
+  const bool splits = shares.weight_gradient != shares.input_gradient;
+  const Seconds of_weights = splits ? costs.weight_gradient : Seconds{};
+  const Seconds slope_of_weights = splits ? slopes.repeated_weight_gradient : Seconds{};
+  kernels(true, costs.backward_kernels + costs.backward_exchanges, costs.backward - of_weights,
+          slopes.repeated_backward - slope_of_weights);
+  if (splits) {
+    kernels(true, 0, of_weights, slope_of_weights);
+    if (of_weights != Seconds{}) tasks.back().bubble = shares.weight_gradient;
+  }
   exchange(true, Part::layer_collectives, Purpose::layer, costs.exchange_backward, slopes.exchange_backward);
   exchange(true, Part::halo, Purpose::halo, costs.halo_backward, slopes.halo_backward);
 }

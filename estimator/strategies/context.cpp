@@ -7,14 +7,37 @@ void context_limits(const LimitContext& context, Limits& limits) {
   const int parts = context.plan.mesh[Axis::context];
   if (parts == 1) return;
   const std::int64_t units = context.facts.context_units;
-  // Each rank has two pieces of a causal sequence, one from each end, so that all have as many pairs to compute.
+  // In a ring each rank has two pieces of a causal sequence, one from each end, so that all have as many pairs to compute.
   if (units == 0 || units % (2 * static_cast<std::int64_t>(parts)) != 0) {
     limits.add({Limit::Kind::context, static_cast<double>(parts), static_cast<double>(units), -1});
+  } else if (context.plan.context_exchange == ContextExchange::ulysses && !may_exchange_heads(context.facts, context.plan)) {
+    limits.add({Limit::Kind::heads, static_cast<double>(parts) * context.plan.mesh[Axis::tensor],
+                static_cast<double>(context.facts.attention_heads), -1});
   }
 }
 
 void cut(TensorShape& shape, int parts) {
   if (shape.sequence) shape.extent[0] = largest_part(shape.extent[0], parts);
+}
+
+// Before attention, an All-to-all gives each rank all tokens of its heads' queries, keys and values, and another one behind
+// it gives each rank its tokens of all heads again; backward the same of gradients [Jac23, section 3].
+void exchange_heads(const ShardContext& context, LayerShard& shard) {
+  const int parts = context.plan.mesh[Axis::context];
+  double read = 0;
+  for (TensorShape& input : shard.inputs) {
+    input.channels = largest_part(input.channels, parts);
+    read += static_cast<double>(input.items());
+  }
+  shard.output.channels = largest_part(shard.output.channels, parts);
+  shard.kept_input = shard.inputs.front();
+  shard.kept_output = shard.output;
+  shard.share /= parts;
+  for (const Phase phase : {Phase::forward, Phase::backward}) {
+    for (const double items : {read, static_cast<double>(shard.output.items())}) {
+      shard.exchanges.push_back({Collective::all_to_all, items, family_bit(Axis::context), phase, Purpose::layer});
+    }
+  }
 }
 
 // Every rank has a part of the tokens of each sample. Attention alone needs keys and values of the others: they go round in
@@ -25,6 +48,8 @@ void context_shard(const ShardContext& context, LayerShard& shard) {
   const int parts = context.plan.mesh[Axis::context];
   if (parts == 1) return;
   const Layer& layer = context.at();
+  if (context.plan.context_exchange == ContextExchange::ulysses && layer.operation->is_attention())
+    return exchange_heads(context, shard);
   if (auto operation = layer.operation->in_contexts(parts)) shard.operation = std::move(operation);
   for (TensorShape& input : shard.inputs) cut(input, parts);
   cut(shard.output, parts);
@@ -43,6 +68,11 @@ void context_shard(const ShardContext& context, LayerShard& shard) {
 }
 
 }  // namespace
+
+bool may_exchange_heads(const ModelFacts& facts, const Plan& plan) {
+  const std::int64_t parts = static_cast<std::int64_t>(plan.mesh[Axis::context]) * plan.mesh[Axis::tensor];
+  return facts.attention_heads > 0 && facts.attention_heads % parts == 0;
+}
 
 const Strategy context_strategy{Axis::context,
                                 "every rank has a part of the tokens, and attention passes keys and values on",

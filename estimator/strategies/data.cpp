@@ -14,6 +14,9 @@ void data_limits(const LimitContext& context, Limits& limits) {
   } else if (const double largest = std::ceil(batch / wanted); static_cast<double>(plan.micro_batches) > largest) {
     limits.add({Limit::Kind::schedule, static_cast<double>(plan.micro_batches), largest, -1});
   }
+  const double data = plan.mesh[Axis::data];
+  if (plan.shard_group > 0 && std::fmod(data, plan.shard_group) != 0)
+    limits.add({Limit::Kind::shard_group, static_cast<double>(plan.shard_group), data, -1});
 }
 
 // The batch is shared out before any layer is looked at (samples_per_micro_batch). What is left to say of a layer is that

@@ -1,5 +1,7 @@
 #include "estimator/strategies/pipeline.hpp"
 
+#include "estimator/schedules/schedule.hpp"
+
 namespace ddl {
 namespace {
 
@@ -9,6 +11,11 @@ bool deals_blocks(const ModelFacts& facts, int stretches) {
   return facts.like_blocks >= stretches && (facts.like_blocks % stretches == 0 || (facts.like_blocks + 2) % stretches == 0);
 }
 
+/// The equal parts of the model's blocks that a schedule needs by which micro-batches pass a rank twice, or from both ends.
+int equal_parts(const ScheduleOrder& order, int stages) {
+  return order.course == Course::there_and_back ? stages * order.stretches : stages;
+}
+
 void layer_limits(const LimitContext& context, Limits& limits) {
   const Plan& plan = context.plan;
   const auto layers = static_cast<double>(context.facts.weighted.size());
@@ -16,7 +23,16 @@ void layer_limits(const LimitContext& context, Limits& limits) {
   if (stages > layers && stages > 1) {
     limits.add({Limit::Kind::stages, static_cast<double>(stages), layers, -1});
   }
-  if (plan.virtual_stages == 1 || stages == 1) return;
+  if (stages == 1) return;
+  const ScheduleOrder& order = order_of(plan.schedule);
+  if (!order.takes(stages, plan.micro_batches)) {
+    limits.add({Limit::Kind::filled_bubbles, static_cast<double>(order.fewest) * stages,
+                static_cast<double>(plan.micro_batches), -1, order.name, static_cast<double>(order.multiple)});
+  } else if (!may_schedule(context.facts, plan, plan.schedule)) {
+    limits.add({Limit::Kind::virtual_stages, static_cast<double>(equal_parts(order, stages)),
+                static_cast<double>(context.facts.like_blocks), -1});
+  }
+  if (plan.virtual_stages == 1) return;
   const double stretches = static_cast<double>(stages) * plan.virtual_stages;
   if (plan.schedule != Schedule::one_forward_one_backward) {
     limits.add({Limit::Kind::not_interleaved, static_cast<double>(plan.virtual_stages), 1, -1});
@@ -43,6 +59,13 @@ bool may_interleave(const ModelFacts& facts, const Plan& plan, int virtual_stage
   const int stages = plan.mesh[Axis::pipeline];
   return plan.schedule == Schedule::one_forward_one_backward && plan.micro_batches % stages == 0 &&
          deals_blocks(facts, stages * virtual_stages);
+}
+
+bool may_schedule(const ModelFacts& facts, const Plan& plan, Schedule schedule) {
+  const ScheduleOrder& order = order_of(schedule);
+  const int stages = plan.mesh[Axis::pipeline];
+  return order.takes(stages, plan.micro_batches) &&
+         (order.course == Course::around || deals_blocks(facts, equal_parts(order, stages)));
 }
 
 double crossing_items(const ModelFacts& facts, const Plan& plan, int layer, int spatial_end) {

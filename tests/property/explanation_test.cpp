@@ -12,6 +12,7 @@
 #include "calibration/study.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "estimator/step/comparison.hpp"
+#include "estimator/strategies/context.hpp"
 #include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/tensor.hpp"
 #include "tests/catch.hpp"
@@ -85,7 +86,12 @@ class Plans {
       plan.recompute = static_cast<Recompute>(pick({0, 1, 2}));
       plan.sequence_parallel = plan.mesh[Axis::tensor] > 1 && may_split_tokens(facts, plan) && chance();
     }
-    plan.schedule = chance() ? Schedule::gpipe : Schedule::one_forward_one_backward;
+    if (plan.mesh[Axis::context] > 1 && may_exchange_heads(facts, plan) && chance())
+      plan.context_exchange = ContextExchange::ulysses;
+    const bool has_groups = plan.zero_stage > 0 && plan.mesh[Axis::data] > 2 && plan.mesh[Axis::data] % 2 == 0;
+    if (has_groups && chance()) plan.shard_group = 2;
+    plan.schedule = static_cast<Schedule>(pick({0, 1, 2, 3, 4}));
+    if (!may_schedule(facts, plan, plan.schedule)) plan.schedule = Schedule::one_forward_one_backward;
     const int stretches = pick({1, 2, 3});
     const bool interleaves = !study.assumptions().slot_pipeline && plan.mesh[Axis::pipeline] > 1;
     if (interleaves && may_interleave(facts, plan, stretches)) plan.virtual_stages = stretches;

@@ -255,6 +255,13 @@ inline Plan random_plan(Random& random, int devices, bool extents) {
   plan.zero_stage = random.whole(0, 3);
   plan.recompute = random.of(std::vector{Recompute::none, Recompute::selective, Recompute::full});
   plan.schedule = random.chance() ? Schedule::gpipe : Schedule::one_forward_one_backward;
+  // By as many samples as a micro-batch has, so that other plans stay as they are.
+  const std::vector fillers{Schedule::one_forward_one_backward, Schedule::zero_bubble, Schedule::zero_bubble_v,
+                            Schedule::dual_pipe};
+  const auto samples = static_cast<std::size_t>(plan.global_batch / plan.mesh[Axis::data] / plan.micro_batches);
+  if (plan.schedule != Schedule::gpipe && plan.mesh[Axis::pipeline] > 1) plan.schedule = fillers[samples - 1];
+  const bool has_groups = plan.zero_stage > 0 && plan.mesh[Axis::data] > 2 && plan.mesh[Axis::data] % 2 == 0;
+  if (has_groups && samples % 2 == 0) plan.shard_group = 2;
   plan.optimizer = random.of(std::vector{Optimizer::sgd, Optimizer::momentum, Optimizer::adam});
   std::shuffle(plan.placement.begin(), plan.placement.end(), random.engine());
   return plan;

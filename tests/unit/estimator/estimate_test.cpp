@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "estimator/exchanges/group.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"
@@ -188,6 +189,81 @@ TEST_CASE("ZeRO-1 and -2 exchange what an Allreduce does, ZeRO-3 half as much ag
   // Without ZeRO the shortest Allreduce: two rounds of a butterfly.
   CHECK(exchange(0) == Approx(2 * (1 + 0.32)));
   CHECK(Estimator(matrix.job).estimate(plan).gradient_algorithm == to_string(AllreduceAlgorithm::butterfly));
+}
+
+TEST_CASE("ZeRO in groups scatters and gathers within a group, and sums the shards of all groups") {
+  const Matrix matrix(without_overlap());
+  Plan plan = plan_of(32);
+  plan.mesh.set(Axis::data, 4);
+  plan.zero_stage = 3;
+  const auto estimate = [&](int group) {
+    plan.shard_group = group;
+    return Estimator(matrix.job).estimate(plan);
+  };
+  const auto exchange = [&](int group) { return estimate(group).time.gradient_exchange.value(); };
+  // Groups of two of four ranks: a Reduce-scatter and two Allgathers of 320 B among two, 1 + 0.16 each, and an Allreduce of
+  // 160 B among two, a round of a butterfly of 1 + 0.16.
+  CHECK(exchange(2) == Approx(4 * 1.16));
+  plan.micro_batches = 8;
+  // The groups sum their shards once [Zha22, section 3.4].
+  CHECK(exchange(2) == Approx(8 * 3 * 1.16 + 1.16));
+  plan.micro_batches = 1;
+  // A group of all is ZeRO-3.
+  const Estimate all = estimate(0), group_of_all = estimate(4);
+  CHECK(group_of_all.time.iteration() == all.time.iteration());
+  CHECK(group_of_all.memory.total() == all.memory.total());
+  // Groups of one rank exchange and hold what ranks without ZeRO do.
+  const Estimate alone = estimate(1);
+  plan.zero_stage = 0;
+  const Estimate whole = estimate(0);
+  CHECK(alone.time.gradient_exchange == whole.time.gradient_exchange);
+  CHECK(alone.time.weight_update.value() == Approx(whole.time.weight_update.value()));
+  CHECK(alone.memory.weights == whole.memory.weights);
+  CHECK(alone.memory.optimizer == whole.memory.optimizer);
+}
+
+TEST_CASE("the ranks of a shard group are neighbours, and those of other groups as far apart as a group is large") {
+  // Eight ranks of data on two nodes of four: groups of four lie in a node, the ranks of equal places in two.
+  Plan plan;
+  plan.mesh.set(Axis::data, 8);
+  const Machine machine = nodes_of_four();
+  const Group shards = group_of(plan, machine, shard_axes(family_bit(Axis::data), 4));
+  CHECK(shards.ranks == 4);
+  CHECK(shards.outermost == 0);
+  const Group copies = group_of(plan, machine, copy_axes(4));
+  CHECK(copies.ranks == 2);
+  CHECK(copies.outermost == 1);
+  CHECK(copies.members[0] == 1);
+  // All four of a node sum their shards with those of the other node at once.
+  CHECK(copies.flows[0] == 4);
+}
+
+TEST_CASE("a rank whose experts are popular slows the experts and their All-to-alls, and nothing else") {
+  const auto explained = [](double imbalance, int ranks) {
+    Assumptions assumptions = without_overlap();
+    assumptions.expert_imbalance = imbalance;
+    const OwnedJob owned(load_model("mixtral-8x7b"), nodes_of_four(), assumptions, 1000);
+    Plan plan = plan_of(8);
+    plan.mesh.set(Axis::expert, ranks);
+    plan.mesh.set(Axis::data, 4 / ranks);
+    return Estimator(owned.job).explain(plan);
+  };
+  const Explanation even = explained(1, 4), uneven = explained(1.5, 4);
+  REQUIRE(even.layers.size() == uneven.layers.size());
+  const Model model = load_model("mixtral-8x7b");
+  for (std::size_t i = 0; i < even.layers.size(); ++i) {
+    const double factor = model.layers[i].operation->experts() > 1 ? 1.5 : 1.0;
+    INFO(model.layers[i].name);
+    CHECK(uneven.layers[i].costs.forward.value() == Approx(factor * even.layers[i].costs.forward.value()));
+    CHECK(uneven.layers[i].costs.backward.value() == Approx(factor * even.layers[i].costs.backward.value()));
+  }
+  const Breakdown before = even.estimate.time, after = uneven.estimate.time;
+  CHECK(before.layer_collectives.value() > 0);
+  CHECK(after.layer_collectives.value() == Approx(1.5 * before.layer_collectives.value()));
+  CHECK(after.forward > before.forward);
+  CHECK(after.gradient_exchange == before.gradient_exchange);
+  // A rank that has all experts has all tokens.
+  CHECK(explained(1.5, 1).estimate.time.iteration() == explained(1, 1).estimate.time.iteration());
 }
 
 TEST_CASE("with ZeRO each replica updates its part") {

@@ -227,6 +227,11 @@ TEST_CASE("ZeRO divides the optimizer's state, then gradients, then weights amon
   CHECK(total(1) == 4000 + 12000 / 8);
   CHECK(total(2) == 2000 + 14000 / 8);
   CHECK(total(3) == 16000 / 8);
+  // In two groups of four, which have copies of the same shards.
+  plan.shard_group = 4;
+  CHECK(total(1) == 4000 + 12000 / 4);
+  CHECK(total(3) == 16000 / 4);
+  CHECK(total(0) == 16000);
 }
 
 TEST_CASE("tiles hold the same parameters as replicas do, slices of filters, channels and stages do not") {

@@ -1,6 +1,7 @@
 #include "estimator/step/pipeline.hpp"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -350,6 +351,68 @@ TEST_CASE("the first micro-batch passes all stages, the others follow at the pac
   // In slots of the longest, (p+S-1) of them: 11 · 12.
   const Breakdown slots = four_stages({1, 2, 6, 3}, ideal_assumptions(), Schedule::gpipe);
   CHECK((slots.forward + slots.backward + slots.bubble).value() == Approx(132.0));
+}
+
+/// The bubble of a step of stages whose passes take these seconds: forward, gradients of inputs, gradients of weights.
+double bubble_of(const ScheduleOrder& order, const std::vector<std::array<double, 3>>& stages) {
+  Step step;
+  step.stages = static_cast<int>(stages.size());
+  step.micro_batches = 16;
+  step.fills_bubbles = order.fills_bubbles;
+  step.transfers.resize(stages.size());
+  const BubbleShares shares = order.bubble(step.stages, 1);
+  for (int stage = 0; stage < step.stages; ++stage) {
+    const std::array<double, 3>& own = stages[static_cast<std::size_t>(stage)];
+    step.tasks.push_back({stage, false, Part::forward, 0, Term(Seconds(own[0])), shares.forward});
+    step.tasks.push_back({stage, true, Part::backward, 0, Term(Seconds(own[1])), shares.input_gradient});
+    step.tasks.push_back({stage, true, Part::backward, 0, Term(Seconds(own[2])), shares.weight_gradient});
+  }
+  return run(step, step.origin)[Part::bubble];
+}
+
+TEST_CASE("gradients of weights fill the bubble, and make it no shorter than nothing") {
+  const std::array<double, 3> stage{1, 1.25, 0.75};
+  const std::vector<std::array<double, 3>> equal(4, stage);
+  CHECK(bubble_of(one_forward_one_backward_order, equal) == Approx(3 * 3.0));
+  // (p-1)(F+B-W), (p-1)(B-W), (p/2-1)(F+2B-W) [Qi24, Table 2 and section 6; DSV3, Table 2].
+  CHECK(bubble_of(zero_bubble_order, equal) == Approx(3 * 1.5));
+  CHECK(bubble_of(zero_bubble_v_order, equal) == Approx(3 * 0.5));
+  CHECK(bubble_of(dual_pipe_order, equal) == Approx(1 * 2.75));
+  // Of stages that differ, one is not waited for: that for which the others would wait longest.
+  CHECK(bubble_of(zero_bubble_order, {stage, {1, 1, 1}, {2, 2, 0.5}, stage}) == Approx(1.5 + 1.0 + 1.5));
+  CHECK(bubble_of(zero_bubble_order, std::vector<std::array<double, 3>>(4, {1, 1, 3})) == 0);
+}
+
+TEST_CASE("by DualPipe a rank has the parameters of two stages, and sums their gradients with another rank") {
+  const Model model = parse_model(R"(format: 1
+model: blocks
+input: {features: 10}
+blocks:
+  one:
+    checkpoint: yes
+    layers: [{fully_connected: 10}]
+layers:
+  - block: {use: one}
+  - block: {use: one}
+  - block: {use: one}
+  - block: {use: one}
+)",
+                                  "blocks.yaml");
+  const OwnedJob owned(model, nodes_of_four(), Assumptions{}, 1000, times_of({3, 3, 3, 3}));
+  Plan plan;
+  plan.mesh.set(Axis::pipeline, 4);
+  plan.global_batch = 16;
+  plan.micro_batches = 8;
+  const Estimator estimator(owned.job);
+  const Estimate usual = estimator.estimate(plan);
+  plan.schedule = Schedule::dual_pipe;
+  const Estimate both = estimator.estimate(plan);
+  CHECK(both.memory.weights.value() == Approx(2 * usual.memory.weights.value()));
+  // The gradients of a layer are there once more while backward adds them.
+  CHECK((both.memory.gradients - usual.memory.gradients).value() == Approx(440));
+  CHECK(usual.time.gradient_exchange.value() == 0);
+  // Two layers of 110 parameters of 4 B, among two ranks inside a node, of 1 s and 1 ms/B: 2 · (1 + 880/2 · 0.001).
+  CHECK(both.time.gradient_exchange.value() == Approx(2 * 1.44));
 }
 
 TEST_CASE("stages send one micro-batch on and one gradient back in p+S-2 slots each way") {

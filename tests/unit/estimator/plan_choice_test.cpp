@@ -30,11 +30,13 @@ TEST_CASE("each choice of a plan is a row, whose values are read as they are wri
       for (const PlanChoiceRow& other : plan_choices()) CHECK((&other == &row || other.get(plan) == 0));
     }
   }
-  CHECK(row_of(PlanChoice::schedule).values_text() == "1f1b or gpipe");
+  CHECK(row_of(PlanChoice::schedule).values_text() == "1f1b, gpipe, zb-h1, zb-v or dualpipe");
   CHECK(row_of(PlanChoice::zero).values_text() == "0 to 3");
   CHECK(row_of(PlanChoice::recompute).values_text() == "none, selective or full");
   CHECK(row_of(PlanChoice::virtual_stages).values_text() == "1 to 32");
   CHECK(row_of(PlanChoice::sequence_parallel).values_text() == "no or yes");
+  CHECK(row_of(PlanChoice::context_exchange).values_text() == "ring or ulysses");
+  CHECK(row_of(PlanChoice::shard_group).values_text() == "0 to 1024");
 }
 
 TEST_CASE("a choice matters where it changes what ranks do") {
@@ -72,6 +74,7 @@ TEST_CASE("plans divide layers in the same way whatever is scheduled, placed, sh
   plan.micro_batches = 2;
   Plan other = plan;
   other.zero_stage = 3;
+  other.shard_group = 2;
   other.recompute = Recompute::full;
   other.schedule = Schedule::gpipe;
   other.virtual_stages = 4;

@@ -47,22 +47,28 @@ TEST_CASE("every stage does each pass of each micro-batch once") {
     for (const int stages : {1, 2, 3, 8}) {
       for (const std::int64_t micro_batches : {1, 2, 5, 16}) {
         for (int stage = 0; stage < stages; ++stage) {
-          std::set<std::tuple<int, std::int64_t>> seen;
-          for (const Slot& slot : order->slots(stage, stages, micro_batches, 1)) {
+          if (!order->takes(stages, micro_batches) || (stages == 1 && order->multiple > 1)) continue;
+          INFO(order->name << ", stage " << stage << " of " << stages << ", " << micro_batches << " micro-batches");
+          const bool both_ways = order->course == Course::both_ways;
+          std::set<std::tuple<int, int, std::int64_t>> seen;
+          for (const Slot& slot : order->slots(stage, stages, micro_batches, order->stretches)) {
             CHECK(slot.stage == stage);
-            CHECK(slot.stretch == 0);
+            CHECK((slot.stretch >= 0 && slot.stretch < order->stretches));
             CHECK((slot.micro_batch >= 0 && slot.micro_batch < micro_batches));
-            CHECK(seen.emplace(static_cast<int>(slot.pass), slot.micro_batch).second);
+            // A micro-batch goes one way or the other.
+            if (both_ways) CHECK((slot.stretch == 1) == (slot.micro_batch >= micro_batches / 2));
+            CHECK(seen.emplace(static_cast<int>(slot.pass), slot.stretch, slot.micro_batch).second);
           }
-          CHECK(seen.size() == static_cast<std::size_t>(3 * micro_batches));
+          CHECK(seen.size() == static_cast<std::size_t>(3 * micro_batches * (both_ways ? 1 : order->stretches)));
         }
       }
     }
   }
 }
 
-TEST_CASE("of equal stages that send nothing, list and closed form agree by every schedule") {
+TEST_CASE("of equal stages that send nothing, list and closed form agree by every schedule that fills no bubbles") {
   for (const ScheduleOrder* order : all_schedules()) {
+    if (order->fills_bubbles) continue;
     for (const int stages : {1, 2, 3, 4, 7, 16}) {
       for (const std::int64_t micro_batches : {1, 2, 3, 4, 9, 32}) {
         const Stages times = equal_stages(stages, 1.0, 0.75, 1.25, 0.0);
@@ -75,6 +81,74 @@ TEST_CASE("of equal stages that send nothing, list and closed form agree by ever
           CHECK(timeline.bubble(stage).value() == Approx(3.0 * (stages - 1)).margin(1e-9));
         }
       }
+    }
+  }
+}
+
+/// The bubble of equal stages by the closed form of a schedule. Times are of one micro-batch in a whole stage.
+double closed_bubble(const ScheduleOrder& order, int stages, const StageSlots& stage) {
+  const BubbleShares shares = order.bubble(stages, 1);
+  const double waits = shares.forward * stage.forward.value() + shares.input_gradient * stage.input_gradient.value() +
+                       shares.weight_gradient * stage.weight_gradient.value();
+  return std::max(0.0, (stages - 1) * waits);
+}
+
+/// The bubble of equal stages by the list of slots. A stage's times are divided among its stretches.
+double listed_bubble(const ScheduleOrder& order, int stages, std::int64_t micro_batches, const StageSlots& stage) {
+  const double parts = order.course == Course::there_and_back ? order.stretches : 1;
+  const Stages times = equal_stages(stages, stage.forward.value() / parts, stage.input_gradient.value() / parts,
+                                    stage.weight_gradient.value() / parts, 0);
+  const double work =
+      (stage.forward + stage.input_gradient + stage.weight_gradient).value() * static_cast<double>(micro_batches);
+  return run_schedule(order, times, micro_batches).longest_stage().value() - work;
+}
+
+TEST_CASE("the bubble of ZB-H1 is (p-1)(F+B-W), for any times of which the gradients of weights are not the longest") {
+  // [Qi24, Table 2]. Gradients of weights that take longer than the rest leave nothing that they could fill.
+  for (const int stages : {2, 3, 4, 8, 16}) {
+    for (const std::int64_t micro_batches : {stages, stages + 1, 3 * stages}) {
+      for (const StageSlots& stage :
+           {StageSlots{Seconds(1), Seconds(1), Seconds(1)}, StageSlots{Seconds(1), Seconds(1.25), Seconds(0.75)},
+            StageSlots{Seconds(2), Seconds(2), Seconds(1.5)}}) {
+        INFO(stages << " stages, " << micro_batches << " micro-batches");
+        const double published = (stages - 1) * (stage.forward + stage.input_gradient - stage.weight_gradient).value();
+        CHECK(closed_bubble(zero_bubble_order, stages, stage) == Approx(published));
+        CHECK(listed_bubble(zero_bubble_order, stages, micro_batches, stage) == Approx(published));
+      }
+    }
+  }
+}
+
+TEST_CASE("ZB-V has no bubble if all passes take equally long, else that of the gradients of inputs over those of weights") {
+  for (const int stages : {2, 3, 4, 8, 16}) {
+    for (const std::int64_t micro_batches : {2 * stages, 3 * stages + 1}) {
+      INFO(stages << " stages, " << micro_batches << " micro-batches");
+      // [Qi24, section 6].
+      const StageSlots alike{Seconds(1), Seconds(1), Seconds(1)};
+      CHECK(closed_bubble(zero_bubble_v_order, stages, alike) == 0);
+      CHECK(listed_bubble(zero_bubble_v_order, stages, micro_batches, alike) == Approx(0).margin(1e-9));
+      const StageSlots attention{Seconds(1), Seconds(1.25), Seconds(0.75)};
+      CHECK(closed_bubble(zero_bubble_v_order, stages, attention) == Approx(0.5 * (stages - 1)));
+      CHECK(listed_bubble(zero_bubble_v_order, stages, micro_batches, attention) == Approx(0.5 * (stages - 1)));
+    }
+  }
+}
+
+TEST_CASE("the bubble of DualPipe is (p/2-1)(F&B+B-3W), and no longer where the passes of a stage differ") {
+  for (const int stages : {2, 4, 6, 8, 16}) {
+    for (const std::int64_t micro_batches : {2 * stages, 2 * stages + 2, 5 * stages}) {
+      INFO(stages << " stages, " << micro_batches << " micro-batches");
+      const auto published = [&](const StageSlots& stage) {
+        const Seconds backward = stage.input_gradient + stage.weight_gradient;
+        return (stages / 2.0 - 1) * (stage.forward + backward + backward - stage.weight_gradient * 3.0).value();
+      };
+      // [DSV3, Table 2], where a forward and a backward together take F+B.
+      const StageSlots alike{Seconds(1), Seconds(1), Seconds(1)};
+      CHECK(closed_bubble(dual_pipe_order, stages, alike) == Approx(published(alike)).margin(1e-12));
+      CHECK(listed_bubble(dual_pipe_order, stages, micro_batches, alike) == Approx(published(alike)).margin(1e-9));
+      const StageSlots attention{Seconds(1), Seconds(1.25), Seconds(0.75)};
+      CHECK(closed_bubble(dual_pipe_order, stages, attention) == Approx(published(attention)).margin(1e-12));
+      CHECK(listed_bubble(dual_pipe_order, stages, micro_batches, attention) <= published(attention) + 1e-9);
     }
   }
 }
@@ -121,7 +195,7 @@ TEST_CASE("no stage ends before its own work and the way of one micro-batch, by 
   std::uniform_real_distribution<double> seconds(0.0, 2.0);
   for (int round = 0; round < 200; ++round) {
     Stages times(static_cast<std::size_t>(1 + round % 7));
-    double way = 0, longest = 0;
+    double way = 0, longest = 0, weights = 0;
     const std::int64_t micro_batches = 1 + round % 11;
     for (std::size_t i = 0; i < times.size(); ++i) {
       times[i] = {Seconds(seconds(engine)), Seconds(seconds(engine)), Seconds(seconds(engine)), Seconds(seconds(engine)),
@@ -130,11 +204,15 @@ TEST_CASE("no stage ends before its own work and the way of one micro-batch, by 
       const double work = (stage.forward + stage.input_gradient + stage.weight_gradient).value();
       const double sent = (i + 1 < times.size() ? stage.to_next.value() : 0) + (i > 0 ? stage.to_previous.value() : 0);
       way += work + sent;
+      weights += stage.weight_gradient.value();
       longest = std::max(longest, (work + sent) * static_cast<double>(micro_batches));
     }
     for (const ScheduleOrder* order : all_schedules()) {
+      // Micro-batches that pass a stage twice, or from the other end, take other ways.
+      if (order->course != Course::around) continue;
       const PipelineTimeline timeline = run_schedule(*order, times, micro_batches);
-      CHECK(timeline.length().value() >= std::max(way, longest) - 1e-9);
+      // The way back need not wait for the gradients of weights.
+      CHECK(timeline.length().value() >= std::max(order->fills_bubbles ? way - weights : way, longest) - 1e-9);
       for (const std::vector<TimedSlot>& stage : timeline.stages) {
         for (std::size_t i = 1; i < stage.size(); ++i) CHECK(stage[i].begin >= stage[i - 1].arrival);
       }
@@ -146,9 +224,12 @@ TEST_CASE("a stage holds as many micro-batches as its schedule's closed form say
   for (const ScheduleOrder* order : all_schedules()) {
     for (const int stages : {1, 2, 4, 9}) {
       for (const std::int64_t micro_batches : {1, 3, 8, 20}) {
+        if (!order->takes(stages, micro_batches) || (stages == 1 && order->stretches > 1)) continue;
+        INFO(order->name << ", " << stages << " stages, " << micro_batches << " micro-batches");
         const PipelineTimeline timeline = run_schedule(*order, equal_stages(stages, 1, 1, 1, 0.1), micro_batches);
+        const double parts = order->course == Course::there_and_back ? order->stretches : 1;
         for (int stage = 0; stage < stages; ++stage) {
-          CHECK(static_cast<double>(timeline.most_in_flight(stage)) ==
+          CHECK(static_cast<double>(timeline.most_in_flight(stage)) / parts ==
                 order->in_flight(stage, stages, static_cast<double>(micro_batches), 1));
         }
       }
@@ -215,6 +296,81 @@ TEST_CASE("the timeline of 4 interleaved stages is the published one") {
   CHECK(drawn == "f1 f2 f3 f4 F1 F2 F3 F4 f5 f6 f7 B1 f8 B2 F5 B3 F6 B4 F7 b1 F8 b2 b3 b4 B5 B6 B7 B8 b5 b6 b7 b8");
 }
 
+/// The order of every stage, as a figure has it.
+std::vector<std::string> figure(const ScheduleOrder& order, int stages, std::int64_t micro_batches) {
+  return drawn(run_schedule(order, equal_stages(stages, 1, 1, 1, 0), micro_batches));
+}
+
+TEST_CASE("four stages of 1F1B do their slots in the published order") {
+  // [Nar21, Figure 4, above]; the first stage has three forwards before the first pair, the last one has none.
+  const std::vector<std::string> lines = figure(one_forward_one_backward_order, 4, 8);
+  CHECK(lines[0] == "F1 F2 F3 F4 W1 B1 F5 W2 B2 F6 W3 B3 F7 W4 B4 F8 W5 B5 W6 B6 W7 B7 W8 B8");
+  CHECK(lines[3] == "F1 W1 B1 F2 W2 B2 F3 W3 B3 F4 W4 B4 F5 W5 B5 F6 W6 B6 F7 W7 B7 F8 W8 B8");
+}
+
+TEST_CASE("four stages of ZB-H1 do their slots in the published order") {
+  // [Qi24, Figure 3, above]: B is the gradient of the input, W that of the weights. In stage i, W comes i micro-batches
+  // later than B, so that each stage has as many micro-batches in flight (section 2.2).
+  CHECK(figure(zero_bubble_order, 4, 8) ==
+        std::vector<std::string>{"F1 F2 F3 F4 B1 W1 F5 B2 W2 F6 B3 W3 F7 B4 W4 F8 B5 W5 B6 W6 B7 W7 B8 W8",
+                                 "F1 F2 F3 B1 F4 B2 W1 F5 B3 W2 F6 B4 W3 F7 B5 W4 F8 B6 W5 B7 W6 B8 W7 W8",
+                                 "F1 F2 B1 F3 B2 F4 B3 W1 F5 B4 W2 F6 B5 W3 F7 B6 W4 F8 B7 W5 B8 W6 W7 W8",
+                                 "F1 B1 F2 B2 F3 B3 F4 B4 W1 F5 B5 W2 F6 B6 W3 F7 B7 W4 F8 B8 W5 W6 W7 W8"});
+}
+
+TEST_CASE("four stages of ZB-V do their slots in the order for equal passes") {
+  // [Qi24, section 6]: the first stage does 2p-1 forwards of its first stretch before the first micro-batch is back, then
+  // forward, B and W of the last layers follow each other, and at the end B of both stretches alternate. Small letters are
+  // of the second stretch.
+  CHECK(figure(zero_bubble_v_order, 4, 8) ==
+        std::vector<std::string>{
+            "F1 F2 F3 F4 F5 F6 F7 f1 b1 w1 f2 b2 w2 f3 b3 w3 f4 b4 w4 F8 B1 W1 f5 b5 w5 B2 W2 f6 b6 w6 B3 W3 f7 b7 w7 B4 W4 "
+            "f8 b8 w8 B5 W5 B6 W6 B7 W7 B8 W8",
+            "F1 F2 F3 F4 F5 f1 F6 f2 b1 w1 f3 b2 w2 f4 b3 w3 F7 B1 W1 f5 b4 w4 F8 B2 W2 f6 b5 w5 B3 W3 f7 b6 w6 B4 W4 f8 b7 "
+            "w7 B5 b8 B6 W5 B7 W6 B8 W7 w8 W8",
+            "F1 F2 F3 f1 F4 f2 F5 f3 b1 w1 f4 b2 w2 F6 B1 W1 f5 b3 w3 F7 B2 W2 f6 b4 w4 F8 B3 W3 f7 b5 w5 B4 W4 f8 b6 w6 B5 "
+            "b7 B6 b8 B7 W5 B8 W6 w7 w8 W7 W8",
+            "F1 f1 F2 f2 F3 f3 F4 f4 b1 w1 F5 B1 W1 f5 b2 w2 F6 B2 W2 f6 b3 w3 F7 B3 W3 f7 b4 w4 F8 B4 W4 f8 b5 w5 B5 b6 B6 "
+            "b7 B7 b8 B8 W5 w6 w7 w8 W6 W7 W8"});
+}
+
+TEST_CASE("four stages of DualPipe do the eight parts of its order, and the other end the same of the other way") {
+  // [DSV3, Figure 5], for 4 stages and 8 micro-batches, 4 each way. In the first stage: two forwards, one of each way, the
+  // zero-bubble part, a forward with a backward four times, and the gradients of weights that waited.
+  const std::vector<std::string> lines = figure(dual_pipe_order, 4, 8);
+  CHECK(lines[0] == "F1 F2 F3 f5 b5 w5 f6 F4 w6 b6 f7 W1 B1 w7 b7 f8 W2 B2 w8 b8 B3 W3 B4 W4");
+  CHECK(lines[1] == "F1 f5 F2 f6 F3 w5 b5 f7 W1 B1 F4 w6 b6 f8 W2 B2 w7 b7 W3 B3 b8 B4 w8 W4");
+  for (const std::size_t stage : {0, 1}) {
+    std::string mirrored = lines[3 - stage];
+    std::string expected;
+    for (std::size_t i = 0; i < mirrored.size(); ++i) {
+      const char letter = mirrored[i];
+      if (letter >= '1' && letter <= '8') {
+        expected += static_cast<char>(letter <= '4' ? letter + 4 : letter - 4);
+      } else if (letter != ' ') {
+        expected += static_cast<char>(letter ^ 0x20);
+      } else {
+        expected += ' ';
+      }
+    }
+    CHECK(lines[stage] == expected);
+  }
+}
+
+TEST_CASE("a schedule that fills bubbles takes enough micro-batches only, DualPipe even numbers") {
+  CHECK(zero_bubble_order.takes(4, 4));
+  CHECK_FALSE(zero_bubble_order.takes(4, 3));
+  CHECK(zero_bubble_v_order.takes(4, 8));
+  CHECK_FALSE(zero_bubble_v_order.takes(4, 7));
+  CHECK(dual_pipe_order.takes(4, 8));
+  CHECK_FALSE(dual_pipe_order.takes(4, 9));
+  CHECK_FALSE(dual_pipe_order.takes(3, 8));
+  // Of two stages, each rank has the whole model.
+  CHECK_FALSE(dual_pipe_order.takes(2, 8));
+  // Without a pipeline there is nothing to schedule.
+  CHECK(dual_pipe_order.takes(1, 1));
+}
+
 TEST_CASE("an order in which two stages wait for each other is refused") {
   // The first stage asks for a gradient before it has sent anything.
   const auto backward_first = [](int stage, int /*stages*/, std::int64_t /*micro_batches*/,
@@ -222,7 +378,7 @@ TEST_CASE("an order in which two stages wait for each other is refused") {
     const Slot forward{stage, 0, SlotPass::forward, 0}, gradient{stage, 0, SlotPass::input_gradient, 0};
     return stage == 0 ? std::vector<Slot>{gradient, forward} : std::vector<Slot>{forward, gradient};
   };
-  const ScheduleOrder knot{Schedule::gpipe, "knot", backward_first, gpipe_order.in_flight};
+  const ScheduleOrder knot{Schedule::gpipe, "knot", backward_first, gpipe_order.in_flight, gpipe_order.bubble};
   CHECK_THROWS_AS(run_schedule(knot, equal_stages(2, 1, 1, 1, 0), 1), Error);
 }
 

@@ -128,10 +128,12 @@ Plan spatial_plan(const std::array<int, 3>& split) {
 std::string describe_limit(const Limit& limit) {
   const std::string kind = limit.kind == Limit::Kind::context           ? "context"
                            : limit.kind == Limit::Kind::experts         ? "experts"
+                           : limit.kind == Limit::Kind::heads           ? "heads"
                            : limit.kind == Limit::Kind::tokens          ? "tokens"
                            : limit.kind == Limit::Kind::virtual_stages  ? "virtual_stages"
                            : limit.kind == Limit::Kind::interleaving    ? "interleaving"
                            : limit.kind == Limit::Kind::not_interleaved ? "not_interleaved"
+                           : limit.kind == Limit::Kind::filled_bubbles  ? "filled_bubbles"
                                                                         : "another";
   return kind + " " + std::to_string(std::lround(limit.wanted)) + " of " + std::to_string(std::lround(limit.available));
 }
@@ -678,6 +680,21 @@ TEST_CASE("pipeline: virtual stages are stretches of like blocks") {
   CHECK(limit() == "interleaving 2 of 3");
   plan.schedule = Schedule::gpipe;
   CHECK(limit() == "not_interleaved 2 of 1");
+  // Two stretches of two stages are a V; six would be 12 of 12, which 1F1B alone interleaves.
+  plan.virtual_stages = 1;
+  plan.schedule = Schedule::zero_bubble_v;
+  CHECK(limit() == "filled_bubbles 4 of 3");
+  plan.micro_batches = plan.global_batch = 4;
+  CHECK(limit().empty());
+  plan.mesh.set(Axis::pipeline, 8);
+  plan.micro_batches = plan.global_batch = 16;
+  CHECK(limit() == "virtual_stages 16 of 12");
+  plan.mesh.set(Axis::pipeline, 3);
+  plan.schedule = Schedule::dual_pipe;
+  CHECK(limit() == "filled_bubbles 6 of 16");
+  plan.schedule = Schedule::zero_bubble;
+  CHECK(limit().empty());
+  plan.mesh.set(Axis::pipeline, 2);
   // 96 blocks, and 98 = 7 · 14 with what is before and behind them.
   const ModelFacts large = facts_of(load_model("gpt3-175b"));
   plan.schedule = Schedule::one_forward_one_backward;
@@ -707,12 +724,52 @@ TEST_CASE("context: each rank has a part of the tokens, and attention passes key
   for (const Exchange& exchange : attention.exchanges) CHECK(exchange.beside_kernels);
 }
 
+TEST_CASE("context: by Ulysses a rank has all tokens of some heads inside of attention, and some tokens of all outside") {
+  Plan plan = plan_of(Axis::context, 2, 1);
+  plan.context_exchange = ContextExchange::ulysses;
+  const Divided divided(small_transformer(), plan);
+  const LayerShard attention = divided.shard("layer0.attention1");
+  CHECK(to_string(attention.inputs.front()) == "36 over 8 tokens");
+  CHECK(to_string(attention.output) == "12 over 8 tokens");
+  CHECK(attention.share == 0.5);
+  // A rank sends its part of queries, keys and values, 3sh/P, and of the output, sh/P, and gradients as many: 4sh/P each way
+  // [Jac23, section 3.2], with 8 tokens of 24 channels and P = 2.
+  CHECK(exchanges_of(attention) == Texts{"forward all-to-all of 288 among context", "forward all-to-all of 96 among context",
+                                         "backward all-to-all of 288 among context",
+                                         "backward all-to-all of 96 among context"});
+  for (const Exchange& exchange : attention.exchanges) CHECK_FALSE(exchange.beside_kernels);
+  CHECK(to_string(divided.shard("layer0.projection").output) == "24 over 4 tokens");
+  CHECK(exchanges_of(divided.shard("layer0.projection")).size() == 1);
+}
+
+TEST_CASE("context: heads must divide among the ranks of context and tensor") {
+  const auto limit_of = [](const std::string& name, int degree, int tensor) {
+    const Model model = load_model(name);
+    const ModelFacts facts = facts_of(model);
+    Plan plan;
+    plan.mesh.set(Axis::context, degree);
+    plan.mesh.set(Axis::tensor, tensor);
+    plan.context_exchange = ContextExchange::ulysses;
+    const Limits limits = limits_of({facts, plan, {}});
+    return limits.empty() ? std::string() : describe_limit(*limits.begin());
+  };
+  CHECK(limit_of("gpt2", 4, 1).empty());  // 12 heads
+  CHECK(limit_of("gpt2", 8, 1) == "heads 8 of 12");
+  CHECK(limit_of("llama3-8b", 4, 2).empty());  // 8 heads of keys and values
+  CHECK(limit_of("llama3-8b", 4, 4) == "heads 16 of 8");
+}
+
 TEST_CASE("context: the ranks compute what one computes alone, and limits say why not") {
-  for (const std::string name : {"gpt2", "llama3-8b"}) {
+  const std::vector<std::pair<std::string, ContextExchange>> cases{{"gpt2", ContextExchange::ring},
+                                                                   {"llama3-8b", ContextExchange::ring},
+                                                                   {"gpt2", ContextExchange::ulysses},
+                                                                   {"llama3-8b", ContextExchange::ulysses}};
+  for (const auto& [name, exchange] : cases) {
     const Model model = load_model(name);
     const ModelFacts facts = facts_of(model);
     Plan plan;
     plan.mesh.set(Axis::context, 4);
+    plan.context_exchange = exchange;
     REQUIRE(limits_of({facts, plan, {}}).empty());
     const Assumptions assumptions;
     LayerShard shard;

@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <array>
+
+#include "estimator/schedules/schedule.hpp"
+
+namespace ddl {
+namespace {
+
+/// The slots of a stage with two stretches, each of which takes micro-batches in order.
+class TwoStretches {
+ public:
+  TwoStretches(int stage, std::int64_t micro_batches) : stage_(stage), micro_batches_(micro_batches) {}
+  void forward(int stretch) { add(stretch, SlotPass::forward); }
+  void inputs(int stretch) { add(stretch, SlotPass::input_gradient); }
+  void weights(int stretch) { add(stretch, SlotPass::weight_gradient); }
+  void backward(int stretch) {
+    inputs(stretch);
+    weights(stretch);
+  }
+  [[nodiscard]] std::int64_t count(int stretch, SlotPass pass) const {
+    return counts_[static_cast<std::size_t>(stretch)][static_cast<std::size_t>(pass)];
+  }
+  [[nodiscard]] std::vector<Slot> take() { return std::move(slots_); }
+
+ private:
+  void add(int stretch, SlotPass pass) {
+    const std::int64_t micro_batch = counts_[static_cast<std::size_t>(stretch)][static_cast<std::size_t>(pass)]++;
+    // With fewer micro-batches than the order is made for, its other slots are empty.
+    if (micro_batch < micro_batches_) slots_.push_back({stage_, stretch, pass, micro_batch});
+  }
+  int stage_;
+  std::int64_t micro_batches_;
+  std::array<std::array<std::int64_t, 3>, 2> counts_{};
+  std::vector<Slot> slots_;
+};
+
+/// The order for passes that take equally long. Until the first backward a stage does as many forwards as fit, then the six
+/// passes of its two stretches in turn, and in the end the gradients of weights that are left [Qi24, section 6].
+std::vector<Slot> v_slots(int stage, int stages, std::int64_t micro_batches, int /*stretches*/) {
+  TwoStretches slots(stage, micro_batches);
+  const int behind = stages - stage;
+  const std::int64_t all = std::max<std::int64_t>(micro_batches, 2 * static_cast<std::int64_t>(stages) - 1);
+  for (int i = 0; i < 2 * behind - 1; ++i) slots.forward(0);
+  for (int i = 0; i < stage; ++i) {
+    slots.forward(1);
+    slots.forward(0);
+  }
+  for (int i = 0; i < behind; ++i) {
+    slots.forward(1);
+    slots.backward(1);
+  }
+  while (slots.count(1, SlotPass::forward) < all) {
+    if (slots.count(0, SlotPass::forward) < all) slots.forward(0);
+    slots.backward(0);
+    slots.forward(1);
+    slots.backward(1);
+  }
+  for (int i = 0; i < stage; ++i) {
+    slots.inputs(0);
+    slots.inputs(1);
+  }
+  for (int i = 0; i < behind; ++i) slots.backward(0);
+  for (const int stretch : {1, 0}) {
+    while (slots.count(stretch, SlotPass::weight_gradient) < all) slots.weights(stretch);
+  }
+  return slots.take();
+}
+
+double v_in_flight(int /*stage*/, int stages, double micro_batches, int /*stretches*/) {
+  return std::min(static_cast<double>(stages), micro_batches);
+}
+
+/// Nothing if all passes take equally long [Qi24, section 6]. If the gradients of inputs take longer than those of weights,
+/// (p−1)(B−W): the first stage does 2(p−1) of the former between the last forward and the gradients of weights that are
+/// left.
+BubbleShares v_shares(int /*stages*/, int /*stretches*/) { return {0, 1, -1}; }
+
+}  // namespace
+
+/// ZB-V: each stage has two stretches of layers, which micro-batches pass from the first stage to the last one and back. The
+/// first stage has the first and the last layers, so that backward begins where forward has ended [Qi24, section 6].
+const ScheduleOrder zero_bubble_v_order{.schedule = Schedule::zero_bubble_v,
+                                        .name = "zb-v",
+                                        .slots = v_slots,
+                                        .in_flight = v_in_flight,
+                                        .bubble = v_shares,
+                                        .course = Course::there_and_back,
+                                        .stretches = 2,
+                                        .fills_bubbles = true,
+                                        .fewest = 2};
+
+}  // namespace ddl
