@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <span>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -41,6 +42,26 @@ UpdateImplementation read_update(const YamlNode& node) {
   return *parsed;
 }
 
+/// Reads names of a choice's values, with spaces between them: `0 1`.
+void read_admitted(const YamlNode& node, PlanChoice choice, SoftwareFile& software) {
+  const PlanChoiceRow& row = plan_choices()[static_cast<std::size_t>(choice)];
+  std::vector<int> values;
+  std::istringstream names(node.text());
+  for (std::string name; names >> name;) {
+    const std::optional<int> value = row.parse(name);
+    if (!value) node.fail(fmt::format("{} is no {}", quote(name), row.noun), suggest(name, row.names()));
+    values.push_back(*value);
+  }
+  if (values.empty()) node.fail(fmt::format("no {} is named", row.noun), "leave the key out where all are possible");
+  software.admits[static_cast<std::size_t>(choice)] = std::move(values);
+}
+/// The same of a choice that a framework has or has not.
+void read_has(const YamlNode& node, PlanChoice choice, SoftwareFile& software) {
+  std::optional<std::vector<int>>& admits = software.admits[static_cast<std::size_t>(choice)];
+  admits.reset();
+  if (!node.boolean()) admits = std::vector<int>{0};
+}
+
 /// A fact that only software files say: of the host, of memory, and of what the framework's kernels are.
 struct RecipeKey {
   std::string_view key;
@@ -70,6 +91,11 @@ const std::vector<RecipeKey>& recipe_keys() {
       {"fusing", [](const YamlNode& v, SoftwareFile& s) { s.fusing = one_of<Fusing>(v, "fusing", fusing_names); }},
       {"optimizer_implementation", [](const YamlNode& v, SoftwareFile& s) { s.update = read_update(v); }},
       {"older_framework", [](const YamlNode& v, SoftwareFile& s) { s.older_framework = v.boolean(); }},
+      {"zero_stages", [](const YamlNode& v, SoftwareFile& s) { read_admitted(v, PlanChoice::zero, s); }},
+      {"shard_groups", [](const YamlNode& v, SoftwareFile& s) { read_has(v, PlanChoice::shard_group, s); }},
+      {"schedules", [](const YamlNode& v, SoftwareFile& s) { read_admitted(v, PlanChoice::schedule, s); }},
+      {"virtual_stages", [](const YamlNode& v, SoftwareFile& s) { read_has(v, PlanChoice::virtual_stages, s); }},
+      {"context_exchanges", [](const YamlNode& v, SoftwareFile& s) { read_admitted(v, PlanChoice::context_exchange, s); }},
   };
   return keys;
 }

@@ -7,6 +7,7 @@
 
 #include "core/quantity.hpp"
 #include "estimator/assumptions.hpp"
+#include "estimator/plan/plan_choice.hpp"
 #include "estimator/software.hpp"
 
 namespace ddl {
@@ -25,6 +26,7 @@ struct SoftwareFile {
   std::optional<Fusing> fusing;
   std::optional<UpdateImplementation> update;
   std::optional<bool> older_framework;
+  AdmittedChoices admits{};  ///< what a search may choose
 
   /// What the file says, or the file that it extends, in the order of the keys in docs/software.md.
   struct Line {

@@ -80,13 +80,14 @@ Plan plan_of_file(const std::string& path, const std::string& option, const Plan
 /// The best plan of a strategy, or of all of them, on as many devices; where none is possible the one that misses by least,
 /// and nothing where so many devices cannot be divided so.
 std::optional<Plan> best_plan(const Estimator& estimator, const Plan& explained, const std::optional<NamedFamily>& family,
-                              bool ideal) {
+                              const AdmittedChoices& admitted, bool ideal) {
   SearchOptions options;
   options.devices = explained.mesh.devices();
   options.global_batch = explained.global_batch;
   options.precision = explained.precision;
   options.optimizer = explained.optimizer;
   options.top = 1;
+  options.admitted = admitted;
   if (family) options.families = {*family};
   if (ideal) keep_to_ideal(options.chosen);
   options.tie = ideal ? 0 : usual_tie;
@@ -112,7 +113,7 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
   } else {
     if (text != "best") family = parse_named_family(text);
     if (answer.ideal && family) refuse_sharding_in_ideal(family->zero_stage);
-    plan = best_plan(estimator, explained, family, answer.ideal);
+    plan = best_plan(estimator, explained, family, answer.study->software().admits, answer.ideal);
     if (!plan) none = family ? why_without_plans(explained.mesh.devices(), family->family) : std::string("has no plan");
   }
   const std::string beginning = option == "--why-not" ? "Why not" : "Against";

@@ -94,7 +94,7 @@ void judge_into(JobCheck& check, const MemoryOptions& options) {
   check.checked = *std::move(checked);
   check.largest = largest_batch(estimator, plan);
   check.fewest = fewest_devices(estimator, plan, check.batch_per_gpu ? BatchKept::per_device : BatchKept::global);
-  check.remedies = remedies(estimator, check.checked);
+  check.remedies = remedies(estimator, check.checked, study.software().admits);
 }
 
 }  // namespace

@@ -87,6 +87,7 @@ void search_into(RecommendAnswer& answer) {
   if (!chosen.placement.empty()) search_options.placement = parse_placement(chosen.placement);
   search_options.micro_batches = chosen.micro_batches;
   search_options.chosen = chosen_of(chosen);
+  search_options.admitted = answer.study->software().admits;
   const bool says_zero = search_options.chosen[PlanChoice::zero].has_value();
   if (options.study.ideal) keep_to_ideal(search_options.chosen);
   search_options.families = parse_families(options.strategies);

@@ -364,8 +364,9 @@ std::vector<Default> defaults_of(const Command& command, const StudyOptions& opt
   }
   if (unset("--software") && !options.ideal) {
     const std::string& name = study.software().name;
-    defaults.push_back({"--software", name.empty() ? study.coefficients().software.name : name,
-                        name.empty() ? "that of the measured runs" : "where nobody names one"});
+    defaults.push_back(
+        {"--software", name.empty() ? study.coefficients().software.name : name,
+         study.coefficients().software.name != name ? "that of the measured runs" : "where nobody names one"});
   }
   if (study.profiles().looked_up && study.kernels().measured() != nullptr) {
     std::string paths;

@@ -73,7 +73,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .last = most_virtual_stages - 1,
        .first_number = 1,
        .divides_layers = false,
-       .trade = Trade::larger,
+       .trade = Trade::first_is_smallest,
        .never_better = std::nullopt,
        .beyond_ideal = "interleaved stages",
        .separator = " ",

@@ -27,9 +27,11 @@ struct ModelFacts;
 enum class Trade {
   open,                ///< it may be faster or slower, and need more or less memory
   slower_but_smaller,  ///< it is not faster than a smaller value, and needs no more memory
-  larger,              ///< it may be faster or slower, and needs no less memory
   first_is_smallest,   ///< it may be faster or slower, and needs no less memory than the first one
 };
+
+/// The values of each choice that a framework can run; unset: all.
+using AdmittedChoices = std::array<std::optional<std::vector<int>>, plan_choice_count>;
 
 /// Everything that options, files, reports and the search know about a choice. A new choice is one member of Plan and one
 /// row.

@@ -92,8 +92,8 @@ void each_product(const std::vector<int*>& degrees, std::size_t at, std::int64_t
 /// Plans that differ from one in what costs time and saves memory, the least first.
 class Choices {
  public:
-  Choices(const Estimator& estimator, const MemoryCheck& from)
-      : estimator_(estimator), from_(from), wanted_(from.verdict == Verdict::does_not_fit) {
+  Choices(const Estimator& estimator, const MemoryCheck& from, const AdmittedChoices& admitted)
+      : estimator_(estimator), from_(from), admitted_(admitted), wanted_(from.verdict == Verdict::does_not_fit) {
     const Plan& plan = from.estimate.plan;
     const std::int64_t share = plan.global_batch / plan.mesh.batch_parts();
     for (std::int64_t count = plan.micro_batches; count <= share;) {
@@ -119,6 +119,7 @@ class Choices {
     std::vector<Plan> plans;
     Plan plan = from_.estimate.plan;
     for (int value = row.get(plan) + 1; value <= last_of(row); ++value) {
+      if (!is_admitted(row, value)) continue;
       row.set(plan, value);
       plans.push_back(plan);
     }
@@ -155,6 +156,11 @@ class Choices {
     return row.trade != Trade::first_is_smallest && row.matters(plan.mesh) ? row.last : row.get(plan);
   }
 
+  [[nodiscard]] bool is_admitted(const PlanChoiceRow& row, int value) const {
+    const std::optional<std::vector<int>>& known = admitted_[static_cast<std::size_t>(row.choice)];
+    return !known || std::find(known->begin(), known->end(), value) != known->end();
+  }
+
   /// Calls `visit` with every combination of the first `rows` choices from the plan's own values on.
   template <class Visit>
   void each_combination(Plan& plan, std::size_t rows, const Visit& visit) const {
@@ -164,6 +170,7 @@ class Choices {
     }
     const PlanChoiceRow& row = plan_choices()[rows - 1];
     for (int value = row.get(from_.estimate.plan); value <= last_of(row); ++value) {
+      if (value != row.get(from_.estimate.plan) && !is_admitted(row, value)) continue;
       row.set(plan, value);
       each_combination(plan, rows - 1, visit);
     }
@@ -182,12 +189,14 @@ class Choices {
 
   const Estimator& estimator_;
   const MemoryCheck& from_;
+  const AdmittedChoices& admitted_;
   bool wanted_;  ///< even what is at risk
   std::vector<std::int64_t> micro_batches_;
 };
 
-/// The fastest plan of any strategy: searched for in less memory where what was found is at risk.
-std::optional<MemoryCheck> other_strategy(const Estimator& estimator, const MemoryCheck& from) {
+/// The fastest plan of any strategy.
+std::optional<MemoryCheck> other_strategy(const Estimator& estimator, const MemoryCheck& from,
+                                          const AdmittedChoices& admitted) {
   const Plan& plan = from.estimate.plan;
   SearchOptions options;
   options.devices = plan.mesh.devices();
@@ -195,6 +204,7 @@ std::optional<MemoryCheck> other_strategy(const Estimator& estimator, const Memo
   options.precision = plan.precision;
   options.optimizer = plan.optimizer;
   options.top = 1;
+  options.admitted = admitted;
   // What fits comes first.
   const SearchResult result = search(estimator, options);
   if (result.best.empty()) return std::nullopt;
@@ -253,13 +263,13 @@ std::optional<MemoryCheck> fewest_devices(const Estimator& estimator, const Plan
   return risky;
 }
 
-std::vector<Remedy> remedies(const Estimator& estimator, const MemoryCheck& checked) {
+std::vector<Remedy> remedies(const Estimator& estimator, const MemoryCheck& checked, const AdmittedChoices& admitted) {
   std::vector<Remedy> found;
   if (checked.verdict == Verdict::fits) return found;
   const auto add = [&](Remedy::Kind kind, std::optional<MemoryCheck> other, std::optional<PlanChoice> choice = {}) {
     if (other) found.push_back({kind, choice, *std::move(other)});
   };
-  const Choices choices(estimator, checked);
+  const Choices choices(estimator, checked, admitted);
   add(Remedy::Kind::micro_batches, choices.smaller_micro_batches());
   for (std::size_t i = plan_choice_count; i > 0; --i) {
     const PlanChoiceRow& row = plan_choices()[i - 1];
@@ -267,7 +277,7 @@ std::vector<Remedy> remedies(const Estimator& estimator, const MemoryCheck& chec
   }
   const auto fits = [](const Remedy& each) { return each.checked.verdict == Verdict::fits; };
   if (std::none_of(found.begin(), found.end(), fits)) add(Remedy::Kind::together, choices.combined());
-  add(Remedy::Kind::strategy, other_strategy(estimator, checked));
+  add(Remedy::Kind::strategy, other_strategy(estimator, checked, admitted));
   // What fits goes before what is at risk; a plan that two kinds come to is said once.
   std::stable_sort(found.begin(), found.end(), [](const Remedy& a, const Remedy& b) {
     if (a.checked.verdict != b.checked.verdict) return a.checked.verdict < b.checked.verdict;

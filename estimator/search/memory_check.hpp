@@ -52,6 +52,8 @@ struct Remedy {
 };
 /// Returns one remedy of each kind, the fastest first: the smallest change that fits, or, if the given plan does not fit at
 /// all, the smallest change that is at risk. Returns none for a plan that fits.
-[[nodiscard]] std::vector<Remedy> remedies(const Estimator& estimator, const MemoryCheck& checked);
+/// `admitted`: what the software can run.
+[[nodiscard]] std::vector<Remedy> remedies(const Estimator& estimator, const MemoryCheck& checked,
+                                           const AdmittedChoices& admitted = {});
 
 }  // namespace ddl

@@ -224,14 +224,14 @@ class VariantSpace {
       return is_allowed ? std::vector<int>{*chosen} : std::vector<int>{};
     }
     if (row.choice == PlanChoice::shard_group) {
-      return has_shard_groups(plan) ? std::vector<int>{0, devices_per_node_} : std::vector<int>{0};
+      return admitted(row, has_shard_groups(plan) ? std::vector<int>{0, devices_per_node_} : std::vector<int>{0});
     }
     std::vector<int> values;
     for (int value = 0; value <= row.last; ++value) {
       if (row.choice == PlanChoice::zero && !allows_zero_stage(options_, plan.mesh.family(), value)) continue;
       values.push_back(value);
     }
-    return values;
+    return admitted(row, std::move(values));
   }
 
   /// Whether the values of open choices are possible together.
@@ -251,6 +251,16 @@ class VariantSpace {
   }
 
  private:
+  /// Those that the software can run; all where it can run none, which was asked for in other words then.
+  [[nodiscard]] std::vector<int> admitted(const PlanChoiceRow& row, std::vector<int> values) const {
+    const std::optional<std::vector<int>>& known = options_.admitted[static_cast<std::size_t>(row.choice)];
+    if (!known) return values;
+    std::vector<int> left;
+    for (const int value : values) {
+      if (std::find(known->begin(), known->end(), value) != known->end()) left.push_back(value);
+    }
+    return left.empty() ? values : left;
+  }
   /// Whether ZeRO may shard in groups as large as a node.
   [[nodiscard]] bool has_shard_groups(const Plan& plan) const {
     const int data = plan.mesh[Axis::data];
@@ -801,8 +811,7 @@ class FamilySearch {
       return std::any_of(too_large.begin(), too_large.end(), [&](const ChoiceValues& known) {
         for (std::size_t i = 0; i < plan_choice_count; ++i) {
           const Trade trade = plan_choices()[i].trade;
-          const bool larger =
-              known[i] < values[i] && (trade == Trade::larger || (trade == Trade::first_is_smallest && known[i] == 0));
+          const bool larger = known[i] < values[i] && trade == Trade::first_is_smallest && known[i] == 0;
           if (!larger && known[i] != values[i]) return false;
         }
         return true;

@@ -33,6 +33,8 @@ struct SearchOptions {
   std::optional<Placement> placement;
   std::optional<std::int64_t> micro_batches;
   ChosenOfPlan chosen;
+  /// What the software can run, of the choices that are still open.
+  AdmittedChoices admitted{};
   /// Rank plans by the objective alone. Else those that fit come before those that are at risk.
   bool allow_risk = false;
   /// Plans whose times differ by less than this share of the shorter one are as good as each other: the simplest of them is

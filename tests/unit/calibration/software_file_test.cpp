@@ -6,6 +6,7 @@
 
 #include "calibration/study.hpp"
 #include "core/error.hpp"
+#include "estimator/search/search.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
@@ -117,6 +118,42 @@ TEST_CASE("a software may keep images in another order in fp32") {
   CHECK(Study(spec).assumptions().memory_format == MemoryFormat::channels_first);
 }
 
+TEST_CASE("a search chooses what the software can run, and a file that extends another one may say otherwise") {
+  const auto admits = [](const SoftwareFile& file, PlanChoice choice) {
+    return file.admits[static_cast<std::size_t>(choice)];
+  };
+  const SoftwareFile chainer = load_software("chainer");
+  CHECK(admits(chainer, PlanChoice::zero) == std::vector<int>{0});
+  CHECK(admits(chainer, PlanChoice::shard_group) == std::vector<int>{0});
+  CHECK(admits(chainer, PlanChoice::schedule) == std::vector<int>{static_cast<int>(Schedule::gpipe)});
+  CHECK_FALSE(admits(chainer, PlanChoice::recompute));
+  const std::string own = "format: 1\nsoftware: own\ndescription: mine\nextends: chainer\nsources: {x: our own}\n";
+  const SoftwareFile other =
+      parse_software(own + "zero_stages: {value: 0 2, source: x}\nshard_groups: {value: yes, source: x}\n", "own.yaml");
+  CHECK(admits(other, PlanChoice::zero) == std::vector<int>{0, 2});
+  CHECK_FALSE(admits(other, PlanChoice::shard_group));
+  CHECK(admits(other, PlanChoice::schedule) == admits(chainer, PlanChoice::schedule));
+  CHECK_THROWS_AS(parse_software(own + "zero_stages: {value: 0 7, source: x}\n", "own.yaml"), Error);
+  CHECK_THROWS_AS(parse_software(own + "schedules: {value: '', source: x}\n", "own.yaml"), Error);
+
+  // Of Chainer's plans none is sharded, unless it is asked for.
+  StudySpec spec;
+  spec.machine = "abci";
+  const Study study(spec);
+  SearchOptions options;
+  options.devices = 64;
+  options.global_batch = 2048;
+  options.optimizer = study.optimizer();
+  options.admitted = study.software().admits;
+  for (const Estimate& each : search(Estimator(study.job()), options).best) {
+    CHECK(each.plan.zero_stage == 0);
+    CHECK(each.plan.shard_group == 0);
+  }
+  options.chosen[PlanChoice::zero] = 3;
+  options.families = {{family_bit(Axis::data), 0}};
+  CHECK(search(Estimator(study.job()), options).best.front().plan.zero_stage == 3);
+}
+
 TEST_CASE("a faster host starts kernels faster") {
   const Study study(spec_with("pytorch"));
   const double speed = study.machine().device.host_speed;
@@ -129,7 +166,8 @@ TEST_CASE("coefficients of runs of another software say nothing of the one that 
   StudySpec spec;
   spec.machine = "abci";
   const Study measured(spec);
-  CHECK(measured.software().name.empty());
+  CHECK(measured.software().name == "chainer");
+  CHECK(measured.coefficients().software.name.starts_with("Chainer 7"));
   CHECK(measured.coefficients().software.gradient_route == Route::host);
   CHECK(measured.warnings().empty());
   spec.software = "pytorch";

@@ -22,11 +22,30 @@ namespace {
 
 using Names = std::set<std::string>;
 
-const Names plan_keys{
-    "rank",      "strategy",       "degrees",    "feasible",   "verdict",    "global_batch",      "micro_batches",
-    "schedule",  "virtual_stages", "placement",  "zero_stage", "recompute",  "sequence_parallel", "shard_group",
-    "context_exchange", "optimizer", "precision", "time",           "efficiency", "cost",       "throughput", "findings",          "memory",
-    "reasons"};
+const Names plan_keys{"rank",
+                      "strategy",
+                      "degrees",
+                      "feasible",
+                      "verdict",
+                      "global_batch",
+                      "micro_batches",
+                      "schedule",
+                      "virtual_stages",
+                      "placement",
+                      "zero_stage",
+                      "recompute",
+                      "sequence_parallel",
+                      "shard_group",
+                      "context_exchange",
+                      "optimizer",
+                      "precision",
+                      "time",
+                      "efficiency",
+                      "cost",
+                      "throughput",
+                      "findings",
+                      "memory",
+                      "reasons"};
 const Names throughput_keys{"samples_per_s",
                             "samples_per_s_per_gpu",
                             "tokens_per_s",
