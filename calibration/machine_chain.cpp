@@ -53,7 +53,7 @@ Opened open_extended(const YamlNode& extends) {
       text = read_file(origin, YamlNode::max_bytes);
       identity = identity_of(origin);
     } else {
-      const EmbeddedFile& file = find_bundled(machine_files(), name, "machine", "yaml");
+      const EmbeddedFile& file = bundled_machine(name);
       text = file.content;
       origin = file.path;
       identity = identity_of_bundled(file.name);
@@ -65,6 +65,21 @@ Opened open_extended(const YamlNode& extends) {
 }
 
 }  // namespace
+
+const EmbeddedFile& bundled_machine(const std::string& name) {
+  for (const EmbeddedFile& file : machine_files()) {
+    if (name_key(file.name) == name_key(name)) return file;
+  }
+  for (const EmbeddedFile& file : machine_files()) {
+    const YamlNode root = YamlNode::parse(std::string(file.content), std::string(file.path));
+    const auto aliases = root.find("aliases");
+    if (!aliases) continue;
+    for (const YamlNode& alias : aliases->items()) {
+      if (name_key(alias.text()) == name_key(name)) return file;
+    }
+  }
+  return find_bundled(machine_files(), name, "machine", "yaml");
+}
 
 bool says_none(const YamlNode& node) { return node.is_scalar() && node.text() == "none"; }
 
@@ -101,7 +116,10 @@ MachineChain::MachineChain(const YamlNode& root, std::string_view bundled) {
     // Before anything else is read, so that a file of another format or kind is told so.
     check_format(opened.root);
     opened.root.only_keys({"format", "machine", "extends", "description", "sources", "device", "levels", "topology", "host",
-                           "storage", "price", "coefficients"});
+                           "storage", "price", "coefficients", "aliases"});
+    if (const auto aliases = opened.root.find("aliases")) {
+      for (const YamlNode& alias : aliases->items()) static_cast<void>(alias.name());
+    }
     roots.push_back(opened.root);
     identities.push_back(std::move(opened.identity));
     const auto extends = roots.back().find("extends");

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "calibration/citations.hpp"
+#include "core/embedded.hpp"
 #include "core/yaml_node.hpp"
 
 namespace ddl {
@@ -19,6 +20,9 @@ struct SourcedPart {
   YamlNode node;
   const Citations* citations;
 };
+
+/// The bundled file of a machine of this name, or with this alias. Throws Error, with "did you mean", on a name that is none.
+[[nodiscard]] const EmbeddedFile& bundled_machine(const std::string& name);
 
 /// Whether a file has `none` in place of what the machine that it extends has, and it has not.
 [[nodiscard]] bool says_none(const YamlNode& node);

@@ -454,7 +454,7 @@ std::vector<std::string> machine_names() { return names_of(machine_files()); }
 
 MachineSheet load_machine_sheet(const std::string& name_or_path) {
   if (is_path(name_or_path)) return read_sheet(YamlNode::load(name_or_path));
-  const EmbeddedFile& file = find_bundled(machine_files(), name_or_path, "machine", "yaml");
+  const EmbeddedFile& file = bundled_machine(name_or_path);
   return read_sheet(YamlNode::parse(std::string(file.content), std::string(file.path)), file.name);
 }
 

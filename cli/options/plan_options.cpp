@@ -135,7 +135,7 @@ void add_choices(std::vector<Default>& defaults, const Plan& plan, const Command
 
 PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options) {
   add_whole_number(command, "--gpus", options.gpus, 1, most_gpus, "number of GPUs (or other devices)");
-  const auto global = add_whole_number(command, "--global-batch", options.global_batch, 1, most_samples,
+  const auto global = add_whole_number(command, "--global-batch,--batch", options.global_batch, 1, most_samples,
                                        "samples per iteration over all GPUs");
   const auto per_gpu = add_whole_number(
       command, "--batch-per-gpu", options.batch_per_gpu, 1, most_batch_per_gpu,

@@ -75,7 +75,7 @@ Option add_software_option(const Command& command, std::string& software) {
 }
 
 void add_study_options(const Command& command, StudyOptions& o) {
-  command.add_option("--model", o.model, "bundled model (see 'models list') or a model file").capture_default_str();
+  command.add_option("model,--model", o.model, "bundled model (see 'models list') or a model file").capture_default_str();
   add_sequence_option(command, o.sequence);
   command.add_option("--dataset", o.dataset,
                      "bundled data set (see 'datasets list') or a file; default: what fits the model");
