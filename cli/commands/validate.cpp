@@ -162,6 +162,12 @@ Report run(const ValidateOptions& options) {
   report.json = [validation, options] { return json_of(*validation, options); };
   report.rows = [validation, options] { return json_of(*validation, options).at("cases"); };
   if (misses_tolerance(*validation, options)) report.status = ExitStatus::beyond_tolerance;
+  const auto is_predicted = [](const ValidationCase& each) { return each.predicted.has_value(); };
+  if (std::none_of(validation->cases.begin(), validation->cases.end(), is_predicted)) {
+    const std::optional<Unpredictable>& why = validation->cases.front().refusal;
+    report.errors.emplace_back("no run could be predicted" + (why ? ": " + describe(*why) : std::string()), "");
+    report.status = ExitStatus::could_not_answer;
+  }
   return report;
 }
 
