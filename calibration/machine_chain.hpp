@@ -21,7 +21,8 @@ struct SourcedPart {
   const Citations* citations;
 };
 
-/// The bundled file of a machine of this name, or with this alias. Throws Error, with "did you mean", on a name that is none.
+/// The bundled file of a machine of this name, or with this alias. Throws Error, with "did you mean", on a name that is
+/// none.
 [[nodiscard]] const EmbeddedFile& bundled_machine(const std::string& name);
 
 /// Whether a file has `none` in place of what the machine that it extends has, and it has not.
