@@ -33,13 +33,15 @@ void write_output(const std::string& path, std::string_view content, std::string
   write_over(path, content);
 }
 
-void write_over(const std::string& path, std::string_view content) {
+Written write_over(const std::string& path, std::string_view content, const std::function<void(int)>& made) {
   struct stat status {};
   const bool is_regular = ::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode);
-  if (write_file(path, content) == Written::in_place && is_regular) {
+  const Written written = write_file(path, content, made);
+  if (written == Written::in_place && is_regular) {
     print_warning(
         fmt::format("{} cannot be replaced, and was written in place: a reader may have seen half of it", quote(path)));
   }
+  return written;
 }
 
 std::string defused(std::string_view text) {

@@ -11,6 +11,7 @@
 #include "cli/documents/document.hpp"
 #include "cli/exit_status.hpp"
 #include "core/error.hpp"
+#include "core/write_file.hpp"
 
 namespace ddl {
 
@@ -61,8 +62,8 @@ struct ReportOptions {
 /// Writes whole or not at all to the file of `option`. Throws Error where that is a file that was read.
 void write_output(const std::string& path, std::string_view content, std::string_view option = "--output");
 
-/// The same for a file that may have been read, since it is renewed.
-void write_over(const std::string& path, std::string_view content);
+/// The same for a file that may have been read, since it is renewed. `made`: as write_file has it.
+Written write_over(const std::string& path, std::string_view content, const std::function<void(int)>& made = {});
 
 /// A text for stderr, of which no line is a command of the runner of GitHub Actions. It takes as one what begins with `::`
 /// behind blanks, and the older `##[` wherever it stands [actions/runner, ActionCommand.cs]; a job file of a pull request

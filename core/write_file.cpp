@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <random>
 #include <system_error>
@@ -43,16 +44,33 @@ std::string temporary_name(const std::filesystem::path& beside) {
   return (beside.parent_path() / fmt::format(".ddl-oracle-{:08x}{:08x}.tmp", random(), random())).string();
 }
 
-/// A new file beside `target`, opened, and its name; or the reason why there can be none.
+/// A new file in the folder of `target`, opened; it has a name only where the file system knows no files without one.
+/// Without a name nothing of it is left, whatever ends the process. Or the reason why there can be none.
 struct Temporary {
   std::string name{};
   int file = -1;
   int reason = 0;
 };
-Temporary open_temporary(const std::string& target) {
-  constexpr int tries = 100;
+constexpr int tries_of_names = 100;
+
+/// Where a file without a name can be given one later.
+std::string name_of_open_file(int file) { return fmt::format("/proc/self/fd/{}", file); }
+
+std::string folder_of(const std::string& target) {
+  const std::string folder = std::filesystem::path(target).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+Temporary open_without_name(const std::string& target) {
   Temporary result;
-  for (int i = 0; i < tries; ++i) {
+  result.file = ::open(folder_of(target).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  result.reason = result.file >= 0 ? 0 : errno;
+  return result;
+}
+
+Temporary open_with_name(const std::string& target) {
+  Temporary result;
+  for (int i = 0; i < tries_of_names; ++i) {
     result.name = temporary_name(target);
     result.file = ::open(result.name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (result.file >= 0) return result;
@@ -60,6 +78,18 @@ Temporary open_temporary(const std::string& target) {
     if (result.reason != EEXIST) break;
   }
   return result;
+}
+
+/// Gives the open file its name: that of `target` where nothing is there, else one beside it. 0, or the reason why not.
+int give_name(Temporary& temporary, const std::string& target, bool exists) {
+  const std::string open = name_of_open_file(temporary.file);
+  for (int i = 0; i < tries_of_names; ++i) {
+    temporary.name = i == 0 && !exists ? target : temporary_name(target);
+    if (::linkat(AT_FDCWD, open.c_str(), AT_FDCWD, temporary.name.c_str(), AT_SYMLINK_FOLLOW) == 0) return 0;
+    if (errno != EEXIST) break;
+  }
+  temporary.name.clear();
+  return errno;
 }
 
 /// Over a file that stays the same one. What was there is put back where not all of it could be written.
@@ -100,35 +130,42 @@ bool only_in_place(int reason) {
   return reason == EBUSY || reason == EACCES || reason == EPERM || reason == EROFS || reason == EXDEV;
 }
 
-/// 0, or the reason why `target` was not replaced, of which nothing is left then.
-int replace(const std::string& target, std::string_view content, const std::optional<struct stat>& existing) {
-  const Temporary temporary = open_temporary(target);
+/// 0, or the reason why `target` was not replaced by this new file, of which nothing is left then.
+int replace_by(Temporary temporary, const std::string& target, std::string_view content,
+               const std::optional<struct stat>& existing, const std::function<void(int)>& made) {
   if (temporary.file < 0) return temporary.reason;
-  int reason = 0;
-  {
-    const FileDescriptor file(temporary.file);
-    reason = write_all(file.number(), content);
-    struct stat made {};
-    if (reason == 0 && existing && ::fstat(file.number(), &made) != 0) reason = errno;
-    // Before the permissions, of which a change of owner takes some away.
-    if (reason == 0 && existing && (made.st_uid != existing->st_uid || made.st_gid != existing->st_gid) &&
-        ::fchown(file.number(), existing->st_uid, existing->st_gid) != 0) {
-      reason = errno;
-    }
-    if (reason == 0 && existing && ::fchmod(file.number(), existing->st_mode & 07777U) != 0) reason = errno;
-    // Or a loss of power could leave the new name with nothing behind it.
-    if (reason == 0) reason = sync(file.number());
+  const FileDescriptor file(temporary.file);
+  int reason = write_all(file.number(), content);
+  struct stat is {};
+  if (reason == 0 && existing && ::fstat(file.number(), &is) != 0) reason = errno;
+  // Before the permissions, of which a change of owner takes some away.
+  if (reason == 0 && existing && (is.st_uid != existing->st_uid || is.st_gid != existing->st_gid) &&
+      ::fchown(file.number(), existing->st_uid, existing->st_gid) != 0) {
+    reason = errno;
   }
-  if (reason == 0 && ::rename(temporary.name.c_str(), target.c_str()) != 0) reason = errno;
+  if (reason == 0 && existing && ::fchmod(file.number(), existing->st_mode & 07777U) != 0) reason = errno;
+  // Or a loss of power could leave the new name with nothing behind it.
+  if (reason == 0) reason = sync(file.number());
+  if (reason == 0 && made) made(file.number());
+  if (reason == 0 && temporary.name.empty()) reason = give_name(temporary, target, existing.has_value());
+  if (reason == 0 && temporary.name != target && ::rename(temporary.name.c_str(), target.c_str()) != 0) reason = errno;
   if (reason != 0) {
-    ::unlink(temporary.name.c_str());
+    if (!temporary.name.empty()) ::unlink(temporary.name.c_str());
     return reason;
   }
   // The name itself is the folder's content. That it is not on the disk yet is no reason to say that nothing was written.
-  const std::string folder = std::filesystem::path(target).parent_path().string();
-  const FileDescriptor opened(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const FileDescriptor opened(::open(folder_of(target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (opened.is_open()) sync(opened.number());
   return 0;
+}
+
+/// 0, or the reason why `target` was not replaced.
+int replace(const std::string& target, std::string_view content, const std::optional<struct stat>& existing,
+            const std::function<void(int)>& made) {
+  const int reason = replace_by(open_without_name(target), target, content, existing, made);
+  const bool is_full = reason == ENOSPC || reason == EDQUOT || reason == EFBIG || reason == EIO;
+  // Some file systems know no files without a name, or do not name them later.
+  return reason == 0 || is_full ? reason : replace_by(open_with_name(target), target, content, existing, made);
 }
 
 }  // namespace
@@ -145,7 +182,7 @@ std::string link_target(const std::string& path) {
   fail_to_write(path, ELOOP);
 }
 
-Written write_file(const std::string& path, std::string_view content) {
+Written write_file(const std::string& path, std::string_view content, const std::function<void(int)>& made) {
   struct stat status {};
   const bool exists = ::stat(path.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode)) fail_to_write(path, EISDIR);
@@ -159,7 +196,7 @@ Written write_file(const std::string& path, std::string_view content) {
   if (exists && ::access(path.c_str(), W_OK) != 0) fail_to_write(path, errno);
 
   const std::string target = link_target(path);
-  const int reason = replace(target, content, exists ? std::optional(status) : std::nullopt);
+  const int reason = replace(target, content, exists ? std::optional(status) : std::nullopt, made);
   if (reason == 0) return Written::replaced;
   if (!exists || !only_in_place(reason)) fail_to_write(path, reason);
   if (const int other = write_in_place(target, content)) fail_to_write(path, other);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -15,8 +16,9 @@ enum class Written {
 /// has, whatever its machine or container; when the disk has it, it is renamed over `path`. Permissions and owner of an
 /// existing file stay, and links are followed, also those to a file that is not there yet. A file that cannot be replaced,
 /// such as a bind mount or one in a folder that cannot be written, is written in place. What is no regular file
-/// (`/dev/stdout`, a pipe) is written to directly. An Error naming the path and the reason when it cannot be written.
-Written write_file(const std::string& path, std::string_view content);
+/// (`/dev/stdout`, a pipe) is written to directly. An Error naming the path and the reason when it cannot be written. `made`
+/// is called with the descriptor of the file that will replace, when all is in it and before anybody can open it.
+Written write_file(const std::string& path, std::string_view content, const std::function<void(int)>& made = {});
 
 /// Where the content of `path` lies: behind its links, which may end at a file that is not there yet. An Error where they go
 /// in circles.

@@ -1,9 +1,10 @@
 #include "cli/commands/profile_output.hpp"
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -38,58 +39,91 @@ std::string file_name(std::string_view text) {
   return name.empty() ? "device" : name.substr(0, longest);
 }
 
+/// A lock on all of an open file. It is the open file's, not the process's: that the same process reads the file meanwhile
+/// does not end it. 0, or the reason why not.
+int lock_all(int file) {
+  struct flock all {};
+  all.l_type = F_WRLCK;
+  all.l_whence = SEEK_SET;
+  return ::fcntl(file, F_OFD_SETLK, &all) == 0 ? 0 : errno;
+}
+
+bool is_same_file(int open, const std::string& path) {
+  struct stat there {
+  }, is{};
+  return ::fstat(open, &is) == 0 && ::stat(path.c_str(), &there) == 0 && is.st_dev == there.st_dev &&
+         is.st_ino == there.st_ino;
+}
+
+/// The process on this machine that has locked a file; `another process` where it cannot be seen, as on another machine.
+std::string holder_of(int locked) {
+  struct stat wanted {};
+  std::error_code unknown;
+  if (::fstat(locked, &wanted) != 0) return "another process";
+  for (const auto& process : std::filesystem::directory_iterator("/proc", unknown)) {
+    const std::string number = process.path().filename().string();
+    if (number.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::error_code not_ours;
+    for (const auto& open : std::filesystem::directory_iterator(process.path() / "fd", not_ours)) {
+      struct stat is {};
+      if (::stat(open.path().c_str(), &is) != 0 || is.st_dev != wanted.st_dev || is.st_ino != wanted.st_ino) continue;
+      std::ifstream info(process.path() / "fdinfo" / open.path().filename());
+      const std::string text{std::istreambuf_iterator<char>(info), {}};
+      if (text.find("OFDLCK") != std::string::npos) return "process " + number;
+    }
+  }
+  return "another process";
+}
+
 }  // namespace
 
 ProfileLock::ProfileLock(const std::string& profile) {
   if (is_input_file(profile))
     throw Error(fmt::format("--output {} would overwrite a file that was read", quote(profile)), "give it another name");
   struct stat status {};
-  // A pipe and the like are nobody's profile.
-  if (::stat(profile.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) return;
-  const std::filesystem::path target = link_target(profile);
-  path_ = (target.parent_path() / fmt::format(".{}.lock", target.filename().string())).string();
   constexpr int tries = 10;
   for (int i = 0; i < tries; ++i) {
-    file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    // In a folder that cannot be written there is no second process that replaces the file.
-    if (file_ < 0) return;
-    struct flock all {};
-    all.l_type = F_WRLCK;
-    all.l_whence = SEEK_SET;
-    const bool locked = ::fcntl(file_, F_SETLK, &all) == 0;
-    const int reason = locked ? 0 : errno;
-    if (!locked && reason != EACCES && reason != EAGAIN) return;  // a file system without locks
-    if (!locked) {
-      std::array<char, 300> holder{};
-      const ssize_t length = ::pread(file_, holder.data(), holder.size(), 0);
-      const std::string who = length > 0 ? visible({holder.data(), static_cast<std::size_t>(length)}) : "another process";
+    // Nothing to lock yet; and a pipe and the like are nobody's profile.
+    if (::stat(profile.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+    file_ = ::open(profile.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    if (file_ < 0) return;  // who cannot write it does not measure into it
+    const int reason = lock_all(file_);
+    if (reason == EACCES || reason == EAGAIN) {
+      const std::string who = holder_of(file_);
       ::close(std::exchange(file_, -1));
       throw Error(fmt::format("{} is being measured by {}", quote(profile), who),
                   "wait for it, or give each process an --output of its own, as with --shard");
     }
-    struct stat open {
-    }, there{};
-    // The process that held it may have removed it between the two calls: then this is a file without a name.
-    if (::fstat(file_, &open) == 0 && ::stat(path_.c_str(), &there) == 0 && open.st_ino == there.st_ino) break;
+    if (reason != 0) return;  // a file system without locks
+    // Who held it may have replaced it between the two calls: then this is a file without a name.
+    if (is_same_file(file_, profile)) return;
     ::close(std::exchange(file_, -1));
   }
-  if (file_ < 0) return;
-  std::array<char, 256> host{};
-  const std::string who = fmt::format("process {} on host {}", ::getpid(),
-                                      ::gethostname(host.data(), host.size() - 1) == 0 ? host.data() : "unknown");
-  if (::ftruncate(file_, 0) != 0 || ::pwrite(file_, who.data(), who.size(), 0) < 0) return;  // locked all the same
 }
 
 ProfileLock::~ProfileLock() {
-  if (file_ < 0) return;
-  // While it is still locked: nobody else's is removed.
-  ::unlink(path_.c_str());
-  ::close(file_);
+  if (file_ >= 0) ::close(file_);
 }
 
 ProfileOutput::ProfileOutput(std::string path, const Profile& known) : path_(std::move(path)), head_(known.head) {
-  write_over(path_, print_profile(known));
-  file_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  const auto close = [this] {
+    if (file_ >= 0) ::close(std::exchange(file_, -1));
+  };
+  try {
+    // Locked before it has its name: nobody else gets hold of it in between.
+    const Written written = write_over(path_, print_profile(known), [&](int made) {
+      close();
+      file_ = ::fcntl(made, F_DUPFD_CLOEXEC, 0);
+      if (file_ < 0) return;
+      lock_all(file_);
+      ::fcntl(file_, F_SETFL, ::fcntl(file_, F_GETFL) | O_APPEND);
+    });
+    if (written == Written::in_place) close();
+  } catch (...) {
+    close();
+    throw;
+  }
+  if (file_ < 0) file_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (file_ < 0) throw Error(fmt::format("cannot write {}: {}", quote(path_), std::strerror(errno)));
 }
 
@@ -124,12 +158,7 @@ void ProfileOutput::finish() const {
     throw Error(fmt::format("cannot write {}: {}", quote(path_), std::strerror(errno)));
 }
 
-bool ProfileOutput::is_in_place() const {
-  struct stat open {
-  }, there{};
-  return ::fstat(file_, &open) == 0 && ::stat(path_.c_str(), &there) == 0 && open.st_dev == there.st_dev &&
-         open.st_ino == there.st_ino;
-}
+bool ProfileOutput::is_in_place() const { return is_same_file(file_, path_); }
 
 std::optional<Profile> existing_profile(const std::string& path, bool resume) {
   std::error_code problem;

@@ -8,20 +8,20 @@
 namespace ddl {
 
 /// Keeps other processes from measuring into the same profile, on this machine and on others that have its folder by NFS: a
-/// locked file beside it, `.NAME.lock`, that says who measures. It is gone when the process ends, however that happens.
+/// lock on the file itself, which is gone when the process ends, however that happens. A profile that is not there yet is
+/// locked by the ProfileOutput that makes it.
 class ProfileLock {
  public:
   /// Of nothing.
   ProfileLock() = default;
-  /// Throws Error, which names the process, where another one measures into it; and where the profile is a file that was
-  /// read.
+  /// Throws Error, which names the process where it is on this machine, where another one measures into it; and where the
+  /// profile is a file that was read.
   explicit ProfileLock(const std::string& profile);
   ProfileLock(const ProfileLock&) = delete;
   ProfileLock& operator=(const ProfileLock&) = delete;
   ~ProfileLock();
 
  private:
-  std::string path_{};
   int file_ = -1;
 };
 
@@ -30,8 +30,8 @@ class ProfileOutput {
  public:
   /// Nowhere.
   ProfileOutput() = default;
-  /// Writes what is known so far, whole or not at all, and opens the file for more. An Error naming the path where that
-  /// cannot be done.
+  /// Writes what is known so far, whole or not at all, and keeps the file open and locked for more. An Error naming the path
+  /// where that cannot be done.
   ProfileOutput(std::string path, const Profile& known);
   ProfileOutput(const ProfileOutput&) = delete;
   ProfileOutput& operator=(const ProfileOutput&) = delete;

@@ -19,6 +19,7 @@ TEST_CASE("a profile is measured by one process at a time, which is named to oth
   std::string folder = (fs::temp_directory_path() / "ddl-lock-XXXXXX").string();
   REQUIRE(::mkdtemp(folder.data()) != nullptr);
   const std::string profile = folder + "/p.profile";
+  std::ofstream(profile) << "";
   fs::create_symlink("p.profile", folder + "/link");
   std::array<int, 2> ready{};
   REQUIRE(::pipe(ready.data()) == 0);
@@ -32,14 +33,44 @@ TEST_CASE("a profile is measured by one process at a time, which is named to oth
   }
   char x = 0;
   REQUIRE(::read(ready[0], &x, 1) == 1);
-  const std::string who = "is being measured by process " + std::to_string(child) + " on host ";
+  const std::string who = "is being measured by process " + std::to_string(child);
   CHECK(error_of([&] { const ProfileLock lock(profile); }).find("p.profile' " + who) != std::string::npos);
   CHECK(error_of([&] { const ProfileLock lock(folder + "/link"); }).find(who) != std::string::npos);
   // However it ends, others may go on.
   REQUIRE(::kill(child, SIGKILL) == 0);
   REQUIRE(::waitpid(child, nullptr, 0) == child);
   CHECK(error_of([&] { const ProfileLock lock(profile); }) == "no error");
-  CHECK(std::distance(fs::directory_iterator(folder), {}) == 1);  // the link
+  CHECK(std::distance(fs::directory_iterator(folder), {}) == 2);  // the profile and the link, and nothing that was left
+  fs::remove_all(folder);
+}
+
+TEST_CASE("a profile that grows is locked from the moment that it is there, and nothing of it is left beside it") {
+  std::string folder = (fs::temp_directory_path() / "ddl-lock-XXXXXX").string();
+  REQUIRE(::mkdtemp(folder.data()) != nullptr);
+  const std::string profile = folder + "/p.profile";
+  std::array<int, 2> ready{};
+  REQUIRE(::pipe(ready.data()) == 0);
+  for (const bool is_there : {false, true}) {
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      const ProfileLock lock(profile);
+      const ProfileOutput output(profile, Profile{});
+      static_cast<void>(read_file(profile));  // as --resume does: the lock stays
+      static_cast<void>(::write(ready[1], "x", 1));
+      ::pause();
+      ::_exit(0);
+    }
+    char x = 0;
+    REQUIRE(::read(ready[0], &x, 1) == 1);
+    INFO(is_there);
+    CHECK(error_of([&] { const ProfileLock lock(profile); }).find("is being measured by process " + std::to_string(child)) !=
+          std::string::npos);
+    REQUIRE(::kill(child, SIGKILL) == 0);
+    REQUIRE(::waitpid(child, nullptr, 0) == child);
+    CHECK(error_of([&] { const ProfileLock lock(profile); }) == "no error");
+    CHECK(std::distance(fs::directory_iterator(folder), {}) == 1);
+  }
   fs::remove_all(folder);
 }
 
