@@ -61,8 +61,9 @@ void TraceSteps::build_tree() {
       nodes_[open.back()].end = i;
       open.pop_back();
     }
-    in_operator_[i] = std::any_of(open.begin(), open.end(),
-                                  [this](std::size_t caller) { return is_operator(*nodes_[caller].event, name(caller)); });
+    // As its caller is: events may lie as deep within each other as there are any.
+    in_operator_[i] =
+        !open.empty() && (in_operator_[open.back()] || is_operator(*nodes_[open.back()].event, name(open.back())));
     open.push_back(i);
   }
   for (const std::size_t node : open) nodes_[node].end = nodes_.size();
