@@ -21,6 +21,7 @@
 #include "calibration/sweep/kernel_load.hpp"
 #include "calibration/sweep/osu_print.hpp"
 #include "calibration/sweep/rendezvous/meeting_place.hpp"
+#include "calibration/sweep/rendezvous/rank_watch.hpp"
 #include "calibration/sweep/transports.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/options/option_value.hpp"
@@ -132,7 +133,7 @@ void check_nccl_options(const LiveRequest& request) {
   const bool has_patience = request.patience.has_value();
   for (const auto& [option, is_given] :
        {std::pair("--rendezvous", !request.rendezvous.empty()), std::pair("--buffers", !request.buffers.empty()),
-        std::pair("--patience", has_patience)}) {
+        std::pair("--patience", has_patience && !request.mpi)}) {
     if (is_given && !request.nccl) throw Error(fmt::format("{} applies to --nccl only", option), "leave it out");
   }
   if (!request.buffers.empty() && request.buffers != in_place_word && request.buffers != separate_word) {
@@ -272,6 +273,21 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
   return live;
 }
 
+/// A rank gives a sign of life every second: one that gives none for so long was stopped, or cannot be reached.
+constexpr Seconds usual_silence(30);
+
+/// Ends all ranks, with words, where one of them does not run any more: the library that they exchange by may wait for it
+/// for ever.
+RankWatch watch_ranks(const LiveRequest& request, Processes& processes) {
+  const Seconds silence = request.patience ? min(Seconds(*request.patience), usual_silence) : usual_silence;
+  return RankWatch(processes, request.mpi && request.patience ? Seconds(*request.patience) : silence,
+                   [&processes](const std::string& what, const std::string& hint) {
+                     print_error(what, hint);
+                     std::cerr << std::flush;
+                     if (!processes.end_others(what, hint)) processes.abort_all();
+                   });
+}
+
 /// The others would wait for a rank that is gone.
 [[noreturn]] void end_all(Processes& processes, const std::string& what, const std::string& hint) {
   const auto rank = static_cast<std::size_t>(processes.rank());
@@ -306,7 +322,7 @@ void add_live_options(const Command& command, LiveRequest& request) {
   command.add_option("--rendezvous", request.rendezvous,
                      "where NCCL's ranks find each other: HOST:PORT of rank 0, or mpi (default: what the launcher says)");
   add_number(command, "--patience", request.patience, 0.1, 86400,
-             "seconds that NCCL's ranks wait for each other (default 120)");
+             "seconds that ranks wait for each other, or for a sign of life (default 120; of life 30)");
   command.add_option("--osu", request.osu, "write the times into this file as OSU's micro-benchmarks print theirs");
 }
 
@@ -322,7 +338,10 @@ LiveSweep measure_live(const LiveRequest& request, const LiveOutputs& others) {
   Processes& processes = transport->processes();
   if (processes.count() == 1) return sweep(request, outputs, plan, *transport);
   try {
-    return sweep(request, outputs, plan, *transport);
+    const RankWatch watch = watch_ranks(request, processes);
+    LiveSweep live = sweep(request, outputs, plan, *transport);
+    if (live.speaks && !watch.warning().empty()) live.result.warnings.push_back(watch.warning());
+    return live;
   } catch (const EndedElsewhere&) {
     throw;  // all know
   } catch (const Error& error) {

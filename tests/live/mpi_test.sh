@@ -89,4 +89,32 @@ for signal in KILL INT TERM; do
     [ ! -e "/proc/$(cat pid.$rank)/exe" ] || fail "rank $rank outlives rank 1, which died by SIG$signal"
   done
 done
+
+# A rank that is stopped, or that dies where the launcher lets the others go on, is named; all end.
+hangs() { # RANK SIGNAL SAYS [OPTION OF THE LAUNCHER]
+  rm -f pid.*
+  timeout 60 mpirun ${4-} -n 3 sh -c 'echo $$ >pid.$OMPI_COMM_WORLD_RANK; exec "$0" calibrate live --mpi --limit 20 --patience 3' \
+    "$program" >hung.out 2>hung.err &
+  launcher=$!
+  tries=0
+  until [ -s "pid.$1" ] && [ "$(readlink /proc/"$(cat "pid.$1")"/exe)" = "$(readlink -f "$program")" ]; do
+    tries=$((tries + 1))
+    [ "$tries" -lt 200 ] || fail "no rank $1"
+    sleep 0.05
+  done
+  sleep 2
+  kill -"$2" "$(cat "pid.$1")"
+  wait $launcher
+  status=$?
+  # Open MPI itself says 0 of a launch that may recover.
+  [ $status -ne 0 ] || [ -n "${4-}" ] || fail "rank $1 gets SIG$2, and all is well"
+  [ $status -ne 124 ] || fail "ranks that wait for rank $1, which got SIG$2: $(cat hung.err)"
+  grep -q "error: rank $1 of 3 on .* $3" hung.err || fail "SIG$2: $(cat hung.err)"
+  for rank in 0 1 2; do
+    [ ! -e "/proc/$(cat pid.$rank)/exe" ] || fail "rank $rank is left after rank $1 got SIG$2"
+  done
+}
+hangs 1 STOP 'has given no sign of life for 3 s'
+hangs 0 STOP 'has given no sign of life for 3 s'
+hangs 2 KILL 'ended without a word' --enable-recovery
 echo "as expected"
