@@ -2,7 +2,14 @@
 
 namespace ddl {
 
-/// What the program returns. 2 is always "could not answer".
-enum class ExitStatus : int { ok = 0, nothing_fits = 1, beyond_tolerance = 1, could_not_answer = 2, at_risk = 3 };
+/// What the program returns. 2 is always "could not answer"; 130 is what a shell says of whatever Ctrl-C ends.
+enum class ExitStatus : int {
+  ok = 0,
+  nothing_fits = 1,
+  beyond_tolerance = 1,
+  could_not_answer = 2,
+  at_risk = 3,
+  interrupted = 130
+};
 
 }  // namespace ddl

@@ -6,6 +6,7 @@ namespace ddl {
 namespace {
 
 volatile std::sig_atomic_t signals = 0;
+int living = 0;
 
 extern "C" void note_signal(int signal) {
   signals = signals + 1;
@@ -16,12 +17,14 @@ extern "C" void note_signal(int signal) {
 }  // namespace
 
 Interrupt::Interrupt() {
+  if (living++ > 0) return;
   signals = 0;
   std::signal(SIGINT, note_signal);
   std::signal(SIGTERM, note_signal);
 }
 
 Interrupt::~Interrupt() {
+  if (--living > 0) return;
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
 }

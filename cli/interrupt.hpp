@@ -2,7 +2,8 @@
 
 namespace ddl {
 
-/// While one of these lives, Ctrl-C and SIGTERM ask the command to end with what it has; the second ends it at once.
+/// While one of these lives, Ctrl-C and SIGTERM ask the command to end with what it has; the second ends it at once. One may
+/// live within another: what is asked of either is asked of both.
 class Interrupt {
  public:
   Interrupt();

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -36,7 +35,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t most_rows = 100'000;
+constexpr std::int64_t most_rows = 20'000;
 
 struct RecommendOptions {
   StudyOptions study;
@@ -101,28 +100,19 @@ void search_into(RecommendAnswer& answer) {
   std::optional<Progress> progress;
   std::int64_t last_all = -1;
   auto shown = start;
-  const auto show_progress = [&](const std::function<bool()>& is_asked_to_stop) {
-    search_options.go_on = [&, is_asked_to_stop](std::int64_t done, std::int64_t all) {
-      const auto now = std::chrono::steady_clock::now();
-      // What is over in a moment shows nothing.
-      if (now - shown > std::chrono::milliseconds(100) && now - start > std::chrono::seconds(1)) {
-        if (all != last_all) progress.emplace(static_cast<std::size_t>(all));
-        last_all = all;
-        progress->show(static_cast<std::size_t>(done), 0, "plans");
-        shown = now;
-      }
-      return !is_asked_to_stop();
-    };
+  const Interrupt interrupt;
+  search_options.go_on = [&](std::int64_t done, std::int64_t all) {
+    const auto now = std::chrono::steady_clock::now();
+    // What is over in a moment shows nothing.
+    if (now - shown > std::chrono::milliseconds(100) && now - start > std::chrono::seconds(1)) {
+      if (all != last_all) progress.emplace(static_cast<std::size_t>(all));
+      last_all = all;
+      progress->show(static_cast<std::size_t>(done), 0, "plans");
+      shown = now;
+    }
+    return !Interrupt::asked();
   };
-  if (options.all) {
-    // Every plan is priced: that may take minutes.
-    const Interrupt interrupt;
-    show_progress(Interrupt::asked);
-    answer.result = search(*answer.estimator, search_options);
-  } else {
-    show_progress([] { return false; });
-    answer.result = search(*answer.estimator, search_options);
-  }
+  answer.result = search(*answer.estimator, search_options);
   progress.reset();
   answer.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
@@ -179,8 +169,9 @@ Document document_of(const RecommendAnswer& answer) {
   const Study& study = *answer.study;
   Document document;
   if (answer.shown.empty()) {
-    document.line("No plan is possible", fmt::format(" for {} on {} of {}", study.model().name,
-                                                     count_text(answer.gpus, "GPU"), study.machine().name));
+    document.line(
+        answer.result.stopped ? "No plan was found yet" : "No plan is possible",
+        fmt::format(" for {} on {} of {}", study.model().name, count_text(answer.gpus, "GPU"), study.machine().name));
   } else {
     add_plan(document, answer.shown.front(), study, answer.options.training, compared_with_data(answer));
   }
@@ -269,6 +260,7 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
   if (answer->result.stopped) {
     report.warnings.push_back(fmt::format("interrupted: {} plans were looked at, better ones may be among the others",
                                           with_thousands(answer->result.considered)));
+    report.status = ExitStatus::interrupted;
   }
   const Study& study = *answer->study;
   if (fits && !study.coefficients().exchanges.empty()) {
@@ -358,7 +350,9 @@ Report recommend_each(const RecommendOptions& options, const Command& command) {
                   "leave it out, or name one model and one machine");
   }
   std::vector<StudyOutcome> outcomes;
+  const Interrupt interrupt;
   for (const auto& [model, machine] : studies_named(options.study)) {
+    if (Interrupt::asked()) break;
     RecommendOptions one = options;
     one.study.model = model;
     one.study.machine = machine;
@@ -370,6 +364,11 @@ Report recommend_each(const RecommendOptions& options, const Command& command) {
   Report report = compare_studies(std::move(outcomes));
   for (const auto& study : studies) {
     if (study) report.warn(study->warnings());
+  }
+  if (Interrupt::asked()) {
+    report.warnings.push_back(fmt::format("interrupted: {} of {} were looked at, the last of them not to its end",
+                                          studies.size(), studies_named(options.study).size()));
+    report.status = ExitStatus::interrupted;
   }
   return report;
 }
