@@ -111,7 +111,7 @@ class SheetReader {
   void read_device(const MachineSection& node) {
     node.only_keys(
         {"name", "kind", "profile_names", "compute_capability", "multiprocessors", "peak", "memory", "memory_bandwidth",
-         "tile", "attainable_peak", "attainable_bandwidth", "launch_overhead", "host_speed", "kernels"},
+         "tile", "attainable_peak", "sustained_peak", "attainable_bandwidth", "launch_overhead", "host_speed", "kernels"},
         std::array{former_launch_overhead});
     Device& device = sheet_.machine.device;
     device.name = node.at("name").node.name();
@@ -137,6 +137,7 @@ class SheetReader {
     device.memory_bandwidth = number(node, "memory_bandwidth", "device").bandwidth(plausible_memory_bandwidth);
     device.tile = static_cast<double>(number(node, "tile", "device").integer(1, 65536));
     if (const auto value = optional_number(node, "attainable_peak", "device")) device.attainable_peak = fraction(*value);
+    if (const auto value = optional_number(node, "sustained_peak", "device")) device.sustained_peak = fraction(*value);
     if (const auto value = optional_number(node, "attainable_bandwidth", "device"))
       device.attainable_bandwidth = fraction(*value);
     if (const auto value = optional_number(node, "launch_overhead", "device", former_launch_overhead.former))

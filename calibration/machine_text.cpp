@@ -39,8 +39,9 @@ std::string list_pair(const std::vector<int>& values, const SourcedNumber& numbe
                      yaml_scalar(sources.key_of(number.source, number.source_key)));
 }
 
-constexpr std::array<std::string_view, 7> device_keys{
-    "memory", "memory_bandwidth", "tile", "attainable_peak", "attainable_bandwidth", "launch_overhead", "host_speed"};
+constexpr std::array<std::string_view, 8> device_keys{"memory",          "memory_bandwidth", "tile",
+                                                      "attainable_peak", "sustained_peak",   "attainable_bandwidth",
+                                                      "launch_overhead", "host_speed"};
 constexpr std::array<std::string_view, 6> level_keys{"units",      "latency", "bandwidth",
                                                      "attainable", "rails",   "oversubscription"};
 

@@ -44,8 +44,8 @@ enum class CrossEntropy {
 inline constexpr std::array<std::string_view, 3> cross_entropy_names{"operators", "in-place", "fused"};
 
 /// Which kernels run attention that never writes its scores.
-enum class AttentionKernels { flash1, flash2, flash3 };
-inline constexpr std::array<std::string_view, 3> attention_kernel_names{"flash1", "flash2", "flash3"};
+enum class AttentionKernels { flash1, flash2, flash3, cudnn };
+inline constexpr std::array<std::string_view, 4> attention_kernel_names{"flash1", "flash2", "flash3", "cudnn"};
 
 /// In which precisions elementwise kernels are joined with those before them.
 enum class Fusing { none, half, all };

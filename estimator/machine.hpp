@@ -31,6 +31,8 @@ struct Device {
   double tile = 1;
   /// Fractions of the data sheet's peak and bandwidth that kernels of ample size reach.
   double attainable_peak = 1, attainable_bandwidth = 1;
+  /// Fraction of their rate alone that products on matrix units keep up in training, where power limits the clock.
+  double sustained_peak = 1;
   /// Streaming multiprocessors; nothing where the sheet does not say.
   std::optional<int> multiprocessors{};
   /// What is known of kernels of devices like this one, and of other devices, which stand in for what is not known of this

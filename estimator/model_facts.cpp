@@ -178,24 +178,30 @@ std::int64_t context_units(const Model& model, const ModelFacts& facts) {
   return units;
 }
 
-/// How many blocks the model has, if the layers of all are of the same shapes; else 0.
-int like_blocks(const Model& model) {
-  std::vector<int> first, own;
-  int block = -1, count = 0;
-  const auto ends = [&] {
-    if (block < 0) return true;
-    if (count++ == 0) first = own;
-    return own == first;
+struct Blocks {
+  int all = 0, alike = 0;  ///< those that have layers of the same shapes as most
+};
+
+Blocks blocks_of(const Model& model) {
+  std::map<std::vector<int>, int> kinds;
+  Blocks blocks;
+  std::vector<int> own;
+  int block = -1;
+  const auto end = [&] {
+    if (block < 0) return;
+    ++blocks.all;
+    blocks.alike = std::max(blocks.alike, ++kinds[own]);
   };
   for (const Layer& layer : model.layers) {
     if (layer.block != block) {
-      if (!ends()) return 0;
+      end();
       block = layer.block;
       own.clear();
     }
     own.push_back(layer.shape_class);
   }
-  return ends() ? count : 0;
+  end();
+  return blocks;
 }
 
 std::vector<bool> pooled_branches(const Model& model, const std::vector<std::vector<int>>& consumers) {
@@ -367,7 +373,9 @@ ModelFacts facts_of(const Model& model) {
     facts.is_linear.push_back(model.layers[i].operation->type() == "fully_connected" &&
                               facts.tensor_role[i] != TensorSplitRole::head && static_cast<int>(i) != facts.last_matrix);
   }
-  facts.like_blocks = like_blocks(model);
+  const Blocks blocks = blocks_of(model);
+  if (blocks.alike == blocks.all) facts.like_blocks = blocks.all;
+  if (blocks.alike * 4 >= blocks.all * 3) facts.similar_blocks = blocks.all;
   facts.has_attention = std::any_of(model.layers.begin(), model.layers.end(),
                                     [](const Layer& layer) { return layer.operation->is_attention(); });
 

@@ -78,6 +78,8 @@ struct ModelFacts {
   std::vector<double> live_split_items;  ///< of those, of tensors that lie in parts with sequence parallelism
   /// Blocks that have like layers, if all have; else 0.
   int like_blocks = 0;
+  /// Blocks, if three in four have like layers; else 0.
+  int similar_blocks = 0;
   bool has_attention = false;
   /// The number that an expert degree has to divide: experts of the layer with fewest; 0 where there are none. And their
   /// parameters.

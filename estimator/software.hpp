@@ -28,6 +28,9 @@ struct Software {
   /// pieces of the matrix products that they belong to, as with Megatron-LM's `--tp-comm-overlap`: one piece runs alone.
   /// Nothing: they do not.
   std::optional<bool> overlaps_tensor_exchanges;
+  /// A token is sent once to each node, and once to each rank of a node, where several of its experts are, as DeepEP sends
+  /// it. Nothing: a copy for each expert.
+  std::optional<bool> routes_tokens_once;
   /// Stages of a pipeline have equal numbers of the model's blocks where these can be dealt so, as Megatron-LM deals them;
   /// else they are cut where an iteration is shortest. Nothing: they are cut so everywhere.
   std::optional<bool> equal_stages;
@@ -67,6 +70,7 @@ struct Software {
   take(&Software::overlaps_gradients);
   take(&Software::overlaps_weight_gathers);
   take(&Software::overlaps_tensor_exchanges);
+  take(&Software::routes_tokens_once);
   take(&Software::equal_stages);
   take(&Software::gradient_algorithm);
   take(&Software::rank_waiting);

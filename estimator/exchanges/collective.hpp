@@ -78,6 +78,13 @@ struct HalvingRound {
 [[nodiscard]] Seconds ring_reduce_scatter_time(Bytes message, double ranks, const Link& link);
 /// Pairwise exchange: (P−1)(α + (m/P)β).
 [[nodiscard]] Seconds pairwise_all_to_all_time(Bytes message, double ranks, const Link& link);
+/// The same among n nodes of g ranks, P in all, where what stays in a node and what leaves it move at the same time:
+/// (P−1)αe + (m/P)·max((P−g)βe, (g−1)βi).
+[[nodiscard]] Seconds hierarchical_all_to_all_time(Bytes message, double ranks_per_node, double nodes, const Link& inside,
+                                                   const Link& between);
+/// Copies of a token that are sent if each of n units gets one at most, over the k that its k experts ask for: experts are
+/// equally popular, so that n(1−(1−1/n)^k) units are meant on average.
+[[nodiscard]] double share_of_copies(double units, double copies);
 /// Tree: (α + mβ)⌈log2 P⌉.
 [[nodiscard]] Seconds tree_broadcast_time(Bytes message, double ranks, const Link& link);
 /// Tree: (α + mβ + mc)⌈log2 P⌉.

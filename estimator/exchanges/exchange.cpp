@@ -423,6 +423,13 @@ Seconds ExchangePrices::gather_time(RingTime ring, bool two_levels, Bytes messag
          ring(message / in_node, at.group.nodes(), (staged ? at.host_slices : at.slices).link);
 }
 
+Seconds ExchangePrices::all_to_all_time(Bytes message, const GroupLinks& at, bool staged) {
+  if (at.group.outermost == 0)
+    return pairwise_all_to_all_time(message, at.group.ranks, (staged ? at.host_flat : at.flat).link);
+  return hierarchical_all_to_all_time(message, at.group.members[0], at.group.nodes(), at.inside.link,
+                                      (staged ? at.host_slices : at.slices).link);
+}
+
 Seconds ExchangePrices::startup(Collective operation, Bytes message, Family axes, Purpose purpose) const {
   const GroupLinks& priced = links(axes, purpose);
   if (priced.group.ranks <= 1) return {};
@@ -441,9 +448,7 @@ Seconds ExchangePrices::startup(Collective operation, Bytes message, Family axes
     case Collective::point_to_point:
       return neighbour_link(axes, purpose).link.alpha;
     case Collective::all_to_all:
-      return pairwise_all_to_all_time(
-          message, at.group.ranks,
-          (at.group.outermost == 0 ? (staged ? at.host_flat : at.flat) : (staged ? at.host_slices : at.slices)).link);
+      return all_to_all_time(message, at, staged);
     case Collective::broadcast:
       return tree_broadcast_time(message, at.group.ranks, (staged ? at.host_flat : at.flat).link);
     case Collective::reduce:
@@ -482,8 +487,7 @@ ExchangePrices::Priced ExchangePrices::cheapest(Collective operation, Bytes mess
     case Collective::reduce_scatter:
       return gathered(ring_reduce_scatter_time);
     case Collective::all_to_all: {
-      const SharedLink& pairs = at.group.outermost == 0 ? shared : slices;
-      return {"pairwise", pairwise_all_to_all_time(message, ranks, pairs.link), pairs.bottleneck};
+      return {"pairwise", all_to_all_time(message, at, staged), (at.group.outermost == 0 ? shared : slices).bottleneck};
     }
     case Collective::broadcast:
       return {"tree", tree_broadcast_time(message, ranks, flat), shared.bottleneck};

@@ -37,6 +37,7 @@ struct Exchange {
   Subject subject = Subject::other;
   /// Runs while the device computes: the layer's forward, or the gradient of its input.
   bool beside_kernels = false;
+  double copies = 1;  ///< of each token among its items, one for each of its experts
 };
 
 /// How an exchange is done whose time was measured.
@@ -118,6 +119,7 @@ class ExchangePrices {
   [[nodiscard]] Rounds rounds_of(AllreduceAlgorithm algorithm, const GroupLinks& way) const;
   /// `two_levels`: ring by ring inside nodes and between them, else one ring of all ranks.
   using RingTime = Seconds (*)(Bytes message, double ranks, const Link& link);
+  [[nodiscard]] static Seconds all_to_all_time(Bytes message, const GroupLinks& way, bool staged);
   [[nodiscard]] Seconds gather_time(RingTime ring, bool two_levels, Bytes message, const GroupLinks& way, bool staged) const;
   [[nodiscard]] Seconds by_rounds(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& way, bool staged) const;
   [[nodiscard]] Bottleneck busiest(AllreduceAlgorithm algorithm, const GroupLinks& way, bool staged) const;

@@ -110,7 +110,7 @@ DevicePeaks device_peaks(const Device& device, Precision precision) {
           .has_matrix_units = precision != Precision::fp32};
 }
 
-KernelModel::KernelModel(const Device& device, Precision precision, const Assumptions& assumptions)
+KernelModel::KernelModel(const Device& device, Precision precision, const Assumptions& assumptions, double sustained)
     : own_(device.kernels),
       transferred_(device.other_kernels),
       roofline_(device, precision),
@@ -140,6 +140,7 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
       // What the sheet says that kernels of ample size reach is nearer than what they reach on other devices.
       const bool is_product = kind == KernelKind::matrix_product || kind == KernelKind::convolution;
       if (is_product && !best.is_own && device.attainable_peak < 1) best.constants[1] = device.attainable_peak;
+      if (is_product && peaks_.has_matrix_units) best.constants[1] *= sustained;
       best.least_ratio = best.is_own ? std::exp(least_log_ratio(best.family->residuals)) : 1;
     }
   }

@@ -35,8 +35,9 @@ struct KernelTime {
 class KernelModel {
  public:
   KernelModel() = default;
-  /// Of the assumptions, those of what a framework runs count.
-  KernelModel(const Device& device, Precision precision, const Assumptions& assumptions = {});
+  /// Of the assumptions, those of what a framework runs count. `sustained` is the fraction of their rate alone at which
+  /// matrix products and convolutions on matrix units run.
+  KernelModel(const Device& device, Precision precision, const Assumptions& assumptions = {}, double sustained = 1);
 
   /// `work` is per sample.
   [[nodiscard]] KernelTime time(const Work& work, Pass pass, double samples) const;

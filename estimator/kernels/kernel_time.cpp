@@ -55,7 +55,7 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
                            Precision precision, Optimizer optimizer, std::optional<double> scale,
                            const MeasuredKernels* measured_kernels, const Assumptions& assumptions)
     : roofline_(device, update_precision(precision)),
-      model_(device, update_precision(precision), assumptions),
+      model_(device, update_precision(precision), assumptions, device.sustained_peak),
       precision_(precision),
       update_precision_(update_precision(precision)),
       optimizer_(optimizer),
@@ -68,10 +68,10 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
   const bool casting = is_mixed(precision) && assumptions.mixed_precision == MixedPrecision::autocast;
   if (casting) {
     wide_roofline_ = Roofline(device, Precision::fp32);
-    wide_model_ = KernelModel(device, Precision::fp32, assumptions);
+    wide_model_ = KernelModel(device, Precision::fp32, assumptions, device.sustained_peak);
     update_precision_ = Precision::fp32;
   }
-  if (precision == Precision::fp8) narrow_model_ = KernelModel(device, precision, assumptions);
+  if (precision == Precision::fp8) narrow_model_ = KernelModel(device, precision, assumptions, device.sustained_peak);
   if (is_of_list(assumptions.update) && model.parameters() > 0) {
     list_ = update_of_all(model, optimizer, update_precision_, assumptions.update);
   }

@@ -395,10 +395,16 @@ bool LayerCostTable::is_in_pieces(const Exchange& exchange) const {
          exchange.axes == family_bit(Axis::tensor) && exchange.purpose == Purpose::layer;
 }
 
+Bytes LayerCostTable::sent(const Asked& asked) const {
+  if (asked.exchange.copies <= 1 || !job_.coefficients.software.routes_tokens_once.value_or(false)) return asked.message;
+  const Group& group = exchanges_.group(asked.exchange.axes);
+  return asked.message * share_of_copies(group.outermost == 0 ? group.ranks : group.nodes(), asked.exchange.copies);
+}
+
 Seconds LayerCostTable::time_of(const Asked& asked) const {
   const Exchange& exchange = asked.exchange;
   const bool of_experts = exchange.operation == Collective::all_to_all && exchange.axes == family_bit(Axis::expert);
-  const Seconds time = exchanges_.price(exchange.operation, asked.message, exchange.axes, exchange.purpose) *
+  const Seconds time = exchanges_.price(exchange.operation, sent(asked), exchange.axes, exchange.purpose) *
                        (static_cast<double>(exchange.messages) * (of_experts ? job_.assumptions.expert_imbalance : 1.0));
   const LayerCosts& costs = costs_[asked.kind];
   const bool of_input = exchange.operation == Collective::reduce_scatter && exchange.phase == Phase::backward;
@@ -432,8 +438,8 @@ LayerPrices LayerCostTable::prices(int layer) const {
   for (const Asked& asked : asked_) {
     if (asked.kind != own) continue;
     const Exchange& exchange = asked.exchange;
-    const auto way = exchanges_.cheapest(exchange.operation, asked.message, exchange.axes, exchange.purpose);
-    prices.exchanges.push_back({exchange, asked.message, exchanges_.group(exchange.axes).ranks,
+    const auto way = exchanges_.cheapest(exchange.operation, sent(asked), exchange.axes, exchange.purpose);
+    prices.exchanges.push_back({exchange, sent(asked), exchanges_.group(exchange.axes).ranks,
                                 exchanges_.route(exchange.purpose), way.algorithm, time_of(asked), way.bottleneck});
   }
   return prices;
@@ -462,7 +468,7 @@ void LayerCostTable::place(const Placement& placement) {
     LayerCosts::Slopes& slopes = costs.slopes;
     (forward ? (halo ? slopes.halo_forward : slopes.exchange_forward)
              : (halo ? slopes.halo_backward : slopes.exchange_backward)) +=
-        exchanges_.startup(exchange.operation, asked.message, exchange.axes, exchange.purpose) *
+        exchanges_.startup(exchange.operation, sent(asked), exchange.axes, exchange.purpose) *
         static_cast<double>(exchange.messages);
   }
   for (LayerCosts& costs : costs_) {

@@ -170,6 +170,8 @@ class LayerCostTable {
   void add_gradients(const ShardContext& context, const Exchange& exchange, LayerCosts& costs);
   /// Returns whether the software cuts an exchange into pieces that run beside pieces of a matrix product.
   [[nodiscard]] bool is_in_pieces(const Exchange& exchange) const;
+  /// Returns the bytes of an exchange that the software sends.
+  [[nodiscard]] Bytes sent(const Asked& asked) const;
   /// Returns the time of an exchange that kernels beside it do not hide.
   [[nodiscard]] Seconds time_of(const Asked& asked) const;
   [[nodiscard]] static StageLoad load_of(const LayerCosts& costs);

@@ -26,14 +26,20 @@ void expert_shard(const ShardContext& context, LayerShard& shard) {
   const int parts = context.plan.mesh[Axis::expert];
   if (parts == 1) return;
   constexpr Family axes = family_bit(Axis::expert);
-  const auto trade = [&](const TensorShape& copies) {
+  const auto trade = [&](const TensorShape& copies, const TensorShape& tokens) {
+    const auto items = static_cast<double>(copies.items());
     for (const Phase phase : {Phase::forward, Phase::backward}) {
-      shard.exchanges.push_back({Collective::all_to_all, static_cast<double>(copies.items()), axes, phase, Purpose::layer});
+      shard.exchanges.push_back({.operation = Collective::all_to_all,
+                                 .items = items,
+                                 .axes = axes,
+                                 .phase = phase,
+                                 .purpose = Purpose::layer,
+                                 .copies = items / static_cast<double>(tokens.items())});
     }
   };
   const Operation& operation = *context.operation(shard);
-  if (operation.type() == "dispatch") return trade(shard.output);
-  if (reads_experts(context)) return trade(shard.inputs.front());
+  if (operation.type() == "dispatch") return trade(shard.output, shard.inputs.front());
+  if (reads_experts(context)) return trade(shard.inputs.front(), shard.output);
   const std::int64_t experts = operation.experts();
   if (experts <= 1) return;
   shard.operation = operation.with_experts(largest_part(experts, parts));

@@ -7,7 +7,10 @@ namespace {
 
 /// Whether like blocks can be dealt to so many stretches: the layers before and behind them may count as a block each, as
 /// with Megatron-LM's `--account-for-embedding-in-pipeline-split` and `--account-for-loss-in-pipeline-split`.
+/// Blocks of which a few differ from the others, like the dense ones of DeepSeek-V3, are dealt by a list
+/// (`--pipeline-model-parallel-layout`), so that their number need not divide.
 bool deals_blocks(const ModelFacts& facts, int stretches) {
+  if (facts.like_blocks == 0) return facts.similar_blocks >= stretches;
   return facts.like_blocks >= stretches && (facts.like_blocks % stretches == 0 || (facts.like_blocks + 2) % stretches == 0);
 }
 

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cmath>
+
 #include "estimator/exchanges/collective.hpp"
 
 namespace ddl {
@@ -6,6 +9,21 @@ namespace ddl {
 Seconds pairwise_all_to_all_time(Bytes message, double ranks, const Link& link) {
   if (ranks <= 1) return {};
   return (ranks - 1) * (link.alpha + message / ranks * link.beta);
+}
+
+// The form that `calibrate` fits to All-to-alls among nodes, without its bytes inside of a node.
+Seconds hierarchical_all_to_all_time(Bytes message, double ranks_per_node, double nodes, const Link& inside,
+                                     const Link& between) {
+  const double ranks = ranks_per_node * nodes;
+  const Bytes slice = message / ranks;
+  const Seconds leaving = (ranks - ranks_per_node) * (slice * between.beta);
+  const Seconds staying = (ranks_per_node - 1) * (slice * inside.beta);
+  return (ranks - 1) * between.alpha + max(leaving, staying);
+}
+
+double share_of_copies(double units, double copies) {
+  if (copies <= 1) return 1;
+  return std::min(1.0, units * (1 - std::pow(1 - 1 / units, copies)) / copies);
 }
 
 }  // namespace ddl

@@ -145,10 +145,28 @@ TEST_CASE("host, storage and price may be left out") {
 // ---- the bundled data sheets ----
 
 TEST_CASE("the bundled machines load under their own names, and every number has a unit and a source") {
-  CHECK(machine_names() == std::vector<std::string>{"abci", "alps", "aws-p4d", "aws-p5", "azure-nd-h100", "cpu-cluster",
-                                                    "dgx-1-v100", "dgx-a100", "dgx-b200", "dgx-h100", "dgx-h200",
-                                                    "gcp-a3mega", "perlmutter", "polaris", "summit", "workstation-l40s",
-                                                    "workstation-rtx3090", "workstation-rtx4090"});
+  CHECK(machine_names() == std::vector<std::string>{"abci",
+                                                    "alps",
+                                                    "aws-p4d",
+                                                    "aws-p5",
+                                                    "azure-nd-h100",
+                                                    "cpu-cluster",
+                                                    "dgx-1-v100",
+                                                    "dgx-a100",
+                                                    "dgx-b200",
+                                                    "dgx-b300",
+                                                    "dgx-h100",
+                                                    "dgx-h200",
+                                                    "gb200-nvl72",
+                                                    "gb300-nvl72",
+                                                    "gcp-a3mega",
+                                                    "grand-teton",
+                                                    "perlmutter",
+                                                    "polaris",
+                                                    "summit",
+                                                    "workstation-l40s",
+                                                    "workstation-rtx3090",
+                                                    "workstation-rtx4090"});
   for (const std::string& name : machine_names()) {
     INFO(name);
     const MachineSheet sheet = load_machine_sheet(name);
@@ -231,7 +249,7 @@ TEST_CASE("fails with an unknown machine") {
         "unknown machine 'dgx-a10'\nhint: did you mean 'dgx-a100'? A file of your own ends in '.yaml'");
   CHECK(error_of([] { (void)load_machine("xyz"); }) ==
         "unknown machine 'xyz'\nhint: known: abci, alps, aws-p4d, aws-p5, azure-nd-h100, cpu-cluster, dgx-1-v100, dgx-a100, "
-        "dgx-b200, dgx-h100, dgx-h200, gcp-a3mega, ...; a file of your own ends in '.yaml'");
+        "dgx-b200, dgx-b300, dgx-h100, dgx-h200, ...; a file of your own ends in '.yaml'");
 }
 
 TEST_CASE("fails with a file that is not there") {

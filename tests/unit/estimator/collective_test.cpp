@@ -87,6 +87,27 @@ TEST_CASE("one-level collectives take what the formulas say") {
   CHECK(pairwise_all_to_all_time(message, p, wire).value() == Approx(14.0));
 }
 
+TEST_CASE("an All-to-all among nodes takes as long as what leaves them, or what stays") {
+  constexpr Bytes eight(8000.0);
+  const Link slow{Seconds(2), Seconds(10) / Bytes(1000.0)}, fast{Seconds(1), Seconds(1) / Bytes(1000.0)};
+  // 7 · 2 + 4 slices of 1,000 bytes to the other node; 3 stay.
+  CHECK(hierarchical_all_to_all_time(eight, 4, 2, fast, slow).value() == Approx(14 + 4 * 10.0));
+  CHECK(hierarchical_all_to_all_time(eight, 4, 2, slow, fast).value() == Approx(7 + 3 * 10.0));
+  // Nodes of one rank: pair by pair.
+  CHECK(hierarchical_all_to_all_time(eight, 1, 8, fast, slow).value() ==
+        Approx(pairwise_all_to_all_time(eight, 8, slow).value()));
+}
+
+TEST_CASE("copies of a token that are sent once to each unit") {
+  // One copy, or nobody to share with: all are sent.
+  CHECK(share_of_copies(4, 1) == 1);
+  CHECK(share_of_copies(1e9, 8) == Approx(1));
+  // Two experts on two nodes: both are on the same one in half of the cases, 1.5 copies of 2.
+  CHECK(share_of_copies(2, 2) == Approx(0.75));
+  // A single node gets one copy of eight.
+  CHECK(share_of_copies(1, 8) == Approx(1.0 / 8));
+}
+
 TEST_CASE("ranks that are no power of two take a whole round more") {
   // P = 5: ⌈log2 5⌉ = 3 rounds of (1 + 8 + 0.8); Rabenseifner 6 · 1 + 16 · 4/5 + 0.8 · 4/5.
   CHECK(butterfly_allreduce_time(message, 5, wire).value() == Approx(29.4));

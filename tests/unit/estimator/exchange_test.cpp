@@ -127,8 +127,8 @@ TEST_CASE("broadcast and reduce are trees, all-to-all goes pair by pair") {
   CHECK(with_plan(4).price(Collective::reduce, 800, data, Purpose::layer) == Approx(3.6));
   // 3 · (1 + 200 · 0.001)
   CHECK(with_plan(4).price(Collective::all_to_all, 800, data, Purpose::layer) == Approx(3.6));
-  // All four ranks of a node send at once, φ = 4/2: 7 · (2 + 100 · 0.02)
-  CHECK(with_plan(8).price(Collective::all_to_all, 800, data, Purpose::layer) == Approx(28.0));
+  // All four ranks of a node send to those of the other at once, φ = 4/2: 7 · 2 + 4 · 100 · 0.02
+  CHECK(with_plan(8).price(Collective::all_to_all, 800, data, Purpose::layer) == Approx(22.0));
 }
 
 TEST_CASE("a message to a neighbour has one rail, which it shares with its node's other messages") {

@@ -21,7 +21,7 @@ TEST_CASE("generations of fused attention stand in the published ratios") {
       CHECK(attention_factor(std::nullopt, device, pass) == 1);
       const auto factor = [&](AttentionKernels kernels) { return attention_factor(kernels, device, pass); };
       // Dao 2023, section 4.1: around twice.
-      CHECK(factor(AttentionKernels::flash1) == Approx(2 * factor(AttentionKernels::flash2)));
+      CHECK(factor(AttentionKernels::flash1) == Approx(1.8 * factor(AttentionKernels::flash2)));
       CHECK(factor(AttentionKernels::flash3) <= factor(AttentionKernels::flash2));
     }
   }

@@ -119,6 +119,19 @@ TEST_CASE("measured neighbours correct the formula, the nearer the more, and not
   CHECK(far.low->value() == Approx(far.time.value() / std::exp(0.3)));
 }
 
+TEST_CASE("in training, products on matrix units run slower than alone, and nothing else does") {
+  const Device device = device_with({products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99}),
+                                     products(Precision::fp32, {1, 0.5, 2, 8, 1, 0.995, 0.99}), elementwise(3, 0.5)});
+  const Work work = product(512, 512, 4096);
+  const auto ratio = [&](Precision precision, const Work& of) {
+    const double alone = KernelModel(device, precision).seconds(of, Pass::forward, 1).value() - 1e-6;
+    return (KernelModel(device, precision, {}, 0.8).seconds(of, Pass::forward, 1).value() - 1e-6) / alone;
+  };
+  CHECK(ratio(Precision::bf16, work) == Approx(1 / 0.8).epsilon(0.002));
+  CHECK(ratio(Precision::fp32, work) == Approx(1));
+  CHECK(ratio(Precision::bf16, Work{.activation_items = 1e9}) == Approx(1));
+}
+
 TEST_CASE("what is not known of a device is taken from others, on its own data sheet") {
   const KernelFamily own = products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99});
   const KernelFamily other = products(Precision::fp32, {1, 0.25, 2, 8, 1, 0.995, 0.99});

@@ -703,6 +703,16 @@ TEST_CASE("pipeline: virtual stages are stretches of like blocks") {
   CHECK(limits_of({large, plan, {}}).empty());
   CHECK(facts_of(load_model("resnet50")).like_blocks == 0);
   CHECK(facts_of(load_model("t5-large")).like_blocks == 0);
+  CHECK(facts_of(load_model("t5-large")).similar_blocks == 0);
+  // 3 of 61 blocks are dense: as many stretches as there are blocks.
+  const ModelFacts mixed = facts_of(load_model("deepseek-v3"));
+  CHECK(mixed.like_blocks == 0);
+  CHECK(mixed.similar_blocks >= 61);
+  plan.virtual_stages = 16;
+  CHECK(limits_of({mixed, plan, {}}).empty());
+  plan.virtual_stages = 32;
+  plan.mesh.set(Axis::pipeline, 4);
+  CHECK_FALSE(limits_of({mixed, plan, {}}).empty());
 }
 
 TEST_CASE("context: each rank has a part of the tokens, and attention passes keys and values on") {
@@ -826,6 +836,7 @@ TEST_CASE("expert: tokens are sent to the ranks of their experts, whose weights 
       CHECK(exchange.operation == Collective::all_to_all);
       // Two copies of 4,096 channels of each token.
       CHECK(exchange.items == 2.0 * 4096 * static_cast<double>(model.input.extent[0]));
+      CHECK(exchange.copies == 2);
       ++trades;
     }
     if (!is_expert) continue;
