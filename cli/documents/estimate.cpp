@@ -121,14 +121,14 @@ Fields<RankedEstimate> estimate_fields(const Study& study, const Training& train
   };
   add_time("iteration", [](const Estimate& estimate) { return estimate.time.iteration(); });
   add_time("epoch", [](const Estimate& estimate) { return estimate.epoch; });
-  if (training.tokens) {
+  if (training.is_whole()) {
     add_time("training", [&study, training](const Estimate& estimate) { return time_of(estimate, study, training); });
   }
   for (const TimePart& part : time_parts)
     add_time(part.name, [part = part.part](const Estimate& estimate) { return estimate.time.*part; });
   fields.add("efficiency", if_priced([](const Estimate& estimate) { return estimate.efficiency; }));
   fields.add("cost", [&study](const Row& row) { return or_null(cost_of(row.estimate, study, Training{})); });
-  if (training.tokens) {
+  if (training.is_whole()) {
     fields.add("training_cost",
                [&study, training](const Row& row) { return or_null(cost_of(row.estimate, study, training)); });
   }
@@ -360,7 +360,7 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, c
   bars.column = columns.size();
   bars.pieces.assign(spent_names.begin(), spent_names.end());
   columns.insert(columns.end(), {words("where time goes"), essential(figures("memory")), essential(words("verdict"))});
-  if (training.tokens) {
+  if (training.is_whole()) {
     columns.push_back(essential(figures(name_of(training))));
   } else {
     columns.push_back(figures("epoch"));
@@ -458,6 +458,7 @@ Json inputs_to_json(const Study& study, const Training& training) {
   json["dataset"] = study.dataset().name;
   json["samples_per_epoch"] = study.job().samples_per_epoch;
   json["train_tokens"] = or_null(training.tokens);
+  if (training.epochs) json["train_epochs"] = *training.epochs;
   json["machine"] = study.machine().name;
   json["device_memory_bytes"] = study.device_memory().value();
   json["margin_bytes"] = study.margin().value();

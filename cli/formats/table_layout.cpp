@@ -31,8 +31,7 @@ class Fitter {
     TableLayout out;
     if (!wide_) {
       shrink_prose();
-      while (excess() > 0 && give_up(Keep::useful)) {
-      }
+      while (excess() > 0 && give_up(Keep::useful)) {}
       shorten_words();
       while (excess() > 0 && shown_.size() > 1 && give_up(Keep::always)) {
         restore();

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/options/option_value.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 
@@ -55,17 +56,19 @@ std::string print_token_count(double tokens) {
   return fmt::format("{}", tokens);
 }
 
-void add_train_tokens_option(const Command& command, Training& training) {
-  command
-      .add_option_function(
-          "--train-tokens",
-          [&training](const std::string& text) {
-            UnitProblem problem;
-            training.tokens = parse_token_count(text, problem);
-            if (!training.tokens) throw Error("--train-tokens: " + problem.message, problem.hint);
-          },
-          "time and cost of so many tokens, in place of an epoch's: 300B, 1T")
-      .type_name("COUNT");
+void add_training_options(const Command& command, Training& training) {
+  const Option tokens = command
+                            .add_option_function(
+                                "--train-tokens",
+                                [&training](const std::string& text) {
+                                  UnitProblem problem;
+                                  training.tokens = parse_token_count(text, problem);
+                                  if (!training.tokens) throw Error("--train-tokens: " + problem.message, problem.hint);
+                                },
+                                "time and cost of so many tokens, in place of an epoch's: 300B, 1T")
+                            .type_name("COUNT");
+  add_whole_number(command, "--epochs", training.epochs, 1, most_epochs, "time and cost of so many epochs, in place of one")
+      .excludes(tokens);
 }
 
 void refuse_without_tokens(const Training& training, const Model& model) {

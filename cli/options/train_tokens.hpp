@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,10 +11,16 @@
 
 namespace ddl {
 
-/// How much is trained: an epoch of the data set, or so many tokens.
+/// How much is trained: an epoch of the data set, or so many tokens or epochs.
 struct Training {
   std::optional<double> tokens;
+  std::optional<std::int64_t> epochs{};
+  /// Whether a whole training is asked for, and not an epoch.
+  [[nodiscard]] bool is_whole() const { return tokens || epochs; }
 };
+
+/// What --epochs takes.
+inline constexpr std::int64_t most_epochs = 1'000'000;
 
 /// What --train-tokens takes.
 inline constexpr double most_train_tokens = 1'000'000'000'000'000'000;
@@ -24,8 +31,8 @@ inline constexpr double most_train_tokens = 1'000'000'000'000'000'000;
 /// Text that parse_token_count reads back to the same.
 [[nodiscard]] std::string print_token_count(double tokens);
 
-/// Adds --train-tokens.
-void add_train_tokens_option(const Command& command, Training& training);
+/// Adds --train-tokens and --epochs.
+void add_training_options(const Command& command, Training& training);
 /// Throws Error where tokens are asked for, and the model has none.
 void refuse_without_tokens(const Training& training, const Model& model);
 
