@@ -235,6 +235,8 @@ Report explain(const ExplainOptions& options, const Command& command, const Repo
   answer->study = asked.study;
   refuse_without_tokens(options.training, answer->study->model());
   answer->training = options.training;
+  settle_target(answer->training, answer->study->model());
+  refuse_unpublished_batch(answer->training, asked.plan->global_batch);
   answer->ideal = options.study.ideal;
   const Estimator estimator(answer->study->job());
   answer->explanation = estimator.explain(*asked.plan);

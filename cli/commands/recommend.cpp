@@ -12,6 +12,7 @@
 #include "calibration/machine_reader.hpp"
 #include "calibration/plan_degrees.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/documents/convergence.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
@@ -210,6 +211,7 @@ Document document_of(const RecommendAnswer& answer) {
       }
     }
   }
+  if (answer.options.training.convergence) add_convergence(document, *answer.options.training.convergence);
   if (!answer.result.rejected.empty() || !answer.without_plans.empty()) {
     document.section("Rejected");
     add_rejected(document, answer.result.rejected, study.model());
@@ -290,12 +292,14 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
   const PlanStudy asked = plan_study(options.study, options.plan);
   answer->study = asked.study;
   refuse_without_tokens(options.training, answer->study->model());
+  settle_target(answer->options.training, answer->study->model());
   if (answer->objective == Objective::cost) refuse_unpriced_cost(answer->study->machine());
   answer->estimator = std::make_shared<Estimator>(answer->study->job());
   answer->single = asked.plan.has_value();
   if (asked.plan) {
     answer->gpus = asked.plan->mesh.devices();
     answer->global_batch = asked.plan->global_batch;
+    refuse_unpublished_batch(answer->options.training, answer->global_batch);
     Estimate estimate = answer->estimator->estimate(*asked.plan);
     refuse_contradiction(estimate, answer->study->model(), options.plan);
     answer->shown.push_back(estimate);
@@ -304,6 +308,7 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
   } else {
     answer->gpus = *options.plan.gpus;
     answer->global_batch = global_batch_of(options.plan, answer->gpus, *answer->study);
+    refuse_unpublished_batch(answer->options.training, answer->global_batch);
     search_into(*answer);
   }
   if (answer->study->kernels().measured() != nullptr) {
@@ -334,6 +339,7 @@ StudyOutcome outcome_of(const RecommendOptions& options, const Command& command)
   try {
     const std::shared_ptr<RecommendAnswer> answer = answer_of(options, command);
     outcome.study = answer->study;
+    outcome.training = answer->options.training;
     outcome.gpus = answer->gpus;
     outcome.global_batch = answer->global_batch;
     outcome.objective = answer->objective;
@@ -403,7 +409,7 @@ void refuse_goals(const RecommendOptions& options, const Machine& machine) {
   const char* const option = goals.budget ? "--budget" : "--deadline";
   if (!options.training.is_whole())
     throw Error(fmt::format("{} is about a whole training, and nothing says how long that is", option),
-                "add --epochs 90, or of a model of sequences --train-tokens 1T");
+                "add --epochs 90, --to-accuracy, or of a model of sequences --train-tokens 1T");
   if (!goals.budget) return;
   if (!machine.price_per_gpu_hour) {
     throw Error(fmt::format("--budget needs the price of a device, and the sheet of {} has none", machine.name),
@@ -478,7 +484,19 @@ void write_job(const RecommendAnswer& answer, const std::string& output, Report&
   write_output(path, text, "--save-job");
 }
 
-Report recommend(const RecommendOptions& options, const Command& command, const std::string& output) {
+/// Whoever asks for a target, and not with which batch, asks which batch: all that are published.
+RecommendOptions with_published_batches(RecommendOptions options) {
+  const PlanOptions& plan = options.plan;
+  const bool open = !plan.global_batch && plan.global_batches.empty() && !plan.batch_per_gpu && !plan.name_plan();
+  if (!options.training.to_accuracy || !open || studies_named(options.study).size() > 1) return options;
+  settle_target(options.training, Study(spec_of(options.study)).model());
+  for (const ConvergencePoint& point : options.training.convergence->points)
+    options.plan.global_batches.push_back(point.batch);
+  return options;
+}
+
+Report recommend(const RecommendOptions& asked, const Command& command, const std::string& output) {
+  const RecommendOptions options = with_published_batches(asked);
   const bool several = !options.plan.gpu_counts.empty() || !options.plan.global_batches.empty() || options.goals.any();
   if (!options.plan.gpus && options.plan.gpu_counts.empty() && !options.plan.name_plan() && !options.goals.any())
     throw Error("--gpus is missing", "say how many: --gpus 1024");

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "calibration/own_coefficients.hpp"
+#include "cli/documents/convergence.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
 #include "cli/documents/memory.hpp"
@@ -459,6 +460,7 @@ Json inputs_to_json(const Study& study, const Training& training) {
   json["samples_per_epoch"] = study.job().samples_per_epoch;
   json["train_tokens"] = or_null(training.tokens);
   if (training.epochs) json["train_epochs"] = *training.epochs;
+  if (training.convergence) json["convergence"] = convergence_to_json(*training.convergence);
   json["machine"] = study.machine().name;
   json["device_memory_bytes"] = study.device_memory().value();
   json["margin_bytes"] = study.margin().value();

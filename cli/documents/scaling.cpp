@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/documents/convergence.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
@@ -44,8 +45,8 @@ std::string goals_text(const Goals& goals, const std::string& currency) {
 
 /// `64 GPUs: dp64 as ZeRO-1, 5.20 d and 9,800 USD for 1T tokens`.
 std::string point_text(const StudyOutcome& point) {
-  return fmt::format("{}, {}{} {} {}", plan_phrase(point.best->plan), humanize(time_at(point)), money_text(point),
-                     point.training.is_whole() ? "for" : "per", name_of(point.training));
+  return fmt::format("{}, {}{} {}", plan_phrase(point.best->plan), humanize(time_at(point)), money_text(point),
+                     purpose_of(point.training));
 }
 
 std::string gpus_text(const StudyOutcome& point, bool several_batches) {
@@ -75,15 +76,16 @@ void add_first_sentence(Document& document, const Points& points, const Scaling&
   const std::string of = within.empty() ? "" : " within " + within;
   if (!scaling.cheapest || scaling.cheapest == scaling.fastest) {
     const std::string what = scaling.cheapest ? "cheapest and fastest" : "fastest";
-    return document.line(fmt::format("{} {} the {}{}", gpus_text(fastest, batches), fastest.gpus == 1 ? "is" : "are", what, of),
-                         ": " + point_text(fastest));
+    return document.line(
+        fmt::format("{} {} the {}{}", gpus_text(fastest, batches), fastest.gpus == 1 ? "is" : "are", what, of),
+        ": " + point_text(fastest));
   }
   const StudyOutcome& cheapest = points[*scaling.cheapest];
-  document.add(Line{{{fmt::format("{} {} the cheapest{}", gpus_text(cheapest, batches), cheapest.gpus == 1 ? "is" : "are", of),
-                      true},
-                     {": " + point_text(cheapest) + "; "},
-                     {gpus_text(fastest, batches) + " the fastest", true},
-                     {": " + point_text(fastest)}}});
+  document.add(
+      Line{{{fmt::format("{} {} the cheapest{}", gpus_text(cheapest, batches), cheapest.gpus == 1 ? "is" : "are", of), true},
+            {": " + point_text(cheapest) + "; "},
+            {gpus_text(fastest, batches) + " the fastest", true},
+            {": " + point_text(fastest)}}});
 }
 
 Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQuestion& question) {
@@ -109,8 +111,9 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
     const Throughput throughput =
         throughput_of(point.study->job(), sample_flops(point.study->job().facts), best).value_or(Throughput{});
     const double efficiency = scaling.efficiency[i].value_or(0);
-    std::vector<std::string> row{with_thousands(point.gpus), with_thousands(point.global_batch), plan_word(best.plan),
-                                 humanize(best.time.iteration()), share_text(efficiency), share_text(efficiency),
+    std::vector<std::string> row{with_thousands(point.gpus), with_thousands(point.global_batch),
+                                 plan_word(best.plan),       humanize(best.time.iteration()),
+                                 share_text(efficiency),     share_text(efficiency),
                                  humanize(time_at(point))};
     if (priced) row.push_back(amount(cost_at(point).value_or(0)));
     if (question.goals.any()) row.emplace_back(scaling.meets[i] ? "yes" : "no");
@@ -138,6 +141,13 @@ void add_winners(Document& document, const Points& points, bool batches) {
   for (const StudyOutcome& point : points) {
     if (has_plan(point)) planned.push_back(&point);
   }
+  const bool one_wins = std::all_of(planned.begin(), planned.end(), [&](const StudyOutcome* each) {
+    return each->best->plan.mesh.family() == planned.front()->best->plan.mesh.family();
+  });
+  if (one_wins) {
+    document.line(fmt::format("everywhere: {}", family_name(planned.front()->best->plan.mesh.family())), 2);
+    return;
+  }
   for (std::size_t first = 0, last = 0; first < planned.size(); first = last + 1) {
     for (last = first; last + 1 < planned.size() && alike(*planned[first], *planned[last + 1]);) ++last;
     const std::string from = first == last ? "" : with_thousands(planned[first]->gpus) + " to ";
@@ -152,15 +162,16 @@ Document document_of(const Points& points, const Scaling& scaling, const Scaling
   add_first_sentence(document, points, scaling, question);
   const auto answered = std::find_if(points.begin(), points.end(), [](const StudyOutcome& each) { return each.study; });
   const Study& study = *answered->study;
-  document.line(fmt::format("{} on {}, {}, {} with {}; {}", study.model().name, study.dataset().name, study.machine().name,
-                            to_string(study.precision()), to_string(study.optimizer()),
-                            question.fixed_batch ? "strong scaling: the global batch is fixed"
-                                                 : "weak scaling: the batch of each GPU is fixed"));
+  document.line(fmt::format(
+      "{} on {}, {}, {} with {}; {}", study.model().name, study.dataset().name, study.machine().name,
+      to_string(study.precision()), to_string(study.optimizer()),
+      question.fixed_batch ? "strong scaling: the global batch is fixed" : "weak scaling: the batch of each GPU is fixed"));
   document.line("kernel times: " + kernel_times_text(study));
   if (std::any_of(points.begin(), points.end(), has_plan)) {
     document.apart(scaling_table(points, scaling, question));
     add_winners(document, points, several_batches(points, question));
   }
+  if (answered->training.convergence) add_convergence(document, *answered->training.convergence);
   if (!std::all_of(points.begin(), points.end(), has_plan)) {
     document.section("Without a plan");
     for (const StudyOutcome& point : points) {
@@ -202,7 +213,8 @@ Fields<PlacedPoint> point_fields(const Scaling& scaling) {
   fields.add("meets_goals", [&scaling](const Row& row) { return static_cast<bool>(scaling.meets[row.at]); });
   fields.add("time_s", if_planned([](const StudyOutcome& point) { return time_at(point).value(); }));
   fields.add("cost", if_planned([](const StudyOutcome& point) { return or_null(cost_at(point)); }));
-  fields.add_csv("strategy", if_planned([](const StudyOutcome& point) { return family_name(point.best->plan.mesh.family()); }));
+  fields.add_csv("strategy",
+                 if_planned([](const StudyOutcome& point) { return family_name(point.best->plan.mesh.family()); }));
   for (const Field<Plan>& field : plan_fields()) {
     if (field.object == "degrees" || field.name == "micro_batches" || field.name == "zero_stage")
       fields.add_csv(field.name,

@@ -17,12 +17,12 @@ struct ScalingQuestion {
 
 /// What is known of the points together, each at the place of its point.
 struct Scaling {
-  /// Samples in a second and GPU, over those of the fewest GPUs with a plan; of as large a global batch, where that is fixed.
-  /// Nothing for a point without a plan.
+  /// Samples in a second and GPU, over those of the fewest GPUs with a plan; of as large a global batch, where that is
+  /// fixed. Nothing for a point without a plan.
   std::vector<std::optional<double>> efficiency;
   /// Whether no other point takes less time for no more money, or less money for no more time; none without prices.
   std::vector<bool> on_front;
-  std::vector<bool> meets;  ///< the goals; where there are none, every point with a plan
+  std::vector<bool> meets;                           ///< the goals; where there are none, every point with a plan
   std::optional<std::size_t> cheapest{}, fastest{};  ///< of those that meet the goals
 };
 [[nodiscard]] Scaling scaling_of(const std::vector<StudyOutcome>& points, const ScalingQuestion& question);

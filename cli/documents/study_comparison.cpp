@@ -65,7 +65,7 @@ double figure_of(const StudyOutcome& outcome) {
 
 std::string figure_text(const StudyOutcome& outcome) {
   if (outcome.objective == Objective::memory) return humanize(outcome.best->memory.total()) + " per GPU";
-  const std::string of = (outcome.training.is_whole() ? " for " : " per ") + name_of(outcome.training);
+  const std::string of = " " + purpose_of(outcome.training);
   if (outcome.objective == Objective::time) return humanize(time_of(outcome)) + of;
   return fmt::format("{} {}{}", amount(figure_of(outcome)), outcome.study->machine().currency, of);
 }

@@ -46,11 +46,21 @@ std::string mfu_text(const std::optional<Throughput>& throughput) {
 }
 
 std::string name_of(const Training& training) {
+  if (training.to_accuracy) return "to target";
   if (training.epochs) return count_text(*training.epochs, "epoch");
   return training.tokens ? print_token_count(*training.tokens) + " tokens" : "epoch";
 }
 
+std::string purpose_of(const Training& training) {
+  if (training.convergence) return "to " + training.convergence->target;
+  return (training.is_whole() ? "for " : "per ") + name_of(training);
+}
+
 Seconds time_of(const Estimate& estimate, const Study& study, const Training& training) {
+  if (training.convergence) {
+    const std::int64_t batch = estimate.plan.global_batch;
+    return estimate.time.iteration() * (training.convergence->samples_at(batch).value_or(0) / static_cast<double>(batch));
+  }
   if (training.epochs) return estimate.epoch * static_cast<double>(*training.epochs);
   if (!training.tokens) return estimate.epoch;
   return training_time(study.job(), estimate, *training.tokens).value_or(Seconds{});
@@ -66,8 +76,7 @@ std::optional<double> cost_of(const Estimate& estimate, const Study& study, cons
 std::string time_text(const Estimate& estimate, const Study& study, const Training& training) {
   const std::optional<double> cost = cost_of(estimate, study, training);
   const std::string money = cost ? fmt::format(" and {} {}", amount(*cost), study.machine().currency) : "";
-  return fmt::format("{}{} {} {}", humanize(time_of(estimate, study, training)), money, training.is_whole() ? "for" : "per",
-                     name_of(training));
+  return fmt::format("{}{} {}", humanize(time_of(estimate, study, training)), money, purpose_of(training));
 }
 
 }  // namespace ddl

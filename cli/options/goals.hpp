@@ -23,10 +23,10 @@ struct Goals {
 };
 
 /// The largest budget.
-inline constexpr double most_budget = 1e15;
+inline constexpr double most_budget = 1'000'000'000'000'000;
 
-/// `10kUSD`, `2.5M EUR`, `5000`: a number, k or M for thousands or millions, and the letters of a currency. Nothing, with the
-/// problem set, where it is none such, or not from 0.01 to most_budget.
+/// `10kUSD`, `2.5M EUR`, `5000`: a number, k or M for thousands or millions, and the letters of a currency. Nothing, with
+/// the problem set, where it is none such, or not from 0.01 to most_budget.
 [[nodiscard]] std::optional<Money> parse_money(std::string_view text, UnitProblem& problem);
 
 /// Adds --budget and --deadline.

@@ -39,7 +39,8 @@ std::vector<std::int64_t> parse_number_list(const std::string& option, std::stri
     }
     const std::int64_t first = number(std::string_view(part).substr(0, dots));
     const std::int64_t last = number(std::string_view(part).substr(dots + 2));
-    if (last < first) throw Error(fmt::format("{} {} ends before it begins", option, quote(part)), "write the smaller first");
+    if (last < first)
+      throw Error(fmt::format("{} {} ends before it begins", option, quote(part)), "write the smaller first");
     for (std::int64_t value = first; value <= last; value *= 2) {
       add(value);
       if (value > last / 2) break;

@@ -34,7 +34,8 @@ const std::vector<std::string> gpt2{"recommend", "gpt2", "--machine", "dgx-a100"
 
 TEST_CASE("each row of a scaling table is the answer of a single call") {
   const std::vector<int> counts{8, 16, 24, 64};
-  for (const std::vector<std::string>& batch : {std::vector<std::string>{"--global-batch", "192"}, {"--batch-per-gpu", "4"}}) {
+  for (const std::vector<std::string>& batch :
+       {std::vector<std::string>{"--global-batch", "192"}, {"--batch-per-gpu", "4"}}) {
     const Json all = run_command(with(with(gpt2, batch), {"--gpus", "8,16,24,64"})).json();
     REQUIRE(all.at("points").size() == counts.size());
     CHECK(all.at("scaling") == (batch.front() == "--global-batch" ? "strong" : "weak"));
@@ -110,7 +111,8 @@ TEST_CASE("a list of numbers has commas and doublings") {
   CHECK(parse("8..64") == Numbers{8, 16, 32, 64});
   CHECK(parse("8..100") == Numbers{8, 16, 32, 64});
   CHECK(parse("1,3..12,4096") == Numbers{1, 3, 6, 12, 4096});
-  for (const char* const wrong : {"", ",", "8,", "8..", "..8", "8...16", "16..8", "0", "4097", "8,8", "8..16,16", "8x", "1e3", " 8"}) {
+  for (const char* const wrong :
+       {"", ",", "8,", "8..", "..8", "8...16", "16..8", "0", "4097", "8,8", "8..16,16", "8x", "1e3", " 8"}) {
     INFO(wrong);
     CHECK_THROWS_AS(parse(wrong), Error);
   }
