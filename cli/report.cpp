@@ -21,7 +21,16 @@ bool wants_color(const ReportOptions& options) {
   if (options.color == "always") return true;
   if (options.color == "never" || is_file(options.output)) return false;
   const char* no_color = std::getenv("NO_COLOR");
-  return (no_color == nullptr || *no_color == '\0') && isatty(STDOUT_FILENO) == 1;
+  const char* terminal = std::getenv("TERM");
+  const bool is_dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
+  return (no_color == nullptr || *no_color == '\0') && !is_dumb && isatty(STDOUT_FILENO) == 1;
+}
+
+Page page_for(const ReportOptions& options) {
+  Page page = page_of_output(is_file(options.output));
+  page.wide = options.wide;
+  page.ascii = page.ascii || options.ascii;
+  return page;
 }
 
 }  // namespace
@@ -78,6 +87,20 @@ std::string defused(std::string_view text) {
   }
 }
 
+void print_warnings(std::vector<std::string> warnings) {
+  std::vector<std::pair<std::string, int>> counted;
+  for (std::string& warning : warnings) {
+    const auto known = std::find_if(counted.begin(), counted.end(), [&](const auto& each) { return each.first == warning; });
+    if (known == counted.end()) {
+      counted.emplace_back(std::move(warning), 1);
+    } else {
+      ++known->second;
+    }
+  }
+  for (const auto& [warning, count] : counted)
+    print_warning(count == 1 ? warning : fmt::format("{} ({} times)", warning, count));
+}
+
 void print_warning(const std::string& warning) { std::cerr << defused("warning: " + warning) << '\n'; }
 
 void print_error(const std::string& message, const std::string& hint) {
@@ -86,8 +109,8 @@ void print_error(const std::string& message, const std::string& hint) {
 }
 
 void write_report(const Report& report, const ReportOptions& options) {
-  const std::string content = format_named(options.format).write(report, Style(wants_color(options)));
-  for (const std::string& warning : report.warnings) print_warning(warning);
+  const std::string content = format_named(options.format).write(report, Style(wants_color(options), page_for(options)));
+  print_warnings(report.warnings);
   for (const Error& error : report.errors) print_error(error.what(), error.hint());
   if (is_file(options.output)) {
     write_output(options.output, content);

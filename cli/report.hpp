@@ -54,6 +54,8 @@ struct ReportOptions {
   std::string format = "text";
   std::string output;          ///< file; empty or `-`: stdout
   std::string color = "auto";  ///< auto, always, never
+  bool wide = false;           ///< tables of text have all columns
+  bool ascii = false;          ///< text has no sign but those of ASCII
 };
 
 /// Whether `--output` names a file: `-` is the standard output.
@@ -70,6 +72,8 @@ Written write_over(const std::string& path, std::string_view content, const std:
 /// may hold both.
 [[nodiscard]] std::string defused(std::string_view text);
 
+/// Each once, with the number of times that it is repeated, to stderr.
+void print_warnings(std::vector<std::string> warnings);
 /// `warning: …` to stderr.
 void print_warning(const std::string& warning);
 

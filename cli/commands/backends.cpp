@@ -45,7 +45,7 @@ std::string details_of(const DeviceInfo& device) {
 
 Document document_of(const Backends& backends) {
   Document document, problems;
-  Table table({words("back end"), words("runs"), words("device"), words("with")}, 0);
+  Table table({words("back end"), words("runs"), words("device"), prose("with")}, 0);
   for (const auto& [kind, status] : backends.rows) {
     if (!status.available()) table.add({std::string(kind.name), "no", "-", "-"});
     if (!status.problem.empty()) {

@@ -235,6 +235,8 @@ Report explain(const ExplainOptions& options, const Command& command, const Repo
   answer->study = asked.study;
   refuse_without_tokens(options.training, answer->study->model());
   answer->training = options.training;
+  settle_target(answer->training, answer->study->model());
+  refuse_unpublished_batch(answer->training, asked.plan->global_batch);
   answer->ideal = options.study.ideal;
   const Estimator estimator(answer->study->job());
   answer->explanation = estimator.explain(*asked.plan);
@@ -264,7 +266,7 @@ void add_explain(const Command& program, Request& request) {
   const PlanOptionHandles handles = add_plan_options(command, options->plan);
   handles.plan.description("explain the plan of this JSON file");
   handles.strategy.description("explain a plan of this strategy");
-  add_train_tokens_option(command, options->training);
+  add_training_options(command, options->training);
   command.add_option("--why-not", options->why_not,
                      "compare with the best plan of this strategy on as many GPUs, with the 'best' of all, or with other "
                      "degrees");

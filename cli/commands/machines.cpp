@@ -20,8 +20,8 @@ using Json = nlohmann::ordered_json;
 
 Report list_machines() {
   Report report;
-  Table table({words("machine"), figures("devices"), figures("per node"), words("device"), figures("memory"),
-               words("kernels"), words("network"), words("coefficients")},
+  Table table({essential(words("machine")), figures("devices"), figures("per node"), essential(words("device")),
+               essential(figures("memory")), words("kernels"), words("network"), words("coefficients")},
               0);
   const Json machines = json_list(machine_names(), [&](const std::string& name) -> Json {
     const MachineSheet sheet = load_machine_sheet(name);
@@ -71,7 +71,7 @@ Report show_machine(const std::string& name) {
   document.line(
       fmt::format("{}, {} per node", count_text(sheet->machine.devices(), "device"), sheet->machine.devices_per_node()));
   if (!sheet->extends.empty()) document.line("extends " + sheet->extends);
-  Table table({words("number"), figures("value"), words("source")});
+  Table table({essential(words("number")), essential(figures("value")), essential(prose("source"))});
   for (const SourcedNumber& number : sheet->numbers) table.add({number.key, number.value, number.source});
   document.apart(std::move(table));
   report.json = [sheet] { return sheet_json(*sheet); };

@@ -30,8 +30,8 @@ using Json = nlohmann::ordered_json;
 
 Report list_models() {
   Report report;
-  Table table({words("model"), figures("parameters"), figures("multiply-adds"), figures("FLOPs forward"), figures("layers"),
-               words("input")},
+  Table table({essential(words("model")), figures("parameters"), if_asked(figures("multiply-adds")),
+               figures("FLOPs forward"), figures("layers"), words("input")},
               0);
   const Json models = json_list(model_names(), [&](const std::string& name) -> Json {
     const Model model = load_model(name);
@@ -89,8 +89,9 @@ struct Shown {
 };
 
 Table layer_table(const Shown& shown) {
-  Table table({words("layer"), words("operation"), words("in"), words("out"), figures("parameters"), figures("forward"),
-               figures("backward-data"), figures("backward-weight"), figures("kept")});
+  Table table({essential(words("layer")), essential(words("operation")), words("in"), essential(words("out")),
+               figures("parameters"), figures("forward"), figures("backward-data"), figures("backward-weight"),
+               figures("kept")});
   const auto flops_text = [](double flops) { return flops > 0 ? humanize(Flops(flops)) : "-"; };
   const auto bytes_text = [](double bytes) { return bytes > 0 ? humanize(Bytes(bytes)) : "-"; };
   for (std::size_t i = 0; i < shown.model.layers.size(); ++i) {

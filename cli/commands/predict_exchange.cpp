@@ -88,8 +88,9 @@ Json row_of(const PredictedExchange& one) {
 }
 
 Table table_of(const std::vector<PredictedExchange>& predicted) {
-  Table table({words("operation"), figures("ranks"), figures("nodes"), figures("message"), figures("time"),
-               figures("95 % interval"), figures("bus bandwidth"), words("algorithm"), words("rests on")},
+  Table table({essential(words("operation")), essential(figures("ranks")), figures("nodes"), essential(figures("message")),
+               essential(figures("time")), figures("95 % interval"), figures("bus bandwidth"), words("algorithm"),
+               words("rests on")},
               0);
   for (const PredictedExchange& one : predicted) {
     table.add({std::string(to_string(one.operation)), with_thousands(one.ranks), with_thousands(one.nodes),

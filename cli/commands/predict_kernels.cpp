@@ -61,7 +61,7 @@ Fields<PredictedKernel> kernel_fields() {
 }
 
 Table table_of(const std::vector<PredictedKernel>& kernels) {
-  Table table({figures("time"), figures("95 % interval"), words("rests on"), words("problem")}, 0);
+  Table table({essential(figures("time")), figures("95 % interval"), words("rests on"), essential(prose("problem"))}, 0);
   for (const PredictedKernel& kernel : kernels) {
     table.add({humanize(kernel.time),
                kernel.low ? fmt::format("{} to {}", humanize(*kernel.low), humanize(*kernel.high)) : "-",

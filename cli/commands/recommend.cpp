@@ -11,11 +11,14 @@
 #include "calibration/machine_reader.hpp"
 #include "calibration/plan_degrees.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/documents/convergence.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
+#include "cli/documents/scaling.hpp"
 #include "cli/documents/study_comparison.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/options/goals.hpp"
 #include "cli/options/job_file.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/plan_options.hpp"
@@ -44,6 +47,7 @@ struct RecommendOptions {
   std::optional<std::int64_t> top = 10;
   std::string strategies, objective = "time", missing, save_job;
   bool all = false, allow_risk = false;
+  Goals goals;
 };
 
 /// Everything the report says, computed before any of it is written.
@@ -198,6 +202,7 @@ Document document_of(const RecommendAnswer& answer) {
       }
     }
   }
+  if (answer.options.training.convergence) add_convergence(document, *answer.options.training.convergence);
   if (!answer.result.rejected.empty() || !answer.without_plans.empty()) {
     document.section("Rejected");
     add_rejected(document, answer.result.rejected, study.model());
@@ -279,12 +284,14 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
   const PlanStudy asked = plan_study(options.study, options.plan);
   answer->study = asked.study;
   refuse_without_tokens(options.training, answer->study->model());
+  settle_target(answer->options.training, answer->study->model());
   if (answer->objective == Objective::cost) refuse_unpriced_cost(answer->study->machine());
   answer->estimator = std::make_shared<Estimator>(answer->study->job());
   answer->single = asked.plan.has_value();
   if (asked.plan) {
     answer->gpus = asked.plan->mesh.devices();
     answer->global_batch = asked.plan->global_batch;
+    refuse_unpublished_batch(answer->options.training, answer->global_batch);
     Estimate estimate = answer->estimator->estimate(*asked.plan);
     refuse_contradiction(estimate, answer->study->model(), options.plan);
     answer->shown.push_back(estimate);
@@ -293,6 +300,7 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
   } else {
     answer->gpus = *options.plan.gpus;
     answer->global_batch = global_batch_of(options.plan, answer->gpus, *answer->study);
+    refuse_unpublished_batch(answer->options.training, answer->global_batch);
     search_into(*answer);
   }
   if (answer->study->kernels().measured() != nullptr) {
@@ -323,6 +331,7 @@ StudyOutcome outcome_of(const RecommendOptions& options, const Command& command)
   try {
     const std::shared_ptr<RecommendAnswer> answer = answer_of(options, command);
     outcome.study = answer->study;
+    outcome.training = answer->options.training;
     outcome.gpus = answer->gpus;
     outcome.global_batch = answer->global_batch;
     outcome.objective = answer->objective;
@@ -342,13 +351,19 @@ StudyOutcome outcome_of(const RecommendOptions& options, const Command& command)
   return outcome;
 }
 
-Report recommend_each(const RecommendOptions& options, const Command& command) {
+/// Options that are about the plans of one question.
+void refuse_about_one(const Command& command, std::string_view several) {
   for (const std::string_view option : {"--top", "--all", "--missing", "--save-job"}) {
     if (command.count(std::string(option)) > 0)
-      throw Error(fmt::format("{} {} the plans of one study, but there are several", option,
-                              option == "--missing" || option == "--save-job" ? "is about" : "ranks"),
-                  "leave it out, or name one model and one machine");
+      throw Error(fmt::format("{} {} the plans of {}", option,
+                              option == "--missing" || option == "--save-job" ? "is about" : "ranks", several),
+                  several == "one study, but there are several" ? "leave it out, or name one model and one machine"
+                                                                : "leave it out, or ask for one number of GPUs");
   }
+}
+
+Report recommend_each(const RecommendOptions& options, const Command& command) {
+  refuse_about_one(command, "one study, but there are several");
   std::vector<StudyOutcome> outcomes;
   const Interrupt interrupt;
   for (const auto& [model, machine] : studies_named(options.study)) {
@@ -371,6 +386,70 @@ Report recommend_each(const RecommendOptions& options, const Command& command) {
     report.status = ExitStatus::interrupted;
   }
   return report;
+}
+
+/// Where the goals leave the number of GPUs open: powers of two inside a node, then nodes in steps of 1, 2, 3, 4, 6, 8, 12
+/// …, up to the machine.
+std::vector<std::int64_t> usual_gpu_counts(const Machine& machine) {
+  const std::int64_t node = std::max<std::int64_t>(1, machine.devices_per_node());
+  std::vector<std::int64_t> counts;
+  for (std::int64_t count = 1; count < node; count *= 2) counts.push_back(count);
+  for (std::int64_t nodes = 1; nodes * node <= machine.devices(); nodes *= 2) {
+    counts.push_back(nodes * node);
+    if (nodes > 1 && nodes * node * 3 / 2 <= machine.devices()) counts.push_back(nodes * node * 3 / 2);
+  }
+  std::erase_if(counts, [&](std::int64_t count) { return count > machine.devices(); });
+  return counts;
+}
+
+void refuse_goals(const RecommendOptions& options, const Machine& machine) {
+  const Goals& goals = options.goals;
+  if (!goals.any()) return;
+  const char* const option = goals.budget ? "--budget" : "--deadline";
+  if (!options.training.is_whole())
+    throw Error(fmt::format("{} is about a whole training, and nothing says how long that is", option),
+                "add --epochs 90, --to-accuracy, or of a model of sequences --train-tokens 1T");
+  if (!goals.budget) return;
+  if (!machine.price_per_gpu_hour) {
+    throw Error(fmt::format("--budget needs the price of a device, and the sheet of {} has none", machine.name),
+                "add 'price: {value: 2.5 USD/h, source: ...}' to a machine file");
+  }
+  if (!goals.budget->currency.empty() && goals.budget->currency != machine.currency) {
+    throw Error(
+        fmt::format("--budget is in {}, and the price of {} in {}", goals.budget->currency, machine.name, machine.currency),
+        fmt::format("give it in {}", machine.currency));
+  }
+}
+
+/// Several numbers of GPUs or batches, or those that meet a goal.
+Report recommend_scaling(const RecommendOptions& options, const Command& command) {
+  if (studies_named(options.study).size() > 1)
+    throw Error("several numbers of GPUs or batches are asked of one model and one machine", "name one of each");
+  if (options.plan.name_plan())
+    throw Error("one plan has one number of GPUs and one batch", "leave --plan, --strategy and --degrees out");
+  refuse_about_one(command, "one question, but there are several");
+  const Machine machine = load_machine(options.study.machine);
+  refuse_goals(options, machine);
+  std::vector<std::int64_t> counts = options.plan.gpu_counts, batches = options.plan.global_batches;
+  if (options.plan.gpus) counts = {*options.plan.gpus};
+  if (counts.empty()) counts = usual_gpu_counts(machine);
+  ScalingQuestion question;
+  question.goals = options.goals;
+  question.fixed_batch = !batches.empty() || options.plan.global_batch;
+  std::vector<StudyOutcome> points;
+  for (std::size_t i = 0; i < std::max<std::size_t>(batches.size(), 1); ++i) {
+    for (const std::int64_t gpus : counts) {
+      RecommendOptions one = options;
+      one.plan.gpus = gpus;
+      if (!batches.empty()) one.plan.global_batch = batches[i];
+      one.top = 1;
+      StudyOutcome point = outcome_of(one, command);
+      point.gpus = gpus;
+      if (!point.study && one.plan.global_batch) point.global_batch = *one.plan.global_batch;
+      points.push_back(std::move(point));
+    }
+  }
+  return scaling_report(std::move(points), question);
 }
 
 /// The problems that the shown plans rest on and that nobody has measured, as `profile --problems` reads them.
@@ -404,8 +483,23 @@ void write_job(const RecommendAnswer& answer, const std::string& output, Report&
   write_output(path, text, "--save-job");
 }
 
-Report recommend(const RecommendOptions& options, const Command& command, const std::string& output) {
-  if (!options.plan.gpus && !options.plan.name_plan()) throw Error("--gpus is missing", "say how many: --gpus 1024");
+/// Whoever asks for a target, and not with which batch, asks which batch: all that are published.
+RecommendOptions with_published_batches(RecommendOptions options) {
+  const PlanOptions& plan = options.plan;
+  const bool open = !plan.global_batch && plan.global_batches.empty() && !plan.batch_per_gpu && !plan.name_plan();
+  if (!options.training.to_accuracy || !open || studies_named(options.study).size() > 1) return options;
+  settle_target(options.training, Study(spec_of(options.study)).model());
+  for (const ConvergencePoint& point : options.training.convergence->points)
+    options.plan.global_batches.push_back(point.batch);
+  return options;
+}
+
+Report recommend(const RecommendOptions& asked, const Command& command, const std::string& output) {
+  const RecommendOptions options = with_published_batches(asked);
+  const bool several = !options.plan.gpu_counts.empty() || !options.plan.global_batches.empty() || options.goals.any();
+  if (!options.plan.gpus && options.plan.gpu_counts.empty() && !options.plan.name_plan() && !options.goals.any())
+    throw Error("--gpus is missing", "say how many: --gpus 1024");
+  if (several) return recommend_scaling(options, command);
   if (studies_named(options.study).size() > 1) return recommend_each(options, command);
   const std::shared_ptr<RecommendAnswer> answer = answer_of(options, command);
   if (!options.missing.empty()) write_missing(*answer, output);
@@ -424,8 +518,9 @@ void add_recommend(const Command& program, Request& request) {
       "bundled model (see 'models list') or a model file; several with commas between them are compared");
   command.get_option("--machine")
       .description("bundled machine (see 'machines list') or a machine file; several with commas between them are compared");
-  const PlanOptionHandles handles = add_plan_options(command, options->plan);
-  add_train_tokens_option(command, options->training);
+  const PlanOptionHandles handles = add_plan_options(command, options->plan, true);
+  add_training_options(command, options->training);
+  add_goal_options(command, options->goals);
   const auto strategies =
       command.add_option("--strategies", options->strategies, "only these, separated by commas: data,data+filter,…");
   const auto objective = command.add_option("--objective", options->objective, "time, cost or memory").capture_default_str();
@@ -444,6 +539,7 @@ void add_recommend(const Command& program, Request& request) {
   }
   add_report_options(command, request.report);
   command.callback([options, command, &request] {
+    settle_lists(options->plan);
     request.run = [options, command, &request] { return recommend(*options, command, request.report.output); };
   });
 }

@@ -46,7 +46,7 @@ Report show_software(const std::string& name) {
   const SoftwareFile software = load_software(name);
   Report report;
   report.document.paragraph(software.name + ": " + software.description, 0, 2);
-  Table table({words("key"), words("value"), words("source")}, 0);
+  Table table({essential(words("key")), essential(words("value")), essential(prose("source"))}, 0);
   Json rows = Json::array();
   for (const SoftwareFile::Line& line : software.lines) {
     table.add({line.key, line.value, line.source});

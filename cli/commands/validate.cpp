@@ -50,8 +50,9 @@ bool misses_tolerance(const Validation& validation, const ValidateOptions& optio
 }
 
 Table case_table(const Validation& validation) {
-  Table table({words("model"), words("strategy"), figures("GPUs"), words("quantity"), figures("measured s"),
-               figures("predicted s"), figures("error"), figures("ideal s"), figures("error of ideal"), words("note")});
+  Table table({essential(words("model")), essential(words("strategy")), essential(figures("GPUs")), words("quantity"),
+               essential(figures("measured s")), essential(figures("predicted s")), essential(figures("error")),
+               if_asked(figures("ideal s")), figures("error of ideal"), prose("note")});
   for (const ValidationCase& one : validation.cases) {
     table.add({one.run.model, one.run.strategy, one.run.gpus ? std::to_string(*one.run.gpus) : "-", one.run.quantity,
                fmt::format("{:.4g}", one.run.value), seconds(one.predicted), signed_percent(one.error()), seconds(one.ideal),

@@ -95,13 +95,14 @@ std::string iteration_text(const JobCheck& check) {
   const Estimate& estimate = check.checked.estimate;
   const auto throughput = throughput_of(job, sample_flops(job.facts), estimate);
   return fmt::format("iteration: {}{}", humanize(estimate.time.iteration()),
-                     throughput ? ", " + throughput_in_short(*throughput, estimate.plan) : "");
+                     throughput ? ", " + throughput_in_short(*throughput) : "");
 }
 
 Table remedies_table(const JobCheck& check) {
   const Study& study = *check.study;
   const SampleFlops flops = sample_flops(study.job().facts);
-  Table table({words("change"), figures("memory"), figures("at most"), figures("iteration"), figures("MFU"), words("")});
+  Table table({essential(prose("change")), essential(figures("memory")), essential(figures("at most")), figures("iteration"),
+               figures("MFU"), essential(words("verdict"))});
   const auto add = [&](const std::string& change, const MemoryCheck& checked) {
     const Estimate& estimate = checked.estimate;
     table.add({change, humanize(estimate.memory.total()), humanize(estimate.memory.upper_bound()),

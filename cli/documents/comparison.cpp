@@ -26,7 +26,8 @@ std::string exchange_text(const ExchangeTotal& total, const TimeUnit& unit) {
 
 Table terms_table(const Explanation& explained, const PlanComparison& pair, const TimeUnit& unit) {
   const Comparison& comparison = pair.comparison;
-  Table table({words("term"), figures(pair.explained_name), figures(pair.other_name), figures("difference")});
+  Table table({essential(words("term")), essential(figures(pair.explained_name)), essential(figures(pair.other_name)),
+               figures("difference")});
   const auto add_time = [&](const std::string& name, Seconds a, Seconds b) {
     const double difference = (b - a).value() * unit.factor;
     table.add({name, fine_figure(a.value() * unit.factor), fine_figure(b.value() * unit.factor),

@@ -21,21 +21,47 @@ struct Span {
   bool strong = false;
 };
 
-/// A line, `indent` columns from the margin. With `hanging` its last span may go on in further lines, which have that
-/// indent.
+/// A line, `indent` columns from the margin. Where it is longer than a page is wide it goes on in further lines, which have
+/// the indent `hanging`; two columns more than its own, where nothing is said.
 struct Line {
   std::vector<Span> spans;
   std::size_t indent = 0;
   std::optional<std::size_t> hanging{};
 };
 
-/// A column of a table. Words are set to the left, figures to the right.
+/// What a format with too little room does with a column.
+enum class Keep {
+  always,  ///< is given up last: it answers the question
+  useful,  ///< is given up first, the rightmost column before the others
+  asked    ///< is there only where all columns are asked for (`--wide`)
+};
+
+/// A column of a table. Words are set to the left, figures to the right. Prose may go on in further lines of its cell.
 struct Column {
   std::string heading;
   bool has_figures = false;
+  Keep keep = Keep::useful;
+  bool wraps = false;
 };
 [[nodiscard]] inline Column words(std::string heading) { return {std::move(heading), false}; }
 [[nodiscard]] inline Column figures(std::string heading) { return {std::move(heading), true}; }
+[[nodiscard]] inline Column prose(std::string heading) { return {std::move(heading), false, Keep::useful, true}; }
+[[nodiscard]] inline Column essential(Column column) {
+  column.keep = Keep::always;
+  return column;
+}
+[[nodiscard]] inline Column if_asked(Column column) {
+  column.keep = Keep::asked;
+  return column;
+}
+
+/// A column that is drawn: in each row a bar whose pieces are shares of its length. The cells of the column say the same in
+/// words, for formats that do not draw.
+struct Bars {
+  std::size_t column = 0;
+  std::vector<std::string> pieces{};          ///< names, in the order of the shares
+  std::vector<std::vector<double>> shares{};  ///< of each row: from 0, at most 1 together
+};
 
 /// Cells say their units. `legend` explains signs in the cells; `left_out` says which rows are not shown.
 struct Table {
@@ -48,6 +74,7 @@ struct Table {
   std::vector<std::vector<std::string>> rows{};
   std::size_t indent = 2;
   std::string legend{}, left_out{};
+  std::optional<Bars> bars{};
 };
 
 /// Lines that stay as they are: a drawing, or a file.

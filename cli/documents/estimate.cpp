@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "calibration/own_coefficients.hpp"
+#include "cli/documents/convergence.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
 #include "cli/documents/memory.hpp"
@@ -121,14 +122,14 @@ Fields<RankedEstimate> estimate_fields(const Study& study, const Training& train
   };
   add_time("iteration", [](const Estimate& estimate) { return estimate.time.iteration(); });
   add_time("epoch", [](const Estimate& estimate) { return estimate.epoch; });
-  if (training.tokens) {
+  if (training.is_whole()) {
     add_time("training", [&study, training](const Estimate& estimate) { return time_of(estimate, study, training); });
   }
   for (const TimePart& part : time_parts)
     add_time(part.name, [part = part.part](const Estimate& estimate) { return estimate.time.*part; });
   fields.add("efficiency", if_priced([](const Estimate& estimate) { return estimate.efficiency; }));
   fields.add("cost", [&study](const Row& row) { return or_null(cost_of(row.estimate, study, Training{})); });
-  if (training.tokens) {
+  if (training.is_whole()) {
     fields.add("training_cost",
                [&study, training](const Row& row) { return or_null(cost_of(row.estimate, study, training)); });
   }
@@ -179,6 +180,23 @@ Json beside_kernels_to_json(const ShardPrices& measured) {
   return json;
 }
 
+/// The shares of an iteration by what they are spent with.
+std::vector<double> spent_shares(const Breakdown& time) {
+  std::vector<double> shares(spent_names.size(), 0.0);
+  const Seconds all = time.iteration();
+  if (all.value() <= 0) return shares;
+  for (const TimePart& part : time_parts) shares[static_cast<std::size_t>(part.spent)] += time.*part.part / all;
+  return shares;
+}
+
+/// `computing 90 %, exchanging 3 %, waiting 7 %`.
+std::string spent_text(const std::vector<double>& shares) {
+  std::string text;
+  for (std::size_t i = 0; i < shares.size(); ++i)
+    text += fmt::format("{}{} {}", i > 0 ? ", " : "", spent_names[i], share_text(shares[i]));
+  return text;
+}
+
 }  // namespace
 
 std::string reasons_text(const Estimate& estimate, const Model& model) {
@@ -187,13 +205,15 @@ std::string reasons_text(const Estimate& estimate, const Model& model) {
 
 void add_plan(Document& document, const Estimate& estimate, const Study& study, const Training& training,
               const std::string& besides) {
-  const std::string name =
-      fmt::format("{} ({})", family_name(estimate.plan.mesh.family()), degrees_text(estimate.plan.mesh));
+  const std::string name = plan_phrase(estimate.plan);
   if (estimate.feasible()) {
     const auto throughput = throughput_of(study.job(), sample_flops(study.job().facts), estimate);
-    const std::string rate = throughput ? ", " + throughput_in_short(*throughput, estimate.plan) : "";
-    document.line(name, fmt::format(": {}{}{}, {}", time_text(estimate, study, training), besides, rate,
-                                    memory_text(estimate.memory, estimate.verdict, study)));
+    const std::string rate = throughput ? ", " + throughput_in_short(*throughput) : "";
+    const bool at_best = study.kernels().origin() == KernelBasis::roofline;
+    document.line(
+        name,
+        fmt::format(": {}{} per step{}{}, {}; {}", at_best ? "at best " : "", humanize(estimate.time.iteration()), besides,
+                    rate, memory_text(estimate.memory, estimate.verdict, study), time_text(estimate, study, training)));
     return;
   }
   const bool memory_alone = std::all_of(estimate.limits.begin(), estimate.limits.end(),
@@ -298,7 +318,7 @@ void add_findings(Document& document, const Estimate& estimate, const Study& stu
 
 void add_defaults(Document& document, const std::vector<Default>& defaults) {
   if (defaults.empty()) return;
-  Table table({words("option"), words("value"), words("why")});
+  Table table({essential(words("option")), essential(words("value")), prose("why")});
   for (const Default& each : defaults) table.add({each.option, each.value, each.reason});
   document.section("Defaults in force");
   document.add(std::move(table));
@@ -320,45 +340,61 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, c
   for (const Estimate& estimate : estimates) longest = max(longest, estimate.time.iteration());
   const TimeUnit unit = time_unit(longest);
   const bool priced = study.machine().price_per_gpu_hour.has_value();
+  const bool at_best = study.kernels().origin() == KernelBasis::roofline;
   // A part that no plan has gets no column.
   std::vector<TimePart> parts(time_parts.begin(), time_parts.end());
   std::erase_if(parts, [&](const TimePart& part) {
     return std::none_of(estimates.begin(), estimates.end(),
                         [&](const Estimate& e) { return (e.time.*part.part).value() > 0; });
   });
-
-  std::vector<Column> columns;
-  if (with_ranks) columns.push_back(figures("#"));
-  columns.insert(columns.end(), {words("strategy"), words("degrees"), figures(name_of(training))});
-  if (priced) columns.push_back(figures(study.machine().currency));
-  columns.push_back(figures("eff."));
   const SampleFlops flops = sample_flops(study.job().facts);
   std::vector<std::optional<Throughput>> throughputs;
   for (const Estimate& estimate : estimates) throughputs.push_back(throughput_of(study.job(), flops, estimate));
   const bool has_shares =
       std::any_of(throughputs.begin(), throughputs.end(), [](const auto& of) { return of && of->model_share.has_value(); });
+
+  std::vector<Column> columns;
+  if (with_ranks) columns.push_back(essential(figures("#")));
+  columns.push_back(essential(words("plan")));
+  columns.push_back(essential(figures(at_best ? "step at best" : "step")));
+  Bars bars;
+  bars.column = columns.size();
+  bars.pieces.assign(spent_names.begin(), spent_names.end());
+  columns.insert(columns.end(), {words("where time goes"), essential(figures("memory")), essential(words("verdict"))});
+  if (training.is_whole()) {
+    columns.push_back(essential(figures(name_of(training))));
+  } else {
+    columns.push_back(figures("epoch"));
+  }
+  if (priced) columns.push_back(figures(study.machine().currency));
   if (has_shares) columns.push_back(figures("MFU"));
-  columns.insert(columns.end(), {figures("memory"), words("verdict"), figures("iteration " + unit.name)});
+  columns.insert(columns.end(), {figures("eff."), if_asked(words("strategy")), if_asked(words("degrees")),
+                                 if_asked(figures("iteration " + unit.name))});
   for (const TimePart& part : parts)
-    columns.push_back(figures(fmt::format("{} {}", &part == parts.data() ? "=" : "+", part.column)));
-  columns.push_back(words("with"));
+    columns.push_back(if_asked(figures(fmt::format("{} {}", &part == parts.data() ? "=" : "+", part.column))));
+  columns.push_back(if_asked(words("with")));
   Table table(std::move(columns));
+  std::vector<Plan> plans;
   for (std::size_t i = 0; i < estimates.size(); ++i) {
     const Estimate& e = estimates[i];
+    const bool timed = e.time.iteration().value() > 0;
     std::vector<std::string> row;
     if (with_ranks) row.push_back(std::to_string(i + 1));
-    row.insert(row.end(),
-               {family_name(e.plan.mesh.family()), degrees_text(e.plan.mesh), humanize(time_of(e, study, training))});
+    bars.shares.push_back(spent_shares(e.time));
+    row.insert(row.end(), {plan_word(e.plan), timed ? humanize(e.time.iteration()) : "-", spent_text(bars.shares.back()),
+                           humanize(e.memory.total()), timed ? std::string(to_string(e.verdict)) : "",
+                           humanize(time_of(e, study, training))});
     if (priced) row.push_back(amount(cost_of(e, study, training).value_or(0)));
-    row.push_back(share_text(e.efficiency));
     if (has_shares) row.push_back(mfu_text(throughputs[i]));
-    row.insert(row.end(),
-               {humanize(e.memory.total()), e.time.iteration().value() > 0 ? std::string(to_string(e.verdict)) : "",
-                figure(e.time.iteration().value() * unit.factor)});
+    row.insert(row.end(), {share_text(e.efficiency), family_name(e.plan.mesh.family()), degrees_text(e.plan.mesh),
+                           figure(e.time.iteration().value() * unit.factor)});
     for (const TimePart& part : parts) row.push_back(figure((e.time.*part.part).value() * unit.factor));
     row.push_back(choices_text(e.plan));
     table.add(std::move(row));
+    plans.push_back(e.plan);
   }
+  table.bars = std::move(bars);
+  table.legend = letters_text(plans);
   return table;
 }
 
@@ -423,6 +459,8 @@ Json inputs_to_json(const Study& study, const Training& training) {
   json["dataset"] = study.dataset().name;
   json["samples_per_epoch"] = study.job().samples_per_epoch;
   json["train_tokens"] = or_null(training.tokens);
+  if (training.epochs) json["train_epochs"] = *training.epochs;
+  if (training.convergence) json["convergence"] = convergence_to_json(*training.convergence);
   json["machine"] = study.machine().name;
   json["device_memory_bytes"] = study.device_memory().value();
   json["margin_bytes"] = study.margin().value();

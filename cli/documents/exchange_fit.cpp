@@ -85,8 +85,8 @@ Json interval_of(const std::optional<Estimated<Unit>>& estimated) {
 }  // namespace
 
 Table series_table(std::span<const ExchangeSeries> series) {
-  Table table({words("file"), words("operation"), words("level"), figures("ranks"), figures("nodes"), figures("rows"),
-               figures("smallest"), figures("largest"), words("device")});
+  Table table({essential(words("file")), essential(words("operation")), words("level"), figures("ranks"), figures("nodes"),
+               figures("rows"), figures("smallest"), figures("largest"), words("device")});
   for (const ExchangeSeries& each : series) {
     const auto [least, most] =
         std::minmax_element(each.rows.begin(), each.rows.end(),
@@ -127,9 +127,9 @@ Table algorithm_table(std::span<const ExchangeSeries> series) {
 }
 
 Table exchange_fit_table(std::span<const ExchangeFit> fits) {
-  Table table({words("operation"), words("level"), figures("ranks"), figures("from"), figures("to"), figures("alpha"),
-               figures("1/beta"), words("algorithm"), figures("r2"), figures("residual"), figures("worst"),
-               figures("points")});
+  Table table({essential(words("operation")), words("level"), essential(figures("ranks")), figures("from"), figures("to"),
+               essential(figures("alpha")), essential(figures("1/beta")), words("algorithm"), figures("r2"),
+               figures("residual"), figures("worst"), figures("points")});
   for (const ExchangeFit& fit : fits) {
     for (const FitRange& range : fit.ranges) {
       table.add({std::string(to_string(fit.operation)), level_text(fit.level), counts_text(fit.min_ranks, fit.max_ranks),

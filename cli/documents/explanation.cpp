@@ -109,13 +109,13 @@ std::string busiest_text(const std::optional<Bottleneck>& busiest) {
 
 Table phases_table(const Explanation& explanation, const TimeUnit& unit) {
   const Breakdown& time = explanation.estimate.time;
-  Table table({words("phase"), figures(unit.name), figures("share"), figures("hidden " + unit.name), words("from"),
-               words("busiest link"), words("what")});
+  Table table({essential(words("phase")), essential(figures(unit.name)), essential(figures("share")),
+               figures("hidden " + unit.name), words("from"), prose("what"), prose("busiest link")});
   for (const PhaseShare& phase : explanation.phases) {
     if (phase.time.value() <= 0 && phase.hidden.value() <= 0) continue;
     table.add({std::string(phase.what.column), fine_figure(phase.time.value() * unit.factor),
                share_text(phase.time / time.iteration()), fine_figure(phase.hidden.value() * unit.factor),
-               std::string(letter(phase.source)), busiest_text(phase.busiest), describe(phase, explanation.estimate)});
+               std::string(letter(phase.source)), describe(phase, explanation.estimate), busiest_text(phase.busiest)});
   }
   table.add({"iteration", fine_figure(time.iteration().value() * unit.factor), share_text(1), "", "", "", ""});
   return table;
@@ -128,17 +128,19 @@ Table layers_table(const Explanation& explanation, const Study& study, const Tim
   const std::vector<LikeLayers> groups = grouped(explanation);
   const bool exchanges = std::any_of(groups.begin(), groups.end(),
                                      [](const LikeLayers& group) { return !exchanges_text(*group.first).empty(); });
-  std::vector<Column> columns{words("layer"), figures("×")};
+  std::vector<Column> columns{essential(words("layer")), essential(figures("×"))};
   if (stages) columns.push_back(figures("stage"));
-  columns.insert(columns.end(), {words("problem of one rank"), words("from"), figures(unit.name)});
+  columns.insert(columns.end(),
+                 {essential(words("problem of one rank")), words("from"), essential(figures(unit.name)), figures("share")});
   for (const TimePart& part : parts)
-    columns.push_back(figures(fmt::format("{}{}", &part == parts.data() ? "= " : "+ ", part.column)));
+    columns.push_back(if_asked(figures(fmt::format("{}{}", &part == parts.data() ? "= " : "+ ", part.column))));
   if (exchanges) columns.push_back(words("exchanges of a micro-batch"));
   Table table(std::move(columns));
   const auto add = [&](std::vector<std::string> row, const std::string& stage, const std::string& problem,
                        std::string_view from, const Breakdown& time, const std::string& exchanged) {
     if (stages) row.push_back(stage);
-    row.insert(row.end(), {problem, std::string(from), fine_figure(time.iteration().value() * unit.factor)});
+    row.insert(row.end(), {problem, std::string(from), fine_figure(time.iteration().value() * unit.factor),
+                           whole.iteration().value() > 0 ? share_text(time.iteration() / whole.iteration()) : "-"});
     for (const TimePart& part : parts) row.push_back(fine_figure((time.*part.part).value() * unit.factor));
     if (exchanges) row.push_back(exchanged);
     table.add(std::move(row));

@@ -17,7 +17,8 @@
 namespace ddl {
 namespace {
 
-constexpr std::size_t drawing_width = 100;
+/// A terminal of 80 columns has room for it.
+constexpr std::size_t drawing_width = 80;
 /// Room that is kept for a layer however deep it stands.
 constexpr std::size_t least_room = 40;
 constexpr std::size_t longest_word = 44;

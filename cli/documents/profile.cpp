@@ -38,8 +38,8 @@ RowCounts counts_of(const ProfileResult& result) {
 }
 
 Table rows_table(const ProfileResult& result) {
-  Table table({figures("median"), figures("interval of 95 %"), figures("samples"), figures("workspace"), words("algorithm"),
-               words("problem")},
+  Table table({essential(figures("median")), figures("interval of 95 %"), figures("samples"), figures("workspace"),
+               words("algorithm"), essential(prose("problem"))},
               0);
   for (const std::size_t row : result.asked) {
     const Measurement& measured = result.profile.rows[row].measurement;

@@ -65,7 +65,7 @@ double figure_of(const StudyOutcome& outcome) {
 
 std::string figure_text(const StudyOutcome& outcome) {
   if (outcome.objective == Objective::memory) return humanize(outcome.best->memory.total()) + " per GPU";
-  const std::string of = (outcome.training.tokens ? " for " : " per ") + name_of(outcome.training);
+  const std::string of = " " + purpose_of(outcome.training);
   if (outcome.objective == Objective::time) return humanize(time_of(outcome)) + of;
   return fmt::format("{} {}{}", amount(figure_of(outcome)), outcome.study->machine().currency, of);
 }
@@ -96,7 +96,7 @@ std::vector<const StudyOutcome*> ranked(const Outcomes& outcomes) {
 std::string_view superlative(const StudyOutcome& best, bool several_models) {
   if (best.objective == Objective::cost) return "is cheapest";
   if (best.objective == Objective::memory) return "needs the least memory";
-  return several_models && !best.training.tokens ? "has the shortest epoch" : "is fastest";
+  return several_models && !best.training.is_whole() ? "has the shortest epoch" : "is fastest";
 }
 
 void add_first_line(Document& document, const Outcomes& outcomes, const Labels& labels) {
@@ -125,30 +125,32 @@ Table plans_table(const Outcomes& outcomes, const Labels& labels) {
     return !each.best || each.study->model().sequence_length > 0;
   });
   const Training& training = outcomes.front().training;
-  std::vector<Column> columns{words(""), words("data set"), words("strategy"), words("degrees")};
-  columns.insert(columns.end(),
-                 {figures("iteration"), figures(of_tokens ? "tokens/s" : "samples/s"), figures(name_of(training))});
-  if (!training.tokens) columns.push_back(figures("epochs/day"));
-  if (priced) columns.push_back(figures(training.tokens ? "cost" : "cost of an epoch"));
-  columns.insert(columns.end(),
-                 {figures("eff."), figures("MFU"), figures("memory"), figures("of"), words("verdict"), words("with")});
+  std::vector<Column> columns{essential(words("study")), essential(words("plan")), essential(figures("step")),
+                              figures(of_tokens ? "tokens/s" : "samples/s"), essential(figures(name_of(training)))};
+  if (priced) columns.push_back(figures(training.is_whole() ? "cost" : "cost of an epoch"));
+  columns.insert(columns.end(), {figures("MFU"), essential(figures("memory")), if_asked(figures("of")),
+                                 essential(words("verdict")), figures("eff.")});
+  if (!training.is_whole()) columns.push_back(if_asked(figures("epochs/day")));
+  columns.insert(columns.end(), {if_asked(words("data set")), if_asked(words("strategy")), if_asked(words("degrees")),
+                                 if_asked(words("with"))});
   Table table(std::move(columns));
   for (const StudyOutcome& each : outcomes) {
     if (!each.best) continue;
     const Estimate& best = *each.best;
     const Study& study = *each.study;
-    std::vector<std::string> row{labels.of(each), study.dataset().name};
-    row.insert(row.end(), {family_name(best.plan.mesh.family()), degrees_text(best.plan.mesh)});
+    std::vector<std::string> row{labels.of(each), plan_word(best.plan)};
     const std::optional<Throughput> throughput = throughput_of(each);
     const double rate = !throughput ? 0 : of_tokens ? throughput->tokens.value_or(0) : throughput->samples;
     row.insert(row.end(), {humanize(best.time.iteration()), rate_text(rate), humanize(time_of(each))});
-    if (!training.tokens) row.push_back(rate_text(epochs_per_day(best)));
     if (priced) {
       const std::optional<double> cost = cost_of(each);
       row.push_back(cost ? fmt::format("{} {}", amount(*cost), study.machine().currency) : "-");
     }
-    row.insert(row.end(), {share_text(best.efficiency), mfu_text(throughput), humanize(best.memory.total()),
-                           humanize(study.device_memory()), std::string(to_string(best.verdict)), choices_text(best.plan)});
+    row.insert(row.end(), {mfu_text(throughput), humanize(best.memory.total()), humanize(study.device_memory()),
+                           std::string(to_string(best.verdict)), share_text(best.efficiency)});
+    if (!training.is_whole()) row.push_back(rate_text(epochs_per_day(best)));
+    row.insert(row.end(), {study.dataset().name, family_name(best.plan.mesh.family()), degrees_text(best.plan.mesh),
+                           choices_text(best.plan)});
     table.add(std::move(row));
   }
   return table;
@@ -176,11 +178,11 @@ Document problems_of(const Outcomes& outcomes, const Labels& labels) {
 
 /// A column for each study that was answered: what one was asked for is a default of another.
 Table defaults_table(const Outcomes& outcomes, const Labels& labels) {
-  std::vector<Column> columns{words("option")};
+  std::vector<Column> columns{essential(words("option"))};
   std::vector<std::string> options;
   for (const StudyOutcome& each : outcomes) {
     if (!each.study) continue;
-    columns.push_back(words(labels.of(each)));
+    columns.push_back(prose(labels.of(each)));
     for (const Default& one : each.defaults) {
       if (std::find(options.begin(), options.end(), one.option) == options.end()) options.push_back(one.option);
     }
@@ -309,7 +311,7 @@ Fields<StudyOutcome> outcome_fields(const Outcomes& outcomes) {
     });
   };
   add_cost("cost", [](const Row&) { return Training{}; });
-  if (outcomes.front().training.tokens) {
+  if (outcomes.front().training.is_whole()) {
     csv_if("training_s", timed, [](const Row& each) { return time_of(each).value(); });
     add_cost("training_cost", [](const Row& each) { return each.training; });
   }

@@ -8,14 +8,14 @@
 namespace ddl {
 namespace {
 
-/// What is counted per second.
+/// What a device does in a second.
 struct Rate {
   std::string_view of;
-  double all = 0, per_device = 0;
+  double per_device = 0;
 };
 Rate rate_of(const Throughput& throughput, const Plan& plan) {
   const double all = throughput.tokens.value_or(throughput.samples);
-  return {throughput.tokens ? "tokens/s" : "samples/s", all, all / static_cast<double>(plan.mesh.devices())};
+  return {throughput.tokens ? "tokens/s" : "samples/s", all / static_cast<double>(plan.mesh.devices())};
 }
 
 std::string share_in_brackets(std::string_view name, const std::optional<double>& share) {
@@ -28,18 +28,17 @@ std::string rate_text(double per_second) {
   return per_second < 99.95 ? fmt::format("{:.3g}", per_second) : whole_text(per_second + 0.5);
 }
 
-std::string throughput_in_short(const Throughput& throughput, const Plan& plan) {
-  const Rate rate = rate_of(throughput, plan);
-  return fmt::format("{} {} per GPU{}", rate_text(rate.per_device), rate.of,
-                     share_in_brackets("MFU", throughput.model_share));
+std::string throughput_in_short(const Throughput& throughput) {
+  const std::string rate =
+      throughput.tokens ? rate_text(*throughput.tokens) + " tokens/s" : rate_text(throughput.samples) + " samples/s";
+  return throughput.model_share ? fmt::format("{}, MFU {}", rate, share_text(*throughput.model_share)) : rate;
 }
 
 std::string throughput_text(const Throughput& throughput, const Plan& plan) {
   const Rate rate = rate_of(throughput, plan);
-  return fmt::format("{0} {1}; per GPU {2} {1}, model {3}{4}, hardware {5}{6}", rate_text(rate.all), rate.of,
-                     rate_text(rate.per_device), humanize(throughput.model),
-                     share_in_brackets("MFU", throughput.model_share), humanize(throughput.hardware),
-                     share_in_brackets("HFU", throughput.hardware_share));
+  return fmt::format("{} {} per GPU, model {}{}, hardware {}{}", rate_text(rate.per_device), rate.of,
+                     humanize(throughput.model), share_in_brackets("MFU", throughput.model_share),
+                     humanize(throughput.hardware), share_in_brackets("HFU", throughput.hardware_share));
 }
 
 std::string mfu_text(const std::optional<Throughput>& throughput) {
@@ -47,10 +46,22 @@ std::string mfu_text(const std::optional<Throughput>& throughput) {
 }
 
 std::string name_of(const Training& training) {
+  if (training.to_accuracy) return "to target";
+  if (training.epochs) return count_text(*training.epochs, "epoch");
   return training.tokens ? print_token_count(*training.tokens) + " tokens" : "epoch";
 }
 
+std::string purpose_of(const Training& training) {
+  if (training.convergence) return "to " + training.convergence->target;
+  return (training.is_whole() ? "for " : "per ") + name_of(training);
+}
+
 Seconds time_of(const Estimate& estimate, const Study& study, const Training& training) {
+  if (training.convergence) {
+    const std::int64_t batch = estimate.plan.global_batch;
+    return estimate.time.iteration() * (training.convergence->samples_at(batch).value_or(0) / static_cast<double>(batch));
+  }
+  if (training.epochs) return estimate.epoch * static_cast<double>(*training.epochs);
   if (!training.tokens) return estimate.epoch;
   return training_time(study.job(), estimate, *training.tokens).value_or(Seconds{});
 }
@@ -63,11 +74,9 @@ std::optional<double> cost_of(const Estimate& estimate, const Study& study, cons
 }
 
 std::string time_text(const Estimate& estimate, const Study& study, const Training& training) {
-  const std::string time = humanize(time_of(estimate, study, training));
-  if (!training.tokens) return time + " per epoch";
   const std::optional<double> cost = cost_of(estimate, study, training);
   const std::string money = cost ? fmt::format(" and {} {}", amount(*cost), study.machine().currency) : "";
-  return fmt::format("{}{} for {}", time, money, name_of(training));
+  return fmt::format("{}{} {}", humanize(time_of(estimate, study, training)), money, purpose_of(training));
 }
 
 }  // namespace ddl

@@ -33,5 +33,11 @@ struct PlanFile {
 
 /// What a plan does beyond its degrees: `8 micro-batches 1f1b, ZeRO-1, recompute`; empty when nothing.
 [[nodiscard]] std::string choices_text(const Plan& plan);
+/// A plan as one word, in the letters that its users write: `dp64·tp8·pp4 z1 m4`.
+[[nodiscard]] std::string plan_word(const Plan& plan);
+/// The same for a sentence: `dp64·tp8·pp4 as ZeRO-1, 4 micro-batches 1f1b`.
+[[nodiscard]] std::string plan_phrase(const Plan& plan);
+/// What the letters behind the degrees of a plan mean, of those that occur; empty where none does.
+[[nodiscard]] std::string letters_text(const std::vector<Plan>& plans);
 
 }  // namespace ddl

@@ -8,6 +8,7 @@
 #include "calibration/plan_degrees.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/figures.hpp"
+#include "cli/options/number_list.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/strategies.hpp"
 #include "cli/sentences/sentences.hpp"
@@ -133,10 +134,28 @@ void add_choices(std::vector<Default>& defaults, const Plan& plan, const Command
 
 }  // namespace
 
-PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options) {
-  add_whole_number(command, "--gpus", options.gpus, 1, most_gpus, "number of GPUs (or other devices)");
-  const auto global = add_whole_number(command, "--global-batch,--batch", options.global_batch, 1, most_samples,
-                                       "samples per iteration over all GPUs");
+void settle_lists(PlanOptions& options) {
+  const auto settle = [](std::vector<std::int64_t>& list, std::optional<std::int64_t>& one) {
+    if (list.size() != 1) return;
+    one = list.front();
+    list.clear();
+  };
+  settle(options.gpu_counts, options.gpus);
+  settle(options.global_batches, options.global_batch);
+}
+
+PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options, bool lists) {
+  const std::string samples = "samples per iteration over all GPUs";
+  if (lists) {
+    add_number_list(command, "--gpus", options.gpu_counts, 1, most_gpus,
+                    "number of GPUs (or other devices); several with commas, or 8..1024 for each power between");
+  } else {
+    add_whole_number(command, "--gpus", options.gpus, 1, most_gpus, "number of GPUs (or other devices)");
+  }
+  const auto global =
+      lists ? add_number_list(command, "--global-batch,--batch", options.global_batches, 1, most_samples,
+                              samples + "; several as of --gpus")
+            : add_whole_number(command, "--global-batch,--batch", options.global_batch, 1, most_samples, samples);
   const auto per_gpu = add_whole_number(
       command, "--batch-per-gpu", options.batch_per_gpu, 1, most_batch_per_gpu,
       "the same, divided by the number of GPUs; default: 32, of sequences 16,384 tokens, or what the model's file says");

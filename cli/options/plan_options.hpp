@@ -23,6 +23,8 @@ namespace ddl {
 /// The options by which a plan is named, or what is already chosen of the plans that are sought, as typed.
 struct PlanOptions {
   std::optional<std::int64_t> gpus, global_batch, batch_per_gpu, micro_batches;
+  /// Several of them, where a command takes lists; else `gpus` and `global_batch` say it.
+  std::vector<std::int64_t> gpu_counts{}, global_batches{};
   std::string placement, plan_file, strategy, degrees;
   /// Of each choice: its number, or its name.
   std::array<std::optional<std::int64_t>, plan_choice_count> numbers;
@@ -35,7 +37,10 @@ struct PlanOptions {
 struct PlanOptionHandles {
   Option plan, strategy;
 };
-PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options);
+/// `lists`: several numbers of GPUs and global batches may be asked for.
+PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options, bool lists = false);
+/// A single number of a list is no list.
+void settle_lists(PlanOptions& options);
 
 /// Throws Error on a name that is none; nothing where the option is not given.
 [[nodiscard]] ChosenOfPlan chosen_of(const PlanOptions& options);

@@ -284,6 +284,8 @@ void add_report_options(const Command& command, ReportOptions& options, const st
           },
           "auto, always or never")
       .default_str("auto");
+  command.add_switch("--wide", options.wide, "text: tables have all their columns, however wide they get");
+  command.add_switch("--ascii", options.ascii, "text: no sign but those of ASCII");
 }
 
 namespace {

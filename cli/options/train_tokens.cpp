@@ -4,7 +4,9 @@
 #include <charconv>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "cli/options/option_value.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 
@@ -55,23 +57,52 @@ std::string print_token_count(double tokens) {
   return fmt::format("{}", tokens);
 }
 
-void add_train_tokens_option(const Command& command, Training& training) {
+void add_training_options(const Command& command, Training& training) {
+  const Option tokens = command
+                            .add_option_function(
+                                "--train-tokens",
+                                [&training](const std::string& text) {
+                                  UnitProblem problem;
+                                  training.tokens = parse_token_count(text, problem);
+                                  if (!training.tokens) throw Error("--train-tokens: " + problem.message, problem.hint);
+                                },
+                                "time and cost of so many tokens, in place of an epoch's: 300B, 1T")
+                            .type_name("COUNT");
+  const Option epochs = add_whole_number(command, "--epochs", training.epochs, 1, most_epochs,
+                                         "time and cost of so many epochs, in place of one");
+  epochs.excludes(tokens);
   command
-      .add_option_function(
-          "--train-tokens",
-          [&training](const std::string& text) {
-            UnitProblem problem;
-            training.tokens = parse_token_count(text, problem);
-            if (!training.tokens) throw Error("--train-tokens: " + problem.message, problem.hint);
-          },
-          "time and cost of so many tokens, in place of an epoch's: 300B, 1T")
-      .type_name("COUNT");
+      .add_switch("--to-accuracy", training.to_accuracy,
+                  "time and cost of a training to the target of MLPerf, of models whose steps to it are published")
+      .excludes(tokens)
+      .excludes(epochs);
 }
 
 void refuse_without_tokens(const Training& training, const Model& model) {
   if (!training.tokens || model.sequence_length > 0) return;
   throw Error(fmt::format("--train-tokens: {} has no tokens", model.name),
               "only models of sequences have tokens, such as gpt2 or llama3-8b");
+}
+
+void settle_target(Training& training, const Model& model) {
+  if (!training.to_accuracy) return;
+  std::optional<Convergence> known = convergence_of(model);
+  if (!known) {
+    throw Error(fmt::format("--to-accuracy: how many steps {} needs to a target is not known: no published runs are bundled",
+                            model.name),
+                fmt::format("known of {}; of others, --epochs or --train-tokens says how much is trained",
+                            fmt::join(convergence_names(), ", ")));
+  }
+  training.convergence = std::make_shared<const Convergence>(*std::move(known));
+}
+
+void refuse_unpublished_batch(const Training& training, std::int64_t global_batch) {
+  if (!training.to_accuracy || training.convergence->samples_at(global_batch)) return;
+  throw Error(
+      fmt::format("--to-accuracy: nobody has published how many steps {} needs with a global batch of {}",
+                  training.convergence->model, with_thousands(global_batch)),
+      fmt::format("published are {} to {}: ask for --global-batch {}", with_thousands(training.convergence->least_batch()),
+                  with_thousands(training.convergence->most_batch()), training.convergence->least_batch()));
 }
 
 }  // namespace ddl

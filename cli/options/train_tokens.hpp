@@ -1,19 +1,30 @@
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "cli/options/command_line.hpp"
 #include "core/units.hpp"
+#include "model_zoo/convergence.hpp"
 #include "model_zoo/model.hpp"
 
 namespace ddl {
 
-/// How much is trained: an epoch of the data set, or so many tokens.
+/// How much is trained: an epoch of the data set, so many tokens or epochs, or what a target needs.
 struct Training {
   std::optional<double> tokens;
+  std::optional<std::int64_t> epochs{};
+  bool to_accuracy = false;
+  std::shared_ptr<const Convergence> convergence{};  ///< of the model, where the target is asked for
+  /// Whether a whole training is asked for, and not an epoch.
+  [[nodiscard]] bool is_whole() const { return tokens || epochs || to_accuracy; }
 };
+
+/// What --epochs takes.
+inline constexpr std::int64_t most_epochs = 1'000'000;
 
 /// What --train-tokens takes.
 inline constexpr double most_train_tokens = 1'000'000'000'000'000'000;
@@ -24,9 +35,13 @@ inline constexpr double most_train_tokens = 1'000'000'000'000'000'000;
 /// Text that parse_token_count reads back to the same.
 [[nodiscard]] std::string print_token_count(double tokens);
 
-/// Adds --train-tokens.
-void add_train_tokens_option(const Command& command, Training& training);
+/// Adds --train-tokens, --epochs and --to-accuracy.
+void add_training_options(const Command& command, Training& training);
 /// Throws Error where tokens are asked for, and the model has none.
 void refuse_without_tokens(const Training& training, const Model& model);
+/// Finds what is published of the model, where a target is asked for. Throws Error where nobody has published it.
+void settle_target(Training& training, const Model& model);
+/// Throws Error where a target is asked for, and nobody has published how the model gets there with such a batch.
+void refuse_unpublished_batch(const Training& training, std::int64_t global_batch);
 
 }  // namespace ddl

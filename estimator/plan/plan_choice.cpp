@@ -60,6 +60,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .separator = " ",
        .name = schedule_name,
        .words = [](int value) { return std::string(schedule_name(value)); },
+       .sign = [](int value) { return value == 0 ? std::string() : std::string(schedule_name(value)); },
        .matters = [](const Mesh& mesh) { return mesh[Axis::pipeline] > 1; },
        .possible = [](const ModelFacts& facts, const Plan& plan,
                       int value) { return may_schedule(facts, plan, static_cast<Schedule>(value)); },
@@ -79,6 +80,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .separator = " ",
        .name = virtual_stages_name,
        .words = [](int value) { return value == 0 ? std::string() : "vp" + std::to_string(value + 1); },
+       .sign = [](int value) { return value == 0 ? std::string() : "v" + std::to_string(value + 1); },
        .matters = [](const Mesh& mesh) { return mesh[Axis::pipeline] > 1; },
        .possible = [](const ModelFacts& facts, const Plan& plan,
                       int value) { return value == 0 || may_interleave(facts, plan, value + 1); },
@@ -98,6 +100,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .separator = ", ",
        .name = zero_name,
        .words = [](int value) { return value == 0 ? std::string() : "ZeRO-" + std::string(zero_name(value)); },
+       .sign = [](int value) { return value == 0 ? std::string() : "z" + std::to_string(value); },
        .matters = [](const Mesh& mesh) { return mesh.replicas() > 1; },
        .possible = nullptr,
        .get = [](const Plan& plan) { return plan.zero_stage; },
@@ -118,6 +121,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .separator = ", ",
        .name = shard_group_name,
        .words = [](int value) { return value == 0 ? std::string() : "HSDP groups of " + std::to_string(value); },
+       .sign = [](int value) { return value == 0 ? std::string() : "g" + std::to_string(value); },
        .matters = [](const Mesh& mesh) { return mesh[Axis::data] > 1; },
        .possible =
            [](const ModelFacts&, const Plan& plan, int value) {
@@ -145,6 +149,10 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
                         ? std::string()
                         : std::string(value == static_cast<int>(Recompute::full) ? "recompute" : "selective recompute");
            },
+       .sign =
+           [](int value) {
+             return std::string(value == 0 ? "" : value == static_cast<int>(Recompute::full) ? "ac" : "sac");
+           },
        .matters = [](const Mesh&) { return true; },
        .possible = [](const ModelFacts& facts, const Plan&,
                       int value) { return static_cast<Recompute>(value) != Recompute::selective || facts.has_attention; },
@@ -164,6 +172,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .separator = ", ",
        .name = flag_name,
        .words = [](int value) { return value == 0 ? std::string() : std::string("sequence parallel"); },
+       .sign = [](int value) { return std::string(value == 0 ? "" : "sp"); },
        .matters = [](const Mesh& mesh) { return mesh[Axis::tensor] > 1; },
        .possible = [](const ModelFacts& facts, const Plan& plan,
                       int value) { return value == 0 || may_split_tokens(facts, plan); },
@@ -183,6 +192,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .separator = ", ",
        .name = context_exchange_name,
        .words = [](int value) { return value == 0 ? std::string() : std::string(context_exchange_name(value)); },
+       .sign = [](int value) { return value == 0 ? std::string() : std::string(context_exchange_name(value)); },
        .matters = [](const Mesh& mesh) { return mesh[Axis::context] > 1; },
        .possible = [](const ModelFacts& facts, const Plan& plan,
                       int value) { return value == 0 || may_exchange_heads(facts, plan); },

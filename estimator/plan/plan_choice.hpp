@@ -53,6 +53,8 @@ struct PlanChoiceRow {
   std::string_view (*name)(int value);
   /// Returns the text for a value in reports: `ZeRO-1`; empty for a value that is not mentioned.
   std::string (*words)(int value);
+  /// Returns the same in the shortest name of a plan: `z1`; empty for a value that is not mentioned.
+  std::string (*sign)(int value);
   /// Returns whether the choice makes a difference on this mesh.
   bool (*matters)(const Mesh& mesh);
   /// Returns whether a plan of this model may have a value above 0, given its mesh, micro-batches and other choices. A value

@@ -12,23 +12,29 @@
 
 namespace ddl {
 
-/// One part of the breakdown of an iteration: its member, its key, and the heading of its column.
+/// What a device does in a part of an iteration, in three words.
+enum class Spent { computing, exchanging, waiting };
+inline constexpr std::array<std::string_view, 3> spent_names{"computing", "exchanging", "waiting"};
+
+/// One part of the breakdown of an iteration: its member, its key, the heading of its column, and what it is spent with.
 struct TimePart {
   Seconds Breakdown::*part = nullptr;
   std::string_view name;    ///< as a key: `gradient_exchange`
   std::string_view column;  ///< as the heading of a column: `gradients`
+  Spent spent = Spent::computing;
 };
 /// All of them, in the order in which Breakdown::iteration adds them.
-inline constexpr std::array<TimePart, 10> time_parts{{{&Breakdown::forward, "forward", "forward"},
-                                                      {&Breakdown::backward, "backward", "backward"},
-                                                      {&Breakdown::weight_update, "weight_update", "update"},
-                                                      {&Breakdown::gradient_exchange, "gradient_exchange", "gradients"},
-                                                      {&Breakdown::layer_collectives, "layer_collectives", "layers"},
-                                                      {&Breakdown::halo, "halo", "halo"},
-                                                      {&Breakdown::pipeline, "pipeline", "stages"},
-                                                      {&Breakdown::bubble, "bubble", "bubble"},
-                                                      {&Breakdown::input, "input", "input"},
-                                                      {&Breakdown::waiting, "waiting", "waiting"}}};
+inline constexpr std::array<TimePart, 10> time_parts{
+    {{&Breakdown::forward, "forward", "forward"},
+     {&Breakdown::backward, "backward", "backward"},
+     {&Breakdown::weight_update, "weight_update", "update"},
+     {&Breakdown::gradient_exchange, "gradient_exchange", "gradients", Spent::exchanging},
+     {&Breakdown::layer_collectives, "layer_collectives", "layers", Spent::exchanging},
+     {&Breakdown::halo, "halo", "halo", Spent::exchanging},
+     {&Breakdown::pipeline, "pipeline", "stages", Spent::exchanging},
+     {&Breakdown::bubble, "bubble", "bubble", Spent::waiting},
+     {&Breakdown::input, "input", "input", Spent::waiting},
+     {&Breakdown::waiting, "waiting", "waiting", Spent::waiting}}};
 
 /// Forward or backward of a stage. Stages are counted from 0 here and below.
 struct KernelsOf {

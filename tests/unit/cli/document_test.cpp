@@ -65,7 +65,7 @@ TEST_CASE("another format finds every cell of a report in its document, as the t
     INFO(command.front());
     const Document document = run_command(command).document;
     const std::string page = page_of(document);
-    const std::string text = text_of(document, Style(false));
+    const std::string text = text_of(document, Style(false, {.wide = true}));
     const std::vector<Table> tables = tables_of(document);
     CHECK(tables.size() >= 2);
     for (const Table& table : tables) {
@@ -74,7 +74,8 @@ TEST_CASE("another format finds every cell of a report in its document, as the t
         REQUIRE(row.size() == table.columns.size());
         for (std::size_t c = 0; c < row.size(); ++c) {
           CHECK(has(page, "<td>" + row[c] + "</td>"));
-          CHECK(has(text, row[c]));
+          const bool is_drawn = table.bars && table.bars->column == c;
+          CHECK((is_drawn || has(text, row[c])));
         }
       }
     }
@@ -83,7 +84,7 @@ TEST_CASE("another format finds every cell of a report in its document, as the t
 
 TEST_CASE("the document of explain says what its parts are") {
   const std::string page = page_of(run_command({"explain", "--strategy", "data", "--degrees", "data=64"}).document);
-  CHECK(page.starts_with("<p><b>data (data=64)</b>: "));
+  CHECK(page.starts_with("<p><b>dp64</b>: "));
   CHECK(has(page, "<h2>Phases of an iteration</h2><table><th>phase</th>"));
   CHECK(has(page, "<small>from: "));
   CHECK(has(page, "<td>update</td>"));

@@ -55,7 +55,7 @@ TEST_CASE("what explains a table, and what it leaves out, follows it and stands 
   table.legend = "a: the first letter";
   table.left_out = "and 25 more";
   CHECK(text_of(table) == "  name\n  a\n  a: the first letter\n  and 25 more\n");
-  CHECK(text_of(table, true) == "  name\n  a\n\033[2m  a: the first letter\033[0m\n\033[2m  and 25 more\n\033[0m");
+  CHECK(text_of(table, true) == "  name\n  a\n\033[2m  a: the first letter\033[0m\n\033[2m  and 25 more\033[0m\n");
 }
 
 TEST_CASE("a blank line stands before each section but the first of all") {
@@ -70,7 +70,7 @@ TEST_CASE("a blank line stands before each section but the first of all") {
         "\033[1mWhy\033[0m (data)\n  because\n\n\033[1m16 GPUs\033[0m are few\n    indeed\n");
 }
 
-TEST_CASE("the last piece of a paragraph is broken at 118 columns, and what is verbatim stays") {
+TEST_CASE("the last piece of a paragraph is broken where the page ends, and what is verbatim stays") {
   std::string long_text;
   for (int i = 0; i < 40; ++i) long_text += (i > 0 ? " " : "") + std::string("word");
   const std::string text = text_of(Line{{{"strong", true}, {": "}, {long_text}}, 0, 2});

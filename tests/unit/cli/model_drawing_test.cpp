@@ -37,12 +37,13 @@ TEST_CASE("layers stand in a row with what tells them apart") {
                    "  - pool: {kind: max, kernel: 2}\n"
                    "  - flatten\n"
                    "  - fully_connected: 10\n") ==
-        "conv 4 3x3 stride=2 → norm batch → relu → pool max 2x2 stride=2 → flatten → fc 10\n");
+        "conv 4 3x3 stride=2 → norm batch → relu → pool max 2x2 stride=2 → flatten\n"
+        "→ fc 10\n");
 }
 
 TEST_CASE("a line ends with the shape of what comes out") {
   CHECK(draw_model(model_of(image, "  - flatten\n")) ==
-        "input" + std::string(90, ' ') + "3×8×8\n" + "flatten" + std::string(90, ' ') + "192\n");
+        "input" + std::string(70, ' ') + "3×8×8\n" + "flatten" + std::string(70, ' ') + "192\n");
 }
 
 TEST_CASE("rows that repeat are folded, and branches stand one below the other") {
@@ -69,8 +70,8 @@ TEST_CASE("blocks are folded by their names, and those that differ drawn each") 
   const std::string text = draw_model(load_model("resnet50"));
   CHECK(text.find("stage1: bottleneck ×3") != std::string::npos);
   CHECK(text.find("  bottleneck0\n"
-                  "    ┌ conv 64 1x1 → norm batch → relu → conv 64 3x3 → norm batch → relu → conv 256 1x1\n"
-                  "    │ → norm batch\n"
+                  "    ┌ conv 64 1x1 → norm batch → relu → conv 64 3x3 → norm batch → relu\n"
+                  "    │ → conv 256 1x1 → norm batch\n"
                   "    ├ conv 256 1x1 → norm batch\n"
                   "    └ add → relu") != std::string::npos);
   CHECK(text.find("  bottleneck1–2\n") != std::string::npos);

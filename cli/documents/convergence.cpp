@@ -1,0 +1,68 @@
+#include "cli/documents/convergence.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/documents/fields.hpp"
+#include "cli/documents/figures.hpp"
+
+namespace ddl {
+namespace {
+
+/// A fit is no more exact: `47,000`.
+std::string two_digits(double value) {
+  const double unit = std::pow(10.0, std::max(0.0, std::floor(std::log10(std::max(value, 1.0))) - 1));
+  return whole_text(std::round(value / unit) * unit);
+}
+
+}  // namespace
+
+void add_convergence(Document& document, const Convergence& convergence) {
+  document.section("Training to the target", fmt::format(": {}", convergence.target));
+  const double least = std::min_element(convergence.points.begin(), convergence.points.end(), [](const auto& a, const auto& b) {
+                         return a.samples < b.samples;
+                       })->samples;
+  Table table({essential(figures("batch")), essential(figures("steps")), essential(figures("samples")),
+               words("samples needed"), figures("more than the least"), figures("runs")});
+  Bars bars;
+  bars.column = 3;
+  bars.pieces = {"needed at any batch", "more at this one"};
+  double most = 0;
+  for (const ConvergencePoint& point : convergence.points) most = std::max(most, point.samples);
+  for (const ConvergencePoint& point : convergence.points) {
+    const double more = point.samples / least - 1;
+    table.add({with_thousands(point.batch), whole_text(point.samples / static_cast<double>(point.batch) + 0.5),
+               whole_text(point.samples + 0.5), fmt::format("{:.2f} times the least", more + 1), share_text(more),
+               std::to_string(point.runs)});
+    bars.shares.push_back({least / most, (point.samples - least) / most});
+  }
+  table.bars = std::move(bars);
+  document.add(std::move(table));
+  if (const auto scale = convergence.noise_scale()) {
+    document.paragraph(fmt::format(
+        "critical batch: about {}, where a training needs twice the least samples and twice the least steps (McCandlish et "
+        "al., 2018; fitted to these points, off by {} at most): far below it, twice the batch halves the steps, and far "
+        "above it, it saves none",
+        two_digits(scale->critical_batch), share_text(scale->worst_error)));
+  } else {
+    document.paragraph("critical batch: not seen, the samples do not grow with these batches");
+  }
+  document.paragraph("published: " + convergence.source);
+}
+
+nlohmann::ordered_json convergence_to_json(const Convergence& convergence) {
+  using Json = nlohmann::ordered_json;
+  const auto scale = convergence.noise_scale();
+  return {{"target", convergence.target},
+          {"source", convergence.source},
+          {"critical_batch", scale ? Json(scale->critical_batch) : Json(nullptr)},
+          {"worst_error", scale ? Json(scale->worst_error) : Json(nullptr)},
+          {"points", json_list(convergence.points, [](const ConvergencePoint& point) -> Json {
+             return {{"batch", point.batch}, {"samples", point.samples}, {"runs", point.runs}};
+           })}};
+}
+
+}  // namespace ddl

@@ -1,0 +1,318 @@
+#include "cli/documents/scaling.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/documents/convergence.hpp"
+#include "cli/documents/estimate.hpp"
+#include "cli/documents/fields.hpp"
+#include "cli/documents/figures.hpp"
+#include "cli/documents/throughput.hpp"
+#include "cli/options/plan_file.hpp"
+#include "core/error.hpp"
+#include "core/pareto.hpp"
+#include "core/units.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Points = std::vector<StudyOutcome>;
+
+bool has_plan(const StudyOutcome& point) { return point.best && point.best->feasible(); }
+double samples_per_second(const StudyOutcome& point) {
+  return static_cast<double>(point.global_batch) / point.best->time.iteration().value();
+}
+Seconds time_at(const StudyOutcome& point) { return time_of(*point.best, *point.study, point.training); }
+std::optional<double> cost_at(const StudyOutcome& point) { return cost_of(*point.best, *point.study, point.training); }
+
+std::string money_text(const StudyOutcome& point) {
+  const std::optional<double> cost = cost_at(point);
+  return cost ? fmt::format(" and {} {}", amount(*cost), point.study->machine().currency) : "";
+}
+
+std::string goals_text(const Goals& goals, const std::string& currency) {
+  std::string text;
+  if (goals.deadline) text += humanize(*goals.deadline);
+  if (goals.budget) text += fmt::format("{}{} {}", text.empty() ? "" : " and ", amount(goals.budget->amount), currency);
+  return text;
+}
+
+/// `64 GPUs: dp64 as ZeRO-1, 5.20 d and 9,800 USD for 1T tokens`.
+std::string point_text(const StudyOutcome& point) {
+  return fmt::format("{}, {}{} {}", plan_phrase(point.best->plan), humanize(time_at(point)), money_text(point),
+                     purpose_of(point.training));
+}
+
+std::string gpus_text(const StudyOutcome& point, bool several_batches) {
+  return count_text(point.gpus, "GPU") +
+         (several_batches ? fmt::format(" with global batch {}", with_thousands(point.global_batch)) : "");
+}
+
+bool several_batches(const Points& points, const ScalingQuestion& question) {
+  return question.fixed_batch && std::any_of(points.begin(), points.end(), [&](const StudyOutcome& each) {
+           return each.global_batch != points.front().global_batch;
+         });
+}
+
+void add_first_sentence(Document& document, const Points& points, const Scaling& scaling, const ScalingQuestion& question) {
+  const auto with_plan = std::find_if(points.begin(), points.end(), has_plan);
+  if (with_plan == points.end()) return document.line("No plan is possible", " on any of these numbers of GPUs");
+  const bool batches = several_batches(points, question);
+  const std::string within = goals_text(question.goals, with_plan->study->machine().currency);
+  if (!scaling.fastest) {
+    const auto nearest = std::min_element(points.begin(), points.end(), [](const StudyOutcome& a, const StudyOutcome& b) {
+      return has_plan(a) && (!has_plan(b) || time_at(a) < time_at(b));
+    });
+    return document.line("No number of GPUs keeps within " + within,
+                         fmt::format(": the fastest is {}: {}", gpus_text(*nearest, batches), point_text(*nearest)));
+  }
+  const StudyOutcome& fastest = points[*scaling.fastest];
+  const std::string of = within.empty() ? "" : " within " + within;
+  if (!scaling.cheapest || scaling.cheapest == scaling.fastest) {
+    const std::string what = scaling.cheapest ? "cheapest and fastest" : "fastest";
+    return document.line(
+        fmt::format("{} {} the {}{}", gpus_text(fastest, batches), fastest.gpus == 1 ? "is" : "are", what, of),
+        ": " + point_text(fastest));
+  }
+  const StudyOutcome& cheapest = points[*scaling.cheapest];
+  document.add(
+      Line{{{fmt::format("{} {} the cheapest{}", gpus_text(cheapest, batches), cheapest.gpus == 1 ? "is" : "are", of), true},
+            {": " + point_text(cheapest) + "; "},
+            {gpus_text(fastest, batches) + " the fastest", true},
+            {": " + point_text(fastest)}}});
+}
+
+Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQuestion& question) {
+  const StudyOutcome& first = *std::find_if(points.begin(), points.end(), has_plan);
+  const bool tokens = first.study->model().sequence_length > 0;
+  const bool priced = first.study->machine().price_per_gpu_hour.has_value();
+  std::vector<Column> columns{essential(figures("GPUs")), essential(figures("batch")), essential(words("plan")),
+                              essential(figures("step"))};
+  Bars bars;
+  bars.column = columns.size();
+  bars.pieces = {"speed of each GPU, as of the fewest", "lost"};
+  columns.insert(columns.end(), {words("scaling"), essential(figures("eff.")), essential(figures(name_of(first.training)))});
+  if (priced) columns.push_back(essential(figures(first.study->machine().currency)));
+  if (question.goals.any()) columns.push_back(essential(words("meets")));
+  if (priced) columns.push_back(words("front"));
+  columns.insert(columns.end(), {figures(tokens ? "tokens/s" : "samples/s"), figures("memory"), words("verdict")});
+  Table table(std::move(columns));
+  std::vector<Plan> plans;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const StudyOutcome& point = points[i];
+    if (!has_plan(point)) continue;
+    const Estimate& best = *point.best;
+    const Throughput throughput =
+        throughput_of(point.study->job(), sample_flops(point.study->job().facts), best).value_or(Throughput{});
+    const double efficiency = scaling.efficiency[i].value_or(0);
+    std::vector<std::string> row{with_thousands(point.gpus), with_thousands(point.global_batch),
+                                 plan_word(best.plan),       humanize(best.time.iteration()),
+                                 share_text(efficiency),     share_text(efficiency),
+                                 humanize(time_at(point))};
+    if (priced) row.push_back(amount(cost_at(point).value_or(0)));
+    if (question.goals.any()) row.emplace_back(scaling.meets[i] ? "yes" : "no");
+    if (priced) row.emplace_back(scaling.on_front[i] ? "yes" : "");
+    row.insert(row.end(), {rate_text(tokens ? throughput.tokens.value_or(0) : throughput.samples),
+                           humanize(best.memory.total()), std::string(to_string(best.verdict))});
+    table.add(std::move(row));
+    const double reached = std::min(efficiency, 1.0);
+    bars.shares.push_back({reached, 1 - reached});
+    plans.push_back(best.plan);
+  }
+  table.bars = std::move(bars);
+  table.legend = letters_text(plans);
+  if (priced) table.legend += std::string(table.legend.empty() ? "" : ", ") + "front: no other is as fast for less money";
+  return table;
+}
+
+/// Which strategy wins for which numbers of GPUs: neighbours with the same one together.
+void add_winners(Document& document, const Points& points, bool batches) {
+  document.section("Which strategy wins where");
+  const auto alike = [&](const StudyOutcome& a, const StudyOutcome& b) {
+    return a.best->plan.mesh.family() == b.best->plan.mesh.family() && (!batches || a.global_batch == b.global_batch);
+  };
+  std::vector<const StudyOutcome*> planned;
+  for (const StudyOutcome& point : points) {
+    if (has_plan(point)) planned.push_back(&point);
+  }
+  const bool one_wins = std::all_of(planned.begin(), planned.end(), [&](const StudyOutcome* each) {
+    return each->best->plan.mesh.family() == planned.front()->best->plan.mesh.family();
+  });
+  if (one_wins) {
+    document.line(fmt::format("everywhere: {}", family_name(planned.front()->best->plan.mesh.family())), 2);
+    return;
+  }
+  for (std::size_t first = 0, last = 0; first < planned.size(); first = last + 1) {
+    for (last = first; last + 1 < planned.size() && alike(*planned[first], *planned[last + 1]);) ++last;
+    const std::string from = first == last ? "" : with_thousands(planned[first]->gpus) + " to ";
+    document.line(fmt::format("{}{}: {}", from, gpus_text(*planned[last], batches),
+                              family_name(planned[first]->best->plan.mesh.family())),
+                  2);
+  }
+}
+
+Document document_of(const Points& points, const Scaling& scaling, const ScalingQuestion& question) {
+  Document document;
+  add_first_sentence(document, points, scaling, question);
+  const auto answered = std::find_if(points.begin(), points.end(), [](const StudyOutcome& each) { return each.study; });
+  const Study& study = *answered->study;
+  document.line(fmt::format(
+      "{} on {}, {}, {} with {}; {}", study.model().name, study.dataset().name, study.machine().name,
+      to_string(study.precision()), to_string(study.optimizer()),
+      question.fixed_batch ? "strong scaling: the global batch is fixed" : "weak scaling: the batch of each GPU is fixed"));
+  document.line("kernel times: " + kernel_times_text(study));
+  if (std::any_of(points.begin(), points.end(), has_plan)) {
+    document.apart(scaling_table(points, scaling, question));
+    add_winners(document, points, several_batches(points, question));
+  }
+  if (answered->training.convergence) add_convergence(document, *answered->training.convergence);
+  if (!std::all_of(points.begin(), points.end(), has_plan)) {
+    document.section("Without a plan");
+    for (const StudyOutcome& point : points) {
+      if (has_plan(point)) continue;
+      std::string why = point.problem;
+      if (point.nearest) {
+        why += fmt::format("; nearest is {}: {}", degrees_text(point.nearest->plan.mesh),
+                           reasons_text(*point.nearest, point.study->model()));
+      }
+      document.paragraph(fmt::format("{}: {}", gpus_text(point, several_batches(points, question)), why));
+    }
+  }
+  std::vector<Default> defaults = answered->defaults;
+  // They are said of each point in the table.
+  std::erase_if(defaults, [](const Default& each) { return each.option == "--global-batch"; });
+  for (Default& each : defaults) {
+    if (each.option == "--batch-per-gpu") each.reason = "as many on each";
+  }
+  add_defaults(document, defaults);
+  return document;
+}
+
+/// A point and its place.
+struct PlacedPoint {
+  const StudyOutcome& point;
+  std::size_t at = 0;
+};
+
+Fields<PlacedPoint> point_fields(const Scaling& scaling) {
+  using Row = PlacedPoint;
+  Fields<Row> fields;
+  const auto if_planned = [](auto value) {
+    return [value](const Row& row) { return has_plan(row.point) ? Json(value(row.point)) : Json(nullptr); };
+  };
+  fields.add("gpus", [](const Row& row) { return row.point.gpus; });
+  fields.add("global_batch", [](const Row& row) { return row.point.global_batch; });
+  fields.add("efficiency", [&scaling](const Row& row) { return or_null(scaling.efficiency[row.at]); });
+  fields.add("on_front", [&scaling](const Row& row) { return static_cast<bool>(scaling.on_front[row.at]); });
+  fields.add("meets_goals", [&scaling](const Row& row) { return static_cast<bool>(scaling.meets[row.at]); });
+  fields.add("time_s", if_planned([](const StudyOutcome& point) { return time_at(point).value(); }));
+  fields.add("cost", if_planned([](const StudyOutcome& point) { return or_null(cost_at(point)); }));
+  fields.add_csv("strategy",
+                 if_planned([](const StudyOutcome& point) { return family_name(point.best->plan.mesh.family()); }));
+  for (const Field<Plan>& field : plan_fields()) {
+    if (field.object == "degrees" || field.name == "micro_batches" || field.name == "zero_stage")
+      fields.add_csv(field.name,
+                     if_planned([value = field.value](const StudyOutcome& point) { return value(point.best->plan); }));
+  }
+  fields.add_csv("iteration_s", if_planned([](const StudyOutcome& point) { return point.best->time.iteration().value(); }));
+  fields.add_csv("samples_per_s", if_planned(samples_per_second));
+  fields.add_csv("total_bytes", if_planned([](const StudyOutcome& point) { return point.best->memory.total().value(); }));
+  fields.add_csv("verdict", if_planned([](const StudyOutcome& point) { return to_string(point.best->verdict); }));
+  fields.add_json("best", [](const Row& row) {
+    return has_plan(row.point) ? estimate_to_json(*row.point.best, 1, *row.point.study, row.point.training) : Json(nullptr);
+  });
+  fields.add("problem", [](const Row& row) { return row.point.problem.empty() ? Json(nullptr) : Json(row.point.problem); });
+  return fields;
+}
+
+std::vector<PlacedPoint> placed(const Points& points) {
+  std::vector<PlacedPoint> rows;
+  for (std::size_t i = 0; i < points.size(); ++i) rows.push_back({points[i], i});
+  return rows;
+}
+
+Json json_of(const Points& points, const Scaling& scaling, const ScalingQuestion& question) {
+  Json json = json_head();
+  const Fields<PlacedPoint> fields = point_fields(scaling);
+  const auto place = [&](const std::optional<std::size_t>& at) {
+    return at ? Json{{"gpus", points[*at].gpus}, {"global_batch", points[*at].global_batch}} : Json(nullptr);
+  };
+  json["scaling"] = question.fixed_batch ? "strong" : "weak";
+  json["cheapest"] = place(scaling.cheapest);
+  json["fastest"] = place(scaling.fastest);
+  json["goals"] = {{"budget", question.goals.budget ? Json(question.goals.budget->amount) : Json(nullptr)},
+                   {"deadline_s", question.goals.deadline ? Json(question.goals.deadline->value()) : Json(nullptr)}};
+  json["points"] = json_list(placed(points), [&](const PlacedPoint& each) { return json_of(fields, each); });
+  const auto answered = std::find_if(points.begin(), points.end(), [](const StudyOutcome& each) { return each.study; });
+  json["inputs"] = inputs_to_json(*answered->study, answered->training);
+  json["inputs"]["objective"] = to_string(answered->objective);
+  return json;
+}
+
+}  // namespace
+
+Scaling scaling_of(const Points& points, const ScalingQuestion& question) {
+  Scaling scaling;
+  std::vector<std::pair<double, double>> costs;
+  std::vector<std::size_t> priced;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const StudyOutcome& point = points[i];
+    scaling.efficiency.emplace_back();
+    scaling.on_front.push_back(false);
+    scaling.meets.push_back(false);
+    if (!has_plan(point)) continue;
+    const StudyOutcome* reference = nullptr;
+    for (const StudyOutcome& other : points) {
+      const bool alike = has_plan(other) && (!question.fixed_batch || other.global_batch == point.global_batch);
+      if (alike && (reference == nullptr || other.gpus < reference->gpus)) reference = &other;
+    }
+    scaling.efficiency[i] = samples_per_second(point) / static_cast<double>(point.gpus) /
+                            (samples_per_second(*reference) / static_cast<double>(reference->gpus));
+    const std::optional<double> cost = cost_at(point);
+    const Goals& goals = question.goals;
+    scaling.meets[i] =
+        (!goals.deadline || time_at(point) <= *goals.deadline) && (!goals.budget || (cost && *cost <= goals.budget->amount));
+    if (cost) {
+      costs.emplace_back(time_at(point).value(), *cost);
+      priced.push_back(i);
+    }
+    if (!scaling.meets[i]) continue;
+    // Of what costs the same, the faster one; of what is as fast, the cheaper one.
+    const auto better = [&](const std::optional<std::size_t>& known, bool by_cost) {
+      if (!known) return true;
+      const StudyOutcome& best = points[*known];
+      const std::pair own{cost.value_or(0), time_at(point).value()};
+      const std::pair its{cost_at(best).value_or(0), time_at(best).value()};
+      return by_cost ? own < its : std::pair(own.second, own.first) < std::pair(its.second, its.first);
+    };
+    if (better(scaling.fastest, false)) scaling.fastest = i;
+    if (cost && better(scaling.cheapest, true)) scaling.cheapest = i;
+  }
+  const std::vector<bool> front = pareto_front(costs);
+  for (std::size_t i = 0; i < priced.size(); ++i) scaling.on_front[priced[i]] = front[i];
+  return scaling;
+}
+
+Report scaling_report(Points all, const ScalingQuestion& question) {
+  if (std::none_of(all.begin(), all.end(), [](const StudyOutcome& each) { return each.study != nullptr; }))
+    throw Error(all.front().problem, all.front().hint);
+  const auto points = std::make_shared<Points>(std::move(all));
+  const auto scaling = std::make_shared<Scaling>(scaling_of(*points, question));
+  Report report;
+  report.document = document_of(*points, *scaling, question);
+  report.json = [points, scaling, question] { return json_of(*points, *scaling, question); };
+  report.rows = [points, scaling] { return flat_rows(point_fields(*scaling), placed(*points)); };
+  report.status = scaling->fastest ? ExitStatus::ok : ExitStatus::nothing_fits;
+  for (const StudyOutcome& point : *points) {
+    if (point.study) report.warn(point.study->warnings());
+  }
+  return report;
+}
+
+}  // namespace ddl

@@ -1,0 +1,68 @@
+#include "cli/options/goals.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+
+namespace ddl {
+
+std::optional<Money> parse_money(std::string_view text, UnitProblem& problem) {
+  const auto refuse = [&](std::string message) {
+    problem = {std::move(message), "write for example 10kUSD, 2.5MEUR or 5000"};
+    return std::nullopt;
+  };
+  Money money;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, money.amount);
+  if (error != std::errc{}) return refuse(fmt::format("{} is no amount of money", quote(text)));
+  std::string_view unit(stop, static_cast<std::size_t>(end - stop));
+  const auto skip_blanks = [&] {
+    while (unit.starts_with(' ')) unit.remove_prefix(1);
+  };
+  skip_blanks();
+  // A currency has three capitals, as ISO 4217 has them: M alone, or with one behind it, is a million.
+  const auto is_currency = [](std::string_view word) {
+    return word.size() == 3 && std::all_of(word.begin(), word.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  };
+  if (!is_currency(unit) && (unit.starts_with('k') || unit.starts_with('K') || unit.starts_with('M'))) {
+    money.amount *= unit.front() == 'M' ? 1e6 : 1e3;
+    unit.remove_prefix(1);
+    skip_blanks();
+  }
+  if (!unit.empty() && !is_currency(unit)) return refuse(fmt::format("{} is no amount of money", quote(text)));
+  money.currency = unit;
+  // Compared so that nan is refused.
+  const bool within = money.amount >= 0.01 && money.amount <= most_budget;
+  if (!within) return refuse(fmt::format("{} is not from 0.01 to {:.0e}", quote(text), most_budget));
+  return money;
+}
+
+void add_goal_options(const Command& command, Goals& goals) {
+  command
+      .add_option_function(
+          "--budget",
+          [&goals](const std::string& text) {
+            UnitProblem problem;
+            goals.budget = parse_money(text, problem);
+            if (!goals.budget) throw Error("--budget: " + problem.message, problem.hint);
+          },
+          "what the whole training may cost: 10kUSD")
+      .type_name("MONEY");
+  command
+      .add_option_function(
+          "--deadline",
+          [&goals](const std::string& text) {
+            UnitProblem problem;
+            goals.deadline = parse_quantity<Seconds>(text, problem);
+            if (!goals.deadline) throw Error("--deadline: " + problem.message, "write for example 7d, 36h or 90min");
+            if (goals.deadline->value() <= 0) throw Error("--deadline is no time at all", "write for example 7d or 36h");
+          },
+          "how long the whole training may take: 7d, 36h")
+      .type_name("TIME");
+}
+
+}  // namespace ddl

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cli/options/command_line.hpp"
+#include "core/quantity.hpp"
+#include "core/units.hpp"
+
+namespace ddl {
+
+/// An amount of money.
+struct Money {
+  double amount = 0;
+  std::string currency{};  ///< empty: that of the machine
+};
+/// What a whole training may cost, and how long it may take.
+struct Goals {
+  std::optional<Money> budget;
+  std::optional<Seconds> deadline;
+  [[nodiscard]] bool any() const { return budget || deadline; }
+};
+
+/// The largest budget.
+inline constexpr double most_budget = 1'000'000'000'000'000;
+
+/// `10kUSD`, `2.5M EUR`, `5000`: a number, k or M for thousands or millions, and the letters of a currency. Nothing, with
+/// the problem set, where it is none such, or not from 0.01 to most_budget.
+[[nodiscard]] std::optional<Money> parse_money(std::string_view text, UnitProblem& problem);
+
+/// Adds --budget and --deadline.
+void add_goal_options(const Command& command, Goals& goals);
+
+}  // namespace ddl

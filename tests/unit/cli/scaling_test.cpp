@@ -1,0 +1,137 @@
+#include "cli/documents/scaling.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/options/number_list.hpp"
+#include "core/error.hpp"
+#include "core/pareto.hpp"
+#include "tests/catch.hpp"
+#include "tests/unit/cli/run_command.hpp"
+
+using namespace ddl;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+Json best_of(const std::vector<std::string>& arguments) { return run_command(arguments).json().at("best"); }
+
+std::vector<std::string> with(std::vector<std::string> arguments, const std::vector<std::string>& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+const std::vector<std::string> gpt2{"recommend", "gpt2", "--machine", "dgx-a100", "--train-tokens", "10B"};
+
+}  // namespace
+
+TEST_CASE("each row of a scaling table is the answer of a single call") {
+  const std::vector<int> counts{8, 16, 24, 64};
+  for (const std::vector<std::string>& batch :
+       {std::vector<std::string>{"--global-batch", "192"}, {"--batch-per-gpu", "4"}}) {
+    const Json all = run_command(with(with(gpt2, batch), {"--gpus", "8,16,24,64"})).json();
+    REQUIRE(all.at("points").size() == counts.size());
+    CHECK(all.at("scaling") == (batch.front() == "--global-batch" ? "strong" : "weak"));
+    std::optional<double> reference;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      const Json& point = all.at("points").at(i);
+      const Json single = best_of(with(with(gpt2, batch), {"--gpus", std::to_string(counts[i])}));
+      CHECK(point.at("best") == single);
+      CHECK(point.at("gpus") == counts[i]);
+      // Samples in a second and GPU, over those of the fewest GPUs.
+      const double samples = single.at("throughput").at("samples_per_s_per_gpu").get<double>();
+      if (!reference) reference = samples;
+      CHECK(point.at("efficiency").get<double>() == Approx(samples / *reference));
+    }
+  }
+}
+
+TEST_CASE("what meets a budget and a deadline is what a loop of single calls finds") {
+  for (const double budget : {50.0, 110.0, 1e6}) {
+    for (const double hours : {0.5, 6.0, 100.0}) {
+      const Json all = run_command(with(gpt2, {"--gpus", "1..128", "--global-batch", "256", "--budget",
+                                               std::to_string(budget), "--deadline", std::to_string(hours) + "h"}))
+                           .json();
+      std::optional<std::pair<double, double>> cheapest, fastest;
+      int cheapest_gpus = 0, fastest_gpus = 0;
+      for (int gpus = 1; gpus <= 128; gpus *= 2) {
+        const Json single = best_of(with(gpt2, {"--gpus", std::to_string(gpus), "--global-batch", "256"}));
+        const double time = single.at("time").at("training_s"), cost = single.at("training_cost");
+        if (cost > budget || time > hours * 3600) continue;
+        if (!cheapest || std::pair(cost, time) < *cheapest) {
+          cheapest = {cost, time};
+          cheapest_gpus = gpus;
+        }
+        if (!fastest || std::pair(time, cost) < *fastest) {
+          fastest = {time, cost};
+          fastest_gpus = gpus;
+        }
+      }
+      INFO(budget << " USD, " << hours << " h");
+      REQUIRE(all.at("cheapest").is_null() == !cheapest);
+      REQUIRE(all.at("fastest").is_null() == !fastest);
+      if (!cheapest) continue;
+      CHECK(all.at("cheapest").at("gpus") == cheapest_gpus);
+      CHECK(all.at("fastest").at("gpus") == fastest_gpus);
+    }
+  }
+}
+
+TEST_CASE("the Pareto front is what comparing all points with each other leaves") {
+  std::mt19937 random(5);
+  for (int round = 0; round < 500; ++round) {
+    std::vector<std::pair<double, double>> points;
+    const int count = std::uniform_int_distribution<int>(0, 30)(random);
+    // Few values, so that many are equal.
+    std::uniform_int_distribution<int> cost(0, 8);
+    for (int i = 0; i < count; ++i) points.emplace_back(cost(random), cost(random));
+    const std::vector<bool> front = pareto_front(points);
+    REQUIRE(front.size() == points.size());
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const bool beaten = std::any_of(points.begin(), points.end(), [&](const auto& other) {
+        return other.first <= points[i].first && other.second <= points[i].second && other != points[i];
+      });
+      CHECK(front[i] == !beaten);
+    }
+  }
+}
+
+TEST_CASE("a list of numbers has commas and doublings") {
+  const auto parse = [](const char* text) { return parse_number_list("--gpus", text, 1, 4096); };
+  using Numbers = std::vector<std::int64_t>;
+  CHECK(parse("8") == Numbers{8});
+  CHECK(parse("8,24,16") == Numbers{8, 24, 16});
+  CHECK(parse("8..64") == Numbers{8, 16, 32, 64});
+  CHECK(parse("8..100") == Numbers{8, 16, 32, 64});
+  CHECK(parse("1,3..12,4096") == Numbers{1, 3, 6, 12, 4096});
+  for (const char* const wrong :
+       {"", ",", "8,", "8..", "..8", "8...16", "16..8", "0", "4097", "8,8", "8..16,16", "8x", "1e3", " 8"}) {
+    INFO(wrong);
+    CHECK_THROWS_AS(parse(wrong), Error);
+  }
+  // The largest number there is does not overflow.
+  CHECK(parse_number_list("--gpus", "4611686018427387904..9223372036854775807", 1, 9223372036854775807).size() == 1);
+}
+
+TEST_CASE("an amount of money has thousands, millions and a currency") {
+  UnitProblem problem;
+  const auto parse = [&](const char* text) { return parse_money(text, problem); };
+  CHECK(parse("10kUSD")->amount == 10'000);
+  CHECK(parse("10kUSD")->currency == "USD");
+  CHECK(parse("2.5 M EUR")->amount == 2'500'000);
+  CHECK(parse("5000")->currency.empty());
+  CHECK(parse("3 MXN")->amount == 3);  // Mexican pesos, not millions
+  CHECK(parse("3MMXN")->amount == 3e6);
+  for (const char* const wrong : {"", "USD", "-3USD", "0", "nan", "inf", "10xUSD", "10usd", "1e30", "10kk"}) {
+    INFO(wrong);
+    CHECK_FALSE(parse(wrong));
+    CHECK_FALSE(problem.hint.empty());
+  }
+}

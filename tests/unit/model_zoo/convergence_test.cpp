@@ -1,0 +1,80 @@
+#include "model_zoo/convergence.hpp"
+
+#include <cmath>
+#include <string>
+
+#include "core/error.hpp"
+#include "model_zoo/model_reader.hpp"
+#include "tests/catch.hpp"
+
+using namespace ddl;
+
+namespace {
+
+std::string file_of(const std::string& points, const std::string& more = "") {
+  return "format: 1\nmodel: net\ntarget: 90 % accuracy\nsource: a paper\n" + more + "points:\n" + points;
+}
+
+}  // namespace
+
+TEST_CASE("every bundled file of published trainings is read, and is of a bundled model") {
+  for (const std::string& name : convergence_names()) {
+    INFO(name);
+    const auto convergence = convergence_of(load_model(name == "gpt-oss-20b" ? name + "@tokens=8192" : name));
+    REQUIRE(convergence);
+    CHECK(convergence->model == name);
+    CHECK_FALSE(convergence->source.empty());
+    CHECK(convergence->noise_scale());
+  }
+  CHECK_FALSE(convergence_of(load_model("gpt2")));
+  // Other samples need other steps.
+  CHECK_FALSE(convergence_of(load_model("llama3-8b@tokens=4096")));
+  CHECK_FALSE(convergence_of(load_model("llama3-8b@layers=2")));
+}
+
+TEST_CASE("between two published batches the samples lie on a straight line of logarithms, and outside they are not known") {
+  const Convergence convergence =
+      parse_convergence(file_of("  - {batch: 100, samples: 1000}\n  - {batch: 400, samples: 4000}\n"), "c.yaml");
+  CHECK(convergence.samples_at(100) == 1000.0);
+  CHECK(convergence.samples_at(400) == 4000.0);
+  CHECK(*convergence.samples_at(200) == Approx(2000));
+  CHECK_FALSE(convergence.samples_at(99));
+  CHECK_FALSE(convergence.samples_at(401));
+}
+
+TEST_CASE("epochs and tokens are counted in samples") {
+  const Convergence epochs =
+      parse_convergence(file_of("  - {batch: 1, epochs: 1.5}\n  - {batch: 2, epochs: 2}\n", "epoch: 1000\n"), "c.yaml");
+  CHECK(epochs.points.front().samples == 1500);
+  const Convergence tokens =
+      parse_convergence(file_of("  - {batch: 1, tokens: 4096}\n  - {batch: 2, tokens: 8192}\n", "tokens: 512\n"), "c.yaml");
+  CHECK(tokens.points.back().samples == 16);
+}
+
+TEST_CASE("the critical batch of points on the curve of McCandlish et al. is that of the curve") {
+  // E = 1000 (1 + B / 64): at 64, twice the least.
+  const Convergence convergence = parse_convergence(
+      file_of("  - {batch: 16, samples: 1250}\n  - {batch: 64, samples: 2000}\n  - {batch: 256, samples: 5000}\n"), "c.yaml");
+  const auto scale = convergence.noise_scale();
+  REQUIRE(scale);
+  CHECK(scale->least_samples == Approx(1000));
+  CHECK(scale->critical_batch == Approx(64));
+  CHECK(scale->worst_error < 1e-9);
+  // Where larger batches need no more samples, there is none to be seen.
+  const Convergence flat =
+      parse_convergence(file_of("  - {batch: 16, samples: 1250}\n  - {batch: 64, samples: 1000}\n"), "c.yaml");
+  CHECK_FALSE(flat.noise_scale());
+}
+
+TEST_CASE("what is no file of published trainings is refused with its place") {
+  const std::string point = "  - {batch: 8, samples: 10}\n";
+  for (const std::string& wrong :
+       {file_of(point), file_of(point + point), file_of(point + "  - {batch: 16}\n"),
+        file_of(point + "  - {batch: 16, samples: 1, epochs: 1}\n", "epoch: 5\n"), file_of(point + "  - {batch: 16, epochs: 1}\n"),
+        file_of(point + "  - {batch: 16, tokens: 1}\n"), file_of(point + "  - {batch: 0, samples: 1}\n"),
+        file_of(point + "  - {batch: 16, samples: -1}\n"), file_of(point + "  - {batch: 16, samples: .nan}\n"),
+        file_of(point + "  - {batch: 16, sample: 1}\n"), file_of("  []\n"), std::string("format: 1\n")}) {
+    INFO(wrong);
+    CHECK_THROWS_AS(parse_convergence(wrong, "c.yaml"), Error);
+  }
+}
