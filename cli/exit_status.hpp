@@ -2,7 +2,15 @@
 
 namespace ddl {
 
-/// What the program returns. 2 is always "could not answer".
-enum class ExitStatus : int { ok = 0, nothing_fits = 1, beyond_tolerance = 1, could_not_answer = 2, at_risk = 3 };
+/// What the program returns. 2 is always "could not answer"; what is interrupted and reports what it knows returns what
+/// shells say of a program that Ctrl-C ended.
+enum class ExitStatus : int {
+  ok = 0,
+  nothing_fits = 1,
+  beyond_tolerance = 1,
+  could_not_answer = 2,
+  at_risk = 3,
+  interrupted = 130
+};
 
 }  // namespace ddl

@@ -208,7 +208,7 @@ Report profile_report(const std::shared_ptr<const ProfileResult>& result) {
     return Json(text.substr(text.find("---\n") + 4));
   };
   report.warnings = warnings_of(*result);
-  if (result->left > 0) report.status = ExitStatus::could_not_answer;
+  if (result->left > 0) report.status = result->stopped ? ExitStatus::interrupted : ExitStatus::could_not_answer;
   return report;
 }
 
