@@ -10,6 +10,7 @@ Python 3.8 and nothing else.
 import argparse
 import base64
 import csv
+import email.utils
 import gzip
 import hashlib
 import io
@@ -21,8 +22,9 @@ import zipfile
 from pathlib import Path
 
 SUMMARY = "Predicts time and memory of parallel DNN training before it is run"
-DESCRIPTION = """ddl-oracle compares data, tensor, pipeline and other kinds of parallelism and their hybrids. It says how long a
-training takes on a machine, whether it fits in the memory of its GPUs, and why one plan is faster than another."""
+DESCRIPTION = """ddl-oracle compares data, tensor, pipeline and other kinds of parallelism
+and their hybrids. It says how long a training takes on a machine, whether
+it fits in the memory of its GPUs, and why one plan is faster than another."""
 MAINTAINER = "the ddl-oracle authors <ddl-oracle@localhost>"
 # As dpkg and as wheels name an architecture. A static program needs neither a C library nor a version of it: it may be called both.
 PLATFORMS = {
@@ -118,6 +120,9 @@ def debian_package(tree, version, architecture, seconds):
         "usr/share/doc/ddl-oracle/copyright",
         b"ddl-oracle\n\n" + copyright_text + b"\nThe libraries in the program: see the folder licenses beside this file.\n",
     )
+    changes = f"ddl-oracle ({version}) unstable; urgency=medium\n\n  * Version {version}.\n\n"
+    changes += f" -- {MAINTAINER}  {email.utils.formatdate(seconds)}\n"
+    files.add("usr/share/doc/ddl-oracle/changelog.gz", gzipped(changes.encode()))
     sums = "".join(f"{hashlib.md5(content).hexdigest()}  {name}\n" for name, (content, _) in files)
     size = (sum(len(content) + 512 for _, (content, _) in files) + 1023) // 1024
     paragraphs = "\n".join(" " + line for line in DESCRIPTION.splitlines())
