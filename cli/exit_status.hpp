@@ -2,7 +2,8 @@
 
 namespace ddl {
 
-/// What the program returns. 2 is always "could not answer"; 130 is what a shell says of whatever Ctrl-C ends.
+/// What the program returns. 2 is always "could not answer"; what is interrupted and reports what it knows returns what
+/// shells say of a program that Ctrl-C ended.
 enum class ExitStatus : int {
   ok = 0,
   nothing_fits = 1,

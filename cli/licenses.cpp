@@ -20,6 +20,8 @@ constexpr std::array licenses{
     License{"JSON for Modern C++", "MIT", "2013-2022 Niels Lohmann", "https://github.com/nlohmann/json"},
     License{"yaml-cpp", "MIT", "2008 Jesse Beder", "https://github.com/jbeder/yaml-cpp"},
     License{"libstdc++", "GPL-3.0-or-later WITH GCC-exception-3.1", "Free Software Foundation", "https://gcc.gnu.org"},
+    License{"glibc (in the static program)", "LGPL-2.1-or-later", "Free Software Foundation",
+            "https://www.gnu.org/software/libc; build ddl-oracle to link it with another one"},
     License{"oneDNN (module backend-onednn)", "Apache-2.0", "2016 Intel Corporation",
             "https://github.com/oneapi-src/oneDNN"},
     License{"ONNX (module import-onnx)", "Apache-2.0", "ONNX Project Contributors", "https://github.com/onnx/onnx"},

@@ -31,7 +31,6 @@ int run(int argc, char** argv) {
   CommandLine command_line("Which way of parallel training fits, how long does it take, and why", "ddl-oracle");
   command_line.add_version(version_text());
   const Command program = command_line.program();
-  program.require_subcommand();
   bool licenses = false;
   program.add_switch("--licenses", licenses, "licences of the program and of the libraries in it");
   Request request;
@@ -44,18 +43,7 @@ int run(int argc, char** argv) {
     if (!std::cout.flush()) throw Error("cannot write to the standard output");
     return static_cast<int>(ExitStatus::ok);
   }
-  add_profile(program, request);
-  add_calibrate(program, request);
-  add_recommend(program, request);
-  add_explain(program, request);
-  add_check(program, request);
-  add_predict(program, request);
-  add_validate(program, request);
-  add_models(program, request);
-  add_machines(program, request);
-  add_datasets(program, request);
-  add_software(program, request);
-  add_backends(program, request);
+  add_commands(command_line, request);
   if (const auto asked_for = command_line.parse(with_calibrate_command({typed.begin(), typed.end()}))) {
     std::cout << *asked_for;
     if (!std::cout.flush()) throw Error("cannot write to the standard output");

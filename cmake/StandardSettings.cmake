@@ -25,14 +25,17 @@ target_compile_options(ddl_settings INTERFACE -ffp-contract=off)
 # ddl_quick_to_compile: code that takes longer to compile than it ever runs: commands, readers of files, tests. Not -O0: of an inline
 # function that several sources have, the linker keeps any one, which would slow the estimator down.
 add_library(ddl_quick_to_compile INTERFACE)
-target_compile_options(ddl_quick_to_compile INTERFACE "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>")
+target_compile_options(ddl_quick_to_compile INTERFACE
+  "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:$<IF:$<BOOL:${DDL_STATIC}>,-Os,-O1>>")
 
 # The program reads files of strangers: an error in it should end it, not lend it to them. All of it is the program's and its modules';
 # a sanitizer has checks of its own, which those of the C library would hide.
 if(DDL_HARDEN)
   set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-  include(CheckPIESupported)
-  check_pie_supported(LANGUAGES CXX)
+  if(NOT DDL_STATIC)  # whose -static-pie this would contradict
+    include(CheckPIESupported)
+    check_pie_supported(LANGUAGES CXX)
+  endif()
   include(CheckCXXCompilerFlag)
   include(CheckLinkerFlag)
   target_compile_definitions(ddl_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:_GLIBCXX_ASSERTIONS>")
@@ -52,6 +55,15 @@ if(DDL_HARDEN)
   if(DDL_HAS_FULL_RELRO)
     target_link_options(ddl_settings INTERFACE "LINKER:-z,relro,-z,now")
   endif()
+endif()
+
+# What is packed is small, and says nothing of where it was built, so that two builds of one commit are equal byte for byte.
+if(DDL_STATIC)
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+  set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+  target_compile_options(ddl_settings INTERFACE
+    -ffunction-sections -fdata-sections "$<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.>")
+  target_link_options(ddl_settings INTERFACE -static-pie LINKER:--gc-sections,--strip-all)
 endif()
 
 if(DDL_SANITIZE)

@@ -120,6 +120,9 @@ Report list_backends() {
 void add_backends(const Command& program, Request& request) {
   const Command command =
       program.add_subcommand("backends", "list the measurement back ends available here, and why others are not");
+  command.examples({{"ddl-oracle backends", "what 'profile' can measure with on this machine, and why not with others"},
+                    {"ddl-oracle backends --format json", "the same for programs"},
+                    {"ddl-oracle backends -o backends.txt", "the same into a file"}});
   add_report_options(command, request.report);
   command.callback([&request] { request.run = list_backends; });
 }

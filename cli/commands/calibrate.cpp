@@ -341,11 +341,11 @@ Report calibrate_live(const FitRequest& asked, const LiveRequest& live, ReportOp
 }
 
 void add_fit_options(const Command& command, FitRequest& asked, ReportOptions& report) {
-  command.add_option("--machine", asked.machine,
-                     "machine the measurements were taken on: a name, or a path to a machine file");
+  offer_machines(command.add_option("--machine", asked.machine,
+                                    "machine the measurements were taken on: a name, or a path to a machine file"));
   command.add_option("--plot", asked.plot, "draw fit and measurements: text, or the name of a file that ends in .svg");
   add_number(command, "--tolerance", asked.tolerance, 0, 1e6, "largest median |error| of a fit that still exits with 0");
-  command.add_option("-o,--output", asked.output, "write what was found into this file of coefficients of that machine");
+  add_output_option(command, asked.output, "write what was found into this file of coefficients of that machine");
   add_format_option(command, report);
 }
 
@@ -354,12 +354,17 @@ void add_network(const Command& calibrate, Request& request) {
       "network", "fit α and β to what benchmarks and profilers of communication wrote; 'calibrate FILE...' is short for it");
   const auto asked = std::make_shared<std::pair<FitRequest, FilesRequest>>();
   auto& [fit, files] = *asked;
+  command.examples({{"ddl-oracle calibrate network nccl.txt", "α and β, and how well they fit"},
+                    {"ddl-oracle calibrate network nccl.txt osu.txt,nodes=2 --plot text",
+                     "two files, of which one does not say its nodes, with a plot"},
+                    {"ddl-oracle calibrate network nccl.txt --machine dgx-a100 -o ours.yaml", "a file for --coefficients"}});
   command
       .add_option("files", files.files,
                   "output of nccl-tests (text, or -J), OSU micro-benchmarks, all_reduce_bench.py, NCCL Inspector and "
                   "torch.profiler, in any mixture; what a file does not say may follow its name: "
                   "FILE,operation=allreduce,ranks=16,nodes=2")
-      .required();
+      .required()
+      .file();
   command.add_option("--operation", files.operation, "what was timed, where a file does not say");
   add_whole_number(command, "--ranks", files.ranks, 1, most_exchange_ranks, "how many took part, where a file does not say");
   add_whole_number(command, "--nodes", files.nodes, 1, most_exchange_ranks,
@@ -372,6 +377,12 @@ void add_network(const Command& calibrate, Request& request) {
 void add_live(const Command& calibrate, Request& request) {
   const Command command = calibrate.add_subcommand("live", "measure a network now, among ranks, and fit α and β");
   const auto asked = std::make_shared<std::pair<FitRequest, LiveRequest>>();
+  command.examples(
+      {{"mpirun -n 16 ddl-oracle calibrate live --mpi --machine dgx-a100 -o ours.yaml",
+        "all exchanges, by MPI, into coefficients"},
+       {"srun --ntasks-per-node 8 ddl-oracle calibrate live --nccl --measure allreduce", "allreduce among GPUs"},
+       {"ddl-oracle calibrate live --simulated 'ranks=8 nodes=2 latency=5 us bandwidth=12.5 GB/s'",
+        "a trial without a network"}});
   add_live_options(command, asked->second);
   add_fit_options(command, asked->first, request.report);
   command.callback([asked, &request] {
@@ -385,6 +396,11 @@ void add_calibrate(const Command& program, Request& request) {
   const Command command =
       program.add_subcommand("calibrate", "fit α and β from network benchmarks, or correction factors from measured runs");
   command.require_subcommand();
+  command.examples({{"ddl-oracle calibrate nccl.txt,nodes=2 --machine dgx-a100 -o ours.yaml",
+                     "coefficients from what nccl-tests printed"},
+                    {"mpirun -n 16 ddl-oracle calibrate live --mpi", "measure a network now"},
+                    {"ddl-oracle calibrate runs runs.csv --machine dgx-a100 -o ours.yaml",
+                     "correction factors from measured trainings"}});
   add_network(command, request);
   add_live(command, request);
   add_calibrate_runs(command, request);

@@ -139,7 +139,12 @@ Report calibrate_from_kernels(const KernelsRequest& asked) {
 void add_calibrate_kernels(const Command& calibrate, Request& request) {
   const Command command = calibrate.add_subcommand("kernels", "fit a device's kernel model to measured kernels");
   const auto asked = std::make_shared<KernelsRequest>();
-  command.add_option("files", asked->files, "tables of measured kernels, or profiles").required();
+  command.examples(
+      {{"ddl-oracle calibrate kernels kernels.csv --machine dgx-a100", "how well formulas fit your measurements"},
+       {"ddl-oracle calibrate kernels kernels.csv --machine dgx-a100 -o our-a100.yaml", "the same into a device file"},
+       {"ddl-oracle calibrate kernels kernels.csv --machine dgx-a100 --includes-launch",
+        "of times that contain the start of the kernel"}});
+  command.add_option("files", asked->files, "tables of measured kernels, or profiles").required().file();
   command.add_option("--machine", asked->machine, "machine whose device they ran on: a name, or a path to a machine file")
       .required();
   command.add_option("--where", asked->where, "keep rows whose column has one of these values: gpu=A100-SXM4-80GB")
@@ -152,7 +157,7 @@ void add_calibrate_kernels(const Command& calibrate, Request& request) {
                      "the times hold what the host takes to start a kernel, which is left out of the device's");
   add_whole_number(command, "--residuals", asked->residuals, 0, most_residuals,
                    "kernels of a family to keep beside its formula (default 1500)");
-  command.add_option("-o,--output", asked->output, "write or extend this device file");
+  add_output_option(command, asked->output, "write or extend this device file");
   add_format_option(command, request.report);
   command.callback([asked, &request] { request.run = [asked] { return calibrate_from_kernels(*asked); }; });
 }

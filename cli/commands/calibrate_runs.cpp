@@ -121,6 +121,10 @@ Report calibrate_from_runs(const RunsRequest& asked) {
 void add_calibrate_runs(const Command& calibrate, Request& request) {
   const Command command = calibrate.add_subcommand("runs", "fit correction factors to measured training runs");
   const auto asked = std::make_shared<RunsRequest>();
+  command.examples(
+      {{"ddl-oracle calibrate runs runs.csv --machine dgx-a100", "what the runs teach"},
+       {"ddl-oracle calibrate runs runs.csv --machine dgx-a100 -o ours.yaml", "the same into coefficients"},
+       {"ddl-oracle calibrate runs paradl-abci --machine abci --where model=vgg16", "from some rows of a bundled table"}});
   command
       .add_option("table", asked->runs,
                   "measured training runs: a CSV file, or a bundled table (paradl-abci, vtrain-a100-node, …)")
@@ -135,7 +139,7 @@ void add_calibrate_runs(const Command& calibrate, Request& request) {
   command
       .add_option("--machine", asked->machine, "machine the measurements were taken on: a name, or a path to a machine file")
       .required();
-  command.add_option("-o,--output", asked->output, "write what was found into this file of coefficients of that machine");
+  add_output_option(command, asked->output, "write what was found into this file of coefficients of that machine");
   add_format_option(command, request.report);
   command.callback([asked, &request] { request.run = [asked] { return calibrate_from_runs(*asked); }; });
 }

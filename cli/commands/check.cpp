@@ -41,7 +41,14 @@ Report check(const CheckRequest& options) {
 void add_check(const Command& program, Request& request) {
   const Command command = program.add_subcommand("check", "whether the training of a job file fits in memory, for CI");
   auto options = std::make_shared<CheckRequest>();
-  command.add_option("JOB", options->files, "job files; 'recommend --save-job FILE' writes one").required().take_all();
+  command.examples({{"ddl-oracle check llama.job.yaml", "a verdict, and what would fit"},
+                    {"ddl-oracle check a.job.yaml b.job.yaml --gpu-memory 40GiB --margin 5%",
+                     "on GPUs with 40 GiB, of which 5 % stay free"},
+                    {"ddl-oracle check llama.job.yaml --format junit -o memory.xml", "test results for CI"}});
+  command.add_option("JOB", options->files, "job files; 'recommend --save-job FILE' writes one")
+      .required()
+      .take_all()
+      .file();
   add_memory_options(command, options->check);
   add_report_options(command, request.report, {Content::verdicts});
   command.callback([options, &request] { request.run = [options] { return check(*options); }; });

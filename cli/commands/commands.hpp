@@ -40,5 +40,11 @@ void add_machines_new(const Command& machines, Request& request);  // a command 
 void add_datasets(const Command& program, Request& request);
 void add_software(const Command& program, Request& request);
 void add_backends(const Command& program, Request& request);
+// Of these, help is answered by the command line itself. The others print what is declared, and live no longer than it.
+void add_help(const Command& program);
+void add_completion(CommandLine& command_line, Request& request);
+void add_man(CommandLine& command_line, Request& request);
+/// All of them, with examples of the program.
+void add_commands(CommandLine& command_line, Request& request);
 
 }  // namespace ddl

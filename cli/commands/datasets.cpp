@@ -54,12 +54,21 @@ Report list_datasets() {
 void add_datasets(const Command& program, Request& request) {
   const Command command = program.add_subcommand("datasets", "list bundled data sets, or show one");
   command.require_subcommand();
+  command.examples({{"ddl-oracle datasets list", "the bundled data sets"},
+                    {"ddl-oracle datasets show imagenet", "one of them, with its sources"},
+                    {"ddl-oracle datasets list --format csv", "the list for programs"}});
   const Command lists = command.add_subcommand("list", "bundled data sets");
+  lists.examples({{"ddl-oracle datasets list", "the names that --dataset takes"},
+                  {"ddl-oracle datasets list --format csv", "a row for each"},
+                  {"ddl-oracle datasets list --format json -o datasets.json", "the same into a file"}});
   add_report_options(lists, request.report);
   lists.callback([&request] { request.run = list_datasets; });
   const Command shows = command.add_subcommand("show", "one data set and where its figures come from");
   auto name = std::make_shared<std::string>();
-  shows.add_option("dataset", *name, "bundled data set or file").required();
+  shows.add_option("dataset", *name, "bundled data set or file").required().names_or_file(dataset_names);
+  shows.examples({{"ddl-oracle datasets show imagenet", "a bundled one"},
+                  {"ddl-oracle datasets show openwebtext", "another one"},
+                  {"ddl-oracle datasets show imagenet --format json", "the same for programs"}});
   add_report_options(shows, request.report);
   shows.callback([name, &request] { request.run = [name] { return report_of({load_dataset(*name)}, true); }; });
 }

@@ -267,14 +267,20 @@ void add_explain(const Command& program, Request& request) {
   handles.plan.description("explain the plan of this JSON file");
   handles.strategy.description("explain a plan of this strategy");
   add_training_options(command, options->training);
+  command.examples({{"ddl-oracle explain resnet50 --machine a100 --strategy data --gpus 64", "one plan, layer by layer"},
+                    {"ddl-oracle explain resnet50 --strategy data --degrees data=64 --why-not data+tensor",
+                     "why this plan and not the best one of another strategy"},
+                    {"ddl-oracle explain llama3-8b --machine h100 --strategy data --gpus 64 --memory-timeline memory.svg",
+                     "a drawing of its memory over a step"}});
   command.add_option("--why-not", options->why_not,
                      "compare with the best plan of this strategy on as many GPUs, with the 'best' of all, or with other "
                      "degrees");
   command.add_option("--against", options->against,
                      "compare with these degrees (data=64,spatial=1x2x2) or a plan's JSON file");
   command.add_switch("--memory", options->memory, "list the contents of memory at the peak of a step");
-  command.add_option("--memory-timeline", options->memory_timeline,
-                     "draw the memory over a step into a file that ends in .svg");
+  command
+      .add_option("--memory-timeline", options->memory_timeline, "draw the memory over a step into a file that ends in .svg")
+      .file();
   add_report_options(command, request.report);
   command.callback([options, command, &request] {
     request.run = [options, command, &request] { return explain(*options, command, request.report); };

@@ -85,12 +85,21 @@ Report show_machine(const std::string& name) {
 void add_machines(const Command& program, Request& request) {
   const Command command = program.add_subcommand("machines", "list bundled machines, show one, or write a file");
   command.require_subcommand();
+  command.examples({{"ddl-oracle machines list", "the bundled machines"},
+                    {"ddl-oracle machines show dgx-h100", "one data sheet, with its sources"},
+                    {"ddl-oracle machines new ours --like dgx-a100 -o ours.yaml", "a file for your own machine"}});
   const Command lists = command.add_subcommand("list", "bundled machines");
+  lists.examples({{"ddl-oracle machines list", "the names that --machine takes"},
+                  {"ddl-oracle machines list --format csv", "a row for each"},
+                  {"ddl-oracle machines list --format json -o machines.json", "the same into a file"}});
   add_report_options(lists, request.report);
   lists.callback([&request] { request.run = list_machines; });
   const Command shows = command.add_subcommand("show", "every number of a machine's data sheet, with its source");
   auto name = std::make_shared<std::string>();
-  shows.add_option("machine", *name, "bundled machine or machine file").required();
+  shows.add_option("machine", *name, "bundled machine or machine file").required().names_or_file(machine_names);
+  shows.examples({{"ddl-oracle machines show dgx-a100", "every number with its source"},
+                  {"ddl-oracle machines show dgx-a100 --format yaml -o mine.yaml", "a machine file to change"},
+                  {"ddl-oracle machines show alps --format json", "the same for programs"}});
   add_report_options(shows, request.report, {Content::rows, Content::yaml});
   shows.callback([name, &request] { request.run = [name] { return show_machine(*name); }; });
   add_machines_new(command, request);

@@ -310,15 +310,26 @@ Report show_model(const ShowOptions& options) {
 void add_models(const Command& program, Request& request) {
   const Command command = program.add_subcommand("models", "list bundled models, or show one");
   command.require_subcommand();
+  command.examples(
+      {{"ddl-oracle models list", "the bundled models"},
+       {"ddl-oracle models show resnet50", "one of them, layer by layer"},
+       {"ddl-oracle models import config.json -o mine.yaml", "a model file from a configuration of Hugging Face"}});
   const Command lists = command.add_subcommand("list", "bundled models");
+  lists.examples({{"ddl-oracle models list", "the names that --model takes"},
+                  {"ddl-oracle models list --format csv", "a row for each"},
+                  {"ddl-oracle models list --format json -o models.json", "the same into a file"}});
   add_report_options(lists, request.report);
   lists.callback([&request] { request.run = list_models; });
   const Command shows = command.add_subcommand("show", "layers, shapes, parameters and work of one model");
   auto options = std::make_shared<ShowOptions>();
-  shows.add_option("model", options->model, "bundled model or model file").required();
+  shows.add_option("model", options->model, "bundled model or model file").required().names_or_file(model_names);
   add_sequence_option(shows, options->sequence);
-  shows.add_option("--machine", options->machine, "bundled machine or machine file, for the granularity on it");
+  shows.add_option("--machine", options->machine, "bundled machine or machine file, for the granularity on it")
+      .names_or_file(machine_names);
   shows.add_option("--precision", options->precision, "fp32, tf32, fp16 or bf16").default_str("fp32");
+  shows.examples({{"ddl-oracle models show resnet50", "layers, parameters and work of a sample"},
+                  {"ddl-oracle models show llama3-8b --seq 4096 --batch 8", "of 8 samples of 4,096 tokens"},
+                  {"ddl-oracle models show vgg16 --format csv", "a row for each layer"}});
   // Times the devices of the largest machine, still a 64-bit number.
   constexpr std::int64_t most_shown_samples = std::int64_t{1} << 30U;
   add_whole_number(shows, "--batch", options->batch, 1, most_shown_samples, "samples that the figures are of")

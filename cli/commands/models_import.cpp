@@ -76,8 +76,13 @@ Report import_model_file(const ModelImportRequest& asked, const std::string& for
 void add_models_import(const Command& models, Request& request) {
   const Command command = models.add_subcommand("import", "turn another program's file into a model file");
   const auto asked = std::make_shared<ModelImportRequest>();
-  command.add_option("file", asked->path, "ONNX file (.onnx), or a config.json of Hugging Face's transformers").required();
-  command.add_option("--output", asked->output, "write the model file here; without it, to the standard output");
+  command.examples({{"ddl-oracle models import net.onnx -o net.yaml", "an ONNX file into a model file"},
+                    {"ddl-oracle models import config.json -o mine.yaml", "a config.json of Hugging Face's transformers"},
+                    {"ddl-oracle models import config.json --name mine", "the model file on the standard output"}});
+  command.add_option("file", asked->path, "ONNX file (.onnx), or a config.json of Hugging Face's transformers")
+      .required()
+      .file();
+  add_output_option(command, asked->output, "write the model file here; without it, to the standard output");
   command.add_option("--name", asked->options.name, "name of the model; default: the file's name");
   command.add_switch("--allow-unknown", asked->options.allow_unknown,
                      "turn unknown operators that keep the shape into elementwise layers");

@@ -6,6 +6,11 @@ void add_predict(const Command& program, Request& request) {
   const Command command =
       program.add_subcommand("predict", "the time of single exchanges and kernels, as plans are priced by them");
   command.require_subcommand();
+  command.examples(
+      {{"ddl-oracle predict exchange --ranks 8,16 --bytes 4MiB,64MiB", "an allreduce among 8 and among 16 GPUs"},
+       {"ddl-oracle predict exchange --operation allgather --ranks 64 --machine dgx-h100",
+        "another exchange on another machine"},
+       {"ddl-oracle predict kernels problems.txt --machine dgx-a100", "kernels, one a line"}});
   add_predict_exchange(command, request);
   add_predict_kernels(command, request);
 }

@@ -183,13 +183,20 @@ void add_predict_exchange(const Command& predict, Request& request) {
   const Command exchange =
       predict.add_subcommand("exchange", "collectives by size and ranks, with their interval and what it rests on");
   auto asked = std::make_shared<ExchangeRequest>();
+  exchange.examples(
+      {{"ddl-oracle predict exchange --ranks 8,16 --bytes 4MiB,64MiB", "an allreduce among 8 and among 16 GPUs"},
+       {"ddl-oracle predict exchange --operation allgather --ranks 64 --machine dgx-h100",
+        "another exchange on another machine"},
+       {"ddl-oracle predict exchange --ranks 16 --ranks-per-node 4 --format csv", "four GPUs of each node, for programs"}});
   exchange.add_option("--operation", asked->operations, "operations, between commas: allreduce, allgather, …")
       .capture_default_str();
   exchange.add_option("--bytes", asked->sizes, "sizes of the full vector, between commas").capture_default_str();
   exchange.add_option("--ranks", asked->ranks, "numbers of ranks, between commas").required();
   add_whole_number(exchange, "--ranks-per-node", asked->ranks_per_node, 1, most_ranks,
                    "ranks on each node (default: as many as the machine has devices there)");
-  exchange.add_option("--machine", asked->machine, "bundled machine or file").capture_default_str();
+  exchange.add_option("--machine", asked->machine, "bundled machine or file")
+      .names_or_file(machine_names)
+      .capture_default_str();
   exchange.add_option("--coefficients", asked->coefficients,
                       "measurements: a file, a bundled name, or none (default: those bundled with the machine)");
   add_report_options(exchange, request.report);

@@ -103,8 +103,14 @@ void add_predict_kernels(const Command& predict, Request& request) {
   const Command command =
       predict.add_subcommand("kernels", "kernels, one problem a line, with their interval and what they rest on");
   const auto asked = std::make_shared<KernelRequest>();
-  command.add_option("file", asked->file, "problems, one a line, as 'profile --problems' reads them").required();
-  command.add_option("--machine", asked->machine, "bundled machine or file").capture_default_str();
+  command.examples({{"ddl-oracle predict kernels problems.txt", "problems as 'recommend --missing' writes them"},
+                    {"ddl-oracle predict kernels problems.txt --machine dgx-h100", "on another machine"},
+                    {"ddl-oracle predict kernels problems.txt --coefficients none --format csv",
+                     "from the data sheet alone, for programs"}});
+  command.add_option("file", asked->file, "problems, one a line, as 'profile --problems' reads them").required().file();
+  command.add_option("--machine", asked->machine, "bundled machine or file")
+      .names_or_file(machine_names)
+      .capture_default_str();
   command.add_option("--coefficients", asked->coefficients,
                      "measurements: a file, a bundled name, or none (default: those bundled with the machine)");
   add_profile_options(command, asked->profiles, asked->any_device);

@@ -248,7 +248,12 @@ void add_profile(const Command& program, Request& request) {
   const Command command = program.add_subcommand("profile", "measure the kernels of a model on this device");
   const auto asked = std::make_shared<ProfileOptions>();
   ProfileOptions& o = *asked;
-  command.add_option("model", o.model, "bundled model (see 'models list') or a model file");
+  command.examples({{"ddl-oracle profile resnet50", "every kernel of a model on this device, into the data directory"},
+                    {"ddl-oracle profile resnet50 --batch 32 --precision bf16 -o resnet50.profile",
+                     "one micro-batch in bf16, into a file"},
+                    {"ddl-oracle profile alexnet --backend simulated --batch 1 --splits none -o trial.profile",
+                     "a trial without a GPU"}});
+  command.add_option("model", o.model, "bundled model (see 'models list') or a model file").names_or_file(model_names);
   add_sequence_option(command, o.sequence);
   command.add_option("--backend", o.backend,
                      "cuda, onednn or simulated (see 'backends'); default: a GPU, else the processor");
@@ -297,8 +302,8 @@ void add_profile(const Command& program, Request& request) {
       .default_str("framework");
   command.add_option("--simulated", o.simulated,
                      "figures of the simulated device: 'peak=10TFLOP/s bandwidth=500GB/s latency=5us noise=0.01 seed=1'");
-  command.add_option("--output", o.output,
-                     "the profile; default: MODEL@DEVICE.profile in the data directory, with .3-of-16 appended for a shard");
+  add_output_option(command, o.output,
+                    "the profile; default: MODEL@DEVICE.profile in the data directory, with .3-of-16 appended for a shard");
   command.add_option(
       "--shard", o.shard,
       "measure only this part of the problems, as 3/16: parts are counted from 0, as ranks are, so that 0/16 to "

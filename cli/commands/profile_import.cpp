@@ -128,12 +128,20 @@ Report import_profile_file(const ProfileImportRequest& asked, const std::string&
 void add_profile_import(const Command& profile, Request& request) {
   const Command command = profile.add_subcommand("import", "turn another program's measurements into a profile");
   const auto asked = std::make_shared<ProfileImportRequest>();
+  command.examples(
+      {{"ddl-oracle profile import trace.json --model ./net.yaml --device 'some processor' -o net.profile",
+        "a trace of torch.profiler"},
+       {"ddl-oracle profile import trace.json --model ./net.yaml --device 'some processor' --format json",
+        "what it holds, for programs"},
+       {"ddl-oracle profile import layers.csv --model alexnet --batch 16 --device 'Tesla V100' -o alexnet.profile",
+        "a table of layer times"}});
   command
       .add_option("file", asked->path,
                   "PyTorch's: trace of its profiler, or whole steps of step_time.py (.json); table of layer times (.csv)")
-      .required();
+      .required()
+      .file();
   command.add_option("--model", asked->model, "model that was run: a name, or a path to a model file").required();
-  command.add_option("-o,--output", asked->output, "write the profile here; without it, to the standard output");
+  add_output_option(command, asked->output, "write the profile here; without it, to the standard output");
   add_whole_number(command, "--batch", asked->samples, 1, most_imported_samples,
                    "samples of a step, or of its micro-batch; a trace shows them");
   command.add_option("--precision", asked->precision, "fp32, tf32, fp16 or bf16; a trace shows all but tf32")

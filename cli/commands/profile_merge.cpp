@@ -80,9 +80,14 @@ Report merge(const MergeRequest& asked, const std::string& command) {
 void add_profile_merge(const Command& profile, Request& request) {
   const Command command = profile.add_subcommand("merge", "put the shards of a profile together");
   const auto asked = std::make_shared<MergeRequest>();
+  command.examples(
+      {{"ddl-oracle profile merge part-0.profile part-1.profile -o net.profile", "the shards of a profile in one file"},
+       {"ddl-oracle profile merge part-0.profile --partial -o net.profile", "those that are there"},
+       {"ddl-oracle profile merge part-0.profile part-1.profile -o net.profile --overwrite", "over a file that exists"}});
   command.add_option("parts", asked->parts, "profiles that 'profile MODEL --shard 0/16' to '15/16' wrote, in any order")
-      .required();
-  command.add_option("-o,--output", asked->output, "write the profile here; without it, to the standard output");
+      .required()
+      .file();
+  add_output_option(command, asked->output, "write the profile here; without it, to the standard output");
   command.add_switch("--partial", asked->partial, "merge the shards that exist, where others are missing or incomplete");
   command.add_switch("--overwrite", asked->overwrite, "overwrite an existing profile");
   add_format_option(command, request.report, {Content::rows});

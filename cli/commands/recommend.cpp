@@ -518,19 +518,29 @@ void add_recommend(const Command& program, Request& request) {
       "bundled model (see 'models list') or a model file; several with commas between them are compared");
   command.get_option("--machine")
       .description("bundled machine (see 'machines list') or a machine file; several with commas between them are compared");
+  command.examples({{"ddl-oracle recommend resnet50 --machine a100 --gpus 64", "the best plan of each strategy"},
+                    {"ddl-oracle recommend llama3-8b --machine h100 --gpus 64 --batch 128 --save-job llama.job.yaml",
+                     "the best plan as a job file, for 'check'"},
+                    {"ddl-oracle recommend resnet50,vgg16 --machine a100,h100 --gpus 8 --format csv",
+                     "two models on two machines, side by side"}});
   const PlanOptionHandles handles = add_plan_options(command, options->plan, true);
   add_training_options(command, options->training);
   add_goal_options(command, options->goals);
   const auto strategies =
       command.add_option("--strategies", options->strategies, "only these, separated by commas: data,data+filter,…");
-  const auto objective = command.add_option("--objective", options->objective, "time, cost or memory").capture_default_str();
+  const auto objective =
+      command.add_option("--objective", options->objective, "time, cost or memory").capture_default_str().words([] {
+        return std::vector<std::string>{"time", "cost", "memory"};
+      });
   add_whole_number(command, "--top", options->top, 1, most_rows, "rows to show");
   const auto risk = command.add_switch("--allow-risk", options->allow_risk,
                                        "rank plans that may not fit in memory (AT-RISK) as if they did");
   const auto all = command.add_switch("--all", options->all, "rank every plan, not only the best of each strategy");
   command.add_option("--missing", options->missing, "write unmeasured kernels used by these plans to FILE")
+      .file()
       .excludes(command.get_option("--ideal"));
   command.add_option("--save-job", options->save_job, "write the first plan to this file, as a job that 'check' takes")
+      .file()
       .excludes(command.get_option("--ideal"));
   // What only a search asks for would be ignored.
   for (const auto sought : {strategies, objective, all, risk}) {

@@ -65,12 +65,21 @@ Report show_software(const std::string& name) {
 void add_software(const Command& program, Request& request) {
   const Command command = program.add_subcommand("software", "list bundled software, or show what one does");
   command.require_subcommand();
+  command.examples({{"ddl-oracle software list", "the bundled software"},
+                    {"ddl-oracle software show pytorch", "one of them, with its sources"},
+                    {"ddl-oracle software list --format csv", "the list for programs"}});
   const Command lists = command.add_subcommand("list", "bundled software");
+  lists.examples({{"ddl-oracle software list", "the names that --software takes"},
+                  {"ddl-oracle software list --format csv", "a row for each"},
+                  {"ddl-oracle software list --format json -o software.json", "the same into a file"}});
   add_report_options(lists, request.report);
   lists.callback([&request] { request.run = list_software; });
   const Command shows = command.add_subcommand("show", "what a software does, and where that is known from");
   const auto name = std::make_shared<std::string>();
-  shows.add_option("software", *name, "bundled software or file").required();
+  shows.add_option("software", *name, "bundled software or file").required().names_or_file(software_names);
+  shows.examples({{"ddl-oracle software show pytorch", "a bundled one"},
+                  {"ddl-oracle software show megatron", "another one"},
+                  {"ddl-oracle software show pytorch --format json", "the same for programs"}});
   add_report_options(shows, request.report);
   shows.callback([name, &request] { request.run = [name] { return show_software(*name); }; });
 }

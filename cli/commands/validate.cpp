@@ -177,7 +177,11 @@ Report run(const ValidateOptions& options) {
 void add_validate(const Command& program, Request& request) {
   const Command command = program.add_subcommand("validate", "compare predictions with measured runs");
   auto options = std::make_shared<ValidateOptions>();
-  command.add_option("runs", options->runs, "table of runs: a CSV file, or a bundled one (paradl-abci)").required();
+  command.examples(
+      {{"ddl-oracle validate runs.csv --machine dgx-a100", "how far predictions are from your own runs"},
+       {"ddl-oracle validate paradl-abci --by model", "from published runs, by model"},
+       {"ddl-oracle validate runs.csv --machine dgx-a100 --leave-one-out", "with factors that the other runs teach"}});
+  command.add_option("runs", options->runs, "table of runs: a CSV file, or a bundled one (paradl-abci)").required().file();
   command.add_option("--machine", options->machine, "machine of runs that do not say theirs").capture_default_str();
   command.add_option("--coefficients", options->coefficients,
                      "measured coefficients: a file, a bundled name or none; default: those bundled with a bundled machine");

@@ -1,52 +1,81 @@
 #include "cli/options/command_line.hpp"
 
 #include <algorithm>
-#include <sstream>
+#include <map>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include <CLI/CLI.hpp>
 
+#include "cli/manual/manual.hpp"
 #include "cli/options/usage_error.hpp"
 #include "core/error.hpp"
 
 namespace ddl {
 
-Option Option::required() const { return Option(*option_->required()); }
-Option Option::excludes(Option other) const { return Option(*option_->excludes(other.option_)); }
-Option Option::needs(Option other) const { return Option(*option_->needs(other.option_)); }
-Option Option::take_all() const { return Option(*option_->take_all()); }
-Option Option::one_value_each() const { return Option(*option_->allow_extra_args(false)); }
-Option Option::capture_default_str() const { return Option(*option_->capture_default_str()); }
-Option Option::default_str(const std::string& text) const { return Option(*option_->default_str(text)); }
-Option Option::type_name(const std::string& name) const { return Option(*option_->type_name(name)); }
-Option Option::description(const std::string& text) const { return Option(*option_->description(text)); }
+struct Declarations {
+  struct Values {
+    std::function<std::vector<std::string>()> words;
+    bool is_file = false;
+  };
+  std::map<const CLI::Option*, Values> values{};
+  std::map<const CLI::App*, std::vector<Example>> examples{};
+};
+
+Option Option::required() const { return {*option_->required(), *declarations_}; }
+Option Option::excludes(Option other) const { return {*option_->excludes(other.option_), *declarations_}; }
+Option Option::needs(Option other) const { return {*option_->needs(other.option_), *declarations_}; }
+Option Option::take_all() const { return {*option_->take_all(), *declarations_}; }
+Option Option::one_value_each() const { return {*option_->allow_extra_args(false), *declarations_}; }
+Option Option::capture_default_str() const { return {*option_->capture_default_str(), *declarations_}; }
+Option Option::default_str(const std::string& text) const { return {*option_->default_str(text), *declarations_}; }
+Option Option::type_name(const std::string& name) const { return {*option_->type_name(name), *declarations_}; }
+Option Option::description(const std::string& text) const { return {*option_->description(text), *declarations_}; }
+
+Option Option::words(const std::function<std::vector<std::string>()>& words) const {
+  declarations_->values[option_] = {words, false};
+  return *this;
+}
+
+Option Option::names_or_file(const std::function<std::vector<std::string>()>& names) const {
+  declarations_->values[option_] = {names, true};
+  return *this;
+}
+
+Option Option::file() const {
+  declarations_->values[option_] = {{}, true};
+  return type_name("FILE");
+}
 
 Command Command::add_subcommand(const std::string& name, const std::string& description) const {
-  return Command(*command_->add_subcommand(name, description));
+  return {*command_->add_subcommand(name, description), *declarations_};
 }
+
+void Command::examples(std::vector<Example> examples) const { declarations_->examples[command_] = std::move(examples); }
 
 void Command::require_subcommand() const { command_->require_subcommand(1); }
 
 void Command::allow_subcommand() const { command_->require_subcommand(0, 1); }
 
 Option Command::add_option(const std::string& name, std::string& into, const std::string& description) const {
-  return Option(*command_->add_option(name, into, description));
+  return {*command_->add_option(name, into, description), *declarations_};
 }
 
 Option Command::add_option(const std::string& name, std::vector<std::string>& into, const std::string& description) const {
-  return Option(*command_->add_option(name, into, description));
+  return {*command_->add_option(name, into, description), *declarations_};
 }
 
 Option Command::add_option_function(const std::string& name, const std::function<void(const std::string&)>& read,
                                     const std::string& description) const {
-  return Option(*command_->add_option_function<std::string>(name, read, description));
+  return {*command_->add_option_function<std::string>(name, read, description), *declarations_};
 }
 
 Option Command::add_switch(const std::string& name, bool& into, const std::string& description) const {
-  return Option(*command_->add_flag(name, into, description)->disable_flag_override());
+  return {*command_->add_flag(name, into, description)->disable_flag_override(), *declarations_};
 }
 
-Option Command::get_option(const std::string& name) const { return Option(*command_->get_option(name)); }
+Option Command::get_option(const std::string& name) const { return {*command_->get_option(name), *declarations_}; }
 
 void Command::callback(const std::function<void()>& call) const { command_->callback(call); }
 
@@ -55,26 +84,92 @@ std::size_t Command::count(const std::string& name) const { return command_->cou
 bool Command::has_chosen_subcommand() const { return !command_->get_subcommands().empty(); }
 
 CommandLine::CommandLine(const std::string& description, const std::string& name)
-    : program_(std::make_unique<CLI::App>(description, name)) {
+    : program_(std::make_unique<CLI::App>(description, name)), declarations_(std::make_unique<Declarations>()) {
+  program_->set_help_flag("-h,--help", "help: a line for each option with -h, all of it with --help");
   program_->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
 }
 
 CommandLine::~CommandLine() = default;
 
-Command CommandLine::program() const { return Command(*program_); }
+Command CommandLine::program() const { return {*program_, *declarations_}; }
 
 void CommandLine::add_version(const std::string& text) {
-  program_->set_version_flag("--version", text, "version, commit and back ends");
+  program_->set_version_flag("-V,--version", text, "version, commit and back ends");
 }
 
+namespace {
+
+OptionDescription described(const CLI::Option& option, bool as_argument, const Declarations& declarations) {
+  OptionDescription described;
+  if (as_argument) {
+    described.names = {option.get_name(true)};
+  } else {
+    for (const std::string& name : option.get_snames()) described.names.push_back("-" + name);
+    for (const std::string& name : option.get_lnames()) described.names.push_back("--" + name);
+  }
+  if (option.get_items_expected_max() > 0) described.value = option.get_type_name();
+  described.text = option.get_description();
+  if (described.text.find("default") == std::string::npos) described.default_value = option.get_default_str();
+  described.is_required = option.get_required();
+  described.repeats =
+      option.get_items_expected_max() > 1 || option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
+  if (const auto values = declarations.values.find(&option); values != declarations.values.end()) {
+    if (values->second.words) described.words = values->second.words();
+    described.is_file = values->second.is_file;
+  }
+  return described;
+}
+
+/// The first long name of each, in the order of declaration: the parser's sets are ordered by address.
+std::vector<std::string> names_of(const std::set<CLI::Option*>& options, const std::vector<const CLI::Option*>& declared) {
+  std::vector<std::string> names;
+  for (const CLI::Option* each : declared) {
+    if (options.contains(const_cast<CLI::Option*>(each))) names.push_back("--" + each->get_lnames().front());
+  }
+  return names;
+}
+
+CommandDescription described(const CLI::App& command, const std::string& within, const Declarations& declarations) {
+  CommandDescription described_command;
+  described_command.name = command.get_name();
+  described_command.path = within.empty() ? command.get_name() : within + " " + command.get_name();
+  described_command.text = command.get_description();
+  described_command.needs_command = command.get_require_subcommand_min() > 0;
+  const std::vector<const CLI::Option*> options = command.get_options();
+  for (const CLI::Option* option : options) {
+    if (option->get_positional()) described_command.arguments.push_back(described(*option, true, declarations));
+    if (!option->nonpositional()) continue;
+    OptionDescription each = described(*option, false, declarations);
+    each.not_with = names_of(option->get_excludes(), options);
+    each.needs = names_of(option->get_needs(), options);
+    described_command.options.push_back(std::move(each));
+  }
+  if (const auto examples = declarations.examples.find(&command); examples != declarations.examples.end())
+    described_command.examples = examples->second;
+  for (const CLI::App* each : command.get_subcommands(nullptr))
+    described_command.commands.push_back(described(*each, described_command.path, declarations));
+  return described_command;
+}
+
+}  // namespace
+
+CommandDescription CommandLine::describe() const { return described(*program_, "", *declarations_); }
+
 std::optional<std::string> CommandLine::parse(std::vector<std::string> words) {
+  if (!words.empty() && words.front() == "help") return help_asked_for(describe(), {words.begin() + 1, words.end()});
+  const bool whole = std::find(words.begin(), words.end(), "--help") != words.end();
   std::reverse(words.begin(), words.end());  // as the parser takes them
   try {
     program_->parse(std::move(words));
-  } catch (const CLI::Success& asked_for_help) {
-    std::ostringstream text;
-    program_->exit(asked_for_help, text, text);
-    return text.str();
+  } catch (const CLI::CallForHelp&) {
+    std::vector<std::string> path;
+    for (const CLI::App* at = program_.get(); !at->get_subcommands().empty();) {
+      at = at->get_subcommands().front();
+      path.push_back(at->get_name());
+    }
+    return help_text(command_named(describe(), path), whole ? HelpForm::whole : HelpForm::brief, help_width());
+  } catch (const CLI::Success& asked_for_version) {
+    return std::string(asked_for_version.what()) + '\n';
   } catch (const CLI::ParseError& error) {
     throw usage_error(*program_, error);
   } catch (const Error&) {

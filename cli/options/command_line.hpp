@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/options/command_description.hpp"
+
 namespace CLI {
 class App;
 class Option;
@@ -14,10 +16,13 @@ class Option;
 
 namespace ddl {
 
+/// What is declared beside what the parser knows.
+struct Declarations;
+
 /// An option or argument of a command. It refers to the parser's and lives no longer than the CommandLine.
 class Option {
  public:
-  explicit Option(CLI::Option& option) : option_(&option) {}
+  Option(CLI::Option& option, Declarations& declarations) : option_(&option), declarations_(&declarations) {}
   // Each adds one property to the option and returns the option.
   Option required() const;
   Option excludes(Option other) const;
@@ -28,16 +33,24 @@ class Option {
   Option default_str(const std::string& text) const;  ///< help shows this as its default
   Option type_name(const std::string& name) const;
   Option description(const std::string& text) const;
+  /// Completions offer these words, and no file.
+  Option words(const std::function<std::vector<std::string>()>& words) const;
+  /// Completions offer these names of what is bundled, and files.
+  Option names_or_file(const std::function<std::vector<std::string>()>& names) const;
+  Option file() const;  ///< its value is the name of a file
 
  private:
   CLI::Option* option_;
+  Declarations* declarations_;
 };
 
 /// A command, or the program itself. It refers to the parser's and lives no longer than the CommandLine.
 class Command {
  public:
-  explicit Command(CLI::App& command) : command_(&command) {}
+  Command(CLI::App& command, Declarations& declarations) : command_(&command), declarations_(&declarations) {}
   [[nodiscard]] Command add_subcommand(const std::string& name, const std::string& description) const;
+  /// What its help shows.
+  void examples(std::vector<Example> examples) const;
   /// A command of this one must be chosen.
   void require_subcommand() const;
   /// At most one command of this one may be chosen.
@@ -60,6 +73,7 @@ class Command {
 
  private:
   CLI::App* command_;
+  Declarations* declarations_;
 };
 
 /// The parser of the program's arguments, which is CLI11's. Its headers take seconds to compile: only what lies behind this
@@ -73,12 +87,15 @@ class CommandLine {
 
   [[nodiscard]] Command program() const;
   void add_version(const std::string& text);
+  /// All that was declared, which lives no longer than this.
+  [[nodiscard]] CommandDescription describe() const;
   /// Calls the chosen command with what was typed behind the program's name. Gives the text to print where that asks for
   /// help or for the version. Throws Error, in the words of this program, on what cannot be parsed.
   [[nodiscard]] std::optional<std::string> parse(std::vector<std::string> words);
 
  private:
   std::unique_ptr<CLI::App> program_;
+  std::unique_ptr<Declarations> declarations_;
 };
 
 }  // namespace ddl

@@ -132,6 +132,11 @@ void add_choices(std::vector<Default>& defaults, const Plan& plan, const Command
   if (std::popcount(plan.mesh.family()) > 1) add("--placement", "placement", placement_text(plan), "innermost first");
 }
 
+std::vector<std::string> strategy_words() {
+  const std::vector<std::string_view> names = axis_names();
+  return {names.begin(), names.end()};
+}
+
 }  // namespace
 
 void settle_lists(PlanOptions& options) {
@@ -171,13 +176,18 @@ PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options,
       choices.push_back(add_whole_number(command, option, options.numbers[at], *row.first_number,
                                          *row.first_number + row.last, description));
     } else {
-      choices.push_back(command.add_option(option, options.names[at], description));
+      choices.push_back(command.add_option(option, options.names[at], description).words([&row] {
+        const std::vector<std::string_view> names = row.names();
+        return std::vector<std::string>(names.begin(), names.end());
+      }));
     }
   }
   const auto micro_batches = add_whole_number(command, "--micro-batches", options.micro_batches, 1, most_samples,
                                               "fix the number of micro-batches");
-  const auto plan = command.add_option("--plan", options.plan_file, "price the plan of this JSON file instead of searching");
-  const auto strategy = command.add_option("--strategy", options.strategy, "price one plan of this strategy");
+  const auto plan =
+      command.add_option("--plan", options.plan_file, "price the plan of this JSON file instead of searching").file();
+  const auto strategy =
+      command.add_option("--strategy", options.strategy, "price one plan of this strategy").words(strategy_words);
   const auto degrees = command.add_option("--degrees", options.degrees, "its degrees: data=64,spatial=2x2");
   // What the file of a plan says would be ignored.
   for (const auto said : {global, per_gpu, placement, micro_batches, strategy, degrees}) plan.excludes(said);

@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "calibration/machine_reader.hpp"
 #include "calibration/own_coefficients.hpp"
+#include "calibration/software/software_file.hpp"
 #include "cli/documents/figures.hpp"
 #include "cli/formats/format.hpp"
 #include "cli/options/congestion.hpp"
@@ -20,9 +22,20 @@
 #include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/step/estimate.hpp"
 #include "model_zoo/bundled_name.hpp"
+#include "model_zoo/dataset.hpp"
+#include "model_zoo/model.hpp"
 #include "model_zoo/operations/shape_rules.hpp"
 
 namespace ddl {
+
+namespace {
+
+std::vector<std::string> texts(std::span<const std::string_view> names) { return {names.begin(), names.end()}; }
+
+}  // namespace
+
+Option offer_models(Option option) { return option.names_or_file(model_names); }
+Option offer_machines(Option option) { return option.names_or_file(machine_names); }
 
 void add_profile_options(const Command& command, std::vector<std::string>& profiles, bool& any_device) {
   const auto profile = command
@@ -30,7 +43,8 @@ void add_profile_options(const Command& command, std::vector<std::string>& profi
                                        "kernels measured on the machine's device: a file, several if given again, or none; "
                                        "default: those of that device in the data directory")
                            .take_all()
-                           .one_value_each();
+                           .one_value_each()
+                           .file();
   command.add_switch("--any-device", any_device, "use a profile of another device").needs(profile);
 }
 
@@ -69,49 +83,70 @@ void add_memory_options(const Command& command, MemoryOptions& options) {
 }
 
 Option add_software_option(const Command& command, std::string& software) {
-  return command.add_option("--software", software,
-                            "how the framework runs it (see 'software list'): a bundled name, a file or none; default: that "
-                            "of the coefficients' runs, else pytorch");
+  return command
+      .add_option("--software", software,
+                  "how the framework runs it (see 'software list'): a bundled name, a file or none; default: that "
+                  "of the coefficients' runs, else pytorch")
+      .names_or_file(software_names);
 }
 
 void add_study_options(const Command& command, StudyOptions& o) {
-  command.add_option("model,--model", o.model, "bundled model (see 'models list') or a model file").capture_default_str();
-  add_sequence_option(command, o.sequence);
-  command.add_option("--dataset", o.dataset,
-                     "bundled data set (see 'datasets list') or a file; default: what fits the model");
-  command.add_option("--machine", o.machine, "bundled machine (see 'machines list') or a machine file")
+  offer_models(command.add_option("model,--model", o.model, "bundled model (see 'models list') or a model file"))
       .capture_default_str();
-  command.add_option("--coefficients", o.coefficients,
-                     "measured coefficients of that machine: a file, a bundled name or none; default: those bundled with a "
-                     "bundled machine, and those beside or named in a machine file");
+  add_sequence_option(command, o.sequence);
+  command
+      .add_option("--dataset", o.dataset, "bundled data set (see 'datasets list') or a file; default: what fits the model")
+      .names_or_file(dataset_names);
+  offer_machines(command.add_option("--machine", o.machine, "bundled machine (see 'machines list') or a machine file"))
+      .capture_default_str();
+  command
+      .add_option("--coefficients", o.coefficients,
+                  "measured coefficients of that machine: a file, a bundled name or none; default: those bundled with a "
+                  "bundled machine, and those beside or named in a machine file")
+      .file();
   const Option software = add_software_option(command, o.software);
-  command.add_option("--memory-format", o.memory_format,
-                     "order of images in memory: nchw or nhwc (channels last); default: the software's");
+  command
+      .add_option("--memory-format", o.memory_format,
+                  "order of images in memory: nchw or nhwc (channels last); default: the software's")
+      .words([] { return texts(memory_format_names); });
   add_profile_options(command, o.profiles, o.any_device);
   add_memory_options(command, o.memory);
-  command.add_option(
-      "--precision", o.precision,
-      "fp32, tf32, fp16, bf16 or fp8; default: mixed for sequences, else tf32 where the device has it, else fp32");
-  command.add_option(
-      "--mixed-precision", o.mixed_precision,
-      "what fp16 and bf16 mean for memory: half (weights and gradients, beside a master), full (gradients in "
-      "fp32 and cross entropy in place, as Megatron-LM does) or autocast (PyTorch's); default: the software's, else half");
+  command
+      .add_option(
+          "--precision", o.precision,
+          "fp32, tf32, fp16, bf16 or fp8; default: mixed for sequences, else tf32 where the device has it, else fp32")
+      .words([] { return texts(precision_names()); });
+  command
+      .add_option("--mixed-precision", o.mixed_precision,
+                  "what fp16 and bf16 mean for memory: half (weights and gradients, beside a master), full (gradients in "
+                  "fp32 and cross entropy in place, as Megatron-LM does) or autocast (PyTorch's); default: the software's, "
+                  "else half")
+      .words([] { return texts(mixed_precision_names); });
   const auto older =
       command.add_switch("--older-framework", o.older_framework,
                          "memory as of PyTorch before 2.0 with CUDA before 11.7: gradients stay after the update, all "
                          "kernels are loaded at once");
-  command.add_option("--optimizer", o.optimizer,
-                     "sgd, momentum, adam, adamw, lamb, adafactor or adam8bit; default: adam for sequences, else momentum");
-  command.add_option(
-      "--optimizer-implementation", o.optimizer_implementation,
-      "how the framework runs it: foreach or fused over the list of all tensors, or single, tensor by tensor; "
-      "default: one fused pass over each layer's parameters");
+  command
+      .add_option("--optimizer", o.optimizer,
+                  "sgd, momentum, adam, adamw, lamb, adafactor or adam8bit; default: adam for sequences, else momentum")
+      .words([] { return texts(optimizer_names()); });
+  command
+      .add_option("--optimizer-implementation", o.optimizer_implementation,
+                  "how the framework runs it: foreach or fused over the list of all tensors, or single, tensor by tensor; "
+                  "default: one fused pass over each layer's parameters")
+      .words([] { return texts(list_implementation_names()); });
   const auto ideal = command.add_switch("--ideal", o.ideal,
                                         "closed forms only: linear kernels, one alpha and beta, no overlap, no penalties");
-  command.add_option("--allreduce", o.allreduce,
-                     "fix the gradient exchange: linear, tree, butterfly, ring, rabenseifner, shifted-halving-doubling, "
-                     "hierarchical, multi-leader, leader, "
-                     "parameter-server or sparse; default: as measured, else the cheapest");
+  command
+      .add_option("--allreduce", o.allreduce,
+                  "fix the gradient exchange: linear, tree, butterfly, ring, rabenseifner, shifted-halving-doubling, "
+                  "hierarchical, multi-leader, leader, "
+                  "parameter-server or sparse; default: as measured, else the cheapest")
+      .words([] {
+        std::vector<std::string> names;
+        for (const AllreduceAlgorithm algorithm : all_allreduce_algorithms) names.emplace_back(to_string(algorithm));
+        return names;
+      });
   const Assumptions assumed;
   add_number(command, "--parameter-servers", o.parameter_servers, 1, most_parameter_servers,
              "servers of --allreduce parameter-server")
@@ -131,6 +166,9 @@ void add_study_options(const Command& command, StudyOptions& o) {
       command
           .add_option("--input", o.input,
                       "every-rank reads its own samples, or one leader of a split group sends them to the others")
+          .words([] {
+            return std::vector<std::string>{"every-rank", "leader"};
+          })
           .capture_default_str();
   const auto exposed =
       command.add_switch("--input-exposed", o.input_exposed, "samples are not read ahead while the devices compute");
@@ -268,12 +306,8 @@ void add_format_option(const Command& command, ReportOptions& options, const std
             options.format = text;
           },
           fmt::format("{} or {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back()))
-      .default_str("text");
-}
-
-void add_report_options(const Command& command, ReportOptions& options, const std::vector<Content>& held) {
-  add_format_option(command, options, held);
-  command.add_option("--output", options.output, "write the report to this file instead of the standard output");
+      .default_str("text")
+      .words([names] { return texts(names); });
   command
       .add_option_function(
           "--color",
@@ -283,9 +317,21 @@ void add_report_options(const Command& command, ReportOptions& options, const st
             options.color = text;
           },
           "auto, always or never")
-      .default_str("auto");
+      .default_str("auto")
+      .words([] {
+        return std::vector<std::string>{"auto", "always", "never"};
+      });
   command.add_switch("--wide", options.wide, "text: tables have all their columns, however wide they get");
   command.add_switch("--ascii", options.ascii, "text: no sign but those of ASCII");
+}
+
+Option add_output_option(const Command& command, std::string& output, const std::string& description) {
+  return command.add_option("-o,--output", output, description).file();
+}
+
+void add_report_options(const Command& command, ReportOptions& options, const std::vector<Content>& held) {
+  add_format_option(command, options, held);
+  add_output_option(command, options.output, "write the report to this file instead of the standard output");
 }
 
 namespace {

@@ -58,9 +58,15 @@ inline constexpr double least_sparse_density = 1e-9;
 /// The largest value of --expert-imbalance: one rank has all tokens of a thousand.
 inline constexpr double most_expert_imbalance = 1000;
 
-/// Adds --format: those that write a document or JSON, and those that write what else a report of the command holds.
+/// Completions offer the bundled models, or machines, and files.
+Option offer_models(Option option);
+Option offer_machines(Option option);
+
+/// Adds -o and --output, for a file.
+Option add_output_option(const Command& command, std::string& output, const std::string& description);
+/// Adds --color, and --format: those that write a document or JSON, and those that write what else a report holds.
 void add_format_option(const Command& command, ReportOptions& options, const std::vector<Content>& held = {});
-/// Adds --format, --output and --color.
+/// The same with -o and --output, for the report.
 void add_report_options(const Command& command, ReportOptions& options, const std::vector<Content>& held = {Content::rows});
 
 /// Everything in force that was not asked for: option, value, and where it comes from.

@@ -9,7 +9,11 @@ execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --config "${CONF
 file(RENAME "${SCRATCH}/staged" "${SCRATCH}/moved")
 
 file(GLOB_RECURSE installed LIST_DIRECTORIES false RELATIVE "${SCRATCH}/moved" "${SCRATCH}/moved/*")
-set(expected "${BINDIR}/ddl-oracle" ${MODULES} "${DOCDIR}/LICENSE" "${DOCDIR}/README.md")
+set(manual "${MANDIR}/man1/ddl-oracle.1" "${DATADIR}/bash-completion/completions/ddl-oracle"
+  "${DATADIR}/zsh/site-functions/_ddl-oracle" "${DATADIR}/fish/vendor_completions.d/ddl-oracle.fish")
+set(expected "${BINDIR}/ddl-oracle" ${MODULES} "${DOCDIR}/LICENSE" "${DOCDIR}/README.md" ${manual})
+list(SORT expected)
+list(SORT installed)
 if(NOT "${installed}" STREQUAL "${expected}")
   message(FATAL_ERROR "installed: ${installed}\nexpected:  ${expected}")
 endif()
@@ -24,6 +28,12 @@ function(run expected)
   endif()
 endfunction()
 
+foreach(file IN LISTS manual)
+  file(SIZE "${SCRATCH}/moved/${file}" size)
+  if(size LESS 10000)
+    message(FATAL_ERROR "${file} is only ${size} bytes long")
+  endif()
+endforeach()
 run("${VERSION}" --version)
 # The bundled data is compiled in: every machine is listed even here.
 file(GLOB machines "${SOURCE}/calibration/machines/*.yaml")

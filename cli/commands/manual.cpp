@@ -1,0 +1,71 @@
+#include <memory>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/commands.hpp"
+#include "cli/manual/manual.hpp"
+#include "cli/options/option_value.hpp"
+#include "cli/options/study_options.hpp"
+#include "core/error.hpp"
+#include "core/version.hpp"
+
+namespace ddl {
+namespace {
+
+Report report_of_text(const std::string& text) {
+  Report report;
+  report.document.add(Verbatim{text});
+  return report;
+}
+
+std::vector<std::string_view> shells() {
+  std::vector<std::string_view> names;
+  for (const Completion& each : completions()) names.push_back(each.shell);
+  return names;
+}
+
+std::string completion_for(const std::string& shell, const CommandDescription& program) {
+  for (const Completion& each : completions()) {
+    if (each.shell == shell) return each.write(program);
+  }
+  unknown_choice("completion", shell, shells());
+}
+
+}  // namespace
+
+void add_help(const Command& program) {
+  const Command command = program.add_subcommand("help", "help on a command, as its --help prints it");
+  command.examples({{"ddl-oracle help recommend", "what 'ddl-oracle recommend --help' prints"},
+                    {"ddl-oracle help models show", "the same of a command of 'models'"},
+                    {"ddl-oracle help", "all commands"}});
+}
+
+void add_completion(CommandLine& command_line, Request& request) {
+  const Command command = command_line.program().add_subcommand("completion", "print what makes a shell complete commands");
+  command.examples({{"ddl-oracle completion bash > ddl-oracle.bash", "a file that bash takes by 'source ddl-oracle.bash'"},
+                    {"ddl-oracle completion zsh --output _ddl-oracle", "a file for a folder of zsh's 'fpath'"},
+                    {"ddl-oracle completion fish | source", "for this session of fish"}});
+  const auto shell = std::make_shared<std::string>();
+  command.add_option("shell", *shell, fmt::format("{}", fmt::join(shells(), ", ")))
+      .required()
+      .words([] { return std::vector<std::string>{"bash", "zsh", "fish"}; });
+  add_output_option(command, request.report.output, "write it to this file instead of the standard output");
+  command.callback([shell, &command_line, &request] {
+    request.run = [shell, &command_line] { return report_of_text(completion_for(*shell, command_line.describe())); };
+  });
+}
+
+void add_man(CommandLine& command_line, Request& request) {
+  const Command command = command_line.program().add_subcommand("man", "print the manual page");
+  command.examples({{"ddl-oracle man > ddl-oracle.1", "the page as roff"},
+                    {"ddl-oracle man | man -l -", "the page on the terminal"},
+                    {"ddl-oracle man --output ddl-oracle.1", "the same in a file that is written whole or not at all"}});
+  add_output_option(command, request.report.output, "write it to this file instead of the standard output");
+  command.callback([&command_line, &request] {
+    request.run = [&command_line] { return report_of_text(man_page(command_line.describe(), version())); };
+  });
+}
+
+}  // namespace ddl

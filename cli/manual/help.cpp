@@ -1,0 +1,172 @@
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli/formats/text.hpp"
+#include "cli/manual/manual.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::size_t name_columns = 30;
+constexpr std::size_t example_indent = 6;
+
+std::string name_text(const OptionDescription& option) {
+  std::string text = fmt::format("{}", fmt::join(option.names, ", "));
+  if (option.names.front().starts_with("-") && !option.value.empty()) text += " " + option.value;
+  if (option.repeats) text += "...";
+  return text;
+}
+
+}  // namespace
+
+std::string whole_text_of(const OptionDescription& option) {
+  std::string text = option.text;
+  if (option.is_required && option.names.front().starts_with("-")) text += "; required";
+  if (!option.default_value.empty()) text += "; default: " + option.default_value;
+  if (!option.needs.empty()) text += fmt::format("; needs {}", fmt::join(option.needs, ", "));
+  if (!option.not_with.empty()) text += fmt::format("; not with {}", fmt::join(option.not_with, ", "));
+  return text;
+}
+
+namespace {
+
+/// As much of the first clause as a line of `width` columns has room for, up to a place where one can stop.
+std::string brief_text_of(std::string_view text, std::size_t width) {
+  text = first_clause(text);
+  if (display_width(text) <= width) return std::string(text);
+  for (const std::string_view stop : {": ", " ("}) {
+    for (std::size_t at = text.rfind(stop); at != std::string_view::npos && at > 0; at = text.rfind(stop, at - 1)) {
+      if (display_width(text.substr(0, at)) <= width) return std::string(text.substr(0, at));
+    }
+  }
+  std::string_view cut = text;
+  while (display_width(cut) + 1 > width && cut.rfind(' ') != std::string_view::npos) cut = cut.substr(0, cut.rfind(' '));
+  return std::string(cut) + "…";
+}
+
+class HelpWriter {
+ public:
+  HelpWriter(HelpForm form, std::size_t width) : form_(form), width_(width) {}
+
+  void row(const std::string& name, std::string_view text) {
+    std::string line = "  " + name;
+    const std::size_t used = display_width(line);
+    const bool fits = used + 2 <= name_columns;
+    const std::size_t room = width_ > name_columns + 20 ? width_ - name_columns : 20;
+    const std::string indent(name_columns, ' ');
+    line += fits ? std::string(name_columns - used, ' ') : "\n" + indent;
+    out_ += line + (form_ == HelpForm::brief ? brief_text_of(text, room) : wrap(text, room, indent)) + '\n';
+  }
+
+  void line(const std::string& text) { out_ += text + '\n'; }
+
+  void paragraph(const std::string& text) { out_ += wrap(text, width_, "") + '\n'; }
+
+  void example(const Example& example) {
+    out_ += fmt::format("  {}\n", example.command);
+    const std::string indent(example_indent, ' ');
+    out_ += indent + wrap(example.purpose, width_ - example_indent, indent) + '\n';
+  }
+
+  [[nodiscard]] std::string text() { return std::move(out_); }
+
+ private:
+  /// Lines behind the first are as wide as it, and are indented besides.
+  static std::string wrap(std::string_view text, std::size_t room, const std::string& indent) {
+    std::string out = wrap_text(text, room, "");
+    for (std::size_t at = 0; (at = out.find('\n', at)) != std::string::npos; at += 1 + indent.size())
+      out.insert(at + 1, indent);
+    return out;
+  }
+
+  HelpForm form_;
+  std::size_t width_;
+  std::string out_;
+};
+
+std::string usage_of(const CommandDescription& command) {
+  std::string usage = "Usage: " + command.path;
+  if (!command.options.empty()) usage += " [OPTIONS]";
+  for (const OptionDescription& each : command.arguments) {
+    const std::string name = each.names.front() + (each.repeats ? "..." : "");
+    usage += each.is_required ? " " + name : fmt::format(" [{}]", name);
+  }
+  if (!command.commands.empty()) usage += command.needs_command ? " COMMAND" : " [COMMAND]";
+  return usage;
+}
+
+}  // namespace
+
+std::string_view first_clause(std::string_view text) { return text.substr(0, text.find(';')); }
+
+const CommandDescription& command_named(const CommandDescription& program, const std::vector<std::string>& path) {
+  const CommandDescription* at = &program;
+  for (const std::string& name : path) {
+    const auto found = std::find_if(at->commands.begin(), at->commands.end(),
+                                    [&](const CommandDescription& each) { return each.name == name; });
+    if (found == at->commands.end()) {
+      std::vector<std::string> known;
+      for (const CommandDescription& each : at->commands) known.push_back(each.name);
+      throw Error(fmt::format("no command is called {}", quote(name)),
+                  known.empty() ? fmt::format("see '{} --help'", at->path) : suggest(name, known));
+    }
+    at = &*found;
+  }
+  return *at;
+}
+
+std::size_t help_width() {
+  constexpr std::size_t usual = 80, least = 50, most = 125;
+  winsize size{};
+  std::size_t width = usual;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    width = size.ws_col;
+  } else if (const char* const text = std::getenv("COLUMNS"); text != nullptr) {
+    std::size_t columns = 0;
+    const std::string_view said = text;
+    const auto [end, problem] = std::from_chars(said.data(), said.data() + said.size(), columns);
+    if (problem == std::errc{} && end == said.data() + said.size() && columns > 0) width = columns;
+  }
+  return std::clamp(width, least, most);
+}
+
+std::string help_text(const CommandDescription& command, HelpForm form, std::size_t width) {
+  HelpWriter help(form, width);
+  help.paragraph(command.text);
+  help.line("");
+  help.line(usage_of(command));
+  if (form == HelpForm::whole && !command.examples.empty()) {
+    help.line("\nExamples:");
+    for (const Example& each : command.examples) help.example(each);
+  }
+  if (!command.commands.empty()) {
+    help.line("\nCommands:");
+    for (const CommandDescription& each : command.commands) help.row(each.name, each.text);
+  }
+  if (!command.arguments.empty()) {
+    help.line("\nArguments:");
+    for (const OptionDescription& each : command.arguments) help.row(name_text(each), whole_text_of(each));
+  }
+  if (!command.options.empty()) {
+    help.line("\nOptions:");
+    for (const OptionDescription& each : command.options) help.row(name_text(each), whole_text_of(each));
+  }
+  if (form == HelpForm::brief) help.line(fmt::format("\n'{} --help' shows examples and says more of each option.", command.path));
+  return help.text();
+}
+
+std::string help_asked_for(const CommandDescription& program, const std::vector<std::string>& path) {
+  return help_text(command_named(program, path), HelpForm::whole, help_width());
+}
+
+}  // namespace ddl

@@ -1,0 +1,230 @@
+"""Asks ddl-oracle how long a parallel training takes and whether it fits, and gives the answer as Python objects.
+
+>>> import ddl_oracle
+>>> answer = ddl_oracle.recommend(model="llama3-8b", machine="h100", gpus=64, global_batch=128)
+>>> answer.best.strategy, answer.best.iteration_s, answer.best.verdict
+>>> answer.to_frame()  # with pandas
+
+The options of a command are keywords: `batch_per_gpu=32` is `--batch-per-gpu 32`, `no_overlap=True` is `--no-overlap`. What the
+program reports in JSON is there as a whole in `raw`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, Union
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Check", "Explanation", "OracleError", "Plan", "Recommendation", "check", "explain", "program", "recommend", "run"]
+
+Option = Union[str, int, float, bool, "os.PathLike[str]", Sequence[Union[str, int, "os.PathLike[str]"]], None]
+
+# Given once for each value; of all other options, values are joined by commas.
+_REPEATED = ("profile",)
+
+
+class OracleError(Exception):
+    """The question cannot be answered. `hint` says what to do, where that is known."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(f"{message}\nhint: {hint}" if hint else message)
+        self.message = message
+        self.hint = hint
+
+
+def program() -> Path:
+    """The ddl-oracle that is asked: $DDL_ORACLE, else the one that was installed with this module, else the one on the PATH."""
+    named = os.environ.get("DDL_ORACLE")
+    if named:
+        return Path(named)
+    folders = [
+        Path(sysconfig.get_path("scripts")),
+        Path(sysconfig.get_path("scripts", f"{os.name}_user")),
+        Path(sys.prefix) / "bin",
+        # `pip install --target FOLDER` and `--prefix FOLDER`.
+        Path(__file__).resolve().parents[1] / "bin",
+        Path(__file__).resolve().parents[min(4, len(Path(__file__).resolve().parents) - 1)] / "bin",
+    ]
+    for folder in folders:
+        if (folder / "ddl-oracle").is_file():
+            return folder / "ddl-oracle"
+    found = shutil.which("ddl-oracle")
+    if found is None:
+        raise OracleError("there is no ddl-oracle", "install the wheel again, or name the program in DDL_ORACLE")
+    return Path(found)
+
+
+def _words(options: Mapping[str, Option]) -> list[str]:
+    words: list[str] = []
+    for name, value in options.items():
+        if value is None or value is False:
+            continue
+        option = "--" + name.replace("_", "-")
+        if value is True:
+            words.append(option)
+        elif isinstance(value, (str, int, float, os.PathLike)):
+            words += [option, str(os.fspath(value) if isinstance(value, os.PathLike) else value)]
+        elif name in _REPEATED:
+            for each in value:
+                words += [option, str(each)]
+        else:
+            words += [option, ",".join(str(each) for each in value)]
+    return words
+
+
+def run(*command: str | os.PathLike[str], **options: Option) -> dict[str, Any]:
+    """What `ddl-oracle COMMAND... --format json` reports. Raises OracleError where it reports nothing."""
+    for name in ("format", "output"):
+        if name in options:
+            raise TypeError(f"'{name}' is not an option here: the report is JSON, and is returned")
+    words = [str(program()), *(os.fspath(each) for each in command), *_words(options), "--format", "json"]
+    ended = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8", check=False)
+    if ended.stdout.strip():
+        report: dict[str, Any] = json.loads(ended.stdout)
+        return report
+    text = ended.stderr.strip()
+    message, _, hint = text.partition("\nhint: ")
+    if ended.returncode < 0:
+        raise OracleError(f"ddl-oracle was ended by signal {-ended.returncode}")
+    raise OracleError(message[message.find("error: ") + len("error: ") :] if "error: " in message else message, hint)
+
+
+Made = TypeVar("Made")
+
+
+def _from_json(kind: Callable[..., Made], values: Mapping[str, Any]) -> Made:
+    """Keys that a newer program adds stay in `raw`; those that it does not have are None."""
+    known = {each.name: values.get(each.name) for each in fields(kind) if each.name != "raw"}  # type: ignore[arg-type]
+    return kind(**known, raw=dict(values))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One way of training, and what it is predicted to need. Times are seconds, memory is bytes of one device."""
+
+    rank: int | None
+    strategy: str
+    degrees: dict[str, Any]
+    feasible: bool
+    verdict: str  # FITS, AT-RISK or DOES-NOT-FIT
+    reasons: list[Any]
+    global_batch: int
+    micro_batches: int
+    schedule: str
+    zero_stage: int
+    recompute: str
+    precision: str
+    optimizer: str
+    efficiency: float | None
+    cost: float | None
+    time: dict[str, Any] | None  # None, as memory and throughput, where the plan has an impossible shape
+    memory: dict[str, Any] | None
+    throughput: dict[str, Any] | None
+    raw: dict[str, Any] = field(repr=False)
+
+    @property
+    def iteration_s(self) -> float | None:
+        return self.time["iteration_s"] if self.time else None
+
+    @property
+    def epoch_s(self) -> float | None:
+        return self.time["epoch_s"] if self.time else None
+
+    @property
+    def memory_bytes(self) -> float | None:
+        return self.memory["total_bytes"] if self.memory else None
+
+    @property
+    def mfu(self) -> float | None:
+        return self.throughput["mfu"] if self.throughput else None
+
+    def row(self) -> dict[str, Any]:
+        """Flat, with the names of the columns of `--format csv`."""
+        flat: dict[str, Any] = {}
+        for key, value in self.raw.items():
+            if key in ("degrees", "time", "memory", "throughput"):
+                flat.update(value or {})
+            elif key not in ("findings", "reasons"):
+                flat[key] = value
+        return flat
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """`best` is None where nothing fits. `plans` holds those that fit by rank, then those that miss by least."""
+
+    best: Plan | None
+    plans: list[Plan]
+    inputs: dict[str, Any]
+    search: dict[str, Any]
+    raw: dict[str, Any] = field(repr=False)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A row for each plan. Needs pandas."""
+        import pandas
+
+        return pandas.DataFrame([plan.row() for plan in self.plans])
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One plan, layer by layer and phase by phase."""
+
+    plan: Plan
+    phases: list[dict[str, Any]]
+    layers: list[dict[str, Any]]
+    exchanges: list[dict[str, Any]]
+    raw: dict[str, Any] = field(repr=False)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A row for each layer. Needs pandas."""
+        import pandas
+
+        return pandas.json_normalize(self.layers, sep="_")
+
+
+@dataclass(frozen=True)
+class Check:
+    """Whether the training of a job file fits. `plan` is None where the file cannot be judged, which `problem` says why."""
+
+    file: str
+    verdict: str
+    problem: Any
+    plan: Plan | None
+    raw: dict[str, Any] = field(repr=False)
+
+
+def recommend(model: str | None = None, *, machine: str | None = None, gpus: int | None = None, **options: Option) -> Recommendation:
+    """The plans for training a model on so many GPUs, as `ddl-oracle recommend` ranks them."""
+    report = run("recommend", model=model, machine=machine, gpus=gpus, **options)
+    if "plans" not in report:
+        raise OracleError("several studies have no list of plans", "name one model and one machine, or call run('recommend', ...)")
+    plans = [_from_json(Plan, each) for each in report["plans"]]
+    best = report["best"]
+    return Recommendation(_from_json(Plan, best) if best is not None else None, plans, report["inputs"], report["search"], report)
+
+
+def explain(model: str | None = None, *, machine: str | None = None, **options: Option) -> Explanation:
+    """One plan taken apart, as `ddl-oracle explain` does it: `strategy="data", gpus=64`, or `degrees="data=8,tensor=8"` with it."""
+    report = run("explain", model=model, machine=machine, **options)
+    return Explanation(_from_json(Plan, report["plan"]), report["phases"], report["layers"], report["exchanges"], report)
+
+
+def check(*jobs: str | os.PathLike[str], **options: Option) -> list[Check]:
+    """A verdict for each job file, as `ddl-oracle check` gives it."""
+    command = [os.fspath(each) for each in jobs]
+    report = run("check", *(each if not each.startswith("-") else f"./{each}" for each in command), **options)
+    return [
+        Check(each["file"], each["verdict"], each["problem"], _from_json(Plan, each["plan"]) if each.get("plan") else None, each)
+        for each in report["jobs"]
+    ]

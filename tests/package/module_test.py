@@ -1,0 +1,102 @@
+"""ddl_oracle asks the program in $DDL_ORACLE: python3 module_test.py, with the module on PYTHONPATH."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import ddl_oracle
+
+try:
+    import pandas
+except ImportError:
+    pandas = None
+
+JOB = "format: 1\nmodel: resnet50\nmachine: dgx-a100\nbatch_per_gpu: {batch}\nplan: {{strategy: data, gpus: 8}}\n"
+
+
+class Answers(unittest.TestCase):
+    def test_a_recommendation_is_the_report_as_objects(self):
+        answer = ddl_oracle.recommend(model="resnet50", machine="dgx-a100", gpus=8, top=3)
+        self.assertEqual([plan.rank for plan in answer.plans[:3]], [1, 2, 3])
+        self.assertEqual(answer.best, answer.plans[0])
+        self.assertEqual(answer.best.strategy, answer.raw["best"]["strategy"])
+        self.assertEqual(answer.best.iteration_s, answer.raw["best"]["time"]["iteration_s"])
+        self.assertEqual(answer.best.memory_bytes, answer.raw["best"]["memory"]["total_bytes"])
+        self.assertEqual(answer.inputs["gpus"], 8)
+
+    def test_rows_have_the_columns_of_csv(self):
+        options = ["recommend", "resnet50", "--gpus", "8", "--format", "csv"]
+        table = subprocess.run([ddl_oracle.program(), *options], capture_output=True, text=True, check=True).stdout
+        columns = set(table.splitlines()[0].split(","))
+        row = ddl_oracle.recommend("resnet50", gpus=8).best.row()
+        # CSV has the findings and reasons as text, JSON has more of the memory.
+        self.assertLessEqual(set(row) - columns, {"workspace_is"})
+        self.assertLessEqual(columns - set(row), {"findings", "reasons"})
+
+    def test_where_nothing_fits_there_is_no_best(self):
+        answer = ddl_oracle.recommend("llama3-405b", machine="dgx-a100", gpus=8)
+        self.assertIsNone(answer.best)
+        self.assertTrue(all(not plan.feasible for plan in answer.plans))
+        self.assertTrue(any(plan.iteration_s is None for plan in answer.plans))
+        for plan in answer.plans:
+            plan.row()
+
+    def test_options_are_keywords(self):
+        answer = ddl_oracle.recommend("resnet50", gpus=8, batch_per_gpu=16, no_overlap=True, ideal=False, strategies=["data", "tensor"])
+        self.assertEqual(answer.inputs["global_batch"], 128)
+        self.assertEqual(answer.inputs["defaults"].get("overlap"), None)
+        self.assertLessEqual({plan.strategy for plan in answer.plans}, {"data", "tensor"})
+
+    def test_an_explanation_has_layers(self):
+        explanation = ddl_oracle.explain("resnet50", strategy="data", gpus=8)
+        self.assertEqual(explanation.plan.strategy, "data")
+        self.assertEqual(explanation.layers[0]["name"], "conv1")
+
+    def test_checks_are_verdicts_in_order(self):
+        with tempfile.TemporaryDirectory() as folder:
+            names = []
+            for name, batch in (("a", 64), ("b", 4096)):
+                names.append(Path(folder) / f"{name}.job.yaml")
+                names[-1].write_text(JOB.format(batch=batch))
+            checks = ddl_oracle.check(*names, margin="2GiB")
+        self.assertEqual([each.verdict for each in checks], ["FITS", "DOES-NOT-FIT"])
+        self.assertEqual(checks[0].plan.strategy, "data")
+
+    def test_an_error_has_its_hint(self):
+        with self.assertRaises(ddl_oracle.OracleError) as raised:
+            ddl_oracle.recommend("resnt50", gpus=8)
+        self.assertEqual(raised.exception.message, "unknown model 'resnt50'")
+        self.assertEqual(raised.exception.hint, "did you mean 'resnet50'?")
+
+    def test_several_studies_are_refused_with_a_way_out(self):
+        with self.assertRaisesRegex(ddl_oracle.OracleError, "one model and one machine"):
+            ddl_oracle.recommend("resnet50,vgg16", gpus=8)
+        self.assertIn("schema", ddl_oracle.run("recommend", "resnet50,vgg16", gpus=8))
+
+    def test_the_form_of_the_report_is_no_option(self):
+        with self.assertRaises(TypeError):
+            ddl_oracle.recommend("resnet50", gpus=8, format="csv")
+
+    def test_a_program_that_is_missing_is_an_error(self):
+        with mock.patch.dict(os.environ, {"PATH": ""}), mock.patch("pathlib.Path.is_file", return_value=False):
+            del os.environ["DDL_ORACLE"]
+            with self.assertRaisesRegex(ddl_oracle.OracleError, "there is no ddl-oracle"):
+                ddl_oracle.program()
+
+    def test_the_module_runs_as_the_program(self):
+        ran = subprocess.run([sys.executable, "-m", "ddl_oracle", "--version"], capture_output=True, text=True, check=True)
+        self.assertTrue(ran.stdout.startswith("ddl-oracle "))
+
+    @unittest.skipIf(pandas is None, "needs pandas")
+    def test_plans_are_a_frame(self):
+        frame = ddl_oracle.recommend("resnet50", gpus=8).to_frame()
+        self.assertEqual(frame["rank"].iloc[0], 1)
+        self.assertIn("iteration_s", frame.columns)
+
+
+if __name__ == "__main__":
+    unittest.main()
