@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/documents/figures.hpp"
 #include "cli/formats/text.hpp"
 #include "cli/manual/manual.hpp"
 #include "core/error.hpp"
