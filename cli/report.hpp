@@ -38,6 +38,7 @@ struct Report {
   std::vector<FileVerdict> verdicts{};
   std::vector<std::string> warnings{};  ///< beside it, each one line or several
   std::vector<Error> errors{};          ///< parts of the question that have no answer, where others have
+  std::string command{};                ///< the command line that it answers, for a shell; empty where nobody typed one
   ExitStatus status = ExitStatus::ok;
 
   /// Those that it does not have yet: several studies may warn of the same.
