@@ -16,6 +16,7 @@
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
 #include "cli/documents/memory.hpp"
+#include "cli/documents/steps.hpp"
 #include "cli/options/plan_options.hpp"
 #include "cli/options/strategies.hpp"
 #include "cli/options/train_tokens.hpp"
@@ -250,6 +251,10 @@ Report explain(const ExplainOptions& options, const Command& command, const Repo
   }
   report.document = document_of(*answer);
   report.json = [answer] { return json_of(*answer); };
+  report.steps = [answer] {
+    const Estimator again(answer->study->job());
+    return std::vector{named_step(again, answer->explanation.estimate.plan)};
+  };
   report.rows = [answer] { return layer_rows(answer->explanation, *answer->study); };
   return report;
 }
@@ -273,7 +278,7 @@ void add_explain(const Command& program, Request& request) {
   command.add_switch("--memory", options->memory, "list the contents of memory at the peak of a step");
   command.add_option("--memory-timeline", options->memory_timeline,
                      "draw the memory over a step into a file that ends in .svg");
-  add_report_options(command, request.report);
+  add_report_options(command, request.report, {Content::rows, Content::steps});
   command.callback([options, command, &request] {
     request.run = [options, command, &request] { return explain(*options, command, request.report); };
   });

@@ -15,6 +15,7 @@
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
+#include "cli/documents/steps.hpp"
 #include "cli/documents/study_comparison.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/job_file.hpp"
@@ -263,6 +264,11 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
     return answer->single ? plans_rows({}, answer->shown, *answer->study, answer->options.training)
                           : plans_rows(answer->shown, answer->result.rejected, *answer->study, answer->options.training);
   };
+  report.steps = [answer] {
+    std::vector<NamedStep> steps;
+    if (!answer->shown.empty()) steps.push_back(named_step(*answer->estimator, answer->shown.front().plan));
+    return steps;
+  };
   const bool fits = !answer->shown.empty() && answer->shown.front().feasible();
   report.status = fits ? ExitStatus::ok : ExitStatus::nothing_fits;
   report.warnings = answer->study->warnings();
@@ -443,7 +449,7 @@ void add_recommend(const Command& program, Request& request) {
     handles.plan.excludes(sought);
     handles.strategy.excludes(sought);
   }
-  add_report_options(command, request.report);
+  add_report_options(command, request.report, {Content::rows, Content::steps});
   command.callback([options, command, &request] {
     request.run = [options, command, &request] { return recommend(*options, command, request.report.output); };
   });

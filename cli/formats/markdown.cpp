@@ -15,7 +15,8 @@ namespace {
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
 /// Text that stands as it is, on one line. An underscore inside a word is no emphasis
-/// [GitHub Flavored Markdown, section 6.4]; what begins a list, a heading or a quotation does so only at the begin of a line.
+/// [GitHub Flavored Markdown, section 6.4]; what begins a list, a heading or a quotation does so only at the begin of a
+/// line.
 std::string escaped(std::string_view raw, bool begins_line) {
   constexpr std::string_view special = "\\`*[]<>|~&$";
   const std::string text = visible(raw);
@@ -35,7 +36,8 @@ std::string escaped(std::string_view raw, bool begins_line) {
 
 std::string trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(' ');
-  return first == std::string_view::npos ? std::string() : std::string(text.substr(first, text.find_last_not_of(' ') - first + 1));
+  return first == std::string_view::npos ? std::string()
+                                         : std::string(text.substr(first, text.find_last_not_of(' ') - first + 1));
 }
 
 /// Longer than any run of backticks in the text.

@@ -13,7 +13,8 @@ namespace {
 
 std::string shell_word(const std::string& word) {
   const auto is_plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("_-+=./,:@%").find(c) != std::string_view::npos;
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("_-+=./,:@%").find(c) != std::string_view::npos;
   };
   if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return word;
   if (visible(word) == word) {

@@ -96,7 +96,7 @@ TEST_CASE("each format has its name, and every report a document and JSON") {
     names.emplace_back(format.name);
     CHECK(format_named(format.name).write == format.write);
   }
-  CHECK(names == std::vector<std::string>{"text", "json", "csv", "markdown", "junit", "github", "yaml"});
+  CHECK(names == std::vector<std::string>{"text", "json", "csv", "markdown", "trace", "junit", "github", "yaml"});
   const Report report = run_command({"models", "list"});
   CHECK(format_named("text").write(report, Style(false)) == text_of(report.document, Style(false)));
   CHECK(format_named("json").write(report, Style(false)) == report.json().dump(2) + "\n");

@@ -34,8 +34,7 @@ TEST_CASE("in Markdown, a section is a heading, a line a paragraph, and lines wi
   document.paragraph("indeed");
   document.section();
   document.line("the end");
-  CHECK(markdown(document) ==
-        "**data (data=64)**: 3 h\n\nas measured\n\n## Why (data)\n\n- because\n- indeed\n\nthe end\n");
+  CHECK(markdown(document) == "**data (data=64)**: 3 h\n\nas measured\n\n## Why (data)\n\n- because\n- indeed\n\nthe end\n");
 }
 
 TEST_CASE("in Markdown, columns of figures are set to the right, and what explains a table follows it") {
