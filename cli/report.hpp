@@ -35,6 +35,7 @@ enum class Content { document, json, rows, verdicts, yaml, steps };
 /// What a command found out, for every format. Nothing is printed before all of it is computed.
 struct Report {
   Document document{};
+  std::function<Document()> page{};  ///< the document with its drawings; empty where it has none
   std::function<nlohmann::ordered_json()> json{};
   std::function<nlohmann::ordered_json()> rows{};   ///< flat objects with the same keys; or text, where they are a file's
   std::function<std::string()> yaml{};              ///< a file that the program reads back

@@ -32,6 +32,7 @@ Report check(const CheckRequest& options) {
   }
   report.status = worst_status(*checks);
   report.document = checks_document(*checks);
+  report.page = [checks] { return checks_document(*checks, true); };
   report.json = [checks] { return checks_to_json(*checks); };
   report.verdicts = verdicts_of(*checks);
   report.steps = [checks] {

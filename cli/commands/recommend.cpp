@@ -12,6 +12,7 @@
 #include "calibration/machine_reader.hpp"
 #include "calibration/plan_degrees.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/documents/charts.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
@@ -176,7 +177,8 @@ std::size_t slower_plans(const RecommendAnswer& answer) {
   return ranked + answer.result.behind.size() - answer.shown.size();
 }
 
-Document document_of(const RecommendAnswer& answer) {
+/// `drawn`: with the drawings and sections that a page has besides.
+Document document_of(const RecommendAnswer& answer, bool drawn = false) {
   const Study& study = *answer.study;
   Document document;
   if (answer.shown.empty()) {
@@ -197,6 +199,7 @@ Document document_of(const RecommendAnswer& answer) {
                                    all > answer.shown.size() ? fmt::format(": --top {}", all) : "");
     }
     document.apart(std::move(table));
+    if (drawn) document.add(time_bars(answer.shown));
     add_throughput(document, answer.shown.front(), study, answer.shown.size() > 1 ? "first plan" : "throughput");
     add_findings(document, answer.shown.front(), study);
     if (answer.shown.size() > 1 && answer.objective != Objective::memory && !answer.options.all) {
@@ -208,6 +211,7 @@ Document document_of(const RecommendAnswer& answer) {
       }
     }
   }
+  if (drawn && !answer.shown.empty()) add_plan_figures(document, *answer.estimator, answer.shown.front().plan, study);
   if (!answer.result.rejected.empty() || !answer.without_plans.empty()) {
     document.section("Rejected");
     add_rejected(document, answer.result.rejected, study.model());
@@ -254,6 +258,7 @@ Json json_of(const RecommendAnswer& answer) {
 Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
   Report report;
   report.document = document_of(*answer);
+  report.page = [answer] { return document_of(*answer, true); };
   report.json = [answer] {
     add_reserved(*answer);
     return json_of(*answer);

@@ -25,6 +25,7 @@ std::string text_format(const Report& report, const Style& style);
 std::string json_format(const Report& report, const Style& style);
 std::string csv_format(const Report& report, const Style& style);
 std::string markdown_format(const Report& report, const Style& style);
+std::string html_format(const Report& report, const Style& style);
 std::string trace_format(const Report& report, const Style& style);
 std::string junit_format(const Report& report, const Style& style);
 std::string github_format(const Report& report, const Style& style);

@@ -17,7 +17,7 @@ bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; 
 /// Text that stands as it is, on one line. An underscore inside a word is no emphasis
 /// [GitHub Flavored Markdown, section 6.4]; what begins a list, a heading or a quotation does so only at the begin of a
 /// line.
-std::string escaped(std::string_view raw, bool begins_line) {
+std::string markdown_text(std::string_view raw, bool begins_line) {
   constexpr std::string_view special = "\\`*[]<>|~&$";
   const std::string text = visible(raw);
   std::string out;
@@ -57,7 +57,7 @@ class MarkdownWriter {
     in_list_ = false;
     if (section.heading.empty()) return;
     begin_block();
-    out_ += "## " + escaped(section.heading + section.aside, true) + '\n';
+    out_ += "## " + markdown_text(section.heading + section.aside, true) + '\n';
   }
 
   /// A line with an indent is an item of a list.
@@ -73,7 +73,7 @@ class MarkdownWriter {
       // Emphasis begins and ends at a letter.
       const std::size_t before = span.text.find_first_not_of(' ');
       const std::size_t behind = span.text.size() - 1 - span.text.find_last_not_of(' ');
-      const std::string written = escaped(text, begins);
+      const std::string written = markdown_text(text, begins);
       out_ += std::string(begins ? 0 : before, ' ') + (span.strong ? "**" + written + "**" : written) +
               std::string(behind > 0 ? 1 : 0, ' ');
       begins = false;
@@ -86,17 +86,17 @@ class MarkdownWriter {
     begin_block();
     in_list_ = false;
     out_ += '|';
-    for (const Column& column : table.columns) out_ += ' ' + escaped(column.heading, false) + " |";
+    for (const Column& column : table.columns) out_ += ' ' + markdown_text(column.heading, false) + " |";
     out_ += "\n|";
     for (const Column& column : table.columns) out_ += column.has_figures ? " ---: |" : " --- |";
     out_ += '\n';
     for (const auto& row : table.rows) {
       out_ += '|';
-      for (const std::string& cell : row) out_ += ' ' + escaped(trimmed(cell), false) + " |";
+      for (const std::string& cell : row) out_ += ' ' + markdown_text(trimmed(cell), false) + " |";
       out_ += '\n';
     }
     for (const std::string& below : {table.legend, table.left_out}) {
-      if (!below.empty()) out_ += '\n' + escaped(trimmed(below), true) + '\n';
+      if (!below.empty()) out_ += '\n' + markdown_text(trimmed(below), true) + '\n';
     }
   }
 
@@ -106,6 +106,8 @@ class MarkdownWriter {
     const std::string text = visible_lines(verbatim.text), fence = fence_of(text);
     out_ += fence + '\n' + text + (text.ends_with('\n') ? "" : "\n") + fence + '\n';
   }
+
+  void operator()(const Chart& /*chart*/) {}
 
   [[nodiscard]] std::string text() { return std::move(out_); }
 

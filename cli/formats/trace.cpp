@@ -71,10 +71,9 @@ class TraceWriter {
       args = fmt::format(R"("stage":{},"micro_batch":{})", slice.stage + 1, slice.micro_batch + 1);
       if (timeline.stretches > 1) args += fmt::format(R"(,"chunk":{})", slice.stretch + 1);
     }
-    event(fmt::format(
-        R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"cat":"{}","name":"{}","args":{{{}}}}})", process_,
-        row(slice.stage, is_exchange(slice.work)), microseconds(begin), microseconds(end - begin), work,
-        once ? std::string(work) : fmt::format("{} {}", work, slice.micro_batch + 1), args));
+    event(fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"cat":"{}","name":"{}","args":{{{}}}}})", process_,
+                      row(slice.stage, is_exchange(slice.work)), microseconds(begin), microseconds(end - begin), work,
+                      once ? std::string(work) : fmt::format("{} {}", work, slice.micro_batch + 1), args));
   }
 
   int process_ = 0;

@@ -23,9 +23,9 @@ struct StagePasses {
 };
 
 void add_task(StagePasses& stage, const Task& task, Seconds time, bool is_of_weights) {
-  PassTimes& pass = stage.of(!task.backward      ? SlotPass::forward
-                             : is_of_weights     ? SlotPass::weight_gradient
-                                                 : SlotPass::input_gradient);
+  PassTimes& pass = stage.of(!task.backward  ? SlotPass::forward
+                             : is_of_weights ? SlotPass::weight_gradient
+                                             : SlotPass::input_gradient);
   switch (task.part) {
     case Part::forward:
     case Part::backward:
@@ -68,8 +68,9 @@ std::vector<StagePasses> passes_of(const Step& step, const Timing<double>& timin
 }  // namespace
 
 std::string_view to_string(StepWork work) {
-  constexpr std::array<std::string_view, 9> names{"forward",  "backward", "weight gradient",   "waiting",      "layer exchange",
-                                                  "transfer", "input",    "gradient exchange", "weight update"};
+  constexpr std::array<std::string_view, 9> names{"forward", "backward",          "weight gradient",
+                                                  "waiting", "layer exchange",    "transfer",
+                                                  "input",   "gradient exchange", "weight update"};
   return names[static_cast<std::size_t>(work)];
 }
 
@@ -100,8 +101,8 @@ std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>
   const int virtual_stages = step.stages == 1 ? 1 : plan.virtual_stages;
   const PipelineTimeline schedule = run_schedule(order, times, plan.micro_batches, virtual_stages);
 
-  const Seconds input(timing[Part::input]), gradients(timing[Part::gradient_exchange]),
-      update(timing[Part::weight_update]), ranks(timing.rank_waiting);
+  const Seconds input(timing[Part::input]), gradients(timing[Part::gradient_exchange]), update(timing[Part::weight_update]),
+      ranks(timing.rank_waiting);
   const Seconds micro_batches = max(Seconds{}, timeline.iteration - input - gradients - update - ranks);
   const Seconds length = schedule.length();
   if (length > Seconds{}) timeline.pace = micro_batches / length;
@@ -112,8 +113,7 @@ std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>
   for (const std::vector<TimedSlot>& stage : schedule.stages) {
     for (const TimedSlot& timed : stage) {
       const Slot& slot = timed.slot;
-      const PassTimes& pass =
-          stages[static_cast<std::size_t>(slot.stage)].passes[static_cast<std::size_t>(slot.pass)];
+      const PassTimes& pass = stages[static_cast<std::size_t>(slot.stage)].passes[static_cast<std::size_t>(slot.pass)];
       const StepWork kernels = slot.pass == SlotPass::forward          ? StepWork::forward
                                : slot.pass == SlotPass::input_gradient ? StepWork::backward
                                                                        : StepWork::weight_gradient;

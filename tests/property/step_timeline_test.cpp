@@ -75,7 +75,8 @@ TEST_CASE("slices of a stage follow each other, and all of them end with the ite
       works.insert(slice.work);
     }
     REQUIRE(last == Approx(iteration).epsilon(1e-9));
-    REQUIRE(sums[StepWork::gradient_exchange] == Approx(estimate.time.gradient_exchange.value()).epsilon(1e-9).margin(margin));
+    REQUIRE(sums[StepWork::gradient_exchange] ==
+            Approx(estimate.time.gradient_exchange.value()).epsilon(1e-9).margin(margin));
     REQUIRE(sums[StepWork::weight_update] == Approx(estimate.time.weight_update.value()).epsilon(1e-9).margin(margin));
     REQUIRE(sums[StepWork::input] == Approx(estimate.time.input.value()).epsilon(1e-9).margin(margin));
     if (plan.mesh[Axis::pipeline] > 1) {
