@@ -47,7 +47,7 @@ struct Lanes {
   std::vector<Kind> kinds;
   std::vector<Lane> lanes;
   double length = 0;
-  std::string unit;  ///< of times as they are shown: `ms`
+  std::string unit;   ///< of times as they are shown: `ms`
   double factor = 1;  ///< of a time into that unit
 };
 

@@ -33,7 +33,7 @@ constexpr std::size_t places_drawn = 1200;
 constexpr std::size_t kernels_drawn = 500;
 
 /// Of each of time_parts.
-constexpr std::array<Tone, time_parts.size()> part_tones{Tone::sky,    Tone::blue,   Tone::green, Tone::vermilion,
+constexpr std::array<Tone, time_parts.size()> part_tones{Tone::sky,    Tone::blue,   Tone::green,  Tone::vermilion,
                                                          Tone::orange, Tone::yellow, Tone::purple, Tone::grey,
                                                          Tone::brown,  Tone::dark};
 
@@ -78,21 +78,24 @@ std::vector<DrawnKernel> kernels_of(const Explanation& explanation, const Study&
       if (!kernel.work || kernel.is_beside_kernels() || kernel.time <= Seconds{}) continue;
       const double samples = layer.prices.shard.samples, flops = kernel.work->flops * samples;
       const Precision precision = kernel.precision.value_or(plan.precision);
-      const double bytes =
-          (kernel.work->activation_items * samples + kernel.work->weight_items) * item_bytes(precision);
+      const double bytes = (kernel.work->activation_items * samples + kernel.work->weight_items) * item_bytes(precision);
       if (flops <= 0 || bytes <= 0) continue;
       DrawnKernel& drawn = kernels[{layer.kind, i}];
       if (drawn.count++ > 0) continue;
       const std::string& name = study.model().layers[static_cast<std::size_t>(layer.layer)].name;
-      drawn = {fmt::format("{}, {}", name, kernel.pass), flops / bytes, flops / kernel.time.value(), kernel.source, precision,
-               kernel.time, 1};
+      drawn = {fmt::format("{}, {}", name, kernel.pass),
+               flops / bytes,
+               flops / kernel.time.value(),
+               kernel.source,
+               precision,
+               kernel.time,
+               1};
     }
   }
   std::vector<DrawnKernel> all;
   for (auto& [place, kernel] : kernels) all.push_back(std::move(kernel));
-  std::stable_sort(all.begin(), all.end(), [](const DrawnKernel& a, const DrawnKernel& b) {
-    return a.time * a.count > b.time * b.count;
-  });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const DrawnKernel& a, const DrawnKernel& b) { return a.time * a.count > b.time * b.count; });
   if (all.size() > kernels_drawn) all.resize(kernels_drawn);
   return all;
 }
@@ -132,9 +135,11 @@ Chart time_bars(const std::vector<Estimate>& estimates) {
     bars.bars.push_back(std::move(bar));
   }
   const bool leaves_out = drawn.size() < std::min(estimates.size(), bars_drawn);
-  return {leaves_out ? fmt::format("Time of an iteration, part by part, of plans up to {:g} times as long as the first", longest_drawn)
+  return {leaves_out ? fmt::format("Time of an iteration, part by part, of plans up to {:g} times as long as the first",
+                                   longest_drawn)
                      : std::string("Time of an iteration, part by part"),
-          fmt::format("{} as stacked bars; the table has the same figures", count_text(static_cast<std::int64_t>(drawn.size()), "plan")),
+          fmt::format("{} as stacked bars; the table has the same figures",
+                      count_text(static_cast<std::int64_t>(drawn.size()), "plan")),
           std::move(bars)};
 }
 
@@ -165,10 +170,12 @@ Chart step_lanes(const StepTimeline& timeline, const Plan& plan) {
     const std::size_t lane = once ? lanes.lanes.size() - 1 : static_cast<std::size_t>(slice.stage);
     lanes.lanes[lane].slices.push_back(std::move(drawn));
   }
-  return {"Timeline of an iteration",
-          fmt::format("{}, {}, over {}", count_text(timeline.stages, "stage"),
-                      timeline.micro_batches == 1 ? "1 micro-batch" : with_thousands(timeline.micro_batches) + " micro-batches", humanize(timeline.iteration)),
-          std::move(lanes)};
+  return {
+      "Timeline of an iteration",
+      fmt::format("{}, {}, over {}", count_text(timeline.stages, "stage"),
+                  timeline.micro_batches == 1 ? "1 micro-batch" : with_thousands(timeline.micro_batches) + " micro-batches",
+                  humanize(timeline.iteration)),
+      std::move(lanes)};
 }
 
 Chart memory_plot(const MemoryTimeline& timeline, const Model& model, Bytes capacity) {
@@ -220,7 +227,7 @@ Chart memory_plot(const MemoryTimeline& timeline, const Model& model, Bytes capa
 }
 
 Chart memory_bar(const MemoryBreakdown& memory, Bytes capacity) {
-  constexpr std::array<Tone, memory_item_count> tones{Tone::blue, Tone::sky,   Tone::green,  Tone::orange,
+  constexpr std::array<Tone, memory_item_count> tones{Tone::blue,  Tone::sky,  Tone::green,  Tone::orange,
                                                       Tone::brown, Tone::grey, Tone::purple, Tone::dark};
   StackedBars bars;
   bars.unit = "bytes";
@@ -263,10 +270,11 @@ Chart roofline_plot(const Explanation& explanation, const Study& study) {
     const auto peak = device.peak_at(precision);
     if (!peak || bandwidth <= 0) continue;
     const double ridge = peak->value() / bandwidth;
-    Curve roof{Curve::Shape::line,
-               {fmt::format("data sheet: {} in {}, {}", humanize(*peak), to_string(precision), humanize(device.memory_bandwidth)),
-                precision == explanation.estimate.plan.precision ? Tone::vermilion : Tone::purple},
-               {}};
+    Curve roof{
+        Curve::Shape::line,
+        {fmt::format("data sheet: {} in {}, {}", humanize(*peak), to_string(precision), humanize(device.memory_bandwidth)),
+         precision == explanation.estimate.plan.precision ? Tone::vermilion : Tone::purple},
+        {}};
     const double begin = std::max(plot.x.from, plot.y.from / bandwidth);
     if (begin < ridge) roof.points.push_back({begin, begin * bandwidth});
     roof.points.push_back({std::max(begin, ridge), peak->value()});
@@ -308,7 +316,8 @@ Table inputs_table(const Study& study) {
       text = whole_text(value.get<double>());
     } else if (value.is_array()) {
       text.clear();
-      for (const auto& each : value) text += (text.empty() ? "" : ", ") + (each.is_string() ? each.get<std::string>() : each.dump());
+      for (const auto& each : value)
+        text += (text.empty() ? "" : ", ") + (each.is_string() ? each.get<std::string>() : each.dump());
     }
     table.add({name, text});
   }
@@ -318,7 +327,8 @@ Table inputs_table(const Study& study) {
 std::string pace_text(double pace) {
   const double difference = 1 / pace - 1;
   return fmt::format(
-      "The schedule, done slot by slot, takes {:.1f} % {} than the closed form of the estimate. The drawing is scaled to the "
+      "The schedule, done slot by slot, takes {:.1f} % {} than the closed form of the estimate. The drawing is scaled to "
+      "the "
       "estimate.",
       100 * std::abs(difference), difference > 0 ? "longer" : "less");
 }
@@ -334,7 +344,8 @@ void add_plan_figures(Document& document, const Estimator& estimator, const Plan
     document.add(step_lanes(*timeline, plan));
     if (std::abs(timeline->pace - 1) >= 0.0005) document.line(pace_text(timeline->pace), 2);
   } else {
-    document.line(fmt::format("The schedule has more than {} slots, which are not drawn.", with_thousands(most_drawn_slots)), 2);
+    document.line(fmt::format("The schedule has more than {} slots, which are not drawn.", with_thousands(most_drawn_slots)),
+                  2);
   }
   if (const auto timeline = estimator.memory_timeline(plan)) {
     document.section("Memory in time", ", " + fullest_rank_text(plan, explanation.estimate.critical.memory));

@@ -56,8 +56,12 @@ class HtmlWriter {
     in_list_ = is_item;
     std::string text;
     for (const Span& span : line.spans)
-      text += span.strong ? "<b>" + with_verdict(span.text) + "</b>" : is_answer ? with_verdict(span.text) : html_text(span.text);
-    out_ += is_item ? "<li>" + text + "</li>\n" : is_answer ? "<p class=\"answer\">" + text + "</p>\n" : "<p>" + text + "</p>\n";
+      text += span.strong ? "<b>" + with_verdict(span.text) + "</b>"
+              : is_answer ? with_verdict(span.text)
+                          : html_text(span.text);
+    out_ += is_item     ? "<li>" + text + "</li>\n"
+            : is_answer ? "<p class=\"answer\">" + text + "</p>\n"
+                        : "<p>" + text + "</p>\n";
   }
 
   void operator()(const Table& table) {
@@ -66,7 +70,8 @@ class HtmlWriter {
     out_ += fmt::format("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n<table>\n<thead><tr>",
                         html_text(fmt::format("{}, table {}", name, ++tables_)));
     for (const Column& column : table.columns) {
-      out_ += fmt::format("<th scope=\"col\"{}>{}</th>", column.has_figures ? " class=\"f\"" : "", html_text(column.heading));
+      out_ +=
+          fmt::format("<th scope=\"col\"{}>{}</th>", column.has_figures ? " class=\"f\"" : "", html_text(column.heading));
     }
     out_ += "</tr></thead>\n<tbody>\n";
     for (const auto& row : table.rows) {
@@ -112,8 +117,8 @@ class HtmlWriter {
   }
 
   [[nodiscard]] static std::string cell(const std::string& text) {
-    const auto* const known = std::find_if(verdict_classes.begin(), verdict_classes.end(),
-                                           [&](const auto& each) { return each.first == text; });
+    const auto* const known =
+        std::find_if(verdict_classes.begin(), verdict_classes.end(), [&](const auto& each) { return each.first == text; });
     return known == verdict_classes.end() ? html_text(text) : with_verdict(text);
   }
 

@@ -30,9 +30,10 @@ std::string_view class_of(Tone tone) {
 std::string legend_of(const std::vector<Kind>& kinds) {
   std::string out = "<ul class=\"legend\">";
   for (const Kind& kind : kinds) {
-    out += fmt::format("<li><svg class=\"swatch\" width=\"12\" height=\"12\" aria-hidden=\"true\"><rect class=\"{}\" "
-                       "width=\"12\" height=\"12\"/></svg> {}</li>",
-                       class_of(kind.tone), html_text(kind.name));
+    out += fmt::format(
+        "<li><svg class=\"swatch\" width=\"12\" height=\"12\" aria-hidden=\"true\"><rect class=\"{}\" "
+        "width=\"12\" height=\"12\"/></svg> {}</li>",
+        class_of(kind.tone), html_text(kind.name));
   }
   return out + "</ul>\n";
 }
@@ -68,17 +69,18 @@ class ChartWriter {
       const Bar& bar = bars.bars[i];
       out += fmt::format("<p class=\"bar-label\">{} <b>{}</b></p>\n", html_text(bar.label), html_text(bar.sum));
       out += begin_drawing(fmt::format("{}-{}", id_, i + 1),
-                     fmt::format("class=\"bar\" width=\"100%\" height=\"{}\" viewBox=\"0 0 {:.0f} 20\" "
-                                 "preserveAspectRatio=\"none\" data-unit=\"{}\" data-sum=\"{}\"",
-                                 20, across, html_text(bars.unit), sums[i]),
-                     fmt::format("{}: {}, {}", chart_.title, bar.label, bar.sum));
+                           fmt::format("class=\"bar\" width=\"100%\" height=\"{}\" viewBox=\"0 0 {:.0f} 20\" "
+                                       "preserveAspectRatio=\"none\" data-unit=\"{}\" data-sum=\"{}\"",
+                                       20, across, html_text(bars.unit), sums[i]),
+                           fmt::format("{}: {}, {}", chart_.title, bar.label, bar.sum));
       double from = 0;
       for (std::size_t k = 0; k < bars.kinds.size(); ++k) {
         const double value = bar.values[k];
         if (value > 0) {
-          out += fmt::format("<rect class=\"{}\" x=\"{}\" width=\"{}\" height=\"20\" data-value=\"{}\"><title>{}: {}</title></rect>\n",
-                             class_of(bars.kinds[k].tone), short_coordinate(from / most * across), short_coordinate(value / most * across),
-                             value, html_text(bars.kinds[k].name), html_text(bar.texts[k]));
+          out += fmt::format(
+              "<rect class=\"{}\" x=\"{}\" width=\"{}\" height=\"20\" data-value=\"{}\"><title>{}: {}</title></rect>\n",
+              class_of(bars.kinds[k].tone), short_coordinate(from / most * across), short_coordinate(value / most * across),
+              value, html_text(bars.kinds[k].name), html_text(bar.texts[k]));
         }
         from += value;
       }
@@ -110,11 +112,12 @@ class ChartWriter {
     out += fmt::format("</div>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n",
                        html_text(chart_.title + ", can be scrolled"));
     out += begin_drawing(fmt::format("{}-1", id_),
-                   fmt::format("class=\"timeline\" width=\"100%\" height=\"{}\"", short_coordinate(height + 24)),
-                   chart_.title + ": " + chart_.description);
-    out += fmt::format("<svg x=\"0\" y=\"0\" width=\"100%\" height=\"{0}\" viewBox=\"0 0 {1:.0f} {0}\" "
-                       "preserveAspectRatio=\"none\">\n",
-                       short_coordinate(height), across);
+                         fmt::format("class=\"timeline\" width=\"100%\" height=\"{}\"", short_coordinate(height + 24)),
+                         chart_.title + ": " + chart_.description);
+    out += fmt::format(
+        "<svg x=\"0\" y=\"0\" width=\"100%\" height=\"{0}\" viewBox=\"0 0 {1:.0f} {0}\" "
+        "preserveAspectRatio=\"none\">\n",
+        short_coordinate(height), across);
     std::string labels;
     for (std::size_t l = 0; l < lanes.lanes.size(); ++l) {
       const double y = lane_height * static_cast<double>(l);
@@ -124,28 +127,31 @@ class ChartWriter {
       for (const LaneSlice& slice : lanes.lanes[l].slices) {
         const double from = x_of(slice.begin) * across, width = x_of(slice.end - slice.begin) * across;
         if (slices > slices_with_texts) {
-          paths[slice.kind] += fmt::format("M{} {}h{}v{}h-{}z", short_coordinate(from), short_coordinate(y + 2), short_coordinate(width),
-                                           short_coordinate(lane_height - 4), short_coordinate(width));
+          paths[slice.kind] +=
+              fmt::format("M{} {}h{}v{}h-{}z", short_coordinate(from), short_coordinate(y + 2), short_coordinate(width),
+                          short_coordinate(lane_height - 4), short_coordinate(width));
           continue;
         }
         // A border would hide what is narrow.
         const bool is_narrow = width < 0.004 * across;
-        out += fmt::format("<rect class=\"{}{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" data-begin=\"{}\" "
-                           "data-end=\"{}\"><title>{}</title></rect>\n",
-                           class_of(lanes.kinds[slice.kind].tone), is_narrow ? "" : " s", short_coordinate(from), short_coordinate(y + 2), short_coordinate(width),
-                           short_coordinate(lane_height - 4), slice.begin, slice.end, html_text(slice.text));
+        out += fmt::format(
+            "<rect class=\"{}{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" data-begin=\"{}\" "
+            "data-end=\"{}\"><title>{}</title></rect>\n",
+            class_of(lanes.kinds[slice.kind].tone), is_narrow ? "" : " s", short_coordinate(from), short_coordinate(y + 2),
+            short_coordinate(width), short_coordinate(lane_height - 4), slice.begin, slice.end, html_text(slice.text));
         if (!slice.label.empty()) {
           const double share = x_of(slice.end - slice.begin);
           // Without a script, those stay that have room on a page of 700 pixels.
           const bool fits = share * 700 > 7.0 * static_cast<double>(slice.label.size()) + 3;
           labels += fmt::format("<text class=\"{} o{}\" x=\"{}%\" y=\"{}\" data-share=\"{:.6f}\">{}</text>\n",
                                 fits ? "in" : "in off", static_cast<int>(lanes.kinds[slice.kind].tone),
-                                short_coordinate(x_of((slice.begin + slice.end) / 2) * 100), short_coordinate(y + lane_height / 2 + 4),
-                                share, html_text(slice.label));
+                                short_coordinate(x_of((slice.begin + slice.end) / 2) * 100),
+                                short_coordinate(y + lane_height / 2 + 4), share, html_text(slice.label));
         }
       }
       for (std::size_t k = 0; k < paths.size(); ++k) {
-        if (!paths[k].empty()) out += fmt::format("<path class=\"{}\" d=\"{}\"/>\n", class_of(lanes.kinds[k].tone), paths[k]);
+        if (!paths[k].empty())
+          out += fmt::format("<path class=\"{}\" d=\"{}\"/>\n", class_of(lanes.kinds[k].tone), paths[k]);
       }
     }
     out += "</svg>\n<g aria-hidden=\"true\">\n" + labels;
@@ -153,8 +159,12 @@ class ChartWriter {
     for (int i = 0; i <= ticks; ++i) {
       const bool last = i == ticks;
       out += fmt::format("<text class=\"tick{}\" x=\"{}%\" y=\"{}\" text-anchor=\"{}\">{}{}</text>\n",
-                         i % named_each == 0 ? "" : " fine off", short_coordinate(100.0 * i / ticks), short_coordinate(height + 16),
-                         i == 0 ? "start" : last ? "end" : "middle", i == 0 ? "0" : fine_figure(length * i / ticks * lanes.factor),
+                         i % named_each == 0 ? "" : " fine off", short_coordinate(100.0 * i / ticks),
+                         short_coordinate(height + 16),
+                         i == 0 ? "start"
+                         : last ? "end"
+                                : "middle",
+                         i == 0 ? "0" : fine_figure(length * i / ticks * lanes.factor),
                          i % named_each == 0 ? " " + html_text(lanes.unit) : "");
     }
     return out + "</g></svg>\n</div></div>\n" + legend_of(lanes.kinds);
@@ -171,17 +181,20 @@ class ChartWriter {
     std::string out = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" +
                       html_text(chart_.title + ", can be scrolled") + "\">\n";
     out += begin_drawing(fmt::format("{}-1", id_), fmt::format("class=\"plot\" viewBox=\"0 0 {} {}\"", width, height),
-                   chart_.title + ": " + chart_.description);
+                         chart_.title + ": " + chart_.description);
     for (const Tick& tick : plot.y.ticks) {
       const double y = y_of(tick.at);
-      out += fmt::format("<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/><text x=\"{}\" y=\"{}\" "
-                         "text-anchor=\"end\">{}</text>\n",
-                         left, width - right, short_coordinate(y), short_coordinate(y), left - 6, short_coordinate(y + 4), html_text(tick.text));
+      out += fmt::format(
+          "<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/><text x=\"{}\" y=\"{}\" "
+          "text-anchor=\"end\">{}</text>\n",
+          left, width - right, short_coordinate(y), short_coordinate(y), left - 6, short_coordinate(y + 4),
+          html_text(tick.text));
     }
     double free = 0;
     for (const Tick& tick : plot.x.ticks) {
       const double x = x_of(tick.at), half = plot.x.logarithmic ? 3.5 * static_cast<double>(display_width(tick.text)) : 0;
-      out += fmt::format("<line class=\"grid\" x1=\"{0}\" x2=\"{0}\" y1=\"{1}\" y2=\"{2}\"/>", short_coordinate(x), top, height - bottom);
+      out += fmt::format("<line class=\"grid\" x1=\"{0}\" x2=\"{0}\" y1=\"{1}\" y2=\"{2}\"/>", short_coordinate(x), top,
+                         height - bottom);
       // Names that would overlap are left out.
       if (x - half >= free && x + 7.0 * static_cast<double>(display_width(tick.text)) - half <= width) {
         out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>", short_coordinate(x), height - bottom + 16,
@@ -209,7 +222,8 @@ class ChartWriter {
       }
       std::string points;
       for (const PlotPoint& point : curve.points)
-        points += fmt::format("{}{},{}", points.empty() ? "" : " ", short_coordinate(x_of(point.x)), short_coordinate(y_of(point.y)));
+        points += fmt::format("{}{},{}", points.empty() ? "" : " ", short_coordinate(x_of(point.x)),
+                              short_coordinate(y_of(point.y)));
       if (curve.shape == Curve::Shape::area && !curve.points.empty()) {
         out += fmt::format("<polygon class=\"{} area\" points=\"{},{} {} {},{}\"/>\n", tone,
                            short_coordinate(x_of(curve.points.front().x)), height - bottom, points,
