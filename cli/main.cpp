@@ -12,6 +12,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/licenses.hpp"
 #include "cli/options/command_line.hpp"
+#include "cli/options/shell_words.hpp"
 #include "core/device_lost.hpp"
 #include "core/error.hpp"
 #include "core/version.hpp"
@@ -49,7 +50,10 @@ int run(int argc, char** argv) {
     if (!std::cout.flush()) throw Error("cannot write to the standard output");
     return static_cast<int>(ExitStatus::ok);
   }
-  const Report report = request.run();
+  Report report = request.run();
+  std::vector<std::string> words{"ddl-oracle"};
+  words.insert(words.end(), typed.begin(), typed.end());
+  report.command = shell_words(words);
   write_report(report, request.report);
   return static_cast<int>(report.status);
 }

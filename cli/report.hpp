@@ -27,18 +27,24 @@ struct FileVerdict {
   Document document{};    ///< all of it; empty where the file was not judged
 };
 
+/// A predicted step, as cli/documents/steps.hpp has it.
+struct NamedStep;
+
 /// What a report may hold; document and JSON are always there.
-enum class Content { document, json, rows, verdicts, yaml };
+enum class Content { document, json, rows, verdicts, yaml, steps };
 
 /// What a command found out, for every format. Nothing is printed before all of it is computed.
 struct Report {
   Document document{};
+  std::function<Document()> page{};  ///< the document with its drawings; empty where it has none
   std::function<nlohmann::ordered_json()> json{};
-  std::function<nlohmann::ordered_json()> rows{};  ///< flat objects with the same keys; or text, where they are a file's
-  std::function<std::string()> yaml{};             ///< a file that the program reads back
+  std::function<nlohmann::ordered_json()> rows{};   ///< flat objects with the same keys; or text, where they are a file's
+  std::function<std::string()> yaml{};              ///< a file that the program reads back
+  std::function<std::vector<NamedStep>()> steps{};  ///< of the plans that it answers with; Error where one cannot be drawn
   std::vector<FileVerdict> verdicts{};
   std::vector<std::string> warnings{};  ///< beside it, each one line or several
   std::vector<Error> errors{};          ///< parts of the question that have no answer, where others have
+  std::string command{};                ///< the command line that it answers, for a shell; empty where nobody typed one
   ExitStatus status = ExitStatus::ok;
 
   /// Those that it does not have yet: several studies may warn of the same.

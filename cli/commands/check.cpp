@@ -8,6 +8,7 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/commands/job_check.hpp"
+#include "cli/documents/steps.hpp"
 #include "cli/options/study_options.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
@@ -31,8 +32,18 @@ Report check(const CheckRequest& options) {
   }
   report.status = worst_status(*checks);
   report.document = checks_document(*checks);
+  report.page = [checks] { return checks_document(*checks, true); };
   report.json = [checks] { return checks_to_json(*checks); };
   report.verdicts = verdicts_of(*checks);
+  report.steps = [checks] {
+    std::vector<NamedStep> steps;
+    for (const JobCheck& one : *checks) {
+      if (one.problem) continue;
+      steps.push_back(named_step(Estimator(one.study->job()), one.checked.estimate.plan));
+      steps.back().name = fmt::format("{}: {}", visible(one.file), steps.back().name);
+    }
+    return steps;
+  };
   return report;
 }
 
@@ -50,7 +61,7 @@ void add_check(const Command& program, Request& request) {
       .take_all()
       .file();
   add_memory_options(command, options->check);
-  add_report_options(command, request.report, {Content::verdicts});
+  add_report_options(command, request.report, {Content::verdicts, Content::steps});
   command.callback([options, &request] { request.run = [options] { return check(*options); }; });
 }
 

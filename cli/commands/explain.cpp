@@ -10,12 +10,14 @@
 #include "calibration/communication/fitted_links.hpp"
 #include "calibration/plan_degrees.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/documents/charts.hpp"
 #include "cli/documents/comparison.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/explanation.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
 #include "cli/documents/memory.hpp"
+#include "cli/documents/steps.hpp"
 #include "cli/options/plan_options.hpp"
 #include "cli/options/strategies.hpp"
 #include "cli/options/train_tokens.hpp"
@@ -143,7 +145,8 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
   return pair;
 }
 
-Document document_of(const ExplainAnswer& answer) {
+/// `drawn`: with the drawings and sections that a page has besides.
+Document document_of(const ExplainAnswer& answer, bool drawn = false) {
   const Study& study = *answer.study;
   const Estimate& estimate = answer.explanation.estimate;
   Document document;
@@ -153,6 +156,7 @@ Document document_of(const ExplainAnswer& answer) {
   if (measured) document.line("of the kernel time: " + kernel_shares_text(answer.explanation), 2);
   if (answer.explanation.priced()) {
     document.apart(ranked_table({estimate}, study, answer.training, false));
+    if (drawn) document.add(time_bars({estimate}));
     add_throughput(document, estimate, study, "throughput");
     add_explanation(document, answer.explanation, study);
     add_findings(document, estimate, study);
@@ -162,6 +166,8 @@ Document document_of(const ExplainAnswer& answer) {
   for (const auto* pair : {&answer.why_not, &answer.against}) {
     if (*pair) add_comparison(document, answer.explanation, **pair);
   }
+  if (drawn)
+    add_plan_figures(document, Estimator(study.job()), estimate.plan, study, {.phases = false, .memory_items = false});
   add_defaults(document, answer.defaults);
   return document;
 }
@@ -251,7 +257,12 @@ Report explain(const ExplainOptions& options, const Command& command, const Repo
     report.warnings.push_back(std::move(outside));
   }
   report.document = document_of(*answer);
+  report.page = [answer] { return document_of(*answer, true); };
   report.json = [answer] { return json_of(*answer); };
+  report.steps = [answer] {
+    const Estimator again(answer->study->job());
+    return std::vector{named_step(again, answer->explanation.estimate.plan)};
+  };
   report.rows = [answer] { return layer_rows(answer->explanation, *answer->study); };
   return report;
 }
@@ -281,7 +292,7 @@ void add_explain(const Command& program, Request& request) {
   command
       .add_option("--memory-timeline", options->memory_timeline, "draw the memory over a step into a file that ends in .svg")
       .file();
-  add_report_options(command, request.report);
+  add_report_options(command, request.report, {Content::rows, Content::steps});
   command.callback([options, command, &request] {
     request.run = [options, command, &request] { return explain(*options, command, request.report); };
   });

@@ -11,11 +11,13 @@
 #include "calibration/machine_reader.hpp"
 #include "calibration/plan_degrees.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/documents/charts.hpp"
 #include "cli/documents/convergence.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
 #include "cli/documents/scaling.hpp"
+#include "cli/documents/steps.hpp"
 #include "cli/documents/study_comparison.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/goals.hpp"
@@ -169,7 +171,8 @@ std::size_t slower_plans(const RecommendAnswer& answer) {
   return ranked + answer.result.behind.size() - answer.shown.size();
 }
 
-Document document_of(const RecommendAnswer& answer) {
+/// `drawn`: with the drawings and sections that a page has besides.
+Document document_of(const RecommendAnswer& answer, bool drawn = false) {
   const Study& study = *answer.study;
   Document document;
   if (answer.shown.empty()) {
@@ -191,6 +194,7 @@ Document document_of(const RecommendAnswer& answer) {
                                    all > answer.shown.size() ? fmt::format(": --top {}", all) : "");
     }
     document.apart(std::move(table));
+    if (drawn) document.add(time_bars(answer.shown));
     add_throughput(document, answer.shown.front(), study, answer.shown.size() > 1 ? "first plan" : "throughput");
     add_findings(document, answer.shown.front(), study);
     if (answer.shown.size() > 1 && answer.objective != Objective::memory && !answer.options.all) {
@@ -203,6 +207,7 @@ Document document_of(const RecommendAnswer& answer) {
     }
   }
   if (answer.options.training.convergence) add_convergence(document, *answer.options.training.convergence);
+  if (drawn && !answer.shown.empty()) add_plan_figures(document, *answer.estimator, answer.shown.front().plan, study);
   if (!answer.result.rejected.empty() || !answer.without_plans.empty()) {
     document.section("Rejected");
     add_rejected(document, answer.result.rejected, study.model());
@@ -249,6 +254,7 @@ Json json_of(const RecommendAnswer& answer) {
 Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
   Report report;
   report.document = document_of(*answer);
+  report.page = [answer] { return document_of(*answer, true); };
   report.json = [answer] {
     add_reserved(*answer);
     return json_of(*answer);
@@ -258,6 +264,11 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
     // A plan that was asked for has no rank.
     return answer->single ? plans_rows({}, answer->shown, *answer->study, answer->options.training)
                           : plans_rows(answer->shown, answer->result.rejected, *answer->study, answer->options.training);
+  };
+  report.steps = [answer] {
+    std::vector<NamedStep> steps;
+    if (!answer->shown.empty()) steps.push_back(named_step(*answer->estimator, answer->shown.front().plan));
+    return steps;
   };
   const bool fits = !answer->shown.empty() && answer->shown.front().feasible();
   report.status = fits ? ExitStatus::ok : ExitStatus::nothing_fits;
@@ -547,7 +558,7 @@ void add_recommend(const Command& program, Request& request) {
     handles.plan.excludes(sought);
     handles.strategy.excludes(sought);
   }
-  add_report_options(command, request.report);
+  add_report_options(command, request.report, {Content::rows, Content::steps});
   command.callback([options, command, &request] {
     settle_lists(options->plan);
     request.run = [options, command, &request] { return recommend(*options, command, request.report.output); };

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/documents/charts.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
@@ -114,7 +115,7 @@ Table remedies_table(const JobCheck& check) {
   return table;
 }
 
-void add_check(Document& document, const JobCheck& check) {
+void add_check(Document& document, const JobCheck& check, bool drawn = false) {
   const Study& study = *check.study;
   const MemoryBreakdown& memory = check.checked.estimate.memory;
   const Plan& plan = check.checked.estimate.plan;
@@ -134,10 +135,12 @@ void add_check(Document& document, const JobCheck& check) {
   items.add({std::string(held_name), humanize(held), "", of_available(held)});
   items.add({"at most", humanize(memory.upper_bound()), "", of_available(memory.upper_bound())});
   document.apart(std::move(items));
+  if (drawn) document.add(memory_bar(memory, check.available()));
   document.section();
   document.line(iteration_text(check), 2);
   document.line("largest batch: " + largest_batch_text(check), 2);
   document.line("fewest GPUs: " + fewest_gpus_text(check), 2);
+  if (drawn) document.add(time_bars({check.checked.estimate}));
   if (check.checked.verdict == Verdict::fits) return;
   if (check.remedies.empty()) {
     document.section();
@@ -256,14 +259,17 @@ ExitStatus worst_status(const std::vector<JobCheck>& checks) {
   return ExitStatus::ok;
 }
 
-Document checks_document(const std::vector<JobCheck>& checks) {
+Document checks_document(const std::vector<JobCheck>& checks, bool drawn) {
   Document document;
   std::array<std::int64_t, 3> counts{};
   for (const JobCheck& check : checks) {
     if (check.problem) continue;
     ++counts[static_cast<std::size_t>(check.checked.verdict)];
-    document.section();
-    add_check(document, check);
+    document.section(drawn && checks.size() > 1 ? check.file : std::string());
+    add_check(document, check, drawn);
+    if (drawn)
+      add_plan_figures(document, Estimator(check.study->job()), check.checked.estimate.plan, *check.study,
+                       {.memory_items = false});
   }
   if (checks.size() == 1) return document;
   std::string summary;

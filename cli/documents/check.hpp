@@ -42,7 +42,7 @@ struct JobCheck {
 [[nodiscard]] ExitStatus worst_status(const std::vector<JobCheck>& checks);
 
 /// What each job needs, item by item, and what else would fit. Jobs with a problem are left out: it is told as an error.
-[[nodiscard]] Document checks_document(const std::vector<JobCheck>& checks);
+[[nodiscard]] Document checks_document(const std::vector<JobCheck>& checks, bool drawn = false);
 /// An object for each job.
 [[nodiscard]] nlohmann::ordered_json checks_to_json(const std::vector<JobCheck>& checks);
 /// Each job for itself.

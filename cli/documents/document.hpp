@@ -7,6 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "cli/documents/chart.hpp"
+
 namespace ddl {
 
 /// Begins a part of a document. `aside` goes on behind the heading in the same line, with its own blank or comma before it.
@@ -82,7 +84,7 @@ struct Verbatim {
   std::string text;
 };
 
-using Block = std::variant<Section, Line, Table, Verbatim>;
+using Block = std::variant<Section, Line, Table, Verbatim, Chart>;
 
 /// What a command has to say to a reader, whatever it is written as.
 struct Document {

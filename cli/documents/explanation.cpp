@@ -336,14 +336,19 @@ std::string exchange_name(const ExchangeTotal& exchange) {
                      among(exchange.axes), to_string(exchange.phase));
 }
 
+void add_phases(Document& document, const Explanation& explanation, const Study& study) {
+  if (!explanation.priced()) return;
+  Table phases = phases_table(explanation, time_unit(explanation.estimate.time.iteration()));
+  phases.legend = "from: " + legend(explanation, study.kernels().measured() != nullptr);
+  document.add(std::move(phases));
+}
+
 void add_explanation(Document& document, const Explanation& explanation, const Study& study) {
   if (!explanation.priced()) return;
   const Estimate& estimate = explanation.estimate;
   const TimeUnit unit = time_unit(estimate.time.iteration());
   document.section("Phases", " of an iteration");
-  Table phases = phases_table(explanation, unit);
-  phases.legend = "from: " + legend(explanation, study.kernels().measured() != nullptr);
-  document.add(std::move(phases));
+  add_phases(document, explanation, study);
   if (explanation.congested) {
     document.line(fmt::format("among others on the network: {} to {} {} per iteration (5 to 95 %)",
                               fine_figure(explanation.congested->low.value() * unit.factor),

@@ -8,9 +8,12 @@
 namespace ddl {
 namespace {
 
-constexpr std::array<Format, 6> all_formats{{{"text", Content::document, text_format},
+constexpr std::array<Format, 9> all_formats{{{"text", Content::document, text_format},
                                              {"json", Content::json, json_format},
                                              {"csv", Content::rows, csv_format},
+                                             {"markdown", Content::document, markdown_format},
+                                             {"html", Content::document, html_format},
+                                             {"trace", Content::steps, trace_format},
                                              {"junit", Content::verdicts, junit_format},
                                              {"github", Content::verdicts, github_format},
                                              {"yaml", Content::yaml, yaml_format}}};

@@ -119,6 +119,8 @@ class TextWriter {
 
   void operator()(const Verbatim& verbatim) { out_ += shown(visible_lines(verbatim.text)); }
 
+  void operator()(const Chart& /*chart*/) {}
+
   [[nodiscard]] std::string text() { return std::move(out_); }
 
  private:

@@ -9,6 +9,7 @@
 
 #include "calibration/plan_degrees.hpp"
 #include "cli/documents/fields.hpp"
+#include "cli/options/option_value.hpp"
 #include "core/error.hpp"
 #include "core/json_source.hpp"
 #include "core/source_text.hpp"

@@ -508,6 +508,13 @@ std::optional<MemoryTimeline> Estimator::memory_timeline(const Plan& plan, const
   return timeline_of(plan, estimate.critical.memory, options);
 }
 
+std::optional<StepTimeline> Estimator::step_timeline(const Plan& plan) const {
+  if (estimate(plan).time.iteration().value() <= 0) return std::nullopt;
+  const Staged& known = staged(plan);
+  Updates updates;
+  return ddl::step_timeline(known.step, complete(plan, table(plan), stages(plan), known, updates), plan);
+}
+
 void Estimator::add_reserved(Estimate& estimate) const {
   if (job_.assumptions.memory_reuse || estimate.time.iteration().value() <= 0) return;
   Fullest& known = fullest(estimate.plan);

@@ -19,6 +19,7 @@
 #include "estimator/step/layer_costs.hpp"
 #include "estimator/step/pipeline.hpp"
 #include "estimator/step/step.hpp"
+#include "estimator/step/step_timeline.hpp"
 
 namespace ddl {
 
@@ -73,6 +74,8 @@ class Estimator {
   /// price, or if memory is a closed form. If `options` have a capacity, the allocator has what is left of it after
   /// everything outside of the allocator.
   [[nodiscard]] std::optional<MemoryTimeline> memory_timeline(const Plan& plan, const TimelineOptions& options = {}) const;
+  /// Returns the iteration of a plan as slices of its stages. Returns nothing if the plan has no price, or too many slots.
+  [[nodiscard]] std::optional<StepTimeline> step_timeline(const Plan& plan) const;
   /// Sets MemoryBreakdown::peak_reserved to the result of a model of the framework's allocator. Reports use it; a search
   /// does not.
   void add_reserved(Estimate& estimate) const;

@@ -154,7 +154,7 @@ struct Timing {
   std::vector<Stage> stages;
   std::array<T, part_count> parts;
   CriticalStages critical;
-  T host_waiting = T(0), reading = T(0), hidden_exchange = T(0), hidden_input = T(0);
+  T host_waiting = T(0), rank_waiting = T(0), reading = T(0), hidden_exchange = T(0), hidden_input = T(0);
 
   Timing() { parts.fill(T(0)); }
 
@@ -244,9 +244,9 @@ template <class T>
   if (step.several_ranks) {
     const T disturbed =
         result[Part::forward] + result[Part::backward] + result[Part::layer_collectives] + result[Part::halo];
-    result[Part::waiting] +=
-        x[Coefficient::per_iteration] +
-        disturbed * (x[Coefficient::straggler_factor] * std::log(step.slowest_of) + T(step.rank_waiting));
+    result.rank_waiting = x[Coefficient::per_iteration] +
+                          disturbed * (x[Coefficient::straggler_factor] * std::log(step.slowest_of) + T(step.rank_waiting));
+    result[Part::waiting] += result.rank_waiting;
   }
   result.reading = step.reading.at(x, step.origin);
   return result;

@@ -35,6 +35,7 @@ struct PageWriter {
     element("small", table.legend + table.left_out);
   }
   void operator()(const Verbatim& verbatim) { element("pre", verbatim.text); }
+  void operator()(const Chart& chart) { element("b", chart.title); }
 };
 
 std::string page_of(const Document& document) {
@@ -97,7 +98,7 @@ TEST_CASE("each format has its name, and every report a document and JSON") {
     names.emplace_back(format.name);
     CHECK(format_named(format.name).write == format.write);
   }
-  CHECK(names == std::vector<std::string>{"text", "json", "csv", "junit", "github", "yaml"});
+  CHECK(names == std::vector<std::string>{"text", "json", "csv", "markdown", "html", "trace", "junit", "github", "yaml"});
   const Report report = run_command({"models", "list"});
   CHECK(format_named("text").write(report, Style(false)) == text_of(report.document, Style(false)));
   CHECK(format_named("json").write(report, Style(false)) == report.json().dump(2) + "\n");

@@ -1,0 +1,379 @@
+#include "cli/documents/charts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "calibration/machine_reader.hpp"
+#include "cli/documents/estimate.hpp"
+#include "cli/documents/explanation.hpp"
+#include "cli/documents/figures.hpp"
+#include "cli/documents/memory.hpp"
+#include "cli/documents/throughput.hpp"
+#include "core/units.hpp"
+#include "estimator/plan/plan_choice.hpp"
+#include "estimator/schedules/schedule.hpp"
+
+namespace ddl {
+namespace {
+
+/// A page of more bars is one of tables.
+constexpr std::size_t bars_drawn = 12;
+/// A plan that takes that many times as long as the first would leave no room to the others.
+constexpr double longest_drawn = 5;
+/// A drawing has no more places side by side than that.
+constexpr std::size_t places_drawn = 1200;
+/// Of kernels, those that take longest.
+constexpr std::size_t kernels_drawn = 500;
+
+/// Of each of time_parts.
+constexpr std::array<Tone, time_parts.size()> part_tones{Tone::sky,    Tone::blue,   Tone::green,  Tone::vermilion,
+                                                         Tone::orange, Tone::yellow, Tone::purple, Tone::grey,
+                                                         Tone::brown,  Tone::dark};
+
+/// Of each StepWork, like the part of an iteration that it counts as.
+constexpr std::array<Tone, 9> work_tones{Tone::sky,    Tone::blue,  Tone::yellow,    Tone::dark, Tone::orange,
+                                         Tone::purple, Tone::brown, Tone::vermilion, Tone::green};
+
+std::string pass_name(const StepSlice& slice, const StepTimeline& timeline, const Plan& plan) {
+  const bool both_ways = order_of(plan.schedule).course == Course::both_ways && timeline.stages > 1;
+  const std::string chunk = timeline.stretches == 1 ? std::string()
+                            : both_ways             ? fmt::format(", {} way", slice.stretch == 0 ? "first" : "other")
+                                                    : fmt::format(", chunk {}", slice.stretch + 1);
+  return fmt::format("{} of micro-batch {}{}", to_string(slice.work), slice.micro_batch + 1, chunk);
+}
+
+/// The powers of ten of an axis, each as `text` writes it.
+template <class Text>
+ChartAxis logarithmic_axis(std::string title, double least, double most, const Text& text) {
+  ChartAxis axis{std::move(title), true, std::pow(10.0, std::floor(std::log10(least))),
+                 std::pow(10.0, std::ceil(std::log10(most)))};
+  if (axis.to <= axis.from) axis.to = axis.from * 10;
+  for (double at = axis.from; at <= axis.to * 1.001; at *= 10) axis.ticks.push_back({at, text(at)});
+  return axis;
+}
+
+/// Kernels that are alike.
+struct DrawnKernel {
+  std::string name;
+  double intensity = 0, rate = 0;
+  Provenance source = Provenance::roofline;
+  Precision precision = Precision::fp32;
+  Seconds time{};
+  int count = 0;
+};
+
+std::vector<DrawnKernel> kernels_of(const Explanation& explanation, const Study& study) {
+  const Plan& plan = explanation.estimate.plan;
+  std::map<std::pair<int, std::size_t>, DrawnKernel> kernels;  // by the kind of the layer and the place in it
+  for (const LayerExplanation& layer : explanation.layers) {
+    for (std::size_t i = 0; i < layer.prices.kernels.size(); ++i) {
+      const PricedKernel& kernel = layer.prices.kernels[i];
+      if (!kernel.work || kernel.is_beside_kernels() || kernel.time <= Seconds{}) continue;
+      const double samples = layer.prices.shard.samples, flops = kernel.work->flops * samples;
+      const Precision precision = kernel.precision.value_or(plan.precision);
+      const double bytes = (kernel.work->activation_items * samples + kernel.work->weight_items) * item_bytes(precision);
+      if (flops <= 0 || bytes <= 0) continue;
+      DrawnKernel& drawn = kernels[{layer.kind, i}];
+      if (drawn.count++ > 0) continue;
+      const std::string& name = study.model().layers[static_cast<std::size_t>(layer.layer)].name;
+      drawn = {fmt::format("{}, {}", name, kernel.pass),
+               flops / bytes,
+               flops / kernel.time.value(),
+               kernel.source,
+               precision,
+               kernel.time,
+               1};
+    }
+  }
+  std::vector<DrawnKernel> all;
+  for (auto& [place, kernel] : kernels) all.push_back(std::move(kernel));
+  std::stable_sort(all.begin(), all.end(),
+                   [](const DrawnKernel& a, const DrawnKernel& b) { return a.time * a.count > b.time * b.count; });
+  if (all.size() > kernels_drawn) all.resize(kernels_drawn);
+  return all;
+}
+
+/// By Provenance.
+constexpr std::array<Tone, provenances.size()> source_tones{Tone::blue, Tone::sky, Tone::green, Tone::grey};
+
+}  // namespace
+
+Chart time_bars(const std::vector<Estimate>& estimates) {
+  StackedBars bars;
+  bars.unit = "s";
+  std::vector<TimePart> parts;
+  std::vector<std::pair<std::size_t, const Estimate*>> drawn;
+  for (std::size_t i = 0; i < std::min(estimates.size(), bars_drawn); ++i) {
+    if (estimates[i].time.iteration() <= estimates.front().time.iteration() * longest_drawn)
+      drawn.emplace_back(i + 1, &estimates[i]);
+  }
+  for (std::size_t p = 0; p < time_parts.size(); ++p) {
+    const TimePart& part = time_parts[p];
+    if (std::none_of(drawn.begin(), drawn.end(),
+                     [&](const auto& each) { return (each.second->time.*part.part).value() > 0; }))
+      continue;
+    parts.push_back(part);
+    bars.kinds.push_back({std::string(part.column), part_tones[p]});
+  }
+  for (const auto& [rank, estimate] : drawn) {
+    const Estimate& each = *estimate;
+    Bar bar;
+    bar.label = fmt::format("{}{} ({})", estimates.size() > 1 ? fmt::format("{}. ", rank) : std::string(),
+                            family_name(each.plan.mesh.family()), degrees_text(each.plan.mesh));
+    bar.sum = humanize(each.time.iteration());
+    for (const TimePart& part : parts) {
+      bar.values.push_back((each.time.*part.part).value());
+      bar.texts.push_back(humanize(each.time.*part.part));
+    }
+    bars.bars.push_back(std::move(bar));
+  }
+  const bool leaves_out = drawn.size() < std::min(estimates.size(), bars_drawn);
+  return {leaves_out ? fmt::format("Time of an iteration, part by part, of plans up to {:g} times as long as the first",
+                                   longest_drawn)
+                     : std::string("Time of an iteration, part by part"),
+          fmt::format("{} as stacked bars; the table has the same figures",
+                      count_text(static_cast<std::int64_t>(drawn.size()), "plan")),
+          std::move(bars)};
+}
+
+Chart step_lanes(const StepTimeline& timeline, const Plan& plan) {
+  Lanes lanes;
+  const TimeUnit unit = time_unit(timeline.iteration);
+  lanes.unit = unit.name;
+  lanes.factor = unit.factor;
+  lanes.length = timeline.iteration.value();
+  std::array<std::size_t, work_tones.size()> kinds{};
+  std::set<StepWork> works;
+  for (const StepSlice& slice : timeline.slices) works.insert(slice.work);
+  for (const StepWork work : works) {
+    kinds[static_cast<std::size_t>(work)] = lanes.kinds.size();
+    lanes.kinds.push_back({std::string(to_string(work)), work_tones[static_cast<std::size_t>(work)]});
+  }
+  const bool stages = timeline.stages > 1;
+  for (int stage = 0; stage < timeline.stages; ++stage)
+    lanes.lanes.push_back({stages ? fmt::format("stage {}", stage + 1) : std::string("each rank"), {}});
+  lanes.lanes.push_back({stages ? "all stages" : "at the end", {}});
+  for (const StepSlice& slice : timeline.slices) {
+    const bool once = slice.stage == every_stage;
+    const bool is_pass = !once && !is_exchange(slice.work) && slice.work != StepWork::waiting;
+    LaneSlice drawn{slice.begin.value(), slice.end.value(), kinds[static_cast<std::size_t>(slice.work)]};
+    if (is_pass) drawn.label = std::to_string(slice.micro_batch + 1);
+    drawn.text = fmt::format("{}: {}", once ? std::string(to_string(slice.work)) : pass_name(slice, timeline, plan),
+                             humanize(slice.end - slice.begin));
+    const std::size_t lane = once ? lanes.lanes.size() - 1 : static_cast<std::size_t>(slice.stage);
+    lanes.lanes[lane].slices.push_back(std::move(drawn));
+  }
+  return {
+      "Timeline of an iteration",
+      fmt::format("{}, {}, over {}", count_text(timeline.stages, "stage"),
+                  timeline.micro_batches == 1 ? "1 micro-batch" : with_thousands(timeline.micro_batches) + " micro-batches",
+                  humanize(timeline.iteration)),
+      std::move(lanes)};
+}
+
+Chart memory_plot(const MemoryTimeline& timeline, const Model& model, Bytes capacity) {
+  const std::size_t count = std::max<std::size_t>(1, timeline.points.size());
+  double most = std::max(1.0, timeline.peak_reserved.value());
+  const bool has_capacity = capacity.value() < 4 * most;
+  if (has_capacity) most = std::max(most, capacity.value());
+  Plot plot;
+  plot.x = {"layers as they run in a step", false, 0, static_cast<double>(count)};
+  plot.y = {"", false, 0, most * 1.05};
+  double tick = 1;
+  while (most / tick > 6) tick *= 2;
+  for (double bytes = 0; bytes <= most; bytes += tick) plot.y.ticks.push_back({bytes, humanize(Bytes(bytes))});
+  Curve allocated{Curve::Shape::area, {"allocated, at most " + humanize(timeline.peak.allocated), Tone::blue}, {}};
+  Curve reserved{Curve::Shape::line, {"reserved, at most " + humanize(timeline.peak_reserved), Tone::orange}, {}};
+  // Places that share a column show the most of them.
+  const std::size_t together = (count + places_drawn - 1) / places_drawn;
+  for (std::size_t i = 0; i < timeline.points.size(); i += together) {
+    Bytes most_allocated{}, most_reserved{};
+    const std::size_t end = std::min(i + together, timeline.points.size());
+    for (std::size_t j = i; j < end; ++j) {
+      most_allocated = max(most_allocated, timeline.points[j].allocated);
+      most_reserved = max(most_reserved, timeline.points[j].reserved);
+      if (j == 0 || timeline.points[j].phase != timeline.points[j - 1].phase)
+        plot.x.ticks.push_back({static_cast<double>(j), std::string(to_string(timeline.points[j].phase))});
+    }
+    for (const std::size_t x : {i, end}) {
+      allocated.points.push_back({static_cast<double>(x), most_allocated.value()});
+      reserved.points.push_back({static_cast<double>(x), most_reserved.value()});
+    }
+  }
+  plot.curves = {std::move(allocated), std::move(reserved)};
+  if (has_capacity) {
+    plot.curves.push_back({Curve::Shape::dashes,
+                           {"the device's " + humanize(capacity), Tone::vermilion},
+                           {{0, capacity.value()}, {static_cast<double>(count), capacity.value()}}});
+  }
+  for (std::size_t i = 0; i < timeline.points.size(); ++i) {
+    const TimelinePoint& point = timeline.points[i];
+    if (point.phase != timeline.peak_phase || point.layer != timeline.peak_layer) continue;
+    const std::string where = "peak in " + moment_text(timeline.peak_phase, timeline.peak_layer, model);
+    plot.curves.push_back({Curve::Shape::points,
+                           {where, Tone::blue},
+                           {{static_cast<double>(i) + 0.5, timeline.peak.allocated.value(), where}}});
+    break;
+  }
+  return {"Memory over a step", "bytes that the allocator has handed out and has reserved while each layer runs",
+          std::move(plot)};
+}
+
+Chart memory_bar(const MemoryBreakdown& memory, Bytes capacity) {
+  constexpr std::array<Tone, memory_item_count> tones{Tone::blue,  Tone::sky,  Tone::green,  Tone::orange,
+                                                      Tone::brown, Tone::grey, Tone::purple, Tone::dark};
+  StackedBars bars;
+  bars.unit = "bytes";
+  Bar bar{"per device", humanize(memory.total()), {}, {}};
+  for (const MemoryItem item : all_memory_items) {
+    const Bytes bytes = memory.of(item);
+    if (bytes <= Bytes{}) continue;
+    bars.kinds.push_back({std::string(to_string(item)), tones[static_cast<std::size_t>(item)]});
+    bar.values.push_back(bytes.value());
+    bar.texts.push_back(humanize(bytes));
+  }
+  bars.bars.push_back(std::move(bar));
+  bars.limit = capacity.value();
+  bars.limit_name = "the device's " + humanize(capacity);
+  return {"Memory per device, item by item",
+          fmt::format("needs {} of {}; the table has the same figures", humanize(memory.total()), humanize(capacity)),
+          std::move(bars)};
+}
+
+Chart roofline_plot(const Explanation& explanation, const Study& study) {
+  const Device& device = study.machine().device;
+  const std::vector<DrawnKernel> kernels = kernels_of(explanation, study);
+  Plot plot;
+  double least_x = 1, most_x = 1000, least_y = 1e12, most_y = 1e12;
+  std::set<Precision> precisions;
+  for (const DrawnKernel& kernel : kernels) {
+    least_x = std::min(least_x, kernel.intensity);
+    most_x = std::max(most_x, kernel.intensity);
+    least_y = std::min(least_y, kernel.rate);
+    most_y = std::max(most_y, kernel.rate);
+    precisions.insert(kernel.precision);
+  }
+  for (const Precision precision : precisions) {
+    if (const auto peak = device.peak_at(precision)) most_y = std::max(most_y, peak->value());
+  }
+  plot.x = logarithmic_axis("FLOPs per byte", least_x, most_x, [](double at) { return fmt::format("{:g}", at); });
+  plot.y = logarithmic_axis("", least_y, most_y, [](double at) { return humanize(FlopRate(at)); });
+  const double bandwidth = device.memory_bandwidth.value();
+  for (const Precision precision : precisions) {
+    const auto peak = device.peak_at(precision);
+    if (!peak || bandwidth <= 0) continue;
+    const double ridge = peak->value() / bandwidth;
+    Curve roof{
+        Curve::Shape::line,
+        {fmt::format("data sheet: {} in {}, {}", humanize(*peak), to_string(precision), humanize(device.memory_bandwidth)),
+         precision == explanation.estimate.plan.precision ? Tone::vermilion : Tone::purple},
+        {}};
+    const double begin = std::max(plot.x.from, plot.y.from / bandwidth);
+    if (begin < ridge) roof.points.push_back({begin, begin * bandwidth});
+    roof.points.push_back({std::max(begin, ridge), peak->value()});
+    if (ridge < plot.x.to) roof.points.push_back({plot.x.to, peak->value()});
+    plot.curves.push_back(std::move(roof));
+  }
+  for (const Provenance source : provenances) {
+    const auto place = static_cast<std::size_t>(source);
+    Curve points{Curve::Shape::points, {fmt::format("kernels, {}", to_string(source)), source_tones[place]}, {}};
+    for (const DrawnKernel& kernel : kernels) {
+      if (kernel.source != source) continue;
+      const std::string times = kernel.count > 1 ? fmt::format(", and {} more like it", kernel.count - 1) : std::string();
+      points.points.push_back({kernel.intensity, kernel.rate,
+                               fmt::format("{}{}: {:.3g} FLOPs per byte, {}, {}", kernel.name, times, kernel.intensity,
+                                           humanize(FlopRate(kernel.rate)), humanize(kernel.time))});
+    }
+    if (!points.points.empty()) plot.curves.push_back(std::move(points));
+  }
+  return {fmt::format("Kernels below the roofline of {}", device.name),
+          "FLOPs per second of each kernel by its FLOPs per byte of traffic, on logarithmic scales", std::move(plot)};
+}
+
+namespace {
+
+/// What `inputs` of the JSON report has, for readers.
+Table inputs_table(const Study& study) {
+  Table table({words("input"), words("value")});
+  const nlohmann::ordered_json inputs = inputs_to_json(study);
+  for (const auto& [key, value] : inputs.items()) {
+    if (value.is_null() || value.is_object()) continue;
+    std::string name = key;
+    std::replace(name.begin(), name.end(), '_', ' ');
+    std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    if (value.is_boolean()) text = value.get<bool>() ? "yes" : "no";
+    if (value.is_number() && key.ends_with("_bytes")) {
+      name.erase(name.size() - std::string_view(" bytes").size());
+      text = humanize(Bytes(value.get<double>()));
+    } else if (value.is_number()) {
+      text = whole_text(value.get<double>());
+    } else if (value.is_array()) {
+      text.clear();
+      for (const auto& each : value)
+        text += (text.empty() ? "" : ", ") + (each.is_string() ? each.get<std::string>() : each.dump());
+    }
+    table.add({name, text});
+  }
+  return table;
+}
+
+std::string pace_text(double pace) {
+  const double difference = 1 / pace - 1;
+  return fmt::format(
+      "The schedule, done slot by slot, takes {:.1f} % {} than the closed form of the estimate. The drawing is scaled to "
+      "the "
+      "estimate.",
+      100 * std::abs(difference), difference > 0 ? "longer" : "less");
+}
+
+}  // namespace
+
+void add_plan_figures(Document& document, const Estimator& estimator, const Plan& plan, const Study& study,
+                      const PlanTables& tables) {
+  const Explanation explanation = estimator.explain(plan);
+  if (!explanation.priced()) return;
+  document.section("One iteration", fmt::format(" in time ({})", family_name(plan.mesh.family())));
+  if (const auto timeline = estimator.step_timeline(plan)) {
+    document.add(step_lanes(*timeline, plan));
+    if (std::abs(timeline->pace - 1) >= 0.0005) document.line(pace_text(timeline->pace), 2);
+  } else {
+    document.line(fmt::format("The schedule has more than {} slots, which are not drawn.", with_thousands(most_drawn_slots)),
+                  2);
+  }
+  if (const auto timeline = estimator.memory_timeline(plan)) {
+    document.section("Memory in time", ", " + fullest_rank_text(plan, explanation.estimate.critical.memory));
+    document.add(memory_plot(*timeline, study.model(), study.device_memory()));
+    if (tables.memory_items) {
+      Table items = items_table(explanation.estimate.memory);
+      items.legend = "is: measured, modelled from the model and the plan, or assumed";
+      document.add(std::move(items));
+    }
+  }
+  const Chart roofline = roofline_plot(explanation, study);
+  const auto& curves = std::get<Plot>(roofline.drawing).curves;
+  if (std::any_of(curves.begin(), curves.end(), [](const Curve& each) { return each.shape == Curve::Shape::points; })) {
+    document.section("Kernels", " of one rank");
+    document.add(roofline);
+  }
+  document.section("Where the figures come from");
+  document.line("kernel times: " + kernel_times_text(study), 2);
+  document.line("of the kernel time: " + kernel_shares_text(explanation), 2);
+  if (const std::string network = network_text(study.coefficients().exchanges); !network.empty())
+    document.line("network: " + network, 2);
+  if (tables.phases) add_phases(document, explanation, study);
+  const MachineSheet sheet = load_machine_sheet(study.spec().machine);
+  Table numbers({words("number of the machine"), figures("value"), words("source")});
+  for (const SourcedNumber& number : sheet.numbers) numbers.add({number.key, number.value, number.source});
+  document.add(std::move(numbers));
+  document.section("Inputs");
+  document.add(inputs_table(study));
+}
+
+}  // namespace ddl

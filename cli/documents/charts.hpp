@@ -1,0 +1,35 @@
+#pragma once
+
+#include <vector>
+
+#include "calibration/study.hpp"
+#include "cli/documents/document.hpp"
+#include "estimator/memory/memory_timeline.hpp"
+#include "estimator/step/estimate.hpp"
+#include "estimator/step/explanation.hpp"
+
+namespace ddl {
+
+/// What each of the plans spends an iteration on: of the first ones, those that do not take many times as long as the first.
+[[nodiscard]] Chart time_bars(const std::vector<Estimate>& estimates);
+/// A lane for each stage.
+[[nodiscard]] Chart step_lanes(const StepTimeline& timeline, const Plan& plan);
+/// Bytes allocated and reserved over a step, layer by layer. `capacity`: what the device has, a line where it is near.
+[[nodiscard]] Chart memory_plot(const MemoryTimeline& timeline, const Model& model, Bytes capacity);
+/// What a device holds, item by item, and what it has.
+[[nodiscard]] Chart memory_bar(const MemoryBreakdown& memory, Bytes capacity);
+/// The rate of each kernel of a plan by its FLOPs per byte, below the roof of the device [Williams, Waterman and Patterson,
+/// Roofline, CACM 52(4), 2009].
+[[nodiscard]] Chart roofline_plot(const Explanation& explanation, const Study& study);
+
+/// What add_plan_figures() adds beside drawings, where the document does not have it already.
+struct PlanTables {
+  bool phases = true, memory_items = true;
+};
+
+/// Sections that a page shows of a plan and a text leaves out: its step, its memory and its kernels as drawings, and where
+/// each figure comes from. Nothing where the plan has no price.
+void add_plan_figures(Document& document, const Estimator& estimator, const Plan& plan, const Study& study,
+                      const PlanTables& tables = {});
+
+}  // namespace ddl

@@ -1,0 +1,146 @@
+#include "estimator/step/step_timeline.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <tuple>
+
+#include "estimator/schedules/schedule.hpp"
+#include "estimator/step/tasks.hpp"
+
+namespace ddl {
+namespace {
+
+/// The contents of a pass, in the order in which they are drawn: the layers' kernels and exchanges alternate in truth.
+struct PassTimes {
+  Seconds kernels{}, waiting{}, exchanges{};
+  [[nodiscard]] Seconds all() const { return kernels + waiting + exchanges; }
+};
+
+struct StagePasses {
+  std::array<PassTimes, 3> passes;  ///< by SlotPass
+  PassTimes& of(SlotPass pass) { return passes[static_cast<std::size_t>(pass)]; }
+};
+
+void add_task(StagePasses& stage, const Task& task, Seconds time, bool is_of_weights) {
+  PassTimes& pass = stage.of(!task.backward  ? SlotPass::forward
+                             : is_of_weights ? SlotPass::weight_gradient
+                                             : SlotPass::input_gradient);
+  switch (task.part) {
+    case Part::forward:
+    case Part::backward:
+      pass.kernels += time;
+      return;
+    case Part::waiting:
+      pass.waiting += time;
+      return;
+    default:
+      pass.exchanges += time;
+  }
+}
+
+/// The passes of each stage for one micro-batch.
+std::vector<StagePasses> passes_of(const Step& step, const Timing<double>& timing, const Plan& plan) {
+  const BubbleShares shares = bubble_shares(plan);
+  const bool splits = shares.weight_gradient != shares.input_gradient;
+  std::vector<StagePasses> stages(static_cast<std::size_t>(step.stages));
+  for (const Task& task : step.tasks) {
+    const bool is_of_weights = splits && task.backward && task.starts == 0 && task.bubble == shares.weight_gradient;
+    add_task(stages[static_cast<std::size_t>(task.stage)], task, task.time.time(), is_of_weights);
+  }
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    stages[i].of(SlotPass::forward).waiting += Seconds(timing.stages[i].idle_forward);
+    stages[i].of(SlotPass::input_gradient).waiting += Seconds(timing.stages[i].idle_backward);
+  }
+  if (step.in_slots) {
+    // All stages take as long as the longest ones, whose exchanges alone count.
+    const CriticalStages& critical = timing.critical;
+    const auto at = [&](int stage) -> StagePasses& { return stages[static_cast<std::size_t>(stage)]; };
+    StagePasses longest = at(critical.time);
+    for (const SlotPass pass : {SlotPass::forward, SlotPass::input_gradient, SlotPass::weight_gradient}) {
+      longest.of(pass).kernels = at(pass == SlotPass::forward ? critical.forward : critical.backward).of(pass).kernels;
+    }
+    std::fill(stages.begin(), stages.end(), longest);
+  }
+  return stages;
+}
+
+}  // namespace
+
+std::string_view to_string(StepWork work) {
+  constexpr std::array<std::string_view, 9> names{"forward", "backward",          "weight gradient",
+                                                  "waiting", "layer exchange",    "transfer",
+                                                  "input",   "gradient exchange", "weight update"};
+  return names[static_cast<std::size_t>(work)];
+}
+
+bool is_exchange(StepWork work) {
+  return work == StepWork::layer_exchange || work == StepWork::transfer || work == StepWork::gradient_exchange;
+}
+
+std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>& timing, const Plan& plan) {
+  // Without a pipeline, each micro-batch is done before the next one begins.
+  const ScheduleOrder& order = step.stages == 1 ? one_forward_one_backward_order : order_of(plan.schedule);
+  StepTimeline timeline;
+  timeline.stages = step.stages;
+  timeline.micro_batches = plan.micro_batches;
+  timeline.stretches = step.stages == 1 ? 1 : plan.virtual_stages * order.stretches;
+  timeline.iteration = Seconds(timing.iteration());
+  const double slots = 3.0 * step.stages * timeline.stretches * static_cast<double>(plan.micro_batches);
+  if (slots > static_cast<double>(most_drawn_slots)) return std::nullopt;
+
+  const std::vector<StagePasses> stages = passes_of(step, timing, plan);
+  // The part of a stage's time that one of its stretches takes: of two ways, each micro-batch goes one.
+  const double part = 1 / (step.stages == 1 ? 1 : step.stretches);
+  const Seconds hop = step.stages > 1 ? Seconds(timing[Part::pipeline]) / step.hops() : Seconds{};
+  std::vector<StageSlots> times;
+  for (StagePasses stage : stages) {
+    times.push_back({stage.of(SlotPass::forward).all() * part, stage.of(SlotPass::input_gradient).all() * part,
+                     stage.of(SlotPass::weight_gradient).all() * part, hop, hop});
+  }
+  const int virtual_stages = step.stages == 1 ? 1 : plan.virtual_stages;
+  const PipelineTimeline schedule = run_schedule(order, times, plan.micro_batches, virtual_stages);
+
+  const Seconds input(timing[Part::input]), gradients(timing[Part::gradient_exchange]), update(timing[Part::weight_update]),
+      ranks(timing.rank_waiting);
+  const Seconds micro_batches = max(Seconds{}, timeline.iteration - input - gradients - update - ranks);
+  const Seconds length = schedule.length();
+  if (length > Seconds{}) timeline.pace = micro_batches / length;
+
+  const auto add = [&](int stage, StepWork work, const Slot& slot, Seconds begin, Seconds end) {
+    if (end > begin) timeline.slices.push_back({stage, work, slot.micro_batch, slot.stretch, begin, end});
+  };
+  for (const std::vector<TimedSlot>& stage : schedule.stages) {
+    for (const TimedSlot& timed : stage) {
+      const Slot& slot = timed.slot;
+      const PassTimes& pass = stages[static_cast<std::size_t>(slot.stage)].passes[static_cast<std::size_t>(slot.pass)];
+      const StepWork kernels = slot.pass == SlotPass::forward          ? StepWork::forward
+                               : slot.pass == SlotPass::input_gradient ? StepWork::backward
+                                                                       : StepWork::weight_gradient;
+      const auto at = [&](Seconds time) { return input + time * timeline.pace; };
+      const Seconds waits = timed.begin + pass.kernels * part, exchanges = min(timed.end, waits + pass.waiting * part);
+      add(slot.stage, kernels, slot, at(timed.begin), at(waits));
+      add(slot.stage, StepWork::waiting, slot, at(waits), at(exchanges));
+      // What rounding leaves is nothing.
+      if (pass.exchanges > Seconds{}) add(slot.stage, StepWork::layer_exchange, slot, at(exchanges), at(timed.end));
+      add(slot.stage, StepWork::transfer, slot, at(timed.end), at(timed.arrival));
+    }
+  }
+  std::stable_sort(timeline.slices.begin(), timeline.slices.end(), [](const StepSlice& a, const StepSlice& b) {
+    return std::tuple(a.begin, a.stage) < std::tuple(b.begin, b.stage);
+  });
+  Seconds now = input + micro_batches;
+  const auto once = [&](StepWork work, Seconds time) {
+    add(every_stage, work, Slot{}, now, now + time);
+    now += time;
+  };
+  once(StepWork::waiting, ranks);
+  once(StepWork::gradient_exchange, gradients);
+  once(StepWork::weight_update, update);
+  if (input > Seconds{}) {
+    timeline.slices.insert(timeline.slices.begin(), {every_stage, StepWork::input, 0, 0, Seconds{}, input});
+  }
+  return timeline;
+}
+
+}  // namespace ddl

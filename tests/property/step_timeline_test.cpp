@@ -1,0 +1,136 @@
+// The slices of a step are its estimate, stage by stage.
+
+#include "estimator/step/step_timeline.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "estimator/schedules/schedule.hpp"
+#include "estimator/step/estimate.hpp"
+#include "tests/catch.hpp"
+#include "tests/property/random_plans.hpp"
+
+namespace {
+
+using namespace ddl;
+
+/// The same job, where ranks wait for their hosts and for each other.
+Job that_waits(const Job& job) {
+  Assumptions assumptions = job.assumptions;
+  assumptions.host_launch = true;
+  Coefficients coefficients = job.coefficients;
+  coefficients.software.launch_overhead = Seconds(200e-6);
+  coefficients.software.rank_waiting = 0.01;
+  return job.with_assumptions(assumptions).with_coefficients(std::move(coefficients));
+}
+
+/// Each random plan by every schedule that takes it.
+template <class Check>
+void for_random_schedules(std::uint64_t seed, int plans, const Check& check) {
+  for_random_plans(seed, plans, [&](const OwnedJob& owned, const Plan& plan) {
+    const int stages = plan.mesh[Axis::pipeline];
+    for (const ScheduleOrder* const order : all_schedules()) {
+      if (stages == 1 ? order->schedule != plan.schedule : !order->takes(stages, plan.micro_batches)) continue;
+      Plan scheduled = plan;
+      scheduled.schedule = order->schedule;
+      if (Estimator(owned.job).limits(scheduled).empty()) check(owned, scheduled);
+    }
+  });
+}
+
+}  // namespace
+
+TEST_CASE("slices of a stage follow each other, and all of them end with the iteration") {
+  std::set<Schedule> schedules;
+  std::set<StepWork> works;
+  int pipelines = 0, alone = 0;
+  for_random_schedules(301, 150, [&](const OwnedJob& owned, const Plan& plan) {
+    const Job job = that_waits(owned.job);
+    const Estimator estimator(job);
+    const Estimate estimate = estimator.estimate(plan);
+    const auto timeline = estimator.step_timeline(plan);
+    INFO(owned.model.name << ": " << text_of(plan));
+    REQUIRE(timeline.has_value() == (estimate.time.iteration().value() > 0));
+    if (!timeline) return;
+    const double iteration = estimate.time.iteration().value(), margin = 1e-9 * iteration;
+    REQUIRE(timeline->iteration.value() == Approx(iteration).epsilon(1e-12));
+    std::map<int, double> free;  // by stage
+    double last = 0, before = 0, once = 0;
+    std::map<StepWork, double> sums;
+    for (const StepSlice& slice : timeline->slices) {
+      REQUIRE(slice.begin.value() >= before);
+      before = slice.begin.value();
+      REQUIRE(slice.end > slice.begin);
+      double& own = free[slice.stage];
+      REQUIRE(slice.begin.value() >= own - margin);
+      // What is done once, all stages do.
+      if (slice.stage == every_stage) REQUIRE(slice.begin.value() >= last - margin);
+      REQUIRE(slice.begin.value() >= free[every_stage] - margin);
+      own = slice.end.value();
+      last = std::max(last, own);
+      if (slice.stage == every_stage) once += (slice.end - slice.begin).value();
+      sums[slice.work] += (slice.end - slice.begin).value();
+      works.insert(slice.work);
+    }
+    REQUIRE(last == Approx(iteration).epsilon(1e-9));
+    REQUIRE(sums[StepWork::gradient_exchange] ==
+            Approx(estimate.time.gradient_exchange.value()).epsilon(1e-9).margin(margin));
+    REQUIRE(sums[StepWork::weight_update] == Approx(estimate.time.weight_update.value()).epsilon(1e-9).margin(margin));
+    REQUIRE(sums[StepWork::input] == Approx(estimate.time.input.value()).epsilon(1e-9).margin(margin));
+    if (plan.mesh[Axis::pipeline] > 1) {
+      ++pipelines;
+      schedules.insert(plan.schedule);
+      return;
+    }
+    ++alone;
+    // Nothing but the order is new.
+    REQUIRE(timeline->pace == Approx(1).epsilon(1e-9));
+    const Breakdown& time = estimate.time;
+    REQUIRE(sums[StepWork::forward] == Approx(time.forward.value()).epsilon(1e-9));
+    REQUIRE(sums[StepWork::backward] == Approx(time.backward.value()).epsilon(1e-9));
+    REQUIRE(sums[StepWork::layer_exchange] ==
+            Approx((time.layer_collectives + time.halo).value()).epsilon(1e-9).margin(margin));
+    REQUIRE(sums[StepWork::waiting] == Approx(time.waiting.value()).epsilon(1e-9).margin(margin));
+  });
+  CHECK(schedules.size() == 5);
+  CHECK(works.size() == 8);  // nothing is read
+  CHECK(pipelines > 50);
+  CHECK(alone > 50);
+}
+
+TEST_CASE("each stage has each pass of each micro-batch once") {
+  for_random_schedules(302, 60, [&](const OwnedJob& owned, const Plan& plan) {
+    if (plan.mesh[Axis::pipeline] == 1) return;
+    const Estimator estimator(owned.job);
+    const auto timeline = estimator.step_timeline(plan);
+    if (!timeline) return;
+    INFO(owned.model.name << ": " << text_of(plan));
+    std::map<std::pair<int, StepWork>, std::int64_t> counts;
+    for (const StepSlice& slice : timeline->slices) ++counts[{slice.stage, slice.work}];
+    const bool both_ways = plan.schedule == Schedule::dual_pipe;
+    const std::int64_t all = plan.micro_batches * (both_ways ? 1 : timeline->stretches);
+    for (int stage = 0; stage < timeline->stages; ++stage) {
+      // A stage that reads the batch alone may have no gradient of its input.
+      for (const StepWork work : {StepWork::forward, StepWork::backward, StepWork::weight_gradient}) {
+        const std::int64_t count = counts[{stage, work}];
+        CHECK((count == 0 || count == all));
+      }
+      CHECK(counts[{stage, StepWork::forward}] == all);
+    }
+    CHECK(timeline->pace > 0.5);
+    CHECK(timeline->pace < 2);
+  });
+}
+
+TEST_CASE("a step of too many slots has no timeline") {
+  const OwnedJob owned(tokens(), three_levels(), Assumptions{}, 54321.0);
+  const Estimator estimator(owned.job);
+  Plan plan;
+  plan.micro_batches = most_drawn_slots / 3;
+  plan.global_batch = plan.micro_batches;
+  CHECK(estimator.step_timeline(plan).has_value());
+  plan.global_batch = ++plan.micro_batches;
+  CHECK_FALSE(estimator.step_timeline(plan).has_value());
+}

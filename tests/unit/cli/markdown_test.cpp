@@ -1,0 +1,75 @@
+// Reports as GitHub Flavored Markdown, whatever their texts hold.
+
+#include <string>
+#include <utility>
+
+#include "cli/formats/format.hpp"
+#include "cli/options/shell_words.hpp"
+#include "tests/catch.hpp"
+
+using namespace ddl;
+
+namespace {
+
+std::string markdown(Document document) {
+  Report report;
+  report.document = std::move(document);
+  return format_named("markdown").write(report, Style(true));
+}
+
+std::string markdown(Block block) {
+  Document document;
+  document.add(std::move(block));
+  return markdown(std::move(document));
+}
+
+}  // namespace
+
+TEST_CASE("in Markdown, a section is a heading, a line a paragraph, and lines with an indent are a list") {
+  Document document;
+  document.line("data (data=64)", ": 3 h");
+  document.line("as measured");
+  document.section("Why", " (data)");
+  document.paragraph("because");
+  document.paragraph("indeed");
+  document.section();
+  document.line("the end");
+  CHECK(markdown(document) == "**data (data=64)**: 3 h\n\nas measured\n\n## Why (data)\n\n- because\n- indeed\n\nthe end\n");
+}
+
+TEST_CASE("in Markdown, columns of figures are set to the right, and what explains a table follows it") {
+  Table table({words("name"), figures("size")});
+  table.add({"a|b", "8"});
+  table.legend = "a: the first letter";
+  CHECK(markdown(table) == "| name | size |\n| --- | ---: |\n| a\\|b | 8 |\n\na: the first letter\n");
+}
+
+TEST_CASE("in Markdown, no text makes markup") {
+  CHECK(markdown(Line{{{"<b onclick=x> [a](http:b) `c` *d* _e_ snake_case ~f~ &lt; \\"}}}) ==
+        "\\<b onclick=x\\> \\[a\\](http:b) \\`c\\` \\*d\\* \\_e\\_ snake_case \\~f\\~ \\&lt; \\\\\n");
+  CHECK(markdown(Line{{{"# no heading"}}}) == "\\# no heading\n");
+  CHECK(markdown(Line{{{"- no list"}}}) == "\\- no list\n");
+  CHECK(markdown(Line{{{"12. no list"}}}) == "12\\. no list\n");
+  CHECK(markdown(Line{{{"two\nlines\x1b"}}}) == "two\\\\nlines\\\\x1B\n");
+}
+
+TEST_CASE("in Markdown, what is verbatim stands in a fence that it does not hold") {
+  CHECK(markdown(Verbatim{"a *b*\n"}) == "```\na *b*\n```\n");
+  CHECK(markdown(Verbatim{"````\n"}) == "`````\n````\n`````\n");
+}
+
+TEST_CASE("a Markdown report ends with the command that it answers") {
+  Report report;
+  report.document.line("16 GPUs");
+  report.command = "ddl-oracle recommend --gpus 16";
+  const std::string text = format_named("markdown").write(report, Style(false));
+  CHECK(text.starts_with("16 GPUs\n\n## How to reproduce it\n\n```\nddl-oracle recommend --gpus 16\n```\n\nddl-oracle "));
+}
+
+TEST_CASE("a command line is written so that a shell reads the same words") {
+  const auto written = [](std::vector<std::string> all) { return shell_words(all); };
+  CHECK(written({"ddl-oracle", "explain", "--degrees", "data=8,spatial=1x2", "./a-b_c.yaml"}) ==
+        "ddl-oracle explain --degrees data=8,spatial=1x2 ./a-b_c.yaml");
+  CHECK(written({"a b", "", "it's", "$(rm -r)"}) == "'a b' '' 'it'\\''s' '$(rm -r)'");
+  CHECK(written({"\x1b[1m\xff"}) == "$'\\033[1m\\377'");
+}
