@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "cli/launch/launcher.hpp"
 #include "cli/options/job_file.hpp"
 #include "core/error.hpp"
 #include "core/input_files.hpp"
@@ -27,7 +28,8 @@ constexpr std::array<std::string_view, 5> saved_names{"plan.json", "job.yaml", "
 /// A word as a shell reads it.
 std::string shell_word(const std::string& text) {
   const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("._-/@=+,:%").find(c) != std::string_view::npos;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("._-/@=+,:%").find(c) != std::string_view::npos;
   };
   if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return text;
   std::string word = "'";
@@ -35,13 +37,31 @@ std::string shell_word(const std::string& text) {
   return visible(word + "'");
 }
 
+/// A runtime, and what came of asking it to run the plan.
+struct Started {
+  std::string_view name;
+  LaunchOutcome outcome;
+};
+
+/// Asks every runtime, and adds the files of those that can.
+std::vector<Started> started_by(const Study& study, const Estimate& estimate, std::vector<FolderFile>& files) {
+  std::vector<Started> all;
+  for (const Launcher& launcher : launchers()) {
+    all.push_back({launcher.name, launcher.launch({study, estimate})});
+    if (const auto* launch = std::get_if<Launch>(&all.back().outcome))
+      files.insert(files.end(), launch->files.begin(), launch->files.end());
+  }
+  return all;
+}
+
 /// Throws Error where the folder has something in it that was not saved by this option.
 void refuse_others(const fs::path& folder, const std::string& shown) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
     if (std::find(saved_names.begin(), saved_names.end(), name) == saved_names.end()) {
-      throw Error(fmt::format("--overwrite would remove {} from {}, which --save-dir did not write", quote(name), quote(shown)),
-                  "move it elsewhere, or name another folder");
+      throw Error(
+          fmt::format("--overwrite would remove {} from {}, which --save-dir did not write", quote(name), quote(shown)),
+          "move it elsewhere, or name another folder");
     }
     if (entry.is_regular_file() && is_input_file(entry.path().string())) {
       throw Error(fmt::format("--save-dir {} would overwrite {}, which was read", quote(shown), quote(name)),
@@ -86,12 +106,13 @@ void check_save_directory(const SaveDirectory& directory) {
   }
 }
 
-Document save_directory(const SaveDirectory& directory, const Study& study, const Estimate& estimate, const std::string& plan,
-                        const std::string& candidates) {
+Document save_directory(const SaveDirectory& directory, const Study& study, const Estimate& estimate,
+                        const std::string& plan, const std::string& candidates) {
   const std::string job = print_job(job_of(study, estimate.plan, directory.path));
   static_cast<void>(parse_job(job, (fs::path(directory.path) / "job.yaml").string()));  // a path need not be text
   std::vector<FolderFile> files{{"plan.json", plan}, {"job.yaml", job}, {"candidates.csv", candidates}};
   // Further files of the folder are added here; saved_names has their names.
+  const std::vector<Started> started = started_by(study, estimate, files);
   check_save_directory(directory);  // it may have changed while the answer was computed
   write_folder(directory.path, files);
 
@@ -103,7 +124,24 @@ Document save_directory(const SaveDirectory& directory, const Study& study, cons
              fmt::format("ddl-oracle explain {} --plan {}", shell_word(study.spec().model), path_of("plan.json"))});
   table.add({"job.yaml", "the first plan as a job", fmt::format("ddl-oracle check {}", path_of("job.yaml"))});
   table.add({"candidates.csv", "all plans in order, and those that are not possible", "-"});
+  for (const Started& each : started) {
+    if (const auto* launch = std::get_if<Launch>(&each.outcome))
+      table.add({"launch/", std::string(each.name), fmt::format("cd {} && {}", shell_word(directory.path), launch->start)});
+  }
   document.add(std::move(table));
+  for (const Started& each : started) {
+    if (const auto* launch = std::get_if<Launch>(&each.outcome)) {
+      for (const std::string& note : launch->notes) document.paragraph(fmt::format("{}: {}", each.name, note));
+    }
+  }
+  bool is_first = true;
+  for (const Started& each : started) {
+    const auto* cannot = std::get_if<CannotLaunch>(&each.outcome);
+    if (cannot == nullptr) continue;
+    if (is_first) document.section("Not written");
+    is_first = false;
+    document.paragraph(fmt::format("{}: {}", each.name, cannot->reason));
+  }
   return document;
 }
 
