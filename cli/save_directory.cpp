@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -24,6 +25,10 @@ namespace fs = std::filesystem;
 
 /// What --save-dir writes into its folder.
 constexpr std::array<std::string_view, 5> saved_names{"plan.json", "job.yaml", "candidates.csv", "report.html", "launch"};
+/// What the runtimes write into its folder `launch`, and what Python makes of it.
+constexpr std::array<std::string_view, 13> launch_names{
+    "deepspeed.json", "job.sbatch", "measure.py", "megatron.sh",   "model.py",        "nemo.yaml",  "parallel.py",
+    "plan.py",        "run.sh",     "train.py",   "torchtitan.sh", "torchtitan.toml", "__pycache__"};
 
 /// A word as a shell reads it.
 std::string shell_word(const std::string& text) {
@@ -55,10 +60,10 @@ std::vector<Started> started_by(const Study& study, const Estimate& estimate, st
 }
 
 /// Throws Error where the folder has something in it that was not saved by this option.
-void refuse_others(const fs::path& folder, const std::string& shown) {
+void refuse_others(const fs::path& folder, const std::string& shown, std::span<const std::string_view> names) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    if (std::find(saved_names.begin(), saved_names.end(), name) == saved_names.end()) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
       throw Error(
           fmt::format("--overwrite would remove {} from {}, which --save-dir did not write", quote(name), quote(shown)),
           "move it elsewhere, or name another folder");
@@ -100,7 +105,8 @@ void check_save_directory(const SaveDirectory& directory) {
       throw Error(fmt::format("--save-dir {} is there already, and has files in it", quote(path)),
                   "give another name, or replace it with --overwrite");
     }
-    refuse_others(folder, path);
+    refuse_others(folder, path, saved_names);
+    if (fs::is_directory(folder / "launch")) refuse_others(folder / "launch", (folder / "launch").string(), launch_names);
   } catch (const fs::filesystem_error& problem) {
     throw Error(fmt::format("--save-dir {}: {}", quote(path), problem.code().message()));
   }

@@ -459,10 +459,12 @@ void add_recommend(const Command& program, Request& request) {
       .excludes(command.get_option("--ideal"));
   command.add_option("--save-job", options->save_job, "write the first plan to this file, as a job that 'check' takes")
       .excludes(command.get_option("--ideal"));
-  const auto directory = command
-                             .add_option("--save-dir", options->save_dir,
-                                         "write the answer, the first plan as a job and all candidates into this folder")
-                             .excludes(command.get_option("--ideal"));
+  const auto directory =
+      command
+          .add_option(
+              "--save-dir", options->save_dir,
+              "write the answer, the first plan as a job, all candidates and scripts that start the plan into this folder")
+          .excludes(command.get_option("--ideal"));
   command.add_switch("--overwrite", options->overwrite, "replace the folder of --save-dir").needs(directory);
   // What only a search asks for would be ignored.
   for (const auto sought : {strategies, objective, all, risk}) {

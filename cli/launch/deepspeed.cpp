@@ -31,7 +31,8 @@ Json deepspeed_optimizer(Optimizer optimizer) {
 LaunchOutcome launch_deepspeed(const LaunchRequest& request) {
   const Plan& plan = request.plan();
   if (const std::string axes = axes_besides(plan, family_bit(Axis::data)); !axes.empty())
-    return CannotLaunch{fmt::format("its configuration divides data alone; {} parallelism is in the model's own code", axes)};
+    return CannotLaunch{
+        fmt::format("its configuration divides data alone; {} parallelism is in the model's own code", axes)};
   if (plan.precision == Precision::fp8) return CannotLaunch{"its configuration has no fp8"};
   const Json optimizer = deepspeed_optimizer(plan.optimizer);
   if (optimizer.is_null()) return CannotLaunch{fmt::format("it has no optimizer {}", to_string(plan.optimizer))};

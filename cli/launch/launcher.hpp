@@ -24,8 +24,8 @@ struct LaunchRequest {
 
 /// What runs a plan: files of the folder `launch`, and the command that starts them there.
 struct Launch {
-  std::vector<FolderFile> files{};  ///< named from the folder of the plan: `launch/train.py`
-  std::string start{};              ///< a line for a shell in the folder of the plan
+  std::vector<FolderFile> files{};   ///< named from the folder of the plan: `launch/train.py`
+  std::string start{};               ///< a line for a shell in the folder of the plan
   std::vector<std::string> notes{};  ///< where the runtime does something else than the plan was priced with
 };
 

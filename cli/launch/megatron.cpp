@@ -114,8 +114,9 @@ LaunchOutcome launch_megatron(const LaunchRequest& request) {
       "arguments=(\n";
   text += arguments.text() + ")\n";
   text += "export CUDA_DEVICE_MAX_CONNECTIONS=1\n";
-  text += fmt::format("exec {} \\\n  \"${{MEGATRON:?name the checkout of Megatron-LM}}/pretrain_gpt.py\" \"${{arguments[@]}}\" \"$@\"\n",
-                      torchrun_command(launch_nodes(request)));
+  text += fmt::format(
+      "exec {} \\\n  \"${{MEGATRON:?name the checkout of Megatron-LM}}/pretrain_gpt.py\" \"${{arguments[@]}}\" \"$@\"\n",
+      torchrun_command(launch_nodes(request)));
   Launch launch;
   launch.files = {{"launch/megatron.sh", text, true}};
   launch.start = "MEGATRON=/path/to/Megatron-LM launch/megatron.sh";

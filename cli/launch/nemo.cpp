@@ -24,8 +24,8 @@ LaunchOutcome launch_nemo(const LaunchRequest& request) {
       "defaults:\n  - megatron_gpt_config\n  - _self_\n"
       "hydra:\n  searchpath:\n    - file://${oc.env:NEMO}/examples/nlp/language_modeling/conf\n"
       "trainer:\n";
-  text += fmt::format("  num_nodes: {}\n  devices: {}\n  accelerator: gpu\n  precision: {}\n  max_steps: 100\n", nodes, on_node,
-                      plan.precision == Precision::fp16 ? "16" : "bf16");
+  text += fmt::format("  num_nodes: {}\n  devices: {}\n  accelerator: gpu\n  precision: {}\n  max_steps: 100\n", nodes,
+                      on_node, plan.precision == Precision::fp16 ? "16" : "bf16");
   text += "  log_every_n_steps: 10\n  limit_val_batches: 0\n  accumulate_grad_batches: 1\n";
   text += "model:\n  mcore_gpt: true\n";
   text += fmt::format("  micro_batch_size: {}\n  global_batch_size: {}\n", micro_batch_size(plan), plan.global_batch);
@@ -36,18 +36,19 @@ LaunchOutcome launch_nemo(const LaunchRequest& request) {
   text += fmt::format("  context_parallel_size: {}\n  sequence_parallel: {}\n", plan.mesh[Axis::context],
                       yes_no(plan.sequence_parallel));
   text += fmt::format("  encoder_seq_length: {}\n  max_position_embeddings: {}\n", model.tokens, model.positions);
-  text += fmt::format("  num_layers: {}\n  hidden_size: {}\n  ffn_hidden_size: {}\n  num_attention_heads: {}\n", model.layers,
-                      model.hidden, model.feed_forward, model.heads);
+  text += fmt::format("  num_layers: {}\n  hidden_size: {}\n  ffn_hidden_size: {}\n  num_attention_heads: {}\n",
+                      model.layers, model.hidden, model.feed_forward, model.heads);
   text += fmt::format("  num_query_groups: {}\n  kv_channels: {}\n", model.kv_heads, model.head_size);
   text += fmt::format("  hidden_dropout: {}\n  attention_dropout: {}\n", model.dropout, model.attention_dropout);
   text += fmt::format("  normalization: {}\n  activation: {}\n  position_embedding_type: {}\n",
                       model.is_llama ? "rmsnorm" : "layernorm", model.is_llama ? "fast-swiglu" : "gelu",
                       model.is_llama ? "rope" : "learned_absolute");
-  text += fmt::format("  bias: {}\n  share_embeddings_and_output_weights: {}\n", yes_no(!model.is_llama),
-                      yes_no(model.is_tied));
+  text +=
+      fmt::format("  bias: {}\n  share_embeddings_and_output_weights: {}\n", yes_no(!model.is_llama), yes_no(model.is_tied));
   text += fmt::format("  activations_checkpoint_granularity: {}\n",
                       plan.recompute == Recompute::none ? "null" : to_string(plan.recompute));
-  if (plan.recompute == Recompute::full) text += "  activations_checkpoint_method: uniform\n  activations_checkpoint_num_layers: 1\n";
+  if (plan.recompute == Recompute::full)
+    text += "  activations_checkpoint_method: uniform\n  activations_checkpoint_num_layers: 1\n";
   text += "  megatron_amp_O2: true\n  transformer_engine: true\n";
   text += fmt::format("  fp8: {}\n  fp8_hybrid: {}\n", yes_no(plan.precision == Precision::fp8),
                       yes_no(plan.precision == Precision::fp8));
@@ -58,7 +59,8 @@ LaunchOutcome launch_nemo(const LaunchRequest& request) {
   Launch launch;
   launch.files = {{"launch/nemo.yaml", text}};
   launch.start =
-      "export NEMO=/path/to/NeMo; srun python $NEMO/examples/nlp/language_modeling/megatron_gpt_pretraining.py --config-path=$PWD/launch --config-name=nemo";
+      "export NEMO=/path/to/NeMo; srun python $NEMO/examples/nlp/language_modeling/megatron_gpt_pretraining.py "
+      "--config-path=$PWD/launch --config-name=nemo";
   return launch;
 }
 

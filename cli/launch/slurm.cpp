@@ -27,7 +27,8 @@ std::string started_script(const LaunchRequest& request) {
 
 LaunchOutcome launch_slurm(const LaunchRequest& request) {
   const std::string script = started_script(request);
-  if (script.empty()) return CannotLaunch{"there is no script to start: PyTorch, Megatron-LM and torchtitan cannot run the plan"};
+  if (script.empty())
+    return CannotLaunch{"there is no script to start: PyTorch, Megatron-LM and torchtitan cannot run the plan"};
   const auto [nodes, on_node] = launch_nodes(request);
   const bool has_gpus = !request.study.machine().device.is_processor;
   std::string text =

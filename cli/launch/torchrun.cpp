@@ -44,22 +44,24 @@ Json row_of(const LaunchRequest& request) {
   } else if (study.spec().sequence) {
     name += fmt::format("@tokens={}", *study.spec().sequence);
   }
-  Json row{{"model", name},
-           {"strategy", plan.mesh.family() == 0 ? "data" : family_name(plan.mesh.family())},
-           {"gpus", plan.mesh.devices()},
-           {"gpus_per_node", launch_nodes(request).devices_per_node},
-           {"degrees", degrees},
-           {"global_batch", plan.global_batch},
-           {"micro_batch", micro_batch_size(plan)},
-           {"precision", to_string(plan.precision)},
-           {"machine", study.spec().machine},
-           {"software", !software.empty() ? software : study.software().name.empty() ? no_software : study.software().name},
-           {"memory_format", has_layout(study.model())
-                                 ? memory_format_names[static_cast<std::size_t>(assumptions.memory_format)]
-                                 : std::string_view()},
-           {"mixed_precision", is_mixed(plan.precision)
-                                   ? mixed_precision_names[static_cast<std::size_t>(assumptions.mixed_precision)]
-                                   : std::string_view()}};
+  Json row{
+      {"model", name},
+      {"strategy", plan.mesh.family() == 0 ? "data" : family_name(plan.mesh.family())},
+      {"gpus", plan.mesh.devices()},
+      {"gpus_per_node", launch_nodes(request).devices_per_node},
+      {"degrees", degrees},
+      {"global_batch", plan.global_batch},
+      {"micro_batch", micro_batch_size(plan)},
+      {"precision", to_string(plan.precision)},
+      {"machine", study.spec().machine},
+      {"software", !software.empty()               ? software
+                   : study.software().name.empty() ? no_software
+                                                   : study.software().name},
+      {"memory_format", has_layout(study.model()) ? memory_format_names[static_cast<std::size_t>(assumptions.memory_format)]
+                                                  : std::string_view()},
+      {"mixed_precision", is_mixed(plan.precision)
+                              ? mixed_precision_names[static_cast<std::size_t>(assumptions.mixed_precision)]
+                              : std::string_view()}};
   for (const PlanChoiceRow& choice : plan_choices()) {
     const int value = choice.get(plan);
     row[std::string(choice.key)] = choice.first_number ? Json(*choice.first_number + value) : Json(choice.name(value));
@@ -87,7 +89,8 @@ std::string plan_module(const LaunchRequest& request, const HuggingFaceNetwork* 
   const Model& model = study.model();
   const bool is_processor = study.machine().device.is_processor;
   std::string text =
-      "\"\"\"The plan that train.py follows, as ddl-oracle predicted it: figures alone, no choices of the scripts.\"\"\"\n\n";
+      "\"\"\"The plan that train.py follows, as ddl-oracle predicted it: figures alone, no choices of the "
+      "scripts.\"\"\"\n\n";
   const auto set = [&](std::string_view name, const Json& value) { text += fmt::format("{} = {}\n", name, python(value)); };
   set("DEVICES", plan.mesh.devices());
   set("ON_PROCESSOR", is_processor);
@@ -133,7 +136,8 @@ std::string run_script(const LaunchNodes& nodes) {
       "# Starts train.py, or the script that is named, on every device of the plan.\n";
   if (nodes.nodes > 1) {
     text += fmt::format(
-        "# On each of the {} nodes: MASTER_ADDR=the-first-node run.sh [SCRIPT] [OPTIONS]. job.sbatch does that under Slurm.\n",
+        "# On each of the {} nodes: MASTER_ADDR=the-first-node run.sh [SCRIPT] [OPTIONS]. job.sbatch does that under "
+        "Slurm.\n",
         nodes.nodes);
   }
   text +=
@@ -168,8 +172,7 @@ LaunchOutcome launch_torchrun(const LaunchRequest& request) {
   if (const std::optional<std::string> reason = refused_choice(plan)) return CannotLaunch{*reason};
 
   const bool is_torchvision = is_torchvision_model(study);
-  const std::optional<HuggingFaceNetwork> network =
-      is_torchvision ? std::nullopt : hugging_face_network(study.model());
+  const std::optional<HuggingFaceNetwork> network = is_torchvision ? std::nullopt : hugging_face_network(study.model());
   if (!is_torchvision && !network) {
     return CannotLaunch{
         fmt::format("neither torchvision nor Hugging Face's transformers builds {} here", study.model().name)};

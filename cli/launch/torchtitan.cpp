@@ -50,7 +50,8 @@ std::optional<std::string_view> schedule_name(const Plan& plan) {
 
 LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   const Plan& plan = request.plan();
-  constexpr Family run = family_bit(Axis::data) | family_bit(Axis::tensor) | family_bit(Axis::pipeline) | family_bit(Axis::context);
+  constexpr Family run =
+      family_bit(Axis::data) | family_bit(Axis::tensor) | family_bit(Axis::pipeline) | family_bit(Axis::context);
   if (std::optional<CannotLaunch> lacks = lacks_axes(plan, run)) return *lacks;
   const Model& model = request.study.model();
   const Flavor* const flavor = flavor_of(model);
@@ -80,7 +81,8 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   const auto section = [&](std::string_view name) { text += fmt::format("\n[{}]\n", name); };
   section("model");
   text += fmt::format("name = \"{}\"\nflavor = \"{}\"\n", flavor->name, flavor->flavor);
-  text += "# REAL DATA: the folder with the model's tokenizer, and training.dataset below.\nhf_assets_path = \"./assets/hf\"\n";
+  text +=
+      "# REAL DATA: the folder with the model's tokenizer, and training.dataset below.\nhf_assets_path = \"./assets/hf\"\n";
   section("optimizer");
   text += fmt::format("name = \"{}\"\nlr = 3e-4\n", plan.optimizer == Optimizer::adam ? "Adam" : "AdamW");
   section("training");

@@ -44,8 +44,8 @@ std::optional<CannotLaunch> megatron_refuses(const LaunchRequest& request) {
   if (std::optional<CannotLaunch> lacks = lacks_axes(plan, run)) return lacks;
   const std::optional<Transformer> model = transformer_of(request.study.model());
   if (!model) {
-    return CannotLaunch{fmt::format("its files are written for decoders of the GPT and Llama kind, not for {}",
-                                    request.study.model().name)};
+    return CannotLaunch{
+        fmt::format("its files are written for decoders of the GPT and Llama kind, not for {}", request.study.model().name)};
   }
   if (plan.precision == Precision::tf32 || plan.precision == Precision::fp32)
     return CannotLaunch{"its files are written for mixed precision: --precision bf16"};
