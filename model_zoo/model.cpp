@@ -193,6 +193,13 @@ std::int64_t Model::buffers() const {
   return sum;
 }
 
+std::string Model::family_parameter(std::string_view name) const {
+  for (const auto& [known, value] : family_parameters) {
+    if (known == name) return value;
+  }
+  return {};
+}
+
 double Model::macs() const {
   double sum = 0;
   for (const Layer& layer : layers) {

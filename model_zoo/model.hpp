@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "model_zoo/operation.hpp"
@@ -42,6 +43,10 @@ struct Model {
   std::string name;
   std::string description;
   std::string source;  ///< citation of the definition
+  /// The family that its layers are of, as its file names it, and the value of each of the family's parameters as text;
+  /// empty where the file has the layers itself.
+  std::string family;
+  std::vector<std::pair<std::string, std::string>> family_parameters;
   TensorShape input;
   std::optional<std::int64_t> usual_batch;  ///< samples that a device is usually given, where its file says so
   std::int64_t sequence_length = 0;         ///< tokens per sample; 0 for other models
@@ -51,6 +56,8 @@ struct Model {
 
   [[nodiscard]] std::int64_t parameters() const;
   [[nodiscard]] std::int64_t buffers() const;
+  /// The value of a parameter of the family; empty where it has none of that name.
+  [[nodiscard]] std::string family_parameter(std::string_view name) const;
   /// Multiply-adds of one sample's forward pass as they are published: without auxiliary layers.
   [[nodiscard]] double macs() const;
   [[nodiscard]] double flops_forward() const;

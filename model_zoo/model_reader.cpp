@@ -449,6 +449,13 @@ Parameters parameters_of(const ModelFile& file, const ModelFile& definition) {
 
 void expand(const ModelFile& file, const ModelFile& definition, Model& model) {
   const Parameters parameters = parameters_of(file, definition);
+  if (&file != &definition) {
+    model.family = file.family->text();
+    for (const ModelParameter& parameter : definition.parameters) {
+      const std::string name = parameter.name.text();
+      model.family_parameters.emplace_back(name, parameters.find(name)->text);
+    }
+  }
   const bool own_input = file.input.has_value();
   if (!own_input && !definition.input) static_cast<void>(file.root.at("input"));
   model.input = own_input ? read_sample_shape(*file.input, parameters) : read_sample_shape(*definition.input, parameters);

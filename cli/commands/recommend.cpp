@@ -19,6 +19,8 @@
 #include "cli/documents/scaling.hpp"
 #include "cli/documents/steps.hpp"
 #include "cli/documents/study_comparison.hpp"
+#include "cli/formats/csv.hpp"
+#include "cli/formats/format.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/goals.hpp"
 #include "cli/options/job_file.hpp"
@@ -27,6 +29,7 @@
 #include "cli/options/strategies.hpp"
 #include "cli/options/train_tokens.hpp"
 #include "cli/progress.hpp"
+#include "cli/save_directory.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
@@ -47,8 +50,8 @@ struct RecommendOptions {
   PlanOptions plan;
   Training training;
   std::optional<std::int64_t> top = 10;
-  std::string strategies, objective = "time", missing, save_job;
-  bool all = false, allow_risk = false;
+  std::string strategies, objective = "time", missing, save_job, save_dir;
+  bool all = false, allow_risk = false, overwrite = false;
   Goals goals;
 };
 
@@ -85,7 +88,8 @@ void search_into(RecommendAnswer& answer) {
   search_options.optimizer = answer.study->optimizer();
   search_options.objective = answer.objective;
   search_options.all = options.all;
-  search_options.top = *options.top;
+  // A folder is given every family, shown or not.
+  search_options.top = options.save_dir.empty() || options.all ? *options.top : 0;
   search_options.allow_risk = options.allow_risk;
   search_options.tie = options.study.ideal ? 0 : usual_tie;  // closed forms have no error of their own
   const PlanOptions& chosen = options.plan;
@@ -364,10 +368,10 @@ StudyOutcome outcome_of(const RecommendOptions& options, const Command& command)
 
 /// Options that are about the plans of one question.
 void refuse_about_one(const Command& command, std::string_view several) {
-  for (const std::string_view option : {"--top", "--all", "--missing", "--save-job"}) {
+  for (const std::string_view option : {"--top", "--all", "--missing", "--save-job", "--save-dir"}) {
     if (command.count(std::string(option)) > 0)
       throw Error(fmt::format("{} {} the plans of {}", option,
-                              option == "--missing" || option == "--save-job" ? "is about" : "ranks", several),
+                              option == "--top" || option == "--all" ? "ranks" : "is about", several),
                   several == "one study, but there are several" ? "leave it out, or name one model and one machine"
                                                                 : "leave it out, or ask for one number of GPUs");
   }
@@ -494,6 +498,21 @@ void write_job(const RecommendAnswer& answer, const std::string& output, Report&
   write_output(path, text, "--save-job");
 }
 
+/// Writes the folder of --save-dir, and says in the report what is in it.
+void write_directory(RecommendAnswer& answer, Report& report) {
+  const std::string& path = answer.options.save_dir;
+  if (answer.shown.empty()) {
+    report.warnings.push_back(fmt::format("--save-dir: no plan is possible, {} is not written", quote(path)));
+    return;
+  }
+  std::vector<Estimate> candidates = answer.options.all || answer.single ? answer.shown : answer.result.best;
+  answer.estimator->add_reserved(candidates);
+  answer.estimator->add_reserved(answer.result.rejected);
+  const std::string table = csv_of(plans_rows(candidates, answer.result.rejected, *answer.study, answer.options.training));
+  const std::string plan = json_format(report, Style(false));
+  report.document.append(save_directory({path, answer.options.overwrite}, *answer.study, answer.shown.front(), plan, table));
+}
+
 /// Whoever asks for a target, and not with which batch, asks which batch: all that are published.
 RecommendOptions with_published_batches(RecommendOptions options) {
   const PlanOptions& plan = options.plan;
@@ -512,10 +531,12 @@ Report recommend(const RecommendOptions& asked, const Command& command, const st
     throw Error("--gpus is missing", "say how many: --gpus 1024");
   if (several) return recommend_scaling(options, command);
   if (studies_named(options.study).size() > 1) return recommend_each(options, command);
+  if (!options.save_dir.empty()) check_save_directory({options.save_dir, options.overwrite});
   const std::shared_ptr<RecommendAnswer> answer = answer_of(options, command);
   if (!options.missing.empty()) write_missing(*answer, output);
   Report report = answer_report(answer);
   if (!options.save_job.empty()) write_job(*answer, output, report);
+  if (!options.save_dir.empty()) write_directory(*answer, report);
   return report;
 }
 
@@ -553,6 +574,13 @@ void add_recommend(const Command& program, Request& request) {
   command.add_option("--save-job", options->save_job, "write the first plan to this file, as a job that 'check' takes")
       .file()
       .excludes(command.get_option("--ideal"));
+  const auto directory =
+      command
+          .add_option(
+              "--save-dir", options->save_dir,
+              "write the answer, the first plan as a job, all candidates and scripts that start the plan into this folder")
+          .excludes(command.get_option("--ideal"));
+  command.add_switch("--overwrite", options->overwrite, "replace the folder of --save-dir").needs(directory);
   // What only a search asks for would be ignored.
   for (const auto sought : {strategies, objective, all, risk}) {
     handles.plan.excludes(sought);

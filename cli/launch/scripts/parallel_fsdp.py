@@ -1,0 +1,50 @@
+"""Sharded data parallelism: weights, gradients and the optimizer's state lie in parts on the ranks (FSDP2, fully_shard)."""
+
+import contextlib
+
+import plan
+import torch
+from torch import nn
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import apply_activation_checkpointing
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+
+class Parallel:
+    needs_autocast = False
+
+    def __init__(self, device):
+        copies = plan.DATA // plan.SHARD_GROUP
+        if copies > 1:
+            # HSDP: groups of neighbours have all shards each.
+            self.mesh = init_device_mesh(device.type, (copies, plan.SHARD_GROUP), mesh_dim_names=("copies", "shards"))
+            self.data_rank = self.mesh.get_local_rank("copies") * plan.SHARD_GROUP + self.mesh.get_local_rank("shards")
+        else:
+            self.mesh = init_device_mesh(device.type, (plan.DATA,), mesh_dim_names=("shards",))
+            self.data_rank = self.mesh.get_local_rank("shards")
+
+    def policy(self):
+        half = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(plan.PRECISION)
+        reduce = half if plan.GRADIENTS_IN_HALF else torch.float32
+        return MixedPrecisionPolicy(param_dtype=half, reduce_dtype=reduce) if half else MixedPrecisionPolicy()
+
+    def wrap(self, model, blocks):
+        if plan.RECOMPUTE == "full":
+            apply_activation_checkpointing(model, check_fn=lambda module: any(module is block for block in blocks))
+        options = {"mesh": self.mesh, "reshard_after_forward": plan.ZERO_STAGE == 3}
+        for module in model.modules():
+            # Statistics of batches need full precision.
+            if isinstance(module, nn.modules.batchnorm._BatchNorm):
+                full = MixedPrecisionPolicy(param_dtype=torch.float32, output_dtype=self.policy().param_dtype)
+                fully_shard(module, **options, mp_policy=full)
+        for block in blocks:
+            fully_shard(block, **options, mp_policy=self.policy())
+        return fully_shard(model, **options, mp_policy=self.policy())
+
+    def optimizer(self, model, build):
+        return build(model.parameters())
+
+    def exchange_gradients(self, model, last):
+        """Gradients of each micro-batch are summed and divided at once: none lies whole on a rank."""
+        model.set_is_last_backward(last)
+        return contextlib.nullcontext()

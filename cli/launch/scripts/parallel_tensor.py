@@ -1,0 +1,68 @@
+"""Tensor parallelism of transformers of the Llama kind, alone or beside data parallelism, with or without shards (DeviceMesh)."""
+
+import contextlib
+
+import plan
+import torch
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import apply_activation_checkpointing
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.distributed.tensor import Replicate
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+
+class Parallel:
+    needs_autocast = False
+
+    def __init__(self, device):
+        # Ranks of tensor parallelism are neighbours.
+        shape = (plan.DATA // plan.SHARD_GROUP, plan.SHARD_GROUP, plan.TENSOR)
+        self.mesh = init_device_mesh(device.type, shape, mesh_dim_names=("copies", "shards", "tensor"))
+        self.data_rank = self.mesh.get_local_rank("copies") * plan.SHARD_GROUP + self.mesh.get_local_rank("shards")
+
+    def split(self, block):
+        """Columns of the first product of each part, rows of the second: one sum of the ranks for each part."""
+        parallelize_module(
+            block,
+            self.mesh["tensor"],
+            {
+                "self_attn.q_proj": ColwiseParallel(),
+                "self_attn.k_proj": ColwiseParallel(),
+                "self_attn.v_proj": ColwiseParallel(),
+                "self_attn.o_proj": RowwiseParallel(),
+                "mlp.gate_proj": ColwiseParallel(),
+                "mlp.up_proj": ColwiseParallel(),
+                "mlp.down_proj": RowwiseParallel(),
+            },
+        )
+
+    def wrap(self, model, blocks):
+        for block in blocks:
+            self.split(block)
+        parallelize_module(
+            model,
+            self.mesh["tensor"],
+            {
+                "model.embed_tokens": RowwiseParallel(input_layouts=Replicate()),
+                "lm_head": ColwiseParallel(output_layouts=Replicate()),
+            },
+        )
+        if plan.RECOMPUTE == "full":
+            apply_activation_checkpointing(model, check_fn=lambda module: any(module is block for block in blocks))
+        # Without ZeRO a group of shards has one rank: its parameters are whole, and copies sum their gradients.
+        half = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(plan.PRECISION)
+        reduce = half if plan.GRADIENTS_IN_HALF else torch.float32
+        policy = MixedPrecisionPolicy(param_dtype=half, reduce_dtype=reduce) if half else MixedPrecisionPolicy()
+        options = {"mesh": self.mesh["copies", "shards"], "reshard_after_forward": plan.ZERO_STAGE == 3, "mp_policy": policy}
+        for block in blocks:
+            fully_shard(block, **options)
+        return fully_shard(model, **options)
+
+    def optimizer(self, model, build):
+        return build(model.parameters())
+
+    def exchange_gradients(self, model, last):
+        """Gradients of each micro-batch are summed at once, unless every rank has all of them."""
+        model.set_is_last_backward(last)
+        model.set_requires_gradient_sync(last or plan.ZERO_STAGE >= 2)
+        return contextlib.nullcontext()

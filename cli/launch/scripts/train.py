@@ -1,0 +1,137 @@
+"""Trains the model of plan.py by its plan. run.sh starts it on every device of the plan.
+
+plan.py has the figures of the plan, model.py the model and its samples, parallel.py what the ranks share. Samples are synthetic:
+replace `batches` by the real data set.
+"""
+
+import argparse
+import contextlib
+import os
+import time
+
+import plan
+import torch
+import torch.distributed as dist
+from model import blocks_of, build_model, loss_of, synthetic_batch
+from parallel import Parallel
+
+
+def shares(total, parts):
+    """`total` samples in `parts` parts that differ by one at most, the larger ones first."""
+    return [total // parts + (1 if part < total % parts else 0) for part in range(parts)]
+
+
+def batches(sizes, device):
+    """The micro-batches of one iteration after the other, without end.
+
+    REAL DATA: yield lists of micro-batches of these sizes from a data loader here. Each rank of data parallelism has its own
+    samples (parallel.data_rank of plan.DATA), ranks of tensor parallelism have the same.
+    """
+    iteration = [synthetic_batch(size, device) for size in sizes if size > 0]
+    while True:
+        yield iteration
+
+
+def build_optimizer(parameters, learning_rate, device):
+    """The optimizer of the plan, with the usual values of all that the plan does not say."""
+    fused = {"fused": True} if device.type == "cuda" else {}
+    if plan.OPTIMIZER == "sgd":
+        return torch.optim.SGD(parameters, lr=learning_rate)
+    if plan.OPTIMIZER == "momentum":
+        return torch.optim.SGD(parameters, lr=learning_rate, momentum=0.9)
+    if plan.OPTIMIZER == "adam":
+        return torch.optim.Adam(parameters, lr=learning_rate, **fused)
+    if plan.OPTIMIZER == "adamw":
+        return torch.optim.AdamW(parameters, lr=learning_rate, weight_decay=0.1, **fused)
+    if plan.OPTIMIZER == "adafactor":
+        return torch.optim.Adafactor(parameters, lr=learning_rate)
+    raise SystemExit(f"the optimizer {plan.OPTIMIZER} is not in this script")
+
+
+class Training:
+    """The model, its optimizer and its micro-batches on this rank."""
+
+    def __init__(self, learning_rate=1e-3, seed=0):
+        local_rank = int(os.environ["LOCAL_RANK"])
+        on_gpu = torch.cuda.is_available()
+        if on_gpu:
+            torch.cuda.set_device(local_rank)
+        self.device = torch.device("cuda", local_rank) if on_gpu else torch.device("cpu")
+        dist.init_process_group("nccl" if on_gpu else "gloo", device_id=self.device if on_gpu else None)
+        if dist.get_world_size() != plan.DEVICES:
+            raise SystemExit(f"the plan is for {plan.DEVICES} devices, {dist.get_world_size()} were started")
+        torch.set_float32_matmul_precision("high" if plan.PRECISION == "tf32" else "highest")
+        torch.backends.cudnn.allow_tf32 = plan.PRECISION == "tf32"
+        torch.backends.cudnn.benchmark = True
+
+        self.parallel = Parallel(self.device)
+        torch.manual_seed(seed)  # the same weights on every rank
+        model = build_model()
+        parameters = sum(p.numel() for p in model.parameters())
+        if abs(parameters / plan.PARAMETERS - 1) > 0.02:
+            raise SystemExit(f"the model has {parameters:,} parameters, the plan was made for {plan.PARAMETERS:,}")
+        model = model.to(self.device).train()
+        if plan.CHANNELS_LAST:
+            model = model.to(memory_format=torch.channels_last)
+        if plan.COMPILE:
+            for block in blocks_of(model):
+                block.compile()
+        self.model = self.parallel.wrap(model, blocks_of(model))
+        self.optimizer = self.parallel.optimizer(self.model, lambda parameters: build_optimizer(parameters, learning_rate, self.device))
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=plan.PRECISION == "fp16" and on_gpu)
+
+        share = shares(plan.GLOBAL_BATCH, plan.DATA)[self.parallel.data_rank]
+        torch.manual_seed(seed + 1 + self.parallel.data_rank)  # other samples on each rank of data
+        self.batches = batches(shares(share, plan.MICRO_BATCHES), self.device)
+
+    def autocast(self):
+        """The recipe of mixed precision, where the wrapped model does not follow it by itself."""
+        half = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(plan.PRECISION)
+        if half is None or not self.parallel.needs_autocast:
+            return contextlib.nullcontext()
+        return torch.autocast(self.device.type, half)
+
+    def step(self):
+        """One iteration: forward and backward of each micro-batch, one update. Returns the mean loss of this rank."""
+        micro_batches = next(self.batches)
+        self.optimizer.zero_grad(set_to_none=True)
+        total = 0.0
+        for index, (samples, targets) in enumerate(micro_batches):
+            with self.parallel.exchange_gradients(self.model, index + 1 == len(micro_batches)):
+                with self.autocast():
+                    loss = loss_of(self.model, samples, targets)
+                # Gradients are averaged over the ranks of data: every sample counts the same.
+                weight = len(samples) * plan.DATA / plan.GLOBAL_BATCH
+                self.scaler.scale(loss * weight).backward()
+            total += loss.detach() * weight
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        return total
+
+    def synchronize(self):
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=100, help="iterations (%(default)s)")
+    parser.add_argument("--lr", type=float, default=1e-3, help="learning rate (%(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="of weights and samples (%(default)s)")
+    parser.add_argument("--log-every", type=int, default=10, help="iterations between two lines (%(default)s)")
+    options = parser.parse_args()
+    training = Training(options.lr, options.seed)
+    began = time.perf_counter()
+    for step in range(1, options.steps + 1):
+        loss = training.step()
+        if step % options.log_every == 0 or step == options.steps:
+            mean = torch.as_tensor(float(loss), device=training.device)
+            dist.all_reduce(mean)
+            if dist.get_rank() == 0:
+                seconds = (time.perf_counter() - began) / step
+                print(f"step {step}: loss {float(mean) / dist.get_world_size():.4f}, {seconds:.4f} s a step", flush=True)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,210 @@
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/launch/launcher.hpp"
+#include "cli/launch/network_of.hpp"
+#include "cli/launch/scripts.hpp"
+#include "estimator/plan/plan_choice.hpp"
+#include "model_zoo/bundled_name.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string script(std::string_view name) {
+  for (const EmbeddedFile& file : launch_scripts()) {
+    if (file.name == name) return std::string(file.content);
+  }
+  return {};
+}
+
+/// What Python calls a value. A path need not be UTF-8, which its source is.
+std::string python(const Json& value) {
+  if (value.is_boolean()) return value.get<bool>() ? "True" : "False";
+  if (!value.is_object()) return value.dump(-1, ' ', true, Json::error_handler_t::replace);
+  std::string text = "{\n";
+  for (const auto& [key, element] : value.items()) text += fmt::format("    {}: {},\n", python(Json(key)), python(element));
+  return text + "}";
+}
+
+/// A row of a table of runs (docs/runs.md) without what is measured.
+Json row_of(const LaunchRequest& request) {
+  const Study& study = request.study;
+  const Plan& plan = request.plan();
+  const Assumptions& assumptions = study.assumptions();
+  std::string degrees;
+  for (const Axis axis : spoken_axes) {
+    if (plan.mesh[axis] > 1) degrees += fmt::format("{}{}={}", degrees.empty() ? "" : ",", to_string(axis), plan.mesh[axis]);
+  }
+  const std::string& software = study.spec().software;
+  std::string name = study.spec().model;
+  if (!is_path(name)) {
+    name = study.model().name;  // with all its parameters
+  } else if (study.spec().sequence) {
+    name += fmt::format("@tokens={}", *study.spec().sequence);
+  }
+  Json row{
+      {"model", name},
+      {"strategy", plan.mesh.family() == 0 ? "data" : family_name(plan.mesh.family())},
+      {"gpus", plan.mesh.devices()},
+      {"gpus_per_node", launch_nodes(request).devices_per_node},
+      {"degrees", degrees},
+      {"global_batch", plan.global_batch},
+      {"micro_batch", micro_batch_size(plan)},
+      {"precision", to_string(plan.precision)},
+      {"machine", study.spec().machine},
+      {"software", !software.empty()               ? software
+                   : study.software().name.empty() ? no_software
+                                                   : study.software().name},
+      {"memory_format", has_layout(study.model()) ? memory_format_names[static_cast<std::size_t>(assumptions.memory_format)]
+                                                  : std::string_view()},
+      {"mixed_precision", is_mixed(plan.precision)
+                              ? mixed_precision_names[static_cast<std::size_t>(assumptions.mixed_precision)]
+                              : std::string_view()}};
+  for (const PlanChoiceRow& choice : plan_choices()) {
+    const int value = choice.get(plan);
+    row[std::string(choice.key)] = choice.first_number ? Json(*choice.first_number + value) : Json(choice.name(value));
+  }
+  return row;
+}
+
+/// The command that learns from the row which measure.py writes into TABLE.
+std::string calibrate_command(const LaunchRequest& request) {
+  return fmt::format("ddl-oracle calibrate runs TABLE --machine {} --output coefficients.yaml",
+                     request.study.spec().machine);
+}
+
+/// What the last layer with weights tells apart: behind it there are a softmax and a loss at most.
+std::int64_t classes_of(const Model& model) {
+  for (auto layer = model.layers.rbegin(); layer != model.layers.rend(); ++layer) {
+    if (layer->weights > 0 && !layer->auxiliary) return layer->output_shape.channels;
+  }
+  return 1;
+}
+
+std::string plan_module(const LaunchRequest& request, const HuggingFaceNetwork* network) {
+  const Study& study = request.study;
+  const Plan& plan = request.plan();
+  const Model& model = study.model();
+  const bool is_processor = study.machine().device.is_processor;
+  std::string text =
+      "\"\"\"The plan that train.py follows, as ddl-oracle predicted it: figures alone, no choices of the "
+      "scripts.\"\"\"\n\n";
+  const auto set = [&](std::string_view name, const Json& value) { text += fmt::format("{} = {}\n", name, python(value)); };
+  set("DEVICES", plan.mesh.devices());
+  set("ON_PROCESSOR", is_processor);
+  set("DATA", plan.mesh[Axis::data]);
+  set("TENSOR", plan.mesh[Axis::tensor]);
+  set("GLOBAL_BATCH", plan.global_batch);
+  set("MICRO_BATCHES", plan.micro_batches);
+  set("ZERO_STAGE", plan.zero_stage);
+  const int whole = plan.zero_stage == 0 ? 1 : plan.mesh[Axis::data];
+  set("SHARD_GROUP", plan.zero_stage == 0 || plan.shard_group == 0 ? whole : plan.shard_group);
+  set("RECOMPUTE", to_string(plan.recompute));
+  set("PRECISION", is_processor && plan.precision == Precision::tf32 ? "fp32" : to_string(plan.precision));
+  set("GRADIENTS_IN_HALF", study.assumptions().mixed_precision == MixedPrecision::half_gradients);
+  set("OPTIMIZER", to_string(plan.optimizer));
+  set("COMPILE", study.software().name == "pytorch-compiled" || study.software().name == "torchtitan");
+  set("CHANNELS_LAST", has_layout(model) && study.assumptions().memory_format == MemoryFormat::channels_last);
+  set("PARAMETERS", model.parameters());
+  text += "\n";
+  if (network != nullptr) {
+    set("MODEL_TYPE", network->model_type);
+    set("MASKED", network->is_masked);
+    set("ATTENTION", family_flag(model, "fused") ? "sdpa" : "eager");
+    set("TOKENS", model.sequence_length);
+    set("CONFIG", network->config);
+  } else {
+    set("MODEL", model.name);
+    Json shape = Json::array({model.input.channels});
+    for (int d = 0; d < model.input.rank; ++d) shape.push_back(model.input.extent[static_cast<std::size_t>(d)]);
+    set("SAMPLE_SHAPE", shape);
+    set("CLASSES", classes_of(model));
+  }
+  text += "\n";
+  set("PREDICTED_S", request.estimate.time.iteration().value());
+  set("CALIBRATE", calibrate_command(request));
+  text += "# A row of a table of runs, without what measure.py measures.\n";
+  set("ROW", row_of(request));
+  return text;
+}
+
+std::string run_script(const LaunchNodes& nodes) {
+  std::string text =
+      "#!/bin/sh\n"
+      "# Starts train.py, or the script that is named, on every device of the plan.\n";
+  if (nodes.nodes > 1) {
+    text += fmt::format(
+        "# On each of the {} nodes: MASTER_ADDR=the-first-node run.sh [SCRIPT] [OPTIONS]. job.sbatch does that under "
+        "Slurm.\n",
+        nodes.nodes);
+  }
+  text +=
+      "set -eu\n"
+      "folder=$(dirname \"$0\")\n"
+      "case \"${1:-}\" in\n"
+      "  *.py) script=$1; shift ;;\n"
+      "  *) script=train.py ;;\n"
+      "esac\n";
+  text += fmt::format("exec {} \"$folder/$script\" \"$@\"\n", torchrun_command(nodes));
+  return text;
+}
+
+/// Why the scripts cannot follow the plan's choices, beside its axes and the model.
+std::optional<std::string> refused_choice(const Plan& plan) {
+  if (plan.precision == Precision::fp8) return "it has no training in fp8 by itself: Megatron-LM has";
+  if (plan.optimizer == Optimizer::lamb) return "it has no LAMB";
+  if (plan.optimizer == Optimizer::adam8bit) return "it has no Adam of 8 bits";
+  if (plan.recompute == Recompute::selective) return "its script recomputes whole layers or nothing";
+  if (plan.mesh[Axis::data] > 1 && plan.global_batch < plan.mesh[Axis::data]) return "a rank would have no sample";
+  return std::nullopt;
+}
+
+}  // namespace
+
+LaunchOutcome launch_torchrun(const LaunchRequest& request) {
+  const Plan& plan = request.plan();
+  const Study& study = request.study;
+  constexpr Family run = family_bit(Axis::data) | family_bit(Axis::tensor);
+  if (const std::string axes = axes_besides(plan, run); !axes.empty())
+    return CannotLaunch{fmt::format("its script has no {} parallelism", axes)};
+  if (const std::optional<std::string> reason = refused_choice(plan)) return CannotLaunch{*reason};
+
+  const bool is_torchvision = is_torchvision_model(study);
+  const std::optional<HuggingFaceNetwork> network = is_torchvision ? std::nullopt : hugging_face_network(study.model());
+  if (!is_torchvision && !network) {
+    return CannotLaunch{
+        fmt::format("neither torchvision nor Hugging Face's transformers builds {} here", study.model().name)};
+  }
+  const bool is_tensor = plan.mesh[Axis::tensor] > 1, is_sharded = plan.zero_stage >= 2;
+  if (is_tensor && (!network || !network->has_llama_projections))
+    return CannotLaunch{"tensor parallelism is written for transformers of the Llama kind alone"};
+  if (is_tensor && plan.sequence_parallel)
+    return CannotLaunch{"its script has no sequence parallelism: Megatron-LM and torchtitan have it"};
+  if (is_tensor && plan.zero_stage == 1)
+    return CannotLaunch{"its script has no ZeRO-1 beside tensor parallelism: Megatron-LM has it"};
+  if (is_tensor && family_number(study.model(), "kv_heads") % plan.mesh[Axis::tensor] != 0)
+    return CannotLaunch{"the key and value heads do not divide among the ranks of tensor"};
+  if (is_tensor && placement_text(plan).find("data") == 0)
+    return CannotLaunch{"ranks of tensor are neighbours in its script, in the plan those of data are"};
+  if (plan.zero_stage == 1 && plan.shard_group != 0)
+    return CannotLaunch{"ZeroRedundancyOptimizer shards among all ranks, not in groups"};
+
+  const std::string_view parallel = is_tensor ? "parallel_tensor" : is_sharded ? "parallel_fsdp" : "parallel_ddp";
+  Launch launch;
+  launch.files = {{"launch/plan.py", plan_module(request, network ? &*network : nullptr)},
+                  {"launch/model.py", script(network ? "model_hugging_face" : "model_torchvision")},
+                  {"launch/parallel.py", script(parallel)},
+                  {"launch/train.py", script("train")},
+                  {"launch/measure.py", script("measure")},
+                  {"launch/run.sh", run_script(launch_nodes(request)), true}};
+  launch.start = "launch/run.sh --steps 100";
+  if (!is_tensor && !is_sharded && is_mixed(plan.precision) &&
+      study.assumptions().mixed_precision != MixedPrecision::autocast) {
+    launch.notes.push_back("the script keeps weights in fp32 under autocast: --mixed-precision autocast prices that");
+  }
+  return launch;
+}
+
+}  // namespace ddl

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+
+#include "calibration/study.hpp"
+#include "cli/documents/document.hpp"
+#include "estimator/step/estimate.hpp"
+
+namespace ddl {
+
+/// What `--save-dir` and `--overwrite` say.
+struct SaveDirectory {
+  std::string path;
+  bool overwrite = false;
+};
+
+/// Throws Error where the folder cannot be written or must not be replaced: it is a file, lies nowhere, or has something in
+/// it, unless it is to be overwritten and has nothing in it but what `--save-dir` writes. Asked before the answer is
+/// computed, which may take long.
+void check_save_directory(const SaveDirectory& directory);
+
+/// Writes everything that a plan is started with, all or nothing: the answer as `plan` (JSON), the job, `candidates` (CSV).
+/// Returns what there is in the folder, for the report.
+[[nodiscard]] Document save_directory(const SaveDirectory& directory, const Study& study, const Estimate& estimate,
+                                      const std::string& plan, const std::string& candidates);
+
+}  // namespace ddl

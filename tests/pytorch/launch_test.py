@@ -1,0 +1,89 @@
+"""What `recommend --save-dir` writes for PyTorch runs: two processes of this machine take two steps of each kind of plan, and the row that
+measure.py writes is learned from."""
+
+import csv
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+MACHINE = """format: 1
+machine: here
+description: processes of this machine
+sources: {figure: "assumed: about a core"}
+device:
+  name: one core
+  kind: processor
+  peak:
+    fp32: {value: 50 GFLOP/s, source: figure}
+    bf16: {value: 50 GFLOP/s, source: figure}
+  memory: {value: 16 GiB, source: figure}
+  memory_bandwidth: {value: 10 GB/s, source: figure}
+  tile: {value: 16, source: figure}
+levels:
+  - name: node
+    units: {value: 4, source: figure}
+    latency: {value: 50 us, source: figure}
+    bandwidth: {value: 1 GB/s, source: figure}
+    rails: {value: 1, source: figure}
+"""
+LLAMA = "llama3-8b@layers=2@hidden=64@heads=4@kv_heads=2@feed_forward=128@vocabulary=256@tokens=32"
+PLANS = {
+    "ddp of a network": ["mobilenet_v3_small", "--strategy", "data", "--degrees", "data=2", "--precision", "fp32"],
+    "fsdp with recomputation in halves": [LLAMA, "--strategy", "data", "--degrees", "data=2", "--zero", "3", "--recompute", "full"]
+    + ["--software", "fsdp", "--precision", "bf16"],
+    "ddp with zero-1": [LLAMA, "--strategy", "data", "--degrees", "data=2", "--zero", "1", "--optimizer", "adamw"],
+    "fsdp of a network in halves": ["resnet18", "--strategy", "data", "--degrees", "data=2", "--zero", "2", "--precision", "bf16"]
+    + ["--software", "fsdp"],
+    "tensor": [LLAMA, "--strategy", "tensor", "--degrees", "tensor=2", "--precision", "fp32"],
+}
+
+
+def run(*command, **options):
+    done = subprocess.run([str(word) for word in command], check=False, capture_output=True, text=True, **options)
+    if done.returncode != 0:
+        raise AssertionError(f"{command} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
+    return done.stdout
+
+
+def main():
+    oracle = Path(sys.argv[1]).resolve()
+    # torchrun of the Python that has torch.
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+    with tempfile.TemporaryDirectory() as folder:
+        here = Path(folder)
+        (here / "here.yaml").write_text(MACHINE)
+        for place, (name, words) in enumerate(PLANS.items()):
+            saved = here / f"plan{place}"
+            options = ["--machine", "here.yaml", "--global-batch", 4, "--micro-batches", 2, "--save-dir", saved]
+            run(oracle, "recommend", *words, *options, cwd=here)
+            lines = run(saved / "launch/run.sh", "--steps", 2, "--log-every", 1, cwd=here, env=environment).splitlines()
+            assert [line.split(":")[0] for line in lines] == ["step 1", "step 2"], lines
+            losses = [float(line.split()[3].rstrip(",")) for line in lines]
+            assert 0 < losses[0] < 20 and losses[1] != losses[0], losses
+            print(f"{name}: {lines}")
+
+        # The rows are read back, and what is learned from them predicts them.
+        plan = here / "plan0/launch"
+        for _ in range(3):
+            run(plan / "run.sh", "measure.py", "--steps", 3, "--warmup", 1, "--output", "runs.csv", cwd=here, env=environment)
+        with open(here / "runs.csv", newline="") as table:
+            rows = list(csv.DictReader(table))
+        assert len(rows) == 3 and all(float(row["value"]) > 0 for row in rows), rows
+
+        def errors(*more):
+            text = run(oracle, "validate", "runs.csv", "--machine", "here.yaml", "--format", "csv", *more, cwd=here)
+            table = list(csv.DictReader(text.splitlines()))
+            return [abs(float(row["predicted_s"]) / float(row["measured_s"]) - 1) for row in table]
+
+        before = errors()
+        run(oracle, "calibrate", "runs", "runs.csv", "--machine", "here.yaml", "--output", "learned.yaml", cwd=here)
+        after = errors("--coefficients", "learned.yaml")
+        print(f"errors before {before}, after {after}")
+        # A prediction that was right already may only become worse by what repetitions differ.
+        assert len(after) == 3 and sum(after) / 3 < sum(before) / 3 + 0.1, (before, after)
+
+
+if __name__ == "__main__":
+    main()
