@@ -24,6 +24,7 @@ ddl_require(yaml-cpp VERSION 0.7 DEBIAN libyaml-cpp-dev FOR "model, machine and 
 ddl_require(Eigen3 VERSION 3.4 DEBIAN libeigen3-dev FOR "fits of coefficients")
 ddl_require(fmt VERSION 9 DEBIAN libfmt-dev FOR "text")
 ddl_require(nlohmann_json VERSION 3.10 DEBIAN nlohmann-json3-dev FOR "JSON")
+ddl_require(tomlplusplus VERSION 3.0 DEBIAN libtomlplusplus-dev FOR "configurations of torchtitan")
 if(BUILD_TESTING)
   ddl_require(Catch2 VERSION 2.13 DEBIAN catch2 FOR "tests; or configure with -DBUILD_TESTING=OFF")
 endif()

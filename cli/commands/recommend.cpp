@@ -12,6 +12,7 @@
 #include "calibration/machine_reader.hpp"
 #include "calibration/plan_degrees.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/documents/configuration.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
@@ -43,7 +44,7 @@ struct RecommendOptions {
   PlanOptions plan;
   Training training;
   std::optional<std::int64_t> top = 10;
-  std::string strategies, objective = "time", missing, save_job;
+  std::string strategies, objective = "time", missing, save_job, like;
   bool all = false, allow_risk = false;
 };
 
@@ -63,6 +64,9 @@ struct RecommendAnswer {
   bool single = false;  ///< one plan was asked for, nothing was searched
   /// Strategies that were asked for and that no plan of so many devices belongs to.
   std::vector<Family> without_plans;
+  std::optional<ConfiguredPlan> configured;  ///< of --like
+
+  [[nodiscard]] const Estimate* best() const { return shown.empty() ? nullptr : &shown.front(); }
 };
 
 void refuse_unpriced_cost(const Machine& machine) {
@@ -178,6 +182,7 @@ std::size_t slower_plans(const RecommendAnswer& answer) {
 Document document_of(const RecommendAnswer& answer) {
   const Study& study = *answer.study;
   Document document;
+  if (answer.configured) add_configured_plan(document, *answer.configured, answer.best(), study);
   if (answer.shown.empty()) {
     document.line("No plan is possible", fmt::format(" for {} on {} of {}", study.model().name,
                                                      count_text(answer.gpus, "GPU"), study.machine().name));
@@ -233,6 +238,8 @@ Json json_of(const RecommendAnswer& answer) {
     if (!answer.shares.empty()) plan["kernel_time_share"] = kernel_shares_to_json(answer.shares[place]);
     return plan;
   };
+  if (answer.configured)
+    json["like"] = configured_plan_to_json(*answer.configured, answer.best(), study, answer.options.training);
   json["best"] = answer.shown.empty() ? Json(nullptr) : shown(0);
   json["plans"] = Json::array();
   for (std::size_t i = 0; i < answer.shown.size(); ++i) json["plans"].push_back(shown(i));
@@ -405,10 +412,43 @@ void write_job(const RecommendAnswer& answer, const std::string& output, Report&
   write_output(path, text, "--save-job");
 }
 
-Report recommend(const RecommendOptions& options, const Command& command, const std::string& output) {
+/// The search for the work of a configuration, beside its own plan.
+std::shared_ptr<RecommendAnswer> answer_like(const RecommendOptions& options, const Command& command) {
+  ConfiguredPlan configured{.configuration = read_configuration(options.like), .estimate = {}};
+  const Configuration& read = configured.configuration;
+  const ConfiguredOptions asked =
+      options_of(read, options.study, options.plan, [&](const std::string& option) { return command.count(option) > 0; });
+  if (studies_named(asked.study).size() > 1)
+    throw Error("--like is about one study, but there are several", "name one model and one machine");
+  RecommendOptions sought = options;
+  sought.study = asked.study;
+  sought.plan = asked.sought;
+  const Plan own = *plan_study(asked.study, asked.own).plan;
+  const std::shared_ptr<RecommendAnswer> answer = answer_of(sought, command);
+  configured.estimate = answer->estimator->estimate(own);
+  refuse_impossible(configured, answer->study->model());
+  if (const Estimate* best = answer->best())
+    configured.changes = changes_of(read, own, best->plan, blocks_of(answer->study->model()));
+  remove_said(answer->defaults, asked.said);
+  answer->configured = std::move(configured);
+  return answer;
+}
+
+Report recommend(const RecommendOptions& asked, const Command& command, const std::string& output) {
+  RecommendOptions options = asked;
+  if (!options.like.empty()) {
+    const std::shared_ptr<RecommendAnswer> answer = answer_like(options, command);
+    if (!options.missing.empty()) write_missing(*answer, output);
+    Report report = answer_report(answer);
+    report.warn(answer->configured->configuration.warnings);
+    if (!options.save_job.empty()) write_job(*answer, output, report);
+    return report;
+  }
   if (!options.plan.gpus && !options.plan.name_plan()) throw Error("--gpus is missing", "say how many: --gpus 1024");
   if (studies_named(options.study).size() > 1) return recommend_each(options, command);
+  const std::vector<std::string> said = take_from_plan(options.study, options.plan, command);
   const std::shared_ptr<RecommendAnswer> answer = answer_of(options, command);
+  remove_said(answer->defaults, said);
   if (!options.missing.empty()) write_missing(*answer, output);
   Report report = answer_report(answer);
   if (!options.save_job.empty()) write_job(*answer, output, report);
@@ -438,10 +478,15 @@ void add_recommend(const Command& program, Request& request) {
       .excludes(command.get_option("--ideal"));
   command.add_option("--save-job", options->save_job, "write the first plan to this file, as a job that 'check' takes")
       .excludes(command.get_option("--ideal"));
+  const auto like = command.add_option("--like", options->like, like_help);
+  handles.plan.excludes(like);
+  handles.strategy.excludes(like);
+  handles.degrees.excludes(like);
   // What only a search asks for would be ignored.
   for (const auto sought : {strategies, objective, all, risk}) {
     handles.plan.excludes(sought);
     handles.strategy.excludes(sought);
+    handles.degrees.excludes(sought);
   }
   add_report_options(command, request.report);
   command.callback([options, command, &request] {
