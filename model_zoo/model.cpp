@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/embedded.hpp"
 #include "core/error.hpp"
@@ -172,10 +173,34 @@ bool is_alias(std::string_view name) {
                      [name](const Alias& alias) { return alias.spelling == name; });
 }
 
-/// What the file at a path says, or the bundled one of a name.
-YamlNode load_file(const std::string& name) {
+/// A model that is a family and the values of its name alone. Throws Error where one is missing or unknown.
+YamlNode model_of_family(const EmbeddedFile& family, const YamlNode& values) {
+  const ModelFile file = ModelFile::read(parse_file(family));
+  std::vector<std::string> known, missing;
+  for (const ModelParameter& each : file.parameters) {
+    known.push_back(each.name.text());
+    if (!each.value && !values.find(each.name.text())) missing.push_back(each.name.text());
+  }
+  const std::string all = fmt::format("its parameters: {}", fmt::join(known, ", "));
+  for (const auto& [key, value] : values.entries()) {
+    if (std::find(known.begin(), known.end(), key.text()) != known.end()) continue;
+    const auto meant = nearest(key.text(), known);
+    throw Error(fmt::format("the family {} has no parameter {}", quote(family.name), quote(key.text())),
+                meant ? fmt::format("did you mean '{}'? {}", *meant, all) : all);
+  }
+  if (!missing.empty()) {
+    throw Error(fmt::format("the family {} needs {}", quote(family.name), fmt::join(missing, ", ")),
+                fmt::format("add @{}=…; {}", missing.front(), all));
+  }
+  return YamlNode::parse(fmt::format("{{format: 1, model: {0}, family: {0}}}", family.name), std::string(family.name));
+}
+
+/// What the file at a path says, or the bundled one of a name. With values, the name may be that of a family.
+YamlNode load_file(const std::string& name, const std::optional<YamlNode>& values) {
   if (is_path(name) && !is_alias(name)) return YamlNode::load(name);
   if (const EmbeddedFile* const file = find_file(bundled_models(), canonical_model_name(name))) return parse_file(*file);
+  if (const EmbeddedFile* const family = values ? find_file(bundled_families(), name) : nullptr)
+    return model_of_family(*family, *values);
   throw Error(fmt::format("unknown model {}", quote(name)), suggest(name, model_names()));
 }
 
@@ -246,7 +271,7 @@ Model load_model(const std::string& asked, std::optional<std::int64_t> sequence)
   }
   const auto [name, changes, values] =
       sequence ? variant_of(fmt::format("{}@{}={}", asked, sequence_parameter, *sequence)) : own;
-  Model model = read_model(load_file(name), values, sequence.has_value());
+  Model model = read_model(load_file(name, values), values, sequence.has_value());
   model.name += changes;
   return model;
 }

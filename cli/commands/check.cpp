@@ -1,5 +1,6 @@
 #include "cli/documents/check.hpp"
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,7 +19,7 @@ namespace {
 
 struct CheckRequest {
   std::vector<std::string> files;
-  MemoryOptions check;
+  CheckOptions check;
 };
 
 Report check(const CheckRequest& options) {
@@ -28,6 +29,7 @@ Report check(const CheckRequest& options) {
     JobCheck one = check_job(file, options.check);
     if (one.problem) report.errors.emplace_back(one.problem->message, one.problem->hint);
     if (one.study) report.warn(one.study->warnings());
+    report.warn(one.notes);
     checks->push_back(std::move(one));
   }
   report.status = worst_status(*checks);
@@ -47,22 +49,52 @@ Report check(const CheckRequest& options) {
   return report;
 }
 
+/// Options that say what a configuration leaves open.
+constexpr std::array configured_options{"--model",        "--seq",           "--machine",      "--coefficients",
+                                        "--software",     "--precision",     "--optimizer",    "--gpus",
+                                        "--global-batch", "--batch-per-gpu", "--micro-batches"};
+
+void add_configured_options(const Command& command, CheckOptions& options) {
+  StudyOptions& study = options.study;
+  PlanOptions& plan = options.plan;
+  command.add_option("--model", study.model, "of a configuration that does not say it: a model of 'models list' or a file");
+  add_sequence_option(command, study.sequence);
+  command.add_option("--machine", study.machine, "of a configuration: a machine of 'machines list' or a file")
+      .capture_default_str();
+  command.add_option("--coefficients", study.coefficients, "of a configuration: measured coefficients of the machine");
+  add_software_option(command, study.software);
+  command.add_option("--precision", study.precision, "of a configuration: fp32, tf32, fp16, bf16 or fp8");
+  command.add_option("--optimizer", study.optimizer, "of a configuration: one of 'recommend --help'");
+  add_batch_options(command, plan);
+}
+
 }  // namespace
 
 void add_check(const Command& program, Request& request) {
-  const Command command = program.add_subcommand("check", "whether the training of a job file fits in memory, for CI");
+  const Command command =
+      program.add_subcommand("check", "whether the training of a job file, or of a configuration, fits in memory, for CI");
   auto options = std::make_shared<CheckRequest>();
   command.examples({{"ddl-oracle check llama.job.yaml", "a verdict, and what would fit"},
                     {"ddl-oracle check a.job.yaml b.job.yaml --gpu-memory 40GiB --margin 5%",
                      "on GPUs with 40 GiB, of which 5 % stay free"},
                     {"ddl-oracle check llama.job.yaml --format junit -o memory.xml", "test results for CI"}});
-  command.add_option("JOB", options->files, "job files; 'recommend --save-job FILE' writes one")
+  command
+      .add_option("JOB", options->files,
+                  "job files, as 'recommend --save-job FILE' writes, and configurations of other tools")
       .required()
       .take_all()
       .file();
-  add_memory_options(command, options->check);
+  add_memory_options(command, options->check.memory);
+  add_configured_options(command, options->check);
   add_report_options(command, request.report, {Content::verdicts, Content::steps});
-  command.callback([options, &request] { request.run = [options] { return check(*options); }; });
+  command.callback([options, command, &request] {
+    request.run = [options, command] {
+      for (const char* option : configured_options) {
+        if (command.count(option) > 0) options->check.given.emplace_back(option);
+      }
+      return check(*options);
+    };
+  });
 }
 
 }  // namespace ddl

@@ -12,6 +12,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/documents/charts.hpp"
 #include "cli/documents/comparison.hpp"
+#include "cli/documents/configuration.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/explanation.hpp"
 #include "cli/documents/fields.hpp"
@@ -35,7 +36,7 @@ struct ExplainOptions {
   StudyOptions study;
   PlanOptions plan;
   Training training;
-  std::string why_not, against, memory_timeline;
+  std::string why_not, against, memory_timeline, like;
   bool memory = false;
 };
 
@@ -49,6 +50,7 @@ struct ExplainAnswer {
   std::vector<Default> defaults;
   Training training;
   bool ideal = false;
+  std::optional<ConfiguredPlan> configured;  ///< of --like
 };
 
 bool is_plan_file(const std::string& text) { return text.ends_with(".json") || text.find('/') != std::string::npos; }
@@ -150,6 +152,7 @@ Document document_of(const ExplainAnswer& answer, bool drawn = false) {
   const Study& study = *answer.study;
   const Estimate& estimate = answer.explanation.estimate;
   Document document;
+  if (answer.configured) add_configured_plan(document, *answer.configured, nullptr, study);
   add_plan(document, estimate, study, answer.training);
   add_study(document, study, estimate.plan.mesh.devices(), estimate.plan.global_batch);
   const bool measured = study.kernels().measured() != nullptr && answer.explanation.priced();
@@ -176,6 +179,7 @@ Json json_of(const ExplainAnswer& answer) {
   const Study& study = *answer.study;
   const Estimate& estimate = answer.explanation.estimate;
   Json json = json_head();
+  if (answer.configured) json["like"] = configured_plan_to_json(*answer.configured, nullptr, study, answer.training);
   json["plan"] = estimate_to_json(estimate, 0, study, answer.training);  // nothing was ranked
   if (study.kernels().measured() != nullptr) {
     json["plan"]["kernel_time_share"] = kernel_shares_to_json(answer.explanation);
@@ -226,7 +230,18 @@ void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const E
   answer.drawn = options.memory_timeline;
 }
 
-Report explain(const ExplainOptions& options, const Command& command, const ReportOptions& report_options) {
+Report explain(const ExplainOptions& asked_options, const Command& command, const ReportOptions& report_options) {
+  ExplainOptions options = asked_options;
+  std::optional<Configuration> configuration;
+  std::vector<std::string> said;
+  if (!options.like.empty()) {
+    configuration = read_configuration(options.like);
+    ConfiguredOptions like = options_of(*configuration, options.study, options.plan,
+                                        [&](const std::string& option) { return command.count(option) > 0; });
+    options.study = std::move(like.study);
+    options.plan = std::move(like.own);
+    said = std::move(like.said);
+  }
   if (report_options.format == "csv" && !(options.why_not.empty() && options.against.empty())) {
     throw Error(fmt::format("--format csv has the layers of one plan, and no place for {}",
                             options.why_not.empty() ? "--against" : "--why-not"),
@@ -234,8 +249,9 @@ Report explain(const ExplainOptions& options, const Command& command, const Repo
   }
   if (!options.plan.name_plan()) {
     throw Error("no plan is named",
-                "write for example --strategy data+spatial --degrees data=64,spatial=2x2, or --plan FILE");
+                "write for example --strategy data+spatial --degrees data=64,spatial=2x2, --plan FILE or --like FILE");
   }
+  if (options.like.empty()) said = take_from_plan(options.study, options.plan, command);
   auto answer = std::make_shared<ExplainAnswer>();
   const PlanStudy asked = plan_study(options.study, options.plan);
   answer->study = asked.study;
@@ -246,12 +262,19 @@ Report explain(const ExplainOptions& options, const Command& command, const Repo
   answer->ideal = options.study.ideal;
   const Estimator estimator(answer->study->job());
   answer->explanation = estimator.explain(*asked.plan);
+  if (configuration) {
+    answer->configured =
+        ConfiguredPlan{.configuration = *std::move(configuration), .estimate = answer->explanation.estimate};
+    refuse_impossible(*answer->configured, answer->study->model());
+  }
   if (!options.why_not.empty()) answer->why_not = compared_with("--why-not", options.why_not, *answer, estimator);
   if (!options.against.empty()) answer->against = compared_with("--against", options.against, *answer, estimator);
   if (options.memory || !options.memory_timeline.empty()) draw_timeline(options, *answer, estimator, report_options.output);
   answer->defaults = plan_defaults(command, options.study, options.plan, asked, asked.plan->global_batch);
+  remove_said(answer->defaults, said);
   Report report;
   report.warnings = answer->study->warnings();
+  if (answer->configured) report.warn(answer->configured->configuration.warnings);
   for (std::string& outside :
        outside_of_measured(answer->study->coefficients().exchanges, answer->study->machine(), answer->explanation)) {
     report.warnings.push_back(std::move(outside));
@@ -277,6 +300,10 @@ void add_explain(const Command& program, Request& request) {
   const PlanOptionHandles handles = add_plan_options(command, options->plan);
   handles.plan.description("explain the plan of this JSON file");
   handles.strategy.description("explain a plan of this strategy");
+  const auto like = command.add_option("--like", options->like, like_help);
+  handles.plan.excludes(like);
+  handles.strategy.excludes(like);
+  handles.degrees.excludes(like);
   add_training_options(command, options->training);
   command.examples({{"ddl-oracle explain resnet50 --machine a100 --strategy data --gpus 64", "one plan, layer by layer"},
                     {"ddl-oracle explain resnet50 --strategy data --degrees data=64 --why-not data+tensor",

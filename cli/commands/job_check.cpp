@@ -1,11 +1,14 @@
 #include "cli/commands/job_check.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "calibration/machine_reader.hpp"
+#include "cli/documents/configuration.hpp"
+#include "cli/options/configurations/configuration.hpp"
 #include "cli/options/job_file.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
@@ -67,14 +70,73 @@ std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& fold
                    [&] { return std::make_shared<Study>(spec, std::move(inputs)); });
 }
 
-void judge_into(JobCheck& check, const MemoryOptions& options) {
-  const ParsedJob parsed = parse_job(read_file(check.file, YamlNode::max_bytes), check.file);
+/// Judges a plan of a study, once its shape is known to be possible.
+void judge_plan(JobCheck& check, const Estimator& estimator, const Plan& plan, MemoryCheck checked) {
+  check.checked = std::move(checked);
+  check.largest = largest_batch(estimator, plan);
+  check.fewest = fewest_devices(estimator, plan, check.batch_per_gpu ? BatchKept::per_device : BatchKept::global);
+  check.remedies = remedies(estimator, check.checked, check.study->software().admits);
+}
+
+/// Judges a configuration of another tool, with what the options say besides.
+void judge_configuration(JobCheck& check, ConfiguredPlan configured, const CheckOptions& options) {
+  const Configuration& read = configured.configuration;
+  const auto is_given = [&](const std::string& option) {
+    return std::find(options.given.begin(), options.given.end(), option) != options.given.end();
+  };
+  ConfiguredOptions asked = options_of(read, options.study, options.plan, is_given);
+  asked.study.memory = options.memory;
+  const PlanStudy own = plan_study(asked.study, asked.own);
+  check.study = own.study;
+  check.device_memory = check.study->device_memory();
+  check.margin = check.study->margin();
+  for (const Said field : {Said::tensor, Said::pipeline, Said::context, Said::micro_batch, Said::global_batch}) {
+    if (!read.writes(field)) continue;
+    const Place place = read.find(field)->from->place();
+    check.line = place.line;
+    check.column = place.column;
+    break;
+  }
+  const Estimator estimator(check.study->job());
+  std::optional<MemoryCheck> checked = check_memory(estimator, *own.plan);
+  if (!checked) {
+    configured.estimate = estimator.estimate(*own.plan);
+    refuse_impossible(configured, check.study->model());
+    throw Error(fmt::format("the plan of {} cannot be", quote(check.file)));
+  }
+  check.notes = read.warnings;
+  if (!read.not_modelled.empty()) {
+    std::string names;
+    for (const Setting& setting : read.not_modelled)
+      names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", visible(setting.key), line_text(setting.place()));
+    check.notes.push_back("not modelled: " + names);
+  }
+  judge_plan(check, estimator, *own.plan, *std::move(checked));
+}
+
+/// A job says all of itself: options are for configurations.
+ParsedJob parsed_job(const std::string& file, const CheckOptions& options) {
+  const std::string text = read_file(file, YamlNode::max_bytes);
+  if (options.given.empty()) return parse_job(text, file);
+  try {
+    static_cast<void>(parse_job(text, file));
+  } catch (const Error&) {
+    static_cast<void>(read_configuration(file));  // which says that it is none
+    throw;
+  }
+  throw Error(fmt::format("{} says what a configuration of another tool leaves open, and {} is a job file",
+                          options.given.front(), quote(file)),
+              "a job file says it itself");
+}
+
+void judge_job(JobCheck& check, const CheckOptions& options) {
+  const ParsedJob parsed = parsed_job(check.file, options);
   const JobFile& job = parsed.job;
   const YamlNode plan_node = parsed.place({"plan"});
   check.line = plan_node.line();
   check.column = plan_node.column();
   check.batch_per_gpu = job.batch_per_gpu.has_value();
-  check.study = study_of(parsed, std::filesystem::path(check.file).parent_path().string(), options);
+  check.study = study_of(parsed, std::filesystem::path(check.file).parent_path().string(), options.memory);
   const Study& study = *check.study;
   check.device_memory = study.device_memory();
   check.margin = study.margin();
@@ -91,15 +153,20 @@ void judge_into(JobCheck& check, const MemoryOptions& options) {
                      "'ddl-oracle recommend' finds one that can");
     }
   }
-  check.checked = *std::move(checked);
-  check.largest = largest_batch(estimator, plan);
-  check.fewest = fewest_devices(estimator, plan, check.batch_per_gpu ? BatchKept::per_device : BatchKept::global);
-  check.remedies = remedies(estimator, check.checked, study.software().admits);
+  judge_plan(check, estimator, plan, *std::move(checked));
+}
+
+void judge_into(JobCheck& check, const CheckOptions& options) {
+  if (std::optional<Configuration> read = recognise_configuration(check.file)) {
+    judge_configuration(check, {.configuration = *std::move(read), .estimate = {}}, options);
+  } else {
+    judge_job(check, options);
+  }
 }
 
 }  // namespace
 
-JobCheck check_job(const std::string& file, const MemoryOptions& options) {
+JobCheck check_job(const std::string& file, const CheckOptions& options) {
   JobCheck check;
   check.file = file;
   try {

@@ -12,6 +12,7 @@
 #include "calibration/plan_degrees.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/charts.hpp"
+#include "cli/documents/configuration.hpp"
 #include "cli/documents/convergence.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/fields.hpp"
@@ -50,7 +51,7 @@ struct RecommendOptions {
   PlanOptions plan;
   Training training;
   std::optional<std::int64_t> top = 10;
-  std::string strategies, objective = "time", missing, save_job, save_dir;
+  std::string strategies, objective = "time", missing, save_job, save_dir, like;
   bool all = false, allow_risk = false, overwrite = false;
   Goals goals;
 };
@@ -71,6 +72,9 @@ struct RecommendAnswer {
   bool single = false;  ///< one plan was asked for, nothing was searched
   /// Strategies that were asked for and that no plan of so many devices belongs to.
   std::vector<Family> without_plans;
+  std::optional<ConfiguredPlan> configured;  ///< of --like
+
+  [[nodiscard]] const Estimate* best() const { return shown.empty() ? nullptr : &shown.front(); }
 };
 
 void refuse_unpriced_cost(const Machine& machine) {
@@ -179,6 +183,7 @@ std::size_t slower_plans(const RecommendAnswer& answer) {
 Document document_of(const RecommendAnswer& answer, bool drawn = false) {
   const Study& study = *answer.study;
   Document document;
+  if (answer.configured) add_configured_plan(document, *answer.configured, answer.best(), study);
   if (answer.shown.empty()) {
     document.line(
         answer.result.stopped ? "No plan was found yet" : "No plan is possible",
@@ -238,6 +243,8 @@ Json json_of(const RecommendAnswer& answer) {
     if (!answer.shares.empty()) plan["kernel_time_share"] = kernel_shares_to_json(answer.shares[place]);
     return plan;
   };
+  if (answer.configured)
+    json["like"] = configured_plan_to_json(*answer.configured, answer.best(), study, answer.options.training);
   json["best"] = answer.shown.empty() ? Json(nullptr) : shown(0);
   json["plans"] = Json::array();
   for (std::size_t i = 0; i < answer.shown.size(); ++i) json["plans"].push_back(shown(i));
@@ -524,17 +531,49 @@ RecommendOptions with_published_batches(RecommendOptions options) {
   return options;
 }
 
+/// The search for the work of a configuration, beside its own plan.
+std::shared_ptr<RecommendAnswer> answer_like(const RecommendOptions& options, const Command& command) {
+  ConfiguredPlan configured{.configuration = read_configuration(options.like), .estimate = {}};
+  const Configuration& read = configured.configuration;
+  const ConfiguredOptions asked =
+      options_of(read, options.study, options.plan, [&](const std::string& option) { return command.count(option) > 0; });
+  if (studies_named(asked.study).size() > 1)
+    throw Error("--like is about one study, but there are several", "name one model and one machine");
+  RecommendOptions sought = options;
+  sought.study = asked.study;
+  sought.plan = asked.sought;
+  const Plan own = *plan_study(asked.study, asked.own).plan;
+  const std::shared_ptr<RecommendAnswer> answer = answer_of(sought, command);
+  configured.estimate = answer->estimator->estimate(own);
+  refuse_impossible(configured, answer->study->model());
+  if (const Estimate* best = answer->best())
+    configured.changes = changes_of(read, own, best->plan, blocks_of(answer->study->model()));
+  remove_said(answer->defaults, asked.said);
+  answer->configured = std::move(configured);
+  return answer;
+}
+
 Report recommend(const RecommendOptions& asked, const Command& command, const std::string& output) {
-  const RecommendOptions options = with_published_batches(asked);
+  RecommendOptions options = asked.like.empty() ? with_published_batches(asked) : asked;
   const bool several = !options.plan.gpu_counts.empty() || !options.plan.global_batches.empty() || options.goals.any();
-  if (!options.plan.gpus && options.plan.gpu_counts.empty() && !options.plan.name_plan() && !options.goals.any())
-    throw Error("--gpus is missing", "say how many: --gpus 1024");
-  if (several) return recommend_scaling(options, command);
-  if (studies_named(options.study).size() > 1) return recommend_each(options, command);
-  if (!options.save_dir.empty()) check_save_directory({options.save_dir, options.overwrite});
-  const std::shared_ptr<RecommendAnswer> answer = answer_of(options, command);
+  std::shared_ptr<RecommendAnswer> answer;
+  if (!options.like.empty()) {
+    if (several) throw Error("--like is about one number of GPUs and one batch", "leave the list, the budget or the deadline out");
+    if (!options.save_dir.empty()) check_save_directory({options.save_dir, options.overwrite});
+    answer = answer_like(options, command);
+  } else {
+    if (!options.plan.gpus && options.plan.gpu_counts.empty() && !options.plan.name_plan() && !options.goals.any())
+      throw Error("--gpus is missing", "say how many: --gpus 1024");
+    if (several) return recommend_scaling(options, command);
+    if (studies_named(options.study).size() > 1) return recommend_each(options, command);
+    if (!options.save_dir.empty()) check_save_directory({options.save_dir, options.overwrite});
+    const std::vector<std::string> said = take_from_plan(options.study, options.plan, command);
+    answer = answer_of(options, command);
+    remove_said(answer->defaults, said);
+  }
   if (!options.missing.empty()) write_missing(*answer, output);
   Report report = answer_report(answer);
+  if (answer->configured) report.warn(answer->configured->configuration.warnings);
   if (!options.save_job.empty()) write_job(*answer, output, report);
   if (!options.save_dir.empty()) write_directory(*answer, report);
   return report;
@@ -581,10 +620,15 @@ void add_recommend(const Command& program, Request& request) {
               "write the answer, the first plan as a job, all candidates and scripts that start the plan into this folder")
           .excludes(command.get_option("--ideal"));
   command.add_switch("--overwrite", options->overwrite, "replace the folder of --save-dir").needs(directory);
+  const auto like = command.add_option("--like", options->like, like_help);
+  handles.plan.excludes(like);
+  handles.strategy.excludes(like);
+  handles.degrees.excludes(like);
   // What only a search asks for would be ignored.
   for (const auto sought : {strategies, objective, all, risk}) {
     handles.plan.excludes(sought);
     handles.strategy.excludes(sought);
+    handles.degrees.excludes(sought);
   }
   add_report_options(command, request.report, {Content::rows, Content::steps});
   command.callback([options, command, &request] {

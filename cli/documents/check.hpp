@@ -33,6 +33,7 @@ struct JobCheck {
   LargestBatch largest;
   std::optional<MemoryCheck> fewest;
   std::vector<Remedy> remedies;
+  std::vector<std::string> notes;  ///< what was not read, and what is not modelled, of a configuration
 
   [[nodiscard]] Bytes available() const { return device_memory - margin; }
   [[nodiscard]] ExitStatus status() const;

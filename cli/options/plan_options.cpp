@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "calibration/machine_reader.hpp"
 #include "calibration/plan_degrees.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/figures.hpp"
@@ -68,6 +69,47 @@ void refuse_more_than(const Machine& machine, std::int64_t gpus) {
               fmt::format("ask for at most {}, or name a larger machine with --machine", machine.devices()));
 }
 
+/// The strategy whose degrees these are.
+Family family_of_degrees(const std::string& degrees) {
+  Plan plan;
+  parse_degrees(degrees, plan);
+  return plan.mesh.family();
+}
+
+/// The only part of the strategy without a degree has the GPUs that the others leave.
+void give_the_rest(Plan& plan, Family family, const PlanOptions& options) {
+  const Family missing = family & ~plan.mesh.family();
+  if (!options.gpus || std::popcount(missing) != 1 || (family | plan.mesh.family()) != family) return;
+  const std::int64_t rest = *options.gpus / plan.mesh.devices();
+  if (rest < 2 || rest * plan.mesh.devices() != *options.gpus) return;
+  for (const Axis axis : all_axes) {
+    if (family_bit(axis) != missing) continue;
+    plan = Plan{};
+    parse_degrees(fmt::format("{},{}={}", options.degrees, to_string(axis), rest), plan);
+  }
+}
+
+/// The fastest number of micro-batches of a pipeline that fits, where nobody says it; the least one of equally good ones.
+std::int64_t searched_micro_batches(const Study& study, const Plan& named) {
+  constexpr std::int64_t most_tried = 4096;
+  const std::int64_t share = named.global_batch / named.mesh.batch_parts();
+  const Estimator estimator(study.job());
+  std::optional<Estimate> best;
+  for (std::int64_t count = 1; count <= std::min(share, most_tried); ++count) {
+    if (share % count != 0) continue;
+    Plan plan = named;
+    plan.micro_batches = count;
+    const Estimate estimate = estimator.estimate(plan);
+    const bool is_possible = std::all_of(estimate.limits.begin(), estimate.limits.end(),
+                                         [](const Limit& limit) { return limit.kind == Limit::Kind::memory; });
+    if (!is_possible) continue;
+    const bool is_better = !best || estimate.verdict < best->verdict ||
+                           (estimate.verdict == best->verdict && estimate.time.iteration() < best->time.iteration());
+    if (is_better) best = estimate;
+  }
+  return best ? best->plan.micro_batches : 1;
+}
+
 /// What is to be priced when the user names the plan: `file` is the plan of --plan, if there is one; what is left open takes
 /// its default.
 Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& file, const Study& study) {
@@ -80,7 +122,9 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
     return file->plan;
   }
   Plan plan;
-  const std::optional<Family> family = parse_family(options.strategy);
+  // Degrees say the strategy.
+  const std::optional<Family> family =
+      options.strategy.empty() ? family_of_degrees(options.degrees) : parse_family(options.strategy);
   if (!family)
     throw Error(fmt::format("no strategy is called {}", quote(options.strategy)), suggest_family(options.strategy));
   if (options.degrees.empty()) {
@@ -89,14 +133,20 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
                   *family == 0 ? "write --gpus 1"
                                : fmt::format("write for example --degrees {}", example_degrees(*family, example_gpus)));
     }
-    // One part of the hybrid alone can be given all devices.
-    if ((*family & (*family - 1)) != 0) {
+    // One part of the hybrid alone can be given all devices; several can where that is possible in one way.
+    const std::string only = only_degrees(*family, *options.gpus);
+    if ((*family & (*family - 1)) != 0 && only.empty()) {
       throw Error(fmt::format("--strategy {} needs --degrees", options.strategy),
                   fmt::format("write for example --degrees {}", example_degrees(*family, *options.gpus)));
     }
-    if (*family != 0) parse_degrees(fmt::format("{}={}", options.strategy, *options.gpus), plan);
+    if (!only.empty()) {
+      parse_degrees(only, plan);
+    } else if (*family != 0) {
+      parse_degrees(fmt::format("{}={}", options.strategy, *options.gpus), plan);
+    }
   } else {
     parse_degrees(options.degrees, plan);
+    give_the_rest(plan, *family, options);
     if (plan.mesh.family() != *family) {
       throw Error(fmt::format("{} is the strategy '{}', not '{}'", quote("--degrees " + options.degrees),
                               family_name(plan.mesh.family()), family_name(*family)),
@@ -115,6 +165,7 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
   if (!options.placement.empty()) plan.placement = parse_placement(options.placement);
   plan.zero_stage = zero_stage_said(options);
   chosen_of(options).apply(plan);
+  if (!options.micro_batches && plan.mesh[Axis::pipeline] > 1) plan.micro_batches = searched_micro_batches(study, plan);
   return plan;
 }
 
@@ -125,7 +176,8 @@ void add_choices(std::vector<Default>& defaults, const Plan& plan, const Command
     if (file ? file->given.contains(std::string(key)) : command.count(option) > 0) return;
     defaults.push_back({file ? std::string(key) : option, value, why});
   };
-  add("--micro-batches", "micro_batches", std::to_string(plan.micro_batches), "");
+  add("--micro-batches", "micro_batches", std::to_string(plan.micro_batches),
+      !file && plan.mesh[Axis::pipeline] > 1 ? "the fastest number that fits" : "");
   for (const PlanChoiceRow& row : plan_choices()) {
     if (row.matters(plan.mesh)) add(fmt::format("--{}", row.option), row.key, std::string(row.name(row.get(plan))), "");
   }
@@ -149,7 +201,7 @@ void settle_lists(PlanOptions& options) {
   settle(options.global_batches, options.global_batch);
 }
 
-PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options, bool lists) {
+BatchOptionHandles add_batch_options(const Command& command, PlanOptions& options, bool lists) {
   const std::string samples = "samples per iteration over all GPUs";
   if (lists) {
     add_number_list(command, "--gpus", options.gpu_counts, 1, most_gpus,
@@ -165,6 +217,13 @@ PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options,
       command, "--batch-per-gpu", options.batch_per_gpu, 1, most_batch_per_gpu,
       "the same, divided by the number of GPUs; default: 32, of sequences 16,384 tokens, or what the model's file says");
   per_gpu.excludes(global);
+  const auto micro_batches = add_whole_number(command, "--micro-batches", options.micro_batches, 1, most_samples,
+                                              "fix the number of micro-batches");
+  return {global, per_gpu, micro_batches};
+}
+
+PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options, bool lists) {
+  const auto [global, per_gpu, micro_batches] = add_batch_options(command, options, lists);
   const auto placement =
       command.add_option("--placement", options.placement, "which degrees are neighbours, innermost first: filter,data");
   std::vector<Option> choices;
@@ -182,17 +241,15 @@ PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options,
       }));
     }
   }
-  const auto micro_batches = add_whole_number(command, "--micro-batches", options.micro_batches, 1, most_samples,
-                                              "fix the number of micro-batches");
   const auto plan =
       command.add_option("--plan", options.plan_file, "price the plan of this JSON file instead of searching").file();
   const auto strategy =
       command.add_option("--strategy", options.strategy, "price one plan of this strategy").words(strategy_words);
   const auto degrees = command.add_option("--degrees", options.degrees, "its degrees: data=64,spatial=2x2");
   // What the file of a plan says would be ignored.
-  for (const auto said : {global, per_gpu, placement, micro_batches, strategy, degrees}) plan.excludes(said);
+  for (const Option& said : {global, per_gpu, placement, micro_batches, strategy, degrees}) plan.excludes(said);
   for (const Option said : choices) plan.excludes(said);
-  return {plan, strategy};
+  return {plan, strategy, degrees};
 }
 
 ChosenOfPlan chosen_of(const PlanOptions& options) {
@@ -233,10 +290,28 @@ void refuse_contradiction(const Estimate& estimate, const Model& model, const Pl
   }
 }
 
+std::vector<std::string> take_from_plan(StudyOptions& study, const PlanOptions& options, const Command& command) {
+  std::vector<std::string> said;
+  if (options.plan_file.empty()) return said;
+  const PlanFile file = read_plan(read_file(options.plan_file), options.plan_file);
+  const auto take = [&](const char* option, const std::optional<std::string>& reported, std::string& into,
+                        const auto& load) {
+    if (!reported || command.count(option) > 0) return;
+    try {
+      load(*reported);
+    } catch (const Error&) {
+      return;  // a file of the user's, whose name the report does not say
+    }
+    into = *reported;
+    said.emplace_back(option);
+  };
+  if (!study.sequence)
+    take("--model", file.model, study.model, [](const std::string& name) { static_cast<void>(load_model(name)); });
+  take("--machine", file.machine, study.machine, [](const std::string& name) { static_cast<void>(load_machine(name)); });
+  return said;
+}
+
 PlanStudy plan_study(const StudyOptions& study, const PlanOptions& options) {
-  if (!options.degrees.empty() && options.strategy.empty()) {
-    throw Error("--degrees needs --strategy", "write for example --strategy data+spatial --degrees data=64,spatial=2x2");
-  }
   refuse_beyond_ideal(options, study.ideal);
   PlanStudy asked;
   StudySpec spec = spec_of(study);

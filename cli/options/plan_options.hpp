@@ -33,11 +33,16 @@ struct PlanOptions {
   /// Whether they name one plan.
   [[nodiscard]] bool name_plan() const { return !plan_file.empty() || !strategy.empty() || !degrees.empty(); }
 };
-/// The handles of --plan and --strategy, for options that contradict them.
+/// The handles of --plan, --strategy and --degrees, for options that contradict them.
 struct PlanOptionHandles {
-  Option plan, strategy;
+  Option plan, strategy, degrees;
 };
-/// `lists`: several numbers of GPUs and global batches may be asked for.
+/// Adds --gpus, --global-batch, --batch-per-gpu and --micro-batches. `lists`: several numbers of GPUs and global batches may
+/// be asked for.
+struct BatchOptionHandles {
+  Option global, per_gpu, micro_batches;
+};
+BatchOptionHandles add_batch_options(const Command& command, PlanOptions& options, bool lists = false);
 PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options, bool lists = false);
 /// A single number of a list is no list.
 void settle_lists(PlanOptions& options);
@@ -53,6 +58,10 @@ struct PlanStudy {
   std::optional<PlanFile> file;  ///< of --plan
   std::optional<Plan> plan;
 };
+/// Takes model and machine from the report of --plan where no option names them. Returns the options that it says.
+[[nodiscard]] std::vector<std::string> take_from_plan(StudyOptions& study, const PlanOptions& options,
+                                                      const Command& command);
+
 /// Loads what is asked about. Throws Error on what contradicts itself, the machine or the file.
 [[nodiscard]] PlanStudy plan_study(const StudyOptions& study, const PlanOptions& options);
 

@@ -73,6 +73,15 @@ std::string example_degrees(Family family, std::int64_t gpus) {
   return text;
 }
 
+std::string only_degrees(Family family, std::int64_t gpus) {
+  const std::vector<std::int64_t> factors = prime_factors(gpus);
+  const auto parts = static_cast<std::size_t>(std::popcount(family));
+  // Tiles of two dimensions can be cut in two ways.
+  const bool is_one =
+      parts > 1 && factors.size() == parts && factors.front() == factors.back() && (family & family_bit(Axis::spatial)) == 0;
+  return is_one ? example_degrees(family, gpus) : std::string();
+}
+
 std::string suggest_family(const std::string& text) {
   const std::vector<std::string> known = family_names();
   return suggest(text, std::vector<std::string>(known.begin(), known.end()));

@@ -17,6 +17,10 @@ namespace ddl {
 /// Degrees of this very strategy as a user types them: for so many devices where they can be divided so.
 [[nodiscard]] std::string example_degrees(Family family, std::int64_t gpus);
 
+/// The degrees of a hybrid on so many devices where there is one way alone, as of data+tensor on 4; empty where there are
+/// several, or none, and for what is no hybrid.
+[[nodiscard]] std::string only_degrees(Family family, std::int64_t gpus);
+
 /// `data+filter` into a family. Throws Error for an unknown strategy.
 [[nodiscard]] NamedFamily parse_named_family(const std::string& text);
 /// `data,fsdp+filter` into families; empty for an empty text.

@@ -1,0 +1,140 @@
+#include "cli/documents/configuration.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/documents/estimate.hpp"
+#include "cli/documents/fields.hpp"
+#include "cli/documents/figures.hpp"
+#include "cli/documents/memory.hpp"
+#include "cli/documents/throughput.hpp"
+#include "cli/options/plan_file.hpp"
+#include "cli/sentences/sentences.hpp"
+#include "core/units.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// How much faster the best plan is: 0.23 for 23 %; negative where it is slower.
+double faster_by(const Estimate& own, const Estimate& best) { return own.time.iteration() / best.time.iteration() - 1; }
+
+std::string comparison_text(const ConfiguredPlan& plan, const Estimate& best) {
+  const double share = faster_by(plan.estimate, best);
+  constexpr double least = 0.005;  // below, a figure of whole percents says nothing
+  if (best.plan == plan.estimate.plan || std::abs(share) < least)
+    return plan.estimate.verdict == Verdict::fits || best.plan == plan.estimate.plan ? "no plan of the search is faster"
+                                                                                     : "the best plan that fits is as fast";
+  const std::string name = fmt::format("{} ({})", family_name(best.plan.mesh.family()), degrees_text(best.plan.mesh));
+  const char* fits = plan.estimate.verdict == Verdict::fits ? "" : "fits and ";
+  if (share > 0) return fmt::format("the best plan of the search {}is {:.0f} % faster: {}", fits, 100 * share, name);
+  return fmt::format("the best plan of the search {}is {:.0f} % slower: {}", fits, -100 * share, name);
+}
+
+std::string setting_text(const Setting& setting) {
+  return fmt::format("{} ({})", setting.value.empty() ? setting.key : setting.key + " " + visible(setting.value),
+                     line_text(setting.place()));
+}
+
+std::string or_none(const std::string& value) { return value.empty() ? "-" : visible(value); }
+
+}  // namespace
+
+void refuse_impossible(const ConfiguredPlan& plan, const Model& model) {
+  using Kind = Limit::Kind;
+  for (const Limit& limit : plan.estimate.limits) {
+    if (limit.kind == Kind::memory) continue;
+    const std::string message =
+        fmt::format("the plan '{}' cannot be: {}", degrees_text(plan.estimate.plan.mesh), describe(limit, model));
+    const std::string hint = "'recommend' without --like finds one that can";
+    const Configuration& read = plan.configuration;
+    switch (limit.kind) {
+      case Kind::batch:
+        read.fail({Said::global_batch, Said::micro_batch, Said::accumulation}, message, hint);
+      case Kind::context:
+        read.fail({Said::context, Said::sequence}, message, hint);
+      case Kind::heads:
+        read.fail({Said::context, Said::tensor, Said::heads}, message, hint);
+      case Kind::experts:
+        read.fail({Said::expert, Said::experts}, message, hint);
+      case Kind::stages:
+        read.fail({Said::pipeline, Said::layers}, message, hint);
+      case Kind::tokens:
+        read.fail({Said::sequence_parallel, Said::tensor}, message, hint);
+      case Kind::virtual_stages:
+      case Kind::interleaving:
+      case Kind::not_interleaved:
+        read.fail({Said::virtual_stages, Said::layers_per_virtual_stage, Said::pipeline}, message, hint);
+      case Kind::schedule:
+      case Kind::filled_bubbles:
+        read.fail({Said::schedule, Said::pipeline}, message, hint);
+      case Kind::shard_group:
+        read.fail({Said::shard_group, Said::data_shard, Said::shards_nodes}, message, hint);
+      default:
+        read.fail({Said::tensor, Said::pipeline, Said::context}, message, hint);
+    }
+  }
+}
+
+void add_not_modelled(Document& document, const Configuration& configuration) {
+  if (configuration.not_modelled.empty()) return;
+  std::string text;
+  for (const Setting& setting : configuration.not_modelled) text += (text.empty() ? "" : ", ") + setting_text(setting);
+  document.paragraph("not modelled: " + text, 0, 2);
+}
+
+void add_configured_plan(Document& document, const ConfiguredPlan& plan, const Estimate* best, const Study& study) {
+  const Configuration& read = plan.configuration;
+  const Estimate& own = plan.estimate;
+  const std::string choices = choices_text(own.plan);
+  const auto throughput = throughput_of(study.job(), sample_flops(study.job().facts), own);
+  document.line(read.file, fmt::format(" ({}): {}, {}", read.format->name,
+                                       throughput ? fmt::format("{} per iteration, {}", humanize(own.time.iteration()),
+                                                                throughput_in_short(*throughput, own.plan))
+                                                  : humanize(own.time.iteration()) + " per iteration",
+                                       memory_text(own.memory, own.verdict, study)));
+  document.line(fmt::format("its plan: {}{}", degrees_text(own.plan.mesh), choices.empty() ? "" : ", " + choices), 2);
+  if (best != nullptr) document.line(comparison_text(plan, *best), 2);
+  add_not_modelled(document, read);
+  const bool changes = !plan.changes.arguments.empty() || !plan.changes.unsaid.empty();
+  if (best != nullptr && changes) {
+    document.section(fmt::format("What the best plan changes in {}", read.file));
+    Table table({words("argument"), words("line"), words("now"), words("then")});
+    for (const ConfigurationChange& change : plan.changes.arguments)
+      table.add({visible(change.argument), line_text(change.place), or_none(change.now), or_none(change.then)});
+    if (!table.empty()) document.add(std::move(table));
+    if (!plan.changes.unsaid.empty()) {
+      document.line(fmt::format("no argument of {} says: {}", read.format->name, fmt::join(plan.changes.unsaid, ", ")), 2);
+    }
+  }
+  document.section();
+}
+
+Json configured_plan_to_json(const ConfiguredPlan& plan, const Estimate* best, const Study& study,
+                             const Training& training) {
+  const auto place_of = [](const std::optional<Place>& place) {
+    return place ? Json{{"file", place->file}, {"line", place->line}, {"column", place->column}} : Json(nullptr);
+  };
+  Json json;
+  json["file"] = plan.configuration.file;
+  json["format"] = plan.configuration.format->name;
+  json["plan"] = estimate_to_json(plan.estimate, 0, study, training);
+  json["faster_by"] = best != nullptr ? Json(faster_by(plan.estimate, *best)) : Json(nullptr);
+  json["changes"] = Json::array();
+  for (const ConfigurationChange& change : plan.changes.arguments) {
+    json["changes"].push_back(
+        {{"argument", change.argument}, {"now", change.now}, {"then", change.then}, {"place", place_of(change.place)}});
+  }
+  json["without_argument"] = plan.changes.unsaid;
+  json["not_modelled"] = Json::array();
+  for (const Setting& setting : plan.configuration.not_modelled)
+    json["not_modelled"].push_back(
+        {{"argument", setting.key}, {"value", setting.value}, {"place", place_of(setting.place())}});
+  return json;
+}
+
+}  // namespace ddl

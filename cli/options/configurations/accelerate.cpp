@@ -1,0 +1,78 @@
+#include <array>
+
+#include "cli/options/configurations/formats.hpp"
+
+namespace ddl {
+namespace accelerate_tables {
+
+// Names: huggingface/accelerate, src/accelerate/commands/config/cluster.py, utils/dataclasses.py and utils/launch.py.
+constexpr auto flags = std::to_array<ArgumentWord>({{"true", "yes"}, {"false", "no"}, {"yes", "yes"}, {"no", "no"}});
+constexpr auto kinds = std::to_array<ArgumentWord>(
+    {{"NO", "none"}, {"MULTI_GPU", "ddp"}, {"FSDP", "fsdp"}, {"DEEPSPEED", "deepspeed"}, {"MEGATRON_LM", "megatron"}});
+constexpr auto precisions =
+    std::to_array<ArgumentWord>({{"bf16", "bf16"}, {"fp16", "fp16"}, {"fp8", "fp8"}, {"no", "fp32"}});
+constexpr auto shardings = std::to_array<ArgumentWord>({{"FULL_SHARD", "3"},
+                                                        {"SHARD_GRAD_OP", "2"},
+                                                        {"NO_SHARD", "0"},
+                                                        {"HYBRID_SHARD", "3"},
+                                                        {"HYBRID_SHARD_ZERO2", "2"},
+                                                        {"1", "3"},
+                                                        {"2", "2"},
+                                                        {"3", "0"},
+                                                        {"4", "3"},
+                                                        {"5", "2"}});
+constexpr auto hybrids = std::to_array<ArgumentWord>({{"FULL_SHARD", "no"},
+                                                      {"SHARD_GRAD_OP", "no"},
+                                                      {"NO_SHARD", "no"},
+                                                      {"HYBRID_SHARD", "yes"},
+                                                      {"HYBRID_SHARD_ZERO2", "yes"},
+                                                      {"1", "no"},
+                                                      {"2", "no"},
+                                                      {"3", "no"},
+                                                      {"4", "yes"},
+                                                      {"5", "yes"}});
+constexpr auto checkpoints = std::to_array<ArgumentWord>({{"true", "full"}, {"false", "none"}});
+constexpr auto recomputed = std::to_array<ArgumentWord>({{"true", "selective"}, {"false", "none"}});
+constexpr auto distributed = std::to_array<ArgumentWord>({{"true", "1"}, {"false", "0"}});
+
+constexpr auto rows = std::to_array<ArgumentRow>({
+    {"distributed_type", Said::distributed_type, "", kinds},
+    {"num_processes", Said::gpus},
+    {"num_machines", Said::nodes},
+    {"mixed_precision", Said::precision, "", precisions},
+    {"fsdp_config.fsdp_sharding_strategy", Said::zero, "", shardings, "fsdp"},
+    {"fsdp_config.fsdp_sharding_strategy", Said::shards_nodes, "", hybrids, "fsdp"},
+    {"fsdp_config.fsdp_reshard_after_forward", Said::reshards, "", flags, "fsdp"},
+    {"fsdp_config.fsdp_activation_checkpointing", Said::recompute, "", checkpoints, "fsdp"},
+    {"parallelism_config.parallelism_config_dp_replicate_size", Said::data_replicate},
+    {"parallelism_config.parallelism_config_dp_shard_size", Said::data_shard},
+    {"parallelism_config.parallelism_config_tp_size", Said::tensor},
+    {"parallelism_config.parallelism_config_cp_size", Said::context},
+    {"deepspeed_config.zero_stage", Said::zero, "", {}, "deepspeed"},
+    {"deepspeed_config.gradient_accumulation_steps", Said::accumulation, "", {}, "deepspeed"},
+    {"deepspeed_config.deepspeed_config_file", Said::deepspeed_file, "", {}, "deepspeed"},
+    {"megatron_lm_config.megatron_lm_tp_degree", Said::tensor, "", {}, "megatron"},
+    {"megatron_lm_config.megatron_lm_pp_degree", Said::pipeline, "", {}, "megatron"},
+    {"megatron_lm_config.megatron_lm_num_micro_batches", Said::micro_batches, "", {}, "megatron"},
+    {"megatron_lm_config.megatron_lm_sequence_parallelism", Said::sequence_parallel, "", flags, "megatron"},
+    {"megatron_lm_config.megatron_lm_recompute_activations", Said::recompute, "", recomputed, "megatron"},
+    {"megatron_lm_config.megatron_lm_use_distributed_optimizer", Said::zero, "", distributed, "megatron"},
+});
+
+constexpr auto usual = std::to_array<UsualValue>({{Said::reshards, "yes"}});
+
+constexpr auto not_modelled = std::to_array<std::string_view>(
+    {"fsdp_config.fsdp_offload_params", "fsdp_config.fsdp_forward_prefetch", "fsdp_config.fsdp_backward_prefetch",
+     "deepspeed_config.offload_optimizer_device", "deepspeed_config.offload_param_device", "dynamo_config.dynamo_backend",
+     "ipex_config.ipex", "fp8_config.backend"});
+
+}  // namespace accelerate_tables
+
+const ConfigurationFormat accelerate_yaml{"accelerate",
+                                          "fsdp",
+                                          ConfigurationLanguage::yaml,
+                                          accelerate_tables::rows,
+                                          accelerate_tables::usual,
+                                          accelerate_tables::not_modelled};
+
+}  // namespace ddl

@@ -1,0 +1,291 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "cli/options/configurations/configuration.hpp"
+#include "cli/options/configurations/formats.hpp"
+#include "core/suggest.hpp"
+#include "core/yaml_node.hpp"
+#include "model_zoo/bundled_name.hpp"
+#include "model_zoo/model.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::int64_t most_configured_layers = 10'000;
+/// Tokens of GPT-2's vocabulary [Radford et al. 2019], which Megatron-LM's GPT2BPETokenizer has.
+constexpr std::int64_t gpt2_vocabulary = 50'257;
+
+/// Endings and beginnings of published names that say nothing of the sizes.
+constexpr std::array<std::string_view, 13> endings{"-hf", "-instruct", "-chat", "-base", "-v0.1", "-v0.2", "-v0.3",
+                                                   "-it", "-pt",       "-2407", "-fp8",  "-bf16", "-2501"};
+
+std::string lower_case(std::string_view text) {
+  std::string small(text);
+  for (char& c : small) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return small;
+}
+
+/// As a sentence of its own.
+std::string suggest_model(const std::string& name) {
+  std::string text = suggest(name, model_names());
+  return text.ends_with('?') ? text : text + '.';
+}
+
+bool is_bundled(const std::string& name) {
+  const std::vector<std::string> names = model_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// The part of a configuration that gives a model of a family, parameter by parameter.
+class SizedModel {
+ public:
+  explicit SizedModel(const Configuration& configuration) : read_(configuration) {}
+
+  std::string name() {
+    if (!read_.says(Said::layers) && !read_.says(Said::hidden) && !read_.says(Said::heads)) {
+      throw Error(fmt::format("{} does not say which model is trained", quote(read_.file)),
+                  "name it with --model, such as --model llama3-8b");
+    }
+    layers_ = size(Said::layers, "the number of layers");
+    hidden_ = size(Said::hidden, "the hidden size");
+    heads_ = size(Said::heads, "the number of attention heads");
+    if (hidden_ % heads_ != 0 && !read_.says(Said::head_size)) {
+      read_.fail({Said::heads, Said::hidden},
+                 fmt::format("a hidden size of {} does not divide among {} heads", hidden_, heads_),
+                 "the heads divide the hidden size, unless the size of a head is given");
+    }
+    if (read_.word(Said::latent) == "yes")
+      read_.fail({Said::latent}, "multi-head latent attention is not made of these sizes", model_hint);
+    head_size_ = number(Said::head_size).value_or(hidden_ / heads_);
+    kv_heads_ = kv_heads();
+    const std::string activation = read_.word(Said::activation);
+    gated_ = read_.word(Said::gated) == "yes" || activation == "swiglu";
+    has_bias_ = read_.word(Said::bias) != "no";
+    if (activation == "geglu") read_.fail({Said::activation}, "no family has these sizes and geglu", model_hint);
+    const std::string norm = read_.word(Said::norm), position = read_.word(Said::position);
+    if (gated_ && norm == "rms" && position == "rope") return llama();
+    if (read_.says(Said::experts) && number(Said::experts).value_or(1) > 1)
+      read_.fail({Said::experts}, "experts are in the family 'llama' alone, with swiglu, RMSNorm and rope", model_hint);
+    if (!gated_ && norm == "layer" && position == "learned" && has_bias_ && kv_heads_ == heads_ && activation != "relu2")
+      return gpt();
+    if (!gated_ && norm == "layer" && position == "rope" && activation == "relu2") return nemotron();
+    if (!gated_ && norm == "layer" && position == "rope" && kv_heads_ == heads_ && activation != "relu2") return gpt_neox();
+    read_.fail({Said::gated, Said::norm, Said::position, Said::activation, Said::kv_heads, Said::layers},
+               fmt::format("no family of models has {}, norms '{}', positions '{}'{}{} together",
+                           gated_ ? "gated perceptrons" : "perceptrons without gate", norm, position,
+                           kv_heads_ != heads_ ? ", grouped queries" : "", has_bias_ ? "" : ", no biases"),
+               model_hint);
+  }
+
+ private:
+  static constexpr const char* model_hint = "name the nearest model with --model, or a model file of your own";
+
+  [[nodiscard]] std::optional<std::int64_t> number(Said field) const { return read_.number(field, 1, most_configured); }
+  [[nodiscard]] std::int64_t size(Said field, const char* what) const {
+    const auto value = read_.number(field, 1, field == Said::layers ? most_configured_layers : std::int64_t{1} << 24);
+    if (!value) {
+      read_.fail({}, fmt::format("nothing says {}", what),
+                 "name the model with --model, such as --model llama3-8b, or give its sizes in the file");
+    }
+    return *value;
+  }
+
+  [[nodiscard]] std::int64_t kv_heads() const {
+    const auto groups = number(Said::kv_heads);
+    if (!groups) return heads_;
+    // Megatron-LM reads the number of groups with --group-query-attention alone.
+    const bool counts = read_.format != &megatron_arguments || read_.word(Said::grouped_queries) == "yes";
+    if (!counts) return heads_;
+    if (heads_ % *groups != 0) {
+      read_.fail({Said::kv_heads}, fmt::format("{} heads do not divide among {} groups of queries", heads_, *groups),
+                 "the groups divide the heads");
+    }
+    return *groups;
+  }
+
+  /// As the tools pad it.
+  [[nodiscard]] std::int64_t vocabulary() const {
+    std::int64_t tokens = number(Said::vocabulary).value_or(0);
+    if (tokens == 0) tokens = vocabulary_of_tokenizer();
+    const std::int64_t multiple =
+        number(Said::vocabulary_multiple).value_or(1) * read_.number(Said::tensor, 1, 1 << 20).value_or(1);
+    const std::int64_t step = std::min<std::int64_t>(multiple, 1 << 24);
+    return (tokens + step - 1) / step * step;
+  }
+
+  [[nodiscard]] std::int64_t vocabulary_of_tokenizer() const {
+    const Fact* tokenizer = read_.find(Said::tokenizer);
+    if (tokenizer == nullptr || (tokenizer->from && !tokenizer->from->is_known)) return gpt2_vocabulary;
+    const std::optional<std::string> known = bundled_model_named(tokenizer->value);
+    if (!known) return gpt2_vocabulary;
+    const Model model = load_model(*known);
+    for (const Layer& layer : model.layers) {
+      if (layer.name == "embedding" && layer.output_shape.channels > 0)
+        return layer.parameters() / layer.output_shape.channels;
+    }
+    return gpt2_vocabulary;
+  }
+
+  [[nodiscard]] bool is_fused() const {
+    const std::string attention = read_.word(Said::attention);
+    return attention.empty() ? read_.word(Said::implementation) != "unfused" : attention == "fused";
+  }
+
+  [[nodiscard]] std::string dropout(Said field) const {
+    const std::string text = read_.word(field);
+    if (text.empty()) return "0";
+    char* end = nullptr;
+    const double rate = std::strtod(text.c_str(), &end);
+    if (end != text.c_str() + text.size() || !(rate >= 0 && rate < 1))
+      read_.fail({field}, fmt::format("{} is no rate of a dropout", quote(text)), "write a number from 0 to less than 1");
+    return rate == 0 ? "0" : fmt::format("{}", rate);
+  }
+
+  /// Channels of a head that rotary positions turn.
+  [[nodiscard]] std::int64_t turned() const {
+    const std::string text = read_.word(Said::rotary_percent);
+    if (text.empty()) return head_size_;
+    char* end = nullptr;
+    const double share = std::strtod(text.c_str(), &end);
+    if (end != text.c_str() + text.size() || !(share > 0 && share <= 1))
+      read_.fail({Said::rotary_percent}, fmt::format("{} is no share of a head", quote(text)), "write a number up to 1");
+    return std::max<std::int64_t>(static_cast<std::int64_t>(std::floor(share * static_cast<double>(head_size_))), 1);
+  }
+
+  void add(std::string_view parameter, const std::string& value) { text_ += fmt::format("@{}={}", parameter, value); }
+  void add(std::string_view parameter, std::int64_t value) { add(parameter, fmt::format("{}", value)); }
+  void add_unless(std::string_view parameter, std::int64_t value, std::int64_t usual) {
+    if (value != usual) add(parameter, value);
+  }
+  void add_flag(std::string_view parameter, bool value, bool usual) {
+    if (value != usual) add(parameter, value ? "yes" : "no");
+  }
+  void begin(std::string_view family) {
+    text_ = family;
+    add("layers", layers_);
+    add("hidden", hidden_);
+    add("heads", heads_);
+    add("vocabulary", vocabulary());
+  }
+  [[nodiscard]] bool is_tied() const { return read_.word(Said::tied) == "yes"; }
+  [[nodiscard]] std::int64_t feed_forward(std::int64_t usual) const { return number(Said::feed_forward).value_or(usual); }
+
+  std::string gpt() {
+    begin("gpt");
+    const auto positions = number(Said::positions), tokens = number(Said::sequence);
+    if (positions && tokens && *positions != *tokens) add("positions", *positions);
+    add_unless("feed_forward", feed_forward(hidden_ * 4), hidden_ * 4);
+    add_flag("fused", is_fused(), false);
+    const std::string hidden = dropout(Said::hidden_dropout), attention = dropout(Said::attention_dropout);
+    if (hidden != "0.1") add("dropout", hidden);
+    if (attention != hidden) add("attention_dropout", attention);
+    add_flag("tied", is_tied(), true);
+    return text_;
+  }
+
+  std::string gpt_neox() {
+    begin("gpt-neox");
+    add("turned", turned());
+    add("parallel", "no");
+    add_unless("feed_forward", feed_forward(hidden_ * 4), hidden_ * 4);
+    add_flag("fused", is_fused(), true);
+    add_flag("attention_bias", has_bias_, true);
+    add_if_any("dropout", dropout(Said::hidden_dropout));
+    add_if_any("attention_dropout", dropout(Said::attention_dropout));
+    add_flag("tied", is_tied(), false);
+    return text_;
+  }
+
+  std::string nemotron() {
+    begin("nemotron");
+    add_unless("kv_heads", kv_heads_, heads_);
+    add_unless("head_size", head_size_, hidden_ / heads_);
+    add_unless("turned", turned(), head_size_ / 2);
+    add_unless("feed_forward", feed_forward(hidden_ * 4), hidden_ * 4);
+    add_flag("fused", is_fused(), true);
+    add_flag("attention_bias", has_bias_, false);
+    add_flag("feed_forward_bias", has_bias_, false);
+    add_if_any("dropout", dropout(Said::attention_dropout));
+    add_flag("tied", is_tied(), false);
+    return text_;
+  }
+
+  std::string llama() {
+    begin("llama");
+    // Of a gated perceptron, so that it has as many weights as one without gate; a multiple of 64.
+    const std::int64_t usual = hidden_ * 8 / 3 / 64 * 64;
+    const auto experts = number(Said::experts);
+    const bool has_experts = experts && *experts > 1;
+    const std::int64_t wide = feed_forward(usual);
+    add("feed_forward", has_experts ? number(Said::expert_feed_forward).value_or(wide) : wide);
+    add_unless("kv_heads", kv_heads_, heads_);
+    add_unless("head_size", head_size_, hidden_ / heads_);
+    if (has_experts) {
+      add("experts", *experts);
+      add("active", number(Said::active_experts).value_or(2));
+    }
+    add_unless("turned", turned(), head_size_);
+    add_flag("query_key_norm", read_.word(Said::query_key_norm) == "yes", false);
+    add_flag("fused", is_fused(), true);
+    add_if_any("dropout", dropout(Said::attention_dropout));
+    add_flag("attention_bias", has_bias_, false);
+    add_flag("qkv_bias", has_bias_ || read_.word(Said::qkv_bias) == "yes", has_bias_);
+    add_flag("feed_forward_bias", has_bias_, false);
+    add_flag("tied", is_tied(), false);
+    return text_;
+  }
+
+  void add_if_any(std::string_view parameter, const std::string& rate) {
+    if (rate != "0") add(parameter, rate);
+  }
+
+  const Configuration& read_;
+  std::int64_t layers_ = 0, hidden_ = 0, heads_ = 0, head_size_ = 0, kv_heads_ = 0;
+  bool gated_ = false, has_bias_ = true;
+  std::string text_;
+};
+
+}  // namespace
+
+std::optional<std::string> bundled_model_named(std::string_view name) {
+  while (!name.empty() && name.back() == '/') name.remove_suffix(1);
+  std::string plain = lower_case(name.substr(name.rfind('/') + 1));
+  if (plain.empty() || plain.size() > YamlNode::max_name) return std::nullopt;
+  if (plain.starts_with("meta-")) plain.erase(0, 5);
+  for (bool cut = true; cut;) {
+    cut = false;
+    for (const std::string_view ending : endings) {
+      if (!plain.ends_with(ending) || plain.size() == ending.size()) continue;
+      plain.erase(plain.size() - ending.size());
+      cut = true;
+    }
+  }
+  // Llama 3.1 has the sizes of Llama 3.
+  std::vector<std::string> spellings{plain};
+  if (plain.starts_with("llama-3.1-")) spellings.push_back("llama3-" + plain.substr(10));
+  if (plain.starts_with("llama3.1-")) spellings.push_back("llama3-" + plain.substr(9));
+  for (const std::string& spelling : spellings) {
+    const std::string known = canonical_model_name(spelling);
+    if (is_bundled(known)) return known;
+  }
+  return std::nullopt;
+}
+
+std::string model_of(const Configuration& configuration) {
+  if (!configuration.says(Said::model)) return SizedModel(configuration).name();
+  const std::string said = configuration.word(Said::model);
+  const std::string name = configuration.says(Said::flavor) ? said + "-" + configuration.word(Said::flavor) : said;
+  if (const auto known = bundled_model_named(name)) return *known;
+  configuration.fail({configuration.says(Said::flavor) ? Said::flavor : Said::model},
+                     fmt::format("no bundled model is called {}", quote(name)),
+                     fmt::format("{} Otherwise name one with --model, which may be a file that 'models import' wrote",
+                                 suggest_model(name)));
+}
+
+}  // namespace ddl

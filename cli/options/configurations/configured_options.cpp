@@ -1,0 +1,404 @@
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "calibration/machine_reader.hpp"
+#include "calibration/plan_degrees.hpp"
+#include "calibration/software/software_file.hpp"
+#include "cli/options/configurations/configuration.hpp"
+#include "cli/options/configurations/formats.hpp"
+#include "estimator/plan/plan_choice.hpp"
+#include "model_zoo/model.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::int64_t most_configured_gpus = std::int64_t{1} << 20U;
+
+/// `a100:8` or `gpu:a100:8` or `8`.
+struct GpusPerNode {
+  std::string device;
+  std::string count;
+};
+GpusPerNode gpus_per_node_in(std::string text) {
+  if (text.starts_with("gpu:")) text.erase(0, 4);
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return {.device = "", .count = text};
+  return {.device = text.substr(0, colon), .count = text.substr(colon + 1)};
+}
+
+class Options {
+ public:
+  Options(const Configuration& configuration, const StudyOptions& study, const PlanOptions& plan, const IsGiven& is_given)
+      : read_(configuration), is_given_(is_given) {
+    all_.study = study;
+    all_.own = plan;
+    all_.sought = plan;
+  }
+
+  ConfiguredOptions make() {
+    choose_model();
+    choose_software();
+    choose_devices();
+    choose_degrees();
+    choose_batch();
+    choose_rest();
+    return std::move(all_);
+  }
+
+ private:
+  void say(const char* option) { all_.said.emplace_back(option); }
+
+  [[nodiscard]] std::int64_t degree(Said field) const { return read_.number(field, 1, most_configured_gpus).value_or(1); }
+
+  void choose_model() {
+    if (!is_given_("--model")) {
+      all_.study.model = model_of(read_);
+      say("--model");
+    }
+    if (!is_given_("--seq")) {
+      const auto tokens = read_.number(Said::sequence, 1, 100'000'000);
+      const bool names_tokens = all_.study.model.find("@tokens=") != std::string::npos;
+      if (tokens && !names_tokens) {
+        // The model's own length is no change of it.
+        if (!has_own_length(*tokens)) all_.study.sequence = tokens;
+        say("--seq");
+      }
+    }
+    if (!is_given_("--precision")) {
+      std::string precision = read_.word(Said::precision);
+      if (read_.word(Said::fp8) == "yes") precision = "fp8";
+      if (precision.empty() && read_.format == &deepspeed_json) precision = "fp32";
+      if (!precision.empty()) {
+        all_.study.precision = precision;
+        say("--precision");
+      }
+    }
+    if (!is_given_("--optimizer") && read_.says(Said::optimizer)) {
+      all_.study.optimizer = read_.word(Said::optimizer);
+      say("--optimizer");
+    }
+  }
+
+  [[nodiscard]] bool has_own_length(std::int64_t tokens) const {
+    if (all_.study.model.find('@') != std::string::npos) return false;
+    return load_model(all_.study.model).sequence_length == tokens;
+  }
+
+  void choose_software() {
+    if (is_given_("--software") || all_.study.ideal) return;
+    std::string software(read_.format->software);
+    const std::string kind = read_.word(Said::distributed_type);
+    if (kind == "deepspeed") software = "deepspeed";
+    if (kind == "megatron") software = "megatron";
+    if (kind == "ddp" || kind == "none") software = "pytorch";
+    if (read_.format == &transformers_arguments && read_.says(Said::zero)) software = "fsdp";
+    if (software == "megatron" && read_.word(Said::overlap) == "yes") software = "megatron-core";
+    // What torchtitan does without compiling is FSDP alone.
+    if (software == "torchtitan" && read_.word(Said::compiled) != "yes") software = "fsdp";
+    if (software == "pytorch" && read_.word(Said::compiled) == "yes") software = "pytorch-compiled";
+    if (software == "deepspeed" && read_.word(Said::overlap) == "no") all_.study.no_overlap = true;
+    const bool is_autocast = (kind == "ddp" || read_.format == &transformers_arguments) && software.starts_with("pytorch");
+    if (is_autocast && !is_given_("--mixed-precision") &&
+        (all_.study.precision == "bf16" || all_.study.precision == "fp16")) {
+      all_.study.mixed_precision = "autocast";
+      say("--mixed-precision");
+    }
+    all_.study.software = software;
+    say("--software");
+  }
+
+  void choose_devices() {
+    const bool is_asked = all_.own.gpus.has_value();
+    const auto nodes = is_asked ? std::nullopt : read_.number(Said::nodes, 1, most_configured_gpus);
+    std::optional<std::int64_t> each;
+    if (const Fact* fact = read_.find(Said::gpus_per_node)) {
+      if (is_asked && fact->from && !fact->from->is_known) {
+        gpus_ = *all_.own.gpus;
+        return;
+      }
+      const GpusPerNode said = gpus_per_node_in(read_.word(Said::gpus_per_node));
+      Configuration one = read_;
+      one.set(Said::gpus_per_node, {.value = said.count, .from = fact->from});
+      if (!is_asked) each = one.number(Said::gpus_per_node, 1, most_configured_gpus);
+      if (!said.device.empty() && !is_given_("--machine")) use_device(said.device);
+    }
+    if (all_.own.gpus) {
+      gpus_ = *all_.own.gpus;
+      return;
+    }
+    if (const auto all = read_.number(Said::gpus, 1, most_configured_gpus)) {
+      gpus_ = *all;
+      if (nodes && each && read_.writes(Said::nodes) && *nodes * *each != gpus_) {
+        read_.fail({Said::gpus}, fmt::format("{} GPUs contradict {} nodes of {}", gpus_, *nodes, *each),
+                   "leave one of them out");
+      }
+    } else if (each) {
+      gpus_ = nodes.value_or(1) * *each;
+    } else if (nodes) {
+      gpus_ = 0;
+    }
+    if (gpus_ > most_configured_gpus)
+      read_.fail({Said::nodes}, fmt::format("{} GPUs are more than {}", gpus_, most_configured_gpus), "ask for fewer");
+    if (gpus_ > 0) say("--gpus");
+  }
+
+  void use_device(const std::string& device) {
+    try {
+      static_cast<void>(load_machine(device));
+      all_.study.machine = device;
+      say("--machine");
+    } catch (const Error&) {
+      // A cluster's own word for its GPUs.
+    }
+  }
+
+  /// The GPUs, where degrees and batch say them.
+  std::int64_t gpus_by_the_rest(std::int64_t of_a_model) {
+    const auto shard = read_.number(Said::data_shard, -1, most_configured_gpus);
+    if (read_.writes(Said::data_shard) && shard && *shard > 0) return of_a_model * *shard * degree(Said::data_replicate);
+    const auto global = read_.number(Said::global_batch, -1, most_configured);
+    const auto micro = read_.number(Said::micro_batch, 1, most_configured);
+    const auto steps = read_.number(Said::accumulation, 1, most_configured);
+    if (global && micro && steps && *global > 0 && read_.writes(Said::micro_batch)) {
+      if (*global % (*micro * *steps) != 0) {
+        read_.fail(
+            {Said::global_batch},
+            fmt::format("a batch of {} is no multiple of {} samples times {} accumulated steps", *global, *micro, *steps),
+            "the batch is samples of a GPU × steps × GPUs");
+      }
+      return of_a_model * (*global / (*micro * *steps));
+    }
+    return 0;
+  }
+
+  void choose_degrees() {
+    const std::int64_t tensor = degree(Said::tensor), pipeline = degree(Said::pipeline), context = degree(Said::context);
+    std::int64_t of_a_model = 0;
+    if (__builtin_mul_overflow(tensor * pipeline, context, &of_a_model) || of_a_model > most_configured_gpus) {
+      read_.fail({Said::tensor, Said::pipeline, Said::context},
+                 fmt::format("tensor {} × pipeline {} × context {} are more than {} GPUs", tensor, pipeline, context,
+                             most_configured_gpus),
+                 "give smaller degrees");
+    }
+    if (gpus_ == 0) {
+      gpus_ = gpus_by_the_rest(of_a_model);
+      if (gpus_ > most_configured_gpus) gpus_ = 0;
+      if (gpus_ > 0) say("--gpus");
+    }
+    if (gpus_ == 0) {
+      throw Error(fmt::format("{} does not say how many GPUs there are", quote(read_.file)), "say how many: --gpus 64");
+    }
+    if (gpus_ % of_a_model != 0) {
+      std::string said;
+      int parts = 0;
+      for (const auto& [name, value] : {std::pair{"tensor", tensor}, {"pipeline", pipeline}, {"context", context}}) {
+        if (value > 1) ++parts;
+        if (value > 1) said += fmt::format("{}{} {}", said.empty() ? "" : " × ", name, value);
+      }
+      read_.fail({Said::tensor, Said::pipeline, Said::context},
+                 fmt::format("{}{} does not divide {} GPUs", said, parts > 1 ? fmt::format(" = {}", of_a_model) : "", gpus_),
+                 "the product of the degrees divides the number of GPUs; --gpus gives another one");
+    }
+    replicas_ = gpus_ / of_a_model;
+    check_shards();
+    const std::int64_t expert = degree(Said::expert);
+    if (replicas_ % expert != 0) {
+      read_.fail({Said::expert}, fmt::format("expert {} does not divide {} replicas of the model", expert, replicas_),
+                 "experts are divided among replicas");
+    }
+    std::string degrees, strategy;
+    const auto add = [&](const char* name, std::int64_t value) {
+      if (value <= 1) return;
+      degrees += fmt::format("{}{}={}", degrees.empty() ? "" : ",", name, value);
+      strategy += fmt::format("{}{}", strategy.empty() ? "" : "+", name);
+    };
+    add("data", replicas_ / expert);
+    add("expert", expert);
+    add("context", context);
+    add("pipeline", pipeline);
+    add("tensor", tensor);
+    all_.own.gpus = all_.sought.gpus = gpus_;
+    all_.own.strategy = strategy.empty() ? "serial" : strategy;
+    all_.own.degrees = degrees;
+  }
+
+  void check_shards() {
+    const std::int64_t copies = degree(Said::data_replicate);
+    const auto shard = read_.number(Said::data_shard, -1, most_configured_gpus);
+    if (replicas_ % copies != 0) {
+      read_.fail({Said::data_replicate}, fmt::format("{} copies do not divide {} replicas of the model", copies, replicas_),
+                 "copies × shards × the other degrees are the GPUs");
+    }
+    if (!shard) {
+      shards_ = 0;
+      return;
+    }
+    if (*shard == 0) read_.fail({Said::data_shard}, "0 shards", "write 1 for none, -1 for all that are left");
+    shards_ = *shard < 0 ? replicas_ / copies : *shard;
+    // Shards go along context, too, in torchtitan and accelerate; then the degree is that of data alone.
+    if (shards_ * copies != replicas_) {
+      read_.fail({Said::data_shard, Said::data_replicate},
+                 fmt::format("{} shards × {} {} are not the {} replicas that the other degrees leave of {} GPUs", shards_,
+                             copies, copies == 1 ? "copy" : "copies", replicas_, gpus_),
+                 "the product of all degrees is the number of GPUs; --gpus gives another one");
+    }
+  }
+
+  void choose_batch() {
+    const auto micro = read_.number(Said::micro_batch, 1, most_configured);
+    auto steps = read_.number(Said::accumulation, 1, most_configured);
+    if (!steps) steps = read_.number(Said::micro_batches, 1, most_configured);
+    std::optional<std::int64_t> global;
+    if (all_.own.global_batch) {
+      global = all_.own.global_batch;
+    } else if (all_.own.batch_per_gpu) {
+      global = *all_.own.batch_per_gpu * gpus_;
+    } else {
+      const auto said = read_.number(Said::global_batch, -1, most_configured);
+      if (said && *said > 0) global = said;
+      if (!global && micro) {
+        std::int64_t all = 0;
+        if (__builtin_mul_overflow(*micro * steps.value_or(1), replicas_, &all) || all > most_configured)
+          read_.fail({Said::micro_batch}, "the batch is too large to be counted", "give fewer samples");
+        global = all;
+      }
+      if (global) say("--global-batch");
+    }
+    if (!global) {
+      if (steps && !all_.own.micro_batches) all_.own.micro_batches = steps;
+      return;
+    }
+    all_.own.batch_per_gpu.reset();
+    all_.sought.batch_per_gpu.reset();
+    all_.own.global_batch = all_.sought.global_batch = global;
+    if (all_.own.micro_batches) return;
+    if (micro) {
+      const std::int64_t pipeline = degree(Said::pipeline);
+      std::int64_t samples = *micro;
+      if (const auto cut = read_.number(Said::pipeline_batch, 1, most_configured); cut && pipeline > 1) {
+        if (samples % *cut != 0) {
+          read_.fail({Said::pipeline_batch, Said::micro_batch},
+                     fmt::format("micro-batches of {} do not divide {} samples of a rank", *cut, samples),
+                     "the samples of a rank are a multiple of those of a micro-batch");
+        }
+        samples = *cut;
+      }
+      const std::int64_t at_once = samples * replicas_;
+      if (*global % at_once != 0) {
+        read_.fail({Said::global_batch, Said::micro_batch},
+                   fmt::format("a batch of {} is no multiple of {} samples on {} replicas", *global, samples, replicas_),
+                   "the batch is samples of a micro-batch × micro-batches × replicas");
+      }
+      all_.own.micro_batches = *global / at_once;
+      if (steps && pipeline == 1 && *steps != *all_.own.micro_batches && !is_given_("--global-batch") &&
+          !is_given_("--gpus")) {
+        read_.fail(
+            {Said::accumulation},
+            fmt::format("{} accumulated steps contradict a batch of {}, which are {} steps of {} samples on {} replicas",
+                        *steps, *global, *all_.own.micro_batches, samples, replicas_),
+            "leave one of them out");
+      }
+    } else if (steps) {
+      all_.own.micro_batches = steps;
+    }
+  }
+
+  /// Writes a choice of the own plan, unless an option says it.
+  void choose(PlanChoice choice, const std::string& value) {
+    const auto at = static_cast<std::size_t>(choice);
+    const PlanChoiceRow& row = row_of(choice);
+    if (value.empty() || all_.own.numbers[at] || !all_.own.names[at].empty()) return;
+    Plan plan;
+    parse_degrees(all_.own.degrees.empty() ? "data=1" : all_.own.degrees, plan);
+    if (!row.matters(plan.mesh)) return;
+    if (row.first_number) {
+      all_.own.numbers[at] = std::stoll(value);
+    } else {
+      all_.own.names[at] = value;
+    }
+  }
+
+  [[nodiscard]] std::int64_t layers() const {
+    if (const auto said = read_.number(Said::layers, 1, most_configured)) return *said;
+    return blocks_of(load_model(all_.study.model, all_.study.sequence));
+  }
+
+  void choose_rest() {
+    choose_zero();
+    choose(PlanChoice::recompute, read_.word(Said::recompute));
+    choose(PlanChoice::sequence_parallel, read_.word(Said::sequence_parallel));
+    choose(PlanChoice::context_exchange, read_.word(Said::context_exchange));
+    const std::int64_t pipeline = degree(Said::pipeline);
+    if (pipeline == 1) return;
+    choose(PlanChoice::schedule, read_.word(Said::schedule));
+    auto stretches = read_.number(Said::virtual_stages, 1, most_virtual_stages);
+    if (const auto each = read_.number(Said::layers_per_virtual_stage, 1, most_configured)) {
+      const std::int64_t all = layers();
+      if (all % pipeline != 0 || (all / pipeline) % *each != 0) {
+        read_.fail({Said::layers_per_virtual_stage},
+                   fmt::format("{} layers on {} stages do not divide into stretches of {}", all, pipeline, *each),
+                   "the layers of a stage are a multiple of those of a stretch");
+      }
+      stretches = all / pipeline / *each;
+      if (*stretches > most_virtual_stages) {
+        read_.fail({Said::layers_per_virtual_stage},
+                   fmt::format("{} stretches on a stage are more than {}", *stretches, most_virtual_stages),
+                   "give longer ones");
+      }
+    }
+    if (stretches) choose(PlanChoice::virtual_stages, fmt::format("{}", *stretches));
+  }
+
+  void choose_zero() {
+    std::string stage = read_.word(Said::zero);
+    if (read_.word(Said::fsdp) == "yes") stage = read_.says(Said::sharding) ? read_.word(Said::sharding) : "3";
+    if (stage.empty() && read_.word(Said::distributed_type) == "fsdp") stage = "3";
+    if (stage.empty() && shards_ > 1) stage = "3";
+    if (!stage.empty()) {
+      const Fact* fact = read_.find(Said::zero);
+      Configuration one = read_;
+      one.set(Said::zero, {.value = stage, .from = fact != nullptr ? fact->from : std::nullopt});
+      static_cast<void>(one.number(Said::zero, 0, 3));
+    }
+    // Weights that stay gathered after forward are those of ZeRO-2; a pipeline of torchtitan keeps them by default.
+    const std::string reshards = read_.word(Said::reshards);
+    const bool keeps = reshards == "no" || ((reshards == "default" || reshards.empty()) &&
+                                            read_.format == &torchtitan_toml && degree(Said::pipeline) > 1);
+    if (stage == "3" && keeps) stage = "2";
+    if (shards_ == 1 && read_.says(Said::data_shard)) stage = "0";
+    if (replicas_ == 1) stage = "0";
+    choose(PlanChoice::zero, stage);
+    std::int64_t group = read_.number(Said::shard_group, -1, most_shard_group).value_or(0);
+    if (shards_ > 1 && shards_ < replicas_) group = shards_;
+    if (read_.word(Said::shards_nodes) == "yes") {
+      const auto nodes = read_.number(Said::nodes, 1, most_configured_gpus);
+      if (nodes && *nodes > 1 && gpus_ % *nodes == 0)
+        group = std::max<std::int64_t>(gpus_ / *nodes / (gpus_ / replicas_), 1);
+    }
+    if (group > 1 && group < replicas_ && group <= most_shard_group)
+      choose(PlanChoice::shard_group, fmt::format("{}", group));
+  }
+
+  const Configuration& read_;
+  const IsGiven& is_given_;
+  ConfiguredOptions all_;
+  std::int64_t gpus_ = 0, replicas_ = 1, shards_ = 0;
+};
+
+}  // namespace
+
+std::int64_t blocks_of(const Model& model) { return model.blocks; }
+
+void remove_said(std::vector<Default>& defaults, const std::vector<std::string>& said) {
+  std::erase_if(defaults,
+                [&](const Default& each) { return std::find(said.begin(), said.end(), each.option) != said.end(); });
+}
+
+ConfiguredOptions options_of(const Configuration& configuration, const StudyOptions& study, const PlanOptions& plan,
+                             const IsGiven& is_given) {
+  return Options(configuration, study, plan, is_given).make();
+}
+
+}  // namespace ddl

@@ -1,0 +1,54 @@
+#include <array>
+
+#include "cli/options/configurations/formats.hpp"
+
+namespace ddl {
+namespace deepspeed_tables {
+
+// Names and defaults: DeepSpeed, docs/_pages/config-json.md, deepspeed/runtime/config.py and runtime/zero/config.py.
+constexpr auto flags = std::to_array<ArgumentWord>({{"true", "yes"}, {"false", "no"}});
+constexpr auto half = std::to_array<ArgumentWord>({{"true", "fp16"}, {"false", ""}});
+constexpr auto brain = std::to_array<ArgumentWord>({{"true", "bf16"}, {"false", ""}});
+constexpr auto optimizers = std::to_array<ArgumentWord>({{"Adam", "adam"},
+                                                         {"AdamW", "adamw"},
+                                                         {"FusedAdam", "adam"},
+                                                         {"Lamb", "lamb"},
+                                                         {"SGD", "momentum"},
+                                                         {"OneBitAdam", "adam"},
+                                                         {"ZeroOneAdam", "adam"},
+                                                         {"OneBitLamb", "lamb"}});
+
+constexpr auto rows = std::to_array<ArgumentRow>({
+    {"train_batch_size", Said::global_batch},
+    {"train_micro_batch_size_per_gpu", Said::micro_batch},
+    {"gradient_accumulation_steps", Said::accumulation},
+    {"zero_optimization.stage", Said::zero},
+    {"zero_optimization.mics_shard_size", Said::shard_group},
+    {"zero_optimization.overlap_comm", Said::overlap, "", flags},
+    {"fp16.enabled", Said::precision, "", half},
+    {"bf16.enabled", Said::precision, "", brain},
+    {"bfloat16.enabled", Said::precision, "", brain},
+    {"optimizer.type", Said::optimizer, "", optimizers},
+    {"tensor_parallel.autotp_size", Said::tensor},
+    {"sequence_parallel_size", Said::context},
+});
+
+constexpr auto usual = std::to_array<UsualValue>({{Said::zero, "0"}, {Said::context_exchange, "ulysses"}});
+
+constexpr auto not_modelled = std::to_array<std::string_view>(
+    {"zero_optimization.offload_optimizer.device", "zero_optimization.offload_param.device", "zero_optimization.cpu_offload",
+     "zero_optimization.zero_hpz_partition_size", "zero_optimization.zero_quantized_weights",
+     "zero_optimization.zero_quantized_gradients", "activation_checkpointing.partition_activations",
+     "activation_checkpointing.cpu_checkpointing", "communication_data_type", "compression_training",
+     "sparse_attention.mode", "amp.enabled", "data_types.grad_accum_dtype", "moe.enabled"});
+
+}  // namespace deepspeed_tables
+
+const ConfigurationFormat deepspeed_json{"DeepSpeed",
+                                         "deepspeed",
+                                         ConfigurationLanguage::json,
+                                         deepspeed_tables::rows,
+                                         deepspeed_tables::usual,
+                                         deepspeed_tables::not_modelled};
+
+}  // namespace ddl

@@ -1,0 +1,158 @@
+#include <array>
+
+#include "cli/options/configurations/formats.hpp"
+
+namespace ddl {
+namespace nemo_tables {
+
+// Names and defaults: NVIDIA/NeMo, examples/nlp/language_modeling/conf/megatron_gpt_config.yaml;
+// NVIDIA-NeMo/Megatron-Bridge, training/config.py and training/mixed_precision.py; what both hand on is named as in Megatron
+// Core.
+constexpr auto flags = std::to_array<ArgumentWord>({{"true", "yes"}, {"false", "no"}});
+constexpr auto distributed = std::to_array<ArgumentWord>({{"true", "1"}, {"false", "0"}});
+constexpr auto norms = std::to_array<ArgumentWord>(
+    {{"layernorm", "layer"}, {"LayerNorm", "layer"}, {"layernorm1p", "layer"}, {"rmsnorm", "rms"}, {"RMSNorm", "rms"}});
+constexpr auto positions =
+    std::to_array<ArgumentWord>({{"learned_absolute", "learned"}, {"rope", "rope"}, {"none", "none"}});
+constexpr auto granularities = std::to_array<ArgumentWord>({{"full", "full"}, {"selective", "selective"}});
+constexpr auto activations = std::to_array<ArgumentWord>({{"gelu", "gelu"},
+                                                          {"swiglu", "swiglu"},
+                                                          {"fast-swiglu", "swiglu"},
+                                                          {"squared-relu", "relu2"},
+                                                          {"geglu", "geglu"},
+                                                          {"fast-geglu", "geglu"}});
+constexpr auto precisions = std::to_array<ArgumentWord>({{"bf16", "bf16"},
+                                                         {"bf16-mixed", "bf16"},
+                                                         {"16", "fp16"},
+                                                         {"16-mixed", "fp16"},
+                                                         {"32", "fp32"},
+                                                         {"32-true", "fp32"},
+                                                         {"bf16_mixed", "bf16"},
+                                                         {"fp16_mixed", "fp16"},
+                                                         {"fp16-mixed", "fp16"},
+                                                         {"bf16_with_fp8_delayed_scaling_mixed", "fp8"},
+                                                         {"bf16_with_fp8_current_scaling_mixed", "fp8"},
+                                                         {"bf16_with_fp8_subchannel_scaling_mixed", "fp8"},
+                                                         {"bf16_with_mxfp8_mixed", "fp8"},
+                                                         {"fp16_with_fp8_delayed_scaling_mixed", "fp8"},
+                                                         {"fp16_with_fp8_current_scaling_mixed", "fp8"}});
+constexpr auto optimizers = std::to_array<ArgumentWord>({{"adam", "adam"},
+                                                         {"adamw", "adamw"},
+                                                         {"fused_adam", "adam"},
+                                                         {"megatron_fused_adam", "adam"},
+                                                         {"mcore_distributed_optim", "adam"},
+                                                         {"distributed_fused_adam", "adam"},
+                                                         {"sgd", "momentum"}});
+// These optimizers shard their state.
+constexpr auto sharding_optimizers = std::to_array<ArgumentWord>({{"distributed_fused_adam", "1"},
+                                                                  {"mcore_distributed_optim", "1"},
+                                                                  {"fused_adam", "0"},
+                                                                  {"megatron_fused_adam", "0"},
+                                                                  {"adam", "0"},
+                                                                  {"adamw", "0"},
+                                                                  {"sgd", "0"}});
+constexpr auto exchanges = std::to_array<ArgumentWord>({{"p2p", "ring"}, {"a2a", "ulysses"}, {"all_gather", "ring"}});
+
+constexpr auto rows = std::to_array<ArgumentRow>({
+    {"trainer.devices", Said::gpus_per_node},
+    {"trainer.num_nodes", Said::nodes},
+    {"trainer.precision", Said::precision, "", precisions},
+    {"mixed_precision", Said::precision, "", precisions},
+    {"model.tensor_model_parallel_size", Said::tensor},
+    {"model.pipeline_model_parallel_size", Said::pipeline},
+    {"model.context_parallel_size", Said::context},
+    {"model.expert_model_parallel_size", Said::expert},
+    {"model.virtual_pipeline_model_parallel_size", Said::virtual_stages},
+    {"model.sequence_parallel", Said::sequence_parallel, "", flags},
+    {"model.micro_batch_size", Said::micro_batch},
+    {"model.global_batch_size", Said::global_batch},
+    {"train.micro_batch_size", Said::micro_batch},
+    {"train.global_batch_size", Said::global_batch},
+    {"model.activations_checkpoint_granularity", Said::recompute, "", granularities},
+    {"model.recompute_granularity", Said::recompute, "", granularities},
+    {"model.cp_comm_type", Said::context_exchange, "", exchanges},
+    {"ddp.use_distributed_optimizer", Said::zero, "", distributed},
+    {"optimizer.use_distributed_optimizer", Said::zero, "", distributed},
+    {"model.optim.name", Said::zero, "", sharding_optimizers},
+    {"ddp.overlap_grad_reduce", Said::overlap, "", flags},
+    {"model.optim.overlap_grad_sync", Said::overlap, "", flags},
+    {"model.fp8", Said::fp8, "", flags},
+    {"model.optim.name", Said::optimizer, "", optimizers},
+    {"optimizer.optimizer", Said::optimizer, "", optimizers},
+    {"model.num_layers", Said::layers},
+    {"model.hidden_size", Said::hidden},
+    {"model.num_attention_heads", Said::heads},
+    {"model.num_query_groups", Said::kv_heads},
+    {"model.kv_channels", Said::head_size},
+    {"model.ffn_hidden_size", Said::feed_forward},
+    {"model.vocab_size", Said::vocabulary},
+    {"model.make_vocab_size_divisible_by", Said::vocabulary_multiple},
+    {"model.max_position_embeddings", Said::positions},
+    {"model.encoder_seq_length", Said::sequence},
+    {"model.seq_length", Said::sequence},
+    {"model.data.seq_length", Said::sequence},
+    {"dataset.seq_length", Said::sequence},
+    {"dataset.sequence_length", Said::sequence},
+    {"model.num_moe_experts", Said::experts},
+    {"model.moe_router_topk", Said::active_experts},
+    {"model.moe_ffn_hidden_size", Said::expert_feed_forward},
+    {"model.activation", Said::activation, "", activations},
+    {"model.gated_linear_unit", Said::gated, "", flags},
+    {"model.normalization", Said::norm, "", norms},
+    {"model.position_embedding_type", Said::position, "", positions},
+    {"model.rotary_percentage", Said::rotary_percent},
+    {"model.rotary_percent", Said::rotary_percent},
+    {"model.bias", Said::bias, "", flags},
+    {"model.add_bias_linear", Said::bias, "", flags},
+    {"model.add_qkv_bias", Said::qkv_bias, "", flags},
+    {"model.qk_layernorm", Said::query_key_norm, "", flags},
+    {"model.share_embeddings_and_output_weights", Said::tied, "", flags},
+    {"model.hidden_dropout", Said::hidden_dropout},
+    {"model.attention_dropout", Said::attention_dropout},
+    {"model.multi_latent_attention", Said::latent, "", flags},
+    {"model.tokenizer.model", Said::tokenizer},
+    {"model.tokenizer.type", Said::tokenizer},
+    {"tokenizer.tokenizer_model", Said::tokenizer},
+});
+
+constexpr auto usual = std::to_array<UsualValue>({{Said::norm, "layer"},
+                                                  {Said::position, "learned"},
+                                                  {Said::bias, "yes"},
+                                                  {Said::tied, "yes"},
+                                                  {Said::hidden_dropout, "0.1"},
+                                                  {Said::attention_dropout, "0.1"},
+                                                  {Said::vocabulary_multiple, "128"}});
+
+constexpr auto not_modelled = std::to_array<std::string_view>({"model.activations_checkpoint_num_layers",
+                                                               "model.activations_checkpoint_method",
+                                                               "model.recompute_num_layers",
+                                                               "model.recompute_method",
+                                                               "model.recompute_modules",
+                                                               "model.cpu_offloading",
+                                                               "model.ub_tp_comm_overlap",
+                                                               "model.tp_comm_overlap",
+                                                               "model.megatron_amp_O2",
+                                                               "model.fp8_params",
+                                                               "model.grad_allreduce_chunk_size_mb",
+                                                               "model.expert_tensor_parallel_size",
+                                                               "model.moe_layer_freq",
+                                                               "model.moe_shared_expert_intermediate_size",
+                                                               "model.moe_token_dispatcher_type",
+                                                               "model.window_size",
+                                                               "model.mtp_num_layers",
+                                                               "model.cuda_graph_impl",
+                                                               "model.enable_cuda_graph",
+                                                               "model.pipeline_model_parallel_layout",
+                                                               "model.rampup_batch_size",
+                                                               "ddp.grad_reduce_in_fp32",
+                                                               "optimizer.use_precision_aware_optimizer",
+                                                               "optimizer.optimizer_cpu_offload",
+                                                               "comm_overlap.tp_comm_overlap"});
+
+}  // namespace nemo_tables
+
+const ConfigurationFormat megatron_yaml{"NeMo or Megatron-Bridge",   "nemo",
+                                        ConfigurationLanguage::yaml, nemo_tables::rows,
+                                        nemo_tables::usual,          nemo_tables::not_modelled};
+
+}  // namespace ddl

@@ -1,0 +1,123 @@
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/options/configurations/setting.hpp"
+#include "core/json_source.hpp"
+#include "core/yaml_node.hpp"
+
+namespace ddl {
+
+void add_setting(Settings& settings, Setting setting) {
+  if (settings.size() == most_settings)
+    throw setting.error(fmt::format("a configuration of more than {} arguments", most_settings));
+  settings.push_back(std::move(setting));
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Byte offsets of lines, since the readers of nested languages know lines and columns.
+class Lines {
+ public:
+  explicit Lines(const std::string& text) {
+    for (std::size_t at = 0; at < text.size(); ++at) {
+      if (text[at] == '\n') starts_.push_back(at + 1);
+    }
+  }
+  [[nodiscard]] std::size_t offset(int line, int column) const {
+    const auto at = std::min(static_cast<std::size_t>(std::max(line, 1)) - 1, starts_.size() - 1);
+    return starts_[at] + static_cast<std::size_t>(std::max(column, 1)) - 1;
+  }
+
+ private:
+  std::vector<std::size_t> starts_{0};
+};
+
+class NestedReader {
+ public:
+  NestedReader(const std::string& text, const std::string& origin)
+      : source_(std::make_shared<const SourceText>(text, origin)), lines_(source_->text()) {}
+
+  void add(const std::string& key, std::string value, int line, int column) {
+    const std::size_t offset = lines_.offset(line, column);
+    add_setting(settings_,
+                {.key = key, .value = std::move(value), .source = source_, .key_offset = offset, .value_offset = offset});
+  }
+
+  void read_yaml(const YamlNode& node, const std::string& path) {
+    if (node.is_map()) {
+      for (const auto& [key, value] : node.entries()) read_yaml(value, path.empty() ? key.text() : path + "." + key.text());
+      return;
+    }
+    if (path.empty()) return;
+    std::string text;
+    if (node.is_sequence()) {
+      for (const YamlNode& item : node.items()) {
+        if (item.is_scalar() && !item.is_null()) text += (text.empty() ? "" : " ") + yaml_text(item);
+      }
+    } else if (!node.is_null()) {
+      text = yaml_text(node);
+    } else {
+      text = "null";
+    }
+    add(path, text, node.line(), node.column());
+  }
+
+  void read_json(const JsonSource& source, const Json& value, const std::string& path, const std::string& name) {
+    if (value.is_object()) {
+      for (const auto& [key, each] : value.items())
+        read_json(source, each, path.empty() ? key : path + "/" + key, name.empty() ? key : name + "." + key);
+      return;
+    }
+    if (path.empty()) return;
+    std::string text;
+    if (value.is_array()) {
+      for (const Json& item : value) text += (text.empty() ? "" : " ") + json_text(item);
+    } else {
+      text = json_text(value);
+    }
+    const Place place = source.error(path, "").place().value_or(Place{});
+    add(name, text, place.line, place.column);
+  }
+
+  [[nodiscard]] Settings take() { return std::move(settings_); }
+
+ private:
+  static std::string yaml_text(const YamlNode& node) {
+    try {
+      return node.text();
+    } catch (const Error&) {
+      return {};  // an empty text
+    }
+  }
+  static std::string json_text(const Json& value) {
+    return value.is_string()       ? value.get<std::string>()
+           : value.is_structured() ? std::string()
+                                   : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+
+  std::shared_ptr<const SourceText> source_;
+  Lines lines_;
+  Settings settings_;
+};
+
+}  // namespace
+
+Settings json_settings(const std::string& text, const std::string& origin) {
+  NestedReader reader(text, origin);
+  const JsonSource source(text, origin, "a configuration of DeepSpeed is one JSON object");
+  reader.read_json(source, source.root(), "", "");
+  return reader.take();
+}
+
+Settings yaml_settings(const std::string& text, const std::string& origin) {
+  NestedReader reader(text, origin);
+  reader.read_yaml(YamlNode::parse(text, origin), "");
+  return reader.take();
+}
+
+}  // namespace ddl

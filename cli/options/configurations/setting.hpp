@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+
+namespace ddl {
+
+/// Longest file of a configuration that is read, in bytes.
+inline constexpr std::size_t max_configuration_file_bytes = std::size_t{1} << 20U;
+/// Most arguments of a configuration.
+inline constexpr std::size_t most_settings = 10'000;
+
+/// One argument of a configuration as its file says it: `--seq-length 2048`, or `seq_len = 2048` in the table `training`.
+struct Setting {
+  std::string key;       ///< `--seq-length`, `training.seq_len`
+  std::string value{};   ///< empty where the argument stands alone
+  bool is_known = true;  ///< whether the file says the value; a variable of the environment may not be set in it
+  std::shared_ptr<const SourceText> source{};
+  std::size_t key_offset = 0, value_offset = 0;  ///< byte offsets
+
+  [[nodiscard]] Place place() const { return source->place(value_offset); }
+  /// An error placed at the value, for the caller to throw.
+  [[nodiscard]] Error error(std::string_view message, std::string hint = {}) const {
+    return source->error(value_offset, message, std::move(hint));
+  }
+};
+
+using Settings = std::vector<Setting>;
+
+// Readers of the languages that configurations are written in. What is nested has its keys joined by dots; lists have
+// their items joined by blanks. Each throws Error, placed in the text, on what is not of the language, and on more than
+// `most_settings`.
+[[nodiscard]] Settings json_settings(const std::string& text, const std::string& origin);
+[[nodiscard]] Settings yaml_settings(const std::string& text, const std::string& origin);
+[[nodiscard]] Settings toml_settings(const std::string& text, const std::string& origin);
+
+/// Throws Error where there are too many.
+void add_setting(Settings& settings, Setting setting);
+
+}  // namespace ddl

@@ -1,0 +1,54 @@
+#include <array>
+
+#include "cli/options/configurations/formats.hpp"
+
+namespace ddl {
+namespace transformers_tables {
+
+// Names: Hugging Face, transformers, training_args.py; its examples, pytorch/language-modeling/run_clm.py.
+constexpr auto halves = std::to_array<ArgumentWord>({{"true", "fp16"}, {"false", ""}});
+constexpr auto brains = std::to_array<ArgumentWord>({{"true", "bf16"}, {"false", ""}});
+constexpr auto recomputed = std::to_array<ArgumentWord>({{"true", "full"}, {"false", "none"}});
+constexpr auto flags = std::to_array<ArgumentWord>({{"true", "yes"}, {"false", "no"}});
+constexpr auto optimizers = std::to_array<ArgumentWord>({{"adamw_torch", "adamw"},
+                                                         {"adamw_torch_fused", "adamw"},
+                                                         {"adamw_hf", "adamw"},
+                                                         {"adafactor", "adafactor"},
+                                                         {"adamw_bnb_8bit", "adam8bit"},
+                                                         {"adamw_8bit", "adam8bit"},
+                                                         {"sgd", "momentum"}});
+constexpr auto attentions = std::to_array<ArgumentWord>(
+    {{"flash_attention_2", "fused"}, {"flash_attention_3", "fused"}, {"sdpa", "fused"}, {"eager", "unfused"}});
+constexpr auto shards = std::to_array<ArgumentWord>({{"full_shard", "3"},
+                                                     {"full_shard auto_wrap", "3"},
+                                                     {"shard_grad_op", "2"},
+                                                     {"shard_grad_op auto_wrap", "2"},
+                                                     {"no_shard", "0"}});
+
+constexpr auto rows = std::to_array<ArgumentRow>({
+    {"--model_name_or_path", Said::model},
+    {"--model_id", Said::model},
+    {"--per_device_train_batch_size", Said::micro_batch},
+    {"--gradient_accumulation_steps", Said::accumulation},
+    {"--bf16", Said::precision, "bf16", brains},
+    {"--fp16", Said::precision, "fp16", halves},
+    {"--gradient_checkpointing", Said::recompute, "full", recomputed},
+    {"--model_max_length", Said::sequence},
+    {"--max_seq_length", Said::sequence},
+    {"--max_seq_len", Said::sequence},
+    {"--block_size", Said::sequence},
+    {"--optim", Said::optimizer, "", optimizers},
+    {"--attn_implementation", Said::attention, "", attentions},
+    {"--fsdp", Said::zero, "", shards},
+    {"--torch_compile", Said::compiled, "yes", flags},
+});
+
+constexpr auto not_modelled = std::to_array<std::string_view>(
+    {"--torch_empty_cache_steps", "--use_liger_kernel", "--lora_r", "--use_peft", "--load_in_4bit", "--load_in_8bit"});
+
+}  // namespace transformers_tables
+
+const ConfigurationFormat transformers_arguments{"Hugging Face Trainer",    "pytorch", ConfigurationLanguage::script,
+                                                 transformers_tables::rows, {},        transformers_tables::not_modelled};
+
+}  // namespace ddl

@@ -1,0 +1,1 @@
+python train.py --num-layers ${A:-${B:-${C:-$((1+(2

@@ -1,0 +1,1 @@
+--tensor-model-parallel-size 0 --micro-batch-size 0 --num-layers 0
