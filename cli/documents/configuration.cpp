@@ -94,7 +94,7 @@ void add_configured_plan(Document& document, const ConfiguredPlan& plan, const E
   const auto throughput = throughput_of(study.job(), sample_flops(study.job().facts), own);
   document.line(read.file, fmt::format(" ({}): {}, {}", read.format->name,
                                        throughput ? fmt::format("{} per iteration, {}", humanize(own.time.iteration()),
-                                                                throughput_in_short(*throughput, own.plan))
+                                                                throughput_in_short(*throughput))
                                                   : humanize(own.time.iteration()) + " per iteration",
                                        memory_text(own.memory, own.verdict, study)));
   document.line(fmt::format("its plan: {}{}", degrees_text(own.plan.mesh), choices.empty() ? "" : ", " + choices), 2);
