@@ -35,9 +35,10 @@ int run(int argc, char** argv) {
   bool licenses = false;
   program.add_switch("--licenses", licenses, "licences of the program and of the libraries in it");
   Request request;
-  request.command = "ddl-oracle";
   const auto typed = std::span(argv, static_cast<std::size_t>(argc)).subspan(1);
-  for (const std::string_view word : typed) request.command += fmt::format(" {}", word);
+  std::vector<std::string> words{"ddl-oracle"};
+  words.insert(words.end(), typed.begin(), typed.end());
+  request.command = shell_words(words);
   if (std::find(typed.begin(), typed.end(), std::string_view("--licenses")) != typed.end() && typed.size() <= 2 &&
       (typed.size() == 1 || std::find(typed.begin(), typed.end(), std::string_view("--version")) != typed.end())) {
     std::cout << (typed.size() == 1 ? "" : version_text() + "\n") << licenses_text();
@@ -51,9 +52,7 @@ int run(int argc, char** argv) {
     return static_cast<int>(ExitStatus::ok);
   }
   Report report = request.run();
-  std::vector<std::string> words{"ddl-oracle"};
-  words.insert(words.end(), typed.begin(), typed.end());
-  report.command = shell_words(words);
+  report.command = request.command;
   write_report(report, request.report);
   return static_cast<int>(report.status);
 }

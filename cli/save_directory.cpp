@@ -113,11 +113,11 @@ void check_save_directory(const SaveDirectory& directory) {
 }
 
 Document save_directory(const SaveDirectory& directory, const Study& study, const Estimate& estimate,
-                        const std::string& plan, const std::string& candidates) {
+                        const SavedAnswer& answer) {
   const std::string job = print_job(job_of(study, estimate.plan, directory.path));
   static_cast<void>(parse_job(job, (fs::path(directory.path) / "job.yaml").string()));  // a path need not be text
-  std::vector<FolderFile> files{{"plan.json", plan}, {"job.yaml", job}, {"candidates.csv", candidates}};
-  // Further files of the folder are added here; saved_names has their names.
+  std::vector<FolderFile> files{
+      {"plan.json", answer.plan}, {"job.yaml", job}, {"candidates.csv", answer.candidates}, {"report.html", answer.page}};
   const std::vector<Started> started = started_by(study, estimate, files);
   check_save_directory(directory);  // it may have changed while the answer was computed
   write_folder(directory.path, files);
@@ -130,6 +130,7 @@ Document save_directory(const SaveDirectory& directory, const Study& study, cons
              fmt::format("ddl-oracle explain {} --plan {}", shell_word(study.spec().model), path_of("plan.json"))});
   table.add({"job.yaml", "the first plan as a job", fmt::format("ddl-oracle check {}", path_of("job.yaml"))});
   table.add({"candidates.csv", "all plans in order, and those that are not possible", "-"});
+  table.add({"report.html", "the answer as a page with drawings", "-"});
   for (const Started& each : started) {
     if (const auto* launch = std::get_if<Launch>(&each.outcome))
       table.add({"launch/", std::string(each.name), fmt::format("cd {} && {}", shell_word(directory.path), launch->start)});

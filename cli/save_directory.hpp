@@ -19,9 +19,16 @@ struct SaveDirectory {
 /// computed, which may take long.
 void check_save_directory(const SaveDirectory& directory);
 
-/// Writes everything that a plan is started with, all or nothing: the answer as `plan` (JSON), the job, `candidates` (CSV).
+/// What the folder has of the answer besides its job.
+struct SavedAnswer {
+  std::string plan;        ///< JSON
+  std::string candidates;  ///< CSV
+  std::string page;        ///< HTML
+};
+
+/// Writes everything that a plan is started with, all or nothing: the answer, the job, and what each runtime needs.
 /// Returns what there is in the folder, for the report.
 [[nodiscard]] Document save_directory(const SaveDirectory& directory, const Study& study, const Estimate& estimate,
-                                      const std::string& plan, const std::string& candidates);
+                                      const SavedAnswer& answer);
 
 }  // namespace ddl

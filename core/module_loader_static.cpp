@@ -1,8 +1,7 @@
-#include "core/module_loader.hpp"
-
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/module_loader.hpp"
 #include "core/source_text.hpp"
 
 namespace ddl {

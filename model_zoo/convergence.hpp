@@ -28,7 +28,7 @@ struct NoiseScale {
 /// How many samples a model needs to a target, by the global batch, as somebody has published it.
 struct Convergence {
   std::string model, target, source;
-  std::optional<std::int64_t> tokens{};  ///< of a sample, of a model of sequences
+  std::optional<std::int64_t> tokens{};    ///< of a sample, of a model of sequences
   std::vector<ConvergencePoint> points{};  ///< at least two, by ascending batch
 
   [[nodiscard]] std::int64_t least_batch() const { return points.front().batch; }

@@ -5,9 +5,10 @@ namespace ddl {
 void add_commands(CommandLine& command_line, Request& request) {
   const Command program = command_line.program();
   program.require_subcommand();
-  program.examples({{"ddl-oracle recommend resnet50 --machine a100 --gpus 64", "the best plan of each strategy"},
-                    {"ddl-oracle explain resnet50 --machine a100 --strategy data --gpus 64", "one plan, and what it waits for"},
-                    {"ddl-oracle check llama.job.yaml", "whether the training of a job file fits in memory"}});
+  program.examples(
+      {{"ddl-oracle recommend resnet50 --machine a100 --gpus 64", "the best plan of each strategy"},
+       {"ddl-oracle explain resnet50 --machine a100 --strategy data --gpus 64", "one plan, and what it waits for"},
+       {"ddl-oracle check llama.job.yaml", "whether the training of a job file fits in memory"}});
   add_profile(program, request);
   add_calibrate(program, request);
   add_recommend(program, request);

@@ -1,3 +1,5 @@
+#include "cli/manual/manual.hpp"
+
 #include <memory>
 
 #include <fmt/format.h>
@@ -5,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
-#include "cli/manual/manual.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
 #include "core/error.hpp"
@@ -48,9 +49,9 @@ void add_completion(CommandLine& command_line, Request& request) {
                     {"ddl-oracle completion zsh --output _ddl-oracle", "a file for a folder of zsh's 'fpath'"},
                     {"ddl-oracle completion fish | source", "for this session of fish"}});
   const auto shell = std::make_shared<std::string>();
-  command.add_option("shell", *shell, fmt::format("{}", fmt::join(shells(), ", ")))
-      .required()
-      .words([] { return std::vector<std::string>{"bash", "zsh", "fish"}; });
+  command.add_option("shell", *shell, fmt::format("{}", fmt::join(shells(), ", "))).required().words([] {
+    return std::vector<std::string>{"bash", "zsh", "fish"};
+  });
   add_output_option(command, request.report.output, "write it to this file instead of the standard output");
   command.callback([shell, &command_line, &request] {
     request.run = [shell, &command_line] { return report_of_text(completion_for(*shell, command_line.describe())); };

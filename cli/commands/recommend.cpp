@@ -51,7 +51,7 @@ struct RecommendOptions {
   PlanOptions plan;
   Training training;
   std::optional<std::int64_t> top = 10;
-  std::string strategies, objective = "time", missing, save_job, save_dir, like;
+  std::string strategies, objective = "time", missing, save_job, save_dir, like, typed;
   bool all = false, allow_risk = false, overwrite = false;
   Goals goals;
 };
@@ -377,8 +377,8 @@ StudyOutcome outcome_of(const RecommendOptions& options, const Command& command)
 void refuse_about_one(const Command& command, std::string_view several) {
   for (const std::string_view option : {"--top", "--all", "--missing", "--save-job", "--save-dir"}) {
     if (command.count(std::string(option)) > 0)
-      throw Error(fmt::format("{} {} the plans of {}", option,
-                              option == "--top" || option == "--all" ? "ranks" : "is about", several),
+      throw Error(fmt::format("{} {} the plans of {}", option, option == "--top" || option == "--all" ? "ranks" : "is about",
+                              several),
                   several == "one study, but there are several" ? "leave it out, or name one model and one machine"
                                                                 : "leave it out, or ask for one number of GPUs");
   }
@@ -516,8 +516,9 @@ void write_directory(RecommendAnswer& answer, Report& report) {
   answer.estimator->add_reserved(candidates);
   answer.estimator->add_reserved(answer.result.rejected);
   const std::string table = csv_of(plans_rows(candidates, answer.result.rejected, *answer.study, answer.options.training));
-  const std::string plan = json_format(report, Style(false));
-  report.document.append(save_directory({path, answer.options.overwrite}, *answer.study, answer.shown.front(), plan, table));
+  report.command = answer.options.typed;
+  const SavedAnswer saved{json_format(report, Style(false)), table, html_format(report, Style(false))};
+  report.document.append(save_directory({path, answer.options.overwrite}, *answer.study, answer.shown.front(), saved));
 }
 
 /// Whoever asks for a target, and not with which batch, asks which batch: all that are published.
@@ -558,7 +559,8 @@ Report recommend(const RecommendOptions& asked, const Command& command, const st
   const bool several = !options.plan.gpu_counts.empty() || !options.plan.global_batches.empty() || options.goals.any();
   std::shared_ptr<RecommendAnswer> answer;
   if (!options.like.empty()) {
-    if (several) throw Error("--like is about one number of GPUs and one batch", "leave the list, the budget or the deadline out");
+    if (several)
+      throw Error("--like is about one number of GPUs and one batch", "leave the list, the budget or the deadline out");
     if (!options.save_dir.empty()) check_save_directory({options.save_dir, options.overwrite});
     answer = answer_like(options, command);
   } else {
@@ -633,6 +635,7 @@ void add_recommend(const Command& program, Request& request) {
   add_report_options(command, request.report, {Content::rows, Content::steps});
   command.callback([options, command, &request] {
     settle_lists(options->plan);
+    options->typed = request.command;
     request.run = [options, command, &request] { return recommend(*options, command, request.report.output); };
   });
 }

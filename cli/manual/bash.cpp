@@ -21,8 +21,8 @@ std::string bash_quoted(std::string_view text) {
 
 /// A line of `case`, which sets what a value may be: words between blanks, and whether a file.
 std::string value_case(const std::string& where, const OptionDescription& option) {
-  return fmt::format("    {})\n      words={} files={}\n      ;;\n", where, bash_quoted(fmt::format("{}", fmt::join(option.words, " "))),
-                     offers_files(option) ? "yes" : "''");
+  return fmt::format("    {})\n      words={} files={}\n      ;;\n", where,
+                     bash_quoted(fmt::format("{}", fmt::join(option.words, " "))), offers_files(option) ? "yes" : "''");
 }
 
 constexpr std::string_view frame = R"(# bash completion for ddl-oracle, written by 'ddl-oracle completion bash'
@@ -94,12 +94,14 @@ std::string bash_completion(const CommandDescription& program) {
     options += fmt::format("          {}) words={} ;;\n", bash_quoted(command.path), bash_quoted(names));
     std::string offered;
     bool file = false;
-    for (const CommandDescription& each : command.commands) offered += fmt::format("{}{}", offered.empty() ? "" : " ", each.name);
+    for (const CommandDescription& each : command.commands)
+      offered += fmt::format("{}{}", offered.empty() ? "" : " ", each.name);
     for (const OptionDescription& each : command.arguments) {
       if (!each.words.empty()) offered += fmt::format("{}{}", offered.empty() ? "" : " ", fmt::join(each.words, " "));
       file = file || each.is_file;
     }
-    arguments += fmt::format("          {}) words={} files={} ;;\n", bash_quoted(command.path), bash_quoted(offered), file ? "yes" : "''");
+    arguments += fmt::format("          {}) words={} files={} ;;\n", bash_quoted(command.path), bash_quoted(offered),
+                             file ? "yes" : "''");
   });
   return fmt::format(frame, fmt::arg("commands", commands), fmt::arg("values", values), fmt::arg("options", options),
                      fmt::arg("arguments", arguments));

@@ -45,7 +45,8 @@ std::string fish_completion(const CommandDescription& program) {
     }
     for (const OptionDescription& each : command.arguments) {
       if (each.is_file) lines += head + " -F\n";
-      if (!each.words.empty()) lines += fmt::format("{} -a {}\n", head, fish_quoted(fmt::format("{}", fmt::join(each.words, " "))));
+      if (!each.words.empty())
+        lines += fmt::format("{} -a {}\n", head, fish_quoted(fmt::format("{}", fmt::join(each.words, " "))));
     }
     for (const OptionDescription& each : command.options) {
       std::string line = head;

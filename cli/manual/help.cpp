@@ -162,7 +162,8 @@ std::string help_text(const CommandDescription& command, HelpForm form, std::siz
     help.line("\nOptions:");
     for (const OptionDescription& each : command.options) help.row(name_text(each), whole_text_of(each));
   }
-  if (form == HelpForm::brief) help.line(fmt::format("\n'{} --help' shows examples and says more of each option.", command.path));
+  if (form == HelpForm::brief)
+    help.line(fmt::format("\n'{} --help' shows examples and says more of each option.", command.path));
   return help.text();
 }
 

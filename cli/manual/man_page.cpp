@@ -51,7 +51,8 @@ void add_command(std::string& page, const CommandDescription& command) {
       const std::string name = italic(each.names.front()) + (each.repeats ? "..." : "");
       usage += each.is_required ? " " + name : " [" + name + "]";
     }
-    page += fmt::format(".SS {}\n{} [{}]\n.PP\n{}\n", escaped(command.path), usage, italic("options"), escaped(command.text));
+    page +=
+        fmt::format(".SS {}\n{} [{}]\n.PP\n{}\n", escaped(command.path), usage, italic("options"), escaped(command.text));
     for (const OptionDescription& each : command.arguments) add_option(page, each);
     for (const OptionDescription& each : command.options) {
       if (each.names.back() != "--help") add_option(page, each);
@@ -83,7 +84,8 @@ std::string man_page(const CommandDescription& program, std::string_view version
   page += fmt::format(".SH SYNOPSIS\n{} {} [{}]\n", bold(program.name), italic("command"), italic("options"));
   page += ".SH DESCRIPTION\n";
   page += escaped(
-      "ddl-oracle predicts how long a parallel training of a neural network takes and whether it fits in memory, before it is "
+      "ddl-oracle predicts how long a parallel training of a neural network takes and whether it fits in memory, before it "
+      "is "
       "run. It compares ways of dividing the training among GPUs, and says why one is faster than another.");
   page += "\n.SH OPTIONS\n";
   for (const OptionDescription& each : program.options) add_option(page, each);

@@ -24,7 +24,8 @@ std::string zsh_text(std::string_view text) {
 
 std::string function_name(const CommandDescription& command) {
   std::string name = "_" + command.path;
-  std::replace_if(name.begin(), name.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
   return name;
 }
 
@@ -49,8 +50,10 @@ std::string zsh_completion(const CommandDescription& program) {
     text += command.commands.empty() ? "  _arguments -s" : "  _arguments -C -s";
     for (const OptionDescription& option : command.options) {
       for (const std::string& name : option.names) {
-        text += fmt::format(" \\\n    '{}{}[{}]{}'", option.repeats ? "*" : "", name + (option.value.empty() || !name.starts_with("--") ? "" : "="),
-                            zsh_text(first_clause(option.text)), option.value.empty() ? "" : value_spec(option, option.value));
+        text +=
+            fmt::format(" \\\n    '{}{}[{}]{}'", option.repeats ? "*" : "",
+                        name + (option.value.empty() || !name.starts_with("--") ? "" : "="),
+                        zsh_text(first_clause(option.text)), option.value.empty() ? "" : value_spec(option, option.value));
       }
     }
     if (!command.commands.empty()) {
@@ -59,8 +62,7 @@ std::string zsh_completion(const CommandDescription& program) {
         text += fmt::format("        '{}:{}'\n", each.name, zsh_text(each.text));
       text += "      )\n      _describe command commands\n";
       for (const OptionDescription& each : command.arguments) {
-        if (!each.words.empty())
-          text += fmt::format("      compadd -- {}\n", fmt::join(each.words, " "));
+        if (!each.words.empty()) text += fmt::format("      compadd -- {}\n", fmt::join(each.words, " "));
       }
       text += "      ;;\n    arguments)\n      case $words[1] in\n";
       for (const CommandDescription& each : command.commands)

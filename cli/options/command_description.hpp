@@ -13,8 +13,8 @@ struct Example {
 
 /// An option, or an argument, as it was declared.
 struct OptionDescription {
-  std::vector<std::string> names;    ///< with dashes, the long ones last; of an argument its own
-  std::string value;                 ///< what stands for its value: `FILE`; empty where it takes none
+  std::vector<std::string> names;  ///< with dashes, the long ones last; of an argument its own
+  std::string value;               ///< what stands for its value: `FILE`; empty where it takes none
   std::string text;
   std::string default_value;         ///< empty: none, or the text says it
   std::vector<std::string> words{};  ///< values to offer

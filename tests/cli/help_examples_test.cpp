@@ -75,9 +75,10 @@ void write_files(const Sandbox& sandbox, const std::string& command) {
             "vgg16,data,16,512,iter_total_s,0.31\n");
   for (const std::string part : {"0", "1"}) {
     if (command.find("part-" + part) == std::string::npos) continue;
-    const CommandOutcome made = sandbox.run("ddl-oracle profile alexnet --backend simulated --batch 1 --splits none --shard " +
-                                                part + "/2 -o part-" + part + ".profile > report.txt",
-                                            true);
+    const CommandOutcome made =
+        sandbox.run("ddl-oracle profile alexnet --backend simulated --batch 1 --splits none --shard " + part +
+                        "/2 -o part-" + part + ".profile > report.txt",
+                    true);
     REQUIRE(made.exit_code == 0);
   }
   // What the example is to write over.

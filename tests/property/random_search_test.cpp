@@ -30,8 +30,8 @@ double between(Random& random, double least, double most) {
 
 /// A few convolutions and matrix products of any sizes.
 Model random_model(Random& random) {
-  std::string text = fmt::format("format: 1\nmodel: random\ninput: {{channels: {}, size: {}x{}}}\nlayers:\n", random.whole(1, 24),
-                                 8 * random.whole(1, 4), 8 * random.whole(1, 4));
+  std::string text = fmt::format("format: 1\nmodel: random\ninput: {{channels: {}, size: {}x{}}}\nlayers:\n",
+                                 random.whole(1, 24), 8 * random.whole(1, 4), 8 * random.whole(1, 4));
   for (int i = random.whole(1, 4); i > 0; --i) {
     text += fmt::format("  - convolution: {{filters: {}, kernel: {}, padding: same, bias: {}}}\n", 4 * random.whole(1, 24),
                         random.of(std::vector{1, 3, 5}), random.chance() ? "yes" : "no");
@@ -111,8 +111,8 @@ TEST_CASE("on random machines the search answers what pricing every plan answers
     const Estimate& best = found.best.front();
     INFO("found " << text_of(best.plan) << ", first of all " << text_of(first.plan));
     const std::vector<double> wanted = ranks_of(first, options.objective);
-    const std::vector<double> got = ranks_of({best.plan, best.time.iteration(), best.memory.total(), best.verdict},
-                                             options.objective);
+    const std::vector<double> got =
+        ranks_of({best.plan, best.time.iteration(), best.memory.total(), best.verdict}, options.objective);
     for (std::size_t i = 0; i < wanted.size(); ++i) REQUIRE(got[i] == Approx(wanted[i]).epsilon(1e-9));
     REQUIRE(best.plan == first.plan);
   });

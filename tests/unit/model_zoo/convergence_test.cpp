@@ -54,7 +54,8 @@ TEST_CASE("epochs and tokens are counted in samples") {
 TEST_CASE("the critical batch of points on the curve of McCandlish et al. is that of the curve") {
   // E = 1000 (1 + B / 64): at 64, twice the least.
   const Convergence convergence = parse_convergence(
-      file_of("  - {batch: 16, samples: 1250}\n  - {batch: 64, samples: 2000}\n  - {batch: 256, samples: 5000}\n"), "c.yaml");
+      file_of("  - {batch: 16, samples: 1250}\n  - {batch: 64, samples: 2000}\n  - {batch: 256, samples: 5000}\n"),
+      "c.yaml");
   const auto scale = convergence.noise_scale();
   REQUIRE(scale);
   CHECK(scale->least_samples == Approx(1000));
@@ -70,10 +71,11 @@ TEST_CASE("what is no file of published trainings is refused with its place") {
   const std::string point = "  - {batch: 8, samples: 10}\n";
   for (const std::string& wrong :
        {file_of(point), file_of(point + point), file_of(point + "  - {batch: 16}\n"),
-        file_of(point + "  - {batch: 16, samples: 1, epochs: 1}\n", "epoch: 5\n"), file_of(point + "  - {batch: 16, epochs: 1}\n"),
-        file_of(point + "  - {batch: 16, tokens: 1}\n"), file_of(point + "  - {batch: 0, samples: 1}\n"),
-        file_of(point + "  - {batch: 16, samples: -1}\n"), file_of(point + "  - {batch: 16, samples: .nan}\n"),
-        file_of(point + "  - {batch: 16, sample: 1}\n"), file_of("  []\n"), std::string("format: 1\n")}) {
+        file_of(point + "  - {batch: 16, samples: 1, epochs: 1}\n", "epoch: 5\n"),
+        file_of(point + "  - {batch: 16, epochs: 1}\n"), file_of(point + "  - {batch: 16, tokens: 1}\n"),
+        file_of(point + "  - {batch: 0, samples: 1}\n"), file_of(point + "  - {batch: 16, samples: -1}\n"),
+        file_of(point + "  - {batch: 16, samples: .nan}\n"), file_of(point + "  - {batch: 16, sample: 1}\n"),
+        file_of("  []\n"), std::string("format: 1\n")}) {
     INFO(wrong);
     CHECK_THROWS_AS(parse_convergence(wrong, "c.yaml"), Error);
   }
