@@ -126,6 +126,8 @@ Document save_directory(const SaveDirectory& directory, const Study& study, cons
   Document document;
   document.section("Saved", fmt::format(" in {}", shell_word(directory.path)));
   Table table({words("file"), words("what it is"), words("command that reads it")});
+  table.columns.back().keep = Keep::always;
+  table.columns.back().wraps = true;
   table.add({"plan.json", "the answer",
              fmt::format("ddl-oracle explain {} --plan {}", shell_word(study.spec().model), path_of("plan.json"))});
   table.add({"job.yaml", "the first plan as a job", fmt::format("ddl-oracle check {}", path_of("job.yaml"))});

@@ -30,7 +30,7 @@ def console(page, width, dark):
     command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--virtual-time-budget=3000"]
     command += ["--allow-file-access-from-files", "--window-size=1400,900", f"--user-data-dir={page.parent / 'profile'}"]
     command += [f"--blink-settings=preferredColorScheme={0 if dark else 1}", f"--screenshot={page.with_name('shot.png')}"]
-    ran = subprocess.run([*command, host.as_uri()], capture_output=True, timeout=120)
+    ran = subprocess.run([*command, host.as_uri()], capture_output=True, check=False, timeout=120)
     return [line for line in ran.stderr.decode(errors="replace").splitlines() if "CONSOLE" in line]
 
 
