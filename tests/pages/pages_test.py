@@ -18,7 +18,7 @@ import reports
 PROGRAM = str(pathlib.Path(sys.argv[1]).resolve())
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 # Of the elements that a page has: no link, image, frame or form.
-KNOWN = set(["html", "head", "meta", "title", "style", "body", "header", "main", "section", "h1", "h2", "small", "p", "b", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "div", "span", "pre", "figure", "figcaption", "button", "output", "script", "svg", "g", "rect", "path", "line", "polyline", "polygon", "circle", "text"])
+KNOWN = {"html", "head", "meta", "title", "style", "body", "header", "main", "section", "h1", "h2", "small", "p", "b", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "div", "span", "pre", "figure", "figcaption", "button", "output", "script", "svg", "g", "rect", "path", "line", "polyline", "polygon", "circle", "text"}
 
 
 class Page(html.parser.HTMLParser):
