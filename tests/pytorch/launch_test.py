@@ -47,7 +47,17 @@ def run(*command, **options):
     return done.stdout
 
 
+def has_fsdp2():
+    """FSDP2, which the scripts ask for, came under its name with PyTorch 2.6; torchrun of before 2.0 has other options."""
+    import torch
+
+    return tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 6)
+
+
 def main():
+    if not has_fsdp2():
+        print("this PyTorch has no FSDP2")
+        sys.exit(77)
     oracle = Path(sys.argv[1]).resolve()
     # torchrun of the Python that has torch.
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
