@@ -98,6 +98,7 @@ std::variant<Seconds, Unpredictable> quantity_of(const std::string& quantity, co
   const double iterations = time.iteration().value() > 0 ? estimate.epoch / time.iteration() : 0.0;
   const Seconds computed = time.compute() + time.bubble + estimate.host_waiting;
   if (quantity == "iter_total_s" || quantity == "iter_total_best_epoch_s") return time.iteration();
+  if (quantity == "iter_without_update_s") return time.iteration() - time.weight_update;
   if (quantity == "iter_comp_s") return computed;
   if (quantity == "iter_comm_s") return exchanged;
   if (quantity == "iter_comm_gradient_allreduce_s") return time.gradient_exchange;

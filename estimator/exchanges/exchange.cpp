@@ -278,6 +278,7 @@ const SharedLink& ExchangePrices::links_of(AllreduceAlgorithm algorithm, const G
   switch (algorithm) {
     case AllreduceAlgorithm::linear:
     case AllreduceAlgorithm::ring:
+    case AllreduceAlgorithm::reduce_broadcast:
     case AllreduceAlgorithm::sparse:
       return flat;
     case AllreduceAlgorithm::hierarchical:
@@ -329,6 +330,8 @@ Seconds ExchangePrices::allreduce_time(AllreduceAlgorithm algorithm, Bytes messa
       return leader_allreduce_time(message, at.group.members[0], at.group.nodes(), at.inside.link, link, 1.0);
     case AllreduceAlgorithm::parameter_server:
       return parameter_server_time(message, ranks, assumptions_.parameter_servers, link);
+    case AllreduceAlgorithm::reduce_broadcast:
+      return reduce_broadcast_time(message, ranks, link);
     case AllreduceAlgorithm::sparse: {
       const double density = assumptions_.allreduce ? assumptions_.sparse_density
                                                     : software_.gradient_density.value_or(assumptions_.sparse_density);

@@ -262,6 +262,11 @@ Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std
   // What measured runs have taught of this family holds it.
   if (origin == nullptr && job_.assumptions.learned && costs.learned() == Learned())
     step.rank_waiting = job_.coefficients.software.rank_waiting.value_or(0) * std::log(ranks);
+  const double driven = plan.mesh[Axis::data];
+  if (job_.coefficients.software.one_process.value_or(false) && driven > 1) {
+    step.forward_hosts = driven;
+    step.backward_hosts = job_.coefficients.software.backward_threads.value_or(1);
+  }
   step.input_beside = job_.assumptions.input_overlapped;
   if (job_.assumptions.include_input) step.reading = input_time(job_, plan, costs.exchanges(), origin != nullptr);
   Link next;

@@ -86,6 +86,8 @@ struct Step {
   bool in_slots = false;       ///< a slot is as long as the longest forward and backward of any stage [ParaDL, Table III]
   bool several_ranks = false;  ///< whether there are several ranks, which wait for each other
   double slowest_of = 1;       ///< nodes
+  /// How many times as long as those of one device the starts of a pass take, where one process makes those of several.
+  double forward_hosts = 1, backward_hosts = 1;
   double rank_waiting = 0;     ///< θ·ln n of its ranks: over kernels, layer-wise exchanges and halos
   bool input_beside = false;   ///< samples are read while devices compute
 
@@ -206,8 +208,8 @@ template <class T>
   T longest = none;
   for (std::size_t i = 0; i < result.stages.size(); ++i) {
     Stage& own = result.stages[i];
-    own.idle_forward = larger<T>(none, start * own.forward_starts - own.forward);
-    own.idle_backward = larger<T>(none, start * own.backward_starts - own.backward);
+    own.idle_forward = larger<T>(none, start * (own.forward_starts * step.forward_hosts) - own.forward);
+    own.idle_backward = larger<T>(none, start * (own.backward_starts * step.backward_hosts) - own.backward);
     const T time = own.busy() + own.idle();
     const auto stage = static_cast<int>(i);
     // Stages that are equally long but for rounding are one choice, whatever their times are made of.

@@ -47,6 +47,8 @@ std::string_view to_string(AllreduceAlgorithm algorithm) {
       return "leader";
     case AllreduceAlgorithm::parameter_server:
       return "parameter-server";
+    case AllreduceAlgorithm::reduce_broadcast:
+      return "reduce-broadcast";
     case AllreduceAlgorithm::sparse:
       return "sparse";
   }
