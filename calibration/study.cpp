@@ -165,7 +165,7 @@ std::string default_dataset(const Model& model) {
   return model.input.positions() <= 64 * 64 ? "cifar10" : "imagenet";
 }
 
-SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients) {
+SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients, bool sequences) {
   if (spec.software == no_software) return {};
   if (!spec.software.empty()) return load_software(spec.software);
   // Runs that were measured had a software of their own: where that is a bundled one, what they did not show is as its file
@@ -177,7 +177,10 @@ SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients
   for (const std::string& name : software_names()) {
     if (name.size() > nearest.size() && name_key(measured).starts_with(name_key(name))) nearest = name;
   }
-  if (!nearest.empty()) return load_software(nearest);
+  if (!nearest.empty()) {
+    SoftwareFile own = load_software(nearest);
+    return sequences && own.images_only ? usual : own;
+  }
   SoftwareFile host;
   host.launch_overhead = usual.launch_overhead;
   return host;
@@ -204,7 +207,7 @@ StudyInputs load_inputs(const StudySpec& spec) {
   inputs.dataset = load_dataset(spec.dataset.empty() ? default_dataset(inputs.model) : spec.dataset);
   inputs.machine = load_machine(spec.machine);
   inputs.coefficients = coefficients_of(spec, inputs.machine);
-  inputs.software = software_of(spec, inputs.coefficients);
+  inputs.software = software_of(spec, inputs.coefficients, inputs.model.input.sequence);
   inputs.profiles = spec.found_profiles
                         ? spec.found_profiles
                         : std::make_shared<const FoundProfiles>(find_profiles(spec.profiles, inputs.machine));
@@ -224,8 +227,10 @@ void Study::use_software() {
   const bool has_others =
       !measured.empty() && measured != unnamed_software && !name_key(measured).starts_with(name_key(software_.name));
   if (!software_.name.empty() && has_others) {
-    warnings_.push_back(
-        fmt::format("the coefficients say what runs of {} did, which is not used for {}", quote(measured), software_.name));
+    if (!spec_.software.empty()) {
+      warnings_.push_back(
+          fmt::format("the coefficients say what runs of {} did, which is not used for {}", quote(measured), software_.name));
+    }
     coefficients_.software = {};
   }
   coefficients_ = completed(std::move(coefficients_));

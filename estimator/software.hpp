@@ -55,6 +55,11 @@ struct Software {
   std::optional<bool> one_process;
   /// How many times as long the starts of backward take where one process has a thread for each device.
   std::optional<double> backward_threads;
+  /// With spatial splits tensors lie in memory that the driver moves between device and host (cudaMallocManaged): ranks that
+  /// need more than the device has pass all of it through their link to the host. Nothing: they end there.
+  std::optional<bool> managed_memory;
+  /// Copies of the gradient of a tile that backward makes to join it with its halos.
+  std::optional<double> tile_copies;
   /// θ: ranks that wait for each other take θ·ln n longer over kernels, layer-wise exchanges and halos, where n ranks run
   /// and measured runs have not taught more (Coefficient::straggler_factor).
   std::optional<double> rank_waiting;

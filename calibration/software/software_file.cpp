@@ -91,6 +91,7 @@ const std::vector<RecipeKey>& recipe_keys() {
       {"fusing", [](const YamlNode& v, SoftwareFile& s) { s.fusing = one_of<Fusing>(v, "fusing", fusing_names); }},
       {"optimizer_implementation", [](const YamlNode& v, SoftwareFile& s) { s.update = read_update(v); }},
       {"older_framework", [](const YamlNode& v, SoftwareFile& s) { s.older_framework = v.boolean(); }},
+      {"images_only", [](const YamlNode& v, SoftwareFile& s) { s.images_only = v.boolean(); }},
       {"zero_stages", [](const YamlNode& v, SoftwareFile& s) { read_admitted(v, PlanChoice::zero, s); }},
       {"shard_groups", [](const YamlNode& v, SoftwareFile& s) { read_has(v, PlanChoice::shard_group, s); }},
       {"schedules", [](const YamlNode& v, SoftwareFile& s) { read_admitted(v, PlanChoice::schedule, s); }},

@@ -86,6 +86,10 @@ struct PhaseInWords {
       text = fmt::format("{} for the host, which takes {} to start a kernel", humanize(waiting.host),
                          humanize(waiting.launch_overhead));
     }
+    if (waiting.pages.value() > 0) {
+      text.append(text.empty() ? "" : "; ");
+      text += fmt::format("{} for managed memory, which comes from the host", humanize(waiting.pages));
+    }
     if (waiting.learned) text.append(text.empty() ? "" : "; ").append("learned from measured runs");
     return text;
   }

@@ -245,6 +245,35 @@ Estimate Estimator::estimate(const Plan& plan) const {
   return result;
 }
 
+Bytes Estimator::managed_demand(const Plan& plan) const {
+  Plan bare = plan;  // all stages of ZeRO share a step
+  bare.zero_stage = 0;
+  bare.shard_group = 0;
+  Bytes demand = memory(bare).total();
+  const double tiles = plan.mesh[Axis::spatial];
+  const Model& model = *job_.facts.model;
+  const Bytes item(item_bytes(plan.precision) * samples_per_micro_batch(plan));
+  demand += item * (static_cast<double>(model.input.items()) * (1 - 1 / tiles));
+  double widest = 0;
+  const int end = spatial_end_of(plan);
+  for (const int layer : job_.facts.weighted) {
+    if (layer < end) widest = std::max(widest, static_cast<double>(shape_of(model, layer).items()) / tiles);
+  }
+  return demand + item * (widest * job_.coefficients.software.tile_copies.value_or(0));
+}
+
+Seconds Estimator::paging(const Plan& plan) const {
+  if (!job_.coefficients.software.managed_memory.value_or(false) || !job_.assumptions.host_staging || !job_.machine.host ||
+      plan.mesh[Axis::spatial] == 1 || plan.mesh[Axis::pipeline] > 1)
+    return {};
+  const Bytes demand = managed_demand(plan);
+  if (demand <= job_.machine.device.memory) return {};
+  // Pages leave in the order in which they were used last, which a pass that is longer than the memory needs next; those
+  // that come and those that go share no direction of the link.
+  constexpr double passes = 2;
+  return demand / (job_.machine.host->bandwidth / job_.machine.host->devices_per_link) * passes;
+}
+
 Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const {
   Step step;
   step.origin = costs.learned();
@@ -282,6 +311,9 @@ Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std
       if (origin != nullptr) fixed.add_slope(Coefficient::per_micro_batch, 1);
       step.tasks.push_back({stage, false, Part::waiting, 0, fixed, bubble_shares(plan).forward});
     }
+    step.paging = paging(plan);
+    if (step.paging > Seconds{})
+      step.tasks.push_back({stage, false, Part::waiting, 0, Term(step.paging), bubble_shares(plan).forward});
     if (stage == 0) continue;
     const Seconds hop = next.alpha + costs.cut_bytes(first) * next.beta;
     if (origin != nullptr) {

@@ -138,6 +138,12 @@ class Estimator {
   [[nodiscard]] Fullest& fullest(const Plan& plan) const;
   [[nodiscard]] const StagePlaces& places(int stages, int spatial_end, double tiles) const;
   [[nodiscard]] int spatial_end_of(const Plan& plan) const;
+  /// What a rank of a spatial split needs of managed memory with one micro-batch: its tensors, whole samples of which it
+  /// computes a tile, and what its software copies to join the largest tile with its halos.
+  [[nodiscard]] Bytes managed_demand(const Plan& plan) const;
+  /// The time of one micro-batch in which managed memory passes through the host link, once forward and once backward;
+  /// nothing where a rank's demand fits in the device.
+  [[nodiscard]] Seconds paging(const Plan& plan) const;
   [[nodiscard]] const LayerKinds& kinds_of(int spatial_end) const;
   /// The prices of layers under one split, and what was worked out of them.
   struct Split {

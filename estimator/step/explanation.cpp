@@ -272,9 +272,11 @@ class Explainer {
 
   [[nodiscard]] PhaseShare::MadeOf waiting() const {
     const Seconds host = estimate().host_waiting;
-    const bool others = (estimate().time.waiting - host).value() > 0;
-    if (host.value() <= 0 && !others) return {};
-    return WaitingOf{host, launch_overhead(job_), others};
+    const Seconds pages = step_.paging * micro_batches_;
+    const Seconds rest = estimate().time.waiting - host - pages;
+    const bool others = rest.value() > estimate().time.waiting.value() * 1e-9;
+    if (host.value() <= 0 && pages.value() <= 0 && !others) return {};
+    return WaitingOf{host, launch_overhead(job_), others, pages};
   }
 
   [[nodiscard]] UpdateOf update() const {

@@ -86,6 +86,7 @@ struct Step {
   bool in_slots = false;       ///< a slot is as long as the longest forward and backward of any stage [ParaDL, Table III]
   bool several_ranks = false;  ///< whether there are several ranks, which wait for each other
   double slowest_of = 1;       ///< nodes
+  Seconds paging{};            ///< of one micro-batch, in which managed memory comes from the host; a task of it waits so long
   /// How many times as long as those of one device the starts of a pass take, where one process makes those of several.
   double forward_hosts = 1, backward_hosts = 1;
   double rank_waiting = 0;     ///< θ·ln n of its ranks: over kernels, layer-wise exchanges and halos
@@ -244,8 +245,8 @@ template <class T>
   }
   result[Part::waiting] += result.host_waiting;
   if (step.several_ranks) {
-    const T disturbed =
-        result[Part::forward] + result[Part::backward] + result[Part::layer_collectives] + result[Part::halo];
+    const T disturbed = result[Part::forward] + result[Part::backward] + result[Part::layer_collectives] +
+                        result[Part::halo] + T(step.paging.value() * step.micro_batches);
     result.rank_waiting = x[Coefficient::per_iteration] +
                           disturbed * (x[Coefficient::straggler_factor] * std::log(step.slowest_of) + T(step.rank_waiting));
     result[Part::waiting] += result.rank_waiting;
