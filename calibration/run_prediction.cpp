@@ -131,7 +131,9 @@ RunPredictor::RunPredictor(std::string machine, std::string coefficients, const 
   const Machine sheet = load_machine(machine_);
   coefficients_ = coefficients_of(shared, sheet);
   shared.software = software_;
-  static_cast<void>(software_of(shared, coefficients_));
+  const SoftwareFile measured = software_of(shared, coefficients_);
+  // Runs that the coefficients are of had their software, sequences or not.
+  if (software_.empty() && !coefficients_.software.name.empty() && !measured.name.empty()) software_ = measured.name;
   profiles_ = std::make_shared<const FoundProfiles>(find_profiles(profiles, sheet));
 }
 

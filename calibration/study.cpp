@@ -214,7 +214,22 @@ StudyInputs load_inputs(const StudySpec& spec) {
   return inputs;
 }
 
+namespace {
+
+/// Whether coefficients are of runs of another software than this one.
+bool is_of_another(const Software& measured, const SoftwareFile& software) {
+  return !software.name.empty() && !measured.name.empty() && measured.name != unnamed_software &&
+         !name_key(measured.name).starts_with(name_key(software.name));
+}
+
+}  // namespace
+
 Coefficients Study::completed(Coefficients coefficients) const {
+  // What runs of another software did, and have taught, says nothing of this one.
+  if (is_of_another(coefficients.software, software_)) {
+    coefficients.software = {};
+    coefficients.learned.clear();
+  }
   coefficients.software = with_usual(std::move(coefficients.software), software_.facts);
   if (coefficients.overlap.source.empty() && !machine_.device.is_processor)
     coefficients.overlap.kernels = coefficients.software.overlap_slowdown.value_or(coefficients.overlap.kernels);
@@ -222,16 +237,9 @@ Coefficients Study::completed(Coefficients coefficients) const {
 }
 
 void Study::use_software() {
-  // Coefficients of runs of another software say nothing of this one.
-  const std::string& measured = coefficients_.software.name;
-  const bool has_others =
-      !measured.empty() && measured != unnamed_software && !name_key(measured).starts_with(name_key(software_.name));
-  if (!software_.name.empty() && has_others) {
-    if (!spec_.software.empty()) {
-      warnings_.push_back(
-          fmt::format("the coefficients say what runs of {} did, which is not used for {}", quote(measured), software_.name));
-    }
-    coefficients_.software = {};
+  if (is_of_another(coefficients_.software, software_) && !spec_.software.empty()) {
+    warnings_.push_back(fmt::format("the coefficients say what runs of {} did, which is not used for {}",
+                                    quote(coefficients_.software.name), software_.name));
   }
   coefficients_ = completed(std::move(coefficients_));
   Device& device = machine_.device;
