@@ -230,6 +230,10 @@ Coefficients Study::completed(Coefficients coefficients) const {
     coefficients.software = {};
     coefficients.learned.clear();
   }
+  // Tensor splits beside a software of images alone were measured with models of sequences, and another software.
+  if (software_.images_only && !model_.input.sequence) {
+    std::erase_if(coefficients.learned, [](const auto& of) { return (of.first & family_bit(Axis::tensor)) != 0; });
+  }
   coefficients.software = with_usual(std::move(coefficients.software), software_.facts);
   if (coefficients.overlap.source.empty() && !machine_.device.is_processor)
     coefficients.overlap.kernels = coefficients.software.overlap_slowdown.value_or(coefficients.overlap.kernels);
