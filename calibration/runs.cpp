@@ -121,8 +121,7 @@ class RowReader {
   [[nodiscard]] std::string quantity() const {
     const std::string text = required_text("quantity");
     if (std::find(known_quantities.begin(), known_quantities.end(), text) == known_quantities.end())
-      fail("quantity", fmt::format("no quantity is called {}", quote(text)),
-           suggest(text, known_quantities));
+      fail("quantity", fmt::format("no quantity is called {}", quote(text)), suggest(text, known_quantities));
     return text;
   }
   [[nodiscard]] double required_value() const {

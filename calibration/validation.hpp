@@ -35,7 +35,7 @@ struct ValidationSummary {
     double mean_absolute_error = 0;  ///< of those that were predicted
   };
   Group overall;
-  bool is_taught = false;  ///< coefficients have learned from runs
+  bool is_taught = false;               ///< coefficients have learned from runs
   std::map<std::string, Group> groups;  ///< by the column that was asked for
   /// Kendall's τ-b of predicted and measured time per sample, over pairs of runs of the same model, GPU count and quantity;
   /// NaN without such pairs.

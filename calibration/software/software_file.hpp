@@ -26,7 +26,7 @@ struct SoftwareFile {
   std::optional<Fusing> fusing;
   std::optional<UpdateImplementation> update;
   std::optional<bool> older_framework;
-  bool images_only = false;     ///< nobody trains models of sequences with it
+  bool images_only = false;  ///< nobody trains models of sequences with it
   AdmittedChoices admits{};  ///< what a search may choose
 
   /// What the file says, or the file that it extends, in the order of the keys in docs/software.md.

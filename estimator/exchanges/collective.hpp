@@ -35,11 +35,11 @@ enum class AllreduceAlgorithm {
   sparse
 };
 inline constexpr std::array<AllreduceAlgorithm, 12> all_allreduce_algorithms{
-    AllreduceAlgorithm::linear,       AllreduceAlgorithm::tree,
-    AllreduceAlgorithm::butterfly,    AllreduceAlgorithm::ring,
-    AllreduceAlgorithm::rabenseifner, AllreduceAlgorithm::shifted_halving_doubling,
-    AllreduceAlgorithm::hierarchical, AllreduceAlgorithm::multi_leader,
-    AllreduceAlgorithm::leader,       AllreduceAlgorithm::parameter_server,
+    AllreduceAlgorithm::linear,           AllreduceAlgorithm::tree,
+    AllreduceAlgorithm::butterfly,        AllreduceAlgorithm::ring,
+    AllreduceAlgorithm::rabenseifner,     AllreduceAlgorithm::shifted_halving_doubling,
+    AllreduceAlgorithm::hierarchical,     AllreduceAlgorithm::multi_leader,
+    AllreduceAlgorithm::leader,           AllreduceAlgorithm::parameter_server,
     AllreduceAlgorithm::reduce_broadcast, AllreduceAlgorithm::sparse};
 [[nodiscard]] std::string_view to_string(AllreduceAlgorithm algorithm);
 [[nodiscard]] std::optional<AllreduceAlgorithm> parse_allreduce_algorithm(std::string_view text);

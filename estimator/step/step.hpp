@@ -86,11 +86,11 @@ struct Step {
   bool in_slots = false;       ///< a slot is as long as the longest forward and backward of any stage [ParaDL, Table III]
   bool several_ranks = false;  ///< whether there are several ranks, which wait for each other
   double slowest_of = 1;       ///< nodes
-  Seconds paging{};            ///< of one micro-batch, in which managed memory comes from the host; a task of it waits so long
+  Seconds paging{};  ///< of one micro-batch, in which managed memory comes from the host; a task of it waits so long
   /// How many times as long as those of one device the starts of a pass take, where one process makes those of several.
   double forward_hosts = 1, backward_hosts = 1;
-  double rank_waiting = 0;     ///< θ·ln n of its ranks: over kernels, layer-wise exchanges and halos
-  bool input_beside = false;   ///< samples are read while devices compute
+  double rank_waiting = 0;    ///< θ·ln n of its ranks: over kernels, layer-wise exchanges and halos
+  bool input_beside = false;  ///< samples are read while devices compute
 
   /// Returns the number of slots of a pipeline in which a stage sends, 2(p+S−2) [ParaDL, Table III]; v times as many
   /// micro-batches leave each of v stretches.

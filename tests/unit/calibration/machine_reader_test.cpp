@@ -285,7 +285,8 @@ TEST_CASE("fails with an unknown machine") {
   CHECK(error_of([] { (void)load_machine("dgx-a10"); }) ==
         "unknown machine 'dgx-a10'\nhint: did you mean 'dgx-a100'? A file of your own ends in '.yaml'");
   CHECK(error_of([] { (void)load_machine("xyz"); }) ==
-        "unknown machine 'xyz'\nhint: known: abci, alps, aws-p2, aws-p4d, aws-p5, azure-nd-h100, cori-gpu, cori-knl, cpu-cluster, "
+        "unknown machine 'xyz'\nhint: known: abci, alps, aws-p2, aws-p4d, aws-p5, azure-nd-h100, cori-gpu, cori-knl, "
+        "cpu-cluster, "
         "dgx-b200, dgx-b300, dgx-h100, dgx-h200, ...; a file of your own ends in '.yaml'");
 }
 
