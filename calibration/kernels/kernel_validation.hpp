@@ -19,9 +19,9 @@ struct KernelAccuracy {
   std::string kernels, passes, precision;
   Provenance source = Provenance::roofline;  ///< what the predictions rest on, of the least certain
   std::size_t rows = 0;
-  double median_error = 0, p90_error = 0;   ///< of |predicted / measured − 1|
-  double median_ratio = 0;                  ///< of predicted / measured
-  std::optional<double> inside{};           ///< the share that lies within the 95 % interval; nothing where none has one
+  double median_error = 0, p90_error = 0;  ///< of |predicted / measured − 1|
+  double median_ratio = 0;                 ///< of predicted / measured
+  std::optional<double> inside{};          ///< the share that lies within the 95 % interval; nothing where none has one
 };
 
 struct KernelValidation {

@@ -50,9 +50,9 @@ Document document_of(const KernelValidation& validation, std::size_t rows, std::
   Document document;
   document.line(fmt::format("{} kernels of {}", rows, machine.device.name),
                 ignored > 0 ? fmt::format("; {} rows are of kinds or formats that have no formula", ignored) : "");
-  Table table({essential(words("kernels")), essential(words("pass")), essential(words("precision")), essential(figures("rows")),
-               essential(figures("error, median")), essential(figures("90 %")), figures("predicted / measured"),
-               figures("inside 95 %"), words("rests on")});
+  Table table({essential(words("kernels")), essential(words("pass")), essential(words("precision")),
+               essential(figures("rows")), essential(figures("error, median")), essential(figures("90 %")),
+               figures("predicted / measured"), figures("inside 95 %"), words("rests on")});
   for (const KernelAccuracy& group : validation.groups) {
     table.add({group.kernels, group.passes, group.precision, std::to_string(group.rows), percent(group.median_error),
                percent(group.p90_error), fmt::format("{:.2f}", group.median_ratio),
@@ -89,9 +89,8 @@ Report validate(const ValidateKernelsRequest& asked) {
     json["machine"] = name;
     json["device"] = device;
     json["refused"] = validation->refused;
-    json["groups"] = json_list(validation->groups, [fields = accuracy_fields()](const KernelAccuracy& group) {
-      return json_of(fields, group);
-    });
+    json["groups"] = json_list(validation->groups,
+                               [fields = accuracy_fields()](const KernelAccuracy& group) { return json_of(fields, group); });
     return json;
   };
   for (const KernelAccuracy& group : validation->groups) {

@@ -8,8 +8,8 @@
 
 namespace ddl {
 
-/// Conditions on the rows of a table, as `option` was given them: `gpu=A100-SXM4-80GB,H100-SXM5-80GB`. Throws Error on what is
-/// no condition.
+/// Conditions on the rows of a table, as `option` was given them: `gpu=A100-SXM4-80GB,H100-SXM5-80GB`. Throws Error on what
+/// is no condition.
 [[nodiscard]] std::vector<RowFilter> row_filters(std::string_view option, const std::vector<std::string>& texts);
 
 }  // namespace ddl

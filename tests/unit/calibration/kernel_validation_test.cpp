@@ -57,9 +57,10 @@ TEST_CASE("what a time holds beside its kernel is added to the prediction") {
 TEST_CASE("kernels that were timed together are a group of their own, and their predictions are added") {
   const Machine machine = load_machine("dgx-a100");
   const KernelModel model(machine.device, Precision::bf16);
-  const std::vector<std::pair<Work, Pass>> both{{product(1024), Pass::backward_data}, {product(1024), Pass::backward_weight}};
-  const Seconds apart = model.time(product(1024), Pass::backward_data, 1).time +
-                        model.time(product(1024), Pass::backward_weight, 1).time;
+  const std::vector<std::pair<Work, Pass>> both{{product(1024), Pass::backward_data},
+                                                {product(1024), Pass::backward_weight}};
+  const Seconds apart =
+      model.time(product(1024), Pass::backward_data, 1).time + model.time(product(1024), Pass::backward_weight, 1).time;
   CHECK(time_together(model, both, 1).time.value() == Approx(apart.value()));
   const std::vector<KernelSample> samples{sample(both, apart), sample({both.front()}, apart)};
   const KernelValidation validation = validate_kernels(samples, machine.device, Seconds{});
