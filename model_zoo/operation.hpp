@@ -21,14 +21,18 @@ enum class Pass { forward, backward_data, backward_weight, update };
 enum class KernelKind {
   matrix_product,       ///< GEMM, alone or many of one size
   convolution,          ///< of one group
-  grouped_convolution,  ///< of several groups, depthwise ones included
+  grouped_convolution,  ///< of several groups, each a matrix product of its own
   fused_attention,      ///< scores never leave the chip
   elementwise,          ///< additions, activations, casts, copies, and what has no kind of its own
   layer_norm,           ///< statistics of a position
   batch_norm,           ///< statistics over positions
   softmax,
   dropout,
-  lookup  ///< rows of a table
+  lookup,                 ///< rows of a table
+  packed_convolution,     ///< of several groups that one tile of a matrix product holds together
+  direct_convolution,     ///< of several groups, multiplied by units that know no matrices
+  depthwise_convolution,  ///< of as many groups as there are channels
+  max_pool
 };
 
 /// What one kernel has to do, counted in the source's units; kernel prices turn it into time.
@@ -44,6 +48,9 @@ struct Work {
   /// Per sample, items over which a cross entropy is taken: frameworks do so in several ways, which differ in traffic.
   double entropy_items = 0;
   bool is_square3 = false;  ///< of a convolution: a window of 3×3 and stride 1, for which there are faster algorithms
+  /// Of a convolution of several groups: their number, and the channels that one reads and writes. m, n and k are those of
+  /// all groups side by side.
+  double groups = 1, group_inputs = 0, group_outputs = 0;
   /// Nothing: a matrix product where there is one, else elementwise.
   std::optional<KernelKind> kind{};
 

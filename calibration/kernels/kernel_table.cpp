@@ -107,7 +107,12 @@ Kernels read_convolution(const Rows& row) {
             .activation_items = samples * channels * height * width + outputs * filters,
             .weight_items = filters * summed,
             .is_square3 = groups == 1 && rows == 3 && columns == 3 && step_down == 1 && step_right == 1,
-            .kind = groups > 1 ? KernelKind::grouped_convolution : KernelKind::convolution};
+            .kind = KernelKind::convolution};
+  if (groups > 1) {
+    work.groups = groups, work.group_inputs = channels / groups, work.group_outputs = filters / groups;
+    const bool is_depthwise = groups == channels && groups == filters;
+    work.kind = is_depthwise ? KernelKind::depthwise_convolution : KernelKind::grouped_convolution;
+  }
   const std::string& pass = row.text("pass");
   if (pass == "fwd") {
     work.m = outputs, work.n = filters, work.k = summed;

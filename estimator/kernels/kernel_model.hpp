@@ -45,7 +45,8 @@ class KernelModel {
   /// Kernels that share this work among them take no less together.
   [[nodiscard]] Seconds least(const Work& work, Pass pass, double samples) const;
   /// Of an operation that reads and writes so many bytes and does nothing else, without its start.
-  [[nodiscard]] Seconds traffic_time(double bytes) const;
+  [[nodiscard]] Seconds traffic_time(double bytes) const;  ///< of items of 4 bytes
+  [[nodiscard]] Seconds traffic_time(double bytes, double items) const;
   /// What times of this kind rest on.
   [[nodiscard]] Provenance source(KernelKind kind, Pass pass) const;
   /// Whether any kind has a formula: else all have their rooflines.
@@ -61,7 +62,7 @@ class KernelModel {
   /// A shape whose time is known.
   struct Key {
     std::size_t family;  ///< place in families_
-    double flops, bytes, m, n, k, count;
+    double flops, bytes, m, n, k, count, items, group_channels;
     friend bool operator==(const Key&, const Key&) = default;
   };
   struct Hash {
@@ -73,7 +74,7 @@ class KernelModel {
   };
   /// Of the copies that a convolution makes of what it reads and writes; nothing where it reads them as they lie.
   [[nodiscard]] Seconds copies(const Work& work, double samples) const;
-  /// The same work with the traffic of the framework's cross entropy.
+  /// The same work with the traffic of the framework's cross entropy, and the kernel that convolves groups.
   [[nodiscard]] Work as_run(Work work, Pass pass) const;
   [[nodiscard]] const Family& family_of(KernelKind kind, Pass pass) const;
   [[nodiscard]] const Known& known(const Family& family, const KernelShape& shape) const;
