@@ -44,6 +44,9 @@ struct Work {
   /// Per sample, items over which a cross entropy is taken: frameworks do so in several ways, which differ in traffic.
   double entropy_items = 0;
   bool is_square3 = false;  ///< of a convolution: a window of 3×3 and stride 1, for which there are faster algorithms
+  /// Of a formula of several operators: there only where each operator is a kernel of its own (CompositeKernels). Not part
+  /// of Operation::work().
+  bool is_separate = false;
   /// Nothing: a matrix product where there is one, else elementwise.
   std::optional<KernelKind> kind{};
 
@@ -130,7 +133,8 @@ class Operation {
   /// Work of one pass on the given (whole or sliced) shapes; passes an operation does not have are all zero. `update` is
   /// priced from the parameters, not here.
   [[nodiscard]] virtual Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const = 0;
-  /// The same by kernels, which run one after the other. As it stands here: one. Their operations and items sum to work()'s.
+  /// The same by kernels, which run one after the other. As it stands here: one. Their operations and items sum to work()'s,
+  /// but for those that are separate.
   [[nodiscard]] virtual std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs,
                                                   const TensorShape& output) const {
     return {work(pass, inputs, output)};

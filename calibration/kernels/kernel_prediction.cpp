@@ -17,6 +17,7 @@ namespace {
 KernelTime modelled(const KernelModel& model, const Problem& problem) {
   std::optional<KernelTime> sum;
   for (const Work& work : problem.operation->kernels(problem.pass, problem.inputs, problem.output)) {
+    if (work.is_separate) continue;
     const KernelTime one = model.time(work, problem.pass, static_cast<double>(problem.samples));
     if (!work.is_any()) continue;
     if (!sum) {

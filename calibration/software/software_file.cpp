@@ -89,6 +89,8 @@ const std::vector<RecipeKey>& recipe_keys() {
       {"attention", [](const YamlNode& v,
                        SoftwareFile& s) { s.attention = one_of<AttentionKernels>(v, "attention", attention_kernel_names); }},
       {"fusing", [](const YamlNode& v, SoftwareFile& s) { s.fusing = one_of<Fusing>(v, "fusing", fusing_names); }},
+      {"composites", [](const YamlNode& v,
+                        SoftwareFile& s) { s.composites = one_of<CompositeKernels>(v, "composites", composite_names); }},
       {"optimizer_implementation", [](const YamlNode& v, SoftwareFile& s) { s.update = read_update(v); }},
       {"older_framework", [](const YamlNode& v, SoftwareFile& s) { s.older_framework = v.boolean(); }},
       {"zero_stages", [](const YamlNode& v, SoftwareFile& s) { read_admitted(v, PlanChoice::zero, s); }},

@@ -24,6 +24,7 @@ struct SoftwareFile {
   std::optional<CrossEntropy> cross_entropy;
   std::optional<AttentionKernels> attention;
   std::optional<Fusing> fusing;
+  std::optional<CompositeKernels> composites;
   std::optional<UpdateImplementation> update;
   std::optional<bool> older_framework;
   AdmittedChoices admits{};  ///< what a search may choose

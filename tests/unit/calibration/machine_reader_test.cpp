@@ -164,9 +164,16 @@ TEST_CASE("the bundled machines load under their own names, and every number has
                                                     "perlmutter",
                                                     "polaris",
                                                     "summit",
+                                                    "workstation-l4",
                                                     "workstation-l40s",
+                                                    "workstation-mi100",
+                                                    "workstation-mi210",
+                                                    "workstation-mi250",
+                                                    "workstation-p100-pcie",
+                                                    "workstation-p4",
                                                     "workstation-rtx3090",
-                                                    "workstation-rtx4090"});
+                                                    "workstation-rtx4090",
+                                                    "workstation-v100-pcie"});
   for (const std::string& name : machine_names()) {
     INFO(name);
     const MachineSheet sheet = load_machine_sheet(name);
