@@ -59,6 +59,13 @@ enum class CompositeKernels {
 };
 inline constexpr std::array<std::string_view, 2> composite_names{"fused", "operators"};
 
+/// What selective recomputation computes again.
+enum class SelectiveRecompute {
+  attention,  ///< [Kort22, section 5]
+  products,   ///< in blocks, all but attention and the first of each two matrix products, as torchtitan does
+};
+inline constexpr std::array<std::string_view, 2> selective_recompute_names{"attention", "products"};
+
 /// Which effects the estimate takes into account. The defaults are the physical model; ideal_assumptions() is the projection
 /// of [ParaDL, Table III].
 struct Assumptions {
@@ -78,6 +85,8 @@ struct Assumptions {
   MemoryFormat memory_format = MemoryFormat::channels_last;
   Fusing fusing = Fusing::none;
   CompositeKernels composites = CompositeKernels::fused;
+  CompositeKernels sinks = CompositeKernels::fused;  ///< of attention that is fused, but for trained sinks of its softmax
+  SelectiveRecompute selective = SelectiveRecompute::attention;
   std::optional<AttentionKernels> attention;  ///< nothing: those that the device's file was fitted to
   /// How the framework runs the optimizer's step; of a list of tensors it is priced as a share of the whole model's.
   UpdateImplementation update = UpdateImplementation::layer;

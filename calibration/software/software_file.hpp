@@ -24,7 +24,8 @@ struct SoftwareFile {
   std::optional<CrossEntropy> cross_entropy;
   std::optional<AttentionKernels> attention;
   std::optional<Fusing> fusing;
-  std::optional<CompositeKernels> composites;
+  std::optional<CompositeKernels> composites, sinks;
+  std::optional<SelectiveRecompute> selective;
   std::optional<UpdateImplementation> update;
   std::optional<bool> older_framework;
   AdmittedChoices admits{};  ///< what a search may choose

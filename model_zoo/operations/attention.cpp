@@ -215,6 +215,12 @@ class Attention final : public Operation {
   }
 
   bool is_attention() const override { return true; }
+  std::shared_ptr<const Operation> with_written_sinks() const override {
+    if (!s_.fused || !s_.sinks) return nullptr;
+    Settings settings = s_;
+    settings.fused = false;
+    return std::make_shared<Attention>(settings);
+  }
   Divisible divisible() const override { return {.channelwise = true, .channel_units = s_.kv_heads}; }
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     if (s_.fused) {

@@ -218,6 +218,27 @@ TEST_CASE("a formula of several operators is a kernel for each, where nothing fu
   CHECK(seen == 2);
 }
 
+TEST_CASE("attention with sinks writes its scores where no fused kernel knows of them") {
+  const Model model = load_model("gpt-oss-20b@layers=2");
+  const ModelFacts facts = facts_of(model);
+  const Device device = load_machine("dgx-h100").device;
+  Assumptions written;
+  written.sinks = CompositeKernels::operators;
+  const KernelPrices fused(facts, device, {}, Precision::bf16, Optimizer::adam, std::nullopt, nullptr, {}),
+      apart(facts, device, {}, Precision::bf16, Optimizer::adam, std::nullopt, nullptr, written);
+  int seen = 0;
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    const Layer& layer = model.layers[i];
+    const auto kernels = [&](const KernelPrices& prices) {
+      return prices.works(i, *layer.operation, Pass::forward, layer.input_shapes, layer.output_shape).size();
+    };
+    // QKᵀ, softmax and AV.
+    CHECK(kernels(apart) == (layer.operation->is_attention() ? 3 : kernels(fused)));
+    seen += layer.operation->is_attention() ? 1 : 0;
+  }
+  CHECK(seen == 2);
+}
+
 TEST_CASE("a tensor that others read is written, however many kernels are fused") {
   // Residuals of a transformer: the norm reads the sum, and so does the next addition.
   const Model model = load_model("llama3-8b@layers=2");
