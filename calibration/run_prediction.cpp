@@ -101,6 +101,9 @@ std::variant<Seconds, Unpredictable> quantity_of(const std::string& quantity, co
   if (quantity == "iter_without_update_s") return time.iteration() - time.weight_update;
   if (quantity == "iter_comp_s") return computed;
   if (quantity == "iter_comm_s") return exchanged;
+  if (quantity == "iter_forward_s") return time.forward;
+  if (quantity == "iter_backward_s") return time.backward;
+  if (quantity == "iter_forward_backward_s") return time.iteration() - time.weight_update;
   if (quantity == "iter_comm_gradient_allreduce_s") return time.gradient_exchange;
   if (quantity == "iter_comm_halo_s") return time.halo;
   if (quantity == "epoch_s") return estimate.epoch;

@@ -261,6 +261,9 @@ void Study::use_software() {
          has_own ? software_.memory_format_of_fp32 : software_.memory_format);
   if (software_.cross_entropy) assumptions_.cross_entropy = *software_.cross_entropy;
   assumptions_.fusing = software_.fusing.value_or(assumptions_.fusing);
+  assumptions_.composites = software_.composites.value_or(assumptions_.composites);
+  assumptions_.sinks = software_.sinks.value_or(assumptions_.sinks);
+  assumptions_.selective = software_.selective.value_or(assumptions_.selective);
   if (software_.attention) assumptions_.attention = software_.attention;
   choose(assumptions_.update, spec_.update, software_.update);
   choose(assumptions_.older_framework, spec_.older_framework, software_.older_framework);

@@ -224,6 +224,18 @@ std::vector<bool> pooled_branches(const Model& model, const std::vector<std::vec
   return pooled;
 }
 
+std::vector<bool> again_with_products(const Model& model) {
+  std::vector<bool> again;
+  int block = -1, products = 0;
+  for (const Layer& layer : model.layers) {
+    if (layer.block != block) block = layer.block, products = 0;
+    const bool is_product = layer.operation->divisible().matrix;
+    if (is_product) ++products;
+    again.push_back(block >= 0 && !layer.operation->is_attention() && (!is_product || products % 2 == 0));
+  }
+  return again;
+}
+
 /// Position by position, with nothing to sum up.
 bool is_elementwise(std::string_view type) {
   constexpr std::array<std::string_view, 5> types{"activation", "add", "multiply", "scale", "dropout"};
@@ -376,6 +388,7 @@ ModelFacts facts_of(const Model& model) {
   const Blocks blocks = blocks_of(model);
   if (blocks.alike == blocks.all) facts.like_blocks = blocks.all;
   if (blocks.alike * 4 >= blocks.all * 3) facts.similar_blocks = blocks.all;
+  facts.again_with_products = again_with_products(model);
   facts.has_attention = std::any_of(model.layers.begin(), model.layers.end(),
                                     [](const Layer& layer) { return layer.operation->is_attention(); });
 

@@ -51,6 +51,9 @@ struct Work {
   /// Of a convolution of several groups: their number, and the channels that one reads and writes. m, n and k are those of
   /// all groups side by side.
   double groups = 1, group_inputs = 0, group_outputs = 0;
+  /// Of a formula of several operators: there only where each operator is a kernel of its own (CompositeKernels). Not part
+  /// of Operation::work().
+  bool is_separate = false;
   /// Nothing: a matrix product where there is one, else elementwise.
   std::optional<KernelKind> kind{};
 
@@ -137,7 +140,8 @@ class Operation {
   /// Work of one pass on the given (whole or sliced) shapes; passes an operation does not have are all zero. `update` is
   /// priced from the parameters, not here.
   [[nodiscard]] virtual Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const = 0;
-  /// The same by kernels, which run one after the other. As it stands here: one. Their operations and items sum to work()'s.
+  /// The same by kernels, which run one after the other. As it stands here: one. Their operations and items sum to work()'s,
+  /// but for those that are separate.
   [[nodiscard]] virtual std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs,
                                                   const TensorShape& output) const {
     return {work(pass, inputs, output)};
@@ -181,6 +185,9 @@ class Operation {
   /// The scores of queries and keys, their softmax, its dropout, and the sum over values: what selective recomputation
   /// computes again in backward [Kort22, section 5].
   [[nodiscard]] virtual bool is_attention() const { return false; }
+  /// Of fused attention whose softmax has trained sinks: the same with kernels that write the scores, as where no fused kernel
+  /// knows of sinks. None elsewhere.
+  [[nodiscard]] virtual std::shared_ptr<const Operation> with_written_sinks() const { return nullptr; }
   /// The output is the first input's memory under another shape.
   [[nodiscard]] virtual bool is_view() const { return false; }
   /// Items per sample of its own that exist only while the pass runs, at the activations' precision: scores before their

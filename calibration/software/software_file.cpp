@@ -89,6 +89,14 @@ const std::vector<RecipeKey>& recipe_keys() {
       {"attention", [](const YamlNode& v,
                        SoftwareFile& s) { s.attention = one_of<AttentionKernels>(v, "attention", attention_kernel_names); }},
       {"fusing", [](const YamlNode& v, SoftwareFile& s) { s.fusing = one_of<Fusing>(v, "fusing", fusing_names); }},
+      {"composites", [](const YamlNode& v,
+                        SoftwareFile& s) { s.composites = one_of<CompositeKernels>(v, "composites", composite_names); }},
+      {"attention_sinks", [](const YamlNode& v,
+                             SoftwareFile& s) { s.sinks = one_of<CompositeKernels>(v, "attention_sinks", composite_names); }},
+      {"selective_recompute",
+       [](const YamlNode& v, SoftwareFile& s) {
+         s.selective = one_of<SelectiveRecompute>(v, "selective_recompute", selective_recompute_names);
+       }},
       {"optimizer_implementation", [](const YamlNode& v, SoftwareFile& s) { s.update = read_update(v); }},
       {"older_framework", [](const YamlNode& v, SoftwareFile& s) { s.older_framework = v.boolean(); }},
       {"images_only", [](const YamlNode& v, SoftwareFile& s) { s.images_only = v.boolean(); }},

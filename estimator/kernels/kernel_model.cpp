@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "estimator/kernels/forms/forms.hpp"
 #include "estimator/kernels/framework_kernels.hpp"
 
 namespace ddl {
@@ -139,6 +140,7 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
       roofline_(device, precision),
       peaks_(device_peaks(device, precision)),
       item_bytes_(ddl::item_bytes(precision)),
+      accumulates_(assumptions.mixed_precision == MixedPrecision::full_gradients && is_mixed(precision)),
       copies_(assumptions.memory_format == MemoryFormat::channels_first && precision != Precision::fp32) {
   for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
     const auto place = static_cast<std::size_t>(pass);
@@ -231,12 +233,19 @@ KernelTime KernelModel::time(const Work& asked, Pass pass, double samples) const
   const Known& known = this->known(family, shape_of(work, samples, item_bytes_));
   const double slower =
       work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[static_cast<std::size_t>(pass)] : 1;
-  const Seconds time = Seconds(known.seconds) * slower + copies(asked, samples);
+  const Seconds time = with_sums(Seconds(known.seconds), work, pass) * slower + copies(asked, samples);
   const double factor = std::exp(known.is_inside ? family.family->spread_inside : family.family->spread_outside);
   return {.time = time,
           .low = time / factor,
           .high = time * factor,
           .source = family.is_own ? Provenance::curve : Provenance::roofline};
+}
+
+Seconds KernelModel::with_sums(Seconds kernel, const Work& work, Pass pass) const {
+  // In fp32 they are read and written. Tiles of the result do so while others compute.
+  constexpr double bytes = 8, sharpness = 3.5;
+  if (!accumulates_ || pass != Pass::backward_weight || work.kernel_kind() != KernelKind::matrix_product) return kernel;
+  return Seconds(soft_max(kernel.value(), traffic_time(work.weight_items * bytes).value(), sharpness));
 }
 
 Seconds KernelModel::seconds(const Work& work, Pass pass, double samples) const { return time(work, pass, samples).time; }

@@ -72,6 +72,8 @@ class KernelModel {
     double seconds = 0;
     bool is_inside = false;  ///< between kernels that were measured
   };
+  /// Returns the time of a kernel with the sums in fp32 to which it adds gradients of weights, where it does.
+  [[nodiscard]] Seconds with_sums(Seconds kernel, const Work& work, Pass pass) const;
   /// Of the copies that a convolution makes of what it reads and writes; nothing where it reads them as they lie.
   [[nodiscard]] Seconds copies(const Work& work, double samples) const;
   /// The same work with the traffic of the framework's cross entropy, and the kernel that convolves groups.
@@ -83,7 +85,8 @@ class KernelModel {
   Roofline roofline_;
   DevicePeaks peaks_;
   double item_bytes_ = 4;
-  bool copies_ = false;  ///< convolutions work on copies in another memory format
+  bool accumulates_ = false;  ///< matrix products add gradients of weights to sums in fp32
+  bool copies_ = false;       ///< convolutions work on copies in another memory format
   /// By pass: over the kernels that formulas were fitted to.
   std::array<double, 4> attention_factor_{1, 1, 1, 1};
   std::array<double, 4> entropy_bytes_{};                                   ///< by pass: of an item

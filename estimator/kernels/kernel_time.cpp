@@ -65,6 +65,8 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
   const Model& model = *facts.model;
   const bool fuses = assumptions.fusing == Fusing::all || (assumptions.fusing == Fusing::half && is_mixed(precision));
   if (fuses) fusion_ = facts.fusion;
+  writes_sinks_ = assumptions.sinks == CompositeKernels::operators;
+  has_separate_operators_ = !fuses && assumptions.composites == CompositeKernels::operators;
   const bool casting = is_mixed(precision) && assumptions.mixed_precision == MixedPrecision::autocast;
   if (casting) {
     wide_roofline_ = Roofline(device, Precision::fp32);
@@ -190,7 +192,9 @@ Seconds KernelPrices::kernel_time(const Work& work, Pass pass, double samples, P
 
 std::vector<Work> KernelPrices::works(std::size_t layer, const Operation& operation, Pass pass,
                                       std::span<const TensorShape> inputs, const TensorShape& output) const {
-  std::vector<Work> works = operation.kernels(pass, inputs, output);
+  const auto written = writes_sinks_ ? operation.with_written_sinks() : nullptr;
+  std::vector<Work> works = (written ? *written : operation).kernels(pass, inputs, output);
+  if (!has_separate_operators_) std::erase_if(works, [](const Work& work) { return work.is_separate; });
   if (fusion_.empty() || fusion_[layer].input < 0) return works;
   const Fusion& fusion = fusion_[layer];
   // Forward reads the input, whose maker has written it; backward writes its gradient, which the maker's backward reads.

@@ -101,6 +101,7 @@ class KernelPrices {
   /// Returns the model of kernels in a precision of the plan's kernels.
   [[nodiscard]] const KernelModel& model_of(Precision precision) const;
   std::vector<Fusion> fusion_;  ///< by layer; empty where nothing is fused
+  bool has_separate_operators_ = false, writes_sinks_ = false;
   Precision precision_ = Precision::fp32, update_precision_ = Precision::fp32;
   Optimizer optimizer_ = Optimizer::sgd;
   double update_bytes_per_parameter_ = 0;

@@ -116,7 +116,7 @@ int Estimator::spatial_end_of(const Plan& plan) const {
 const LayerKinds& Estimator::kinds_of(int spatial_end) const {
   auto kinds = kinds_.find(spatial_end);
   if (kinds == kinds_.end()) {
-    kinds = kinds_.emplace(spatial_end, layer_kinds(job_.facts, job_.kernels.serial(), spatial_end)).first;
+    kinds = kinds_.emplace(spatial_end, layer_kinds(job_.facts, job_.kernels.serial(), spatial_end, job_.assumptions.selective)).first;
   }
   return kinds->second;
 }
@@ -511,7 +511,7 @@ void Estimator::price(Estimate& result) const {
   // What is computed again is nobody else's work: all of forward is a third of forward and backward.
   const LayerCosts& total = costs.total();
   const double again = plan.recompute == Recompute::full        ? 1.0 / 3.0
-                       : plan.recompute == Recompute::selective ? total.attention_forward / (total.forward + total.backward)
+                       : plan.recompute == Recompute::selective ? total.selected_forward / (total.forward + total.backward)
                                                                 : 0.0;
   const Seconds fair = per_sample * (1.0 + again) * (batch / ranks);
   Seconds all_kernels{}, longest_kernels{};

@@ -60,7 +60,7 @@ class Explainer {
     own.layer = layer;
     own.stage = stage;
     own.kind = costs_.kind(layer);
-    own.runs_again = runs_again(plan_, *job_.facts.model->layers[static_cast<std::size_t>(layer)].operation);
+    own.runs_again = runs_again(plan_, job_.facts, job_.assumptions, layer);
     own.prices = costs_.prices(layer);
     own.costs = costs_.at(layer);
     own.time = share_of(own);
@@ -201,6 +201,7 @@ class Explainer {
     kernels.stage = !slots_ ? critical_.time : (phase == Phase::forward ? critical_.forward : critical_.backward);
     kernels.layers = first_of(kernels.stage + 1) - first_of(kernels.stage);
     if (phase == Phase::backward) kernels.forward_again = plan_.recompute;
+    kernels.selected = job_.assumptions.selective;
     for (const LayerExplanation& layer : out_.layers) {
       if (layer.stage != kernels.stage) continue;
       for (const PricedKernel& kernel : layer.prices.kernels) {

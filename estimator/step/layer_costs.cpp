@@ -186,7 +186,7 @@ void add_memory(const ShardContext& context, const LayerMemory& memory, LayerCos
 /// What makes two layers of the same shape class cost differently under one split.
 struct Variant {
   bool spatial, boundary, pooled, reads_pooled, auxiliary, reads_auxiliary, input_gradient, sends_gradient, first,
-      keeps_batch, last, output_kept, output_kept_cast, is_wide, after_head;
+      keeps_batch, last, output_kept, output_kept_cast, is_wide, after_head, again_with_products;
   bool token_split;
   std::vector<bool> reads_token_splits;  ///< by input
   std::vector<bool> reads_wide;          ///< by input
@@ -199,6 +199,12 @@ struct Variant {
 
 }  // namespace
 
+bool is_selected(const ModelFacts& facts, const Assumptions& assumptions, int layer) {
+  const auto index = static_cast<std::size_t>(layer);
+  if (assumptions.selective == SelectiveRecompute::products) return facts.again_with_products[index];
+  return facts.model->layers[index].operation->is_attention();
+}
+
 void LayerCosts::add(const LayerCosts& o, double times) {
   forward += o.forward * times;
   backward += o.backward * times;
@@ -206,9 +212,9 @@ void LayerCosts::add(const LayerCosts& o, double times) {
   backward_kernels += o.backward_kernels * times;
   input_gradient += o.input_gradient * times;
   weight_gradient += o.weight_gradient * times;
-  attention_forward += o.attention_forward * times;
-  attention_exchange += o.attention_exchange * times;
-  attention_kernels += o.attention_kernels * times;
+  selected_forward += o.selected_forward * times;
+  selected_exchange += o.selected_exchange * times;
+  selected_kernels += o.selected_kernels * times;
   forward_exchanges += o.forward_exchanges * times;
   backward_exchanges += o.backward_exchanges * times;
   update += o.update * times;
@@ -230,8 +236,8 @@ void LayerCosts::add(const LayerCosts& o, double times) {
   slopes.repeated_forward += o.slopes.repeated_forward * times;
   slopes.repeated_backward += o.slopes.repeated_backward * times;
   slopes.repeated_weight_gradient += o.slopes.repeated_weight_gradient * times;
-  slopes.repeated_attention += o.slopes.repeated_attention * times;
-  slopes.exchange_attention += o.slopes.exchange_attention * times;
+  slopes.repeated_selected += o.slopes.repeated_selected * times;
+  slopes.exchange_selected += o.slopes.exchange_selected * times;
   slopes.exchange_forward += o.slopes.exchange_forward * times;
   slopes.exchange_backward += o.slopes.exchange_backward * times;
   slopes.halo_forward += o.slopes.halo_forward * times;
@@ -262,7 +268,8 @@ void find_stretches(const ModelFacts& facts, LayerKinds& kinds) {
 
 }  // namespace
 
-LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial, int spatial_end) {
+LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial, int spatial_end,
+                       SelectiveRecompute selective) {
   const auto& layers = facts.model->layers;
   LayerKinds kinds;
   kinds.spatial_end = spatial_end;
@@ -296,6 +303,7 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
                           facts.output_kept_cast[i],
                           facts.autocast.is_wide[i],
                           producer >= 0 && facts.tensor_role[static_cast<std::size_t>(producer)] == TensorSplitRole::head,
+                          selective == SelectiveRecompute::products && facts.again_with_products[i],
                           facts.token_split[i],
                           reads_token_splits,
                           reads_wide,
@@ -342,10 +350,10 @@ LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKind
     LayerCosts& costs = costs_[kind];
     shard_layer(context, shard);
     price_kernels(job, context, shard, learned_factor(job, context, shard, learned_, with_slopes), costs);
-    if (context.at().operation->is_attention()) {
-      costs.attention_forward = costs.forward;
-      costs.attention_kernels = costs.forward_kernels;
-      costs.slopes.repeated_attention = costs.slopes.repeated_forward;
+    if (is_selected(facts, job.assumptions, context.layer)) {
+      costs.selected_forward = costs.forward;
+      costs.selected_kernels = costs.forward_kernels;
+      costs.slopes.repeated_selected = costs.slopes.repeated_forward;
     }
     add_memory(context, memory_.emplace_back(layer_memory(job, context, shard)), costs);
     costs.parameters = shard.weights + shard.biases;
@@ -472,9 +480,10 @@ void LayerCostTable::place(const Placement& placement) {
         static_cast<double>(exchange.messages);
   }
   for (LayerCosts& costs : costs_) {
-    if (costs.attention_kernels == 0) continue;
-    costs.attention_exchange = costs.exchange_forward;
-    costs.slopes.exchange_attention = costs.slopes.exchange_forward;
+    // What the products gather is gathered for backward in any case, and what they sum up is kept.
+    if (costs.selected_kernels == 0 || job_.assumptions.selective == SelectiveRecompute::products) continue;
+    costs.selected_exchange = costs.exchange_forward;
+    costs.slopes.exchange_selected = costs.slopes.exchange_forward;
   }
   total_ = {};
   for (std::size_t kind = 0; kind < costs_.size(); ++kind) total_.add(costs_[kind], kinds_.count[kind]);

@@ -29,15 +29,18 @@ namespace ddl {
 /// The largest number of different sets of axes along which gradients are summed in one step.
 inline constexpr std::size_t most_gradient_groups = 3;
 
+/// Returns whether selective recomputation computes a layer again (SelectiveRecompute).
+[[nodiscard]] bool is_selected(const ModelFacts& facts, const Assumptions& assumptions, int layer);
+
 /// The costs of one layer on one rank for one micro-batch: its shard with all problems and exchanges priced.
 struct LayerCosts {
   Seconds forward{}, backward{};                         ///< kernels
   double forward_kernels = 0, backward_kernels = 0;      ///< number of kernels
   Seconds input_gradient{};                              ///< of the kernels of backward, those of the input's gradient
   Seconds weight_gradient{};                             ///< of the kernels of backward, those of the gradients of weights
-  Seconds attention_forward{};                           ///< of the kernels of forward, those of attention
-  Seconds attention_exchange{};                          ///< of the layer-wise collectives of forward, those of attention
-  double attention_kernels = 0;                          ///< number of those
+  Seconds selected_forward{};                           ///< of the kernels of forward, those that selective recomputation runs again
+  Seconds selected_exchange{};                          ///< of the layer-wise collectives of forward, the same
+  double selected_kernels = 0;                          ///< number of those
   double forward_exchanges = 0, backward_exchanges = 0;  ///< layer-wise collectives and halos, which are started too
   Seconds update{};                                      ///< per iteration, unsharded optimizer
   Seconds sharded_update{};                              ///< per iteration, optimizer sharded among all replicas
@@ -56,7 +59,7 @@ struct LayerCosts {
   /// The derivatives of the times by the coefficients that measured runs teach, if they were requested: the seconds that
   /// kernels take longer for each unit of Coefficient::repeated, and the seconds of start-ups in exchanges.
   struct Slopes {
-    Seconds repeated_forward{}, repeated_backward{}, repeated_attention{}, exchange_attention{};
+    Seconds repeated_forward{}, repeated_backward{}, repeated_selected{}, exchange_selected{};
     Seconds repeated_weight_gradient{};
     Seconds exchange_forward{}, exchange_backward{}, halo_forward{}, halo_backward{};
   } slopes;
@@ -118,7 +121,8 @@ struct LayerKinds {
 };
 
 /// `spatial_end` as spatial_end() has it; -1 for a plan without a spatial split.
-[[nodiscard]] LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial, int spatial_end);
+[[nodiscard]] LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial, int spatial_end,
+                                     SelectiveRecompute selective = SelectiveRecompute::attention);
 
 /// Kernels of one rank's part of a layer, forward and backward, before what measured runs make of them.
 [[nodiscard]] Seconds kernels_time(const Job& job, const ShardContext& context, const LayerShard& shard);

@@ -192,7 +192,13 @@ TEST_CASE("the bundled machines load under their own names, and every number has
                                                     "thetagpu",
                                                     "workstation-a10",
                                                     "workstation-gtx1080ti",
+                                                    "workstation-l4",
                                                     "workstation-l40s",
+                                                    "workstation-mi100",
+                                                    "workstation-mi210",
+                                                    "workstation-mi250",
+                                                    "workstation-p100-pcie",
+                                                    "workstation-p4",
                                                     "workstation-rtx-a6000",
                                                     "workstation-rtx2080ti",
                                                     "workstation-rtx3080",
@@ -203,7 +209,8 @@ TEST_CASE("the bundled machines load under their own names, and every number has
                                                     "workstation-t4",
                                                     "workstation-titan-rtx",
                                                     "workstation-titan-v",
-                                                    "workstation-titan-xp"});
+                                                    "workstation-titan-xp",
+                                                    "workstation-v100-pcie"});
   for (const std::string& name : machine_names()) {
     INFO(name);
     const MachineSheet sheet = load_machine_sheet(name);

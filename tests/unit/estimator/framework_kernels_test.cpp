@@ -234,6 +234,66 @@ TEST_CASE("a compiler saves what lies between elementwise kernels") {
   CHECK(additions == 16);
 }
 
+TEST_CASE("a formula of several operators is a kernel for each, where nothing fuses them") {
+  const Model model = load_model("gpt2@layers=1@fused=no@dropout=0");
+  const ModelFacts facts = facts_of(model);
+  const Device device = load_machine("dgx-a100").device;
+  const auto prices_of = [&](CompositeKernels composites, Fusing fusing) {
+    Assumptions assumptions;
+    assumptions.composites = composites;
+    assumptions.fusing = fusing;
+    return KernelPrices(facts, device, {}, Precision::fp32, Optimizer::adam, std::nullopt, nullptr, assumptions);
+  };
+  const KernelPrices fused = prices_of(CompositeKernels::fused, Fusing::none),
+                     apart = prices_of(CompositeKernels::operators, Fusing::none),
+                     compiled = prices_of(CompositeKernels::operators, Fusing::all);
+  const auto more = [&](std::size_t layer, Pass pass) {
+    return moved(apart, model, layer, pass) - moved(fused, model, layer, pass);
+  };
+  int seen = 0;
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    const Layer& layer = model.layers[i];
+    const auto items = static_cast<double>(layer.output_shape.items());
+    double forward = 0, backward = 0;
+    if (layer.operation->is_attention()) {
+      // Scaled and masked: each reads and writes all scores, both ways.
+      ++seen;
+      forward = backward = 4 * 12.0 * 1024 * 1024;
+    } else if (layer.operation->type() == "activation") {
+      // Hugging Face's transformers, NewGELUActivation: 8 operators that read and write 18 tensors, whose gradients are 11
+      // kernels of 28; one kernel each way moves 2 and 3.
+      ++seen;
+      forward = 16 * items;
+      backward = 25 * items;
+    }
+    CHECK(more(i, Pass::forward) == forward);
+    CHECK(more(i, Pass::backward_data) == backward);
+    CHECK(moved(compiled, model, i, Pass::forward) <= moved(fused, model, i, Pass::forward));
+  }
+  CHECK(seen == 2);
+}
+
+TEST_CASE("attention with sinks writes its scores where no fused kernel knows of them") {
+  const Model model = load_model("gpt-oss-20b@layers=2");
+  const ModelFacts facts = facts_of(model);
+  const Device device = load_machine("dgx-h100").device;
+  Assumptions written;
+  written.sinks = CompositeKernels::operators;
+  const KernelPrices fused(facts, device, {}, Precision::bf16, Optimizer::adam, std::nullopt, nullptr, {}),
+      apart(facts, device, {}, Precision::bf16, Optimizer::adam, std::nullopt, nullptr, written);
+  int seen = 0;
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    const Layer& layer = model.layers[i];
+    const auto kernels = [&](const KernelPrices& prices) {
+      return prices.works(i, *layer.operation, Pass::forward, layer.input_shapes, layer.output_shape).size();
+    };
+    // QKᵀ, softmax and AV.
+    CHECK(kernels(apart) == (layer.operation->is_attention() ? 3 : kernels(fused)));
+    seen += layer.operation->is_attention() ? 1 : 0;
+  }
+  CHECK(seen == 2);
+}
+
 TEST_CASE("a tensor that others read is written, however many kernels are fused") {
   // Residuals of a transformer: the norm reads the sum, and so does the next addition.
   const Model model = load_model("llama3-8b@layers=2");
