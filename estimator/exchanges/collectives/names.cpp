@@ -49,6 +49,8 @@ std::string_view to_string(AllreduceAlgorithm algorithm) {
       return "parameter-server";
     case AllreduceAlgorithm::sparse:
       return "sparse";
+    case AllreduceAlgorithm::double_tree:
+      return "double-tree";
   }
   assert(false);
   return {};
