@@ -112,15 +112,53 @@ Bytes available_memory(Bytes device_memory, const Margin& margin) {
               "make it smaller than the memory of a device");
 }
 
+namespace {
+
+/// Whether exchanges inside a node take as long on both: the same devices, as many of them, joined alike.
+bool have_like_nodes(const Machine& a, const Machine& b) {
+  if (a.levels.empty() || b.levels.empty() || a.devices_per_node() < 2) return false;
+  const LinkLevel &links = a.levels.front(), &others = b.levels.front();
+  return a.device.compute_capability == b.device.compute_capability && links.units == others.units &&
+         links.bandwidth == others.bandwidth && links.rails == others.rails;
+}
+
+/// What was measured inside a node of a bundled machine that has such nodes: of the same device where there is one.
+Coefficients of_like_nodes(const Machine& machine) {
+  Coefficients found;
+  bool same_device = false;
+  for (const std::string& name : machine_names()) {
+    const std::optional<Coefficients> bundled = bundled_coefficients(name);
+    if (!bundled || bundled->exchanges.empty()) continue;
+    const Machine other = load_machine(name);
+    const bool same = other.device.name == machine.device.name;
+    if (!have_like_nodes(machine, other) || same_device || (!same && !found.exchanges.empty())) continue;
+    std::vector<MeasuredCurve> curves;
+    for (MeasuredCurve curve : bundled->exchanges.curves()) {
+      if (curve.nodes != 1) continue;
+      curve.tool += fmt::format("{}on {}", curve.tool.empty() ? "" : " ", other.name);
+      curves.push_back(std::move(curve));
+    }
+    if (curves.empty()) continue;
+    found.exchanges = MeasuredExchanges(std::move(curves));
+    same_device = same;
+  }
+  return found;
+}
+
+}  // namespace
+
 Coefficients coefficients_of(const StudySpec& spec, const Machine& machine) {
   if (spec.coefficients == "none") return {};
   std::string name = spec.coefficients;
   std::string way_out = "leave --coefficients out, or name that machine with --machine";
   if (name.empty()) {
     // A file that bears a bundled machine's name need not describe that machine.
-    if (!is_path(spec.machine)) return bundled_coefficients(machine.name).value_or(Coefficients{});
+    if (!is_path(spec.machine)) {
+      const std::optional<Coefficients> bundled = bundled_coefficients(machine.name);
+      return bundled ? *bundled : of_like_nodes(machine);
+    }
     const std::optional<OwnCoefficients> own = own_coefficients(spec.machine);
-    if (!own) return {};
+    if (!own) return wants_no_coefficients(spec.machine) ? Coefficients{} : of_like_nodes(machine);
     name = own->path;
     way_out = fmt::format("{}; --coefficients none leaves them out",
                           own->is_named ? "the machine file names them" : "they lie beside the machine file");

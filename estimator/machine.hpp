@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/quantity.hpp"
+#include "estimator/exchanges/library.hpp"
 #include "model_zoo/precision.hpp"
 
 namespace ddl {
@@ -57,6 +58,8 @@ struct LinkLevel {
   /// Parallel links by which one unit of the level below reaches this level: NICs of a node, NVLink pairs of a device. May
   /// be a fraction where an over-subscribed level has fewer links than its units could fill.
   double rails = 1;
+  /// How a library exchanges over links of this kind; nothing where the sheet does not say of which kind they are.
+  std::optional<LibraryHabits> library{};
 };
 
 class Network;

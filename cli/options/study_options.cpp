@@ -141,7 +141,7 @@ void add_study_options(const Command& command, StudyOptions& o) {
       .add_option("--allreduce", o.allreduce,
                   "fix the gradient exchange: linear, tree, butterfly, ring, rabenseifner, shifted-halving-doubling, "
                   "hierarchical, multi-leader, leader, "
-                  "parameter-server, reduce-broadcast or sparse; default: as measured, else the cheapest")
+                   "parameter-server, reduce-broadcast, sparse or double-tree; default: as measured, else the cheapest")
       .words([] {
         std::vector<std::string> names;
         for (const AllreduceAlgorithm algorithm : all_allreduce_algorithms) names.emplace_back(to_string(algorithm));

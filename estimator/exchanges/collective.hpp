@@ -32,15 +32,17 @@ enum class AllreduceAlgorithm {
   leader,
   parameter_server,
   reduce_broadcast,
-  sparse
+  sparse,
+  double_tree
 };
-inline constexpr std::array<AllreduceAlgorithm, 12> all_allreduce_algorithms{
+inline constexpr std::array<AllreduceAlgorithm, 13> all_allreduce_algorithms{
     AllreduceAlgorithm::linear,           AllreduceAlgorithm::tree,
     AllreduceAlgorithm::butterfly,        AllreduceAlgorithm::ring,
     AllreduceAlgorithm::rabenseifner,     AllreduceAlgorithm::shifted_halving_doubling,
     AllreduceAlgorithm::hierarchical,     AllreduceAlgorithm::multi_leader,
     AllreduceAlgorithm::leader,           AllreduceAlgorithm::parameter_server,
-    AllreduceAlgorithm::reduce_broadcast, AllreduceAlgorithm::sparse};
+    AllreduceAlgorithm::reduce_broadcast, AllreduceAlgorithm::sparse,
+    AllreduceAlgorithm::double_tree};
 [[nodiscard]] std::string_view to_string(AllreduceAlgorithm algorithm);
 [[nodiscard]] std::optional<AllreduceAlgorithm> parse_allreduce_algorithm(std::string_view text);
 
@@ -53,6 +55,9 @@ inline constexpr std::array<AllreduceAlgorithm, 12> all_allreduce_algorithms{
 [[nodiscard]] Seconds linear_allreduce_time(Bytes message, double ranks, const Link& link);
 /// 2(α + mβ)⌈log2 P⌉ + mc⌈log2 P⌉.
 [[nodiscard]] Seconds tree_allreduce_time(Bytes message, double ranks, const Link& link);
+/// Up and down two binary trees at once, each of which takes one half of the vector, slice by slice: 2α⌈log2 P⌉ + 2mβ + mc
+/// [SST09].
+[[nodiscard]] Seconds double_tree_allreduce_time(Bytes message, double ranks, const Link& link);
 /// Recursive doubling: (α + mβ + mc)⌈log2 P⌉.
 [[nodiscard]] Seconds butterfly_allreduce_time(Bytes message, double ranks, const Link& link);
 /// 2(P−1)(α + (m/P)β) + mc(P−1)/P.

@@ -51,6 +51,8 @@ std::string_view to_string(AllreduceAlgorithm algorithm) {
       return "reduce-broadcast";
     case AllreduceAlgorithm::sparse:
       return "sparse";
+    case AllreduceAlgorithm::double_tree:
+      return "double-tree";
   }
   assert(false);
   return {};
