@@ -26,7 +26,9 @@ std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pa
     // Matrix units are one thing, the rest of the device another; memory does not care.
     const bool same_units = (family.precision == Precision::fp32) == (precision == Precision::fp32);
     if (!same_units && !is_traffic && is_own) return std::nullopt;
-    far += same_units || is_traffic ? 10 : 50;
+    // The units of narrow formats are more alike than those of any other.
+    const bool both_narrow = is_narrow(family.precision) && is_narrow(precision);
+    far += both_narrow ? 5 : same_units || is_traffic ? 10 : 50;
   }
   if (family.pass && *family.pass != pass) {
     if (!is_product && is_own) return std::nullopt;
