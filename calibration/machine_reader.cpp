@@ -416,11 +416,12 @@ class SheetReader {
   }
 
   void read_host(const MachineSection& node) {
-    node.only_keys({"bandwidth", "devices_per_link", "latency"});
+    node.only_keys({"bandwidth", "devices_per_link", "latency", "memory_bandwidth"});
     HostPath host;
     host.bandwidth = number(node, "bandwidth", "host").bandwidth();
     host.devices_per_link = static_cast<int>(number(node, "devices_per_link", "host").integer(1, 65536));
     host.latency = number(node, "latency", "host").seconds(true, plausible_latency);
+    if (const auto value = optional_number(node, "memory_bandwidth", "host")) host.memory_bandwidth = value->bandwidth();
     sheet_.machine.host = host;
   }
 

@@ -81,9 +81,10 @@ struct NetworkShape {
 
 /// The way between devices and network through the host's memory, taken where a transfer cannot go directly.
 struct HostPath {
-  Bandwidth bandwidth{};     ///< of one device-side link (PCIe), one direction
-  int devices_per_link = 1;  ///< devices that share it
-  Seconds latency{};         ///< start-up of a message between neighbours that is staged through the host
+  Bandwidth bandwidth{};                        ///< of one device-side link (PCIe), one direction
+  int devices_per_link = 1;                     ///< devices that share it
+  Seconds latency{};                            ///< start-up of a message between neighbours that is staged through the host
+  std::optional<Bandwidth> memory_bandwidth{};  ///< of the memory of one node's host; nothing where the sheet does not say
 };
 
 /// Where samples come from.

@@ -128,6 +128,10 @@ class Operation {
   [[nodiscard]] virtual std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
     return 0;
   }
+  /// Of the weights and biases, those that no training changes: a matrix that has an adapter.
+  [[nodiscard]] virtual std::int64_t frozen(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
+    return 0;
+  }
   /// Statistics kept but not trained (running mean and variance).
   [[nodiscard]] virtual std::int64_t buffers(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
     return 0;
@@ -202,6 +206,10 @@ class Operation {
   [[nodiscard]] virtual std::int64_t experts() const { return 1; }
   /// The same with so many of the experts; none where there are none.
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_experts(std::int64_t /*experts*/) const { return nullptr; }
+  /// The same with an adapter of low rank, which is trained in the place of the matrix; none where there is no matrix.
+  [[nodiscard]] virtual std::shared_ptr<const Operation> with_adapter(std::int64_t /*rank*/) const { return nullptr; }
+  /// The rank of its adapter; 0: it has none.
+  [[nodiscard]] virtual std::int64_t adapter_rank() const { return 0; }
   /// The same as a rank runs it that has one of `parts` equal parts of the tokens, and needs keys and values of all; none
   /// where there are none.
   [[nodiscard]] virtual std::shared_ptr<const Operation> in_contexts(std::int64_t /*parts*/) const { return nullptr; }

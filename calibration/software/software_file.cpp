@@ -104,6 +104,10 @@ const std::vector<RecipeKey>& recipe_keys() {
       {"shard_groups", [](const YamlNode& v, SoftwareFile& s) { read_has(v, PlanChoice::shard_group, s); }},
       {"schedules", [](const YamlNode& v, SoftwareFile& s) { read_admitted(v, PlanChoice::schedule, s); }},
       {"virtual_stages", [](const YamlNode& v, SoftwareFile& s) { read_has(v, PlanChoice::virtual_stages, s); }},
+      {"reshard_after_forward", [](const YamlNode& v, SoftwareFile& s) { read_admitted(v, PlanChoice::reshard, s); }},
+      {"offloads", [](const YamlNode& v, SoftwareFile& s) { read_admitted(v, PlanChoice::offload, s); }},
+      {"offloads_activations", [](const YamlNode& v, SoftwareFile& s) { read_has(v, PlanChoice::offload_activations, s); }},
+      {"whole_experts", [](const YamlNode& v, SoftwareFile& s) { read_has(v, PlanChoice::experts, s); }},
       {"context_exchanges", [](const YamlNode& v, SoftwareFile& s) { read_admitted(v, PlanChoice::context_exchange, s); }},
   };
   return keys;

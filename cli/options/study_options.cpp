@@ -114,7 +114,7 @@ void add_study_options(const Command& command, StudyOptions& o) {
   command
       .add_option(
           "--precision", o.precision,
-          "fp32, tf32, fp16, bf16 or fp8; default: mixed for sequences, else tf32 where the device has it, else fp32")
+          "fp32, tf32, fp16, bf16, fp8 or nvfp4; default: mixed for sequences, else tf32 where the device has it, else fp32")
       .words([] { return texts(precision_names()); });
   command
       .add_option("--mixed-precision", o.mixed_precision,

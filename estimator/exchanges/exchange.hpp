@@ -38,6 +38,7 @@ struct Exchange {
   /// Runs while the device computes: the layer's forward, or the gradient of its input.
   bool beside_kernels = false;
   double copies = 1;  ///< of each token among its items, one for each of its experts
+  double frozen = 0;  ///< of gradients: parameters on the same ranks that have none
 };
 
 /// How an exchange is done whose time was measured.

@@ -36,7 +36,9 @@ std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pa
     if (is_traffic) {
       far += same_items ? 10 : 12;
     } else {
-      far += same_units ? 10 : 50;
+      // The units of narrow formats are more alike than those of any other.
+      const bool both_narrow = is_narrow(family.precision) && is_narrow(precision);
+      far += both_narrow ? 5 : same_units ? 10 : 50;
     }
   }
   if (family.pass && *family.pass != pass) {

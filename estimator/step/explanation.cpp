@@ -282,7 +282,7 @@ class Explainer {
 
   [[nodiscard]] UpdateOf update() const {
     const int stage = critical_.weight_update;
-    return {stage, held_costs(costs_, plan_, firsts_, stage).parameters, plan_.zero_stage >= 1 ? plan_.shards() : 1.0};
+    return {stage, held_costs(costs_, plan_, firsts_, stage).trained, plan_.zero_stage >= 1 ? plan_.shards() : 1.0};
   }
 
   /// Exchanges take measured times, or formulas with links that were fitted to other measurements, or with the sheet's.

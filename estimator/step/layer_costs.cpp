@@ -11,6 +11,7 @@
 #include "estimator/kernels/shard_prices.hpp"
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/memory/shard_memory.hpp"
+#include "estimator/strategies/expert.hpp"
 #include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/spatial.hpp"
 
@@ -68,7 +69,7 @@ void each_priced_kernel(const Job& job, const ShardContext& context, const Layer
     }
   };
   price(Pass::forward);
-  price(Pass::backward_weight);
+  if (!context.facts.frozen[context.index()]) price(Pass::backward_weight);
   if (context.facts.needs_input_gradient[context.index()]) price(Pass::backward_data);
   if (!casts(context.plan, context.assumptions)) return;
   for (const ShardProblem& each : shard_problems(context, shard)) {
@@ -100,7 +101,7 @@ LearnedFactor learned_factor(const Job& job, const ShardContext& context, const 
                              bool with_slopes) {
   const Plan& plan = context.plan;
   // All ranks wait for the one whose experts have most tokens.
-  const bool waits = plan.mesh[Axis::expert] > 1 && context.at().operation->experts() > 1;
+  const bool waits = expert_parts(plan) > 1 && context.at().operation->experts() > 1;
   const double imbalance = waits ? job.assumptions.expert_imbalance : 1.0;
   const double factor = learned[Coefficient::kernels] * imbalance, repeated = learned[Coefficient::repeated];
   const bool splits = plan.mesh.product(weight_axes) > 1 || plan.mesh[Axis::spatial] > 1;
@@ -145,7 +146,7 @@ void price_kernels(const Job& job, const ShardContext& context, const LayerShard
     const double splits = context.plan.mesh.product(weight_axes);
     costs.update = job.kernels.serial()[context.index()].update / splits;
   } else {
-    costs.update = job.kernels.update_price(shard.weights + shard.biases).time;
+    costs.update = job.kernels.update_price(shard.trained()).time;
   }
   costs.sharded_update = costs.update / context.plan.mesh.product(shard.replicas);
 }
@@ -164,7 +165,7 @@ void add_problems(const Job& job, const ShardContext& context, LayerPrices& pric
                                any ? priced->source : job.kernels.source()});
   }
   if (const auto update = shard_update(context, prices.shard)) {
-    const KernelPrice price = job.kernels.update_price(prices.shard.weights + prices.shard.biases);
+    const KernelPrice price = job.kernels.update_price(prices.shard.trained());
     prices.problems.push_back({print_problem(*update), Phase::backward, true, price.time, price.source});
   }
 }
@@ -224,8 +225,11 @@ void LayerCosts::add(const LayerCosts& o, double times) {
   halo_forward += o.halo_forward * times;
   halo_backward += o.halo_backward * times;
   parameters += o.parameters * times;
+  trained += o.trained * times;
   for (std::size_t group = 0; group < gradient_parameters.size(); ++group)
     gradient_parameters[group] += o.gradient_parameters[group] * times;
+  for (std::size_t group = 0; group < frozen_parameters.size(); ++group)
+    frozen_parameters[group] += o.frozen_parameters[group] * times;
   gradient_messages += o.gradient_messages * times;
   whole_parameters += o.whole_parameters * times;
   kept += o.kept * times;
@@ -356,7 +360,8 @@ LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKind
       costs.slopes.repeated_selected = costs.slopes.repeated_forward;
     }
     add_memory(context, memory_.emplace_back(layer_memory(job, context, shard)), costs);
-    costs.parameters = shard.weights + shard.biases;
+    costs.parameters = shard.parameters();
+    costs.trained = shard.trained();
     const Layer& layer = context.at();
     const bool matrix = facts.divisible[context.index()].matrix;
     costs.gradient_messages = matrix ? 1 : 0;
@@ -384,7 +389,8 @@ void LayerCostTable::add_gradients(const ShardContext& context, const Exchange& 
   const Mesh& mesh = plan_.mesh;
   const bool whole = job_.coefficients.software.whole_gradients_in_hybrids && job_.assumptions.host_staging &&
                      mesh[Axis::data] > 1 && (mesh[Axis::filter] > 1 || mesh[Axis::channel] > 1);
-  costs.gradient_parameters[group] += whole ? static_cast<double>(context.at().parameters()) : exchange.items;
+  costs.gradient_parameters[group] += whole ? static_cast<double>(context.at().trained()) : exchange.items;
+  costs.frozen_parameters[group] += exchange.frozen;
 }
 
 std::vector<GradientGroup> LayerCostTable::gradients(const LayerCosts& costs) const {
@@ -392,15 +398,19 @@ std::vector<GradientGroup> LayerCostTable::gradients(const LayerCosts& costs) co
   std::vector<GradientGroup> groups;
   for (std::size_t i = 0; i < gradient_axes_.size(); ++i) {
     const double messages = layered ? std::max(1.0, costs.gradient_messages) : 1.0;
-    groups.push_back({gradient_axes_[i], std::max(0.0, costs.gradient_parameters[i]), messages});
+    groups.push_back({gradient_axes_[i], std::max(0.0, costs.gradient_parameters[i]), messages,
+                      std::max(0.0, costs.frozen_parameters[i])});
   }
   return groups;
 }
 
 bool LayerCostTable::is_in_pieces(const Exchange& exchange) const {
   const bool moves = exchange.operation == Collective::allgather || exchange.operation == Collective::reduce_scatter;
+  // Kernels write the pieces into each other's memory, which only ranks of one level of links can [NVIDIA, Transformer
+  // Engine documentation, te.module.base.initialize_ub: user buffers of an NVLink domain].
   return job_.coefficients.software.overlaps_tensor_exchanges.value_or(false) && job_.assumptions.overlap && moves &&
-         exchange.axes == family_bit(Axis::tensor) && exchange.purpose == Purpose::layer;
+         exchange.axes == family_bit(Axis::tensor) && exchange.purpose == Purpose::layer &&
+         exchanges_.group(exchange.axes).outermost == 0;
 }
 
 Bytes LayerCostTable::sent(const Asked& asked) const {
@@ -411,7 +421,7 @@ Bytes LayerCostTable::sent(const Asked& asked) const {
 
 Seconds LayerCostTable::time_of(const Asked& asked) const {
   const Exchange& exchange = asked.exchange;
-  const bool of_experts = exchange.operation == Collective::all_to_all && exchange.axes == family_bit(Axis::expert);
+  const bool of_experts = exchange.operation == Collective::all_to_all && (exchange.axes & family_bit(Axis::expert)) != 0;
   const Seconds time = exchanges_.price(exchange.operation, sent(asked), exchange.axes, exchange.purpose) *
                        (static_cast<double>(exchange.messages) * (of_experts ? job_.assumptions.expert_imbalance : 1.0));
   const LayerCosts& costs = costs_[asked.kind];
@@ -438,9 +448,8 @@ LayerPrices LayerCostTable::prices(int layer) const {
   shard_layer(context, prices.shard);
   const LearnedFactor learned = learned_factor(job_, context, prices.shard, learned_, false);
   each_kernel(job_, context, prices.shard, learned, [&](const PricedKernel& kernel) { prices.kernels.push_back(kernel); });
-  prices.update_source = job_.prices_whole_layers()
-                             ? job_.kernels.source()
-                             : job_.kernels.update_price(prices.shard.weights + prices.shard.biases).source;
+  prices.update_source =
+      job_.prices_whole_layers() ? job_.kernels.source() : job_.kernels.update_price(prices.shard.trained()).source;
   if (!job_.prices_whole_layers()) add_problems(job_, context, prices);
   const auto own = static_cast<std::size_t>(kind(layer));
   for (const Asked& asked : asked_) {
@@ -522,10 +531,10 @@ LayerCosts LayerCostTable::between(int first, int last) const {
   return costs;
 }
 
-double LayerCostTable::largest_layer(int first, int last) const {
+double LayerCostTable::largest(int first, int last, double LayerCosts::*count) const {
   double largest = 0;
   kinds_.runs.each(first, last, [&](int from, int period, int) {
-    for (int layer = from; layer < from + period; ++layer) largest = std::max(largest, at(layer).parameters);
+    for (int layer = from; layer < from + period; ++layer) largest = std::max(largest, at(layer).*count);
   });
   return largest;
 }

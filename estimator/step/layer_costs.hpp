@@ -47,12 +47,14 @@ struct LayerCosts {
   Seconds exchange_forward{}, exchange_backward{};       ///< layer-wise collectives
   Seconds halo_forward{}, halo_backward{};               ///< neighbour exchanges and the gather where a spatial split ends
   double parameters = 0;                                 ///< on this rank
+  double trained = 0;                                    ///< of those, the ones that have gradients
   /// Parameters whose gradients are summed along the axes of each of the table's gradient groups.
   std::array<double, most_gradient_groups> gradient_parameters{};
-  double gradient_messages = 0;  ///< one where the layer has a weight matrix
-  double whole_parameters = 0;   ///< of matrix layers without positions, unsplit
-  Bytes kept{};                  ///< activations kept for backward
-  Bytes input{}, output{};       ///< |x| and |y| as they lie in memory
+  std::array<double, most_gradient_groups> frozen_parameters{};  ///< the same of parameters without gradients
+  double gradient_messages = 0;                                  ///< one where the layer has a weight matrix
+  double whole_parameters = 0;                                   ///< of matrix layers without positions, unsplit
+  Bytes kept{};                                                  ///< activations kept for backward
+  Bytes input{}, output{};                                       ///< |x| and |y| as they lie in memory
   /// The number of kernels whose scratch memory is estimated from other kernels, and of those whose scratch memory is not
   /// known.
   double workspaces_estimated = 0, workspaces_unknown = 0;
@@ -65,9 +67,11 @@ struct LayerCosts {
   } slopes;
 
   void add(const LayerCosts& other, double times);
-  /// Returns the number of parameters whose gradients are exchanged, along any axes.
-  [[nodiscard]] double exchanged_parameters() const {
-    return std::accumulate(gradient_parameters.begin(), gradient_parameters.end(), 0.0);
+  /// Returns the number of parameters whose gradients are exchanged, along any axes; `gathered`: also of those that ranks
+  /// only gather.
+  [[nodiscard]] double exchanged_parameters(bool gathered = false) const {
+    const double trained_ones = std::accumulate(gradient_parameters.begin(), gradient_parameters.end(), 0.0);
+    return gathered ? std::accumulate(frozen_parameters.begin(), frozen_parameters.end(), trained_ones) : trained_ones;
   }
   /// Returns the time, for forward and for backward of one micro-batch, that the device waits because the host takes `start`
   /// to launch each kernel and exchange.
@@ -151,8 +155,9 @@ class LayerCostTable {
   [[nodiscard]] int kind(int layer) const { return kinds_.kind[static_cast<std::size_t>(layer)]; }
   /// Returns the load of all layers before this one; only for a plan with a pipeline.
   [[nodiscard]] StageLoad load_before(int layer) const;
-  /// Returns the number of parameters of the largest of layers [first, last).
-  [[nodiscard]] double largest_layer(int first, int last) const;
+  /// Returns the number of parameters of the largest of layers [first, last), or the largest number that have gradients.
+  [[nodiscard]] double largest_layer(int first, int last) const { return largest(first, last, &LayerCosts::parameters); }
+  [[nodiscard]] double largest_trained(int first, int last) const { return largest(first, last, &LayerCosts::trained); }
   /// Returns the gradients that layers of these costs exchange, divided into messages as the measured software does.
   [[nodiscard]] std::vector<GradientGroup> gradients(const LayerCosts& costs) const;
   /// Returns the bytes per rank that one micro-batch sends across a cut before `layer`.
@@ -179,6 +184,7 @@ class LayerCostTable {
   /// Returns the time of an exchange that kernels beside it do not hide.
   [[nodiscard]] Seconds time_of(const Asked& asked) const;
   [[nodiscard]] static StageLoad load_of(const LayerCosts& costs);
+  [[nodiscard]] double largest(int first, int last, double LayerCosts::*count) const;
   const Job& job_;
   Plan plan_;
   const LayerKinds& kinds_;

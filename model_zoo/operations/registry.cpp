@@ -34,7 +34,7 @@ std::span<const OperationKind> operation_kinds() {
       {"elementwise", "", {}, read_elementwise},
       {"embedding", "", {"vocabulary", "features", "tied"}, read_embedding},
       {"flatten", "", {}, read_flatten},
-      {"fully_connected", "features", {"features", "bias", "tied", "experts"}, read_fully_connected},
+      {"fully_connected", "features", {"features", "bias", "tied", "experts", "adapter"}, read_fully_connected},
       {"identity", "", {}, read_identity},
       {"input", "", {"channels", "size", "tokens", "features"}, read_input, true},
       {"interaction", "", {}, read_interaction},
