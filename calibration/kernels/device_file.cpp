@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <mutex>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -118,7 +119,9 @@ KernelFamily read_family(const YamlNode& node, const DeviceFile& file) {
 
 /// Read once: many machines have the same device.
 std::shared_ptr<const DeviceKernels> kernels_of(const EmbeddedFile& file) {
+  static std::mutex mutex;
   static std::map<std::string_view, std::shared_ptr<const DeviceKernels>> known;
+  const std::lock_guard lock(mutex);
   std::shared_ptr<const DeviceKernels>& kernels = known[file.name];
   if (!kernels) {
     DeviceFile read = parse_device_file(std::string(file.content), std::string(file.path));
