@@ -208,8 +208,13 @@ class SheetReader {
     level.units = static_cast<int>(number(section, "units", prefix).integer(1, std::numeric_limits<int>::max()));
     std::optional<Fabric> fabric;
     if (const auto kind = node.find("fabric")) {
-      if (inner.empty()) kind->fail("a node's own links are no fabric", "state it of levels outside of the node");
-      fabric = bundled_fabric(number({*kind, part.citations}, prefix + ".fabric"));
+      const YamlNode name = number({*kind, part.citations}, prefix + ".fabric");
+      fabric = bundled_fabric(name);
+      if (fabric->inside_nodes != inner.empty()) {
+        name.fail(
+            fmt::format("{} joins {}", fabric->habits.fabric, fabric->inside_nodes ? "devices inside a node" : "nodes"),
+            fmt::format("state it of {}", fabric->inside_nodes ? "the first level" : "levels outside the first"));
+      }
       level.library = fabric->habits;
     }
     if (fabric && !node.find("latency")) {

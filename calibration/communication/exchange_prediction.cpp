@@ -144,9 +144,10 @@ PredictedExchange ExchangePredictor::predict(Collective operation, Bytes message
     }
     predicted.warning = fmt::format("{} was not measured among {} rank{} a node", to_string(operation), ranks / nodes,
                                     ranks == nodes ? "" : "s");
-  } else if (!inside && machine_.levels[1].library && operation != Collective::point_to_point) {
+  } else if (const auto& library = machine_.levels[inside ? 0 : 1].library;
+             library && operation != Collective::point_to_point) {
     predicted.basis = ExchangeBasis::other_clusters;
-    const double doubt = machine_.levels[1].library->doubt;
+    const double doubt = library->doubt;
     predicted.low = predicted.time / doubt;
     predicted.high = predicted.time * doubt;
   }

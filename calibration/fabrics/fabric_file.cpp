@@ -24,12 +24,16 @@ constexpr int most_clusters = 1'000'000;
 
 Fabric parse_fabric(const YamlNode& root) {
   check_format(root);
-  root.only_keys({"format", "fabric", "description", "sources", "clusters", "step", "call", "tree_level", "tree_inside",
-                  "message", "ring_fill", "tree_fill", "all_to_all", "doubt"});
+  root.only_keys({"format", "fabric", "description", "joins", "sources", "clusters", "step", "call", "tree_level",
+                  "tree_inside", "message", "ring_fill", "tree_fill", "all_to_all", "doubt"});
   Fabric fabric;
   LibraryHabits& habits = fabric.habits;
   habits.fabric = root.at("fabric").name();
   fabric.description = root.at("description").text();
+  const YamlNode joins = root.at("joins");
+  fabric.inside_nodes = joins.text() == "devices";
+  if (!fabric.inside_nodes && joins.text() != "nodes")
+    joins.fail(fmt::format("{} is nothing that a fabric joins", quote(joins.text())), "known: devices, nodes");
   for (const YamlNode& source : root.at("sources").items()) static_cast<void>(source.text());
   habits.clusters = static_cast<int>(root.at("clusters").integer(1, most_clusters));
   fabric.step = root.at("step").seconds(true, plausible_latency);

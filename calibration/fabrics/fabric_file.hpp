@@ -10,10 +10,11 @@
 
 namespace ddl {
 
-/// A kind of network between nodes, and what published benchmarks of clusters that have it teach of all of them.
+/// A kind of network, and what published benchmarks of clusters that have it teach of all of them.
 struct Fabric {
   std::string description;
-  Seconds step{};  ///< α of one step of a ring between nodes
+  bool inside_nodes = false;  ///< joins the devices of a node; else nodes
+  Seconds step{};             ///< α of one step of a ring between nodes; inside them, of the level
   LibraryHabits habits;
 };
 

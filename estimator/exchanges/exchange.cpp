@@ -362,14 +362,32 @@ Seconds ExchangePrices::allreduce_time(AllreduceAlgorithm algorithm, Bytes messa
 }
 
 const LibraryHabits* ExchangePrices::library(const GroupLinks& at, bool staged) const {
-  if (staged || assumptions_.ring_only || at.group.outermost == 0 || !has_levels(at.group)) return nullptr;
-  const std::optional<LibraryHabits>& habits = machine_.levels[1].library;
+  if (staged || assumptions_.ring_only || at.group.ranks <= 1 || machine_.levels.empty()) return nullptr;
+  if (at.group.outermost > 0 && !has_levels(at.group)) return nullptr;
+  const std::optional<LibraryHabits>& habits = machine_.levels[at.group.outermost > 0 ? 1 : 0].library;
   return habits ? &*habits : nullptr;
 }
 
 LibraryGroup ExchangePrices::library_group(const GroupLinks& at) const {
   const PathCoefficients path = path_coefficients(at.purpose);
   const double congestion = congestion_factor(at.group, 0, at.group.outermost);
+  if (at.group.outermost == 0) {
+    // Each device is a node of one rank.
+    const Link& link = at.flat.link;
+    const std::optional<LibraryHabits>& habits = machine_.levels[0].library;
+    const Seconds step = link.alpha * (habits ? habits->tree_inside : 1.0);
+    return {.ranks = at.group.ranks,
+            .nodes = at.group.ranks,
+            .between = step,
+            .inside = step,
+            .ring = link.beta,
+            .out_of_node = link.beta,
+            .in_node = link.beta,
+            .exchanged = link.beta,
+            .add = link.add,
+            .alpha_factor = std::max(learned_[path.alpha] * congestion, least_factor),
+            .beta_factor = std::max(learned_[path.beta] * congestion, least_factor)};
+  }
   return {.ranks = at.group.ranks,
           .nodes = at.group.nodes(),
           .between = at.flat.link.alpha,
@@ -402,7 +420,7 @@ ExchangePrices::Choice ExchangePrices::allreduce(Bytes message, Family axes, Pur
     if (time < best.time) best = {algorithm, time, busiest(algorithm, at, staged)};
   };
   if (library(at, staged) != nullptr) {
-    consider(AllreduceAlgorithm::double_tree);
+    if (at.group.outermost > 0) consider(AllreduceAlgorithm::double_tree);
     if (software_.gradient_density && purpose == Purpose::gradient) consider(AllreduceAlgorithm::sparse);
     return best;
   }

@@ -31,8 +31,8 @@ Seconds library_ring_time(double rounds, Bytes message, const LibraryGroup& grou
 // 2·log2(n)·tα + 2(g−1)·t′αi for start-ups; c·mβ out of a node, or 2mβi along its chain, whichever takes longer.
 Seconds library_tree_time(Bytes message, const LibraryGroup& group, const LibraryHabits& habits) {
   const double in_node = group.ranks / group.nodes;
-  const Seconds startups = 2 * std::log2(group.nodes) * habits.tree_level * group.between +
-                           2 * (in_node - 1) * habits.tree_inside * group.inside;
+  const Seconds startups =
+      2 * std::log2(group.nodes) * habits.tree_level * group.between + 2 * (in_node - 1) * habits.tree_inside * group.inside;
   Seconds bytes = crossings(group.nodes) * (message * group.out_of_node);
   if (in_node > 1) bytes = max(bytes, 2.0 * (message * group.in_node));
   return call_of(group, habits) + pipelined(startups, bytes, habits.tree_fill, group) + message * group.add;

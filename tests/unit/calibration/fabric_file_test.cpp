@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "calibration/coefficients_reader.hpp"
+#include "calibration/communication/exchange_prediction.hpp"
 #include "calibration/machine_reader.hpp"
 #include "core/csv.hpp"
 #include "core/source_text.hpp"
@@ -88,13 +90,40 @@ TEST_CASE("bundled fabrics price what published clusters measured") {
     errors[row.fabric].push_back(error);
     held[row.fabric] += error < std::log(fabric.habits.doubt) ? 1 : 0;
   }
-  REQUIRE(errors.size() == fabric_names().size());
+  REQUIRE(errors.size() + 1 == fabric_names().size());  // the one inside nodes has no clusters
   for (const auto& [name, all] : errors) {
     INFO(name);
     CHECK(fabric_called(name).habits.clusters == static_cast<int>(clusters[name].size()));
     CHECK(median(all) < (name == "infiniband" ? 0.12 : 0.26));
     CHECK(held[name] / static_cast<double>(all.size()) > 0.92);
   }
+}
+
+TEST_CASE("links to a switch are priced as those of H100 and H200 were measured") {
+  Machine machine = load_machine("dgx-b200");
+  CHECK(machine.levels[0].library->fabric == "nvswitch");
+  std::vector<double> errors, of_a100;
+  for (const char* name : {"dgx-h100", "dgx-h200", "dgx-a100"}) {
+    const Machine like = load_machine(name);
+    machine.levels[0].bandwidth = like.levels[0].bandwidth;
+    machine.levels[0].rails = like.levels[0].rails;
+    const Coefficients coefficients = bundled_coefficients(name).value();
+    const ExchangePredictor predictor(machine, {});
+    for (const MeasuredCurve& curve : coefficients.exchanges.curves()) {
+      for (const MeasuredCurve::Point& point : curve.points) {
+        if (point.message < 64_KiB) continue;
+        const PredictedExchange predicted = predictor.predict(curve.operation, point.message, curve.ranks, 1);
+        CHECK(predicted.basis == ExchangeBasis::other_clusters);
+        (like.name == "dgx-a100" ? of_a100 : errors).push_back(std::abs(std::log(predicted.time / point.time)));
+      }
+    }
+  }
+  CHECK(errors.size() > 200);
+  CHECK(median(errors) < 0.15);
+  // The generation before takes longer than these say.
+  CHECK(median(of_a100) < 0.32);
+  std::sort(of_a100.begin(), of_a100.end());
+  CHECK(of_a100[of_a100.size() * 9 / 10] < std::log(machine.levels[0].library->doubt));
 }
 
 TEST_CASE("a level of a machine file states its fabric, and α follows") {
@@ -111,6 +140,18 @@ TEST_CASE("a level of a machine file states its fabric, and α follows") {
   CHECK(load_machine("dgx-a100").levels[1].latency == 14.0_us);
   CHECK(load_machine("dgx-a100").levels[1].library->fabric == "infiniband");
   CHECK_FALSE(load_machine("abci").levels[1].library);
+}
+
+TEST_CASE("a fabric is stated of what it joins") {
+  const auto error = [](const std::string& level, const std::string& fabric) {
+    std::string text = read_file(DATA_FOLDER "../../calibration/machines/dgx-b200.yaml");
+    const std::size_t at = text.find("fabric: {value: " + level);
+    REQUIRE(at != std::string::npos);
+    text.replace(at, 16 + level.size(), "fabric: {value: " + fabric);
+    return error_of([&] { static_cast<void>(parse_machine(text, "b200.yaml")); });
+  };
+  CHECK(error("nvswitch", "infiniband").find("infiniband joins nodes") != std::string::npos);
+  CHECK(error("infiniband", "nvswitch").find("nvswitch joins devices inside a node") != std::string::npos);
 }
 
 TEST_CASE("a fabric file is refused for what cannot be") {

@@ -12,15 +12,15 @@ using namespace ddl;
 namespace {
 
 const LibraryHabits test_habits{.fabric = "test",
-                           .clusters = 1,
-                           .call = Seconds(5e-6),
-                           .tree_level = 0.5,
-                           .tree_inside = 0.25,
-                           .message = 0.1,
-                           .ring_fill = 0.5,
-                           .tree_fill = 1,
-                           .all_to_all = 0.8,
-                           .doubt = 1.5};
+                                .clusters = 1,
+                                .call = Seconds(5e-6),
+                                .tree_level = 0.5,
+                                .tree_inside = 0.25,
+                                .message = 0.1,
+                                .ring_fill = 0.5,
+                                .tree_fill = 1,
+                                .all_to_all = 0.8,
+                                .doubt = 1.5};
 
 /// Four nodes of two ranks: 100 us a step between nodes and 10 us inside; 1, 2 and 0.25 us a kilobyte.
 LibraryGroup four_nodes() {
@@ -70,7 +70,8 @@ TEST_CASE("in a library's two trees the vector leaves each node twice, or once a
 
 TEST_CASE("a library's all-to-all sends a message to each rank of each other node") {
   // Six messages of 10 us, and 6/8 of 1 MB at 2 ns over 0.8.
-  CHECK(library_all_to_all_time(Bytes(1e6), four_nodes(), test_habits).value() == Approx(5e-6 + 60e-6 + 0.75e6 * 2e-9 / 0.8));
+  CHECK(library_all_to_all_time(Bytes(1e6), four_nodes(), test_habits).value() ==
+        Approx(5e-6 + 60e-6 + 0.75e6 * 2e-9 / 0.8));
 }
 
 TEST_CASE("factors that runs teach apply to start-ups and to bytes, and to nothing twice") {
