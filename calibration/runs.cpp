@@ -103,26 +103,20 @@ class RowReader {
     if (value) check_size(*value, *column);
     return value;
   }
-  /// The bundled model of that name, or a path as it is.
-  [[nodiscard]] std::string model() const {
-    const std::string text = required_text("model");
-    const std::string name = text.substr(0, text.find('@'));
+  /// Refuses a model that is neither bundled nor a path, and a quantity that nobody measures: slips of writing.
+  void check_names(const MeasuredRun& run) const {
+    const std::string name = run.model.substr(0, run.model.find('@'));
     static const std::vector<std::string> known = model_names();
-    const std::string canonical = canonical_model_name(text);
-    if (is_path(name) || std::find(known.begin(), known.end(), canonical.substr(0, canonical.find('@'))) != known.end())
-      return canonical;
-    try {
-      static_cast<void>(load_model(canonical));  // a family with all of its values
-    } catch (const Error& error) {
-      fail("model", error.what(), error.hint());
+    if (!is_path(name) && std::find(known.begin(), known.end(), name) == known.end()) {
+      try {
+        static_cast<void>(load_model(run.model));  // a family with all of its values
+      } catch (const Error& error) {
+        fail("model", error.what(), error.hint());
+      }
     }
-    return canonical;
-  }
-  [[nodiscard]] std::string quantity() const {
-    const std::string text = required_text("quantity");
-    if (std::find(known_quantities.begin(), known_quantities.end(), text) == known_quantities.end())
-      fail("quantity", fmt::format("no quantity is called {}", quote(text)), suggest(text, known_quantities));
-    return text;
+    if (std::find(known_quantities.begin(), known_quantities.end(), run.quantity) == known_quantities.end())
+      fail("quantity", fmt::format("no quantity is called {}", quote(run.quantity)),
+           suggest(run.quantity, known_quantities));
   }
   [[nodiscard]] double required_value() const {
     const std::size_t column = table_.column("value");
@@ -202,7 +196,7 @@ class RowReader {
 MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& origin) {
   const RowReader cells(table, row);
   MeasuredRun run;
-  run.model = cells.model();
+  run.model = canonical_model_name(cells.required_text("model"));
   run.dataset = cells.text("dataset");
   run.strategy = canonical_strategy_name(cells.required_text("strategy"));
   run.gpus = cells.count("gpus");
@@ -225,7 +219,7 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
   const int said = zero_stage_in(cells.required_text("strategy"));
   std::optional<int>& zero = run.chosen[PlanChoice::zero];
   if (!zero && said > 0) zero = said;
-  run.quantity = cells.quantity();
+  run.quantity = cells.required_text("quantity");
   run.value = cells.required_value();
   run.samples_averaged = cells.positive("n_samples_averaged");
   run.source_file = cells.text("source_file");
@@ -233,6 +227,7 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
   run.includes_io = cells.text("includes_io");
   run.quality = cells.text("quality");
   run.origin = fmt::format("{}:{}", origin, table.line(row));
+  cells.check_names(run);
   return run;
 }
 

@@ -332,6 +332,14 @@ Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std
       if (origin != nullptr) fixed.add_slope(Coefficient::per_micro_batch, 1);
       step.tasks.push_back({stage, false, Part::waiting, 0, fixed, bubble_shares(plan).forward});
     }
+    if (plan.zero_stage == 3 && plan.mesh.replicas() > 1) {
+      // The host starts what gathers a unit of weights and takes it apart, before forward and before backward, and what
+      // joins its gradients and scatters them. Units are taken to be as large as the messages of gradients.
+      const Bytes weights(costs.between(first, firsts[index + 1]).parameters * item_bytes(plan.precision));
+      const double units = std::max(1.0, weights / gradient_bucket);
+      step.tasks.push_back({stage, false, Part::waiting, 2 * units, Term(Seconds{}), bubble_shares(plan).forward});
+      step.tasks.push_back({stage, true, Part::waiting, 4 * units, Term(Seconds{}), bubble_shares(plan).forward});
+    }
     step.paging = paging(plan);
     if (step.paging > Seconds{})
       step.tasks.push_back({stage, false, Part::waiting, 0, Term(step.paging), bubble_shares(plan).forward});

@@ -294,7 +294,7 @@ TEST_CASE("fails with an unknown machine") {
   CHECK(error_of([] { (void)load_machine("xyz"); }) ==
         "unknown machine 'xyz'\nhint: known: abci, alps, aws-p2, aws-p4d, aws-p5, azure-nd-h100, cori-gpu, cori-knl, "
         "cpu-cluster, "
-        "dgx-b200, dgx-b300, dgx-h100, dgx-h200, ...; a file of your own ends in '.yaml'");
+        "dgx-1-p100, dgx-1-v100, dgx-2, ...; a file of your own ends in '.yaml'");
 }
 
 TEST_CASE("fails with a file that is not there") {

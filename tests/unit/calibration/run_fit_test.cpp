@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "calibration/bundled_files.hpp"
 #include "calibration/coefficients_reader.hpp"
 #include "calibration/learned_file.hpp"
 #include "calibration/machine_reader.hpp"
@@ -157,10 +158,20 @@ TEST_CASE("what the file says of the software changes by runs that decide it, an
                                        parse_where("includes_io=no")};
   const std::vector<MeasuredRun> all = select_runs(load_runs("paradl-abci"), filters);
   REQUIRE(all.size() > 12);
+  // The bundled file says what these runs have taught: as it was before.
+  std::string before;
+  for (const EmbeddedFile& file : coefficients_files()) {
+    if (std::string_view(file.path).ends_with("abci.yaml")) before = file.content;
+  }
+  const std::string taught = "layered_gradients_in_hybrids: {value: yes";
+  REQUIRE(before.find(taught) != std::string::npos);
+  before.replace(before.find(taught), taught.size(), "layered_gradients_in_hybrids: {value: no");
+  const std::string untaught = (std::filesystem::temp_directory_path() / "ddl_run_fit_untaught.yaml").string();
+  std::ofstream(untaught) << before;
   int changed = 0;
   for (const std::size_t count :
        {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{5}, std::size_t{8}, all.size()}) {
-    const RunFit fit = RunFitter(std::span(all).first(count), "abci", "").fit();
+    const RunFit fit = RunFitter(std::span(all).first(count), "abci", untaught).fit();
     REQUIRE(fit.choices.size() == 4);
     for (const LearnedChoice& choice : fit.choices) {
       INFO(choice.key << " with " << count << " runs, margin " << choice.margin);
@@ -170,12 +181,31 @@ TEST_CASE("what the file says of the software changes by runs that decide it, an
     }
   }
   // One run decides nothing, all of them that gradients go layer by layer.
-  const LearnedChoice layered = RunFitter(all, "abci", "").fit().choices[2];
+  const LearnedChoice layered = RunFitter(all, "abci", untaught).fit().choices[2];
   CHECK(layered.key == "layered_gradients_in_hybrids");
   CHECK(layered.after == "yes");
-  const LearnedChoice one = RunFitter(std::span(all).first(1), "abci", "").fit().choices[2];
+  const LearnedChoice one = RunFitter(std::span(all).first(1), "abci", untaught).fit().choices[2];
   CHECK(one.after == "no");
   CHECK(changed > 0);
+  std::filesystem::remove(untaught);
+}
+
+TEST_CASE("hybrids that no run was about learn of replicas how gradients go and how long nodes wait, and nothing else") {
+  constexpr Family data = family_bit(Axis::data), pipeline = family_bit(Axis::pipeline), filter = family_bit(Axis::filter);
+  Learned of_data, of_filter;
+  of_data[Coefficient::kernels] = 1.5;
+  of_data[Coefficient::gradient_beta] = 2;
+  of_data[Coefficient::straggler_factor] = 0.1;
+  of_filter[Coefficient::layer_beta] = 3;
+  const LearnedFamilies families{{data, of_data}, {filter, of_filter}};
+  CHECK(learned_of(families, data) == of_data);
+  CHECK(learned_of(families, data | filter) == of_filter);
+  const Learned hybrid = learned_of(families, data | pipeline);
+  CHECK(hybrid[Coefficient::gradient_beta] == 2);
+  CHECK(hybrid[Coefficient::straggler_factor] == 0.1);
+  CHECK(hybrid[Coefficient::kernels] == 1);
+  CHECK(learned_of(families, pipeline) == Learned());
+  CHECK(learned_of(families, 0) == Learned());
 }
 
 TEST_CASE("the device waits for its host where kernels and exchanges take less than starting them") {

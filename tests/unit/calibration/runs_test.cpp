@@ -31,7 +31,7 @@ std::size_t count_where(const std::vector<MeasuredRun>& runs, const std::vector<
 
 TEST_CASE("a row is read into a run that knows its line") {
   const auto runs =
-      parsed(header + "\nResNet50,data,16,iter_total_s,0.2406,A,\"two\nlines\"\nmine,data+hmodel,,iter_comp_s,0,,\n");
+      parsed(header + "\nResNet50,data,16,iter_total_s,0.2406,A,\"two\nlines\"\n./mine.yaml,data+hmodel,,iter_comp_s,0,,\n");
   REQUIRE(runs.size() == 2);
   CHECK(runs[0].model == "resnet50");
   CHECK(runs[0].strategy == "data");
@@ -43,7 +43,7 @@ TEST_CASE("a row is read into a run that knows its line") {
   CHECK(runs[0].origin == "r.csv:3");
   CHECK(runs[0].dataset.empty());
   CHECK_FALSE(runs[0].global_batch.has_value());
-  CHECK(runs[1].model == "mine");
+  CHECK(runs[1].model == "./mine.yaml");
   CHECK(runs[1].strategy == "data+tensor");
   CHECK_FALSE(runs[1].gpus.has_value());
   CHECK(runs[1].origin == "r.csv:5");
@@ -52,7 +52,7 @@ TEST_CASE("a row is read into a run that knows its line") {
 TEST_CASE("columns may come in any order") {
   const auto runs = parsed(
       "value,quantity,global_batch,gpus,gpus_per_node,batch_per_gpu_or_node,strategy,model\n1.5,epoch_s,256,8,4,32,data,"
-      "mine\n");
+      "./mine.yaml\n");
   REQUIRE(runs.size() == 1);
   CHECK(runs[0].gpus == 8);
   CHECK(runs[0].gpus_per_node == 4);
@@ -113,8 +113,9 @@ TEST_CASE("the bundled table of ParaDL's runs is read whole") {
 // ---- filters ----
 
 TEST_CASE("several filters must all match, of several values one") {
-  const auto runs =
-      parsed(header + "resnet50,data,16,q,1,A,\nresnet50,data,32,q,2,B,\nvgg16,filter,16,q,3,A,\nvgg16,filter,,q,4,C,\n");
+  const auto runs = parsed(header +
+                           "resnet50,data,16,epoch_s,1,A,\nresnet50,data,32,epoch_s,2,B,\nvgg16,filter,16,epoch_s,3,A,"
+                           "\nvgg16,filter,,epoch_s,4,C,\n");
   CHECK(count_where(runs, {}) == 4);
   CHECK(count_where(runs, {"quality=A"}) == 2);
   CHECK(count_where(runs, {"quality=A,B"}) == 3);
@@ -128,7 +129,7 @@ TEST_CASE("several filters must all match, of several values one") {
 }
 
 TEST_CASE("filters know models and strategies under all their names") {
-  const auto runs = parsed(header + "ResNet50,data,16,q,1,A,\nMegatronLM-2.5B,data+hmodel,32,q,2,B,\n");
+  const auto runs = parsed(header + "ResNet50,data,16,epoch_s,1,A,\nMegatronLM-2.5B,data+hmodel,32,epoch_s,2,B,\n");
   CHECK(count_where(runs, {"model=resnet50"}) == 1);
   CHECK(count_where(runs, {"model=ResNet50,megatron-2.5b"}) == 2);
   CHECK(count_where(runs, {"strategy=data+tensor"}) == 1);

@@ -1,5 +1,6 @@
 #include "calibration/software/software_file.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -176,4 +177,26 @@ TEST_CASE("coefficients of runs of another software say nothing of the one that 
   CHECK(other.coefficients().software.name == "pytorch");
   REQUIRE(other.warnings().size() == 1);
   CHECK(other.warnings().front().find("Chainer") != std::string::npos);
+}
+
+TEST_CASE(
+    "software of images alone is no default for models of sequences, and what runs of another one taught is left out") {
+  StudySpec spec;
+  spec.machine = "abci";
+  const auto has = [](const Study& study, Family family) {
+    const auto& learned = study.coefficients().learned;
+    return std::any_of(learned.begin(), learned.end(), [&](const auto& of) { return of.first == family; });
+  };
+  constexpr Family data = family_bit(Axis::data), tensor = family_bit(Axis::tensor);
+  const Study images(spec);
+  CHECK(images.software().name == "chainer");
+  CHECK(has(images, data));
+  CHECK_FALSE(has(images, data | tensor));
+  spec.model = "bert-base";
+  const Study sequences(spec);
+  CHECK(sequences.software().name == usual_software);
+  CHECK(sequences.coefficients().learned.empty());
+  CHECK(sequences.warnings().empty());
+  spec.software = "chainer";
+  CHECK(has(Study(spec), data | tensor));
 }
