@@ -86,6 +86,10 @@ struct PhaseInWords {
       text = fmt::format("{} for the host, which takes {} to start a kernel", humanize(waiting.host),
                          humanize(waiting.launch_overhead));
     }
+    if (waiting.straggler > 1) {
+      text.append(text.empty() ? "" : "; ")
+          .append(fmt::format("for the slowest device, whose kernels take {:.4g} times as long", waiting.straggler));
+    }
     if (waiting.learned) text.append(text.empty() ? "" : "; ").append("learned from measured runs");
     return text;
   }

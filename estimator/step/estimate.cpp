@@ -262,6 +262,7 @@ Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std
   // What measured runs have taught of this family holds it.
   if (origin == nullptr && job_.assumptions.learned && costs.learned() == Learned())
     step.rank_waiting = job_.coefficients.software.rank_waiting.value_or(0) * std::log(ranks);
+  step.straggling = job_.assumptions.straggler - 1;
   step.input_beside = job_.assumptions.input_overlapped;
   if (job_.assumptions.include_input) step.reading = input_time(job_, plan, costs.exchanges(), origin != nullptr);
   Link next;

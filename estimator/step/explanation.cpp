@@ -272,9 +272,12 @@ class Explainer {
 
   [[nodiscard]] PhaseShare::MadeOf waiting() const {
     const Seconds host = estimate().host_waiting;
-    const bool others = (estimate().time.waiting - host).value() > 0;
-    if (host.value() <= 0 && !others) return {};
-    return WaitingOf{host, launch_overhead(job_), others};
+    const Seconds others = estimate().time.waiting - host;
+    if (host.value() <= 0 && others.value() <= 0) return {};
+    const double straggler = plan_.mesh.devices() > 1 ? job_.assumptions.straggler : 1;
+    // Of a part that is longer than what the slowest device takes longer, the rest is learned.
+    const Seconds slowest = (estimate().time.forward + estimate().time.backward) * (straggler - 1);
+    return WaitingOf{host, launch_overhead(job_), others > slowest * (1 + 1e-9), straggler};
   }
 
   [[nodiscard]] UpdateOf update() const {

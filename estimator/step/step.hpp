@@ -87,6 +87,7 @@ struct Step {
   bool several_ranks = false;  ///< whether there are several ranks, which wait for each other
   double slowest_of = 1;       ///< nodes
   double rank_waiting = 0;     ///< θ·ln n of its ranks: over kernels, layer-wise exchanges and halos
+  double straggling = 0;       ///< what the slowest device takes longer, over the kernels of the longest stage
   bool input_beside = false;   ///< samples are read while devices compute
 
   /// Returns the number of slots of a pipeline in which a stage sends, 2(p+S−2) [ParaDL, Table III]; v times as many
@@ -245,6 +246,7 @@ template <class T>
     const T disturbed =
         result[Part::forward] + result[Part::backward] + result[Part::layer_collectives] + result[Part::halo];
     result.rank_waiting = x[Coefficient::per_iteration] +
+                          (result[Part::forward] + result[Part::backward]) * step.straggling +
                           disturbed * (x[Coefficient::straggler_factor] * std::log(step.slowest_of) + T(step.rank_waiting));
     result[Part::waiting] += result.rank_waiting;
   }
