@@ -199,7 +199,12 @@ void add_validate(const Command& program, Request& request) {
                    "learn from runs on at most this many GPUs, predict the others")
       .excludes(leave);
   add_report_options(command, request.report);
-  command.callback([options, &request] { request.run = [options] { return run(*options); }; });
+  command.callback([options, &request] {
+    request.run = [options] {
+      return run(*options).then(
+          {"ddl-oracle", "calibrate", "runs", options->runs, "--machine", options->machine, "-o", "learned.yaml"});
+    };
+  });
 }
 
 }  // namespace ddl
