@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -41,11 +42,11 @@ FoundProfile load_named(const std::string& path, bool any_device, const Machine&
   return found;
 }
 
-/// The device of a profile, from its head alone: rows may be many.
-std::string device_of(const std::string& text, const std::string& path) {
+/// The head of a profile without its rows, which may be many.
+ProfileHead head_of(const std::string& text, const std::string& path) {
   const std::size_t head = text.find("\n---\n");
   const std::size_t columns = head == std::string::npos ? head : text.find('\n', head + 5);
-  return parse_profile(columns == std::string::npos ? text : text.substr(0, columns + 1), path).head.device;
+  return parse_profile(columns == std::string::npos ? text : text.substr(0, columns + 1), path).head;
 }
 
 /// Profiles in the user's data directory, by name.
@@ -75,7 +76,16 @@ FoundProfiles look_up(const Machine& machine) {
   for (const std::string& path : files_at_hand(found.warnings)) {
     try {
       const std::string text = read_file(path);
-      if (is_device(machine.device, device_of(text, path))) found.profiles.push_back({path, parse_profile(text, path)});
+      const ProfileHead head = head_of(text, path);
+      if (is_device(machine.device, head.device)) {
+        found.profiles.push_back({path, parse_profile(text, path)});
+        continue;
+      }
+      OtherProfile other{path, head.model, head.device};
+      for (const auto& [key, value] : head.details) {
+        if (key == "threads") other.threads = std::atoi(value.c_str());
+      }
+      found.others.push_back(std::move(other));
     } catch (const Error& error) {
       const std::string_view message = error.what();
       found.warnings.push_back(fmt::format("a profile at hand is not used: {}", message.substr(0, message.find('\n'))));
@@ -273,6 +283,21 @@ std::string layout_of(std::span<const FoundProfile> profiles) {
 }
 
 }  // namespace
+
+std::vector<std::string> unused_profiles_text(const FoundProfiles& found, const Machine& machine, std::string_view model) {
+  std::vector<std::string> texts;
+  for (const OtherProfile& each : found.others) {
+    if (!model.empty() && each.model != model) continue;
+    const std::string threads =
+        each.threads > 0
+            ? fmt::format(", {} of it", each.threads == 1 ? "1 thread" : fmt::format("{} threads", each.threads))
+            : std::string();
+    texts.push_back(
+        fmt::format("{} is not used: it was measured on {}{}, and {} has {}; --profile FILE --any-device takes it",
+                    each.path, quote(each.device), threads, machine.name, quote(machine.device.name)));
+  }
+  return texts;
+}
 
 bool is_device(const Device& device, std::string_view name) {
   return equal_but_case(device.name, name) ||

@@ -18,10 +18,17 @@ struct FoundProfile {
   Profile profile;
 };
 
+/// A profile at hand that is of another device than the machine's.
+struct OtherProfile {
+  std::string path, model, device;
+  int threads = 0;  ///< of a processor, where it says so
+};
+
 struct FoundProfiles {
   std::vector<FoundProfile> profiles;
-  bool looked_up = false;             ///< nobody named them
-  std::vector<std::string> warnings;  ///< of files at hand that cannot be read, and of those that were cut off
+  std::vector<OtherProfile> others{};  ///< looked up, and not used
+  bool looked_up = false;              ///< nobody named them
+  std::vector<std::string> warnings;   ///< of files at hand that cannot be read, and of those that were cut off
 };
 
 /// Which profiles a study uses.
@@ -34,6 +41,11 @@ struct ProfileChoice {
 /// (data_directory), files named `*.profile` or `*.csv`. Throws Error on a named one that cannot be read or is of another
 /// device.
 [[nodiscard]] FoundProfiles find_profiles(const ProfileChoice& choice, const Machine& machine);
+
+/// Says of each profile at hand that is of another device why it is not used, and how it would be. `model`: of that alone;
+/// empty for all.
+[[nodiscard]] std::vector<std::string> unused_profiles_text(const FoundProfiles& found, const Machine& machine,
+                                                            std::string_view model = {});
 
 /// Whether a profile of a device of this name is of the machine's.
 [[nodiscard]] bool is_device(const Device& device, std::string_view name);

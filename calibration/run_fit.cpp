@@ -446,7 +446,7 @@ RunFit RunFitter::fit() { return fit(std::vector<bool>(rows_.size(), true)); }
 
 Validation RunFitter::leave_one_out() {
   Validation validation;
-  validation.warnings = predictor_.profiles().warnings;
+  validation.warnings = predictor_.profile_warnings();
   std::map<std::string, Coefficients> without;
   for (const Row& row : rows_) {
     if (!without.contains(row.configuration)) {
@@ -470,7 +470,7 @@ Validation RunFitter::fit_up_to(int gpus) {
   }
   const Coefficients fitted = fit(used).coefficients;
   Validation validation;
-  validation.warnings = predictor_.profiles().warnings;
+  validation.warnings = predictor_.profile_warnings();
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     if (!used[i]) validation.cases.push_back(validation_case(rows_[i].run, predictor_, fitted));
   }

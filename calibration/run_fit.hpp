@@ -83,6 +83,8 @@ class RunFitter {
   RunFitter(std::span<const MeasuredRun> runs, std::string machine, std::string coefficients,
             const ProfileChoice& profiles = {}, std::string software = {});
 
+  /// What lies at hand and is not used, and why.
+  [[nodiscard]] std::vector<std::string> warnings() const { return predictor_.profile_warnings(); }
   /// To all runs.
   [[nodiscard]] RunFit fit();
   /// Each configuration (model, strategy, number of GPUs and degrees, with all its repeats) predicted from a fit to all

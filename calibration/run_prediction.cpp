@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "calibration/machine_reader.hpp"
+#include "calibration/own_coefficients.hpp"
 #include "calibration/plan_degrees.hpp"
 #include "core/error.hpp"
 #include "model_zoo/bundled_name.hpp"
@@ -138,6 +139,15 @@ RunPredictor::RunPredictor(std::string machine, std::string coefficients, const 
   // Runs that the coefficients are of had their software, sequences or not.
   if (software_.empty() && !coefficients_.software.name.empty() && !measured.name.empty()) software_ = measured.name;
   profiles_ = std::make_shared<const FoundProfiles>(find_profiles(profiles, sheet));
+}
+
+std::vector<std::string> RunPredictor::profile_warnings() const {
+  std::vector<std::string> warnings = profiles_->warnings;
+  for (std::string& unused : unused_profiles_text(*profiles_, load_machine(machine_))) warnings.push_back(std::move(unused));
+  const std::optional<OwnCoefficients> own = own_coefficients(machine_);
+  if (own && !coefficients_name_.empty() && coefficients_name_ != "none" && own->path != coefficients_name_)
+    warnings.push_back(fmt::format("{} is not used: --coefficients names {} in its place", own->path, coefficients_name_));
+  return warnings;
 }
 
 const std::optional<std::string>& RunPredictor::problem_of(const std::string& model) {

@@ -48,6 +48,8 @@ class RunPredictor {
   /// Those of the machine, or the named ones.
   [[nodiscard]] const Coefficients& coefficients() const { return coefficients_; }
   [[nodiscard]] const FoundProfiles& profiles() const { return *profiles_; }
+  /// Of profiles at hand: what could not be read, and what is of another device.
+  [[nodiscard]] std::vector<std::string> profile_warnings() const;
 
  private:
   /// Why nobody can read a run's model; nothing where it can be read.

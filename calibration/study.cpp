@@ -321,6 +321,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
       optimizer_(spec_.optimizer.value_or(model_.input.sequence ? Optimizer::adam : Optimizer::momentum)),
       profiles_(std::move(inputs.profiles)),
       warnings_(profiles_->warnings) {
+  for (std::string& unused : unused_profiles_text(*profiles_, machine_, model_.name)) warnings_.push_back(std::move(unused));
   device_memory_ = spec_.device_memory.value_or(machine_.device.memory);
   machine_.device.memory = available_memory(device_memory_, spec_.margin);
   require_fitting(dataset_, model_, !spec_.dataset.empty());

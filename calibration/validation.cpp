@@ -102,7 +102,7 @@ Validation validate(std::span<const MeasuredRun> runs, const std::string& machin
   };
   // Coefficients that are named belong to the machine that is named.
   const std::string others = coefficients == "none" ? coefficients : "";
-  validation.warnings = predictor_on(machine, coefficients).profiles().warnings;
+  validation.warnings = predictor_on(machine, coefficients).profile_warnings();
   for (const MeasuredRun& run : runs) {
     const bool is_here = run.machine.empty() || name_key(run.machine) == name_key(machine);
     try {

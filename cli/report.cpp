@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/formats/format.hpp"
+#include "cli/options/shell_words.hpp"
 #include "core/error.hpp"
 #include "core/input_files.hpp"
 #include "core/source_text.hpp"
@@ -34,6 +35,11 @@ Page page_for(const ReportOptions& options) {
 }
 
 }  // namespace
+
+Report Report::then(const std::vector<std::string>& words) && {
+  next.push_back(shell_words(words));
+  return std::move(*this);
+}
 
 void write_output(const std::string& path, std::string_view content, std::string_view option) {
   if (is_input_file(path)) {
@@ -116,7 +122,11 @@ void write_report(const Report& report, const ReportOptions& options) {
     write_output(options.output, content);
     return;
   }
-  std::cout << content << std::flush;
+  std::cout << content;
+  if (options.format == "text" && isatty(STDOUT_FILENO) == 1) {
+    for (const std::string& command : report.next) std::cout << "next: " << command << '\n';
+  }
+  std::cout << std::flush;
   if (!std::cout) throw Error("cannot write to the standard output");
 }
 

@@ -44,7 +44,10 @@ struct Report {
   std::vector<FileVerdict> verdicts{};
   std::vector<std::string> warnings{};  ///< beside it, each one line or several
   std::vector<Error> errors{};          ///< parts of the question that have no answer, where others have
+  std::vector<std::string> next{};      ///< commands that go on from here, for whoever reads it on a terminal
   std::string command{};                ///< the command line that it answers, for a shell; empty where nobody typed one
+  /// Adds a command, by its words, to what goes on from here.
+  [[nodiscard]] Report then(const std::vector<std::string>& words) &&;
   ExitStatus status = ExitStatus::ok;
 
   /// Those that it does not have yet: several studies may warn of the same.

@@ -20,8 +20,14 @@ namespace ddl {
 namespace {
 
 [[noreturn]] void fail_to_write(const std::string& path, int reason) {
+  // Folders of the system, such as /proc, are there and take no files.
+  std::error_code unknown;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  const bool has_folder = std::filesystem::is_directory(folder.empty() ? "." : folder, unknown);
   throw Error(fmt::format("cannot write {}: {}", quote(path), std::generic_category().message(reason)),
-              reason == ENOENT ? "make its folder first" : "");
+              reason != ENOENT ? ""
+              : has_folder     ? "its folder takes no new files: name another"
+                               : "make its folder first");
 }
 
 /// 0, or the reason why not everything was written.

@@ -103,6 +103,8 @@ struct Assumptions {
   std::optional<double> congestion_quantile;
   /// Tokens of the busiest rank of an expert split over the mean of all ranks; 1: all experts are equally popular.
   double expert_imbalance = 1;
+  /// Time of the kernels of the slowest device over that of the others, which wait for it; 1: all are equally fast.
+  double straggler = 1;
   SecondsPerByte add{};       ///< cost of adding one byte into a partial sum
   bool learned = true;        ///< what measured runs have taught of the software
   bool include_input = true;  ///< reading and staging of samples

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -230,11 +231,30 @@ YamlNode model_of_family(const EmbeddedFile& family, const YamlNode& values) {
 
 /// What the file at a path says, or the bundled one of a name. With values, the name may be that of a family.
 YamlNode load_file(const std::string& name, const std::optional<YamlNode>& values) {
-  if (is_path(name) && !is_alias(name)) return YamlNode::load(name);
+  if (is_path(name) && !is_alias(name)) {
+    const bool is_hub_id =
+        !name.ends_with(".yaml") && !name.ends_with(".yml") && std::count(name.begin(), name.end(), '/') == 1;
+    std::error_code unknown;
+    // The name of a repository of Hugging Face's, which nobody asks over the network.
+    if (is_hub_id && name.front() != '/' && name.front() != '.' && !std::filesystem::exists(name, unknown)) {
+      const std::string model = name.substr(name.find('/') + 1);
+      const std::string known = suggest(model, model_names());
+      throw Error(
+          fmt::format("unknown model {}", quote(name)),
+          fmt::format("{}or download its config.json and type: ddl-oracle models import config.json -o net.yaml",
+                      known.starts_with("did you mean") ? known + " "
+                                                        : std::string("'models list' names those that are bundled, ")));
+    }
+    return YamlNode::load(name);
+  }
   if (const EmbeddedFile* const file = find_file(bundled_models(), canonical_model_name(name))) return parse_file(*file);
   if (const EmbeddedFile* const family = values ? find_file(bundled_families(), name) : nullptr)
     return model_of_family(*family, *values);
-  throw Error(fmt::format("unknown model {}", quote(name)), suggest(name, model_names()));
+  const std::string known = suggest(name, model_names());
+  const std::string problem = fmt::format("unknown model {}", quote(name));
+  if (name.ends_with(".onnx") || name.ends_with(".json"))
+    throw Error(problem, fmt::format("import it first: ddl-oracle models import {} -o net.yaml", name));
+  throw Error(problem, known.starts_with("did you mean") ? known : known + "; a file of your own ends in '.yaml'");
 }
 
 }  // namespace

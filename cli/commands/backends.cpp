@@ -124,7 +124,9 @@ void add_backends(const Command& program, Request& request) {
                     {"ddl-oracle backends --format json", "the same for programs"},
                     {"ddl-oracle backends -o backends.txt", "the same into a file"}});
   add_report_options(command, request.report);
-  command.callback([&request] { request.run = list_backends; });
+  command.callback([&request] {
+    request.run = [] { return list_backends().then({"ddl-oracle", "profile", "resnet50", "--batch", "1"}); };
+  });
 }
 
 }  // namespace ddl

@@ -371,7 +371,18 @@ void add_network(const Command& calibrate, Request& request) {
                    "nodes that they ran on, where a file does not say");
   command.add_option("--level", files.level, "node or between-nodes, where neither a file nor its nodes say");
   add_fit_options(command, fit, request.report);
-  command.callback([asked, &request] { request.run = [asked] { return calibrate_network(asked->first, asked->second); }; });
+  command.callback([asked, &request] {
+    request.run = [asked, &request] {
+      Report report = calibrate_network(asked->first, asked->second);
+      const FitRequest& fit = asked->first;
+      if (fit.output.empty()) {
+        report.next.push_back(request.command + " --machine dgx-h100 -o ours.yaml");
+        return report;
+      }
+      return std::move(report).then({"ddl-oracle", "recommend", "llama3-8b", "--machine", fit.machine, "--coefficients",
+                                     (std::filesystem::path(".") / fit.output).string(), "--gpus", "64"});
+    };
+  });
 }
 
 void add_live(const Command& calibrate, Request& request) {

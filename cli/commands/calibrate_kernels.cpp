@@ -147,7 +147,15 @@ void add_calibrate_kernels(const Command& calibrate, Request& request) {
                    "kernels of a family to keep beside its formula (default 1500)");
   add_output_option(command, asked->output, "write or extend this device file");
   add_format_option(command, request.report);
-  command.callback([asked, &request] { request.run = [asked] { return calibrate_from_kernels(*asked); }; });
+  command.callback([asked, &request] {
+    request.run = [asked, &request] {
+      Report report = calibrate_from_kernels(*asked);
+      report.next.push_back(asked->output.empty()
+                                ? request.command + " -o device.yaml"
+                                : "ddl-oracle machines new ours --like " + asked->machine + " -o ours.yaml");
+      return report;
+    };
+  });
 }
 
 }  // namespace ddl

@@ -111,6 +111,7 @@ Report calibrate_from_runs(const RunsRequest& asked) {
     write_over(asked.output, with_learned(before, *fit, citation));
   }
   Report report;
+  report.warnings = fitter.warnings();
   report.document = document_of(*fit, asked);
   report.json = [fit, asked] { return json_of(*fit, asked); };
   return report;
@@ -141,7 +142,17 @@ void add_calibrate_runs(const Command& calibrate, Request& request) {
       .required();
   add_output_option(command, asked->output, "write what was found into this file of coefficients of that machine");
   add_format_option(command, request.report);
-  command.callback([asked, &request] { request.run = [asked] { return calibrate_from_runs(*asked); }; });
+  command.callback([asked, &request] {
+    request.run = [asked, &request] {
+      Report report = calibrate_from_runs(*asked);
+      if (asked->output.empty()) {
+        report.next.push_back(request.command + " -o learned.yaml");
+        return report;
+      }
+      return std::move(report).then({"ddl-oracle", "validate", asked->runs, "--machine", asked->machine, "--coefficients",
+                                     (std::filesystem::path(".") / asked->output).string()});
+    };
+  });
 }
 
 }  // namespace ddl

@@ -36,6 +36,7 @@ Report check(const CheckRequest& options) {
   report.document = checks_document(*checks);
   report.page = [checks] { return checks_document(*checks, true); };
   report.json = [checks] { return checks_to_json(*checks); };
+  report.rows = [checks] { return checks_rows(*checks); };
   report.verdicts = verdicts_of(*checks);
   report.steps = [checks] {
     std::vector<NamedStep> steps;
@@ -86,13 +87,15 @@ void add_check(const Command& program, Request& request) {
       .file();
   add_memory_options(command, options->check.memory);
   add_configured_options(command, options->check);
-  add_report_options(command, request.report, {Content::verdicts, Content::steps});
+  add_report_options(command, request.report, {Content::rows, Content::verdicts, Content::steps});
   command.callback([options, command, &request] {
-    request.run = [options, command] {
+    request.run = [options, command, &request] {
       for (const char* option : configured_options) {
         if (command.count(option) > 0) options->check.given.emplace_back(option);
       }
-      return check(*options);
+      Report report = check(*options);
+      report.next.push_back(request.command + " --format junit -o memory.xml");
+      return report;
     };
   });
 }

@@ -62,7 +62,9 @@ void add_datasets(const Command& program, Request& request) {
                   {"ddl-oracle datasets list --format csv", "a row for each"},
                   {"ddl-oracle datasets list --format json -o datasets.json", "the same into a file"}});
   add_report_options(lists, request.report);
-  lists.callback([&request] { request.run = list_datasets; });
+  lists.callback([&request] {
+    request.run = [] { return list_datasets().then({"ddl-oracle", "datasets", "show", "imagenet"}); };
+  });
   const Command shows = command.add_subcommand("show", "one data set and where its figures come from");
   auto name = std::make_shared<std::string>();
   shows.add_option("dataset", *name, "bundled data set or file").required().names_or_file(dataset_names);
@@ -70,7 +72,12 @@ void add_datasets(const Command& program, Request& request) {
                   {"ddl-oracle datasets show openwebtext", "another one"},
                   {"ddl-oracle datasets show imagenet --format json", "the same for programs"}});
   add_report_options(shows, request.report);
-  shows.callback([name, &request] { request.run = [name] { return report_of({load_dataset(*name)}, true); }; });
+  shows.callback([name, &request] {
+    request.run = [name] {
+      return report_of({load_dataset(*name)}, true)
+          .then({"ddl-oracle", "recommend", "resnet50", "--dataset", *name, "--gpus", "8"});
+    };
+  });
 }
 
 }  // namespace ddl

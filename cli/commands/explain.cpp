@@ -193,6 +193,7 @@ Json json_of(const ExplainAnswer& answer) {
   const auto compared = [&](const std::optional<PlanComparison>& pair) {
     return pair ? comparison_to_json(answer.explanation, *pair, study, answer.training) : Json(nullptr);
   };
+  json["communicators"] = communicators_to_json(answer.explanation.estimate, study);
   if (answer.timeline) json["memory_timeline"] = timeline_to_json(*answer.timeline, study.model());
   json["why_not"] = compared(answer.why_not);
   json["against"] = compared(answer.against);
@@ -321,7 +322,12 @@ void add_explain(const Command& program, Request& request) {
       .file();
   add_report_options(command, request.report, {Content::rows, Content::steps});
   command.callback([options, command, &request] {
-    request.run = [options, command, &request] { return explain(*options, command, request.report); };
+    request.run = [options, command, &request] {
+      Report report = explain(*options, command, request.report);
+      report.next.push_back(request.command +
+                            (options->why_not.empty() ? " --why-not best" : " --format html -o plan.html"));
+      return report;
+    };
   });
 }
 

@@ -93,7 +93,9 @@ void add_machines(const Command& program, Request& request) {
                   {"ddl-oracle machines list --format csv", "a row for each"},
                   {"ddl-oracle machines list --format json -o machines.json", "the same into a file"}});
   add_report_options(lists, request.report);
-  lists.callback([&request] { request.run = list_machines; });
+  lists.callback([&request] {
+    request.run = [] { return list_machines().then({"ddl-oracle", "machines", "show", "dgx-h100"}); };
+  });
   const Command shows = command.add_subcommand("show", "every number of a machine's data sheet, with its source");
   auto name = std::make_shared<std::string>();
   shows.add_option("machine", *name, "bundled machine or machine file").required().names_or_file(machine_names);
@@ -101,7 +103,11 @@ void add_machines(const Command& program, Request& request) {
                   {"ddl-oracle machines show dgx-a100 --format yaml -o mine.yaml", "a machine file to change"},
                   {"ddl-oracle machines show alps --format json", "the same for programs"}});
   add_report_options(shows, request.report, {Content::rows, Content::yaml});
-  shows.callback([name, &request] { request.run = [name] { return show_machine(*name); }; });
+  shows.callback([name, &request] {
+    request.run = [name] {
+      return show_machine(*name).then({"ddl-oracle", "recommend", "llama3-8b", "--machine", *name, "--gpus", "8"});
+    };
+  });
   add_machines_new(command, request);
 }
 

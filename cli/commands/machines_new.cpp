@@ -103,8 +103,14 @@ void add_machines_new(const Command& machines, Request& request) {
   command.add_switch("--force", asked->force, "overwrite the file if it exists");
   command.add_option("--root", asked->root, "folder that holds the /proc and /sys of the machine").default_str("/");
   add_format_option(command, request.report);
-  command.callback(
-      [asked, &request] { request.run = [asked, &request] { return new_machine(*asked, request.report.format); }; });
+  command.callback([asked, &request] {
+    request.run = [asked, &request] {
+      Report report = new_machine(*asked, request.report.format);
+      if (!is_file(asked->output)) return report;
+      return std::move(report).then({"ddl-oracle", "recommend", "llama3-8b", "--machine",
+                                     (std::filesystem::path(".") / asked->output).string(), "--gpus", "8"});
+    };
+  });
 }
 
 }  // namespace ddl

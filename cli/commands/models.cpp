@@ -322,7 +322,9 @@ void add_models(const Command& program, Request& request) {
                   {"ddl-oracle models list --format csv", "a row for each"},
                   {"ddl-oracle models list --format json -o models.json", "the same into a file"}});
   add_report_options(lists, request.report);
-  lists.callback([&request] { request.run = list_models; });
+  lists.callback([&request] {
+    request.run = [] { return list_models().then({"ddl-oracle", "models", "show", "resnet50"}); };
+  });
   const Command shows = command.add_subcommand("show", "layers, shapes, parameters and work of one model");
   auto options = std::make_shared<ShowOptions>();
   shows.add_option("model", options->model, "bundled model or model file").required().names_or_file(model_names);
@@ -338,7 +340,11 @@ void add_models(const Command& program, Request& request) {
   add_whole_number(shows, "--batch", options->batch, 1, most_shown_samples, "samples that the figures are of")
       .default_str("1");
   add_report_options(shows, request.report);
-  shows.callback([options, &request] { request.run = [options] { return show_model(*options); }; });
+  shows.callback([options, &request] {
+    request.run = [options] {
+      return show_model(*options).then({"ddl-oracle", "recommend", options->model, "--machine", "h100", "--gpus", "64"});
+    };
+  });
   add_models_import(command, request);
 }
 

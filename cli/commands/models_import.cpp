@@ -1,4 +1,6 @@
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -6,7 +8,10 @@
 #include "cli/commands/commands.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
+#include "cli/options/shell_words.hpp"
 #include "cli/options/study_options.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "model_zoo/importers/import_model.hpp"
 #include "model_zoo/model.hpp"
@@ -18,6 +23,7 @@ using Json = nlohmann::ordered_json;
 
 struct ModelImportRequest {
   std::string path, output;
+  bool overwrite = false;
   ImportOptions options;
 };
 
@@ -59,6 +65,9 @@ Json summary_json(const Model& model, const Import& imported, const std::string&
 }
 
 Report import_model_file(const ModelImportRequest& asked, const std::string& format) {
+  std::error_code problem;
+  if (!asked.overwrite && is_file(asked.output) && std::filesystem::is_regular_file(asked.output, problem))
+    throw Error(fmt::format("{} is there already", quote(asked.output)), "--overwrite replaces it, --output names another");
   const auto imported = std::make_shared<Import>(import_model(asked.path, asked.options));
   // What cannot be read back is not written.
   const auto model = std::make_shared<Model>(parse_model(imported->model_file, "the import of " + asked.path));
@@ -67,6 +76,9 @@ Report import_model_file(const ModelImportRequest& asked, const std::string& for
   Report report;
   if (output.empty() && format == "text") report.warnings = imported->warnings;
   report.document = output.empty() ? Document{{Verbatim{commented(*imported)}}} : summary(*model, *imported, output);
+  if (!output.empty())
+    report.next = {
+        shell_words(std::vector<std::string>{"ddl-oracle", "recommend", output, "--machine", "h100", "--gpus", "64"})};
   report.json = [imported, model, output] { return summary_json(*model, *imported, output); };
   return report;
 }
@@ -83,6 +95,7 @@ void add_models_import(const Command& models, Request& request) {
       .required()
       .file();
   add_output_option(command, asked->output, "write the model file here; without it, to the standard output");
+  command.add_switch("--overwrite", asked->overwrite, "replace an existing file");
   command.add_option("--name", asked->options.name, "name of the model; default: the file's name");
   command.add_switch("--allow-unknown", asked->options.allow_unknown,
                      "turn unknown operators that keep the shape into elementwise layers");

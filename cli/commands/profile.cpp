@@ -14,12 +14,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "calibration/machine_reader.hpp"
+#include "calibration/profile_prices.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/profile_output.hpp"
 #include "cli/documents/figures.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/profile_job.hpp"
+#include "cli/options/shell_words.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/progress.hpp"
 #include "core/error.hpp"
@@ -239,7 +242,24 @@ ProfileResult run(ProfileJob job, const std::string& command) {
 }
 
 Report profile(const ProfileOptions& options, const std::string& command) {
-  return profile_report(std::make_shared<const ProfileResult>(run(job_of(options), command)));
+  const auto result = std::make_shared<const ProfileResult>(run(job_of(options), command));
+  Report report = profile_report(result);
+  const ProfileHead& head = result->profile.head;
+  if (result->left > 0) {
+    report.next.push_back(command + " --resume");
+  } else if (!head.model.empty() && !result->output.empty() && !head.shard) {
+    // Machines are found by the device that they say.
+    std::vector<std::string> words{"ddl-oracle", "recommend", head.model, "--profile", result->output};
+    for (const std::string& name : machine_names()) {
+      if (!is_device(load_machine(name).device, head.device)) continue;
+      words.insert(words.end(), {"--machine", name});
+      break;
+    }
+    if (words.size() == 5) words.insert(words.end(), {"--machine", "MACHINE", "--any-device"});
+    words.insert(words.end(), {"--gpus", "8"});
+    report.next.push_back(shell_words(words));
+  }
+  return report;
 }
 
 }  // namespace

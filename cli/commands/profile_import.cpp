@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -10,6 +11,8 @@
 #include "cli/documents/figures.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "model_zoo/model.hpp"
 #include "profiler/importers/import_profile.hpp"
@@ -25,6 +28,7 @@ struct ProfileImportRequest {
   std::string path, model, output, precision, optimizer;
   std::optional<std::int64_t> samples;
   std::string device;
+  bool overwrite = false;
 };
 
 ProfileImportOptions options_of(const ProfileImportRequest& asked) {
@@ -108,6 +112,9 @@ Json summary_json(const ProfileImport& imported, const std::string& output) {
 }
 
 Report import_profile_file(const ProfileImportRequest& asked, const std::string& format) {
+  std::error_code problem;
+  if (!asked.overwrite && is_file(asked.output) && std::filesystem::is_regular_file(asked.output, problem))
+    throw Error(fmt::format("{} is there already", quote(asked.output)), "--overwrite replaces it, --output names another");
   const ProfileImportOptions options = options_of(asked);
   const Model model = load_model(asked.model);
   const auto imported = std::make_shared<ProfileImport>(import_profile(asked.path, model, options));
@@ -119,6 +126,9 @@ Report import_profile_file(const ProfileImportRequest& asked, const std::string&
   Report report;
   if (output.empty() && format == "text") report.warnings = imported->warnings;
   report.document = output.empty() ? Document{{Verbatim{text}}} : summary(*imported, output);
+  if (!output.empty())
+    report = std::move(report).then(
+        {"ddl-oracle", "recommend", asked.model, "--profile", output, "--machine", "MACHINE", "--gpus", "8"});
   report.json = [imported, output] { return summary_json(*imported, output); };
   return report;
 }
@@ -142,6 +152,7 @@ void add_profile_import(const Command& profile, Request& request) {
       .file();
   command.add_option("--model", asked->model, "model that was run: a name, or a path to a model file").required();
   add_output_option(command, asked->output, "write the profile here; without it, to the standard output");
+  command.add_switch("--overwrite", asked->overwrite, "replace an existing file");
   add_whole_number(command, "--batch", asked->samples, 1, most_imported_samples,
                    "samples of a step, or of its micro-batch; a trace shows them");
   command.add_option("--precision", asked->precision, "fp32, tf32, fp16 or bf16; a trace shows all but tf32")

@@ -24,6 +24,7 @@
 #include "cli/options/job_file.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/plan_options.hpp"
+#include "cli/options/shell_words.hpp"
 #include "cli/options/strategies.hpp"
 #include "cli/options/train_tokens.hpp"
 #include "cli/progress.hpp"
@@ -145,9 +146,9 @@ Document document_of(const RecommendAnswer& answer, bool drawn = false) {
   Document document;
   if (answer.configured) add_configured_plan(document, *answer.configured, answer.best(), study);
   if (answer.shown.empty()) {
-    document.line(
-        answer.result.stopped ? "No plan was found yet" : "No plan is possible",
-        fmt::format(" for {} on {} of {}", study.model().name, count_text(answer.gpus, "GPU"), study.machine().name));
+    document.line(answer.result.stopped ? "No plan was found yet" : "No plan is possible",
+                  fmt::format(" for {} on {} of {}", study.model().name,
+                              count_text(answer.gpus, device_noun(study.machine().device)), study.machine().name));
   } else {
     add_plan(document, answer.shown.front(), study, answer.options.training, compared_with_data(answer));
   }
@@ -410,6 +411,20 @@ Report recommend(const RecommendOptions& asked, const Command& command, const st
   return report;
 }
 
+/// What follows an answer: to check what was written, or to write what starts the plan.
+void add_next(const RecommendOptions& options, Report& report) {
+  if (!options.save_dir.empty()) {
+    report.next.push_back(shell_words(
+        std::vector<std::string>{"ddl-oracle", "check", (std::filesystem::path(options.save_dir) / "job.yaml").string()}));
+  } else if (!options.save_job.empty()) {
+    report.next.push_back(shell_words(std::vector<std::string>{"ddl-oracle", "check", options.save_job}));
+  } else if (report.steps && !options.study.ideal && report.status == ExitStatus::ok) {
+    report.next.push_back(options.typed + " --save-dir run");
+  } else {
+    report.next.push_back(options.typed + " --format html -o report.html");
+  }
+}
+
 }  // namespace
 
 void add_recommend(const Command& program, Request& request) {
@@ -465,7 +480,11 @@ void add_recommend(const Command& program, Request& request) {
   command.callback([options, command, &request] {
     settle_lists(options->plan);
     options->typed = request.command;
-    request.run = [options, command, &request] { return recommend(*options, command, request.report.output); };
+    request.run = [options, command, &request] {
+      Report report = recommend(*options, command, request.report.output);
+      add_next(*options, report);
+      return report;
+    };
   });
 }
 

@@ -43,19 +43,20 @@ Report serve(const ServeOptions& options) {
   HttpLimits limits;
   limits.workers = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 2, 8);
   const Interrupt interrupt;
-  HttpServer server(options.host, static_cast<int>(*options.port),
-                    {[&](const HttpRequest& request) { return answers.at_once(request); },
-                     [&](const HttpRequest& request, const std::atomic<bool>& given_up) {
-                       return answers.later(request, given_up);
-                     }},
-                    limits);
+  HttpServer server(
+      options.host, static_cast<int>(*options.port),
+      {[&](const HttpRequest& request) { return answers.at_once(request); },
+       [&](const HttpRequest& request, const std::atomic<bool>& given_up) { return answers.later(request, given_up); }},
+      limits);
   const bool is_ipv6 = options.host.find(':') != std::string::npos;
-  std::cout << fmt::format("http://{}:{}/\n", is_ipv6 ? "[" + options.host + "]" : options.host, server.port()) << std::flush;
+  std::cout << fmt::format("http://{}:{}/\n", is_ipv6 ? "[" + options.host + "]" : options.host, server.port())
+            << std::flush;
   if (!std::cout) throw Error("cannot write to the standard output");
   if (isatty(STDERR_FILENO) == 1) std::cerr << "open it in a browser; Ctrl-C ends it\n";
   server.run();
   Report report;
-  report.document.line(fmt::format("interrupted after {}", count_text(static_cast<std::int64_t>(answers.answered()), "answer")));
+  report.document.line(
+      fmt::format("interrupted after {}", count_text(static_cast<std::int64_t>(answers.answered()), "answer")));
   report.status = ExitStatus::interrupted;
   return report;
 }

@@ -73,7 +73,9 @@ void add_software(const Command& program, Request& request) {
                   {"ddl-oracle software list --format csv", "a row for each"},
                   {"ddl-oracle software list --format json -o software.json", "the same into a file"}});
   add_report_options(lists, request.report);
-  lists.callback([&request] { request.run = list_software; });
+  lists.callback([&request] {
+    request.run = [] { return list_software().then({"ddl-oracle", "software", "show", "pytorch"}); };
+  });
   const Command shows = command.add_subcommand("show", "what a software does, and where that is known from");
   const auto name = std::make_shared<std::string>();
   shows.add_option("software", *name, "bundled software or file").required().names_or_file(software_names);
@@ -81,7 +83,11 @@ void add_software(const Command& program, Request& request) {
                   {"ddl-oracle software show megatron", "another one"},
                   {"ddl-oracle software show pytorch --format json", "the same for programs"}});
   add_report_options(shows, request.report);
-  shows.callback([name, &request] { request.run = [name] { return show_software(*name); }; });
+  shows.callback([name, &request] {
+    request.run = [name] {
+      return show_software(*name).then({"ddl-oracle", "recommend", "llama3-8b", "--software", *name, "--gpus", "8"});
+    };
+  });
 }
 
 }  // namespace ddl

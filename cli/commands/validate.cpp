@@ -218,7 +218,10 @@ void add_validate(const Command& program, Request& request) {
       throw Error("validate needs a table of measured runs",
                   "a CSV file, or a bundled one: 'ddl-oracle validate paradl-abci'");
     }
-    request.run = [options] { return run(*options); };
+    request.run = [options] {
+      return run(*options).then(
+          {"ddl-oracle", "calibrate", "runs", options->runs, "--machine", options->machine, "-o", "learned.yaml"});
+    };
   });
 }
 

@@ -41,18 +41,22 @@ std::string largest_item_text(const JobCheck& check) {
   return fmt::format("{} of it {}", humanize(memory.of(memory.largest())), to_string(memory.largest()));
 }
 
-std::string batch_text(std::int64_t batch, const Plan& plan) {
+std::string batch_text(std::int64_t batch, const Plan& plan, const Device& device) {
   const double each = static_cast<double>(batch) / static_cast<double>(plan.mesh.devices());
-  return fmt::format("{} ({:.6g} per GPU)", with_thousands(batch), each);
+  return fmt::format("{} ({:.6g} per {})", with_thousands(batch), each, device_noun(device));
 }
 
 std::string largest_batch_text(const JobCheck& check) {
   const Plan& plan = check.checked.estimate.plan;
   const LargestBatch& largest = check.largest;
+  const Device& device = check.study->machine().device;
   if (!largest.at_risk) return "none: one sample for each replica and micro-batch is too much";
-  if (!largest.fits) return fmt::format("{}, at risk", batch_text(*largest.at_risk, plan));
-  std::string text = batch_text(*largest.fits, plan);
-  if (*largest.at_risk > *largest.fits) text += fmt::format("; at risk up to {}", batch_text(*largest.at_risk, plan));
+  if (!largest.fits) return fmt::format("{}, at risk", batch_text(*largest.at_risk, plan, device));
+  std::string text = batch_text(*largest.fits, plan, device);
+  // Smaller micro-batches may take more.
+  if (plan.micro_batches > 1) text += fmt::format(" in {} micro-batches", with_thousands(plan.micro_batches));
+  if (*largest.at_risk > *largest.fits)
+    text += fmt::format("; at risk up to {}", batch_text(*largest.at_risk, plan, device));
   return text;
 }
 
@@ -63,7 +67,7 @@ std::string fewest_gpus_text(const JobCheck& check) {
   if (!check.fewest) {
     const Family family = plan.mesh.family() == 0 ? family_bit(Axis::data) : plan.mesh.family();
     return fmt::format("none of {} up to {}, with {}", family_name(family),
-                       count_text(check.study->machine().devices(), "GPU"), batch);
+                       count_text(check.study->machine().devices(), device_noun(check.study->machine().device)), batch);
   }
   const Plan& fewest = check.fewest->estimate.plan;
   const std::string degrees = fewest.mesh.devices() == 1 ? std::string() : fmt::format(" ({})", degrees_text(fewest.mesh));
@@ -124,9 +128,9 @@ void add_check(Document& document, const JobCheck& check, bool drawn = false) {
                 fmt::format(" {}: {}", visible(check.file), need_text(check)));
   document.paragraph(
       fmt::format("{} on {}, {} of {}, global batch {}, {} with {}; {} ({}){}", study.model().name, study.dataset().name,
-                  count_text(plan.mesh.devices(), "GPU"), study.machine().name, with_thousands(plan.global_batch),
-                  to_string(plan.precision), to_string(plan.optimizer), family_name(plan.mesh.family()),
-                  degrees_text(plan.mesh), choices.empty() ? "" : ", " + choices),
+                  count_text(plan.mesh.devices(), device_noun(study.machine().device)), study.machine().name,
+                  with_thousands(plan.global_batch), to_string(plan.precision), to_string(plan.optimizer),
+                  family_name(plan.mesh.family()), degrees_text(plan.mesh), choices.empty() ? "" : ", " + choices),
       2, 2);
   Table items = items_table(memory);
   const auto of_available = [&](Bytes bytes) { return share_text(bytes / check.available()) + " of available"; };
@@ -139,13 +143,14 @@ void add_check(Document& document, const JobCheck& check, bool drawn = false) {
   document.section();
   document.line(iteration_text(check), 2);
   document.line("largest batch: " + largest_batch_text(check), 2);
-  document.line("fewest GPUs: " + fewest_gpus_text(check), 2);
+  document.line(fmt::format("fewest {}s: {}", device_noun(study.machine().device), fewest_gpus_text(check)), 2);
   if (drawn) document.add(time_bars({check.checked.estimate}));
   if (check.checked.verdict == Verdict::fits) return;
   if (check.remedies.empty()) {
     document.section();
-    document.line(
-        fmt::format("No other plan for this batch on {} was found that fits.", count_text(plan.mesh.devices(), "GPU")), 2);
+    document.line(fmt::format("No other plan for this batch on {} was found that fits.",
+                              count_text(plan.mesh.devices(), device_noun(study.machine().device))),
+                  2);
     return;
   }
   document.section("Changes that fit", ", the fastest first; those at risk come last");
@@ -212,6 +217,28 @@ Json check_to_json(const JobCheck& check) {
   return json;
 }
 
+/// What all of them need, a row for each.
+Table jobs_table(const std::vector<JobCheck>& checks) {
+  Table table({essential(words("job")), essential(words("verdict")), essential(figures("needs")),
+               essential(figures("at most")), essential(figures("of")), words("most of it"), figures("step"),
+               figures("largest batch"), figures("fewest devices")});
+  for (const JobCheck& check : checks) {
+    if (check.problem) {
+      table.add({check.file, "not checked", "", "", "", "", "", "", ""});
+      continue;
+    }
+    const Estimate& estimate = check.checked.estimate;
+    const MemoryBreakdown& memory = estimate.memory;
+    const Seconds step = estimate.time.iteration();
+    const auto& fits = check.largest.fits;
+    table.add({check.file, std::string(to_string(check.checked.verdict)), humanize(memory.total()),
+               humanize(memory.upper_bound()), humanize(check.available()), std::string(to_string(memory.largest())),
+               step > Seconds{} ? humanize(step) : "-", fits ? with_thousands(*fits) : "none",
+               check.fewest ? with_thousands(check.fewest->estimate.plan.mesh.devices()) : "none"});
+  }
+  return table;
+}
+
 FileVerdict verdict_of(const JobCheck& check) {
   using Level = FileVerdict::Level;
   FileVerdict verdict{.file = check.file, .line = check.line, .column = check.column};
@@ -228,8 +255,9 @@ FileVerdict verdict_of(const JobCheck& check) {
   verdict.level = fits == Verdict::fits ? Level::passed : fits == Verdict::at_risk ? Level::at_risk : Level::failed;
   verdict.title = to_string(fits);
   verdict.summary = need_text(check);
-  verdict.message = fmt::format("{}; {}\nlargest batch: {}\nfewest GPUs: {}", verdict.summary, largest_item_text(check),
-                                largest_batch_text(check), fewest_gpus_text(check));
+  verdict.message =
+      fmt::format("{}; {}\nlargest batch: {}\nfewest {}s: {}", verdict.summary, largest_item_text(check),
+                  largest_batch_text(check), device_noun(check.study->machine().device), fewest_gpus_text(check));
   for (const Remedy& remedy : check.remedies)
     verdict.message += fmt::format("\n{}: {}", to_string(remedy.checked.verdict), remedy_text(check, remedy));
   add_check(verdict.document, check);
@@ -280,8 +308,9 @@ Document checks_document(const std::vector<JobCheck>& checks, bool drawn) {
     add(counts[static_cast<std::size_t>(verdict)], to_string(verdict));
   add(std::count_if(checks.begin(), checks.end(), [](const JobCheck& each) { return each.problem.has_value(); }),
       "not checked");
-  document.section();
+  document.section("All jobs");
   document.line(fmt::format("{}: {}", count_text(static_cast<std::int64_t>(checks.size()), "job"), summary));
+  document.add(jobs_table(checks));
   return document;
 }
 
@@ -289,6 +318,33 @@ std::vector<FileVerdict> verdicts_of(const std::vector<JobCheck>& checks) {
   std::vector<FileVerdict> verdicts;
   for (const JobCheck& check : checks) verdicts.push_back(verdict_of(check));
   return verdicts;
+}
+
+Json checks_rows(const std::vector<JobCheck>& checks) {
+  return json_list(checks, [](const JobCheck& check) {
+    const bool judged = !check.problem;
+    const auto if_judged = [&](const auto& value) { return judged ? Json(value()) : Json(nullptr); };
+    const Estimate& estimate = check.checked.estimate;
+    const MemoryBreakdown& memory = estimate.memory;
+    Json row;
+    row["file"] = check.file;
+    row["verdict"] = if_judged([&] { return std::string(to_string(check.checked.verdict)); });
+    row["model"] = if_judged([&] { return check.study->model().name; });
+    row["machine"] = if_judged([&] { return check.study->machine().name; });
+    row["strategy"] = if_judged([&] { return family_name(estimate.plan.mesh.family()); });
+    row["gpus"] = if_judged([&] { return estimate.plan.mesh.devices(); });
+    row["global_batch"] = if_judged([&] { return estimate.plan.global_batch; });
+    for (const MemoryItem item : all_memory_items)
+      row[fmt::format("{}_bytes", to_string(item))] = if_judged([&] { return memory.of(item).value(); });
+    row["total_bytes"] = if_judged([&] { return memory.total().value(); });
+    row["upper_bound_bytes"] = if_judged([&] { return memory.upper_bound().value(); });
+    row["available_bytes"] = if_judged([&] { return check.available().value(); });
+    row["iteration_s"] = if_judged([&] { return estimate.time.iteration().value(); });
+    row["largest_batch"] = judged && check.largest.fits ? Json(*check.largest.fits) : Json(nullptr);
+    row["fewest_gpus"] = judged && check.fewest ? Json(check.fewest->estimate.plan.mesh.devices()) : Json(nullptr);
+    row["problem"] = judged ? Json(nullptr) : Json(check.problem->message);
+    return row;
+  });
 }
 
 Json checks_to_json(const std::vector<JobCheck>& checks) {

@@ -46,6 +46,8 @@ struct JobCheck {
 [[nodiscard]] Document checks_document(const std::vector<JobCheck>& checks, bool drawn = false);
 /// An object for each job.
 [[nodiscard]] nlohmann::ordered_json checks_to_json(const std::vector<JobCheck>& checks);
+/// A row for each job, for programs; empty cells where it could not be checked.
+[[nodiscard]] nlohmann::ordered_json checks_rows(const std::vector<JobCheck>& checks);
 /// Each job for itself.
 [[nodiscard]] std::vector<FileVerdict> verdicts_of(const std::vector<JobCheck>& checks);
 

@@ -77,7 +77,7 @@ void add_comparison(Document& document, const Explanation& explained, const Plan
     const std::string choices = choices_text(plan);
     aside = fmt::format(" ({}{}{})", degrees_text(plan.mesh), choices.empty() ? "" : ", ", choices);
     if (plan.mesh.devices() != explained.estimate.plan.mesh.devices()) {
-      aside += fmt::format(", on {}, not {}", count_text(plan.mesh.devices(), "GPU"),
+      aside += fmt::format(", on {}, not {}", count_text(plan.mesh.devices(), "device"),
                            with_thousands(explained.estimate.plan.mesh.devices()));
     }
   }

@@ -225,7 +225,8 @@ void add_plan(Document& document, const Estimate& estimate, const Study& study, 
 
 void add_throughput(Document& document, const Estimate& estimate, const Study& study, std::string_view of) {
   const auto throughput = throughput_of(study.job(), sample_flops(study.job().facts), estimate);
-  if (throughput) document.line(fmt::format("{}: {}", of, throughput_text(*throughput, estimate.plan)), 2);
+  if (throughput)
+    document.line(fmt::format("{}: {}", of, throughput_text(*throughput, estimate.plan, study.machine().device)), 2);
 }
 
 std::string kernel_times_text(const Study& study) {
@@ -298,8 +299,8 @@ std::string between_nodes_text(const Machine& machine, const MeasuredExchanges& 
 
 void add_study(Document& document, const Study& study, std::int64_t gpus, std::int64_t global_batch) {
   document.line(fmt::format("{} on {}, {} of {}, global batch {}, {} with {}{}", study.model().name, study.dataset().name,
-                            count_text(gpus, "GPU"), study.machine().name, with_thousands(global_batch),
-                            to_string(study.precision()), to_string(study.optimizer()),
+                            count_text(gpus, device_noun(study.machine().device)), study.machine().name,
+                            with_thousands(global_batch), to_string(study.precision()), to_string(study.optimizer()),
                             study.spec().assumptions.linear_kernels ? ", ideal" : ""));
   document.line("kernel times: " + kernel_times_text(study));
   add_beside_kernels(document, study);
@@ -313,6 +314,10 @@ void add_study(Document& document, const Study& study, std::int64_t gpus, std::i
   }
   if (const double imbalance = study.assumptions().expert_imbalance; imbalance > 1) {
     document.line(fmt::format("experts: the busiest rank has {:.4g} times as many tokens as the mean", imbalance));
+  }
+  if (const double straggler = study.assumptions().straggler; straggler > 1) {
+    document.line(
+        fmt::format("straggler: kernels of the slowest device take {:.4g} times as long, and the others wait", straggler));
   }
   if (const auto quantile = study.assumptions().congestion_quantile) {
     document.line(

@@ -359,6 +359,7 @@ void add_explanation(Document& document, const Explanation& explanation, const S
   document.add(layers_table(explanation, study, unit));
   document.section("Memory", " per device, " + fullest_rank_text(estimate.plan, estimate.critical.memory));
   document.add(memory_table(estimate.memory, study));
+  add_communicators(document, estimate, study);
 }
 
 Json busiest_to_json(const std::optional<Bottleneck>& busiest) {

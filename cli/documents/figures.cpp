@@ -5,12 +5,16 @@
 
 #include <fmt/format.h>
 
+#include "estimator/machine.hpp"
+
 namespace ddl {
 
 std::size_t display_width(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
+
+std::string_view device_noun(const Device& device) { return device.is_processor ? "processor" : "GPU"; }
 
 std::string count_text(std::int64_t count, std::string_view thing) {
   return with_thousands(count).append(" ").append(thing).append(count == 1 ? "" : "s");

@@ -9,10 +9,14 @@
 
 namespace ddl {
 
+struct Device;
+
 /// Columns a text takes on a terminal: UTF-8 code points, which is right for the letters and signs we print.
 [[nodiscard]] std::size_t display_width(std::string_view text);
 /// `1 GPU`, `1,024 GPUs`.
 [[nodiscard]] std::string count_text(std::int64_t count, std::string_view thing);
+/// `GPU`, or `processor`.
+[[nodiscard]] std::string_view device_noun(const Device& device);
 /// `1,281,167`; four digits and a power of ten where it is beyond a 64-bit number.
 [[nodiscard]] std::string whole_text(double count);
 /// `12 %`, of a share of one.

@@ -41,7 +41,7 @@ std::string fullest_rank_text(const Plan& plan, int stage) {
 std::string memory_text(const MemoryBreakdown& memory, Verdict verdict, const Study& study) {
   std::string text = fmt::format("{} of {}", humanize(memory.total()), humanize(study.device_memory()));
   if (study.margin() > Bytes{}) text += fmt::format(" less {}", humanize(study.margin()));
-  text += fmt::format(" per GPU: {}", to_string(verdict));
+  text += fmt::format(" per {}: {}", device_noun(study.machine().device), to_string(verdict));
   if (verdict == Verdict::at_risk) text += fmt::format(", at most {}", humanize(memory.upper_bound()));
   return text;
 }
@@ -55,6 +55,32 @@ Table items_table(const MemoryBreakdown& memory, std::optional<MemoryItem> last_
                std::string(to_string(origin_of(memory, item)))});
   }
   return table;
+}
+
+void add_communicators(Document& document, const Estimate& estimate, const Study& study) {
+  const std::vector<Communicator> communicators = communicators_of(estimate.plan, study.machine().device);
+  if (communicators.empty()) return;
+  Table table({words("communication"), figures("ranks"), figures("memory")});
+  Bytes of_library{};
+  for (const Communicator& each : communicators) {
+    table.add({fmt::format("communicator of {}{}", to_string(each.axis), each.of_copies ? ", copies of shards" : ""),
+               fmt::format("{:.0f}", each.ranks), humanize(each.bytes)});
+    of_library += each.bytes;
+  }
+  if (const Bytes buckets = estimate.memory.communication - of_library; buckets > Bytes{})
+    table.add({"buckets of gradients and weights", "", humanize(buckets)});
+  const CommunicationBuffers buffers = communication_buffers(estimate.plan, study.machine().device);
+  table.legend = fmt::format(
+      "of the library's {}, at most {}: buffers of channels, and idle communicators that a framework makes beside these",
+      humanize(buffers.expected), humanize(buffers.most));
+  document.apart(std::move(table));
+}
+
+Json communicators_to_json(const Estimate& estimate, const Study& study) {
+  return json_list(communicators_of(estimate.plan, study.machine().device), [](const Communicator& each) -> Json {
+    return {
+        {"axis", to_string(each.axis)}, {"ranks", each.ranks}, {"of_copies", each.of_copies}, {"bytes", each.bytes.value()}};
+  });
 }
 
 void add_timeline(Document& document, const MemoryTimeline& timeline, const Model& model) {

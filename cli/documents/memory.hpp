@@ -11,6 +11,7 @@
 #include "estimator/memory/memory.hpp"
 #include "estimator/memory/memory_timeline.hpp"
 #include "estimator/plan/plan.hpp"
+#include "estimator/step/estimate.hpp"
 #include "model_zoo/model.hpp"
 
 namespace ddl {
@@ -28,6 +29,10 @@ inline constexpr std::string_view held_name = "as nvidia-smi shows it";
 
 /// Memory by item, without a sum. Of those without bytes it has the ones up to `last_empty` alone.
 [[nodiscard]] Table items_table(const MemoryBreakdown& memory, std::optional<MemoryItem> last_empty = {});
+
+/// What of `communication` belongs to which group of ranks; nothing on one device and on processors.
+void add_communicators(Document& document, const Estimate& estimate, const Study& study);
+[[nodiscard]] nlohmann::ordered_json communicators_to_json(const Estimate& estimate, const Study& study);
 
 /// The peaks of a step, and the layers that hold most at its highest point.
 void add_timeline(Document& document, const MemoryTimeline& timeline, const Model& model);

@@ -50,7 +50,7 @@ std::string point_text(const StudyOutcome& point) {
 }
 
 std::string gpus_text(const StudyOutcome& point, bool several_batches) {
-  return count_text(point.gpus, "GPU") +
+  return count_text(point.gpus, point.study ? device_noun(point.study->machine().device) : "GPU") +
          (several_batches ? fmt::format(" with global batch {}", with_thousands(point.global_batch)) : "");
 }
 
@@ -62,15 +62,16 @@ bool several_batches(const Points& points, const ScalingQuestion& question) {
 
 void add_first_sentence(Document& document, const Points& points, const Scaling& scaling, const ScalingQuestion& question) {
   const auto with_plan = std::find_if(points.begin(), points.end(), has_plan);
-  if (with_plan == points.end()) return document.line("No plan is possible", " on any of these numbers of GPUs");
+  if (with_plan == points.end()) return document.line("No plan is possible", " on any of these numbers of devices");
   const bool batches = several_batches(points, question);
   const std::string within = goals_text(question.goals, with_plan->study->machine().currency);
   if (!scaling.fastest) {
     const auto nearest = std::min_element(points.begin(), points.end(), [](const StudyOutcome& a, const StudyOutcome& b) {
       return has_plan(a) && (!has_plan(b) || time_at(a) < time_at(b));
     });
-    return document.line("No number of GPUs keeps within " + within,
-                         fmt::format(": the fastest is {}: {}", gpus_text(*nearest, batches), point_text(*nearest)));
+    return document.line(
+        fmt::format("No number of {}s keeps within ", device_noun(with_plan->study->machine().device)) + within,
+        fmt::format(": the fastest is {}: {}", gpus_text(*nearest, batches), point_text(*nearest)));
   }
   const StudyOutcome& fastest = points[*scaling.fastest];
   const std::string of = within.empty() ? "" : " within " + within;
@@ -92,11 +93,11 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
   const StudyOutcome& first = *std::find_if(points.begin(), points.end(), has_plan);
   const bool tokens = first.study->model().sequence_length > 0;
   const bool priced = first.study->machine().price_per_gpu_hour.has_value();
-  std::vector<Column> columns{essential(figures("GPUs")), essential(figures("batch")), essential(words("plan")),
-                              essential(figures("step"))};
+  std::vector<Column> columns{essential(figures(first.study->machine().device.is_processor ? "processors" : "GPUs")),
+                              essential(figures("batch")), essential(words("plan")), essential(figures("step"))};
   Bars bars;
   bars.column = columns.size();
-  bars.pieces = {"speed of each GPU, as of the fewest", "lost"};
+  bars.pieces = {fmt::format("speed of each {}, as of the fewest", device_noun(first.study->machine().device)), "lost"};
   columns.insert(columns.end(), {words("scaling"), essential(figures("eff.")), essential(figures(name_of(first.training)))});
   if (priced) columns.push_back(essential(figures(first.study->machine().currency)));
   if (question.goals.any()) columns.push_back(essential(words("meets")));
@@ -163,10 +164,11 @@ Document document_of(const Points& points, const Scaling& scaling, const Scaling
   add_first_sentence(document, points, scaling, question);
   const auto answered = std::find_if(points.begin(), points.end(), [](const StudyOutcome& each) { return each.study; });
   const Study& study = *answered->study;
-  document.line(fmt::format(
-      "{} on {}, {}, {} with {}; {}", study.model().name, study.dataset().name, study.machine().name,
-      to_string(study.precision()), to_string(study.optimizer()),
-      question.fixed_batch ? "strong scaling: the global batch is fixed" : "weak scaling: the batch of each GPU is fixed"));
+  document.line(fmt::format("{} on {}, {}, {} with {}; {}", study.model().name, study.dataset().name, study.machine().name,
+                            to_string(study.precision()), to_string(study.optimizer()),
+                            question.fixed_batch ? std::string("strong scaling: the global batch is fixed")
+                                                 : fmt::format("weak scaling: the batch of each {} is fixed",
+                                                               device_noun(study.machine().device))));
   document.line("kernel times: " + kernel_times_text(study));
   if (std::any_of(points.begin(), points.end(), has_plan)) {
     document.apart(scaling_table(points, scaling, question));

@@ -70,8 +70,8 @@ std::string time_step_text(double seconds) {
 
 /// `20k`, `5M`.
 std::string short_figure(double value) {
-  for (const auto& [factor, letter] : std::initializer_list<std::pair<double, const char*>>{
-           {1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}}) {
+  for (const auto& [factor, letter] :
+       std::initializer_list<std::pair<double, const char*>>{{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}}) {
     if (value >= factor) return fmt::format("{:g}{}", value / factor, letter);
   }
   return fmt::format("{:g}", value);
@@ -112,12 +112,12 @@ std::optional<Chart> speed_plot(const Points& points, const ScalingQuestion& que
                      [](const StudyOutcome* a, const StudyOutcome* b) { return a->gpus < b->gpus; });
     const Tone own = curve_tones[tone++];
     const std::string name = question.fixed_batch ? fmt::format("global batch {}", with_thousands(batch))
-                                                  : std::string("as predicted, with as large a batch on each GPU");
+                                                  : std::string("as predicted, with as large a batch on each");
     Curve line{Curve::Shape::line, {name, own}, {}}, dots{Curve::Shape::points, {name, own}, {}};
     for (const StudyOutcome* point : curve) {
       const PlotPoint at{static_cast<double>(point->gpus), speed_of(*point),
-                         fmt::format("{}: {} {}, {}", count_text(point->gpus, "GPU"), rate_text(speed_of(*point)), unit,
-                                     plan_word(point->best->plan))};
+                         fmt::format("{}: {} {}, {}", count_text(point->gpus, device_noun(point->study->machine().device)),
+                                     rate_text(speed_of(*point)), unit, plan_word(point->best->plan))};
       line.points.push_back(at);
       dots.points.push_back(at);
     }
@@ -125,18 +125,19 @@ std::optional<Chart> speed_plot(const Points& points, const ScalingQuestion& que
     const double last = first * static_cast<double>(curve.back()->gpus);
     most = std::max(most, last);
     plot.curves.push_back({Curve::Shape::dashes,
-                           {plot.curves.empty() ? "dashes: if each GPU added as much as the first" : "", Tone::grey},
+                           {plot.curves.empty() ? "dashes: if each one added as much as the first" : "", Tone::grey},
                            {{static_cast<double>(curve.front()->gpus), speed_of(*curve.front())},
                             {static_cast<double>(curve.back()->gpus), last}}});
     plot.curves.push_back(std::move(line));
     dots.kind.name.clear();
     plot.curves.push_back(std::move(dots));
   }
-  plot.x = {"GPUs", true, static_cast<double>(*counts.begin()), static_cast<double>(*counts.rbegin())};
+  plot.x = {any.study->machine().device.is_processor ? "processors" : "GPUs", true, static_cast<double>(*counts.begin()),
+            static_cast<double>(*counts.rbegin())};
   for (const std::int64_t count : counts) plot.x.ticks.push_back({static_cast<double>(count), with_thousands(count)});
   plot.y = stepped_axis(unit, decimal_steps(), least, most, short_figure);
-  return Chart{"Speed by the number of GPUs",
-               fmt::format("{} of the best plan of each number of GPUs, on logarithmic scales", unit), std::move(plot)};
+  return Chart{fmt::format("Speed by the number of {}s", device_noun(any.study->machine().device)),
+               fmt::format("{} of the best plan of each number of them, on logarithmic scales", unit), std::move(plot)};
 }
 
 std::optional<Chart> money_plot(const Points& points, const Scaling& scaling) {
@@ -157,7 +158,8 @@ std::optional<Chart> money_plot(const Points& points, const Scaling& scaling) {
     purpose = purpose_of(point.training);
     (scaling.on_front[i] ? front : behind)
         .points.push_back({time.value(), *cost,
-                           fmt::format("{}, global batch {}: {} and {} {}", count_text(point.gpus, "GPU"),
+                           fmt::format("{}, global batch {}: {} and {} {}",
+                                       count_text(point.gpus, device_noun(point.study->machine().device)),
                                        with_thousands(point.global_batch), humanize(time), amount(*cost), currency)});
   }
   if (front.points.size() + behind.points.size() < 2) return std::nullopt;

@@ -64,7 +64,8 @@ double figure_of(const StudyOutcome& outcome) {
 }
 
 std::string figure_text(const StudyOutcome& outcome) {
-  if (outcome.objective == Objective::memory) return humanize(outcome.best->memory.total()) + " per GPU";
+  if (outcome.objective == Objective::memory)
+    return fmt::format("{} per {}", humanize(outcome.best->memory.total()), device_noun(outcome.study->machine().device));
   const std::string of = " " + purpose_of(outcome.training);
   if (outcome.objective == Objective::time) return humanize(time_of(outcome)) + of;
   return fmt::format("{} {}{}", amount(figure_of(outcome)), outcome.study->machine().currency, of);
@@ -263,7 +264,11 @@ Document document_of(const Outcomes& outcomes, bool drawn = false) {
   add_first_line(document, outcomes, labels);
   const auto first = std::find_if(outcomes.begin(), outcomes.end(), answered);
   if (first != outcomes.end()) {
-    document.line(fmt::format("{}, global batch {}", count_text(first->gpus, "GPU"), with_thousands(first->global_batch)));
+    const bool all_processors = std::all_of(outcomes.begin(), outcomes.end(), [](const StudyOutcome& each) {
+      return !each.study || each.study->machine().device.is_processor;
+    });
+    document.line(fmt::format("{}, global batch {}", count_text(first->gpus, all_processors ? "processor" : "GPU"),
+                              with_thousands(first->global_batch)));
   }
   add_table("Best plan of each", plans_table(outcomes, labels));
   if (drawn && std::any_of(outcomes.begin(), outcomes.end(), [](const StudyOutcome& each) { return each.best.has_value(); }))

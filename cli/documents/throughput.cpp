@@ -34,9 +34,9 @@ std::string throughput_in_short(const Throughput& throughput) {
   return throughput.model_share ? fmt::format("{}, MFU {}", rate, share_text(*throughput.model_share)) : rate;
 }
 
-std::string throughput_text(const Throughput& throughput, const Plan& plan) {
+std::string throughput_text(const Throughput& throughput, const Plan& plan, const Device& device) {
   const Rate rate = rate_of(throughput, plan);
-  return fmt::format("{} {} per GPU, model {}{}, hardware {}{}", rate_text(rate.per_device), rate.of,
+  return fmt::format("{} {} per {}, model {}{}, hardware {}{}", rate_text(rate.per_device), rate.of, device_noun(device),
                      humanize(throughput.model), share_in_brackets("MFU", throughput.model_share),
                      humanize(throughput.hardware), share_in_brackets("HFU", throughput.hardware_share));
 }

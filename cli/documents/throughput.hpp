@@ -15,7 +15,7 @@ namespace ddl {
 /// `39,700 tokens/s, MFU 48 %`; samples where the model is not of sequences.
 [[nodiscard]] std::string throughput_in_short(const Throughput& throughput);
 /// Of each device: `620 tokens/s per GPU, model 150 TFLOP/s (MFU 48 %), hardware 156 TFLOP/s (HFU 50 %)`.
-[[nodiscard]] std::string throughput_text(const Throughput& throughput, const Plan& plan);
+[[nodiscard]] std::string throughput_text(const Throughput& throughput, const Plan& plan, const Device& device);
 /// `48 %`, or `-` where the peak is not known.
 [[nodiscard]] std::string mfu_text(const std::optional<Throughput>& throughput);
 

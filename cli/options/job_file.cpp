@@ -36,7 +36,7 @@ constexpr std::size_t most_profiles = 1000;
 /// How samples are read: by every rank, by the leader of a split group, or left out.
 constexpr std::array<std::string_view, 3> input_names{"every-rank", "leader", "none"};
 
-constexpr std::array<std::string_view, 28> known_keys{"format",
+constexpr std::array<std::string_view, 29> known_keys{"format",
                                                       "model",
                                                       "sequence",
                                                       "dataset",
@@ -54,6 +54,7 @@ constexpr std::array<std::string_view, 28> known_keys{"format",
                                                       "parameter_servers",
                                                       "sparse_density",
                                                       "expert_imbalance",
+                                                      "straggler",
                                                       "overlap",
                                                       "congestion",
                                                       "input",
@@ -183,6 +184,7 @@ class JobReader {
     if (const auto node = of("sparse_density", AllreduceAlgorithm::sparse))
       job_.sparse_density = node->number(least_sparse_density, 1);
     if (const auto node = root_.find("expert_imbalance")) job_.expert_imbalance = node->number(1, most_expert_imbalance);
+    if (const auto node = root_.find("straggler")) job_.straggler = node->number(1, most_straggler);
     if (const auto node = root_.find("overlap")) job_.overlap = node->boolean();
     if (const auto node = root_.find("congestion")) {
       const std::string text = node->text();
@@ -388,6 +390,7 @@ std::string print_job(const JobFile& job) {
     add("parameter_servers", fmt::format("{}", job.parameter_servers));
   if (job.sparse_density != usual_job.sparse_density) add("sparse_density", fmt::format("{}", job.sparse_density));
   if (job.expert_imbalance != usual_job.expert_imbalance) add("expert_imbalance", fmt::format("{}", job.expert_imbalance));
+  if (job.straggler != usual_job.straggler) add("straggler", fmt::format("{}", job.straggler));
   if (!job.overlap) add("overlap", "no");
   if (job.congestion) add("congestion", print_congestion(*job.congestion));
   if (job.input != usual_job.input) add("input", input_names[job.input ? 1 : 2]);
@@ -451,6 +454,7 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   job.parameter_servers = assumptions.parameter_servers;
   job.sparse_density = assumptions.sparse_density;
   job.expert_imbalance = assumptions.expert_imbalance;
+  job.straggler = assumptions.straggler;
   job.overlap = assumptions.overlap;
   if (assumptions.congestion_quantile) job.congestion = congestion_percent(*assumptions.congestion_quantile);
   job.input = assumptions.include_input ? std::optional(assumptions.input_mode) : std::nullopt;
@@ -483,6 +487,7 @@ StudySpec spec_of(const JobFile& job, const std::string& folder) {
   assumptions.parameter_servers = job.parameter_servers;
   assumptions.sparse_density = job.sparse_density;
   assumptions.expert_imbalance = job.expert_imbalance;
+  assumptions.straggler = job.straggler;
   assumptions.overlap = job.overlap;
   if (job.congestion) assumptions.congestion_quantile = congestion_quantile(*job.congestion);
   assumptions.include_input = job.input.has_value();

@@ -33,6 +33,7 @@ struct JobFile {
   double parameter_servers = Assumptions{}.parameter_servers;  ///< of that algorithm
   double sparse_density = Assumptions{}.sparse_density;        ///< of that algorithm
   double expert_imbalance = Assumptions{}.expert_imbalance;
+  double straggler = Assumptions{}.straggler;
   bool overlap = true;
   std::optional<double>
       congestion;  ///< percent of repetitions that exchanges take no longer than; nothing: the median alone

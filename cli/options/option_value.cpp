@@ -15,7 +15,8 @@ namespace {
 template <class Number>
 Option add(const Command& command, const std::string& name, std::optional<Number>& into, Number low, Number high,
            const std::string& description, std::string_view kind, Number example) {
-  const auto read = [name, &into, low, high, kind, example](const std::string& text) {
+  // Of several names the first is the one that is spoken of.
+  const auto read = [name = name.substr(0, name.find(',')), &into, low, high, kind, example](const std::string& text) {
     Number value{};
     const char* const end = text.data() + text.size();
     const auto [stop, problem] = std::from_chars(text.data(), end, value);

@@ -89,6 +89,8 @@ std::string suggest_family(const std::string& text) {
 
 NamedFamily parse_named_family(const std::string& text) {
   const std::optional<Family> family = parse_family(text);
+  if (!family && text.find("hsdp") != std::string::npos)
+    throw Error(fmt::format("no strategy is called {}", quote(text)), "write fsdp and --shard-group 8, the GPUs of a node");
   if (!family) throw Error(fmt::format("no strategy is called {}", quote(text)), suggest_family(text));
   return {*family, zero_stage_in(text)};
 }

@@ -49,7 +49,7 @@ void add_profile_options(const Command& command, std::vector<std::string>& profi
 }
 
 Option add_sequence_option(const Command& command, std::optional<std::int64_t>& sequence) {
-  return add_whole_number(command, "--seq", sequence, 1, max_attribute,
+  return add_whole_number(command, "--seq,--seq-len,--sequence-length", sequence, 1, max_attribute,
                           "tokens of a sample, for models of sequences; default: the model's own");
 }
 
@@ -75,6 +75,8 @@ void add_memory_options(const Command& command, MemoryOptions& options) {
           [&options, refuse](const std::string& text) {
             UnitProblem problem;
             options.margin = parse_margin(text, problem);
+            if (!options.margin && problem.hint.find("900 GiB") != std::string::npos)
+              problem.hint = "write for example 2GiB or 5%";
             if (!options.margin) refuse("--margin", problem);
           },
           "memory to keep free: 2GiB or 5%")
@@ -141,7 +143,7 @@ void add_study_options(const Command& command, StudyOptions& o) {
       .add_option("--allreduce", o.allreduce,
                   "fix the gradient exchange: linear, tree, butterfly, ring, rabenseifner, shifted-halving-doubling, "
                   "hierarchical, multi-leader, leader, "
-                   "parameter-server, reduce-broadcast, sparse or double-tree; default: as measured, else the cheapest")
+                  "parameter-server, reduce-broadcast, sparse or double-tree; default: as measured, else the cheapest")
       .words([] {
         std::vector<std::string> names;
         for (const AllreduceAlgorithm algorithm : all_allreduce_algorithms) names.emplace_back(to_string(algorithm));
@@ -157,6 +159,9 @@ void add_study_options(const Command& command, StudyOptions& o) {
   const auto imbalance = add_number(command, "--expert-imbalance", o.expert_imbalance, 1, most_expert_imbalance,
                                     "tokens of the busiest rank of an expert split over the mean; default: 1, as if all "
                                     "experts were equally popular");
+  const auto straggler =
+      add_number(command, "--straggler", o.straggler, 1, most_straggler,
+                 "time of the kernels of the slowest device over that of the others, which wait for it: 1.1; default: 1");
   const auto congestion =
       command.add_option("--congestion", o.congestion,
                          "price exchanges as slow as this share of repetitions are at most, such as p95, by the spread of "
@@ -173,7 +178,13 @@ void add_study_options(const Command& command, StudyOptions& o) {
   const auto exposed =
       command.add_switch("--input-exposed", o.input_exposed, "samples are not read ahead while the devices compute");
   command.add_switch("--no-input", o.no_input, "leave reading and staging of samples out").excludes(input).excludes(exposed);
-  ideal.excludes(input).excludes(exposed).excludes(older).excludes(congestion).excludes(software).excludes(imbalance);
+  ideal.excludes(input)
+      .excludes(exposed)
+      .excludes(older)
+      .excludes(congestion)
+      .excludes(software)
+      .excludes(imbalance)
+      .excludes(straggler);
 }
 
 UpdateImplementation update_implementation_named(const std::string& name) {
@@ -251,6 +262,7 @@ StudySpec spec_of(const StudyOptions& o) {
   }
   if (!o.congestion.empty()) spec.assumptions.congestion_quantile = congestion_named(o.congestion);
   if (o.expert_imbalance) spec.assumptions.expert_imbalance = *o.expert_imbalance;
+  if (o.straggler) spec.assumptions.straggler = *o.straggler;
   if (o.no_overlap) spec.assumptions.overlap = false;
   if (o.no_input) spec.assumptions.include_input = false;
   if (o.input_exposed) spec.assumptions.input_overlapped = false;

@@ -31,7 +31,7 @@ struct StudyOptions {
   bool any_device = false;
   bool older_framework = false;
   bool ideal = false, no_overlap = false, no_input = false, input_exposed = false;
-  std::optional<double> parameter_servers, sparse_density, expert_imbalance;
+  std::optional<double> parameter_servers, sparse_density, expert_imbalance, straggler;
   std::optional<std::int64_t> sequence;
   MemoryOptions memory;
 };
@@ -57,6 +57,9 @@ inline constexpr double most_parameter_servers = 1'000'000'000;
 inline constexpr double least_sparse_density = 1e-9;
 /// The largest value of --expert-imbalance: one rank has all tokens of a thousand.
 inline constexpr double most_expert_imbalance = 1000;
+
+/// The largest value of --straggler.
+inline constexpr double most_straggler = 1000;
 
 /// Completions offer the bundled models, or machines, and files.
 Option offer_models(Option option);

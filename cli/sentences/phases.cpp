@@ -89,6 +89,10 @@ struct PhaseInWords {
       text = fmt::format("{} for the host, which takes {} to start a kernel", humanize(waiting.host),
                          humanize(waiting.launch_overhead));
     }
+    if (waiting.straggler > 1) {
+      text.append(text.empty() ? "" : "; ")
+          .append(fmt::format("for the slowest device, whose kernels take {:.4g} times as long", waiting.straggler));
+    }
     if (waiting.pages.value() > 0) {
       text.append(text.empty() ? "" : "; ");
       text += fmt::format("{} for managed memory, which comes from the host", humanize(waiting.pages));

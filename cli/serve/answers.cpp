@@ -29,10 +29,9 @@ constexpr std::string_view html_type = "text/html; charset=utf-8";
 struct ReportFile {
   std::string_view path, format, type;
 };
-constexpr std::array report_files{ReportFile{"/report.html", "html", html_type},
-                                  ReportFile{"/report.md", "markdown", "text/markdown; charset=utf-8"},
-                                  ReportFile{"/report.json", "json", "application/json"},
-                                  ReportFile{"/report.csv", "csv", "text/csv; charset=utf-8"}};
+constexpr std::array report_files{
+    ReportFile{"/report.html", "html", html_type}, ReportFile{"/report.md", "markdown", "text/markdown; charset=utf-8"},
+    ReportFile{"/report.json", "json", "application/json"}, ReportFile{"/report.csv", "csv", "text/csv; charset=utf-8"}};
 
 const ReportFile* report_file_of(std::string_view path) {
   for (const ReportFile& each : report_files) {
@@ -138,7 +137,8 @@ std::optional<HttpAnswer> Answers::at_once(const HttpRequest& request) {
     return shown(request, question, *known);
   } catch (const Error& error) {
     if (report_file_of(request.path) != nullptr)
-      return guarded({422, "text/plain; charset=utf-8", fmt::format("error: {}\nhint: {}\n", error.what(), error.hint()), {}});
+      return guarded(
+          {422, "text/plain; charset=utf-8", fmt::format("error: {}\nhint: {}\n", error.what(), error.hint()), {}});
     return shown(request, question_of("model=", files_), problem_of(error.what(), error.hint()));
   }
 }

@@ -47,7 +47,7 @@ class Answers {
   KnownHosts hosts_;
   double seconds_;
   std::atomic<std::size_t> answered_ = 0;
-  std::mutex mutex_;  ///< of what follows
+  std::mutex mutex_;      ///< of what follows
   std::list<Kept> kept_;  ///< the last used first
   std::size_t kept_bytes_ = 0;
 };

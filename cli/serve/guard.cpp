@@ -35,9 +35,7 @@ bool is_loopback(const std::string& name) {
   return name == "localhost" || name == "::1" || (is_address(name) && name.starts_with("127."));
 }
 
-HttpAnswer refusal(int status, std::string_view why) {
-  return {status, std::string(plain), fmt::format("{}\n", why), {}};
-}
+HttpAnswer refusal(int status, std::string_view why) { return {status, std::string(plain), fmt::format("{}\n", why), {}}; }
 
 }  // namespace
 
@@ -60,7 +58,8 @@ std::optional<HttpAnswer> refusal_of(const HttpRequest& request, const KnownHost
     return refusal(421, "this server goes by another name: ask for the address that 'ddl-oracle serve' printed");
   // Browsers say which page a request comes from; other programs say nothing.
   const std::string_view origin = request.header("Origin");
-  const bool own_origin = origin.empty() || origin == fmt::format("http://{}", host) || origin == fmt::format("https://{}", host);
+  const bool own_origin =
+      origin.empty() || origin == fmt::format("http://{}", host) || origin == fmt::format("https://{}", host);
   const std::string_view site = request.header("Sec-Fetch-Site");
   const bool own_site = site.empty() || site == "same-origin" || site == "none";
   const bool is_link = request.path == "/" && request.header("Sec-Fetch-Mode") == "navigate" &&
@@ -72,7 +71,8 @@ std::optional<HttpAnswer> refusal_of(const HttpRequest& request, const KnownHost
 HttpAnswer guarded(HttpAnswer answer) {
   for (const auto& [name, value] : std::initializer_list<std::pair<const char*, const char*>>{
            {"Content-Security-Policy",
-            "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+            "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; base-uri "
+            "'none'; "
             "frame-ancestors 'none'"},
            {"X-Content-Type-Options", "nosniff"},
            {"X-Frame-Options", "DENY"},

@@ -63,7 +63,8 @@ struct Connection {
   bool is_asking = false;     ///< an answer is being found: the client waits for us
 };
 
-/// What a worker is to find out, and what it found. The request outlives its connection: evhttp frees it when it is answered.
+/// What a worker is to find out, and what it found. The request outlives its connection: evhttp frees it when it is
+/// answered.
 struct Job {
   evhttp_request* from = nullptr;
   evhttp_connection* connection = nullptr;
@@ -137,7 +138,8 @@ int listening_socket(const std::string& host, int port) {
     error = errno;
   }
   const std::string where = fmt::format("cannot listen on {}, port {}: {}", host, port, std::strerror(error));
-  if (error == EADDRINUSE) throw Error(where, fmt::format("take another port (--port {}) or a free one (--port 0)", port + 1));
+  if (error == EADDRINUSE)
+    throw Error(where, fmt::format("take another port (--port {}) or a free one (--port 0)", port + 1));
   if (error == EACCES) throw Error(where, "ports below 1024 are the system's: --port 8080, or --port 0 for a free one");
   throw Error(where, "name an address of this machine: --host 127.0.0.1");
 }
@@ -275,15 +277,16 @@ class HttpServer::State {
         job->connection = evhttp_request_get_connection(from);
         job->request = std::move(request);
         evhttp_connection_set_closecb(
-            job->connection,
-            [](evhttp_connection* gone, void* self) { static_cast<State*>(self)->give_up(gone); }, this);
+            job->connection, [](evhttp_connection* gone, void* self) { static_cast<State*>(self)->give_up(gone); }, this);
         asked_.push_back(job.get());
         waiting_.push_back(std::move(job));
         wake_workers_.notify_one();
         return;
       }
     }
-    send(from, {503, "text/plain; charset=utf-8", "too many questions at a time: ask again in a second\n", {{"Retry-After", "1"}}});
+    send(
+        from,
+        {503, "text/plain; charset=utf-8", "too many questions at a time: ask again in a second\n", {{"Retry-After", "1"}}});
   }
 
   /// The client of these questions has gone.

@@ -28,22 +28,25 @@ std::string select_text(const Control& control, const std::string& value, const 
 
 std::string input_text(const Control& control, const std::string& value, const OfferedFiles& files) {
   const bool names = control.kind == Control::Kind::name;
-  std::string text =
-      fmt::format("<input id=\"q-{0}\" name=\"{0}\" value=\"{1}\" placeholder=\"{2}\" autocomplete=\"off\" spellcheck=\"false\"{3}>",
-                  control.key, html_text(value), html_text(control.hint),
-                  names ? fmt::format(" list=\"offers-{}\"", control.key) : std::string(" inputmode=\"numeric\""));
+  std::string text = fmt::format(
+      "<input id=\"q-{0}\" name=\"{0}\" value=\"{1}\" placeholder=\"{2}\" autocomplete=\"off\" spellcheck=\"false\"{3}>",
+      control.key, html_text(value), html_text(control.hint),
+      names ? fmt::format(" list=\"offers-{}\"", control.key) : std::string(" inputmode=\"numeric\""));
   if (!names) return text;
   text += fmt::format("<datalist id=\"offers-{}\">", control.key);
-  for (const std::string& offer : offers_of(control, files)) text += fmt::format("<option value=\"{}\"></option>", html_text(offer));
+  for (const std::string& offer : offers_of(control, files))
+    text += fmt::format("<option value=\"{}\"></option>", html_text(offer));
   return text + "</datalist>";
 }
 
 std::string form_text(const PageQuestion& question, const OfferedFiles& files) {
-  std::string text = "<form id=\"question\" action=\"/\" method=\"get\" aria-label=\"Question\">\n<div class=\"controls\">\n";
+  std::string text =
+      "<form id=\"question\" action=\"/\" method=\"get\" aria-label=\"Question\">\n<div class=\"controls\">\n";
   for (const Control& each : controls()) {
     const std::string value = question.value_of(each.key);
-    text += fmt::format("<div class=\"control {0}\"><label for=\"q-{0}\">{1}</label>{2}</div>\n", each.key, html_text(each.label),
-                        each.kind == Control::Kind::choice ? select_text(each, value, files) : input_text(each, value, files));
+    text += fmt::format(
+        "<div class=\"control {0}\"><label for=\"q-{0}\">{1}</label>{2}</div>\n", each.key, html_text(each.label),
+        each.kind == Control::Kind::choice ? select_text(each, value, files) : input_text(each, value, files));
   }
   return text + "<div class=\"control\"><button type=\"submit\">Answer</button></div>\n</div>\n</form>\n";
 }
@@ -60,7 +63,8 @@ std::string saves_text(const PageQuestion& question) {
 }  // namespace
 
 PageAnswer problem_of(std::string_view what, std::string_view hint) {
-  PageAnswer answer{std::string(what), "<div role=\"alert\">\n<p class=\"answer\"><b>No answer:</b> " + html_text(what) + "</p>\n"};
+  PageAnswer answer{std::string(what),
+                    "<div role=\"alert\">\n<p class=\"answer\"><b>No answer:</b> " + html_text(what) + "</p>\n"};
   if (!hint.empty()) answer.main += "<p>" + html_text(hint) + "</p>\n";
   answer.main += "</div>\n";
   return answer;
@@ -79,7 +83,8 @@ std::string page_text(const PageQuestion& question, const PageAnswer& answer, co
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n"
       "<link rel=\"stylesheet\" href=\"/style.css\">\n</head>\n<body class=\"served\">\n"
-      "<header><h1>ddl-oracle</h1></header>\n{}<div class=\"below\"><p id=\"told\" class=\"note\" role=\"status\"></p>{}</div>\n"
+      "<header><h1>ddl-oracle</h1></header>\n{}<div class=\"below\"><p id=\"told\" class=\"note\" "
+      "role=\"status\"></p>{}</div>\n"
       "<main id=\"answer\">\n{}</main>\n<script src=\"/script.js\"></script>\n</body>\n</html>\n",
       html_text(answer.title), form_text(question, files), saves_text(question), answer.main);
 }

@@ -15,8 +15,8 @@ struct OfferedFiles {
 
 /// Something that the page asks for.
 struct Control {
-  std::string_view key;      ///< of it in a link
-  std::string_view option;   ///< of `recommend`
+  std::string_view key;     ///< of it in a link
+  std::string_view option;  ///< of `recommend`
   std::string_view label;
   std::string_view initial;  ///< where a link says nothing at all
   std::string_view hint;     ///< what stands in it while it is empty

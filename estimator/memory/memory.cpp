@@ -134,24 +134,29 @@ Bytes bucket_bytes(double parameters, const Plan& plan, MixedPrecision mixed) {
   return Bytes(items * parameter_bytes(plan.optimizer, plan.precision, mixed).gradient);
 }
 
-CommunicationBuffers communication_buffers(const Plan& plan, const Device& device) {
+std::vector<Communicator> communicators_of(const Plan& plan, const Device& device) {
   constexpr Bytes of_two(544 * mib), of_more(688 * mib);
+  std::vector<Communicator> communicators;
+  if (device.is_processor) return communicators;
+  const auto add = [&](Axis axis, double ranks, bool of_copies = false) {
+    if (ranks > 1) communicators.push_back({axis, ranks, of_copies, ranks == 2 ? of_two : of_more});
+  };
+  add(Axis::data, plan.shards());
+  add(Axis::data, plan.shard_copies(), true);
+  if (plan.mesh[Axis::data] > 1) add(Axis::spatial, plan.mesh[Axis::spatial]);
+  for (const Axis axis : {Axis::pipeline, Axis::expert, Axis::context, Axis::filter, Axis::channel, Axis::tensor})
+    add(axis, plan.mesh[axis]);
+  return communicators;
+}
+
+CommunicationBuffers communication_buffers(const Plan& plan, const Device& device) {
   // 1.6 GB after one communicator, 6 GB when there are three [NVIDIA/nccl, issue 864].
   constexpr Bytes most_of_one(1.6e9), most_of_three(6e9);
   CommunicationBuffers buffers;
-  if (device.is_processor) return buffers;
-  int communicators = 0;
-  const auto add = [&](double ranks) {
-    if (ranks == 1) return;
-    buffers.expected += ranks == 2 ? of_two : of_more;
-    ++communicators;
-  };
-  add(plan.shards());
-  add(plan.shard_copies());
-  if (plan.mesh[Axis::data] > 1) add(plan.mesh[Axis::spatial]);
-  for (const Axis axis : {Axis::pipeline, Axis::expert, Axis::context, Axis::filter, Axis::channel, Axis::tensor})
-    add(plan.mesh[axis]);
-  if (communicators > 0) buffers.most = most_of_one + (most_of_three - most_of_one) * ((communicators - 1) / 2.0);
+  const std::vector<Communicator> communicators = communicators_of(plan, device);
+  for (const Communicator& each : communicators) buffers.expected += each.bytes;
+  const auto count = static_cast<double>(communicators.size());
+  if (count > 0) buffers.most = most_of_one + (most_of_three - most_of_one) * ((count - 1) / 2.0);
   buffers.most = max(buffers.most, buffers.expected);
   return buffers;
 }

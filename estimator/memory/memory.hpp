@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
+#include <vector>
 
 #include "core/quantity.hpp"
 #include "estimator/plan/plan.hpp"
@@ -120,6 +121,15 @@ struct ParameterCounts {
 /// DistributedDataParallel, gradient_as_bucket_view]; with ZeRO one bucket of 5·10⁸ items [DeepSpeed docs,
 /// reduce_bucket_size].
 [[nodiscard]] Bytes bucket_bytes(double parameters, const Plan& plan, MixedPrecision mixed);
+/// A group of ranks that has a communicator of its own.
+struct Communicator {
+  Axis axis = Axis::data;
+  double ranks = 1;
+  bool of_copies = false;  ///< of the ranks of data that have the same place in each shard group
+  Bytes bytes{};           ///< of its buffers on each rank
+};
+/// Returns those of a plan: one for each axis along which it divides anything. None on processors.
+[[nodiscard]] std::vector<Communicator> communicators_of(const Plan& plan, const Device& device);
 /// Buffers of the communication library, a communicator for each axis along which the plan divides anything: 544 MiB between
 /// two ranks, 688 MiB among more, as measured with PyTorch on four A100 [NVIDIA/nccl, issue 964].
 struct CommunicationBuffers {

@@ -23,7 +23,7 @@ struct AxisAlias {
 struct AxisRow {
   Axis axis;
   std::string_view name;
-  std::array<AxisAlias, 3> aliases;  ///< an empty word is none
+  std::array<AxisAlias, 6> aliases;  ///< an empty word is none
   int spoken;                        ///< place in the names of hybrids, the batch first: `data+pipeline`
   std::size_t extents;               ///< dimensions of the mesh that it takes: a tile has one for each extent of a sample
   bool replicates_weights;           ///< its ranks hold the same weights and exchange their gradients; not of experts
@@ -41,7 +41,15 @@ inline constexpr std::array<AxisRow, axis_count> axis_table{{
     {Axis::context, "context", {{{"cp"}}}, 3, 1, true, false, false, false},
     {Axis::spatial, "spatial", {}, 2, 3, true, false, false, false},
     {Axis::expert, "expert", {{{"ep"}}}, 1, 1, true, true, false, false},
-    {Axis::data, "data", {{{"dp"}, {"ddp"}, {"fsdp", 3}}}, 0, 1, true, true, false, false},
+    {Axis::data,
+     "data",
+     {{{"dp"}, {"ddp"}, {"fsdp", 3}, {"zero1", 1}, {"zero2", 2}, {"zero3", 3}}},
+     0,
+     1,
+     true,
+     true,
+     false,
+     false},
     {Axis::pipeline, "pipeline", {{{"pp"}, {"layer"}}}, 4, 1, false, false, false, false},
 }};
 [[nodiscard]] constexpr const AxisRow& row_of(Axis axis) { return axis_table[static_cast<std::size_t>(axis)]; }

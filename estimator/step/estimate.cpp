@@ -119,7 +119,9 @@ int Estimator::spatial_end_of(const Plan& plan) const {
 const LayerKinds& Estimator::kinds_of(int spatial_end) const {
   auto kinds = kinds_.find(spatial_end);
   if (kinds == kinds_.end()) {
-    kinds = kinds_.emplace(spatial_end, layer_kinds(job_.facts, job_.kernels.serial(), spatial_end, job_.assumptions.selective)).first;
+    kinds =
+        kinds_.emplace(spatial_end, layer_kinds(job_.facts, job_.kernels.serial(), spatial_end, job_.assumptions.selective))
+            .first;
   }
   return kinds->second;
 }
@@ -310,6 +312,7 @@ Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std
   // What measured runs have taught of this family holds it.
   if (origin == nullptr && job_.assumptions.learned && costs.learned() == Learned())
     step.rank_waiting = job_.coefficients.software.rank_waiting.value_or(0) * std::log(ranks);
+  step.straggling = job_.assumptions.straggler - 1;
   const double driven = plan.mesh[Axis::data];
   if (job_.coefficients.software.one_process.value_or(false) && driven > 1) {
     step.forward_hosts = driven;

@@ -274,10 +274,12 @@ class Explainer {
   [[nodiscard]] PhaseShare::MadeOf waiting() const {
     const Seconds host = estimate().host_waiting;
     const Seconds pages = step_.paging * micro_batches_;
-    const Seconds rest = estimate().time.waiting - host - pages;
+    const double straggler = plan_.mesh.devices() > 1 ? job_.assumptions.straggler : 1;
+    const Seconds slowest = (estimate().time.forward + estimate().time.backward) * (straggler - 1);
+    const Seconds rest = estimate().time.waiting - host - pages - slowest;
     const bool others = rest.value() > estimate().time.waiting.value() * 1e-9;
-    if (host.value() <= 0 && pages.value() <= 0 && !others) return {};
-    return WaitingOf{host, launch_overhead(job_), others, pages};
+    if (host.value() <= 0 && pages.value() <= 0 && straggler <= 1 && !others) return {};
+    return WaitingOf{host, launch_overhead(job_), others, pages, straggler};
   }
 
   [[nodiscard]] UpdateOf update() const {

@@ -74,6 +74,7 @@ struct WaitingOf {
   Seconds host{}, launch_overhead{};  ///< waiting for the host, and what that takes to start a kernel
   bool learned = false;               ///< the rest is learned from measured runs
   Seconds pages{};                    ///< waiting for managed memory
+  double straggler = 1;               ///< time of the slowest device's kernels over that of the others, which wait
 };
 struct UpdateOf {
   int stage = 0;

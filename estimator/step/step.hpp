@@ -90,6 +90,7 @@ struct Step {
   /// How many times as long as those of one device the starts of a pass take, where one process makes those of several.
   double forward_hosts = 1, backward_hosts = 1;
   double rank_waiting = 0;    ///< θ·ln n of its ranks: over kernels, layer-wise exchanges and halos
+  double straggling = 0;      ///< what the slowest device takes longer, over the kernels of the longest stage
   bool input_beside = false;  ///< samples are read while devices compute
 
   /// Returns the number of slots of a pipeline in which a stage sends, 2(p+S−2) [ParaDL, Table III]; v times as many
@@ -248,6 +249,7 @@ template <class T>
     const T disturbed = result[Part::forward] + result[Part::backward] + result[Part::layer_collectives] +
                         result[Part::halo] + T(step.paging.value() * step.micro_batches);
     result.rank_waiting = x[Coefficient::per_iteration] +
+                          (result[Part::forward] + result[Part::backward]) * step.straggling +
                           disturbed * (x[Coefficient::straggler_factor] * std::log(step.slowest_of) + T(step.rank_waiting));
     result[Part::waiting] += result.rank_waiting;
   }

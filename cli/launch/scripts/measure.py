@@ -72,6 +72,7 @@ def main():
         write_row(options.output, {**plan.ROW, **measured})
         print(f"measured {median:.4g} s, predicted {plan.PREDICTED_S:.4g} s ({plan.PREDICTED_S / median - 1:+.1%})")
         print(f"written to {options.output}; next: {plan.CALIBRATE.replace('TABLE', options.output)}")
+    dist.barrier()  # a rank that leaves early takes the connections of the others with it
     dist.destroy_process_group()
 
 

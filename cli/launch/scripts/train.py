@@ -130,6 +130,7 @@ def main():
             if dist.get_rank() == 0:
                 seconds = (time.perf_counter() - began) / step
                 print(f"step {step}: loss {float(mean) / dist.get_world_size():.4f}, {seconds:.4f} s a step", flush=True)
+    dist.barrier()  # a rank that leaves early takes the connections of the others with it
     dist.destroy_process_group()
 
 

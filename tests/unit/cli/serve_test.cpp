@@ -40,7 +40,8 @@ TEST_CASE("names of headers have no case") {
 
 TEST_CASE("a server for this machine alone knows its own names, and no other address") {
   const KnownHosts hosts = known_hosts("127.0.0.1", "box");
-  for (const char* name : {"localhost", "LOCALHOST:80", "127.0.0.1:8080", "[::1]:9"}) CHECK(!refusal_of(asking(name), hosts));
+  for (const char* name : {"localhost", "LOCALHOST:80", "127.0.0.1:8080", "[::1]:9"})
+    CHECK(!refusal_of(asking(name), hosts));
   for (const char* name : {"box", "10.0.0.1", "localhost.evil.example", "evil.example", "", ":80", "[", "[]"}) {
     INFO(name);
     REQUIRE(refusal_of(asking(name), hosts));
@@ -73,8 +74,8 @@ TEST_CASE("a question names files that are offered, and no others") {
   const OfferedFiles files{{"./a,b.yaml", "/x/net.yaml"}, {"ours.yaml"}};
   CHECK_NOTHROW(question_of("model=./a,b.yaml&machine=ours.yaml,abci", files));
   CHECK_NOTHROW(question_of("model=/x/net.yaml@width=2,resnet50", files));
-  for (const char* query : {"model=ours.yaml", "machine=/x/net.yaml", "model=/x/../x/net.yaml", "software=ours.yaml", "model=a.yml",
-                            "model=a%00b", "model=a%0Ab", "machine=./a,b.yaml"})
+  for (const char* query : {"model=ours.yaml", "machine=/x/net.yaml", "model=/x/../x/net.yaml", "software=ours.yaml",
+                            "model=a.yml", "model=a%00b", "model=a%0Ab", "machine=./a,b.yaml"})
     CHECK_THROWS_AS(question_of(query, files), Error);
 }
 

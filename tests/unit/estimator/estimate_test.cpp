@@ -291,6 +291,27 @@ TEST_CASE("the ranks of a shard group are neighbours, and those of other groups 
   CHECK(copies.flows[0] == 4);
 }
 
+TEST_CASE("a straggler adds what its kernels take longer, where there are others that wait for it") {
+  const auto priced = [](double straggler, int ranks, int stages) {
+    Assumptions assumptions = without_overlap();
+    assumptions.straggler = straggler;
+    const OwnedJob owned(load_model("resnet50"), nodes_of_four(), assumptions, 1000);
+    Plan plan = plan_of(8);
+    plan.mesh.set(Axis::data, ranks);
+    plan.mesh.set(Axis::pipeline, stages);
+    plan.micro_batches = stages;
+    return Estimator(owned.job).estimate(plan).time;
+  };
+  for (const int stages : {1, 2}) {
+    const Breakdown even = priced(1, 2, stages), uneven = priced(1.25, 2, stages);
+    CHECK(uneven.forward == even.forward);
+    CHECK((uneven.waiting - even.waiting).value() == Approx(0.25 * (even.forward + even.backward).value()));
+    CHECK((uneven.iteration() - even.iteration()).value() == Approx((uneven.waiting - even.waiting).value()));
+  }
+  // One device waits for nobody, and is no slower than itself.
+  CHECK(priced(1.25, 1, 1).iteration() == priced(1, 1, 1).iteration());
+}
+
 TEST_CASE("a rank whose experts are popular slows the experts and their All-to-alls, and nothing else") {
   const auto explained = [](double imbalance, int ranks) {
     Assumptions assumptions = without_overlap();

@@ -67,9 +67,8 @@ TEST_CASE("names of no layer, ranks of no adapter and layers without one are ref
   CHECK(error_of([] {
           static_cast<void>(load_model("llama2-7b@trained=haed"));
         }).find("no layer with parameters that is named haed") != std::string::npos);
-  CHECK(error_of([] {
-          static_cast<void>(load_model("llama2-7b@lora=16@lora_layers=embedding"));
-        }).find("has no adapters") != std::string::npos);
+  CHECK(error_of([] { static_cast<void>(load_model("llama2-7b@lora=16@lora_layers=embedding")); }).find("has no adapters") !=
+        std::string::npos);
   CHECK(error_of([] { static_cast<void>(load_model("llama2-7b@lora=0")); }).find("lora") != std::string::npos);
   CHECK(error_of([] { static_cast<void>(load_model("llama2-7b@lora_layers=qkv")); }).find("lora_layers has no lora") !=
         std::string::npos);
