@@ -133,6 +133,14 @@ std::string compared_with_data(const RecommendAnswer& answer) {
                     : fmt::format(", {:.2f}x the speed of data parallelism", ratio);
 }
 
+/// Whether the search took to the memory of the host by itself, which it does where nothing fits without.
+bool had_to_offload(const RecommendAnswer& answer) {
+  const ChosenOfPlan chosen = chosen_of(answer.options.plan);
+  const Plan& plan = answer.shown.front().plan;
+  const auto is_taken = [&](const PlanChoiceRow& row) { return row.needs_host && !chosen[row.choice] && row.get(plan) > 0; };
+  return !answer.single && std::any_of(plan_choices().begin(), plan_choices().end(), is_taken);
+}
+
 /// How many of those that were ranked, or are provably behind, are not shown.
 std::size_t slower_plans(const RecommendAnswer& answer) {
   if (answer.single) return 0;
@@ -167,6 +175,7 @@ Document document_of(const RecommendAnswer& answer, bool drawn = false) {
     if (drawn) document.add(time_bars(answer.shown));
     add_throughput(document, answer.shown.front(), study, answer.shown.size() > 1 ? "first plan" : "throughput");
     add_findings(document, answer.shown.front(), study);
+    if (had_to_offload(answer)) document.line("no plan fits without the memory of the host", 2);
     if (answer.shown.size() > 1 && answer.objective != Objective::memory && !answer.options.all) {
       document.section("Why not the others");
       for (std::size_t i = 1; i < answer.shown.size(); ++i) {

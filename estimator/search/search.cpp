@@ -821,8 +821,12 @@ class FamilySearch {
     std::vector<ChoiceValues> settled;  // fit, or are too slow already: nothing is gained by what is slower but smaller
     const auto is_needless = [&](const ChoiceValues& values) {
       return std::any_of(settled.begin(), settled.end(), [&](const ChoiceValues& known) {
+        // What is computed again is not moved to the host and back.
+        const bool moves = known[static_cast<std::size_t>(PlanChoice::offload_activations)] > 0;
         for (std::size_t i = 0; i < plan_choice_count; ++i) {
-          const bool slower = plan_choices()[i].trade == Trade::slower_but_smaller && known[i] < values[i];
+          const PlanChoiceRow& row = plan_choices()[i];
+          const bool slower = row.trade == Trade::slower_but_smaller && known[i] < values[i] &&
+                              !(moves && row.choice == PlanChoice::recompute);
           if (!slower && known[i] != values[i]) return false;
         }
         return true;

@@ -160,6 +160,8 @@ TEST_CASE("measured peaks of language models are met") {
         static_cast<std::int64_t>(row.number("global_batch") / row.number("data") / row.number("micro_batch"));
     plan.zero_stage = static_cast<int>(row.number("zero"));
     plan.recompute = row.text("recompute") == "full" ? Recompute::full : Recompute::none;
+    // As both run a tensor split; Megatron-LM's tests are without.
+    plan.sequence_parallel = plan.mesh[Axis::tensor] > 1 && row.text("set") != "Megatron CI";
     plan.optimizer = Optimizer::adam;
     plan.precision = Precision::fp16;
     const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
@@ -171,6 +173,9 @@ TEST_CASE("measured peaks of language models are met") {
       const auto at = static_cast<std::size_t>(stage);
       TimelineOptions options;
       options.details = false;
+      // H100 with 96 GB [torchtitan, docs/performance.md], less what the driver keeps: cached segments go back when it is
+      // full.
+      if (row.text("set") == "torchtitan") options.capacity = Bytes(94.5 * GiB);
       const MemoryTimeline timeline = memory_timeline(owned.job, plan, costs, stage, firsts[at], firsts[at + 1], options);
       const Bytes peak = row.text("quantity") == "reserved" ? timeline.peak_reserved : timeline.peak.allocated;
       ours = std::max(ours, peak.value());
@@ -187,7 +192,8 @@ TEST_CASE("measured peaks of language models are met") {
     return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
   };
   INFO(mean("SimuMax") << " " << mean("torchtitan") << " " << mean("Megatron CI"));
-  CHECK(mean("SimuMax") <= 0.04);
+  CHECK(mean("SimuMax") <= 0.02);
+  CHECK(mean("torchtitan") <= 0.20);
   CHECK(mean("Megatron CI") <= 0.04);
 }
 
