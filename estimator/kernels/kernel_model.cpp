@@ -216,13 +216,14 @@ Seconds KernelModel::copies(const Work& work, double samples) const {
 Work KernelModel::as_run(Work work, Pass pass) const {
   if (work.entropy_items > 0)
     work.activation_items = work.entropy_items * entropy_bytes_[static_cast<std::size_t>(pass)] / item_bytes_;
-  if (work.kernel_kind() == KernelKind::grouped_convolution) {
-    work.kind =
-        group_kernels(work, peaks_.has_matrix_units, copies_ ? MemoryFormat::channels_first : MemoryFormat::channels_last);
-    if (work.kind == KernelKind::grouped_convolution) {
-      (pass == Pass::backward_weight ? work.m : work.n) /= work.groups;
-      work.count *= work.groups;
-    }
+  if (work.kernel_kind() != KernelKind::grouped_convolution) return work;
+  const KernelKind kind =
+      group_kernels(work, peaks_.has_matrix_units, copies_ ? MemoryFormat::channels_first : MemoryFormat::channels_last);
+  if (family_of(kind, pass).family == nullptr) return work;  // the roofline knows no groups
+  work.kind = kind;
+  if (kind == KernelKind::grouped_convolution) {
+    (pass == Pass::backward_weight ? work.m : work.n) /= work.groups;
+    work.count *= work.groups;
   }
   return work;
 }
@@ -231,7 +232,7 @@ KernelTime KernelModel::time(const Work& asked, Pass pass, double samples) const
   if (!asked.is_any()) return {};
   const Work work = as_run(asked, pass);
   const Family& family = family_of(work.kernel_kind(), pass);
-  if (family.family == nullptr) return {.time = roofline_.time(asked, samples) + copies(asked, samples)};
+  if (family.family == nullptr) return {.time = roofline_.time(work, samples) + copies(work, samples)};
   const Known& known = this->known(family, shape_of(work, samples, item_bytes_));
   const double slower =
       work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[static_cast<std::size_t>(pass)] : 1;
@@ -256,7 +257,7 @@ Seconds KernelModel::least(const Work& asked, Pass pass, double samples) const {
   if (!asked.is_any()) return {};
   const Work work = as_run(asked, pass);
   const Family& family = family_of(work.kernel_kind(), pass);
-  if (family.family == nullptr) return roofline_.time(asked, samples) + copies(asked, samples);
+  if (family.family == nullptr) return roofline_.time(work, samples) + copies(work, samples);
   const KernelShape shape = shape_of(work, samples, item_bytes_);
   const double slower =
       work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[static_cast<std::size_t>(pass)] : 1;

@@ -130,6 +130,21 @@ TEST_CASE("a device file is read as it is written") {
   CHECK(read.kernels.families.front().residuals.size() == 40);
 }
 
+TEST_CASE("a constant that no kernels tell may be left out of a device file, and is not written then") {
+  const std::string head =
+      "format: 1\nnames: [A]\nsources: {here: test}\nfamilies:\n  - kind: elementwise\n    precision: fp32\n"
+      "    source: here\n    rows: 3\n    constants: {start: 3, bandwidth: 0.8, peak: 0.8";
+  const std::string rest = "}\n    spread: {inside: 0.1, outside: 0.2}\n";
+  const auto items = [&](const std::string& more) {
+    const DeviceFile file = parse_device_file(head + more + rest, "device.yaml");
+    const double value = file.kernels.families.front().constants.back();
+    CHECK((print_device_file(file).find("items") == std::string::npos) == more.empty());
+    return value;
+  };
+  CHECK(items(", items: 13") == 13);
+  CHECK(items("") == form_of(KernelKind::elementwise).constants.back().usual);
+}
+
 TEST_CASE("what is wrong in a device file is said at its place") {
   const std::string head = "format: 1\nnames: [A]\nsources: {here: test}\nfamilies:\n";
   const auto error = [&](const std::string& family) {

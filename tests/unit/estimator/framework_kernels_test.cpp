@@ -131,7 +131,8 @@ TEST_CASE("narrow groups waste the most of a tile, and wide ones are convolved d
   CHECK(rate(one_by_one, "regnetx_002") < rate(one_by_one, "regnetx_032"));
   CHECK(rate(one_by_one, "regnetx_032") < rate(one_by_one, "regnetx_320"));
   CHECK(rate(last, "regnetx_320") < rate(one_by_one, "regnetx_320") / 4);
-  CHECK(rate(last, "resnext50_32x4d") > 2 * rate(last, "regnetx_320"));
+  // 32 groups of 4 to 32 channels beside 2 to 24 groups of 16.
+  CHECK(rate(last, "resnext50_32x4d") > 2 * rate(last, "regnetx_004"));
 }
 
 TEST_CASE("in 16 bits an elementwise kernel takes more than half as long as in fp32 on a device of much bandwidth") {
@@ -141,9 +142,10 @@ TEST_CASE("in 16 bits an elementwise kernel takes more than half as long as in f
     return KernelModel(device, Precision::fp16).seconds(sum, Pass::forward, 64) /
            KernelModel(device, Precision::fp32).seconds(sum, Pass::forward, 64);
   };
-  CHECK(ratio("rtx4090") > 0.5);
-  CHECK(ratio("rtx4090") < 0.54);
-  CHECK(ratio("dgx-a100") > 0.58);
+  // Bytes and clock cycles of the data sheets, 24 items a cycle: (2.01 + 0.13) / (4.03 + 0.13) ps an item, and
+  // (0.61 + 0.16) / (1.21 + 0.16) ps.
+  CHECK(ratio("rtx4090") == Approx(0.515).epsilon(0.01));
+  CHECK(ratio("dgx-h100") == Approx(0.558).epsilon(0.01));
 }
 
 TEST_CASE("a linear convolution is a matrix product to the device") {

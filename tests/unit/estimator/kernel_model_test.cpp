@@ -27,7 +27,7 @@ Device device_with(std::vector<KernelFamily> own, std::vector<KernelFamily> othe
 KernelFamily elementwise(double start_us, double bandwidth) {
   return {.kind = KernelKind::elementwise,
           .precision = Precision::fp32,
-          .constants = {start_us, bandwidth, 0.8},
+          .constants = {start_us, bandwidth, 0.8, 1000},
           .residuals = {},
           .spread_inside = 0.1,
           .spread_outside = 0.3,
