@@ -81,8 +81,8 @@ struct ModelFacts {
   /// Blocks, if three in four have like layers; else 0.
   int similar_blocks = 0;
   bool has_attention = false;
-  /// Layers that selective recomputation of products computes again: those of a block but attention and the first of each two
-  /// matrix products.
+  /// Layers that selective recomputation of products computes again: those of a block but attention and the first of each
+  /// two matrix products.
   std::vector<bool> again_with_products;
   /// The number that an expert degree has to divide: experts of the layer with fewest; 0 where there are none. And their
   /// parameters.

@@ -178,8 +178,8 @@ class Operation {
   /// The scores of queries and keys, their softmax, its dropout, and the sum over values: what selective recomputation
   /// computes again in backward [Kort22, section 5].
   [[nodiscard]] virtual bool is_attention() const { return false; }
-  /// Of fused attention whose softmax has trained sinks: the same with kernels that write the scores, as where no fused kernel
-  /// knows of sinks. None elsewhere.
+  /// Of fused attention whose softmax has trained sinks: the same with kernels that write the scores, as where no fused
+  /// kernel knows of sinks. None elsewhere.
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_written_sinks() const { return nullptr; }
   /// The output is the first input's memory under another shape.
   [[nodiscard]] virtual bool is_view() const { return false; }

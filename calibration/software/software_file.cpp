@@ -91,8 +91,10 @@ const std::vector<RecipeKey>& recipe_keys() {
       {"fusing", [](const YamlNode& v, SoftwareFile& s) { s.fusing = one_of<Fusing>(v, "fusing", fusing_names); }},
       {"composites", [](const YamlNode& v,
                         SoftwareFile& s) { s.composites = one_of<CompositeKernels>(v, "composites", composite_names); }},
-      {"attention_sinks", [](const YamlNode& v,
-                             SoftwareFile& s) { s.sinks = one_of<CompositeKernels>(v, "attention_sinks", composite_names); }},
+      {"attention_sinks",
+       [](const YamlNode& v, SoftwareFile& s) {
+         s.sinks = one_of<CompositeKernels>(v, "attention_sinks", composite_names);
+       }},
       {"selective_recompute",
        [](const YamlNode& v, SoftwareFile& s) {
          s.selective = one_of<SelectiveRecompute>(v, "selective_recompute", selective_recompute_names);

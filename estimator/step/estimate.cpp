@@ -116,7 +116,9 @@ int Estimator::spatial_end_of(const Plan& plan) const {
 const LayerKinds& Estimator::kinds_of(int spatial_end) const {
   auto kinds = kinds_.find(spatial_end);
   if (kinds == kinds_.end()) {
-    kinds = kinds_.emplace(spatial_end, layer_kinds(job_.facts, job_.kernels.serial(), spatial_end, job_.assumptions.selective)).first;
+    kinds =
+        kinds_.emplace(spatial_end, layer_kinds(job_.facts, job_.kernels.serial(), spatial_end, job_.assumptions.selective))
+            .first;
   }
   return kinds->second;
 }

@@ -34,13 +34,13 @@ inline constexpr std::size_t most_gradient_groups = 3;
 
 /// The costs of one layer on one rank for one micro-batch: its shard with all problems and exchanges priced.
 struct LayerCosts {
-  Seconds forward{}, backward{};                         ///< kernels
-  double forward_kernels = 0, backward_kernels = 0;      ///< number of kernels
-  Seconds input_gradient{};                              ///< of the kernels of backward, those of the input's gradient
-  Seconds weight_gradient{};                             ///< of the kernels of backward, those of the gradients of weights
-  Seconds selected_forward{};                           ///< of the kernels of forward, those that selective recomputation runs again
-  Seconds selected_exchange{};                          ///< of the layer-wise collectives of forward, the same
-  double selected_kernels = 0;                          ///< number of those
+  Seconds forward{}, backward{};                     ///< kernels
+  double forward_kernels = 0, backward_kernels = 0;  ///< number of kernels
+  Seconds input_gradient{};                          ///< of the kernels of backward, those of the input's gradient
+  Seconds weight_gradient{};                         ///< of the kernels of backward, those of the gradients of weights
+  Seconds selected_forward{};   ///< of the kernels of forward, those that selective recomputation runs again
+  Seconds selected_exchange{};  ///< of the layer-wise collectives of forward, the same
+  double selected_kernels = 0;  ///< number of those
   double forward_exchanges = 0, backward_exchanges = 0;  ///< layer-wise collectives and halos, which are started too
   Seconds update{};                                      ///< per iteration, unsharded optimizer
   Seconds sharded_update{};                              ///< per iteration, optimizer sharded among all replicas

@@ -57,7 +57,8 @@ double arithmetic(const KernelShape& shape, const DevicePeaks& peaks, std::span<
     }
     best = std::min(best, padding * idle / std::pow(c[tile_loss], tile_steps[i]));
   }
-  const double rate = misses_matrix_units(shape, peaks) ? std::min(peaks.flop_rate, peaks.vector_flop_rate) : peaks.flop_rate;
+  const double rate =
+      misses_matrix_units(shape, peaks) ? std::min(peaks.flop_rate, peaks.vector_flop_rate) : peaks.flop_rate;
   return best * shape.flops * (1 + c[depth] / shape.k) / (rate * c[peak]);
 }
 

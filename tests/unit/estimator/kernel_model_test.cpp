@@ -186,7 +186,8 @@ TEST_CASE("heads that are no multiple of eight channels miss the matrix units") 
   CHECK(seconds(108) > 2 * seconds(128));
   CHECK(seconds(104) < seconds(112));
   // A product alone has kernels for any size, and tokens do not lie side by side.
-  CHECK(model.seconds(product(2048, 2048, 108), Pass::forward, 1) < 1.1 * model.seconds(product(2048, 2048, 112), Pass::forward, 1));
+  CHECK(model.seconds(product(2048, 2048, 108), Pass::forward, 1) <
+        1.1 * model.seconds(product(2048, 2048, 112), Pass::forward, 1));
   Work experts = product(1024, 4096, 1001);
   experts.count = 8;
   Work even = product(1024, 4096, 1008);
