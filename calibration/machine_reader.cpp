@@ -161,7 +161,7 @@ class SheetReader {
     } else {
       device.kernels = bundled_kernels(device);
     }
-    if (!device.is_processor) device.other_kernels = transferred_kernels();
+    if (!device.is_processor) device.other_kernels = transferred_kernels(device);
   }
 
   void read_peaks(const SourcedPart& part) {

@@ -135,10 +135,11 @@ std::shared_ptr<const DeviceKernels> kernels_of(const EmbeddedFile& file) {
 DeviceFile parse_device_file(const std::string& text, const std::string& origin) {
   const YamlNode root = YamlNode::parse(text, origin);
   check_format(root);
-  root.only_keys({"format", "names", "sources", "families"});
+  root.only_keys({"format", "names", "compute_capability", "sources", "families"});
   DeviceFile file;
   file.names = read_names(root);
   file.kernels.device = file.names.front();
+  if (const auto capability = root.find("compute_capability")) file.compute_capability = capability->number(1, 1000);
   for (const auto& [key, citation] : root.at("sources").entries()) file.sources.emplace_back(key.name(), citation.text());
   for (const YamlNode& family : root.at("families").items()) file.kernels.families.push_back(read_family(family, file));
   return file;
@@ -147,6 +148,7 @@ DeviceFile parse_device_file(const std::string& text, const std::string& origin)
 std::string print_device_file(const DeviceFile& file) {
   std::string text = "format: 1\nnames:\n";
   for (const std::string& name : file.names) text += fmt::format("  - {}\n", name);
+  if (file.compute_capability) text += fmt::format("compute_capability: {}\n", *file.compute_capability);
   text += "sources:\n";
   for (const auto& [key, citation] : file.sources) text += fmt::format("  {}: \"{}\"\n", key, citation);
   text += "families:\n";
@@ -189,11 +191,28 @@ std::shared_ptr<const DeviceKernels> bundled_kernels(const Device& device) {
   return nullptr;
 }
 
-std::shared_ptr<const DeviceKernels> transferred_kernels() {
+std::shared_ptr<const DeviceKernels> transferred_kernels(const Device& device) {
+  static std::map<double, std::shared_ptr<const DeviceKernels>> known;
+  std::shared_ptr<const DeviceKernels>& kernels = known[device.compute_capability.value_or(0)];
+  if (kernels) return kernels;
+  DeviceKernels all;
   for (const EmbeddedFile& file : device_files()) {
-    if (file.name == transferred_name) return kernels_of(file);
+    if (file.name == transferred_name) continue;
+    const std::string_view head = file.content.substr(0, file.content.find(families_key) + 1);
+    const auto capability = YamlNode::parse(std::string(head), std::string(file.path)).find("compute_capability");
+    if (!capability || !device.compute_capability || capability->number(1, 1000) != *device.compute_capability) continue;
+    all = *kernels_of(file);
+    // What is left beside a formula is this device's own.
+    for (KernelFamily& family : all.families) family.residuals.clear();
   }
-  return nullptr;
+  for (const EmbeddedFile& file : device_files()) {
+    if (file.name != transferred_name) continue;
+    const std::shared_ptr<const DeviceKernels> others = kernels_of(file);
+    all.device = others->device;
+    all.families.insert(all.families.end(), others->families.begin(), others->families.end());
+  }
+  kernels = std::make_shared<const DeviceKernels>(std::move(all));
+  return kernels;
 }
 
 }  // namespace ddl

@@ -212,4 +212,28 @@ TEST_CASE("tables of kernels are read by their columns") {
   CHECK(error("problem,time_s\nrelu,1\n").find(":2") != std::string::npos);
 }
 
+TEST_CASE("a device without a file has the constants of one of its compute capability, then those of others") {
+  const auto products = [](const DeviceKernels& kernels) {
+    for (const KernelFamily& family : kernels.families) {
+      if (family.kind == KernelKind::matrix_product && family.precision == Precision::bf16) return family;
+    }
+    return KernelFamily{};
+  };
+  const KernelFamily h100 = products(*bundled_kernels(load_machine("dgx-h100").device));
+  Device unknown = load_machine("dgx-h200").device;
+  REQUIRE(unknown.compute_capability == 9.0);
+  const KernelFamily like = products(*transferred_kernels(unknown));
+  CHECK(like.constants == h100.constants);
+  // What single kernels of the other device differ by is that device's.
+  CHECK_FALSE(h100.residuals.empty());
+  CHECK(like.residuals.empty());
+  unknown.compute_capability = 12.0;
+  CHECK(products(*transferred_kernels(unknown)).constants != h100.constants);
+  unknown.compute_capability.reset();
+  CHECK_FALSE(products(*transferred_kernels(unknown)).constants.empty());
+  // Written and read again.
+  DeviceFile file{.names = {"a"}, .sources = {}, .kernels = {}, .compute_capability = 9.0};
+  CHECK(print_device_file(file).find("compute_capability: 9\n") != std::string::npos);
+}
+
 }  // namespace
