@@ -77,7 +77,9 @@ Bytes bytes_per_sample(const Dataset& dataset, const Model& model) {
 }
 
 /// Whether a part of a sample can be read without the rest: compressed samples have less than a byte an item.
-bool is_stored_raw(const Dataset& dataset) { return dataset.sample_bytes().value() >= dataset.sample.items(); }
+bool is_stored_raw(const Dataset& dataset) {
+  return dataset.sample_bytes().value() >= static_cast<double>(dataset.sample.items());
+}
 
 /// A data set of tokens is cut into as many samples as the model's sequence length makes of it.
 double samples_of(const Dataset& dataset, const Model& model) {

@@ -22,6 +22,14 @@ double median(std::span<const double> values) {
   return sorted.size() % 2 == 1 ? sorted[middle] : std::midpoint(sorted[middle - 1], sorted[middle]);
 }
 
+double quantile_of_sorted(std::span<const double> values, double share) {
+  if (values.empty()) return 0;
+  const double place = share * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (values[above] - values[below]) * (place - static_cast<double>(below));
+}
+
 double median_deviation(std::span<const double> values) {
   const double middle = median(values);
   std::vector<double> distances(values.begin(), values.end());

@@ -11,6 +11,10 @@ namespace ddl {
 /// Middle value (mean of the two middle ones); 0 for an empty span.
 [[nodiscard]] double median(std::span<const double> values);
 
+/// The value below which `share` in [0, 1] of the values lie, with linear interpolation between two of them; 0 for an empty
+/// span. The values are sorted.
+[[nodiscard]] double quantile_of_sorted(std::span<const double> values, double share);
+
 /// Median distance from the median (MAD); 0 for an empty span.
 [[nodiscard]] double median_deviation(std::span<const double> values);
 /// Bounds between which the median of the distribution lies with at least `confidence` in (0, 1), whatever the distribution:

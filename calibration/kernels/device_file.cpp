@@ -51,9 +51,8 @@ void read_residuals(const YamlNode& node, std::vector<KernelResidual>& residuals
       const bool is_ratio = i + 1 == numbers.size();
       const bool is_size = numbers[i] >= 0 && numbers[i] <= log_size_bound;
       if (problem != std::errc{} || !(is_ratio ? std::abs(numbers[i]) <= log_ratio_bound : is_size)) {
-        node.fail(
-            fmt::format("at {}: six numbers are expected", quote(std::string(at, std::min<std::size_t>(20, end - at)))),
-            "binary logarithms of m, n, k, count and bytes, and ln(measured / formula)");
+        node.fail(fmt::format("at {}: six numbers are expected", quote(std::string_view(at, end).substr(0, 20))),
+                  "binary logarithms of m, n, k, count and bytes, and ln(measured / formula)");
       }
       at = next;
     }

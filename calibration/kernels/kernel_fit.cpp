@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/statistics.hpp"
 #include "estimator/kernels/kernel_model.hpp"
 
 namespace ddl {
@@ -39,14 +40,6 @@ double to_free(const KernelConstant& constant, double value) {
 }
 double to_constant(const KernelConstant& constant, double free) {
   return constant.least * std::pow(constant.most / constant.least, 1 / (1 + std::exp(-free)));
-}
-
-/// Of sorted values, the one below which such a part of them lies.
-double quantile(const std::vector<double>& sorted, double part) {
-  const double place = part * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (sorted[above] - sorted[below]) * (place - static_cast<double>(below));
 }
 
 /// A stable pseudo-random number of a row.
@@ -225,15 +218,15 @@ class Fitter {
     if (fitted.size() >= least_rows && left_out.size() >= least_rows) {
       const KernelFamily part = family_of(group, fitted, settings_.most_residuals);
       const std::vector<double> errors = errors_of(group, part, left_out, true);
-      report.left_out_median = quantile(errors, 0.5);
-      report.left_out_p90 = quantile(errors, 0.9);
-      inside = std::log1p(quantile(errors, 0.95));
+      report.left_out_median = quantile_of_sorted(errors, 0.5);
+      report.left_out_p90 = quantile_of_sorted(errors, 0.9);
+      inside = std::log1p(quantile_of_sorted(errors, 0.95));
     }
     KernelFamily family = family_of(group, group.rows, settings_.most_residuals);
     const std::vector<double> errors = errors_of(group, family, group.rows, false);
-    report.formula_median = quantile(errors, 0.5);
-    report.formula_p90 = quantile(errors, 0.9);
-    beyond = std::max(inside, std::log1p(quantile(errors, 0.95)));
+    report.formula_median = quantile_of_sorted(errors, 0.5);
+    report.formula_p90 = quantile_of_sorted(errors, 0.9);
+    beyond = std::max(inside, std::log1p(quantile_of_sorted(errors, 0.95)));
     family.spread_inside = std::max(inside, 0.02);
     family.spread_outside = std::max(beyond, 0.02);
     if (settings_.includes_launch) {

@@ -15,21 +15,11 @@ namespace {
 
 /// By the device's kernel model. No other function here knows how that prices a problem.
 KernelTime modelled(const KernelModel& model, const Problem& problem) {
-  std::optional<KernelTime> sum;
-  for (const Work& work : problem.operation->kernels(problem.pass, problem.inputs, problem.output)) {
-    const KernelTime one = model.time(work, problem.pass, static_cast<double>(problem.samples));
-    if (!work.is_any()) continue;
-    if (!sum) {
-      sum = one;
-      continue;
-    }
-    // Kernels of a problem are wrong together more often than not.
-    sum->time += one.time;
-    sum->low = sum->low && one.low ? std::optional(*sum->low + *one.low) : std::nullopt;
-    sum->high = sum->high && one.high ? std::optional(*sum->high + *one.high) : std::nullopt;
-    sum->source = least_certain(sum->source, one.source);
+  std::vector<std::pair<Work, Pass>> kernels;
+  for (Work& work : problem.operation->kernels(problem.pass, problem.inputs, problem.output)) {
+    if (work.is_any()) kernels.emplace_back(std::move(work), problem.pass);
   }
-  return sum.value_or(KernelTime{});
+  return time_together(model, kernels, static_cast<double>(problem.samples));
 }
 KernelTime modelled(const KernelModel& model, const UpdateProblem& problem) {
   const double bytes = static_cast<double>(problem.parameters) *
@@ -78,6 +68,23 @@ class Prices {
 };
 
 }  // namespace
+
+KernelTime time_together(const KernelModel& model, std::span<const std::pair<Work, Pass>> kernels, double samples) {
+  std::optional<KernelTime> sum;
+  for (const auto& [work, pass] : kernels) {
+    const KernelTime one = model.time(work, pass, samples);
+    if (!sum) {
+      sum = one;
+      continue;
+    }
+    // Kernels of a problem are wrong together more often than not.
+    sum->time += one.time;
+    sum->low = sum->low && one.low ? std::optional(*sum->low + *one.low) : std::nullopt;
+    sum->high = sum->high && one.high ? std::optional(*sum->high + *one.high) : std::nullopt;
+    sum->source = least_certain(sum->source, one.source);
+  }
+  return sum.value_or(KernelTime{});
+}
 
 std::string print_problem(const KernelProblem& problem) {
   return std::visit([](const auto& own) { return print_problem(own); }, problem);

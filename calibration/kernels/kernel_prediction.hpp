@@ -3,12 +3,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "calibration/profile_prices.hpp"
 #include "core/quantity.hpp"
 #include "estimator/coefficients.hpp"
+#include "estimator/kernels/kernel_model.hpp"
 #include "estimator/kernels/provenance.hpp"
 #include "estimator/machine.hpp"
 #include "model_zoo/problem.hpp"
@@ -20,6 +22,11 @@ using KernelProblem = std::variant<Problem, UpdateProblem>;
 
 [[nodiscard]] std::string print_problem(const KernelProblem& problem);
 [[nodiscard]] Precision precision_of(const KernelProblem& problem);
+
+/// The time of kernels that run one after the other on `samples` samples each, by the kernel model of a device. The ends of
+/// the intervals are added, too.
+[[nodiscard]] KernelTime time_together(const KernelModel& model, std::span<const std::pair<Work, Pass>> kernels,
+                                       double samples);
 
 /// The time of one kernel on the device, which the host has started before.
 struct PredictedKernel {

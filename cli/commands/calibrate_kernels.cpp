@@ -18,6 +18,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/options/option_value.hpp"
+#include "cli/options/row_filters.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 
@@ -36,19 +37,6 @@ struct KernelsRequest {
 
 constexpr std::int64_t usual_residuals = 1500;
 constexpr std::int64_t most_residuals = 100'000;
-
-std::vector<RowFilter> filters_of(const std::vector<std::string>& texts) {
-  std::vector<RowFilter> filters;
-  for (const std::string& text : texts) {
-    const std::size_t sign = text.find('=');
-    if (sign == std::string::npos || sign == 0) {
-      throw Error(fmt::format("--where: {} is no condition", quote(text)),
-                  "as in --where gpu=A100-SXM4-80GB,H100-SXM5-80GB");
-    }
-    filters.emplace_back(text.substr(0, sign), comma_separated(text.substr(sign + 1)));
-  }
-  return filters;
-}
 
 std::string percent(double part) { return fmt::format("{:.1f} %", part * 100); }
 
@@ -111,7 +99,7 @@ std::vector<KernelFamily> known_families(const std::string& path) {
 }
 
 Report calibrate_from_kernels(const KernelsRequest& asked) {
-  const std::vector<RowFilter> filters = filters_of(asked.where);
+  const std::vector<RowFilter> filters = row_filters("--where", asked.where);
   const Machine machine = load_machine(asked.machine);
   std::vector<KernelSample> samples;
   std::size_t ignored = 0;

@@ -34,6 +34,7 @@ void add_predict(const Command& program, Request& request);
 void add_predict_exchange(const Command& predict, Request& request);  // a command of `predict`
 void add_predict_kernels(const Command& predict, Request& request);   // the same
 void add_validate(const Command& program, Request& request);
+void add_validate_kernels(const Command& validate_command, Request& request);  // a command of `validate`
 void add_models(const Command& program, Request& request);
 void add_models_import(const Command& models, Request& request);  // a command of `models`
 void add_machines(const Command& program, Request& request);

@@ -197,7 +197,7 @@ void add_validate(const Command& program, Request& request) {
       {{"ddl-oracle validate runs.csv --machine dgx-a100", "how far predictions are from your own runs"},
        {"ddl-oracle validate paradl-abci --by model", "from published runs, by model"},
        {"ddl-oracle validate runs.csv --machine dgx-a100 --leave-one-out", "with factors that the other runs teach"}});
-  command.add_option("runs", options->runs, "table of runs: a CSV file, or a bundled one (paradl-abci)").required().file();
+  command.add_option("runs", options->runs, "table of runs: a CSV file, or a bundled one (paradl-abci)").file();
   command.add_option("--machine", options->machine, "machine of runs that do not say theirs").capture_default_str();
   command.add_option("--coefficients", options->coefficients,
                      "measured coefficients: a file, a bundled name or none; default: those bundled with a bundled machine");
@@ -215,7 +215,16 @@ void add_validate(const Command& program, Request& request) {
                    "learn from runs on at most this many GPUs, predict the others")
       .excludes(leave);
   add_report_options(command, request.report);
-  command.callback([options, &request] { request.run = [options] { return run(*options); }; });
+  command.allow_subcommand();
+  add_validate_kernels(command, request);
+  command.callback([options, command, &request] {
+    if (command.has_chosen_subcommand()) return;
+    if (options->runs.empty()) {
+      throw Error("validate needs a table of measured runs",
+                  "a CSV file, or a bundled one: 'ddl-oracle validate paradl-abci'");
+    }
+    request.run = [options] { return run(*options); };
+  });
 }
 
 }  // namespace ddl

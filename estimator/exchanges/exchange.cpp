@@ -349,9 +349,9 @@ ExchangePrices::Choice ExchangePrices::allreduce(Bytes message, Family axes, Pur
   };
   if (const std::optional<AllreduceAlgorithm> algorithm = prescribed(purpose)) return choice(*algorithm);
   if (const std::optional<Parts> measured = measured_time(Collective::allreduce, message, at, purpose)) {
-    Choice choice{.time = measured->startups + measured->bytes};
-    choice.measured = true;
-    return choice;
+    Choice known{.time = measured->startups + measured->bytes};
+    known.measured = true;
+    return known;
   }
   Choice best = choice(AllreduceAlgorithm::ring);
   const auto consider = [&](AllreduceAlgorithm algorithm) {

@@ -130,7 +130,7 @@ Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) cons
                                     kernel_precision(job_.facts, i, alone.precision));
     };
     const Fusion& fusion = job_.facts.fusion[i];
-    const std::size_t fused = fusion.input < 0 ? 0 : (fusion.input > 0 ? 3 : 1) + (fusion.unwritten ? 1 : 0);
+    const std::size_t fused = fusion.input < 0 ? 0U : (fusion.input > 0 ? 3U : 1U) + (fusion.unwritten ? 1U : 0U);
     std::optional<Times>& times =
         classes[static_cast<std::size_t>(layer.shape_class) * 10 + fused * 2 + (job_.facts.is_linear[i] ? 1 : 0)];
     if (!times) times = Times{time(Pass::forward) + time(Pass::backward_weight), time(Pass::backward_data)};

@@ -44,7 +44,7 @@ TEST_CASE("links that are fitted under the formulas price what these formulas me
     const MeasuredExchanges measured({measured_on(truth, operation, 8, 1), measured_on(truth, operation, 32, 4)});
     std::vector<std::string> notes;
     const Machine fitted = with_fitted_links(sheet, measured, notes);
-    for (const std::size_t level : {0, 1}) {
+    for (const std::size_t level : {0U, 1U}) {
       INFO("level " << level);
       CHECK(fitted.levels[level].latency.value() == Approx(truth.levels[level].latency.value()).epsilon(0.05));
       CHECK(fitted.levels[level].bandwidth.value() == Approx(truth.levels[level].bandwidth.value()).epsilon(0.03));

@@ -27,7 +27,7 @@ TEST_CASE("a profile is measured by one process at a time, which is named to oth
   REQUIRE(child >= 0);
   if (child == 0) {
     const ProfileLock lock(profile);
-    static_cast<void>(::write(ready[1], "x", 1));
+    if (::write(ready[1], "x", 1) != 1) ::_exit(1);
     ::pause();
     ::_exit(0);
   }
@@ -57,7 +57,7 @@ TEST_CASE("a profile that grows is locked from the moment that it is there, and 
       const ProfileLock lock(profile);
       const ProfileOutput output(profile, Profile{});
       static_cast<void>(read_file(profile));  // as --resume does: the lock stays
-      static_cast<void>(::write(ready[1], "x", 1));
+      if (::write(ready[1], "x", 1) != 1) ::_exit(1);
       ::pause();
       ::_exit(0);
     }

@@ -216,7 +216,7 @@ TEST_CASE("detectors have the parameters of torchvision's, and of those that NVI
   // 38² · 4 + 19² · 6 + 10² · 6 + 5² · 6 + 3² · 4 + 4 boxes, as the SSD paper says.
   double boxes = 0;
   const Model ssd = load_model("ssd300_resnet34");
-  for (const TensorShape& shape : ssd.layers.back().input_shapes) boxes += shape.items();
+  for (const TensorShape& shape : ssd.layers.back().input_shapes) boxes += static_cast<double>(shape.items());
   CHECK(boxes == 8732 * (4 + 81));
 }
 

@@ -17,22 +17,6 @@
 namespace ddl::nccl {
 namespace {
 
-class Stream {
- public:
-  // Not one that waits for the streams of others: kernels may run beside.
-  Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  ~Stream() {
-    if (stream_ != nullptr) static_cast<void>(cudaStreamDestroy(stream_));
-  }
-  [[nodiscard]] cudaStream_t get() const { return stream_; }
-  void forget() { stream_ = nullptr; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
-
 /// To abort communicators takes milliseconds, or the GPU does not answer.
 constexpr Seconds to_abort(10);
 /// Others that ended notice that within so long, and say it.
@@ -41,6 +25,22 @@ constexpr std::chrono::milliseconds to_hear_of_others(500);
 }  // namespace
 
 struct Communicators::Device {
+  class Stream {
+   public:
+    // Not one that waits for the streams of others: kernels may run beside.
+    Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"); }
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
+    ~Stream() {
+      if (stream_ != nullptr) static_cast<void>(cudaStreamDestroy(stream_));
+    }
+    [[nodiscard]] cudaStream_t get() const { return stream_; }
+    void forget() { stream_ = nullptr; }
+
+   private:
+    cudaStream_t stream_ = nullptr;
+  };
+
   explicit Device(int which) : number(which) {}
   int number;
   Stream stream;

@@ -1,0 +1,127 @@
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "calibration/kernels/kernel_table.hpp"
+#include "calibration/kernels/kernel_validation.hpp"
+#include "calibration/machine_reader.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/documents/fields.hpp"
+#include "cli/options/option_value.hpp"
+#include "cli/options/row_filters.hpp"
+#include "core/error.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ValidateKernelsRequest {
+  std::vector<std::string> files, where;
+  std::string machine = "dgx-a100";
+  std::optional<double> overhead_us, tolerance;
+};
+
+constexpr double most_overhead_us = 1e6;
+
+std::string percent(double part) { return fmt::format("{:.1f} %", part * 100); }
+
+/// What the numbers of a group are called in CSV and JSON.
+Fields<KernelAccuracy> accuracy_fields() {
+  Fields<KernelAccuracy> fields;
+  fields.add("kernels", [](const KernelAccuracy& group) { return group.kernels; });
+  fields.add("passes", [](const KernelAccuracy& group) { return group.passes; });
+  fields.add("precision", [](const KernelAccuracy& group) { return group.precision; });
+  fields.add("provenance", [](const KernelAccuracy& group) { return to_string(group.source); });
+  fields.add("rows", [](const KernelAccuracy& group) { return group.rows; });
+  fields.add("median_error", [](const KernelAccuracy& group) { return group.median_error; });
+  fields.add("p90_error", [](const KernelAccuracy& group) { return group.p90_error; });
+  fields.add("median_ratio", [](const KernelAccuracy& group) { return group.median_ratio; });
+  fields.add("inside", [](const KernelAccuracy& group) { return group.inside ? Json(*group.inside) : Json(nullptr); });
+  return fields;
+}
+
+Document document_of(const KernelValidation& validation, std::size_t rows, std::size_t ignored, const Machine& machine) {
+  Document document;
+  document.line(fmt::format("{} kernels of {}", rows, machine.device.name),
+                ignored > 0 ? fmt::format("; {} rows are of kinds or formats that have no formula", ignored) : "");
+  Table table({essential(words("kernels")), essential(words("pass")), essential(words("precision")),
+               essential(figures("rows")), essential(figures("error, median")), essential(figures("90 %")),
+               figures("predicted / measured"), figures("inside 95 %"), words("rests on")});
+  for (const KernelAccuracy& group : validation.groups) {
+    table.add({group.kernels, group.passes, group.precision, std::to_string(group.rows), percent(group.median_error),
+               percent(group.p90_error), fmt::format("{:.2f}", group.median_ratio),
+               group.inside ? percent(*group.inside) : "-", std::string(to_string(group.source))});
+  }
+  document.apart(std::move(table));
+  if (validation.refused > 0) {
+    document.line(fmt::format("not compared: {} in a precision that the data sheet of {} does not have", validation.refused,
+                              machine.device.name));
+  }
+  return document;
+}
+
+Report validate(const ValidateKernelsRequest& asked) {
+  const std::vector<RowFilter> filters = row_filters("--where", asked.where);
+  const Machine machine = load_machine(asked.machine);
+  std::vector<KernelSample> samples;
+  std::size_t ignored = 0;
+  for (const std::string& path : asked.files) {
+    KernelTable table = read_kernel_table(path, filters);
+    ignored += table.ignored;
+    for (KernelSample& sample : table.samples) samples.push_back(std::move(sample));
+  }
+  const auto validation = std::make_shared<const KernelValidation>(
+      validate_kernels(samples, machine.device, Seconds(asked.overhead_us.value_or(0) * 1e-6)));
+  if (validation->groups.empty()) {
+    throw Error("no kernel is left to compare", asked.where.empty() ? "" : "loosen --where");
+  }
+  Report report;
+  report.document = document_of(*validation, samples.size() - validation->refused, ignored, machine);
+  report.rows = [validation] { return flat_rows(accuracy_fields(), validation->groups); };
+  report.json = [validation, name = machine.name, device = machine.device.name] {
+    Json json = json_head();
+    json["machine"] = name;
+    json["device"] = device;
+    json["refused"] = validation->refused;
+    json["groups"] = json_list(validation->groups,
+                               [fields = accuracy_fields()](const KernelAccuracy& group) { return json_of(fields, group); });
+    return json;
+  };
+  for (const KernelAccuracy& group : validation->groups) {
+    if (asked.tolerance && group.median_error > *asked.tolerance) report.status = ExitStatus::beyond_tolerance;
+  }
+  return report;
+}
+
+}  // namespace
+
+void add_validate_kernels(const Command& validate_command, Request& request) {
+  const Command command = validate_command.add_subcommand(
+      "kernels", "compare the kernel model of a device with measured kernels, without fitting it to them");
+  const auto asked = std::make_shared<ValidateKernelsRequest>();
+  command.examples(
+      {{"ddl-oracle validate kernels kernels.csv --machine dgx-a100", "how far the bundled kernel model is from yours"},
+       {"ddl-oracle validate kernels kernels.csv --machine dgx-a100 --where dtype=bf16", "of kernels in bf16"},
+       {"ddl-oracle validate kernels kernels.csv --machine dgx-a100 --overhead-us 5",
+        "where the times hold 5 us of the host's work"}});
+  command.add_option("files", asked->files, "tables of measured kernels, or profiles").required().file();
+  command.add_option("--machine", asked->machine, "bundled machine or file, whose device they ran on")
+      .names_or_file(machine_names)
+      .capture_default_str();
+  command.add_option("--where", asked->where, "keep rows whose column has one of these values: gpu=A100-SXM4-80GB")
+      .take_all()
+      .one_value_each();
+  add_number(command, "--overhead-us", asked->overhead_us, 0, most_overhead_us,
+             "microseconds of each measured time that are not the kernel's, as of its start by the host (default 0)");
+  add_number(command, "--tolerance", asked->tolerance, 0, 1e6, "largest median |error| of a group that still exits with 0");
+  add_report_options(command, request.report, {Content::rows});
+  command.callback([asked, &request] { request.run = [asked] { return validate(*asked); }; });
+}
+
+}  // namespace ddl
