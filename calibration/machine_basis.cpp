@@ -26,7 +26,7 @@ NumberBasis basis_of_numbers(const MachineSheet& sheet, const IsMeant& is_meant)
   bool measured = false, assumed = false;
   for (const SourcedNumber& number : sheet.numbers) {
     if (!is_meant(number.key)) continue;
-    if (number.source.starts_with("measured:")) {
+    if (number.source.starts_with("measured:") || number.source.starts_with("fitted:")) {
       measured = true;
     } else if (number.source.find("assumed") != std::string::npos) {
       assumed = true;

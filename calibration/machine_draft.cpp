@@ -199,7 +199,8 @@ class Drafter {
   }
 
   std::string rest_section() {
-    std::string text = fmt::format("# Not detected, as in {}: latencies, attainable fractions", like_.machine.name);
+    std::string text =
+        fmt::format("# Not detected, as in {}: latencies, attainable fractions, the fabric", like_.machine.name);
     if (like_.machine.host) text += ", the way through the host";
     const Storage& storage = like_.machine.storage;
     if (storage.shared_per_node || storage.shared_total || storage.local_bandwidth || storage.local_capacity)

@@ -17,6 +17,7 @@
 
 #include "calibration/bundled_files.hpp"
 #include "calibration/citations.hpp"
+#include "calibration/fabrics/fabric_file.hpp"
 #include "calibration/file_names.hpp"
 #include "calibration/kernels/device_file.hpp"
 #include "calibration/launch_overhead.hpp"
@@ -196,7 +197,7 @@ class SheetReader {
   LinkLevel read_level(const SourcedPart& part) {
     const YamlNode& node = part.node;
     const MachineSection section({part});
-    node.only_keys({"name", "units", "latency", "bandwidth", "attainable", "rails", "oversubscription"});
+    node.only_keys({"name", "units", "fabric", "latency", "bandwidth", "attainable", "rails", "oversubscription"});
     const std::vector<LinkLevel>& inner = sheet_.machine.levels;
     LinkLevel level;
     level.name = node.at("name").name();
@@ -205,7 +206,20 @@ class SheetReader {
     }
     const std::string prefix = "levels." + level.name;
     level.units = static_cast<int>(number(section, "units", prefix).integer(1, std::numeric_limits<int>::max()));
-    level.latency = number(section, "latency", prefix).seconds(true, plausible_latency);
+    std::optional<Fabric> fabric;
+    if (const auto kind = node.find("fabric")) {
+      if (inner.empty()) kind->fail("a node's own links are no fabric", "state it of levels outside of the node");
+      fabric = bundled_fabric(number({*kind, part.citations}, prefix + ".fabric"));
+      level.library = fabric->habits;
+    }
+    if (fabric && !node.find("latency")) {
+      level.latency = fabric->step;
+      sheet_.numbers.push_back(
+          {prefix + ".latency", fmt::format("{:g} us", fabric->step.value() * 1e6),
+           fmt::format("fitted: {}, as {} published clusters have it", fabric->habits.fabric, fabric->habits.clusters), ""});
+    } else {
+      level.latency = number(section, "latency", prefix).seconds(true, plausible_latency);
+    }
     level.bandwidth = number(section, "bandwidth", prefix).bandwidth();
     if (const auto value = optional_number(section, "attainable", prefix)) level.bandwidth *= fraction(*value);
     level.rails = read_rails(part, level, prefix);
@@ -402,11 +416,12 @@ class SheetReader {
   }
 
   void read_host(const MachineSection& node) {
-    node.only_keys({"bandwidth", "devices_per_link", "latency"});
+    node.only_keys({"bandwidth", "devices_per_link", "latency", "memory_bandwidth"});
     HostPath host;
     host.bandwidth = number(node, "bandwidth", "host").bandwidth();
     host.devices_per_link = static_cast<int>(number(node, "devices_per_link", "host").integer(1, 65536));
     host.latency = number(node, "latency", "host").seconds(true, plausible_latency);
+    if (const auto value = optional_number(node, "memory_bandwidth", "host")) host.memory_bandwidth = value->bandwidth();
     sheet_.machine.host = host;
   }
 

@@ -42,8 +42,8 @@ std::string list_pair(const std::vector<int>& values, const SourcedNumber& numbe
 constexpr std::array<std::string_view, 8> device_keys{"memory",          "memory_bandwidth", "tile",
                                                       "attainable_peak", "sustained_peak",   "attainable_bandwidth",
                                                       "launch_overhead", "host_speed"};
-constexpr std::array<std::string_view, 6> level_keys{"units",      "latency", "bandwidth",
-                                                     "attainable", "rails",   "oversubscription"};
+constexpr std::array<std::string_view, 7> level_keys{"units",      "fabric", "latency",         "bandwidth",
+                                                     "attainable", "rails",  "oversubscription"};
 
 /// The lines of numbers whose key starts with `prefix`, without it; nothing where there are none.
 std::string lines_below(const MachineSheet& sheet, std::string_view prefix, std::string_view indent, SourceKeys& sources) {

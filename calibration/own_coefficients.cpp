@@ -44,6 +44,12 @@ void check_own_coefficients(const YamlNode& machine_root) {
   }
 }
 
+bool wants_no_coefficients(const std::string& machine) {
+  if (!is_path(machine) || !is_regular(machine)) return false;
+  const auto named = YamlNode::load(machine).find(coefficients_key);
+  return named && named->name() == "none";
+}
+
 std::optional<OwnCoefficients> own_coefficients(const std::string& machine) {
   if (!is_path(machine) || !is_regular(machine)) return std::nullopt;
   const fs::path file(machine);

@@ -22,6 +22,9 @@ struct OwnCoefficients {
 /// `coefficients:` when that file is missing.
 [[nodiscard]] std::optional<OwnCoefficients> own_coefficients(const std::string& machine);
 
+/// Whether the machine file at `machine` says `coefficients: none`.
+[[nodiscard]] bool wants_no_coefficients(const std::string& machine);
+
 /// Refuses, placed, a `coefficients:` that is neither a path nor `none`, and one of a machine that is read from no file.
 void check_own_coefficients(const YamlNode& machine_root);
 

@@ -98,8 +98,12 @@ std::variant<Seconds, Unpredictable> quantity_of(const std::string& quantity, co
   const double iterations = time.iteration().value() > 0 ? estimate.epoch / time.iteration() : 0.0;
   const Seconds computed = time.compute() + time.bubble + estimate.host_waiting;
   if (quantity == "iter_total_s" || quantity == "iter_total_best_epoch_s") return time.iteration();
+  if (quantity == "iter_without_update_s") return time.iteration() - time.weight_update;
   if (quantity == "iter_comp_s") return computed;
   if (quantity == "iter_comm_s") return exchanged;
+  if (quantity == "iter_forward_s") return time.forward;
+  if (quantity == "iter_backward_s") return time.backward;
+  if (quantity == "iter_forward_backward_s") return time.iteration() - time.weight_update;
   if (quantity == "iter_comm_gradient_allreduce_s") return time.gradient_exchange;
   if (quantity == "iter_comm_halo_s") return time.halo;
   if (quantity == "epoch_s") return estimate.epoch;
@@ -138,7 +142,9 @@ RunPredictor::RunPredictor(std::string machine, std::string coefficients, const 
   const Machine sheet = load_machine(machine_);
   coefficients_ = coefficients_of(shared, sheet);
   shared.software = software_;
-  static_cast<void>(software_of(shared, coefficients_));
+  const SoftwareFile measured = software_of(shared, coefficients_);
+  // Runs that the coefficients are of had their software, sequences or not.
+  if (software_.empty() && !coefficients_.software.name.empty() && !measured.name.empty()) software_ = measured.name;
   profiles_ = std::make_shared<const FoundProfiles>(find_profiles(profiles, sheet));
 }
 

@@ -38,6 +38,27 @@ const std::vector<std::string_view>& known_columns() {
   }();
   return columns;
 }
+/// What a run may have measured; some of it nobody predicts.
+constexpr std::array<std::string_view, 20> known_quantities{"iter_total_s",
+                                                            "iter_without_update_s",
+                                                            "iter_comp_s",
+                                                            "iter_comm_s",
+                                                            "iter_total_best_epoch_s",
+                                                            "iter_comm_gradient_allreduce_s",
+                                                            "iter_comm_fb_allgather_s",
+                                                            "iter_comm_fb_allreduce_s",
+                                                            "iter_comm_halo_s",
+                                                            "iter_comp_conv_s",
+                                                            "iter_comp_other_s",
+                                                            "iter_comp_impl_overhead_s",
+                                                            "iter_staging_s",
+                                                            "epoch_s",
+                                                            "epoch_comp_s",
+                                                            "epoch_comm_s",
+                                                            "epoch_forward_s",
+                                                            "epoch_backward_s",
+                                                            "epoch_weight_update_s",
+                                                            "samples_per_s_per_gpu"};
 constexpr std::array<std::string_view, 5> required_columns{"model", "strategy", "gpus", "quantity", "value"};
 
 /// Figures of a run beyond these are slips of writing, and would make of ratios what is no number.
@@ -81,6 +102,27 @@ class RowReader {
     if (value && *value <= 0) table_.fail(row_, *column, fmt::format("{} must be greater than zero", quote(text(name))));
     if (value) check_size(*value, *column);
     return value;
+  }
+  /// The bundled model of that name, or a path as it is.
+  [[nodiscard]] std::string model() const {
+    const std::string text = required_text("model");
+    const std::string name = text.substr(0, text.find('@'));
+    static const std::vector<std::string> known = model_names();
+    const std::string canonical = canonical_model_name(text);
+    if (is_path(name) || std::find(known.begin(), known.end(), canonical.substr(0, canonical.find('@'))) != known.end())
+      return canonical;
+    try {
+      static_cast<void>(load_model(canonical));  // a family with all of its values
+    } catch (const Error& error) {
+      fail("model", error.what(), error.hint());
+    }
+    return canonical;
+  }
+  [[nodiscard]] std::string quantity() const {
+    const std::string text = required_text("quantity");
+    if (std::find(known_quantities.begin(), known_quantities.end(), text) == known_quantities.end())
+      fail("quantity", fmt::format("no quantity is called {}", quote(text)), suggest(text, known_quantities));
+    return text;
   }
   [[nodiscard]] double required_value() const {
     const std::size_t column = table_.column("value");
@@ -160,7 +202,7 @@ class RowReader {
 MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& origin) {
   const RowReader cells(table, row);
   MeasuredRun run;
-  run.model = canonical_model_name(cells.required_text("model"));
+  run.model = cells.model();
   run.dataset = cells.text("dataset");
   run.strategy = canonical_strategy_name(cells.required_text("strategy"));
   run.gpus = cells.count("gpus");
@@ -169,7 +211,7 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
   run.global_batch = cells.positive("global_batch");
   cells.read_degrees(run);
   run.micro_batch = cells.micro_batch();
-  run.precision = cells.choice("precision", "precision", parse_precision, "fp32, tf32, fp16, bf16 or fp8");
+  run.precision = cells.choice("precision", "precision", parse_precision, "fp32, tf32, fp16, bf16, fp8 or nvfp4");
   run.machine = cells.text("machine");
   run.software = cells.text("software");
   run.memory_format = cells.place<MemoryFormat>("memory_format", "memory format", memory_format_names);
@@ -183,7 +225,7 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
   const int said = zero_stage_in(cells.required_text("strategy"));
   std::optional<int>& zero = run.chosen[PlanChoice::zero];
   if (!zero && said > 0) zero = said;
-  run.quantity = cells.required_text("quantity");
+  run.quantity = cells.quantity();
   run.value = cells.required_value();
   run.samples_averaged = cells.positive("n_samples_averaged");
   run.source_file = cells.text("source_file");

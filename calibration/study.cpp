@@ -112,15 +112,53 @@ Bytes available_memory(Bytes device_memory, const Margin& margin) {
               "make it smaller than the memory of a device");
 }
 
+namespace {
+
+/// Whether exchanges inside a node take as long on both: the same devices, as many of them, joined alike.
+bool have_like_nodes(const Machine& a, const Machine& b) {
+  if (a.levels.empty() || b.levels.empty() || a.devices_per_node() < 2) return false;
+  const LinkLevel &links = a.levels.front(), &others = b.levels.front();
+  return a.device.compute_capability == b.device.compute_capability && links.units == others.units &&
+         links.bandwidth == others.bandwidth && links.rails == others.rails;
+}
+
+/// What was measured inside a node of a bundled machine that has such nodes: of the same device where there is one.
+Coefficients of_like_nodes(const Machine& machine) {
+  Coefficients found;
+  bool same_device = false;
+  for (const std::string& name : machine_names()) {
+    const std::optional<Coefficients> bundled = bundled_coefficients(name);
+    if (!bundled || bundled->exchanges.empty()) continue;
+    const Machine other = load_machine(name);
+    const bool same = other.device.name == machine.device.name;
+    if (!have_like_nodes(machine, other) || same_device || (!same && !found.exchanges.empty())) continue;
+    std::vector<MeasuredCurve> curves;
+    for (MeasuredCurve curve : bundled->exchanges.curves()) {
+      if (curve.nodes != 1) continue;
+      curve.tool += fmt::format("{}on {}", curve.tool.empty() ? "" : " ", other.name);
+      curves.push_back(std::move(curve));
+    }
+    if (curves.empty()) continue;
+    found.exchanges = MeasuredExchanges(std::move(curves));
+    same_device = same;
+  }
+  return found;
+}
+
+}  // namespace
+
 Coefficients coefficients_of(const StudySpec& spec, const Machine& machine) {
   if (spec.coefficients == "none") return {};
   std::string name = spec.coefficients;
   std::string way_out = "leave --coefficients out, or name that machine with --machine";
   if (name.empty()) {
     // A file that bears a bundled machine's name need not describe that machine.
-    if (!is_path(spec.machine)) return bundled_coefficients(machine.name).value_or(Coefficients{});
+    if (!is_path(spec.machine)) {
+      const std::optional<Coefficients> bundled = bundled_coefficients(machine.name);
+      return bundled ? *bundled : of_like_nodes(machine);
+    }
     const std::optional<OwnCoefficients> own = own_coefficients(spec.machine);
-    if (!own) return {};
+    if (!own) return wants_no_coefficients(spec.machine) ? Coefficients{} : of_like_nodes(machine);
     name = own->path;
     way_out = fmt::format("{}; --coefficients none leaves them out",
                           own->is_named ? "the machine file names them" : "they lie beside the machine file");
@@ -167,7 +205,7 @@ std::string default_dataset(const Model& model) {
   return model.input.positions() <= 64 * 64 ? "cifar10" : "imagenet";
 }
 
-SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients) {
+SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients, bool sequences) {
   if (spec.software == no_software) return {};
   if (!spec.software.empty()) return load_software(spec.software);
   // Runs that were measured had a software of their own: where that is a bundled one, what they did not show is as its file
@@ -179,7 +217,10 @@ SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients
   for (const std::string& name : software_names()) {
     if (name.size() > nearest.size() && name_key(measured).starts_with(name_key(name))) nearest = name;
   }
-  if (!nearest.empty()) return load_software(nearest);
+  if (!nearest.empty()) {
+    SoftwareFile own = load_software(nearest);
+    return sequences && own.images_only ? usual : own;
+  }
   SoftwareFile host;
   host.launch_overhead = usual.launch_overhead;
   return host;
@@ -206,14 +247,33 @@ StudyInputs load_inputs(const StudySpec& spec) {
   inputs.dataset = load_dataset(spec.dataset.empty() ? default_dataset(inputs.model) : spec.dataset);
   inputs.machine = load_machine(spec.machine);
   inputs.coefficients = coefficients_of(spec, inputs.machine);
-  inputs.software = software_of(spec, inputs.coefficients);
+  inputs.software = software_of(spec, inputs.coefficients, inputs.model.input.sequence);
   inputs.profiles = spec.found_profiles
                         ? spec.found_profiles
                         : std::make_shared<const FoundProfiles>(find_profiles(spec.profiles, inputs.machine));
   return inputs;
 }
 
+namespace {
+
+/// Whether coefficients are of runs of another software than this one.
+bool is_of_another(const Software& measured, const SoftwareFile& software) {
+  return !software.name.empty() && !measured.name.empty() && measured.name != unnamed_software &&
+         !name_key(measured.name).starts_with(name_key(software.name));
+}
+
+}  // namespace
+
 Coefficients Study::completed(Coefficients coefficients) const {
+  // What runs of another software did, and have taught, says nothing of this one.
+  if (is_of_another(coefficients.software, software_)) {
+    coefficients.software = {};
+    coefficients.learned.clear();
+  }
+  // Tensor splits beside a software of images alone were measured with models of sequences, and another software.
+  if (software_.images_only && !model_.input.sequence) {
+    std::erase_if(coefficients.learned, [](const auto& of) { return (of.first & family_bit(Axis::tensor)) != 0; });
+  }
   coefficients.software = with_usual(std::move(coefficients.software), software_.facts);
   if (coefficients.overlap.source.empty() && !machine_.device.is_processor)
     coefficients.overlap.kernels = coefficients.software.overlap_slowdown.value_or(coefficients.overlap.kernels);
@@ -221,14 +281,9 @@ Coefficients Study::completed(Coefficients coefficients) const {
 }
 
 void Study::use_software() {
-  // Coefficients of runs of another software say nothing of this one.
-  const std::string& measured = coefficients_.software.name;
-  const bool has_others =
-      !measured.empty() && measured != unnamed_software && !name_key(measured).starts_with(name_key(software_.name));
-  if (!software_.name.empty() && has_others) {
-    warnings_.push_back(
-        fmt::format("the coefficients say what runs of {} did, which is not used for {}", quote(measured), software_.name));
-    coefficients_.software = {};
+  if (is_of_another(coefficients_.software, software_) && !spec_.software.empty()) {
+    warnings_.push_back(fmt::format("the coefficients say what runs of {} did, which is not used for {}",
+                                    quote(coefficients_.software.name), software_.name));
   }
   coefficients_ = completed(std::move(coefficients_));
   Device& device = machine_.device;
@@ -244,6 +299,9 @@ void Study::use_software() {
          has_own ? software_.memory_format_of_fp32 : software_.memory_format);
   if (software_.cross_entropy) assumptions_.cross_entropy = *software_.cross_entropy;
   assumptions_.fusing = software_.fusing.value_or(assumptions_.fusing);
+  assumptions_.composites = software_.composites.value_or(assumptions_.composites);
+  assumptions_.sinks = software_.sinks.value_or(assumptions_.sinks);
+  assumptions_.selective = software_.selective.value_or(assumptions_.selective);
   if (software_.attention) assumptions_.attention = software_.attention;
   choose(assumptions_.update, spec_.update, software_.update);
   choose(assumptions_.older_framework, spec_.older_framework, software_.older_framework);

@@ -122,9 +122,10 @@ class Study {
 /// of another machine.
 [[nodiscard]] Coefficients coefficients_of(const StudySpec& spec, const Machine& machine);
 
-/// The file of the software that a study takes. Without a name where none is named and the coefficients are of runs of a
+/// The file of the software that a study takes: that of measured runs is not taken for a model of sequences (`sequences`)
+/// where it trains networks of images alone. Without a name where none is named and the coefficients are of runs of a
 /// software without a file: its host alone is as usual. Throws Error on an unknown name and an unreadable file.
-[[nodiscard]] SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients);
+[[nodiscard]] SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients, bool sequences = false);
 
 /// What the margin leaves of a device's memory. Throws Error where that is nothing.
 [[nodiscard]] Bytes available_memory(Bytes device_memory, const Margin& margin);

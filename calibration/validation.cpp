@@ -27,6 +27,9 @@ double accuracy(std::optional<double> error) { return error ? 1.0 - std::abs(*er
 
 std::optional<double> ValidationCase::error() const { return relative_error(predicted, run.value); }
 std::optional<double> ValidationCase::ideal_error() const { return relative_error(ideal, run.value); }
+std::optional<double> ValidationCase::untaught_error() const {
+  return relative_error(untaught ? untaught : predicted, run.value);
+}
 
 std::optional<bool> ValidationCase::is_held() const {
   if (!low || !high) return std::nullopt;
@@ -51,10 +54,12 @@ ValidationCase validation_case(MeasuredRun run, RunPredictor& predictor, const C
 
 ValidationSummary summarize(std::span<const ValidationCase> cases, const std::string& by) {
   ValidationSummary summary;
-  const auto add = [](ValidationSummary::Group& group, const ValidationCase& one) {
+  const auto add = [&](ValidationSummary::Group& group, const ValidationCase& one) {
     ++group.cases;
     group.accuracy += accuracy(one.error());
     group.ideal_accuracy += accuracy(one.ideal_error());
+    group.untaught_accuracy += accuracy(one.untaught_error());
+    summary.is_taught = summary.is_taught || one.untaught.has_value();
     group.predicted += one.error().has_value() ? 1 : 0;
     group.mean_error += one.error().value_or(0.0);
     group.mean_absolute_error += std::abs(one.error().value_or(0.0));
@@ -82,6 +87,7 @@ ValidationSummary summarize(std::span<const ValidationCase> cases, const std::st
     if (group.cases == 0) return;
     group.accuracy /= group.cases;
     group.ideal_accuracy /= group.cases;
+    group.untaught_accuracy /= group.cases;
     if (group.predicted == 0) return;
     group.mean_error /= group.predicted;
     group.mean_absolute_error /= group.predicted;
@@ -114,7 +120,13 @@ Validation validate(std::span<const MeasuredRun> runs, const std::string& machin
     const bool is_here = run.machine.empty() || name_key(run.machine) == name_key(machine);
     try {
       RunPredictor& predictor = is_here ? predictor_on(machine, coefficients) : predictor_on(run.machine, others);
-      validation.cases.push_back(validation_case(in_seconds(run), predictor, predictor.coefficients()));
+      ValidationCase& one =
+          validation.cases.emplace_back(validation_case(in_seconds(run), predictor, predictor.coefficients()));
+      if (predictor.coefficients().learned.empty()) continue;
+      Coefficients bare = predictor.coefficients();
+      bare.learned.clear();
+      const auto untaught = predictor.predict(one.run, bare);
+      if (const auto* time = std::get_if<Seconds>(&untaught)) one.untaught = *time;
     } catch (const Error& error) {
       if (is_here) throw;
       ValidationCase& refused = validation.cases.emplace_back();

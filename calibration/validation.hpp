@@ -21,12 +21,15 @@ struct ValidationCase {
   /// interval_level, in seconds.
   std::optional<TimeSensitivity> sensitivity;
   std::optional<Seconds> low, high;
+  /// As if runs had taught nothing, where the coefficients have learned.
+  std::optional<Seconds> untaught;
   std::optional<Unpredictable> refusal;  ///< why it could not be predicted
   /// predicted / measured − 1
   [[nodiscard]] std::optional<double> error() const;
   [[nodiscard]] std::optional<double> ideal_error() const;
   /// Whether the interval holds what was measured; nothing without an interval.
   [[nodiscard]] std::optional<bool> is_held() const;
+  [[nodiscard]] std::optional<double> untaught_error() const;
 };
 
 /// Accuracy is 1 − |error|, the mean over cases; a case that could not be predicted has accuracy 0.
@@ -34,6 +37,7 @@ struct ValidationSummary {
   struct Group {
     int cases = 0, predicted = 0;
     double accuracy = 0, ideal_accuracy = 0, mean_error = 0;
+    double untaught_accuracy = 0;     ///< of predictions as if runs had taught nothing
     double mean_absolute_error = 0;   ///< of those that were predicted
     int with_interval = 0, held = 0;  ///< cases with an interval, and those of them that it holds
     /// The part of the cases that their intervals hold; nothing without an interval.
@@ -42,6 +46,7 @@ struct ValidationSummary {
     }
   };
   Group overall;
+  bool is_taught = false;               ///< coefficients have learned from runs
   std::map<std::string, Group> groups;  ///< by the column that was asked for
   /// Kendall's τ-b of predicted and measured time per sample, over pairs of runs of the same model, GPU count and quantity;
   /// NaN without such pairs.

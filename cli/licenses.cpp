@@ -18,6 +18,8 @@ constexpr std::array licenses{
     License{"Eigen", "MPL-2.0", "Benoit Jacob, Gael Guennebaud and others", "https://eigen.tuxfamily.org"},
     License{"fmt", "MIT", "2012 Victor Zverovich", "https://github.com/fmtlib/fmt"},
     License{"JSON for Modern C++", "MIT", "2013-2022 Niels Lohmann", "https://github.com/nlohmann/json"},
+    License{"libevent", "BSD-3-Clause", "2000-2007 Niels Provos, 2007-2012 Niels Provos and Nick Mathewson",
+            "https://libevent.org"},
     License{"toml++", "MIT", "2020-2022 Mark Gillard", "https://github.com/marzer/tomlplusplus"},
     License{"yaml-cpp", "MIT", "2008 Jesse Beder", "https://github.com/jbeder/yaml-cpp"},
     License{"libstdc++", "GPL-3.0-or-later WITH GCC-exception-3.1", "Free Software Foundation", "https://gcc.gnu.org"},

@@ -8,6 +8,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/interrupt.hpp"
+
 namespace ddl {
 namespace {
 
@@ -43,7 +45,7 @@ std::string progress_line(std::size_t done, std::size_t skipped, std::size_t ite
   return line;
 }
 
-Progress::Progress(std::size_t items) : items_(items), on_terminal_(isatty(STDERR_FILENO) == 1) {}
+Progress::Progress(std::size_t items) : items_(items), on_terminal_(!TimeLimit::is_set() && isatty(STDERR_FILENO) == 1) {}
 
 Progress::~Progress() {
   if (on_terminal_) std::fputs("\r\033[K", stderr);

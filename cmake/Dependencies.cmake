@@ -53,6 +53,19 @@ else()
   add_library(ddl::yaml ALIAS yaml-cpp)
 endif()
 
+# Optional: libevent, which speaks HTTP for `serve`. Its archives, where they are: the program then loads no further library.
+find_path(DDL_EVENT_INCLUDE event2/http.h)
+find_library(DDL_EVENT_CORE NAMES libevent_core.a event_core)
+find_library(DDL_EVENT_EXTRA NAMES libevent_extra.a event_extra)
+mark_as_advanced(DDL_EVENT_INCLUDE DDL_EVENT_CORE DDL_EVENT_EXTRA)
+if(DDL_EVENT_INCLUDE AND DDL_EVENT_CORE AND DDL_EVENT_EXTRA)
+  find_package(Threads REQUIRED)
+  add_library(ddl_http INTERFACE)
+  target_include_directories(ddl_http SYSTEM INTERFACE "${DDL_EVENT_INCLUDE}")
+  target_link_libraries(ddl_http INTERFACE "${DDL_EVENT_EXTRA}" "${DDL_EVENT_CORE}" Threads::Threads)
+  add_library(ddl::http ALIAS ddl_http)
+endif()
+
 # What follows is for modules, which a static program cannot load.
 if(DDL_STATIC)
   return()

@@ -1,6 +1,7 @@
 #include "core/input_files.hpp"
 
 #include <ctime>
+#include <mutex>
 #include <set>
 #include <tuple>
 
@@ -14,20 +15,29 @@ Identity identity_of(const struct stat& status) {
   return {status.st_dev, status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
 }
 
-std::set<Identity>& input_files() {
-  static std::set<Identity> files;
+/// Of all threads.
+struct InputFiles {
+  std::mutex mutex;
+  std::set<Identity> files;
+};
+InputFiles& input_files() {
+  static InputFiles files;
   return files;
 }
 
 }  // namespace
 
 void note_input_file(const struct stat& status) {
-  if (S_ISREG(status.st_mode)) input_files().insert(identity_of(status));
+  if (!S_ISREG(status.st_mode)) return;
+  const std::lock_guard lock(input_files().mutex);
+  input_files().files.insert(identity_of(status));
 }
 
 bool is_input_file(const std::string& path) {
   struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && input_files().contains(identity_of(status));
+  if (::stat(path.c_str(), &status) != 0) return false;
+  const std::lock_guard lock(input_files().mutex);
+  return input_files().files.contains(identity_of(status));
 }
 
 }  // namespace ddl

@@ -51,6 +51,21 @@ inline constexpr std::array<std::string_view, 4> attention_kernel_names{"flash1"
 enum class Fusing { none, half, all };
 inline constexpr std::array<std::string_view, 3> fusing_names{"none", "half", "all"};
 
+/// What runs formulas of several operators: the scaled and masked softmax of attention that is not fused, an activation that
+/// is written out.
+enum class CompositeKernels {
+  fused,      ///< one kernel for the formula
+  operators,  ///< one for each of its operators, as a framework that runs a program operation by operation
+};
+inline constexpr std::array<std::string_view, 2> composite_names{"fused", "operators"};
+
+/// What selective recomputation computes again.
+enum class SelectiveRecompute {
+  attention,  ///< [Kort22, section 5]
+  products,   ///< in blocks, all but attention and the first of each two matrix products, as torchtitan does
+};
+inline constexpr std::array<std::string_view, 2> selective_recompute_names{"attention", "products"};
+
 /// Which effects the estimate takes into account. The defaults are the physical model; ideal_assumptions() is the projection
 /// of [ParaDL, Table III].
 struct Assumptions {
@@ -69,6 +84,9 @@ struct Assumptions {
   CrossEntropy cross_entropy = CrossEntropy::operators;
   MemoryFormat memory_format = MemoryFormat::channels_last;
   Fusing fusing = Fusing::none;
+  CompositeKernels composites = CompositeKernels::fused;
+  CompositeKernels sinks = CompositeKernels::fused;  ///< of attention that is fused, but for trained sinks of its softmax
+  SelectiveRecompute selective = SelectiveRecompute::attention;
   std::optional<AttentionKernels> attention;  ///< nothing: those that the device's file was fitted to
   /// How the framework runs the optimizer's step; of a list of tensors it is priced as a share of the whole model's.
   UpdateImplementation update = UpdateImplementation::layer;

@@ -106,14 +106,26 @@ using Learned = CoefficientValues<double>;
 using LearnedFamilies = std::vector<std::pair<Family, Learned>>;
 
 /// Of this family; else of the same one with replicas, or without: a split does not change where there is one replica or
-/// several. As constructed where nothing is known of either, and of one device.
+/// several. Of a hybrid with replicas that no run was about, what is known of replicas alone: the path of gradients, and
+/// how long nodes wait for each other. As constructed where nothing is known of any, and of one device.
 [[nodiscard]] inline Learned learned_of(const LearnedFamilies& families, Family family) {
-  for (const Family like : {family, family ^ family_bit(Axis::data)}) {
+  constexpr Family data = family_bit(Axis::data);
+  if (family == 0) return {};
+  const auto find = [&](Family like) -> const Learned* {
     for (const auto& [known, learned] : families) {
-      if (known == like && family != 0) return learned;
+      if (known == like) return &learned;
     }
+    return nullptr;
+  };
+  for (const Family like : {family, family ^ data}) {
+    if (const Learned* known = find(like)) return *known;
   }
-  return {};
+  Learned of_replicas;
+  if (const Learned* known = find(data); known != nullptr && (family & data) != 0) {
+    for (const Coefficient each : {Coefficient::gradient_alpha, Coefficient::gradient_beta, Coefficient::straggler_factor})
+      of_replicas[each] = (*known)[each];
+  }
+  return of_replicas;
 }
 
 }  // namespace ddl

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/quantity.hpp"
+#include "estimator/exchanges/library.hpp"
 #include "model_zoo/precision.hpp"
 
 namespace ddl {
@@ -57,6 +58,8 @@ struct LinkLevel {
   /// Parallel links by which one unit of the level below reaches this level: NICs of a node, NVLink pairs of a device. May
   /// be a fraction where an over-subscribed level has fewer links than its units could fill.
   double rails = 1;
+  /// How a library exchanges over links of this kind; nothing where the sheet does not say of which kind they are.
+  std::optional<LibraryHabits> library{};
 };
 
 class Network;
@@ -78,9 +81,10 @@ struct NetworkShape {
 
 /// The way between devices and network through the host's memory, taken where a transfer cannot go directly.
 struct HostPath {
-  Bandwidth bandwidth{};     ///< of one device-side link (PCIe), one direction
-  int devices_per_link = 1;  ///< devices that share it
-  Seconds latency{};         ///< start-up of a message between neighbours that is staged through the host
+  Bandwidth bandwidth{};                        ///< of one device-side link (PCIe), one direction
+  int devices_per_link = 1;                     ///< devices that share it
+  Seconds latency{};                            ///< start-up of a message between neighbours that is staged through the host
+  std::optional<Bandwidth> memory_bandwidth{};  ///< of the memory of one node's host; nothing where the sheet does not say
 };
 
 /// Where samples come from.

@@ -157,11 +157,21 @@ void find_token_splits(const Model& model, ModelFacts& facts) {
 }
 
 void find_experts(const Model& model, ModelFacts& facts) {
+  // What reads dispatched tokens, up to where they are combined.
+  for (const Layer& layer : model.layers) {
+    const bool is_behind = std::any_of(layer.inputs.begin(), layer.inputs.end(), [&](int input) {
+      if (input < 0) return false;
+      return facts.in_experts[static_cast<std::size_t>(input)] ||
+             model.layers[static_cast<std::size_t>(input)].operation->type() == "dispatch";
+    });
+    facts.in_experts.push_back(is_behind && layer.operation->type() != "combine");
+  }
   for (const Layer& layer : model.layers) {
     const std::int64_t experts = layer.operation->experts();
     if (experts <= 1) continue;
     facts.experts = std::gcd(facts.experts, experts);
     facts.expert_parameters += static_cast<double>(layer.parameters());
+    facts.trained_expert_parameters += static_cast<double>(layer.trained());
   }
 }
 
@@ -224,6 +234,29 @@ std::vector<bool> pooled_branches(const Model& model, const std::vector<std::vec
   return pooled;
 }
 
+std::vector<bool> again_with_products(const Model& model) {
+  std::vector<bool> again;
+  int block = -1, products = 0;
+  for (const Layer& layer : model.layers) {
+    if (layer.block != block) block = layer.block, products = 0;
+    const bool is_product = layer.operation->divisible().matrix;
+    if (is_product) ++products;
+    again.push_back(block >= 0 && !layer.operation->is_attention() && (!is_product || products % 2 == 0));
+  }
+  return again;
+}
+
+/// What backward needs of a layer's forward. The gradient of the input of a frozen matrix needs the matrix alone, and what
+/// lies before everything that is trained has no backward.
+Kept kept_of(const ModelFacts& facts, std::size_t index) {
+  const Layer& layer = facts.model->layers[index];
+  Kept kept = layer.operation->kept(layer.input_shapes, layer.output_shape);
+  if (facts.frozen[index] && facts.divisible[index].matrix) kept.input = false;
+  const bool has_none = !facts.needs_input_gradient[index] && (facts.frozen[index] || layer.trained() == 0);
+  const bool is_part_frozen = std::find(facts.frozen.begin(), facts.frozen.end(), true) != facts.frozen.end();
+  return has_none && is_part_frozen ? Kept{} : kept;
+}
+
 /// Position by position, with nothing to sum up.
 bool is_elementwise(std::string_view type) {
   constexpr std::array<std::string_view, 5> types{"activation", "add", "multiply", "scale", "dropout"};
@@ -253,7 +286,12 @@ std::vector<Fusion> fusions(const Model& model, const std::vector<std::vector<in
 }  // namespace
 
 Precision kernel_precision(const ModelFacts& facts, std::size_t layer, Precision precision) {
-  return precision == Precision::fp8 && !facts.is_linear[layer] ? Precision::bf16 : precision;
+  return is_narrow(precision) && !facts.is_linear[layer] ? Precision::bf16 : precision;
+}
+
+double trained_share(const Layer& layer) {
+  const std::int64_t parameters = layer.parameters();
+  return parameters > 0 ? static_cast<double>(layer.trained()) / static_cast<double>(parameters) : 1.0;
 }
 
 ModelFacts facts_of(const Model& model) {
@@ -271,6 +309,7 @@ ModelFacts facts_of(const Model& model) {
   facts.gradient_additions = gradient_additions(model);
   facts.fusion = fusions(model, consumers);
   std::map<int, int> last_readers;  // so far, of an owner's weights
+  for (const Layer& layer : model.layers) facts.frozen.push_back(is_frozen(model, layer));
   facts.of_sample.assign(count, false);
   facts.sample_items = static_cast<double>(model.input.items());
   for (std::size_t i = 0; i < count; ++i) {
@@ -280,7 +319,7 @@ ModelFacts facts_of(const Model& model) {
     facts.divisible.push_back(layer.operation->divisible());
     if (facts.pooled_branch[i]) facts.divisible.back().matrix = false;
     facts.window.push_back(layer.operation->window());
-    facts.kept.push_back(layer.operation->kept(layer.input_shapes, layer.output_shape));
+    facts.kept.push_back(kept_of(facts, i));
     const Kept& kept = facts.kept.back();
     // Of an input that is to be written over and kept, frameworks make a copy.
     const bool shares =
@@ -309,6 +348,7 @@ ModelFacts facts_of(const Model& model) {
     const Work backward = layer.operation->work(Pass::backward_data, layer.input_shapes, layer.output_shape);
     facts.makes_input_gradient.push_back(facts.needs_input_gradient[i] && backward.activation_items > 0);
     facts.parameters += static_cast<double>(layer.parameters());
+    facts.trained_parameters += static_cast<double>(layer.trained());
     if (layer.weights > 0) {
       const auto rows = static_cast<double>(layer.output_shape.channels);
       facts.factored_share += rows + static_cast<double>(layer.weights) / rows;
@@ -376,6 +416,7 @@ ModelFacts facts_of(const Model& model) {
   const Blocks blocks = blocks_of(model);
   if (blocks.alike == blocks.all) facts.like_blocks = blocks.all;
   if (blocks.alike * 4 >= blocks.all * 3) facts.similar_blocks = blocks.all;
+  facts.again_with_products = again_with_products(model);
   facts.has_attention = std::any_of(model.layers.begin(), model.layers.end(),
                                     [](const Layer& layer) { return layer.operation->is_attention(); });
 

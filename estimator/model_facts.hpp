@@ -81,10 +81,15 @@ struct ModelFacts {
   /// Blocks, if three in four have like layers; else 0.
   int similar_blocks = 0;
   bool has_attention = false;
+  /// Layers that selective recomputation of products computes again: those of a block but attention and the first of each two
+  /// matrix products.
+  std::vector<bool> again_with_products;
   /// The number that an expert degree has to divide: experts of the layer with fewest; 0 where there are none. And their
   /// parameters.
   std::int64_t experts = 0;
   double expert_parameters = 0;
+  std::vector<bool> in_experts;  ///< layers between the dispatch of tokens to experts and their combination
+  double trained_expert_parameters = 0;
   /// What a context degree has to divide, so that all sequences have equal parts of which attention alone needs others; 0
   /// where something else does, or there are no sequences.
   std::int64_t context_units = 0;
@@ -103,17 +108,23 @@ struct ModelFacts {
   int smallest_filters_layer = -1;
   std::int64_t smallest_channels = 0;  ///< min C over the matrix layers after the first
   int smallest_channels_layer = -1;
+  std::vector<bool> frozen;  ///< layers whose weights training leaves as they are, those that they share included
   double parameters = 0;
-  double factored_share = 0;  ///< rows and columns of all matrices, and biases, over the parameters
-  double sample_items = 0;    ///< of all tensors of the sample
+  double trained_parameters = 0;  ///< of those, the ones that have gradients
+  double factored_share = 0;      ///< rows and columns of all matrices, and biases, over the parameters
+  double sample_items = 0;        ///< of all tensors of the sample
   /// The column of a pair that sends the gradient of an input it shares with other columns of its block (gate and up
   /// projections).
   std::vector<bool> sends_input_gradient;
 };
 
+/// The share of a layer's weights and biases that is trained; 1 if it has none.
+[[nodiscard]] double trained_share(const Layer& layer);
+
 [[nodiscard]] ModelFacts facts_of(const Model& model);
 
-/// Returns the precision of a layer's kernels in a plan of this precision. With fp8, only those of linear layers have it.
+/// Returns the precision of a layer's kernels in a plan of this precision. With fp8 and nvfp4, only those of linear layers
+/// have it.
 [[nodiscard]] Precision kernel_precision(const ModelFacts& facts, std::size_t layer, Precision precision);
 
 }  // namespace ddl

@@ -50,6 +50,16 @@ struct Software {
   /// and exchanges of a phase take no less together than it takes to start the kernels. Nothing: as the machine's sheet
   /// says, where kernels are priced by the sheet.
   std::optional<Seconds> launch_overhead;
+  /// One process starts the kernels of all devices of data parallelism, forward one device after the other, as with
+  /// torch.nn.DataParallel. Nothing: each device has a process.
+  std::optional<bool> one_process;
+  /// How many times as long the starts of backward take where one process has a thread for each device.
+  std::optional<double> backward_threads;
+  /// With spatial splits tensors lie in memory that the driver moves between device and host (cudaMallocManaged): ranks that
+  /// need more than the device has pass all of it through their link to the host. Nothing: they end there.
+  std::optional<bool> managed_memory;
+  /// Copies of the gradient of a tile that backward makes to join it with its halos.
+  std::optional<double> tile_copies;
   /// θ: ranks that wait for each other take θ·ln n longer over kernels, layer-wise exchanges and halos, where n ranks run
   /// and measured runs have not taught more (Coefficient::straggler_factor).
   std::optional<double> rank_waiting;
@@ -73,6 +83,8 @@ struct Software {
   take(&Software::routes_tokens_once);
   take(&Software::equal_stages);
   take(&Software::gradient_algorithm);
+  take(&Software::one_process);
+  take(&Software::backward_threads);
   take(&Software::rank_waiting);
   take(&Software::overlap_slowdown);
   return software;

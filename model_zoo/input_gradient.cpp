@@ -3,6 +3,14 @@
 #include <algorithm>
 
 namespace ddl {
+namespace {
+
+/// Whether its output depends on weights that are trained, other than by its inputs.
+bool has_trained(const Model& model, const Layer& layer) {
+  return (layer.parameters() > 0 || layer.tied_to >= 0) && !is_frozen(model, layer);
+}
+
+}  // namespace
 
 std::vector<bool> needs_input_gradient(const Model& model) {
   std::vector<bool> needs;
@@ -10,7 +18,7 @@ std::vector<bool> needs_input_gradient(const Model& model) {
   for (const Layer& layer : model.layers) {
     needs.push_back(std::any_of(layer.inputs.begin(), layer.inputs.end(),
                                 [&](int input) { return input >= 0 && trained[static_cast<std::size_t>(input)]; }));
-    trained.push_back(needs.back() || layer.parameters() > 0 || layer.tied_to >= 0);
+    trained.push_back(needs.back() || has_trained(model, layer));
   }
   return needs;
 }
@@ -26,7 +34,7 @@ std::vector<int> gradient_additions(const Model& model) {
   for (std::size_t i = 0; i < additions.size(); ++i) {
     // What depends on no weights gets no gradient, whoever else reads something trained beside it.
     const Layer& layer = model.layers[i];
-    const bool trained = needs[i] || layer.parameters() > 0 || layer.tied_to >= 0;
+    const bool trained = needs[i] || has_trained(model, layer);
     additions[i] = trained ? std::max(0, additions[i]) : 0;
   }
   return additions;

@@ -14,6 +14,7 @@
 #include "core/suggest.hpp"
 #include "model_zoo/bundled_name.hpp"
 #include "model_zoo/model_reader.hpp"
+#include "model_zoo/trained_parts.hpp"
 
 namespace ddl {
 
@@ -84,6 +85,36 @@ Variant variant_of(const std::string& name) {
   return variant;
 }
 
+/// Keys of a name that say what is trained of a model, whatever its parameters are.
+constexpr std::string_view adapter_key = "lora", adapted_key = "lora_layers", trained_key = "trained";
+constexpr std::int64_t most_adapter_rank = 65536;
+
+bool says_trained_parts(std::string_view key) { return key == adapter_key || key == adapted_key || key == trained_key; }
+
+/// `qkv+projection`.
+std::vector<std::string> names_in(const YamlNode& node) {
+  std::vector<std::string> names;
+  const std::string text = node.text();
+  for (std::size_t start = 0;;) {
+    const std::size_t end = text.find('+', start);
+    names.push_back(text.substr(start, end - start));
+    if (names.back().empty()) node.fail("a name of a layer is missing", "as in trained=head or lora_layers=qkv+projection");
+    if (end == std::string::npos) return names;
+    start = end + 1;
+  }
+}
+
+TrainedParts trained_parts_of(const YamlNode& values) {
+  TrainedParts parts;
+  if (const auto rank = values.find(adapter_key)) parts.adapter_rank = rank->integer(1, most_adapter_rank);
+  if (const auto adapted = values.find(adapted_key)) {
+    if (!parts.adapter_rank) adapted->fail("lora_layers has no lora", "say the rank of the adapters: @lora=16");
+    parts.adapted = names_in(*adapted);
+  }
+  if (const auto trained = values.find(trained_key)) parts.trained = names_in(*trained);
+  return parts;
+}
+
 /// Puts the values in the place of those of the file, or beside them where the file has none.
 void change_parameters(ModelFile& file, const YamlNode& values) {
   for (const auto& [key, value] : values.entries()) {
@@ -91,6 +122,8 @@ void change_parameters(ModelFile& file, const YamlNode& values) {
     const auto found = std::find_if(file.parameters.begin(), file.parameters.end(), same);
     if (found != file.parameters.end()) {
       found->value = value;
+    } else if (says_trained_parts(key.text())) {
+      continue;
     } else if (file.family) {
       file.parameters.push_back({.name = key, .value = value});
     } else {
@@ -183,7 +216,7 @@ YamlNode model_of_family(const EmbeddedFile& family, const YamlNode& values) {
   }
   const std::string all = fmt::format("its parameters: {}", fmt::join(known, ", "));
   for (const auto& [key, value] : values.entries()) {
-    if (std::find(known.begin(), known.end(), key.text()) != known.end()) continue;
+    if (std::find(known.begin(), known.end(), key.text()) != known.end() || says_trained_parts(key.text())) continue;
     const auto meant = nearest(key.text(), known);
     throw Error(fmt::format("the family {} has no parameter {}", quote(family.name), quote(key.text())),
                 meant ? fmt::format("did you mean '{}'? {}", *meant, all) : all);
@@ -209,6 +242,12 @@ YamlNode load_file(const std::string& name, const std::optional<YamlNode>& value
 std::int64_t Model::parameters() const {
   std::int64_t sum = 0;
   for (const Layer& layer : layers) sum += layer.parameters();
+  return sum;
+}
+
+std::int64_t Model::trained_parameters() const {
+  std::int64_t sum = 0;
+  for (const Layer& layer : layers) sum += layer.trained();
   return sum;
 }
 
@@ -239,6 +278,12 @@ double Model::flops(Pass pass) const {
   double sum = 0;
   for (const Layer& layer : layers) sum += layer.operation->work(pass, layer.input_shapes, layer.output_shape).flops;
   return sum;
+}
+
+bool is_frozen(const Model& model, const Layer& layer) {
+  const Layer& owner = layer.tied_to >= 0 ? model.layers[static_cast<std::size_t>(layer.tied_to)] : layer;
+  const std::int64_t parameters = layer.parameters() + (layer.tied_to >= 0 ? owner.parameters() : 0);
+  return parameters > 0 && layer.trained() + (layer.tied_to >= 0 ? owner.trained() : 0) == 0;
 }
 
 const TensorShape& shape_of(const Model& model, int index) {
@@ -272,6 +317,7 @@ Model load_model(const std::string& asked, std::optional<std::int64_t> sequence)
   const auto [name, changes, values] =
       sequence ? variant_of(fmt::format("{}@{}={}", asked, sequence_parameter, *sequence)) : own;
   Model model = read_model(load_file(name, values), values, sequence.has_value());
+  if (values) train_only(model, trained_parts_of(*values));
   model.name += changes;
   return model;
 }

@@ -24,6 +24,7 @@ struct Layer {
   std::int64_t weights = 0;
   std::int64_t biases = 0;
   std::int64_t buffers = 0;
+  std::int64_t frozen = 0;  ///< of the weights and biases, those that training leaves as they are
   /// Index of an earlier layer whose weights this one shares (tied embedding), or -1; its own `weights` is then 0, though
   /// its work is not.
   int tied_to = -1;
@@ -36,6 +37,7 @@ struct Layer {
   bool auxiliary = false;
 
   [[nodiscard]] std::int64_t parameters() const { return weights + biases; }
+  [[nodiscard]] std::int64_t trained() const { return parameters() - frozen; }
 };
 
 /// A network: layers in topological order (file order), shapes inferred, for one sample.
@@ -55,6 +57,7 @@ struct Model {
   int blocks = 0;
 
   [[nodiscard]] std::int64_t parameters() const;
+  [[nodiscard]] std::int64_t trained_parameters() const;
   [[nodiscard]] std::int64_t buffers() const;
   /// The value of a parameter of the family; empty where it has none of that name.
   [[nodiscard]] std::string family_parameter(std::string_view name) const;
@@ -64,6 +67,10 @@ struct Model {
   [[nodiscard]] double flops(Pass pass) const;
 };
 
+/// Returns whether training leaves all weights of a layer as they are, those that it shares included. False for a layer
+/// without weights.
+[[nodiscard]] bool is_frozen(const Model& model, const Layer& layer);
+
 /// Output shape of layer `index`, or the model's input for -1.
 [[nodiscard]] const TensorShape& shape_of(const Model& model, int index);
 
@@ -72,8 +79,9 @@ struct Model {
 /// A bundled model by name (aliases such as `ResNet50` count), or the user's own file when `name` has a '/' or ends in
 /// `.yaml`/`.yml`. An unknown name is an Error with "did you mean". `NAME@tokens=128@layers=12` has other values for the
 /// parameters of its file or family, and keeps that as its name; a bundled family with all of its values is a name, too:
-/// `gpt@layers=2@hidden=64@heads=2@vocabulary=100@tokens=16`. `sequence` are the tokens of a sample, the parameter
-/// `tokens`: an Error for a model that has none, as those of images.
+/// `gpt@layers=2@hidden=64@heads=2@vocabulary=100@tokens=16`. `@lora=16`, `@lora_layers=qkv+projection` and `@trained=head`
+/// say what is trained, where that is not all (TrainedParts). `sequence` are the tokens of a sample, the parameter `tokens`:
+/// an Error for a model that has none, as those of images.
 [[nodiscard]] Model load_model(const std::string& name, std::optional<std::int64_t> sequence = {});
 /// Parses a model file; `origin` is printed in errors.
 [[nodiscard]] Model parse_model(std::string text, std::string origin);

@@ -250,6 +250,7 @@ class Expander {
     layer.weights = layer.operation->weights(layer.input_shapes, layer.output_shape);
     layer.biases = layer.operation->biases(layer.input_shapes, layer.output_shape);
     layer.buffers = layer.operation->buffers(layer.input_shapes, layer.output_shape);
+    layer.frozen = layer.operation->frozen(layer.input_shapes, layer.output_shape);
     trainable_ += layer.parameters();
     if (trainable_ > max_items) item.place.fail("the model has more than 2^53 parameters");
   }

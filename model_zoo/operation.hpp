@@ -21,14 +21,18 @@ enum class Pass { forward, backward_data, backward_weight, update };
 enum class KernelKind {
   matrix_product,       ///< GEMM, alone or many of one size
   convolution,          ///< of one group
-  grouped_convolution,  ///< of several groups, depthwise ones included
+  grouped_convolution,  ///< of several groups, each a matrix product of its own
   fused_attention,      ///< scores never leave the chip
   elementwise,          ///< additions, activations, casts, copies, and what has no kind of its own
   layer_norm,           ///< statistics of a position
   batch_norm,           ///< statistics over positions
   softmax,
   dropout,
-  lookup  ///< rows of a table
+  lookup,                 ///< rows of a table
+  packed_convolution,     ///< of several groups that one tile of a matrix product holds together
+  direct_convolution,     ///< of several groups, multiplied by units that know no matrices
+  depthwise_convolution,  ///< of as many groups as there are channels
+  max_pool
 };
 
 /// What one kernel has to do, counted in the source's units; kernel prices turn it into time.
@@ -44,6 +48,12 @@ struct Work {
   /// Per sample, items over which a cross entropy is taken: frameworks do so in several ways, which differ in traffic.
   double entropy_items = 0;
   bool is_square3 = false;  ///< of a convolution: a window of 3×3 and stride 1, for which there are faster algorithms
+  /// Of a convolution of several groups: their number, and the channels that one reads and writes. m, n and k are those of
+  /// all groups side by side.
+  double groups = 1, group_inputs = 0, group_outputs = 0;
+  /// Of a formula of several operators: there only where each operator is a kernel of its own (CompositeKernels). Not part
+  /// of Operation::work().
+  bool is_separate = false;
   /// Nothing: a matrix product where there is one, else elementwise.
   std::optional<KernelKind> kind{};
 
@@ -118,6 +128,10 @@ class Operation {
   [[nodiscard]] virtual std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
     return 0;
   }
+  /// Of the weights and biases, those that no training changes: a matrix that has an adapter.
+  [[nodiscard]] virtual std::int64_t frozen(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
+    return 0;
+  }
   /// Statistics kept but not trained (running mean and variance).
   [[nodiscard]] virtual std::int64_t buffers(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
     return 0;
@@ -130,7 +144,8 @@ class Operation {
   /// Work of one pass on the given (whole or sliced) shapes; passes an operation does not have are all zero. `update` is
   /// priced from the parameters, not here.
   [[nodiscard]] virtual Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const = 0;
-  /// The same by kernels, which run one after the other. As it stands here: one. Their operations and items sum to work()'s.
+  /// The same by kernels, which run one after the other. As it stands here: one. Their operations and items sum to work()'s,
+  /// but for those that are separate.
   [[nodiscard]] virtual std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs,
                                                   const TensorShape& output) const {
     return {work(pass, inputs, output)};
@@ -174,6 +189,9 @@ class Operation {
   /// The scores of queries and keys, their softmax, its dropout, and the sum over values: what selective recomputation
   /// computes again in backward [Kort22, section 5].
   [[nodiscard]] virtual bool is_attention() const { return false; }
+  /// Of fused attention whose softmax has trained sinks: the same with kernels that write the scores, as where no fused kernel
+  /// knows of sinks. None elsewhere.
+  [[nodiscard]] virtual std::shared_ptr<const Operation> with_written_sinks() const { return nullptr; }
   /// The output is the first input's memory under another shape.
   [[nodiscard]] virtual bool is_view() const { return false; }
   /// Items per sample of its own that exist only while the pass runs, at the activations' precision: scores before their
@@ -188,6 +206,10 @@ class Operation {
   [[nodiscard]] virtual std::int64_t experts() const { return 1; }
   /// The same with so many of the experts; none where there are none.
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_experts(std::int64_t /*experts*/) const { return nullptr; }
+  /// The same with an adapter of low rank, which is trained in the place of the matrix; none where there is no matrix.
+  [[nodiscard]] virtual std::shared_ptr<const Operation> with_adapter(std::int64_t /*rank*/) const { return nullptr; }
+  /// The rank of its adapter; 0: it has none.
+  [[nodiscard]] virtual std::int64_t adapter_rank() const { return 0; }
   /// The same as a rank runs it that has one of `parts` equal parts of the tokens, and needs keys and values of all; none
   /// where there are none.
   [[nodiscard]] virtual std::shared_ptr<const Operation> in_contexts(std::int64_t /*parts*/) const { return nullptr; }

@@ -14,6 +14,8 @@ std::string_view to_string(Precision p) {
       return "bf16";
     case Precision::fp8:
       return "fp8";
+    case Precision::nvfp4:
+      return "nvfp4";
   }
   return "";
 }

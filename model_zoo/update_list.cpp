@@ -14,8 +14,9 @@ UpdateProblem update_of_all(const Model& model, Optimizer optimizer, Precision p
                             UpdateImplementation implementation) {
   UpdateProblem problem{timed_as(optimizer), 0, precision, implementation, 0};
   for (const Layer& layer : model.layers) {
-    problem.parameters += layer.parameters();
-    problem.tensors += parameter_tensors(layer);
+    if (layer.trained() == 0) continue;
+    problem.parameters += layer.trained();
+    problem.tensors += layer.operation->adapter_rank() > 0 ? 2 : parameter_tensors(layer);
   }
   return problem;
 }

@@ -25,14 +25,14 @@ std::vector<LayerProblems> layer_problems(const Model& model, std::int64_t sampl
     LayerProblems& lines = problems[i];
     lines.forward = line(Pass::forward);
     if (needs_gradient[i] && !problem.operation->passes_gradient()) lines.backward_data = line(Pass::backward_data);
-    lines.backward_weight = line(Pass::backward_weight);
+    if (!is_frozen(model, layer)) lines.backward_weight = line(Pass::backward_weight);
     lines.additions = additions[i];
     if (additions[i] > 0) lines.addition = print_problem(gradient_addition(layer.output_shape, samples, precision));
-    if (layer.tied_to >= 0) {
+    if (layer.tied_to >= 0 && !is_frozen(model, layer)) {
       const SharedTable table = problem.operation->shared_table(problem.inputs, problem.output);
       if (table.rows > 0 && table.columns > 0) lines.table_addition = print_problem(table_addition(table, precision));
     }
-    if (layer.parameters() > 0) lines.update = print_problem(UpdateProblem{optimizer, layer.parameters(), precision});
+    if (layer.trained() > 0) lines.update = print_problem(UpdateProblem{optimizer, layer.trained(), precision});
   }
   return problems;
 }

@@ -284,7 +284,7 @@ struct Sequence::Builder {
       sum_gradients(i);
       const bool passes = model.layers[i].operation->passes_gradient();
       const bool has_sent = needs_gradient[i] && !passes && run_layer(i, Pass::backward_data);
-      run_layer(i, Pass::backward_weight);
+      if (!is_frozen(model, model.layers[i])) run_layer(i, Pass::backward_weight);
       if (model.layers[i].tied_to >= 0) sum_table(i);
       DeviceBuffer* const done = std::exchange(gradients[i], nullptr);
       if (done == nullptr) continue;
@@ -295,7 +295,7 @@ struct Sequence::Builder {
       release(done);
     }
     for (std::size_t i = 0; i < layers; ++i) {
-      const std::int64_t parameters = model.layers[i].parameters();
+      const std::int64_t parameters = model.layers[i].trained();
       if (parameters == 0) continue;
       const UpdateProblem problem{optimizer, parameters, precision};
       if (const std::string why = backend.refusal(problem); !why.empty()) throw Error(why);

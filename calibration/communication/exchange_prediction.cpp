@@ -89,6 +89,8 @@ std::string_view to_string(ExchangeBasis basis) {
       return "extrapolated";
     case ExchangeBasis::fitted_links:
       return "fitted links";
+    case ExchangeBasis::other_clusters:
+      return "other clusters";
     case ExchangeBasis::data_sheet:
       return "data sheet";
   }
@@ -128,7 +130,7 @@ PredictedExchange ExchangePredictor::predict(Collective operation, Bytes message
     const std::string ran = prediction->beyond_counts ? "" : algorithm_of(*prediction, message);
     if (!ran.empty()) predicted.algorithm = ran;
     predicted.low = prediction->low;
-    predicted.high = prediction->high;
+    predicted.high = prediction->high * std::max(1.0, priced.time / prediction->time);
     const bool same = prediction->curves.size() == 1 && !prediction->beyond_counts;
     predicted.basis = prediction->beyond_counts || prediction->beyond_sizes ? ExchangeBasis::extrapolated
                       : same                                                ? ExchangeBasis::measured
@@ -142,6 +144,11 @@ PredictedExchange ExchangePredictor::predict(Collective operation, Bytes message
     }
     predicted.warning = fmt::format("{} was not measured among {} rank{} a node", to_string(operation), ranks / nodes,
                                     ranks == nodes ? "" : "s");
+  } else if (!inside && machine_.levels[1].library && operation != Collective::point_to_point) {
+    predicted.basis = ExchangeBasis::other_clusters;
+    const double doubt = machine_.levels[1].library->doubt;
+    predicted.low = predicted.time / doubt;
+    predicted.high = predicted.time * doubt;
   }
   if (ranks > machine_.devices()) {
     if (!predicted.warning.empty()) predicted.warning += "; ";

@@ -14,11 +14,12 @@ namespace ddl {
 
 /// What the time of an exchange rests on.
 enum class ExchangeBasis {
-  measured,      ///< these ranks and nodes
-  interpolated,  ///< between measured numbers of nodes
-  extrapolated,  ///< beyond measured numbers of nodes, or far beyond measured sizes
-  fitted_links,  ///< formulas with α and β that other measurements gave
-  data_sheet,    ///< formulas with α and β of the data sheet
+  measured,        ///< these ranks and nodes
+  interpolated,    ///< between measured numbers of nodes
+  extrapolated,    ///< beyond measured numbers of nodes, or far beyond measured sizes
+  fitted_links,    ///< formulas with α and β that other measurements gave
+  other_clusters,  ///< the data sheet, at the efficiency of published clusters with this kind of network
+  data_sheet,      ///< formulas with α and β of the data sheet
 };
 [[nodiscard]] std::string_view to_string(ExchangeBasis basis);
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <mutex>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -102,7 +103,9 @@ KernelFamily read_family(const YamlNode& node, const DeviceFile& file) {
   // A fit ends at a bound where the rows do not tell.
   constexpr double rounding = 1e-3;
   for (const KernelConstant& each : form.constants) {
-    family.constants.push_back(constants.at(each.name).number(each.least * (1 - rounding), each.most * (1 + rounding)));
+    const double least = each.least * (1 - rounding), most = each.most * (1 + rounding);
+    const bool is_left_out = !each.is_fitted && !constants.find(each.name);
+    family.constants.push_back(is_left_out ? each.usual : constants.at(each.name).number(least, most));
   }
   const YamlNode spread = node.at("spread");
   spread.only_keys({"inside", "outside"});
@@ -116,7 +119,9 @@ KernelFamily read_family(const YamlNode& node, const DeviceFile& file) {
 
 /// Read once: many machines have the same device.
 std::shared_ptr<const DeviceKernels> kernels_of(const EmbeddedFile& file) {
+  static std::mutex mutex;
   static std::map<std::string_view, std::shared_ptr<const DeviceKernels>> known;
+  const std::lock_guard lock(mutex);
   std::shared_ptr<const DeviceKernels>& kernels = known[file.name];
   if (!kernels) {
     DeviceFile read = parse_device_file(std::string(file.content), std::string(file.path));
@@ -152,6 +157,7 @@ std::string print_device_file(const DeviceFile& file) {
                         family.source, family.rows);
     const KernelForm& form = form_of(family.kind);
     for (std::size_t i = 0; i < form.constants.size(); ++i) {
+      if (!form.constants[i].is_fitted && family.constants[i] == form.constants[i].usual) continue;
       text += fmt::format("{}{}: {:.4g}", i == 0 ? "" : ", ", form.constants[i].name, family.constants[i]);
     }
     text +=

@@ -115,12 +115,13 @@ class Fitter {
     Eigen::VectorXd usual(count);
     for (Eigen::Index i = 0; i < count; ++i) {
       const KernelConstant& constant = form.constants[static_cast<std::size_t>(i)];
-      usual[i] = to_free(constant, constant.usual);
+      usual[i] = constant.is_fitted ? to_free(constant, constant.usual) : 0.0;
     }
     const auto constants = [&](const Eigen::VectorXd& free) {
       std::vector<double> values(form.constants.size());
       for (std::size_t i = 0; i < values.size(); ++i) {
-        values[i] = to_constant(form.constants[i], free[static_cast<Eigen::Index>(i)]);
+        const KernelConstant& constant = form.constants[i];
+        values[i] = constant.is_fitted ? to_constant(constant, free[static_cast<Eigen::Index>(i)]) : constant.usual;
       }
       return values;
     };

@@ -17,7 +17,7 @@ namespace {
 KernelTime modelled(const KernelModel& model, const Problem& problem) {
   std::vector<std::pair<Work, Pass>> kernels;
   for (Work& work : problem.operation->kernels(problem.pass, problem.inputs, problem.output)) {
-    if (work.is_any()) kernels.emplace_back(std::move(work), problem.pass);
+    if (work.is_any() && !work.is_separate) kernels.emplace_back(std::move(work), problem.pass);
   }
   return time_together(model, kernels, static_cast<double>(problem.samples));
 }

@@ -107,7 +107,12 @@ Kernels read_convolution(const Rows& row) {
             .activation_items = samples * channels * height * width + outputs * filters,
             .weight_items = filters * summed,
             .is_square3 = groups == 1 && rows == 3 && columns == 3 && step_down == 1 && step_right == 1,
-            .kind = groups > 1 ? KernelKind::grouped_convolution : KernelKind::convolution};
+            .kind = KernelKind::convolution};
+  if (groups > 1) {
+    work.groups = groups, work.group_inputs = channels / groups, work.group_outputs = filters / groups;
+    const bool is_depthwise = groups == channels && groups == filters;
+    work.kind = is_depthwise ? KernelKind::depthwise_convolution : KernelKind::grouped_convolution;
+  }
   const std::string& pass = row.text("pass");
   if (pass == "fwd") {
     work.m = outputs, work.n = filters, work.k = summed;
@@ -181,10 +186,13 @@ constexpr std::array<TrafficRow, 22> traffic_rows{{
     {"embedding_bwd(in model)", KernelKind::lookup, Pass::backward_weight, 3, 1},
 }};
 
-/// `4096x2560`: the product.
-double items_of(const Rows& row) {
+/// `4096x2560`: the product, and the last of them.
+struct ShapeItems {
+  double all = 1, row = 1;
+};
+ShapeItems items_of(const Rows& row) {
   const std::string& shape = row.text("shape");
-  double items = 1;
+  ShapeItems items;
   const char* at = shape.data();
   const char* const end = at + shape.size();
   while (at < end) {
@@ -193,10 +201,10 @@ double items_of(const Rows& row) {
     if (problem != std::errc{} || !(side >= 1) || (next < end && *next != 'x')) {
       row.fail("shape", fmt::format("{} is no shape", quote(shape)), "as in 4096x1024");
     }
-    items *= side;
+    items = {items.all * side, side};
     at = next < end ? next + 1 : next;
   }
-  if (shape.empty() || shape.back() == 'x' || items > size_bound)
+  if (shape.empty() || shape.back() == 'x' || items.all > size_bound)
     row.fail("shape", fmt::format("{} is no shape", quote(shape)), "as in 4096x1024");
   return items;
 }
@@ -206,9 +214,10 @@ Kernels read_traffic(const Rows& row) {
   const auto* const found =
       std::find_if(traffic_rows.begin(), traffic_rows.end(), [&](const TrafficRow& each) { return each.name == name; });
   if (found == traffic_rows.end()) return {};
-  const double items = items_of(row);
-  Kernels kernels{
-      {Work{.flops = found->flops * items, .activation_items = found->items * items, .kind = found->kind}, found->pass}};
+  const auto [items, last] = items_of(row);
+  Work work{.flops = found->flops * items, .activation_items = found->items * items, .kind = found->kind};
+  if (found->kind == KernelKind::softmax) work.n = last;
+  Kernels kernels{{work, found->pass}};
   if (found->more_items > 0) {
     kernels.push_back({Work{.flops = 3 * items, .activation_items = found->more_items * items, .kind = found->kind},
                        Pass::backward_weight});
@@ -220,6 +229,7 @@ void add_problem(const std::string& line, const std::string& origin, KernelSampl
   const Problem problem = parse_problem(line, origin);
   sample.precision = problem.precision;
   for (Work& work : problem.operation->kernels(problem.pass, problem.inputs, problem.output)) {
+    if (work.is_separate) continue;
     // All samples at once: what follows counts none.
     const KernelShape shape = shape_of(work, static_cast<double>(problem.samples), 1);
     work.flops = shape.flops;

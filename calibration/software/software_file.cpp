@@ -89,12 +89,25 @@ const std::vector<RecipeKey>& recipe_keys() {
       {"attention", [](const YamlNode& v,
                        SoftwareFile& s) { s.attention = one_of<AttentionKernels>(v, "attention", attention_kernel_names); }},
       {"fusing", [](const YamlNode& v, SoftwareFile& s) { s.fusing = one_of<Fusing>(v, "fusing", fusing_names); }},
+      {"composites", [](const YamlNode& v,
+                        SoftwareFile& s) { s.composites = one_of<CompositeKernels>(v, "composites", composite_names); }},
+      {"attention_sinks", [](const YamlNode& v,
+                             SoftwareFile& s) { s.sinks = one_of<CompositeKernels>(v, "attention_sinks", composite_names); }},
+      {"selective_recompute",
+       [](const YamlNode& v, SoftwareFile& s) {
+         s.selective = one_of<SelectiveRecompute>(v, "selective_recompute", selective_recompute_names);
+       }},
       {"optimizer_implementation", [](const YamlNode& v, SoftwareFile& s) { s.update = read_update(v); }},
       {"older_framework", [](const YamlNode& v, SoftwareFile& s) { s.older_framework = v.boolean(); }},
+      {"images_only", [](const YamlNode& v, SoftwareFile& s) { s.images_only = v.boolean(); }},
       {"zero_stages", [](const YamlNode& v, SoftwareFile& s) { read_admitted(v, PlanChoice::zero, s); }},
       {"shard_groups", [](const YamlNode& v, SoftwareFile& s) { read_has(v, PlanChoice::shard_group, s); }},
       {"schedules", [](const YamlNode& v, SoftwareFile& s) { read_admitted(v, PlanChoice::schedule, s); }},
       {"virtual_stages", [](const YamlNode& v, SoftwareFile& s) { read_has(v, PlanChoice::virtual_stages, s); }},
+      {"reshard_after_forward", [](const YamlNode& v, SoftwareFile& s) { read_admitted(v, PlanChoice::reshard, s); }},
+      {"offloads", [](const YamlNode& v, SoftwareFile& s) { read_admitted(v, PlanChoice::offload, s); }},
+      {"offloads_activations", [](const YamlNode& v, SoftwareFile& s) { read_has(v, PlanChoice::offload_activations, s); }},
+      {"whole_experts", [](const YamlNode& v, SoftwareFile& s) { read_has(v, PlanChoice::experts, s); }},
       {"context_exchanges", [](const YamlNode& v, SoftwareFile& s) { read_admitted(v, PlanChoice::context_exchange, s); }},
   };
   return keys;

@@ -24,8 +24,11 @@ struct SoftwareFile {
   std::optional<CrossEntropy> cross_entropy;
   std::optional<AttentionKernels> attention;
   std::optional<Fusing> fusing;
+  std::optional<CompositeKernels> composites, sinks;
+  std::optional<SelectiveRecompute> selective;
   std::optional<UpdateImplementation> update;
   std::optional<bool> older_framework;
+  bool images_only = false;  ///< nobody trains models of sequences with it
   AdmittedChoices admits{};  ///< what a search may choose
 
   /// What the file says, or the file that it extends, in the order of the keys in docs/software.md.

@@ -12,6 +12,8 @@ namespace {
 /// θ above this is a slip of the keyboard: a thousand ranks would take eight times as long.
 constexpr double largest_rank_waiting = 1;
 constexpr double largest_overlap_slowdown = 10;
+constexpr double largest_backward_threads = 10;
+constexpr double largest_tile_copies = 100;
 
 Route read_route(const YamlNode& node) {
   if (node.text() == "direct") return Route::direct;
@@ -53,6 +55,11 @@ const std::vector<SoftwareKey>& software_keys() {
        [](const YamlNode& v, Software& s) { s.whole_gradients_in_hybrids = v.boolean(); }},
       {"layered_gradients_in_hybrids", false,
        [](const YamlNode& v, Software& s) { s.layered_gradients_in_hybrids = v.boolean(); }},
+      {"one_process", true, [](const YamlNode& v, Software& s) { s.one_process = v.boolean(); }},
+      {"backward_threads", true,
+       [](const YamlNode& v, Software& s) { s.backward_threads = v.number(1, largest_backward_threads); }},
+      {"managed_memory", false, [](const YamlNode& v, Software& s) { s.managed_memory = v.boolean(); }},
+      {"tile_copies", false, [](const YamlNode& v, Software& s) { s.tile_copies = v.number(0, largest_tile_copies); }},
       {"rank_waiting", true, [](const YamlNode& v, Software& s) { s.rank_waiting = v.number(0, largest_rank_waiting); }},
       {"overlap_slowdown", true,
        [](const YamlNode& v, Software& s) { s.overlap_slowdown = v.number(1, largest_overlap_slowdown); }},

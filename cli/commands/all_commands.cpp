@@ -15,6 +15,7 @@ void add_commands(CommandLine& command_line, Request& request) {
   add_explain(program, request);
   add_check(program, request);
   add_predict(program, request);
+  add_serve(program, request);
   add_validate(program, request);
   add_models(program, request);
   add_machines(program, request);

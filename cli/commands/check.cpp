@@ -63,7 +63,7 @@ void add_configured_options(const Command& command, CheckOptions& options) {
       .capture_default_str();
   command.add_option("--coefficients", study.coefficients, "of a configuration: measured coefficients of the machine");
   add_software_option(command, study.software);
-  command.add_option("--precision", study.precision, "of a configuration: fp32, tf32, fp16, bf16 or fp8");
+  command.add_option("--precision", study.precision, "of a configuration: fp32, tf32, fp16, bf16, fp8 or nvfp4");
   command.add_option("--optimizer", study.optimizer, "of a configuration: one of 'recommend --help'");
   add_batch_options(command, plan);
 }

@@ -40,6 +40,7 @@ void add_models_import(const Command& models, Request& request);  // a command o
 void add_machines(const Command& program, Request& request);
 void add_machines_new(const Command& machines, Request& request);  // a command of `machines`
 void add_datasets(const Command& program, Request& request);
+void add_serve(const Command& program, Request& request);
 void add_software(const Command& program, Request& request);
 void add_backends(const Command& program, Request& request);
 // Of these, help is answered by the command line itself. The others print what is declared, and live no longer than it.

@@ -55,7 +55,8 @@ std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& fold
     return load_dataset(spec.dataset.empty() ? default_dataset(inputs.model) : spec.dataset);
   });
   inputs.coefficients = placed_at(parsed.place({"coefficients"}), [&] { return coefficients_of(spec, inputs.machine); });
-  inputs.software = placed_at(parsed.place({"software"}), [&] { return software_of(spec, inputs.coefficients); });
+  inputs.software = placed_at(parsed.place({"software"}),
+                              [&] { return software_of(spec, inputs.coefficients, inputs.model.input.sequence); });
   inputs.profiles = placed_at(parsed.place({"profiles"}), [&] {
     return std::make_shared<const FoundProfiles>(find_profiles(spec.profiles, inputs.machine));
   });

@@ -211,6 +211,7 @@ Json model_json(const Shown& shown) {
   json["source"] = model.source;
   json["input"] = shape_to_json(model.input);
   json["parameters"] = model.parameters();
+  json["trained_parameters"] = model.trained_parameters();
   json["buffers"] = model.buffers();
   json["macs_forward"] = model.macs() * shown.samples;
   json["flops_forward"] = model.flops_forward() * shown.samples;
@@ -231,8 +232,10 @@ Document document_of(const Shown& shown) {
   Document document;
   document.line(model.name, model.description.empty() ? "" : ": " + model.description);
   if (!model.source.empty()) document.paragraph("source: " + model.source, 0, 2);
-  document.line(fmt::format("input {}, {} parameters, {} forward and {} multiply-adds per sample, {}",
+  const bool is_part = model.trained_parameters() < model.parameters();
+  document.line(fmt::format("input {}, {} parameters{}, {} forward and {} multiply-adds per sample, {}",
                             to_string(model.input), with_thousands(model.parameters()),
+                            is_part ? fmt::format(" ({} of them trained)", with_thousands(model.trained_parameters())) : "",
                             humanize(Flops(model.flops_forward())), whole_text(model.macs()),
                             count_text(static_cast<std::int64_t>(model.layers.size()), "layer")));
   const std::string batch =

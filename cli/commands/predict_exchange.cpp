@@ -138,6 +138,7 @@ Report predict_exchanges(const ExchangeRequest& asked) {
   Coefficients coefficients = coefficients_of(spec, machine);
   const FoundCoefficients found = found_coefficients(spec, coefficients);
   const std::string network = network_text(coefficients.exchanges);
+  const std::string between_nodes = between_nodes_text(machine, coefficients.exchanges);
   const std::string used = !found.name.empty() ? found.name : coefficients.name;
   const std::string name = machine.name;
   const int devices = machine.devices_per_node();
@@ -161,14 +162,21 @@ Report predict_exchanges(const ExchangeRequest& asked) {
   }
   Document& document = report.document;
   if (!network.empty()) document.line("network: " + network);
+  const bool leaves_nodes =
+      std::any_of(predicted->begin(), predicted->end(), [](const PredictedExchange& one) { return one.nodes > 1; });
+  if (!between_nodes.empty() && leaves_nodes) document.line("between nodes: " + between_nodes);
   if (!found.name.empty()) document.line(fmt::format("coefficients: {}, {}", found.name, found.why));
-  if (!network.empty() || !found.name.empty()) document.section();
+  if (!network.empty() || (!between_nodes.empty() && leaves_nodes) || !found.name.empty()) document.section();
   document.add(table_of(*predicted));
   add_plots(report.document, *predicted);
   const Json rows = json_list(*predicted, row_of);
   report.rows = [rows] { return rows; };
   const auto or_none = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
-  const Json heading{{"schema", 1}, {"machine", name}, {"coefficients", or_none(used)}, {"network", or_none(network)}};
+  const Json heading{{"schema", 1},
+                     {"machine", name},
+                     {"coefficients", or_none(used)},
+                     {"network", or_none(network)},
+                     {"between_nodes", or_none(between_nodes)}};
   report.json = [heading, rows] {
     Json json = heading;
     json["exchanges"] = rows;

@@ -8,19 +8,16 @@
 #include <nlohmann/json.hpp>
 
 #include "calibration/communication/fitted_links.hpp"
-#include "calibration/machine_reader.hpp"
 #include "calibration/plan_degrees.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/commands/recommendation.hpp"
 #include "cli/documents/charts.hpp"
-#include "cli/documents/configuration.hpp"
 #include "cli/documents/convergence.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
 #include "cli/documents/intervals.hpp"
-#include "cli/documents/scaling.hpp"
 #include "cli/documents/steps.hpp"
-#include "cli/documents/study_comparison.hpp"
 #include "cli/formats/csv.hpp"
 #include "cli/formats/format.hpp"
 #include "cli/interrupt.hpp"
@@ -46,37 +43,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t most_rows = 20'000;
-
-struct RecommendOptions {
-  StudyOptions study;
-  PlanOptions plan;
-  Training training;
-  std::optional<std::int64_t> top = 10;
-  std::string strategies, objective = "time", missing, save_job, save_dir, like, typed;
-  bool all = false, allow_risk = false, overwrite = false;
-  Goals goals;
-};
-
-/// Everything the report says, computed before any of it is written.
-struct RecommendAnswer {
-  std::shared_ptr<Study> study;
-  std::shared_ptr<Estimator> estimator;
-  RecommendOptions options;
-  std::int64_t gpus = 1, global_batch = 1;
-  Objective objective = Objective::time;
-  SearchResult result;
-  std::vector<Estimate> shown;  ///< ranked, as many as are printed
-  std::vector<Default> defaults;
-  /// Of the shown plans, taken apart; only where kernels were measured.
-  std::vector<Explanation> shares;
-  double seconds = 0;
-  bool single = false;  ///< one plan was asked for, nothing was searched
-  /// Strategies that were asked for and that no plan of so many devices belongs to.
-  std::vector<Family> without_plans;
-  std::optional<ConfiguredPlan> configured;  ///< of --like
-
-  [[nodiscard]] const Estimate* best() const { return shown.empty() ? nullptr : &shown.front(); }
-};
 
 void refuse_unpriced_cost(const Machine& machine) {
   if (machine.price_per_gpu_hour) return;
@@ -148,13 +114,6 @@ void search_into(RecommendAnswer& answer) {
     answer.shown.assign(answer.result.best.begin(),
                         answer.result.best.begin() + static_cast<std::ptrdiff_t>(std::min(top, answer.result.best.size())));
   }
-}
-
-/// What the allocator takes is read in JSON and CSV alone, and takes as long as a search.
-void add_reserved(RecommendAnswer& answer) {
-  answer.estimator->add_reserved(answer.shown);
-  answer.estimator->add_reserved(answer.result.rejected);
-  add_intervals(answer.result.rejected, *answer.study, *answer.estimator);
 }
 
 /// How the best plan compares with data parallelism, which everybody knows; nothing where that is the best, or nobody has
@@ -305,6 +264,15 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
   return report;
 }
 
+}  // namespace
+
+// Read in JSON and CSV alone.
+void add_reserved(RecommendAnswer& answer) {
+  answer.estimator->add_reserved(answer.shown);
+  answer.estimator->add_reserved(answer.result.rejected);
+  add_intervals(answer.result.rejected, *answer.study, *answer.estimator);
+}
+
 std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, const Command& command) {
   auto answer = std::make_shared<RecommendAnswer>();
   answer->options = options;
@@ -340,146 +308,7 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
   return answer;
 }
 
-/// Whether there are such a model and such a machine.
-bool is_known(const RecommendOptions& options) {
-  try {
-    static_cast<void>(load_model(options.study.model));
-    static_cast<void>(load_machine(options.study.machine));
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-/// The answer for one of several studies, in short; what keeps it from being answered is part of it.
-StudyOutcome outcome_of(const RecommendOptions& options, const Command& command) {
-  StudyOutcome outcome;
-  outcome.model = options.study.model;
-  outcome.machine = options.study.machine;
-  outcome.training = options.training;
-  try {
-    const std::shared_ptr<RecommendAnswer> answer = answer_of(options, command);
-    outcome.study = answer->study;
-    outcome.training = answer->options.training;
-    outcome.gpus = answer->gpus;
-    outcome.global_batch = answer->global_batch;
-    outcome.objective = answer->objective;
-    outcome.defaults = answer->defaults;
-    add_reserved(*answer);
-    if (!answer->shown.empty()) {
-      outcome.best = answer->shown.front();
-    } else {
-      outcome.problem = "no plan is possible";
-      if (const Estimate* nearest = nearest_miss(answer->result.rejected)) outcome.nearest = *nearest;
-    }
-  } catch (const Error& error) {
-    outcome.problem = error.what();
-    outcome.hint = error.hint();
-    outcome.understood = is_known(options);
-  }
-  return outcome;
-}
-
-/// Options that are about the plans of one question.
-void refuse_about_one(const Command& command, std::string_view several) {
-  for (const std::string_view option : {"--top", "--all", "--missing", "--save-job", "--save-dir"}) {
-    if (command.count(std::string(option)) > 0)
-      throw Error(fmt::format("{} {} the plans of {}", option, option == "--top" || option == "--all" ? "ranks" : "is about",
-                              several),
-                  several == "one study, but there are several" ? "leave it out, or name one model and one machine"
-                                                                : "leave it out, or ask for one number of GPUs");
-  }
-}
-
-Report recommend_each(const RecommendOptions& options, const Command& command) {
-  refuse_about_one(command, "one study, but there are several");
-  std::vector<StudyOutcome> outcomes;
-  const Interrupt interrupt;
-  for (const auto& [model, machine] : studies_named(options.study)) {
-    if (Interrupt::asked()) break;
-    RecommendOptions one = options;
-    one.study.model = model;
-    one.study.machine = machine;
-    one.top = 1;
-    outcomes.push_back(outcome_of(one, command));
-  }
-  std::vector<std::shared_ptr<Study>> studies;
-  for (const StudyOutcome& each : outcomes) studies.push_back(each.study);
-  Report report = compare_studies(std::move(outcomes));
-  for (const auto& study : studies) {
-    if (study) report.warn(study->warnings());
-  }
-  if (Interrupt::asked()) {
-    report.warnings.push_back(fmt::format("interrupted: {} of {} were looked at, the last of them not to its end",
-                                          studies.size(), studies_named(options.study).size()));
-    report.status = ExitStatus::interrupted;
-  }
-  return report;
-}
-
-/// Where the goals leave the number of GPUs open: powers of two inside a node, then nodes in steps of 1, 2, 3, 4, 6, 8, 12
-/// …, up to the machine.
-std::vector<std::int64_t> usual_gpu_counts(const Machine& machine) {
-  const std::int64_t node = std::max<std::int64_t>(1, machine.devices_per_node());
-  std::vector<std::int64_t> counts;
-  for (std::int64_t count = 1; count < node; count *= 2) counts.push_back(count);
-  for (std::int64_t nodes = 1; nodes * node <= machine.devices(); nodes *= 2) {
-    counts.push_back(nodes * node);
-    if (nodes > 1 && nodes * node * 3 / 2 <= machine.devices()) counts.push_back(nodes * node * 3 / 2);
-  }
-  std::erase_if(counts, [&](std::int64_t count) { return count > machine.devices(); });
-  return counts;
-}
-
-void refuse_goals(const RecommendOptions& options, const Machine& machine) {
-  const Goals& goals = options.goals;
-  if (!goals.any()) return;
-  const char* const option = goals.budget ? "--budget" : "--deadline";
-  if (!options.training.is_whole())
-    throw Error(fmt::format("{} is about a whole training, and nothing says how long that is", option),
-                "add --epochs 90, --to-accuracy, or of a model of sequences --train-tokens 1T");
-  if (!goals.budget) return;
-  if (!machine.price_per_gpu_hour) {
-    throw Error(fmt::format("--budget needs the price of a device, and the sheet of {} has none", machine.name),
-                "add 'price: {value: 2.5 USD/h, source: ...}' to a machine file");
-  }
-  if (!goals.budget->currency.empty() && goals.budget->currency != machine.currency) {
-    throw Error(
-        fmt::format("--budget is in {}, and the price of {} in {}", goals.budget->currency, machine.name, machine.currency),
-        fmt::format("give it in {}", machine.currency));
-  }
-}
-
-/// Several numbers of GPUs or batches, or those that meet a goal.
-Report recommend_scaling(const RecommendOptions& options, const Command& command) {
-  if (studies_named(options.study).size() > 1)
-    throw Error("several numbers of GPUs or batches are asked of one model and one machine", "name one of each");
-  if (options.plan.name_plan())
-    throw Error("one plan has one number of GPUs and one batch", "leave --plan, --strategy and --degrees out");
-  refuse_about_one(command, "one question, but there are several");
-  const Machine machine = load_machine(options.study.machine);
-  refuse_goals(options, machine);
-  std::vector<std::int64_t> counts = options.plan.gpu_counts, batches = options.plan.global_batches;
-  if (options.plan.gpus) counts = {*options.plan.gpus};
-  if (counts.empty()) counts = usual_gpu_counts(machine);
-  ScalingQuestion question;
-  question.goals = options.goals;
-  question.fixed_batch = !batches.empty() || options.plan.global_batch;
-  std::vector<StudyOutcome> points;
-  for (std::size_t i = 0; i < std::max<std::size_t>(batches.size(), 1); ++i) {
-    for (const std::int64_t gpus : counts) {
-      RecommendOptions one = options;
-      one.plan.gpus = gpus;
-      if (!batches.empty()) one.plan.global_batch = batches[i];
-      one.top = 1;
-      StudyOutcome point = outcome_of(one, command);
-      point.gpus = gpus;
-      if (!point.study && one.plan.global_batch) point.global_batch = *one.plan.global_batch;
-      points.push_back(std::move(point));
-    }
-  }
-  return scaling_report(std::move(points), question);
-}
+namespace {
 
 /// The problems that the shown plans rest on and that nobody has measured, as `profile --problems` reads them.
 void write_missing(const RecommendAnswer& answer, const std::string& output) {

@@ -88,17 +88,28 @@ Document document_of(const Validation& validation, const ValidateOptions& option
   }
   const auto unpredicted = std::count_if(validation.cases.begin(), validation.cases.end(),
                                          [](const ValidationCase& one) { return !one.predicted.has_value(); });
+  if (summary.is_taught) {
+    document.line(fmt::format("accuracy {:.3f} with nothing learned; runs that taught are no test: --leave-one-out",
+                              summary.overall.untaught_accuracy));
+  }
   if (unpredicted > 0) document.line(fmt::format("{} of them could not be predicted, and the notes say why", unpredicted));
   if (misses_tolerance(validation, options)) {
     document.line(fmt::format("mean |error| {:.4g} is above the tolerance of {:.4g}; a case without prediction counts as 1",
                               1.0 - summary.overall.accuracy, *options.tolerance));
   }
-  Table groups({words(options.by), figures("cases"), figures("accuracy"), figures("mean error"), figures("held"),
-                figures("accuracy of ideal")});
+  std::vector<Column> columns{words(options.by),     figures("cases"), figures("accuracy"),
+                              figures("mean error"), figures("held"),  figures("accuracy of ideal")};
+  if (summary.is_taught) columns.push_back(figures("nothing learned"));
+  Table groups(columns);
   for (const auto& [name, group] : summary.groups) {
-    groups.add({name.empty() ? "-" : name, std::to_string(group.cases), fmt::format("{:.3f}", group.accuracy),
-                signed_percent(mean_error(group)), group.coverage() ? part(*group.coverage()) : "-",
-                fmt::format("{:.3f}", group.ideal_accuracy)});
+    std::vector<std::string> cells{name.empty() ? "-" : name,
+                                   std::to_string(group.cases),
+                                   fmt::format("{:.3f}", group.accuracy),
+                                   signed_percent(mean_error(group)),
+                                   group.coverage() ? part(*group.coverage()) : "-",
+                                   fmt::format("{:.3f}", group.ideal_accuracy)};
+    if (summary.is_taught) cells.push_back(fmt::format("{:.3f}", group.untaught_accuracy));
+    groups.add(cells);
   }
   document.apart(std::move(groups));
   document.apart(case_table(validation));
@@ -122,6 +133,7 @@ Json json_of(const Validation& validation, const ValidateOptions& options) {
             {"measured_s", one.run.value},
             {"predicted_s", one.predicted ? Json(one.predicted->value()) : Json(nullptr)},
             {"ideal_s", one.ideal ? Json(one.ideal->value()) : Json(nullptr)},
+            {"untaught_s", one.untaught ? Json(one.untaught->value()) : Json(nullptr)},
             {"error", or_null(one.error())},
             {"predicted_low_s", one.low ? Json(one.low->value()) : Json(nullptr)},
             {"predicted_high_s", one.high ? Json(one.high->value()) : Json(nullptr)},
@@ -145,6 +157,7 @@ Json json_of(const Validation& validation, const ValidateOptions& options) {
                      {"ideal_accuracy", summary.overall.ideal_accuracy},
                      {"interval_level", interval_level},
                      {"coverage", or_null(summary.overall.coverage())},
+                     {"untaught_accuracy", summary.is_taught ? Json(summary.overall.untaught_accuracy) : Json(nullptr)},
                      {"by_" + options.by, groups},
                      {"kendall_tau", number_or_null(summary.kendall_tau)},
                      {"ideal_kendall_tau", number_or_null(summary.ideal_kendall_tau)}};

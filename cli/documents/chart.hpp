@@ -12,7 +12,7 @@ enum class Tone { sky, blue, green, vermilion, orange, yellow, purple, brown, gr
 
 /// What one colour of a chart stands for.
 struct Kind {
-  std::string name;
+  std::string name;  ///< empty for what belongs to another kind of that colour
   Tone tone = Tone::grey;
 };
 

@@ -105,42 +105,45 @@ constexpr std::array<Tone, provenances.size()> source_tones{Tone::blue, Tone::sk
 
 }  // namespace
 
-Chart time_bars(const std::vector<Estimate>& estimates) {
+Chart time_bars(const std::vector<std::pair<std::string, const Estimate*>>& plans) {
   StackedBars bars;
   bars.unit = "s";
   std::vector<TimePart> parts;
-  std::vector<std::pair<std::size_t, const Estimate*>> drawn;
-  for (std::size_t i = 0; i < std::min(estimates.size(), bars_drawn); ++i) {
-    if (estimates[i].time.iteration() <= estimates.front().time.iteration() * longest_drawn)
-      drawn.emplace_back(i + 1, &estimates[i]);
-  }
   for (std::size_t p = 0; p < time_parts.size(); ++p) {
     const TimePart& part = time_parts[p];
-    if (std::none_of(drawn.begin(), drawn.end(),
+    if (std::none_of(plans.begin(), plans.end(),
                      [&](const auto& each) { return (each.second->time.*part.part).value() > 0; }))
       continue;
     parts.push_back(part);
     bars.kinds.push_back({std::string(part.column), part_tones[p]});
   }
-  for (const auto& [rank, estimate] : drawn) {
-    const Estimate& each = *estimate;
-    Bar bar;
-    bar.label = fmt::format("{}{} ({})", estimates.size() > 1 ? fmt::format("{}. ", rank) : std::string(),
-                            family_name(each.plan.mesh.family()), degrees_text(each.plan.mesh));
-    bar.sum = humanize(each.time.iteration());
+  for (const auto& [label, estimate] : plans) {
+    Bar bar{label, humanize(estimate->time.iteration()), {}, {}};
     for (const TimePart& part : parts) {
-      bar.values.push_back((each.time.*part.part).value());
-      bar.texts.push_back(humanize(each.time.*part.part));
+      bar.values.push_back((estimate->time.*part.part).value());
+      bar.texts.push_back(humanize(estimate->time.*part.part));
     }
     bars.bars.push_back(std::move(bar));
   }
-  const bool leaves_out = drawn.size() < std::min(estimates.size(), bars_drawn);
-  return {leaves_out ? fmt::format("Time of an iteration, part by part, of plans up to {:g} times as long as the first",
-                                   longest_drawn)
-                     : std::string("Time of an iteration, part by part"),
+  return {"Time of an iteration, part by part",
           fmt::format("{} as stacked bars; the table has the same figures",
-                      count_text(static_cast<std::int64_t>(drawn.size()), "plan")),
+                      count_text(static_cast<std::int64_t>(plans.size()), "plan")),
           std::move(bars)};
+}
+
+Chart time_bars(const std::vector<Estimate>& estimates) {
+  std::vector<std::pair<std::string, const Estimate*>> drawn;
+  const std::size_t most = std::min(estimates.size(), bars_drawn);
+  for (std::size_t i = 0; i < most; ++i) {
+    const Estimate& each = estimates[i];
+    if (each.time.iteration() > estimates.front().time.iteration() * longest_drawn) continue;
+    drawn.emplace_back(fmt::format("{}{} ({})", estimates.size() > 1 ? fmt::format("{}. ", i + 1) : std::string(),
+                                   family_name(each.plan.mesh.family()), degrees_text(each.plan.mesh)),
+                       &each);
+  }
+  Chart chart = time_bars(drawn);
+  if (drawn.size() < most) chart.title += fmt::format(", of plans up to {:g} times as long as the first", longest_drawn);
+  return chart;
 }
 
 Chart step_lanes(const StepTimeline& timeline, const Plan& plan) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "calibration/study.hpp"
@@ -12,6 +14,8 @@ namespace ddl {
 
 /// What each of the plans spends an iteration on: of the first ones, those that do not take many times as long as the first.
 [[nodiscard]] Chart time_bars(const std::vector<Estimate>& estimates);
+/// The same of plans of several studies, each with its label.
+[[nodiscard]] Chart time_bars(const std::vector<std::pair<std::string, const Estimate*>>& plans);
 /// A lane for each stage.
 [[nodiscard]] Chart step_lanes(const StepTimeline& timeline, const Plan& plan);
 /// Bytes allocated and reserved over a step, layer by layer. `capacity`: what the device has, a line where it is near.

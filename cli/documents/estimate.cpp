@@ -332,6 +332,14 @@ Json kernel_shares_to_json(const Explanation& explanation) {
   return json;
 }
 
+std::string between_nodes_text(const Machine& machine, const MeasuredExchanges& measured) {
+  const auto& curves = measured.curves();
+  const bool any = std::any_of(curves.begin(), curves.end(), [](const MeasuredCurve& curve) { return curve.nodes > 1; });
+  if (any || machine.levels.size() < 2 || !machine.levels[1].library) return {};
+  const LibraryHabits& habits = *machine.levels[1].library;
+  return fmt::format("data sheet, at the efficiency of {} published clusters ({})", habits.clusters, habits.fabric);
+}
+
 void add_study(Document& document, const Study& study, std::int64_t gpus, std::int64_t global_batch) {
   document.line(fmt::format("{} on {}, {} of {}, global batch {}, {} with {}{}", study.model().name, study.dataset().name,
                             count_text(gpus, "GPU"), study.machine().name, with_thousands(global_batch),
@@ -341,6 +349,11 @@ void add_study(Document& document, const Study& study, std::int64_t gpus, std::i
   add_beside_kernels(document, study);
   if (const std::string network = network_text(study.coefficients().exchanges); !network.empty()) {
     document.line("network: " + network);
+  }
+  if (gpus > study.machine().devices_per_node() && !study.spec().assumptions.ring_only) {
+    if (const std::string text = between_nodes_text(study.machine(), study.coefficients().exchanges); !text.empty()) {
+      document.line("between nodes: " + text);
+    }
   }
   if (const double imbalance = study.assumptions().expert_imbalance; imbalance > 1) {
     document.line(fmt::format("experts: the busiest rank has {:.4g} times as many tokens as the mean", imbalance));
@@ -519,6 +532,8 @@ Json inputs_to_json(const Study& study, const Training& training) {
   json["kernel_times"] = kernel_times_text(study);
   const std::string network = network_text(study.coefficients().exchanges);
   json["network"] = network.empty() ? Json(nullptr) : Json(network);
+  const std::string between_nodes = between_nodes_text(study.machine(), study.coefficients().exchanges);
+  json["between_nodes"] = between_nodes.empty() ? Json(nullptr) : Json(between_nodes);
   if (const ShardPrices* const measured = study.kernels().measured()) {
     json["profiles"] = Json::array();
     for (const FoundProfile& each : study.profiles().profiles) json["profiles"].push_back(each.path);

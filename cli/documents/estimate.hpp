@@ -28,6 +28,9 @@ void add_throughput(Document& document, const Estimate& estimate, const Study& s
 /// What the times of exchanges rest on: `measured 2026-11-02, nccl-tests, 2 to 540 nodes, 4 B to 1.00 GiB, …`; empty where
 /// nothing was measured.
 [[nodiscard]] std::string network_text(const MeasuredExchanges& measured);
+/// On what exchanges between nodes rest where none was measured: `data sheet, at the efficiency of 5 published clusters
+/// (infiniband)`. Empty where some was measured, or nothing is known of other clusters.
+[[nodiscard]] std::string between_nodes_text(const Machine& machine, const MeasuredExchanges& measured);
 /// `93 % measured, 5 % interpolated, 2 % curve`, and the same as an object.
 [[nodiscard]] std::string kernel_shares_text(const Explanation& explanation);
 [[nodiscard]] nlohmann::ordered_json kernel_shares_to_json(const Explanation& explanation);

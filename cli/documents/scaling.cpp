@@ -13,6 +13,7 @@
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
 #include "cli/documents/intervals.hpp"
+#include "cli/documents/scaling_charts.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
 #include "core/error.hpp"
@@ -25,7 +26,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Points = std::vector<StudyOutcome>;
 
-bool has_plan(const StudyOutcome& point) { return point.best && point.best->feasible(); }
 double samples_per_second(const StudyOutcome& point) {
   return static_cast<double>(point.global_batch) / point.best->time.iteration().value();
 }
@@ -160,7 +160,8 @@ void add_winners(Document& document, const Points& points, bool batches) {
   }
 }
 
-Document document_of(const Points& points, const Scaling& scaling, const ScalingQuestion& question) {
+/// `drawn`: with the drawings that a page has besides.
+Document document_of(const Points& points, const Scaling& scaling, const ScalingQuestion& question, bool drawn = false) {
   Document document;
   add_first_sentence(document, points, scaling, question);
   const auto answered = std::find_if(points.begin(), points.end(), [](const StudyOutcome& each) { return each.study; });
@@ -172,6 +173,9 @@ Document document_of(const Points& points, const Scaling& scaling, const Scaling
   document.line("kernel times: " + kernel_times_text(study));
   if (std::any_of(points.begin(), points.end(), has_plan)) {
     document.apart(scaling_table(points, scaling, question));
+    for (std::optional<Chart> chart : {speed_plot(points, question), money_plot(points, scaling)}) {
+      if (drawn && chart) document.add(std::move(*chart));
+    }
     add_winners(document, points, several_batches(points, question));
   }
   if (answered->training.convergence) add_convergence(document, *answered->training.convergence);
@@ -325,6 +329,7 @@ Report scaling_report(Points all, const ScalingQuestion& question) {
   const auto scaling = std::make_shared<Scaling>(scaling_of(*points, question));
   Report report;
   report.document = document_of(*points, *scaling, question);
+  report.page = [points, scaling, question] { return document_of(*points, *scaling, question, true); };
   report.json = [points, scaling, question] { return json_of(*points, *scaling, question); };
   report.rows = [points, scaling] { return flat_rows(point_fields(*scaling), placed(*points)); };
   report.status = scaling->fastest ? ExitStatus::ok : ExitStatus::nothing_fits;

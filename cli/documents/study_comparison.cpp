@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/documents/charts.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
@@ -26,7 +27,6 @@ using Json = nlohmann::ordered_json;
 using Outcomes = std::vector<StudyOutcome>;
 
 bool answered(const StudyOutcome& outcome) { return outcome.study != nullptr; }
-bool fits(const StudyOutcome& outcome) { return outcome.best && outcome.best->feasible(); }
 
 std::optional<Throughput> throughput_of(const StudyOutcome& outcome) {
   const Job& job = outcome.study->job();
@@ -75,7 +75,7 @@ std::string figure_text(const StudyOutcome& outcome) {
 bool comparable(const Outcomes& outcomes) {
   const StudyOutcome* first = nullptr;
   for (const StudyOutcome& each : outcomes) {
-    if (!fits(each) || each.objective != Objective::cost) continue;
+    if (!has_plan(each) || each.objective != Objective::cost) continue;
     if (first != nullptr && first->study->machine().currency != each.study->machine().currency) return false;
     first = &each;
   }
@@ -86,7 +86,7 @@ bool comparable(const Outcomes& outcomes) {
 std::vector<const StudyOutcome*> ranked(const Outcomes& outcomes) {
   std::vector<const StudyOutcome*> order;
   for (const StudyOutcome& each : outcomes) {
-    if (fits(each)) order.push_back(&each);
+    if (has_plan(each)) order.push_back(&each);
   }
   if (!comparable(outcomes)) return order;
   std::stable_sort(order.begin(), order.end(),
@@ -225,7 +225,31 @@ Document others_of(const Outcomes& outcomes, const Labels& labels) {
   return others;
 }
 
-Document document_of(const Outcomes& outcomes) {
+/// A bar for each plan. An iteration of another model is of other samples, which its label says.
+Chart bars_of(const Outcomes& outcomes, const Labels& labels) {
+  std::vector<std::pair<std::string, const Estimate*>> plans;
+  for (const StudyOutcome& each : outcomes) {
+    if (!each.best) continue;
+    plans.emplace_back(fmt::format("{}: {}, global batch {}", labels.of(each), plan_word(each.best->plan),
+                                   with_thousands(each.global_batch)),
+                       &*each.best);
+  }
+  return time_bars(plans);
+}
+
+/// The drawings of the best plan of all, else of the first that there is.
+void add_figures_of_best(Document& document, const Outcomes& outcomes, const Labels& labels) {
+  const std::vector<const StudyOutcome*> order = ranked(outcomes);
+  if (order.empty()) return;
+  const StudyOutcome& best = *order.front();
+  document.section("The plan in detail", fmt::format(" ({}: {})", labels.of(best), plan_word(best.best->plan)));
+  document.line(
+      "What follows is of this plan alone. The pages of the others are those of questions about one model and machine.");
+  add_plan_figures(document, Estimator(best.study->job()), best.best->plan, *best.study);
+}
+
+/// `drawn`: with the drawings and sections that a page has besides.
+Document document_of(const Outcomes& outcomes, bool drawn = false) {
   const Labels labels(outcomes);
   Document document;
   const auto add_part = [&](const char* heading, Document part) {
@@ -244,11 +268,14 @@ Document document_of(const Outcomes& outcomes) {
     document.line(fmt::format("{}, global batch {}", count_text(first->gpus, "GPU"), with_thousands(first->global_batch)));
   }
   add_table("Best plan of each", plans_table(outcomes, labels));
+  if (drawn && std::any_of(outcomes.begin(), outcomes.end(), [](const StudyOutcome& each) { return each.best.has_value(); }))
+    document.add(bars_of(outcomes, labels));
   for (const StudyOutcome& each : outcomes) {
     if (each.study) document.line(fmt::format("{}: kernel times: {}", labels.of(each), kernel_times_text(*each.study)), 2);
   }
   add_part("Why not the others", others_of(outcomes, labels));
   add_part("Without an answer", problems_of(outcomes, labels));
+  if (drawn) add_figures_of_best(document, outcomes, labels);
   add_table("Defaults in force", defaults_table(outcomes, labels));
   return document;
 }
@@ -351,11 +378,12 @@ Report compare_studies(std::vector<StudyOutcome> outcomes) {
   const auto shared = std::make_shared<Outcomes>(std::move(outcomes));
   Report report;
   report.document = document_of(*shared);
+  report.page = [shared] { return document_of(*shared, true); };
   report.json = [shared] { return report_json(*shared); };
   report.rows = [shared] { return flat_rows(outcome_fields(*shared), *shared); };
   const auto understood = [](const StudyOutcome& each) { return each.understood; };
   report.status = !std::all_of(shared->begin(), shared->end(), understood) ? ExitStatus::could_not_answer
-                  : std::any_of(shared->begin(), shared->end(), fits)      ? ExitStatus::ok
+                  : std::any_of(shared->begin(), shared->end(), has_plan)  ? ExitStatus::ok
                                                                            : ExitStatus::nothing_fits;
   return report;
 }

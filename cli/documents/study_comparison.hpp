@@ -28,6 +28,9 @@ struct StudyOutcome {
   Training training;
 };
 
+/// Whether it has a plan that fits.
+[[nodiscard]] inline bool has_plan(const StudyOutcome& outcome) { return outcome.best && outcome.best->feasible(); }
+
 /// The best plans of several studies side by side, in the order in which they were asked for. Throws the first one's Error
 /// where none could be answered.
 [[nodiscard]] Report compare_studies(std::vector<StudyOutcome> outcomes);

@@ -1,3 +1,5 @@
+#include "cli/formats/html.hpp"
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -74,13 +76,20 @@ class HtmlWriter {
           fmt::format("<th scope=\"col\"{}>{}</th>", column.has_figures ? " class=\"f\"" : "", html_text(column.heading));
     }
     out_ += "</tr></thead>\n<tbody>\n";
-    for (const auto& row : table.rows) {
+    for (std::size_t r = 0; r < table.rows.size(); ++r) {
+      const auto& row = table.rows[r];
       out_ += "<tr>";
-      for (std::size_t c = 0; c < row.size(); ++c)
+      for (std::size_t c = 0; c < row.size(); ++c) {
+        if (table.bars && table.bars->column == c) {
+          out_ += "<td>" + drawn_shares(*table.bars, r, row[c]) + "</td>";
+          continue;
+        }
         out_ += fmt::format("<td{}>{}</td>", class_of_cell(table.columns[c], row[c]), cell(row[c]));
+      }
       out_ += "</tr>\n";
     }
     out_ += "</tbody>\n</table></div>\n";
+    if (table.bars) out_ += legend_of_shares(*table.bars);
     for (const std::string& below : {table.legend, table.left_out}) {
       if (!below.empty()) out_ += "<p class=\"note\">" + html_text(below) + "</p>\n";
     }
@@ -96,11 +105,11 @@ class HtmlWriter {
     out_ += html_chart(chart, fmt::format("c{}", ++charts_));
   }
 
-  void reproduce(const std::string& command) {
+  void reproduce(const std::string& command, std::string_view note) {
     (*this)(Section{"How to reproduce it", ""});
     out_ += "<pre>" + lines(command) + "</pre>\n";
-    out_ += fmt::format("<p class=\"note\">ddl-oracle {}, commit {}. This page loads nothing else.</p>\n",
-                        html_text(version()), html_text(commit()));
+    out_ += fmt::format("<p class=\"note\">ddl-oracle {}, commit {}.{}{}</p>\n", html_text(version()), html_text(commit()),
+                        note.empty() ? "" : " ", html_text(note));
   }
 
   [[nodiscard]] std::string take() && {
@@ -120,6 +129,40 @@ class HtmlWriter {
     const auto* const known =
         std::find_if(verdict_classes.begin(), verdict_classes.end(), [&](const auto& each) { return each.first == text; });
     return known == verdict_classes.end() ? html_text(text) : with_verdict(text);
+  }
+
+  /// The tones of the pieces: what fills most of a bar is blue, what is lost of it grey.
+  [[nodiscard]] static std::string_view tone_of_piece(std::size_t piece, std::size_t pieces) {
+    constexpr std::array<std::string_view, 4> tones{"t1", "t4", "t8", "t6"};
+    return piece + 1 == pieces ? tones[2] : tones[std::min(piece, tones.size() - 1)];
+  }
+
+  /// A bar of one row, which says in words what it shows.
+  [[nodiscard]] std::string drawn_shares(const Bars& bars, std::size_t row, const std::string& words) {
+    const std::string id = fmt::format("b{}", ++bars_);
+    std::string out = fmt::format(
+        "<svg class=\"share\" role=\"img\" aria-labelledby=\"{0}\" width=\"96\" height=\"12\" viewBox=\"0 0 100 12\" "
+        "preserveAspectRatio=\"none\"><title id=\"{0}\">{1}</title>",
+        id, html_text(words));
+    double from = 0;
+    for (std::size_t i = 0; i < bars.shares[row].size(); ++i) {
+      const double width = std::clamp(bars.shares[row][i] * 100, 0.0, 100 - from);
+      out += fmt::format("<rect class=\"{}\" x=\"{:.2f}\" width=\"{:.2f}\" height=\"12\"/>",
+                         tone_of_piece(i, bars.pieces.size()), from, width);
+      from += width;
+    }
+    return out + "</svg>";
+  }
+
+  [[nodiscard]] static std::string legend_of_shares(const Bars& bars) {
+    std::string out = "<ul class=\"legend\">";
+    for (std::size_t i = 0; i < bars.pieces.size(); ++i) {
+      out += fmt::format(
+          "<li><svg class=\"swatch\" width=\"12\" height=\"12\" aria-hidden=\"true\"><rect class=\"{}\" width=\"12\" "
+          "height=\"12\"/></svg> {}</li>",
+          tone_of_piece(i, bars.pieces.size()), html_text(bars.pieces[i]));
+    }
+    return out + "</ul>\n";
   }
 
   [[nodiscard]] static std::string lines(std::string_view text) {
@@ -142,11 +185,17 @@ class HtmlWriter {
   }
 
   bool in_list_ = false, in_section_ = false;
-  int sections_ = 0, tables_ = 0, charts_ = 0;
+  int sections_ = 0, tables_ = 0, charts_ = 0, bars_ = 0;
   std::string heading_, out_;
 };
 
-/// The first strong words of a document, and what follows them.
+/// `ddl-oracle recommend`
+std::string command_name(std::string_view command) {
+  const std::size_t first = command.find(' ');
+  if (first == std::string_view::npos) return "ddl-oracle";
+  return std::string(command.substr(0, command.find(' ', first + 1)));
+}
+
 std::string title_of(const Document& document) {
   for (const Block& block : document.blocks) {
     const auto* const line = std::get_if<Line>(&block);
@@ -158,29 +207,26 @@ std::string title_of(const Document& document) {
   return "ddl-oracle";
 }
 
-/// `ddl-oracle recommend`
-std::string command_name(std::string_view command) {
-  const std::size_t first = command.find(' ');
-  if (first == std::string_view::npos) return "ddl-oracle";
-  return std::string(command.substr(0, command.find(' ', first + 1)));
-}
-
 }  // namespace
 
-/// One file that loads nothing: the policy in its head forbids it.
-std::string html_format(const Report& report, const Style& /*style*/) {
+HtmlContent html_content(const Report& report, std::string_view note) {
   const Document document = report.page ? report.page() : report.document;
   HtmlWriter writer;
   for (const Block& block : document.blocks) std::visit(writer, block);
-  if (!report.command.empty()) writer.reproduce(report.command);
+  if (!report.command.empty()) writer.reproduce(report.command, note);
+  return {title_of(document), std::move(writer).take()};
+}
+
+/// One file that loads nothing: the policy in its head forbids it.
+std::string html_format(const Report& report, const Style& /*style*/) {
+  const HtmlContent content = html_content(report, "This page loads nothing else.");
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
       "script-src 'unsafe-inline'\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>{}</style>\n"
       "</head>\n<body>\n<header><h1>{}</h1></header>\n<main>\n{}</main>\n<script>{}</script>\n</body>\n</html>\n",
-      html_text(title_of(document)), html_style, html_text(command_name(report.command)), std::move(writer).take(),
-      html_script);
+      html_text(content.title), html_style, html_text(command_name(report.command)), content.main, html_script);
 }
 
 }  // namespace ddl

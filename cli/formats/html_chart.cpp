@@ -171,7 +171,7 @@ class ChartWriter {
   }
 
   std::string operator()(const Plot& plot) const {
-    constexpr double width = 720, height = 360, left = 84, right = 12, top = 10, bottom = 44;
+    constexpr double width = 720, height = 360, left = 84, right = 24, top = 10, bottom = 44;
     const auto scaled = [](const ChartAxis& axis, double value) {
       if (!axis.logarithmic) return axis.to > axis.from ? (value - axis.from) / (axis.to - axis.from) : 0.0;
       return std::log(value / axis.from) / std::log(axis.to / axis.from);
@@ -211,7 +211,7 @@ class ChartWriter {
     }
     std::vector<Kind> kinds;
     for (const Curve& curve : plot.curves) {
-      kinds.push_back(curve.kind);
+      if (!curve.kind.name.empty()) kinds.push_back(curve.kind);
       const std::string_view tone = class_of(curve.kind.tone);
       if (curve.shape == Curve::Shape::points) {
         for (const PlotPoint& point : curve.points) {

@@ -45,6 +45,7 @@ svg text { font-size: 12px; fill: var(--ink); }
 .legend { display: flex; flex-wrap: wrap; gap: .15rem 1rem; margin: .5rem 0; padding: 0; list-style: none; font-size: .85rem; }
 .legend li { display: flex; align-items: center; gap: .35rem; }
 .swatch { flex: none; }
+.share { display: inline-block; vertical-align: baseline; }
 .lanes { display: flex; }
 .lane-names { flex: none; padding-right: .5rem; font-size: .8rem; text-align: right; white-space: nowrap; }
 .lane-names div { height: 22px; line-height: 22px; }
@@ -84,39 +85,43 @@ svg .o0, svg .o4, svg .o5, svg .o8 { fill: #111; } svg .o1, svg .o2, svg .o3, sv
 
 const std::string_view html_script = R"js(
 "use strict";
-for (const figure of document.querySelectorAll("figure")) {
-  const drawing = figure.querySelector(".timeline"), buttons = figure.querySelector(".zoom");
-  if (!drawing || !buttons) continue;
-  const scroll = drawing.parentElement, told = buttons.querySelector("output");
-  const labels = [...drawing.querySelectorAll("[data-share]")], fine = [...drawing.querySelectorAll(".fine")];
-  let zoom = 1;
-  const show = () => {
-    const width = drawing.getBoundingClientRect().width;
-    for (const label of labels)
-      label.classList.toggle("off", label.dataset.share * width < 7 * label.textContent.length + 3);
-    for (const tick of fine) tick.classList.toggle("off", width < 2400);
-    told.textContent = zoom > 1 ? "× " + zoom : "";
-  };
-  const zoomTo = (wanted, at) => {
-    const before = drawing.getBoundingClientRect().width, place = (scroll.scrollLeft + at) / before;
-    zoom = Math.min(256, Math.max(1, wanted));
-    drawing.style.width = 100 * zoom + "%";
-    scroll.scrollLeft = place * drawing.getBoundingClientRect().width - at;
+function bringToLife(root) {
+  for (const figure of root.querySelectorAll("figure")) {
+    const drawing = figure.querySelector(".timeline"), buttons = figure.querySelector(".zoom");
+    if (!drawing || !buttons) continue;
+    const scroll = drawing.parentElement, told = buttons.querySelector("output");
+    const labels = [...drawing.querySelectorAll("[data-share]")], fine = [...drawing.querySelectorAll(".fine")];
+    let zoom = 1;
+    const show = () => {
+      if (!drawing.isConnected) return removeEventListener("resize", show);
+      const width = drawing.getBoundingClientRect().width;
+      for (const label of labels)
+        label.classList.toggle("off", label.dataset.share * width < 7 * label.textContent.length + 3);
+      for (const tick of fine) tick.classList.toggle("off", width < 2400);
+      told.textContent = zoom > 1 ? "× " + zoom : "";
+    };
+    const zoomTo = (wanted, at) => {
+      const before = drawing.getBoundingClientRect().width, place = (scroll.scrollLeft + at) / before;
+      zoom = Math.min(256, Math.max(1, wanted));
+      drawing.style.width = 100 * zoom + "%";
+      scroll.scrollLeft = place * drawing.getBoundingClientRect().width - at;
+      show();
+    };
+    buttons.hidden = false;
+    buttons.addEventListener("click", (event) => {
+      const factor = event.target.dataset.zoom;
+      if (factor !== undefined) zoomTo(zoom * factor, scroll.clientWidth / 2);
+    });
+    scroll.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey) return;
+      event.preventDefault();
+      zoomTo(event.deltaY < 0 ? zoom * 2 : zoom / 2, event.clientX - scroll.getBoundingClientRect().left);
+    }, {passive: false});
+    addEventListener("resize", show);
     show();
-  };
-  buttons.hidden = false;
-  buttons.addEventListener("click", (event) => {
-    const factor = event.target.dataset.zoom;
-    if (factor !== undefined) zoomTo(zoom * factor, scroll.clientWidth / 2);
-  });
-  scroll.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey) return;
-    event.preventDefault();
-    zoomTo(event.deltaY < 0 ? zoom * 2 : zoom / 2, event.clientX - scroll.getBoundingClientRect().left);
-  }, {passive: false});
-  addEventListener("resize", show);
-  show();
+  }
 }
+bringToLife(document);
 )js";
 
 }  // namespace ddl

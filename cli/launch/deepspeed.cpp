@@ -33,7 +33,13 @@ LaunchOutcome launch_deepspeed(const LaunchRequest& request) {
   if (const std::string axes = axes_besides(plan, family_bit(Axis::data)); !axes.empty())
     return CannotLaunch{
         fmt::format("its configuration divides data alone; {} parallelism is in the model's own code", axes)};
-  if (plan.precision == Precision::fp8) return CannotLaunch{"its configuration has no fp8"};
+  if (is_narrow(plan.precision)) return CannotLaunch{fmt::format("its configuration has no {}", to_string(plan.precision))};
+  if (std::optional<CannotLaunch> lacks = lacks_frozen_parts(request)) return *lacks;
+  if (std::optional<CannotLaunch> lacks = lacks_offload(plan, {Offload::optimizer, Offload::weights})) return *lacks;
+  if (plan.offload != Offload::none && plan.zero_stage == 0) return CannotLaunch{"it offloads what ZeRO shards: --zero 1"};
+  if (plan.offload == Offload::weights && plan.zero_stage != 3)
+    return CannotLaunch{"it offloads the weights of ZeRO-3 alone: --zero 3"};
+  if (plan.zero_stage == 3 && !plan.reshard) return CannotLaunch{"its ZeRO-3 gathers weights for backward again"};
   const Json optimizer = deepspeed_optimizer(plan.optimizer);
   if (optimizer.is_null()) return CannotLaunch{fmt::format("it has no optimizer {}", to_string(plan.optimizer))};
   const std::int64_t parts = plan.mesh.batch_parts() * plan.micro_batches;
@@ -51,6 +57,10 @@ LaunchOutcome launch_deepspeed(const LaunchRequest& request) {
     config["zero_optimization"]["overlap_comm"] = overlaps;
     config["zero_optimization"]["contiguous_gradients"] = true;
   }
+  if (plan.offload != Offload::none)
+    config["zero_optimization"]["offload_optimizer"] = {{"device", "cpu"}, {"pin_memory", true}};
+  if (plan.offload == Offload::weights)
+    config["zero_optimization"]["offload_param"] = {{"device", "cpu"}, {"pin_memory", true}};
   config["bf16"] = {{"enabled", plan.precision == Precision::bf16}};
   config["fp16"] = {{"enabled", plan.precision == Precision::fp16}};
   if (plan.recompute == Recompute::full) config["activation_checkpointing"] = {{"partition_activations", false}};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -65,6 +66,12 @@ struct LaunchNodes {
 [[nodiscard]] std::string axes_besides(const Plan& plan, Family axes);
 /// Why a runtime that divides along `axes` alone cannot run the plan; nothing where it can.
 [[nodiscard]] std::optional<CannotLaunch> lacks_axes(const Plan& plan, Family axes);
+
+/// Why a runtime whose files train all of a model cannot run the plan; nothing where it can.
+[[nodiscard]] std::optional<CannotLaunch> lacks_frozen_parts(const LaunchRequest& request);
+/// Why a runtime whose files keep everything on the device, and gather weights again, cannot run the plan; nothing where it
+/// can. `offloads`: what it can offload.
+[[nodiscard]] std::optional<CannotLaunch> lacks_offload(const Plan& plan, std::initializer_list<Offload> offloads);
 
 /// The samples that one rank computes at once, the largest share where they differ.
 [[nodiscard]] std::int64_t micro_batch_size(const Plan& plan);

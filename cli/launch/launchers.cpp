@@ -50,6 +50,20 @@ std::optional<CannotLaunch> lacks_axes(const Plan& plan, Family axes) {
   return CannotLaunch{fmt::format("it has no {} parallelism", names)};
 }
 
+std::optional<CannotLaunch> lacks_frozen_parts(const LaunchRequest& request) {
+  const Model& model = request.study.model();
+  if (model.trained_parameters() == model.parameters()) return std::nullopt;
+  return CannotLaunch{fmt::format("its files train all of a model, and of {} a part is trained", model.name)};
+}
+
+std::optional<CannotLaunch> lacks_offload(const Plan& plan, std::initializer_list<Offload> offloads) {
+  const bool is_known = std::find(offloads.begin(), offloads.end(), plan.offload) != offloads.end();
+  if (plan.offload != Offload::none && !is_known)
+    return CannotLaunch{fmt::format("its files leave the {} on the device", to_string(plan.offload))};
+  if (plan.offload_activations) return CannotLaunch{"its files leave activations on the device"};
+  return std::nullopt;
+}
+
 std::int64_t micro_batch_size(const Plan& plan) {
   return static_cast<std::int64_t>(std::ceil(samples_per_micro_batch(plan)));
 }

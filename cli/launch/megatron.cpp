@@ -68,7 +68,10 @@ void add_plan(Arguments& arguments, const LaunchRequest& request, const Transfor
     arguments.set("context-parallel-size", plan.mesh[Axis::context]);
     arguments.set("cp-comm-type", plan.context_exchange == ContextExchange::ring ? "p2p" : "a2a");
   }
-  if (plan.mesh[Axis::expert] > 1) arguments.set("expert-model-parallel-size", plan.mesh[Axis::expert]);
+  const bool deals = plan.whole_experts && plan.mesh[Axis::tensor] > 1;
+  const int experts = plan.mesh[Axis::expert] * (deals ? plan.mesh[Axis::tensor] : 1);
+  if (experts > 1) arguments.set("expert-model-parallel-size", experts);
+  if (deals) arguments.set("expert-tensor-parallel-size", 1);
   if (plan.sequence_parallel) arguments.flag("sequence-parallel");
   arguments.set("micro-batch-size", micro_batch_size(plan));
   arguments.set("global-batch-size", plan.global_batch);
@@ -86,6 +89,7 @@ void add_plan(Arguments& arguments, const LaunchRequest& request, const Transfor
   }
   arguments.flag(plan.precision == Precision::fp16 ? "fp16" : "bf16");
   if (plan.precision == Precision::fp8) arguments.set("fp8-format", "hybrid");
+  if (plan.precision == Precision::nvfp4) arguments.set("fp4-format", "e2m1");
   const bool is_adam = plan.optimizer == Optimizer::adam || plan.optimizer == Optimizer::adamw;
   arguments.set("optimizer", is_adam ? "adam" : "sgd");
   if (plan.optimizer == Optimizer::momentum) arguments.set("sgd-momentum", 0.9);
@@ -103,9 +107,16 @@ LaunchOutcome launch_megatron(const LaunchRequest& request) {
   if (std::optional<CannotLaunch> refused = megatron_refuses(request)) return *refused;
   const Transformer model = *transformer_of(request.study.model());
   if (model.window > 0) return CannotLaunch{"its arguments have no window of attention"};
+  const Plan& plan = request.plan();
+  const bool offloads = plan.offload == Offload::optimizer;
+  if (offloads && plan.zero_stage == 0) return CannotLaunch{"it offloads its distributed optimizer alone: --zero 1"};
   Arguments arguments;
   add_network(arguments, model);
   add_plan(arguments, request, model);
+  if (offloads) {
+    arguments.flag("optimizer-cpu-offload");
+    arguments.flag("use-precision-aware-optimizer");
+  }
   std::string text =
       "#!/bin/bash\n"
       "# Starts pretrain_gpt.py of Megatron-LM in its checkout: MEGATRON=/path/to/Megatron-LM launch/megatron.sh\n"

@@ -15,6 +15,9 @@ LaunchOutcome launch_nemo(const LaunchRequest& request) {
   const Plan& plan = request.plan();
   const Transformer model = *transformer_of(request.study.model());
   if (model.experts > 1) return CannotLaunch{"this form of its configuration has no experts: use Megatron-LM's arguments"};
+  if (std::optional<CannotLaunch> lacks = lacks_offload(plan, {})) return *lacks;
+  if (plan.precision == Precision::nvfp4)
+    return CannotLaunch{"this form of its configuration has no nvfp4: use Megatron-LM's"};
   if (model.window > 0) return CannotLaunch{"this form of its configuration has no window of attention"};
   if (plan.optimizer == Optimizer::sgd || plan.optimizer == Optimizer::momentum)
     return CannotLaunch{"its distributed optimizer is Adam"};

@@ -153,7 +153,7 @@ std::string run_script(const LaunchNodes& nodes) {
 
 /// Why the scripts cannot follow the plan's choices, beside its axes and the model.
 std::optional<std::string> refused_choice(const Plan& plan) {
-  if (plan.precision == Precision::fp8) return "it has no training in fp8 by itself: Megatron-LM has";
+  if (is_narrow(plan.precision)) return "it has no training in fp8 by itself: Megatron-LM has";
   if (plan.optimizer == Optimizer::lamb) return "it has no LAMB";
   if (plan.optimizer == Optimizer::adam8bit) return "it has no Adam of 8 bits";
   if (plan.recompute == Recompute::selective) return "its script recomputes whole layers or nothing";
@@ -170,6 +170,10 @@ LaunchOutcome launch_torchrun(const LaunchRequest& request) {
   if (const std::string axes = axes_besides(plan, run); !axes.empty())
     return CannotLaunch{fmt::format("its script has no {} parallelism", axes)};
   if (const std::optional<std::string> reason = refused_choice(plan)) return CannotLaunch{*reason};
+  if (std::optional<CannotLaunch> lacks = lacks_frozen_parts(request)) return *lacks;
+  if (std::optional<CannotLaunch> lacks = lacks_offload(plan, {})) return *lacks;
+  if (plan.zero_stage == 3 && !plan.reshard)
+    return CannotLaunch{"its script gathers the weights of ZeRO-3 for backward again: --zero 2 keeps them"};
 
   const bool is_torchvision = is_torchvision_model(study);
   const std::optional<HuggingFaceNetwork> network = is_torchvision ? std::nullopt : hugging_face_network(study.model());

@@ -56,10 +56,12 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   const Model& model = request.study.model();
   const Flavor* const flavor = flavor_of(model);
   if (flavor == nullptr) return CannotLaunch{fmt::format("it has no model {}: it has Llama 3 and Qwen3", model.name)};
+  if (std::optional<CannotLaunch> lacks = lacks_frozen_parts(request)) return *lacks;
+  if (std::optional<CannotLaunch> lacks = lacks_offload(plan, {Offload::weights})) return *lacks;
   if (plan.optimizer != Optimizer::adam && plan.optimizer != Optimizer::adamw)
     return CannotLaunch{fmt::format("it has Adam and AdamW, not {}", to_string(plan.optimizer))};
   if (plan.precision == Precision::fp16) return CannotLaunch{"it has bf16, no fp16"};
-  if (plan.precision == Precision::fp8) return CannotLaunch{"fp8 needs torchao, which this file does not set up"};
+  if (is_narrow(plan.precision)) return CannotLaunch{"fp8 needs torchao, which this file does not set up"};
   if (plan.zero_stage == 1) return CannotLaunch{"it has FSDP2, which is ZeRO-2 or ZeRO-3: --zero 3"};
   if (plan.mesh[Axis::tensor] > 1 && !plan.sequence_parallel)
     return CannotLaunch{"its tensor parallelism is with sequence parallelism: --sequence-parallel yes"};
@@ -90,9 +92,10 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
       "dataset = \"c4\"\nlocal_batch_size = {}\nglobal_batch_size = {}\nseq_len = {}\nsteps = 100\n"
       "mixed_precision_param = \"{}\"\nmixed_precision_reduce = \"float32\"\n",
       stages > 1 ? share : size, plan.global_batch, model.sequence_length, is_half ? "bfloat16" : "float32");
+  if (plan.offload == Offload::weights) text += "enable_cpu_offload = true\n";
   section("parallelism");
   text += fmt::format("data_parallel_replicate_degree = {}\ndata_parallel_shard_degree = {}\n", data / shards, shards);
-  text += fmt::format("fsdp_reshard_after_forward = \"{}\"\n", plan.zero_stage == 3 ? "always" : "never");
+  text += fmt::format("fsdp_reshard_after_forward = \"{}\"\n", plan.zero_stage == 3 && plan.reshard ? "always" : "never");
   text += fmt::format("tensor_parallel_degree = {}\ncontext_parallel_degree = {}\npipeline_parallel_degree = {}\n",
                       plan.mesh[Axis::tensor], plan.mesh[Axis::context], stages);
   if (stages > 1) {

@@ -47,6 +47,8 @@ std::optional<CannotLaunch> megatron_refuses(const LaunchRequest& request) {
     return CannotLaunch{
         fmt::format("its files are written for decoders of the GPT and Llama kind, not for {}", request.study.model().name)};
   }
+  if (std::optional<CannotLaunch> lacks = lacks_frozen_parts(request)) return lacks;
+  if (std::optional<CannotLaunch> lacks = lacks_offload(plan, {Offload::optimizer})) return lacks;
   if (plan.precision == Precision::tf32 || plan.precision == Precision::fp32)
     return CannotLaunch{"its files are written for mixed precision: --precision bf16"};
   if (plan.optimizer != Optimizer::adam && plan.optimizer != Optimizer::adamw && plan.optimizer != Optimizer::sgd &&

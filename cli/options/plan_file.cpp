@@ -285,6 +285,11 @@ std::string meaning_of(const PlanChoiceRow& row, int value) {
                          static_cast<Recompute>(value) == Recompute::full ? "recomputation" : "selective recomputation");
     case PlanChoice::sequence_parallel:
       return "sp sequence parallel";
+    case PlanChoice::reshard:
+    case PlanChoice::offload:
+    case PlanChoice::offload_activations:
+    case PlanChoice::experts:
+      return fmt::format("{} {}", row.sign(value), row.words(value));
     default:
       return {};
   }

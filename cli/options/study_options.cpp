@@ -114,7 +114,7 @@ void add_study_options(const Command& command, StudyOptions& o) {
   command
       .add_option(
           "--precision", o.precision,
-          "fp32, tf32, fp16, bf16 or fp8; default: mixed for sequences, else tf32 where the device has it, else fp32")
+          "fp32, tf32, fp16, bf16, fp8 or nvfp4; default: mixed for sequences, else tf32 where the device has it, else fp32")
       .words([] { return texts(precision_names()); });
   command
       .add_option("--mixed-precision", o.mixed_precision,
@@ -141,7 +141,7 @@ void add_study_options(const Command& command, StudyOptions& o) {
       .add_option("--allreduce", o.allreduce,
                   "fix the gradient exchange: linear, tree, butterfly, ring, rabenseifner, shifted-halving-doubling, "
                   "hierarchical, multi-leader, leader, "
-                  "parameter-server or sparse; default: as measured, else the cheapest")
+                   "parameter-server, reduce-broadcast, sparse or double-tree; default: as measured, else the cheapest")
       .words([] {
         std::vector<std::string> names;
         for (const AllreduceAlgorithm algorithm : all_allreduce_algorithms) names.emplace_back(to_string(algorithm));

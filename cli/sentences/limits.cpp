@@ -61,6 +61,15 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
                          limit.available);
     case Limit::Kind::shard_group:
       return fmt::format("shard groups of {:.0f} do not divide {:.0f} ranks of data", limit.wanted, limit.available);
+    case Limit::Kind::whole_experts:
+      if (limit.available == 0) return fmt::format("{} has no experts to deal to the ranks of a tensor split", model);
+      if (limit.wanted == 0) return "whole experts on the ranks of a tensor split need sequence parallelism";
+      return fmt::format("{:.0f} ranks of expert and tensor do not divide {:.0f} experts", limit.wanted, limit.available);
+    case Limit::Kind::no_host:
+      return "the machine's file does not say how devices reach the host's memory (host: bandwidth)";
+    case Limit::Kind::host_memory:
+      return fmt::format("keeps {} in the memory of a host, which has {}", humanize(Bytes(limit.wanted)),
+                         humanize(Bytes(limit.available)));
     case Limit::Kind::devices:
       return fmt::format("{:.0f} devices, the machine has {:.0f}", limit.wanted, limit.available);
     case Limit::Kind::not_finite:

@@ -38,7 +38,10 @@ struct PhaseInWords {
     if (plan.micro_batches > 1) text += fmt::format("{} micro-batches of ", plan.micro_batches);
     text += plural(samples_per_micro_batch(plan), "sample");
     if (kernels.forward_again == Recompute::full) text += ", forward once more";
-    if (kernels.forward_again == Recompute::selective) text += ", forward of attention once more";
+    if (kernels.forward_again == Recompute::selective) {
+      const bool attention = kernels.selected == SelectiveRecompute::attention;
+      text += attention ? ", forward of attention once more" : ", forward of every second product once more";
+    }
     if (kernels.beside.value() > 0) text += fmt::format("; {} beside kernels", humanize(kernels.beside));
     if (kernels.beside.value() < 0) text += fmt::format("; {} less than kernels", humanize(-kernels.beside));
     if (kernels.first_touches.value() > 0)
@@ -85,6 +88,10 @@ struct PhaseInWords {
     if (waiting.host.value() > 0) {
       text = fmt::format("{} for the host, which takes {} to start a kernel", humanize(waiting.host),
                          humanize(waiting.launch_overhead));
+    }
+    if (waiting.pages.value() > 0) {
+      text.append(text.empty() ? "" : "; ");
+      text += fmt::format("{} for managed memory, which comes from the host", humanize(waiting.pages));
     }
     if (waiting.learned) text.append(text.empty() ? "" : "; ").append("learned from measured runs");
     return text;

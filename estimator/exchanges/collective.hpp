@@ -31,15 +31,18 @@ enum class AllreduceAlgorithm {
   multi_leader,
   leader,
   parameter_server,
-  sparse
+  reduce_broadcast,
+  sparse,
+  double_tree
 };
-inline constexpr std::array<AllreduceAlgorithm, 11> all_allreduce_algorithms{
-    AllreduceAlgorithm::linear,       AllreduceAlgorithm::tree,
-    AllreduceAlgorithm::butterfly,    AllreduceAlgorithm::ring,
-    AllreduceAlgorithm::rabenseifner, AllreduceAlgorithm::shifted_halving_doubling,
-    AllreduceAlgorithm::hierarchical, AllreduceAlgorithm::multi_leader,
-    AllreduceAlgorithm::leader,       AllreduceAlgorithm::parameter_server,
-    AllreduceAlgorithm::sparse};
+inline constexpr std::array<AllreduceAlgorithm, 13> all_allreduce_algorithms{
+    AllreduceAlgorithm::linear,           AllreduceAlgorithm::tree,
+    AllreduceAlgorithm::butterfly,        AllreduceAlgorithm::ring,
+    AllreduceAlgorithm::rabenseifner,     AllreduceAlgorithm::shifted_halving_doubling,
+    AllreduceAlgorithm::hierarchical,     AllreduceAlgorithm::multi_leader,
+    AllreduceAlgorithm::leader,           AllreduceAlgorithm::parameter_server,
+    AllreduceAlgorithm::reduce_broadcast, AllreduceAlgorithm::sparse,
+    AllreduceAlgorithm::double_tree};
 [[nodiscard]] std::string_view to_string(AllreduceAlgorithm algorithm);
 [[nodiscard]] std::optional<AllreduceAlgorithm> parse_allreduce_algorithm(std::string_view text);
 
@@ -52,6 +55,9 @@ inline constexpr std::array<AllreduceAlgorithm, 11> all_allreduce_algorithms{
 [[nodiscard]] Seconds linear_allreduce_time(Bytes message, double ranks, const Link& link);
 /// 2(α + mβ)⌈log2 P⌉ + mc⌈log2 P⌉.
 [[nodiscard]] Seconds tree_allreduce_time(Bytes message, double ranks, const Link& link);
+/// Up and down two binary trees at once, each of which takes one half of the vector, slice by slice: 2α⌈log2 P⌉ + 2mβ + mc
+/// [SST09].
+[[nodiscard]] Seconds double_tree_allreduce_time(Bytes message, double ranks, const Link& link);
 /// Recursive doubling: (α + mβ + mc)⌈log2 P⌉.
 [[nodiscard]] Seconds butterfly_allreduce_time(Bytes message, double ranks, const Link& link);
 /// 2(P−1)(α + (m/P)β) + mc(P−1)/P.
@@ -89,6 +95,9 @@ struct HalvingRound {
 [[nodiscard]] Seconds tree_broadcast_time(Bytes message, double ranks, const Link& link);
 /// Tree: (α + mβ + mc)⌈log2 P⌉.
 [[nodiscard]] Seconds tree_reduce_time(Bytes message, double ranks, const Link& link);
+/// A chain to one rank and another one back, both in pieces that follow each other: 2(P−1)α + 2mβ + mc [NCCL, Reduce and
+/// Broadcast as rings].
+[[nodiscard]] Seconds reduce_broadcast_time(Bytes message, double ranks, const Link& link);
 /// s servers share the vector and serve P workers: 2mβ·max(1, P/s) + 2α.
 [[nodiscard]] Seconds parameter_server_time(Bytes message, double ranks, double servers, const Link& link);
 /// Sparse Allreduce of N2 bytes of indices and values per rank: 2(P−1)α + 2(P−1)N2β; with `dense` set, switching to dense

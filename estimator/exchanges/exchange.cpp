@@ -9,6 +9,9 @@ namespace {
 
 constexpr std::string_view hierarchical = "hierarchical";
 
+/// Factors that runs teach are divided by.
+constexpr double least_factor = 1e-9;
+
 /// Whether an exchange can go level by level: several nodes, each of which holds as many of the group.
 bool has_levels(const Group& group) {
   return group.outermost > 0 && group.members[0] == std::floor(group.members[0]) &&
@@ -143,9 +146,17 @@ std::optional<ExchangePrices::Parts> ExchangePrices::measured_time(Collective op
   if (operation == Collective::point_to_point || !may_be_measured(at, purpose)) return std::nullopt;
   const MeasuredExchanges& measured = coefficients_.exchanges;
   const double nodes = at.group.outermost == 0 ? 1 : at.group.nodes();
-  const std::optional<Seconds> time = measured.time(operation, message, at.group.ranks, nodes);
+  std::optional<Seconds> time = measured.time(operation, message, at.group.ranks, nodes);
   if (!time) return std::nullopt;
-  const Seconds bytes = min(*time, message * *measured.least_per_byte(operation, at.group.ranks, nodes));
+  Seconds bytes = min(*time, message * *measured.least_per_byte(operation, at.group.ranks, nodes));
+  if (operation == Collective::allreduce && measured.rests_on_two_nodes(operation, at.group.ranks, nodes)) {
+    // Links carry no more than the sheet says, whatever two nodes alone have shown. Factors are applied below.
+    const double factors = learned_[path_coefficients(purpose).beta] * congestion_factor(at.group, 0, at.group.outermost);
+    const Seconds carried =
+        (2 * (at.group.ranks - 1) / at.group.ranks) * (message * at.flat.link.beta) / std::max(factors, least_factor);
+    bytes += max(Seconds{}, carried - *time);
+    time = max(*time, carried);
+  }
   const PathCoefficients path = path_coefficients(purpose);
   double factor = congestion_factor(at.group, 0, at.group.outermost);
   if (assumptions_.congestion_quantile) {
@@ -278,6 +289,7 @@ const SharedLink& ExchangePrices::links_of(AllreduceAlgorithm algorithm, const G
   switch (algorithm) {
     case AllreduceAlgorithm::linear:
     case AllreduceAlgorithm::ring:
+    case AllreduceAlgorithm::reduce_broadcast:
     case AllreduceAlgorithm::sparse:
       return flat;
     case AllreduceAlgorithm::hierarchical:
@@ -285,6 +297,7 @@ const SharedLink& ExchangePrices::links_of(AllreduceAlgorithm algorithm, const G
     case AllreduceAlgorithm::multi_leader:
       return has_levels(at.group) ? (staged ? at.host_several_leaders : at.several_leaders) : flat;
     case AllreduceAlgorithm::leader:
+    case AllreduceAlgorithm::double_tree:
       return has_levels(at.group) ? (staged ? at.host_leaders : at.leaders) : flat;
     case AllreduceAlgorithm::tree:
     case AllreduceAlgorithm::butterfly:
@@ -300,6 +313,10 @@ const SharedLink& ExchangePrices::links_of(AllreduceAlgorithm algorithm, const G
 Seconds ExchangePrices::allreduce_time(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& at,
                                        bool staged) const {
   const double ranks = at.group.ranks;
+  if (const LibraryHabits* habits = library(at, staged)) {
+    if (algorithm == AllreduceAlgorithm::ring) return library_ring_time(2, message, library_group(at), *habits);
+    if (algorithm == AllreduceAlgorithm::double_tree) return library_tree_time(message, library_group(at), *habits);
+  }
   const Link& link = links_of(algorithm, at, staged).link;
   switch (algorithm) {
     case AllreduceAlgorithm::linear:
@@ -329,6 +346,8 @@ Seconds ExchangePrices::allreduce_time(AllreduceAlgorithm algorithm, Bytes messa
       return leader_allreduce_time(message, at.group.members[0], at.group.nodes(), at.inside.link, link, 1.0);
     case AllreduceAlgorithm::parameter_server:
       return parameter_server_time(message, ranks, assumptions_.parameter_servers, link);
+    case AllreduceAlgorithm::reduce_broadcast:
+      return reduce_broadcast_time(message, ranks, link);
     case AllreduceAlgorithm::sparse: {
       const double density = assumptions_.allreduce ? assumptions_.sparse_density
                                                     : software_.gradient_density.value_or(assumptions_.sparse_density);
@@ -336,8 +355,32 @@ Seconds ExchangePrices::allreduce_time(AllreduceAlgorithm algorithm, Bytes messa
       return sparse_allreduce_time(message * (density * (1.0 + 4.0 / item_bytes(plan_.precision))), message, ranks,
                                    Seconds{}, link);
     }
+    case AllreduceAlgorithm::double_tree:
+      return double_tree_allreduce_time(message, ranks, link);
   }
   return {};
+}
+
+const LibraryHabits* ExchangePrices::library(const GroupLinks& at, bool staged) const {
+  if (staged || assumptions_.ring_only || at.group.outermost == 0 || !has_levels(at.group)) return nullptr;
+  const std::optional<LibraryHabits>& habits = machine_.levels[1].library;
+  return habits ? &*habits : nullptr;
+}
+
+LibraryGroup ExchangePrices::library_group(const GroupLinks& at) const {
+  const PathCoefficients path = path_coefficients(at.purpose);
+  const double congestion = congestion_factor(at.group, 0, at.group.outermost);
+  return {.ranks = at.group.ranks,
+          .nodes = at.group.nodes(),
+          .between = at.flat.link.alpha,
+          .inside = at.inside.link.alpha,
+          .ring = at.flat.link.beta,
+          .out_of_node = at.leaders.link.beta,
+          .in_node = at.inside.link.beta,
+          .exchanged = at.slices.link.beta,
+          .add = at.flat.link.add,
+          .alpha_factor = std::max(learned_[path.alpha] * congestion, least_factor),
+          .beta_factor = std::max(learned_[path.beta] * congestion, least_factor)};
 }
 
 ExchangePrices::Choice ExchangePrices::allreduce(Bytes message, Family axes, Purpose purpose) const {
@@ -358,6 +401,11 @@ ExchangePrices::Choice ExchangePrices::allreduce(Bytes message, Family axes, Pur
     const Seconds time = allreduce_time(algorithm, message, at, staged);
     if (time < best.time) best = {algorithm, time, busiest(algorithm, at, staged)};
   };
+  if (library(at, staged) != nullptr) {
+    consider(AllreduceAlgorithm::double_tree);
+    if (software_.gradient_density && purpose == Purpose::gradient) consider(AllreduceAlgorithm::sparse);
+    return best;
+  }
   // As short as in pairs where ranks are a power of two, and possible where they are not.
   if (rounds_differ(at) && machine_.shape.kind == NetworkShape::Kind::distributed_loop)
     consider(AllreduceAlgorithm::shifted_halving_doubling);
@@ -399,6 +447,7 @@ Seconds ExchangePrices::least_by_links(Bytes message, const GroupLinks& at, Purp
   const Bytes moved = message * (1.0 - 1.0 / at.group.ranks);
   const Seconds one_ring = moved * (staged ? at.host_flat : at.flat).link.beta;
   if (at.group.outermost == 0 || fixed) return one_ring;
+  if (library(at, staged) != nullptr) return library_least_time(message, library_group(at));
   const SecondsPerByte slices = (staged ? at.host_slices : at.slices).link.beta;
   const double in_node = at.group.members[0];
   const Seconds two_levels =
@@ -436,11 +485,13 @@ Seconds ExchangePrices::startup(Collective operation, Bytes message, Family axes
   if (const std::optional<Parts> measured = measured_time(operation, message, priced, purpose)) return measured->startups;
   const bool staged = is_staged(priced, purpose);
   const GroupLinks& at = links(axes, purpose, true);
+  const LibraryHabits* const habits = library(at, staged);
   switch (operation) {
     case Collective::allreduce:
       return allreduce_time(allreduce(message, axes, purpose).algorithm, message, at, staged);
     case Collective::allgather:
     case Collective::reduce_scatter: {
+      if (habits != nullptr && !software_.layer_algorithm) return library_ring_time(1, message, library_group(at), *habits);
       const bool two_levels = cheapest(operation, message, axes, purpose).algorithm == hierarchical;
       const RingTime ring = operation == Collective::allgather ? ring_allgather_time : ring_reduce_scatter_time;
       return gather_time(ring, two_levels, message, at, staged);
@@ -448,6 +499,7 @@ Seconds ExchangePrices::startup(Collective operation, Bytes message, Family axes
     case Collective::point_to_point:
       return neighbour_link(axes, purpose).link.alpha;
     case Collective::all_to_all:
+      if (habits != nullptr) return library_all_to_all_time(message, library_group(at), *habits);
       return all_to_all_time(message, at, staged);
     case Collective::broadcast:
       return tree_broadcast_time(message, at.group.ranks, (staged ? at.host_flat : at.flat).link);
@@ -469,7 +521,13 @@ ExchangePrices::Priced ExchangePrices::cheapest(Collective operation, Bytes mess
     if (const std::optional<Parts> measured = measured_time(operation, message, at, purpose))
       return {measured_exchange, measured->startups + measured->bytes, {}};
   }
+  const LibraryHabits* const habits = library(at, staged);
   const auto gathered = [&](RingTime ring) -> Priced {
+    if (habits != nullptr && !software_.layer_algorithm) {
+      LibraryGroup group = library_group(at);
+      if (operation == Collective::allgather) group.add = {};
+      return {"ring", library_ring_time(1, message, group, *habits), shared.bottleneck};
+    }
     const Seconds one_ring = gather_time(ring, false, message, at, staged);
     if (assumptions_.ring_only || software_.layer_algorithm || !has_levels(at.group))
       return {"ring", one_ring, shared.bottleneck};
@@ -487,6 +545,8 @@ ExchangePrices::Priced ExchangePrices::cheapest(Collective operation, Bytes mess
     case Collective::reduce_scatter:
       return gathered(ring_reduce_scatter_time);
     case Collective::all_to_all: {
+      if (habits != nullptr)
+        return {"pairwise", library_all_to_all_time(message, library_group(at), *habits), slices.bottleneck};
       return {"pairwise", all_to_all_time(message, at, staged), (at.group.outermost == 0 ? shared : slices).bottleneck};
     }
     case Collective::broadcast:

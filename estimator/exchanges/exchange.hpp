@@ -38,13 +38,15 @@ struct Exchange {
   /// Runs while the device computes: the layer's forward, or the gradient of its input.
   bool beside_kernels = false;
   double copies = 1;  ///< of each token among its items, one for each of its experts
+  double frozen = 0;  ///< of gradients: parameters on the same ranks that have none
 };
 
 /// How an exchange is done whose time was measured.
 inline constexpr std::string_view measured_exchange = "measured";
 
 /// Times of exchanges for one plan's layout on one machine: as measured, where the operation was measured among such ranks;
-/// else by α/β per level, the route, the flows that share a link (φ) and the cheapest algorithm of those allowed.
+/// else by α/β per level, the route, the flows that share a link (φ) and the cheapest algorithm of those allowed. Between
+/// nodes whose kind of network is known these are what a library has (`LibraryHabits`).
 class ExchangePrices {
  public:
   ExchangePrices(const Plan& plan, const Machine& machine, const Coefficients& coefficients, const Assumptions& assumptions);
@@ -121,6 +123,10 @@ class ExchangePrices {
   using RingTime = Seconds (*)(Bytes message, double ranks, const Link& link);
   [[nodiscard]] static Seconds all_to_all_time(Bytes message, const GroupLinks& way, bool staged);
   [[nodiscard]] Seconds gather_time(RingTime ring, bool two_levels, Bytes message, const GroupLinks& way, bool staged) const;
+  /// What the library of the machine's GPUs makes of the links between nodes; nothing where nobody knows, or no library is
+  /// meant: through the host, in an ideal projection, or where nodes hold unlike numbers of a group's ranks.
+  [[nodiscard]] const LibraryHabits* library(const GroupLinks& way, bool staged) const;
+  [[nodiscard]] LibraryGroup library_group(const GroupLinks& way) const;
   [[nodiscard]] Seconds by_rounds(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& way, bool staged) const;
   [[nodiscard]] Bottleneck busiest(AllreduceAlgorithm algorithm, const GroupLinks& way, bool staged) const;
   /// Whether an exchange goes through the host.

@@ -35,13 +35,15 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& excha
 GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges, const GradientGroup& group,
                                    bool with_startups) {
   const Bytes message(group.parameters * item_bytes(plan.precision));
-  if (group.parameters <= 0 || plan.mesh.product(group.axes) == 1) return {};
+  const bool gathers_frozen = plan.zero_stage == 3 && group.frozen > 0;
+  if ((group.parameters <= 0 && !gathers_frozen) || plan.mesh.product(group.axes) == 1) return {};
   const double messages = group.messages;
   GradientExchange exchange;
   const double copies = (group.axes & family_bit(Axis::data)) != 0 ? plan.shard_copies() : 1.0;
   const double shards = plan.mesh.product(group.axes) / copies;
   // What is summed over others than replicas is of weights that are not sharded.
   if (plan.zero_stage == 0 || (group.axes & replica_axes) == 0 || shards == 1) {
+    if (group.parameters <= 0) return {};
     const ExchangePrices::Choice choice = exchanges.allreduce(message / messages, group.axes, Purpose::gradient);
     exchange.of_gradients = choice.time * messages;
     exchange.algorithm = choice.name();
@@ -54,12 +56,13 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& excha
   }
   // ZeRO-1 and -2: gradients are reduce-scattered, updated weights gathered: the volume of an Allreduce. Where gradients are
   // sharded they are scattered after every micro-batch. ZeRO-3 gathers the weights before forward and again before backward
-  // of every micro-batch [Rajbhandari et al., SC'20].
+  // of every micro-batch [Rajbhandari et al., SC'20]; once where they stay after forward.
   const Family axes = copies > 1 ? shard_axes(group.axes, plan.shard_group) : group.axes;
   const auto priced = exchanges.cheapest(Collective::reduce_scatter, message, axes, Purpose::gradient);
-  const Seconds scatter = priced.time;
+  const Seconds scatter = group.parameters > 0 ? priced.time : Seconds{};
   exchange.bottleneck = priced.bottleneck;
-  const auto gathered = exchanges.cheapest(Collective::allgather, message, axes, Purpose::gradient);
+  const Bytes weights = plan.zero_stage == 3 ? message + Bytes(group.frozen * item_bytes(plan.precision)) : message;
+  const auto gathered = exchanges.cheapest(Collective::allgather, weights, axes, Purpose::gradient);
   const Seconds gather = gathered.time;
   exchange.measured = priced.algorithm == measured_exchange && gathered.algorithm == measured_exchange;
   const double micro_batches = static_cast<double>(plan.micro_batches);
@@ -67,14 +70,14 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& excha
   exchange.of_gradients = scatter * exchange.rounds;
   // Groups that have the same shards sum these once in an iteration [Zha22, section 3.4].
   const Bytes shard = message / shards;
-  if (copies > 1) {
+  if (copies > 1 && group.parameters > 0) {
     const ExchangePrices::Choice sum = exchanges.allreduce(shard, copy_axes(plan.shard_group), Purpose::gradient);
     exchange.of_copies = sum.time;
     exchange.measured = exchange.measured && sum.measured;
     if (sum.time > scatter) exchange.bottleneck = sum.bottleneck;
   }
   if (plan.zero_stage == 3) {
-    exchange.gathers = 2.0 * micro_batches;
+    exchange.gathers = (plan.reshard ? 2.0 : 1.0) * micro_batches;
     exchange.of_weights = gather * exchange.gathers;
   } else {
     exchange.after_update = gather;

@@ -17,6 +17,7 @@ struct GradientGroup {
   Family axes = 0;
   double parameters = 0;
   double messages = 1;  ///< into which the gradients are cut; ZeRO has its own
+  double frozen = 0;    ///< parameters on the same ranks that have no gradients: ZeRO-3 gathers them with the others
   friend bool operator==(const GradientGroup&, const GradientGroup&) = default;
 };
 

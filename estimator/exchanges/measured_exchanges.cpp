@@ -223,6 +223,11 @@ std::optional<Seconds> MeasuredExchanges::time(Collective operation, Bytes messa
   return between(near, message, ranks, nodes);
 }
 
+bool MeasuredExchanges::rests_on_two_nodes(Collective operation, double ranks, double nodes) const {
+  const Neighbours near = neighbours_or_like(operation, ranks, nodes);
+  return near.fewer != nullptr && near.fewer == near.more && near.fewer->nodes == 2 && nodes > 2;
+}
+
 double MeasuredExchanges::spread(Collective operation, double ranks, double nodes) const {
   const Neighbours near = neighbours_or_like(operation, ranks, nodes);
   if (near.fewer == nullptr) return 1;

@@ -63,6 +63,10 @@ class MeasuredExchanges {
   /// measured takes what an Allgather takes, and the other way round: both move the same bytes in the same steps.
   [[nodiscard]] std::optional<Seconds> time(Collective operation, Bytes message, double ranks, double nodes) const;
 
+  /// Whether time() rests on two nodes alone, and more are asked for. Of the bytes of an Allreduce two nodes may send each
+  /// other half of what each of more nodes sends, so that what two nodes reach is no promise for more.
+  [[nodiscard]] bool rests_on_two_nodes(Collective operation, double ranks, double nodes) const;
+
   /// Geometric standard deviation of one repetition of such an exchange, as of the curves that time() uses, weighted as
   /// their times are; 1 where nothing was repeated, or time() has nothing.
   [[nodiscard]] double spread(Collective operation, double ranks, double nodes) const;

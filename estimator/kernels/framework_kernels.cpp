@@ -1,5 +1,9 @@
 #include "estimator/kernels/framework_kernels.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+
 namespace ddl {
 namespace {
 
@@ -27,6 +31,16 @@ double attention_factor(std::optional<AttentionKernels> kernels, const Device& d
   const bool has_flash3 = capability >= 9 && capability < 10;
   const AttentionKernels fitted = has_flash3 && pass == Pass::forward ? AttentionKernels::flash3 : AttentionKernels::flash2;
   return relative_time(*kernels, has_flash3, pass) / relative_time(fitted, has_flash3, pass);
+}
+
+KernelKind group_kernels(const Work& work, bool has_matrix_units, MemoryFormat format) {
+  if (!has_matrix_units) return KernelKind::direct_convolution;
+  if (format == MemoryFormat::channels_first) return KernelKind::grouped_convolution;
+  constexpr std::array<double, 4> packed{4, 8, 16, 32};
+  constexpr double packed_groups = 32;
+  const bool fits = std::find(packed.begin(), packed.end(), work.group_inputs) != packed.end() &&
+                    work.group_inputs == work.group_outputs && std::fmod(work.groups, packed_groups) == 0;
+  return fits ? KernelKind::packed_convolution : KernelKind::direct_convolution;
 }
 
 double entropy_bytes(CrossEntropy implementation, Pass pass, bool is_mixed) {

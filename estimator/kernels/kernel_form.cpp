@@ -8,10 +8,12 @@ KernelShape shape_of(const Work& work, double samples, double item_bytes) {
   KernelShape shape{.kind = work.kernel_kind(),
                     .flops = work.flops * samples,
                     .bytes = (work.activation_items * samples + work.weight_items) * item_bytes,
+                    .items = work.activation_items * samples + work.weight_items,
                     .m = work.m,
                     .n = work.n,
                     .k = work.k,
                     .count = work.count,
+                    .group_channels = work.group_outputs,
                     .is_square3 = work.is_square3};
   switch (work.batched) {
     case Work::Batched::m:
@@ -35,7 +37,11 @@ const KernelForm& form_of(KernelKind kind) {
     case KernelKind::matrix_product:
       return matrix_product_form();
     case KernelKind::convolution:
+    case KernelKind::grouped_convolution:
+    case KernelKind::packed_convolution:
       return convolution_form();
+    case KernelKind::direct_convolution:
+      return direct_convolution_form();
     case KernelKind::fused_attention:
       return fused_attention_form();
     default:

@@ -13,8 +13,10 @@ namespace ddl {
 struct KernelShape {
   KernelKind kind = KernelKind::elementwise;
   double flops = 0, bytes = 0;
+  double items = 0;            ///< that the bytes are
   double m = 0, n = 0, k = 0;  ///< of one matrix product: m × n results, sums of k
   double count = 1;            ///< products of that size
+  double group_channels = 0;   ///< that a group of a convolution writes; 0: there are no groups
   bool is_square3 = false;
 };
 [[nodiscard]] KernelShape shape_of(const Work& work, double samples, double item_bytes);
@@ -25,6 +27,7 @@ struct DevicePeaks {
   double vector_flop_rate = 1;    ///< of everything else, FLOP/s
   double bandwidth = 1;           ///< of the memory, byte/s
   double multiprocessors = 0;     ///< 0: unknown
+  double cycle_rate = 1e30;       ///< clock cycles of all multiprocessors together, 1/s
   bool has_matrix_units = false;  ///< for the kernel's precision
 };
 
@@ -32,6 +35,7 @@ struct DevicePeaks {
 struct KernelConstant {
   std::string_view name;
   double usual, least, most;
+  bool is_fitted = true;  ///< else it is never fitted to kernels: files may leave it out, and it is what is usual
 };
 
 /// A formula of a kernel's time. Its constants are dimensionless but for `start`, in microseconds.
@@ -46,7 +50,7 @@ struct KernelForm {
 [[nodiscard]] const KernelForm& form_of(KernelKind kind);
 
 /// In files, tables and messages: `matrix_product`.
-inline constexpr std::array<std::pair<KernelKind, std::string_view>, 10> kernel_kind_names{{
+inline constexpr std::array<std::pair<KernelKind, std::string_view>, 14> kernel_kind_names{{
     {KernelKind::matrix_product, "matrix_product"},
     {KernelKind::convolution, "convolution"},
     {KernelKind::grouped_convolution, "grouped_convolution"},
@@ -57,6 +61,10 @@ inline constexpr std::array<std::pair<KernelKind, std::string_view>, 10> kernel_
     {KernelKind::softmax, "softmax"},
     {KernelKind::dropout, "dropout"},
     {KernelKind::lookup, "lookup"},
+    {KernelKind::packed_convolution, "packed_convolution"},
+    {KernelKind::direct_convolution, "direct_convolution"},
+    {KernelKind::depthwise_convolution, "depthwise_convolution"},
+    {KernelKind::max_pool, "max_pool"},
 }};
 [[nodiscard]] constexpr std::string_view to_string(KernelKind kind) {
   return kernel_kind_names[static_cast<std::size_t>(kind)].second;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "estimator/kernels/forms/forms.hpp"
 #include "estimator/kernels/framework_kernels.hpp"
 
 namespace ddl {
@@ -15,6 +16,11 @@ constexpr std::size_t similar_kernels = 8;
 /// Distances, in octaves: below the first all kernels count alike, beyond the second a kernel lies outside of what was
 /// measured, and beyond the third a correction fades.
 constexpr double level = 0.1, outside = 1.5, fading = 4;
+/// Items that an elementwise kernel loads and stores in the cycles in which a kernel that turns a tensor from one memory
+/// format into another moves one: threads exchange them through the multiprocessor's own memory.
+constexpr double transposition_items = 1.5;
+/// Of weights, gradients and the optimizer's state.
+constexpr double update_item_bytes = 4;
 
 /// How far a family is from what is asked for; nothing where it says nothing about it.
 std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pass, Precision precision, bool is_own) {
@@ -23,10 +29,17 @@ std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pa
   const bool is_product = form_of(kind).name != form_of(KernelKind::fused_attention).name && !is_traffic;
   int far = 0;
   if (family.precision != precision) {
-    // Matrix units are one thing, the rest of the device another; memory does not care.
+    // Matrix units are one thing, the rest of the device another; memory cares about the size of an item alone.
     const bool same_units = (family.precision == Precision::fp32) == (precision == Precision::fp32);
+    const bool same_items = item_bytes(family.precision) == item_bytes(precision);
     if (!same_units && !is_traffic && is_own) return std::nullopt;
-    far += same_units || is_traffic ? 10 : 50;
+    if (is_traffic) {
+      far += same_items ? 10 : 12;
+    } else {
+      // The units of narrow formats are more alike than those of any other.
+      const bool both_narrow = is_narrow(family.precision) && is_narrow(precision);
+      far += both_narrow ? 5 : same_units ? 10 : 50;
+    }
   }
   if (family.pass && *family.pass != pass) {
     if (!is_product && is_own) return std::nullopt;
@@ -92,12 +105,24 @@ KernelPlace place_of(const KernelShape& shape) {
 
 std::size_t KernelModel::Hash::operator()(const Key& key) const {
   std::uint64_t hash = 14695981039346656037ULL ^ key.family;
-  for (const double number : {key.flops, key.bytes, key.m, key.n, key.k, key.count}) {
+  for (const double number : {key.flops, key.bytes, key.m, key.n, key.k, key.count, key.items, key.group_channels}) {
     hash = (hash ^ std::bit_cast<std::uint64_t>(number)) * 1099511628211ULL;
     hash ^= hash >> 32U;
   }
   return static_cast<std::size_t>(hash);
 }
+
+namespace {
+
+/// Multiply-adds in fp32 that a multiprocessor begins in a clock cycle [NVIDIA, CUDA C++ Programming Guide, throughput of
+/// native arithmetic instructions].
+double lanes(const Device& device) {
+  const double capability = device.compute_capability.value_or(0);
+  const bool is_half = capability == 6.0 || (capability >= 7.0 && capability < 8.6);
+  return is_half ? 64 : 128;
+}
+
+}  // namespace
 
 DevicePeaks device_peaks(const Device& device, Precision precision) {
   FlopRate any(1.0);
@@ -107,6 +132,7 @@ DevicePeaks device_peaks(const Device& device, Precision precision) {
           .vector_flop_rate = vector.value(),
           .bandwidth = device.memory_bandwidth.value(),
           .multiprocessors = static_cast<double>(device.multiprocessors.value_or(0)),
+          .cycle_rate = vector.value() / (2 * lanes(device)),
           .has_matrix_units = precision != Precision::fp32};
 }
 
@@ -116,6 +142,7 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
       roofline_(device, precision),
       peaks_(device_peaks(device, precision)),
       item_bytes_(ddl::item_bytes(precision)),
+      accumulates_(assumptions.mixed_precision == MixedPrecision::full_gradients && is_mixed(precision)),
       copies_(assumptions.memory_format == MemoryFormat::channels_first && precision != Precision::fp32) {
   for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
     const auto place = static_cast<std::size_t>(pass);
@@ -138,9 +165,10 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
       }
       if (best.family == nullptr) continue;
       // What the sheet says that kernels of ample size reach is nearer than what they reach on other devices.
-      const bool is_product = kind == KernelKind::matrix_product || kind == KernelKind::convolution;
+      const bool is_product =
+          kind == KernelKind::matrix_product || kind == KernelKind::convolution || kind == KernelKind::grouped_convolution;
       if (is_product && !best.is_own && device.attainable_peak < 1) best.constants[1] = device.attainable_peak;
-      if (is_product && peaks_.has_matrix_units) best.constants[1] *= sustained;
+      if ((is_product || kind == KernelKind::packed_convolution) && peaks_.has_matrix_units) best.constants[1] *= sustained;
       best.least_ratio = best.is_own ? std::exp(least_log_ratio(best.family->residuals)) : 1;
     }
   }
@@ -157,7 +185,9 @@ const KernelModel::Known& KernelModel::known(const Family& family, const KernelS
                 shape.m,
                 shape.n,
                 shape.k,
-                shape.count};
+                shape.count,
+                shape.items,
+                shape.group_channels};
   const auto found = known_.find(key);
   if (found != known_.end()) return found->second;
   Known known{.seconds = form_of(shape.kind).time(shape, peaks_, family.constants)};
@@ -176,13 +206,24 @@ Provenance KernelModel::source(KernelKind kind, Pass pass) const {
 }
 
 Seconds KernelModel::copies(const Work& work, double samples) const {
-  if (!copies_ || work.kernel_kind() != KernelKind::convolution) return {};
-  return traffic_time(2 * work.activation_items * samples * item_bytes_);
+  const bool is_copied =
+      work.kernel_kind() == KernelKind::convolution || work.kernel_kind() == KernelKind::grouped_convolution;
+  if (!copies_ || !is_copied) return {};
+  const double items = 2 * work.activation_items * samples;
+  return traffic_time(items * item_bytes_, items * transposition_items);
 }
 
 Work KernelModel::as_run(Work work, Pass pass) const {
   if (work.entropy_items > 0)
     work.activation_items = work.entropy_items * entropy_bytes_[static_cast<std::size_t>(pass)] / item_bytes_;
+  if (work.kernel_kind() == KernelKind::grouped_convolution) {
+    work.kind =
+        group_kernels(work, peaks_.has_matrix_units, copies_ ? MemoryFormat::channels_first : MemoryFormat::channels_last);
+    if (work.kind == KernelKind::grouped_convolution) {
+      (pass == Pass::backward_weight ? work.m : work.n) /= work.groups;
+      work.count *= work.groups;
+    }
+  }
   return work;
 }
 
@@ -190,16 +231,23 @@ KernelTime KernelModel::time(const Work& asked, Pass pass, double samples) const
   if (!asked.is_any()) return {};
   const Work work = as_run(asked, pass);
   const Family& family = family_of(work.kernel_kind(), pass);
-  if (family.family == nullptr) return {.time = roofline_.time(work, samples) + copies(work, samples)};
+  if (family.family == nullptr) return {.time = roofline_.time(asked, samples) + copies(asked, samples)};
   const Known& known = this->known(family, shape_of(work, samples, item_bytes_));
   const double slower =
       work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[static_cast<std::size_t>(pass)] : 1;
-  const Seconds time = Seconds(known.seconds) * slower + copies(work, samples);
+  const Seconds time = with_sums(Seconds(known.seconds), work, pass) * slower + copies(asked, samples);
   const double factor = std::exp(known.is_inside ? family.family->spread_inside : family.family->spread_outside);
   return {.time = time,
           .low = time / factor,
           .high = time * factor,
           .source = family.is_own ? Provenance::curve : Provenance::roofline};
+}
+
+Seconds KernelModel::with_sums(Seconds kernel, const Work& work, Pass pass) const {
+  // In fp32 they are read and written. Tiles of the result do so while others compute.
+  constexpr double bytes = 8, sharpness = 3.5;
+  if (!accumulates_ || pass != Pass::backward_weight || work.kernel_kind() != KernelKind::matrix_product) return kernel;
+  return Seconds(soft_max(kernel.value(), traffic_time(work.weight_items * bytes).value(), sharpness));
 }
 
 Seconds KernelModel::seconds(const Work& work, Pass pass, double samples) const { return time(work, pass, samples).time; }
@@ -208,18 +256,20 @@ Seconds KernelModel::least(const Work& asked, Pass pass, double samples) const {
   if (!asked.is_any()) return {};
   const Work work = as_run(asked, pass);
   const Family& family = family_of(work.kernel_kind(), pass);
-  if (family.family == nullptr) return roofline_.time(work, samples) + copies(work, samples);
+  if (family.family == nullptr) return roofline_.time(asked, samples) + copies(asked, samples);
   const KernelShape shape = shape_of(work, samples, item_bytes_);
   const double slower =
       work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[static_cast<std::size_t>(pass)] : 1;
   return Seconds(form_of(shape.kind).least(shape, peaks_, family.constants) * family.least_ratio * slower) +
-         copies(work, samples);
+         copies(asked, samples);
 }
 
-Seconds KernelModel::traffic_time(double bytes) const {
+Seconds KernelModel::traffic_time(double bytes) const { return traffic_time(bytes, bytes / update_item_bytes); }
+
+Seconds KernelModel::traffic_time(double bytes, double items) const {
   const Family& family = family_of(KernelKind::elementwise, Pass::forward);
   if (family.family == nullptr) return roofline_.traffic_time(bytes);
-  const KernelShape shape{.bytes = bytes};
+  const KernelShape shape{.bytes = bytes, .items = items};
   return Seconds(form_of(shape.kind).least(shape, peaks_, family.constants));
 }
 

@@ -45,7 +45,8 @@ class KernelModel {
   /// Kernels that share this work among them take no less together.
   [[nodiscard]] Seconds least(const Work& work, Pass pass, double samples) const;
   /// Of an operation that reads and writes so many bytes and does nothing else, without its start.
-  [[nodiscard]] Seconds traffic_time(double bytes) const;
+  [[nodiscard]] Seconds traffic_time(double bytes) const;  ///< of items of 4 bytes
+  [[nodiscard]] Seconds traffic_time(double bytes, double items) const;
   /// What times of this kind rest on.
   [[nodiscard]] Provenance source(KernelKind kind, Pass pass) const;
   /// Whether any kind has a formula: else all have their rooflines.
@@ -61,7 +62,7 @@ class KernelModel {
   /// A shape whose time is known.
   struct Key {
     std::size_t family;  ///< place in families_
-    double flops, bytes, m, n, k, count;
+    double flops, bytes, m, n, k, count, items, group_channels;
     friend bool operator==(const Key&, const Key&) = default;
   };
   struct Hash {
@@ -71,9 +72,11 @@ class KernelModel {
     double seconds = 0;
     bool is_inside = false;  ///< between kernels that were measured
   };
+  /// Returns the time of a kernel with the sums in fp32 to which it adds gradients of weights, where it does.
+  [[nodiscard]] Seconds with_sums(Seconds kernel, const Work& work, Pass pass) const;
   /// Of the copies that a convolution makes of what it reads and writes; nothing where it reads them as they lie.
   [[nodiscard]] Seconds copies(const Work& work, double samples) const;
-  /// The same work with the traffic of the framework's cross entropy.
+  /// The same work with the traffic of the framework's cross entropy, and the kernel that convolves groups.
   [[nodiscard]] Work as_run(Work work, Pass pass) const;
   [[nodiscard]] const Family& family_of(KernelKind kind, Pass pass) const;
   [[nodiscard]] const Known& known(const Family& family, const KernelShape& shape) const;
@@ -82,7 +85,8 @@ class KernelModel {
   Roofline roofline_;
   DevicePeaks peaks_;
   double item_bytes_ = 4;
-  bool copies_ = false;  ///< convolutions work on copies in another memory format
+  bool accumulates_ = false;  ///< matrix products add gradients of weights to sums in fp32
+  bool copies_ = false;       ///< convolutions work on copies in another memory format
   /// By pass: over the kernels that formulas were fitted to.
   std::array<double, 4> attention_factor_{1, 1, 1, 1};
   std::array<double, 4> entropy_bytes_{};                                   ///< by pass: of an item

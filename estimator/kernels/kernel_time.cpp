@@ -65,14 +65,17 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
   const Model& model = *facts.model;
   const bool fuses = assumptions.fusing == Fusing::all || (assumptions.fusing == Fusing::half && is_mixed(precision));
   if (fuses) fusion_ = facts.fusion;
+  writes_sinks_ = assumptions.sinks == CompositeKernels::operators;
+  has_separate_operators_ = !fuses && assumptions.composites == CompositeKernels::operators;
   const bool casting = is_mixed(precision) && assumptions.mixed_precision == MixedPrecision::autocast;
   if (casting) {
     wide_roofline_ = Roofline(device, Precision::fp32);
     wide_model_ = KernelModel(device, Precision::fp32, assumptions, device.sustained_peak);
     update_precision_ = Precision::fp32;
   }
-  if (precision == Precision::fp8) narrow_model_ = KernelModel(device, precision, assumptions, device.sustained_peak);
-  if (is_of_list(assumptions.update) && model.parameters() > 0) {
+  if (precision == Precision::nvfp4) quantized_ = facts.is_linear;
+  if (is_narrow(precision)) narrow_model_ = KernelModel(device, precision, assumptions, device.sustained_peak);
+  if (is_of_list(assumptions.update) && model.trained_parameters() > 0) {
     list_ = update_of_all(model, optimizer, update_precision_, assumptions.update);
   }
   const MeasuredModel* measured = find_measured(coefficients, model.name, precision);
@@ -98,9 +101,9 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
       };
       LayerTimes& at = times[i];
       at.forward = time(Pass::forward) / batch;
-      at.backward = time(Pass::backward_weight) / batch;
+      at.backward = facts.frozen[i] ? Seconds{} : time(Pass::backward_weight) / batch;
       if (facts.needs_input_gradient[i]) at.backward += time(Pass::backward_data) / batch;
-      at.update = model_.traffic_time(static_cast<double>(layer.parameters()) * update_bytes);
+      at.update = model_.traffic_time(static_cast<double>(layer.trained()) * update_bytes);
       total += (at.forward + at.backward) * batch + at.update;
     }
     return total;
@@ -152,7 +155,7 @@ void KernelPrices::measure_layers(const ModelFacts& facts, const MeasuredKernels
     at = {};
     for (const PricedKernel& kernel : measured_->kernels(whole.at(i), whole.shard()))
       (kernel.phase == Phase::forward ? at.forward : at.backward) += kernel.time / reference_batch_;
-    at.update = update_price(static_cast<double>(facts.model->layers[i].parameters())).time;
+    at.update = update_price(static_cast<double>(facts.model->layers[i].trained())).time;
   }
 }
 
@@ -163,7 +166,7 @@ Provenance KernelPrices::source(const Work& work, Pass pass, Precision precision
 
 const KernelModel& KernelPrices::model_of(Precision precision) const {
   if (wide_model_ && precision == Precision::fp32) return *wide_model_;
-  return narrow_model_ && precision == Precision::fp8 ? *narrow_model_ : model_;
+  return narrow_model_ && is_narrow(precision) ? *narrow_model_ : model_;
 }
 
 Provenance KernelPrices::source() const {
@@ -190,7 +193,20 @@ Seconds KernelPrices::kernel_time(const Work& work, Pass pass, double samples, P
 
 std::vector<Work> KernelPrices::works(std::size_t layer, const Operation& operation, Pass pass,
                                       std::span<const TensorShape> inputs, const TensorShape& output) const {
-  std::vector<Work> works = operation.kernels(pass, inputs, output);
+  const auto written = writes_sinks_ ? operation.with_written_sinks() : nullptr;
+  std::vector<Work> works = (written ? *written : operation).kernels(pass, inputs, output);
+  if (!has_separate_operators_) std::erase_if(works, [](const Work& work) { return work.is_separate; });
+  if (!quantized_.empty() && quantized_[layer] && pass != Pass::backward_weight) {
+    // With NVFP4, two kernels make of each tensor that products read what both of them need, along rows and, turned by a
+    // Hadamard transform, along columns: the first reads it for its largest item, the second reads it and writes 4 bits and
+    // a sixteenth of 8 bits twice [NVIDIA, "Pretraining large language models with NVFP4", arXiv 2509.25149, sections 4.2
+    // and 4.3; Transformer Engine, transformer_engine/common/hadamard_transform]. Weights are converted once for all
+    // micro-batches.
+    constexpr double item = 2, narrow = (4.0 + 8.0 / 16) / 8;
+    const double items = static_cast<double>((pass == Pass::forward ? inputs.front() : output).items());
+    works.push_back({.activation_items = items, .kind = KernelKind::elementwise});
+    works.push_back({.activation_items = items * (1 + 2 * narrow / item), .kind = KernelKind::elementwise});
+  }
   if (fusion_.empty() || fusion_[layer].input < 0) return works;
   const Fusion& fusion = fusion_[layer];
   // Forward reads the input, whose maker has written it; backward writes its gradient, which the maker's backward reads.

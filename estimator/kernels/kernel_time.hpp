@@ -97,10 +97,12 @@ class KernelPrices {
   KernelModel model_;
   std::optional<Roofline> wide_roofline_;  ///< of fp32, where autocast runs a part of the kernels so
   std::optional<KernelModel> wide_model_;
-  std::optional<KernelModel> narrow_model_;  ///< of fp8, in which linear layers run
+  std::optional<KernelModel> narrow_model_;  ///< of fp8 or nvfp4, in which linear layers run
   /// Returns the model of kernels in a precision of the plan's kernels.
   [[nodiscard]] const KernelModel& model_of(Precision precision) const;
-  std::vector<Fusion> fusion_;  ///< by layer; empty where nothing is fused
+  std::vector<Fusion> fusion_;   ///< by layer; empty where nothing is fused
+  std::vector<bool> quantized_;  ///< by layer: kernels of their own make what its products read; empty: nobody's
+  bool has_separate_operators_ = false, writes_sinks_ = false;
   Precision precision_ = Precision::fp32, update_precision_ = Precision::fp32;
   Optimizer optimizer_ = Optimizer::sgd;
   double update_bytes_per_parameter_ = 0;

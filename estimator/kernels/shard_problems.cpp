@@ -63,8 +63,10 @@ std::vector<ShardProblem> shard_problems(const ShardContext& context, const Laye
     // Not to be run by itself; what it costs can be told all the same.
   }
   for (const Pass pass : {Pass::forward, Pass::backward_weight, Pass::backward_data}) {
-    const bool is_asked = pass != Pass::backward_data ||
-                          (context.facts.needs_input_gradient[context.index()] && !problem.operation->passes_gradient());
+    const bool is_asked = pass == Pass::forward ||
+                          (pass == Pass::backward_weight && !context.facts.frozen[context.index()]) ||
+                          (pass == Pass::backward_data && context.facts.needs_input_gradient[context.index()] &&
+                           !problem.operation->passes_gradient());
     if (!is_asked || !problem.operation->work(pass, problem.inputs, problem.output).is_any()) continue;
     problem.pass = pass;
     problems.push_back({problem, 1, false});
@@ -81,7 +83,7 @@ std::vector<ShardProblem> shard_problems(const ShardContext& context, const Laye
       problems.push_back({std::move(cast), 1, false});
     }
   }
-  if (context.at().tied_to >= 0) {
+  if (context.at().tied_to >= 0 && !context.facts.frozen[context.index()]) {
     const SharedTable table = problem.operation->shared_table(problem.inputs, problem.output);
     const Precision precision = casting ? Precision::fp32 : update_precision(context.plan.precision);
     if (table.rows > 0 && table.columns > 0) problems.push_back({table_addition(table, precision), 1, true});
@@ -99,7 +101,7 @@ Precision precision_of(const ShardContext& context) {
 }
 
 std::optional<UpdateProblem> shard_update(const ShardContext& context, const LayerShard& shard) {
-  const auto parameters = static_cast<std::int64_t>(std::llround(shard.weights + shard.biases));
+  const auto parameters = static_cast<std::int64_t>(std::llround(shard.trained()));
   if (parameters < 1) return std::nullopt;
   // Autocast's weights and gradients are in fp32.
   const bool casting = casts(context.plan, context.assumptions);

@@ -43,6 +43,7 @@ LayerMemory layer_memory(const Job& job, const ShardContext& context, const Laye
   memory.workspace = workspace_beside(job, context, shard, own);
   memory.weights = shard.weights;
   memory.biases = shard.biases;
+  memory.trained_share = shard.trained_share;
   memory.replicas = context.plan.mesh.product(shard.replicas);
   return memory;
 }

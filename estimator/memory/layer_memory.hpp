@@ -18,6 +18,7 @@ struct LayerMemory {
   Bytes scratch_forward{}, scratch_backward{};  ///< temporaries, while a pass runs
   ShardWorkspace workspace;                     ///< scratch memory of libraries' kernels, beside those temporaries
   double weights = 0, biases = 0;               ///< parameters
+  double trained_share = 1;                     ///< of those, the ones that have gradients
   double replicas = 1;                          ///< ranks that hold the same of them
 
   [[nodiscard]] Bytes all_kept() const { return kept[0] + kept[1] + kept[2] + kept[3] + kept[4]; }

@@ -74,6 +74,8 @@ ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision, MixedPr
     // Weights in 8 bits and their transposes, made once for all micro-batches [NVIDIA, Transformer Engine documentation,
     // te.Linear, is_first_microbatch].
     if (precision == Precision::fp8) bytes.weight += 2;
+    // In 4 bits, with a scale of 8 bits for 16 of them, and their transposes.
+    if (precision == Precision::nvfp4) bytes.weight += 2 * (4.0 + 8.0 / 16) / 8;
   }
   bytes.optimizer += optimizer_state_bytes(optimizer);
   return bytes;
@@ -86,18 +88,25 @@ ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, MixedP
 }
 
 MemoryBreakdown parameter_memory(double parameters, const Plan& plan, double largest_layer) {
-  return parameter_memory(parameters, plan, largest_layer, parameter_bytes(plan.optimizer, plan.precision));
+  return parameter_memory({parameters, parameters, largest_layer, largest_layer}, plan,
+                          parameter_bytes(plan.optimizer, plan.precision));
 }
 
-MemoryBreakdown parameter_memory(double parameters, const Plan& plan, double largest_layer, const ParameterBytes& each) {
+MemoryBreakdown parameter_memory(const ParameterCounts& counts, const Plan& plan, const ParameterBytes& each) {
   const double replicas = plan.shards();
   MemoryBreakdown memory;
-  const auto held = [&](bool sharded) {
-    return sharded ? parameters / replicas + largest_layer * (1.0 - 1.0 / replicas) : parameters;
+  const auto held = [&](double all, double largest, bool sharded) {
+    return sharded ? all / replicas + largest * (1.0 - 1.0 / replicas) : all;
   };
-  memory.weights = Bytes(held(plan.zero_stage >= 3) * each.weight);
-  memory.gradients = Bytes(held(plan.zero_stage >= 2) * each.gradient);
-  memory.optimizer = Bytes(parameters * each.optimizer / (plan.zero_stage >= 1 ? replicas : 1.0));
+  // Weights that are gathered for forward are all there when backward begins, unless they are dropped in between. Those in
+  // the memory of the host are there while their layer uses them, and the next one's.
+  const bool shards_weights = plan.zero_stage >= 3 && plan.reshard;
+  const double weights = plan.offload == Offload::weights ? std::min(counts.all, 2 * counts.largest_layer)
+                                                          : held(counts.all, counts.largest_layer, shards_weights);
+  memory.weights = Bytes(weights * each.weight);
+  memory.gradients = Bytes(held(counts.trained, counts.largest_trained, plan.zero_stage >= 2) * each.gradient);
+  const double state = plan.offload == Offload::none ? each.optimizer : 0.0;
+  memory.optimizer = Bytes(counts.trained * state / (plan.zero_stage >= 1 ? replicas : 1.0));
   return memory;
 }
 
@@ -182,10 +191,11 @@ bool is_copied(const TiedLayer& tied, int first, int last) {
   return tied.reader >= first && tied.reader < last && tied.previous < first;
 }
 
-double stage_parameters(const Job& job, const LayerCostTable& table, int first, int last) {
-  double parameters = table.between(first, last).parameters;
+double stage_parameters(const Job& job, const LayerCostTable& table, int first, int last, bool trained) {
+  const auto count = trained ? &LayerCosts::trained : &LayerCosts::parameters;
+  double parameters = table.between(first, last).*count;
   for (const TiedLayer& tied : job.facts.tied) {
-    if (is_copied(tied, first, last)) parameters += table.at(tied.owner).parameters;
+    if (is_copied(tied, first, last)) parameters += table.at(tied.owner).*count;
   }
   return parameters;
 }
@@ -205,6 +215,29 @@ StagePeaks stage_peaks(const Job& job, const Plan& plan, const LayerCostTable& t
   return peaks;
 }
 
+namespace {
+
+/// The blocks of layers [first, last), at least one.
+double blocks_between(const Model& model, int first, int last) {
+  double blocks = 0;
+  for (int layer = first, before = -1; layer < last; ++layer) {
+    const int block = model.layers[static_cast<std::size_t>(layer)].block;
+    if (block >= 0 && block != before) ++blocks;
+    before = block;
+  }
+  return std::max(1.0, blocks);
+}
+
+}  // namespace
+
+MemoryChoices::MemoryChoices(const Plan& plan)
+    : recompute(plan.recompute),
+      zero_stage(plan.zero_stage),
+      shard_group(plan.shard_group),
+      reshard(plan.reshard),
+      offload(plan.offload),
+      offload_activations(plan.offload_activations) {}
+
 MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTable& table, int stage, int first, int last,
                              const StagePeaks* peaks) {
   const LayerCosts costs = table.between(first, last);
@@ -221,9 +254,14 @@ MemoryBreakdown stage_memory(const Job& job, const Plan& plan, const LayerCostTa
     return memory;
   }
   const StagePeaks known = peaks != nullptr ? *peaks : stage_peaks(job, plan, table, first, last);
-  const double earlier = micro_batches_in_flight(plan.schedule, stage, plan.mesh[Axis::pipeline],
-                                                 static_cast<double>(plan.micro_batches), plan.virtual_stages) -
-                         1;
+  double earlier = micro_batches_in_flight(plan.schedule, stage, plan.mesh[Axis::pipeline],
+                                           static_cast<double>(plan.micro_batches), plan.virtual_stages) -
+                   1;
+  // What waits in the memory of the host is back for the block that backward is at, and for the one before it.
+  if (plan.offload_activations) {
+    memory.on_host = known.earlier[MemoryItem::activations] * (earlier + 1);
+    earlier = -(1.0 - std::min(1.0, 2.0 / blocks_between(*job.facts.model, first, last)));
+  }
   MemoryState peak = known.in_backward;
   peak.add({}, known.earlier, earlier);
   Bytes most = known.most_in_backward + known.earlier.allocated * earlier;

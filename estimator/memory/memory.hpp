@@ -61,6 +61,8 @@ struct MemoryBreakdown {
   MemoryOrigin workspace_origin = MemoryOrigin::assumed;
   /// The part of `communication` that the allocator of the framework does not hand out.
   Bytes outside_buffers{};
+  /// Of activations, those that wait in the memory of the host: no part of the total.
+  Bytes on_host{};
   /// The upper bound minus the total.
   Bytes uncertainty{};
 
@@ -94,11 +96,16 @@ struct ParameterBytes {
 /// Returns the bytes per parameter of a plan for one model. The state of Adafactor depends on the shapes of the weights.
 [[nodiscard]] ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, MixedPrecision mixed);
 
-/// Memory of the weights, gradients and optimizer state of `parameters` parameters; ZeRO stages 1, 2 and 3 divide the
+/// Memory of the weights, gradients and optimizer state of so many parameters on a rank; ZeRO stages 1, 2 and 3 divide the
 /// optimizer's, the gradients and the weights among the ranks that hold the same parameters [Rajbhandari et al., SC'20]. Of
 /// one layer at a time, of no more than `largest_layer` parameters, the sharded weights and gradients are there whole.
-[[nodiscard]] MemoryBreakdown parameter_memory(double parameters, const Plan& plan, double largest_layer,
-                                               const ParameterBytes& each);
+struct ParameterCounts {
+  double all = 0;
+  double trained = 0;  ///< of all, those that have gradients and state
+  double largest_layer = 0, largest_trained = 0;
+};
+[[nodiscard]] MemoryBreakdown parameter_memory(const ParameterCounts& counts, const Plan& plan, const ParameterBytes& each);
+/// The same where all parameters are trained.
 [[nodiscard]] MemoryBreakdown parameter_memory(double parameters, const Plan& plan, double largest_layer = 0);
 
 /// Returns whether all gradients exist from the start of a step to its end. They do if backward adds to them more than once,
@@ -136,8 +143,21 @@ struct LibraryWorkspace {
 /// Returns whether a stage of layers [first, last) has a copy of these weights of another stage. It has one copy, however
 /// many of its layers read them.
 [[nodiscard]] bool is_copied(const TiedLayer& tied, int first, int last);
-/// Returns the number of parameters on a rank of a stage of layers [first, last), copies included.
-[[nodiscard]] double stage_parameters(const Job& job, const LayerCostTable& table, int first, int last);
+/// Returns the number of parameters on a rank of a stage of layers [first, last), copies included; `trained`: of those that
+/// have gradients.
+[[nodiscard]] double stage_parameters(const Job& job, const LayerCostTable& table, int first, int last,
+                                      bool trained = false);
+
+/// The choices of a plan that memory depends on, beside how layers are divided and in which order micro-batches pass.
+struct MemoryChoices {
+  explicit MemoryChoices(const Plan& plan);
+  Recompute recompute;
+  int zero_stage, shard_group;
+  bool reshard;
+  Offload offload;
+  bool offload_activations;
+  friend auto operator<=>(const MemoryChoices&, const MemoryChoices&) = default;
+};
 
 /// The memory of a rank of a stage, independent of the number of micro-batches in flight. The closed forms do not use it.
 struct StagePeaks {

@@ -40,12 +40,17 @@ class StageRequests {
     const MixedPrecision mixed = job.assumptions.mixed_precision;
     gradient_bytes_ = parameter_bytes(plan.optimizer, plan.precision, mixed).gradient;
     parameters_ = stage_parameters(job, table, first, last);
+    trained_ = stage_parameters(job, table, first, last, true);
     for (const TiedLayer& tied : facts_.tied) {
-      if (is_copied(tied, first_, last_)) copied_.emplace_back(tied.reader, table.at(tied.owner).parameters);
+      if (!is_copied(tied, first_, last_)) continue;
+      const LayerCosts& owner = table.at(tied.owner);
+      copied_.push_back({tied.reader, owner.parameters, owner.parameters > 0 ? owner.trained / owner.parameters : 1.0});
     }
     parts_ = parts;
-    memory_ = parameter_memory(parameters_ * parts, plan, plan.zero_stage >= 2 ? table.largest_layer(first_, last_) : 0.0,
-                               parameter_bytes(facts_, plan, mixed));
+    const bool shards = plan.zero_stage >= 2 || plan.offload == Offload::weights;
+    memory_ = parameter_memory({parameters_ * parts, trained_ * parts, shards ? table.largest_layer(first_, last_) : 0.0,
+                                shards ? table.largest_trained(first_, last_) : 0.0},
+                               plan, parameter_bytes(facts_, plan, mixed));
     const double item = tensor_item_bytes(facts_, plan, job.assumptions, -1);
     if (first_ == 0) {
       input_ = Bytes(facts_.sample_items * samples_per_micro_batch(plan) * item / plan.mesh[Axis::spatial]);
@@ -64,23 +69,24 @@ class StageRequests {
   /// the state of the optimizer, which is otherwise allocated in the first update.
   void set_up(bool state) {
     sink_.at(StepPhase::setup, -1);
-    const auto each = [&](Bytes all, MemoryItem item, bool is_sharded) {
-      if (parameters_ <= 0) return;
+    const auto each = [&](Bytes all, MemoryItem item, bool is_sharded, bool is_trained) {
+      const double parameters = is_trained ? trained_ : parameters_;
+      if (parameters <= 0) return;
       each_repetition([&](const Segment& segment) {
         for (int i = segment.first; i < segment.last; ++i) {
           const Bytes of_one = all * (is_sharded ? fewer_replicas(i) : 1.0);
-          each_parameter(i, [&](double items) { (void)sink_.allocate(of_one * (items / parameters_), item, i); });
+          each_parameter(i, is_trained, [&](double items) { (void)sink_.allocate(of_one * (items / parameters), item, i); });
         }
       });
     };
-    each(memory_.weights, MemoryItem::weights, plan_.zero_stage >= 3);
-    if (whole_gradients_) each(memory_.gradients, MemoryItem::gradients, plan_.zero_stage >= 2);
+    each(memory_.weights, MemoryItem::weights, plan_.zero_stage >= 3, false);
+    if (whole_gradients_) each(memory_.gradients, MemoryItem::gradients, plan_.zero_stage >= 2, true);
     has_state_ = state;
-    if (state) each(memory_.optimizer, MemoryItem::optimizer, plan_.zero_stage >= 1);
+    if (state) each(memory_.optimizer, MemoryItem::optimizer, plan_.zero_stage >= 1, true);
     // Buckets of 25 MiB after a first of 1 MiB [PyTorch docs, DistributedDataParallel, bucket_cap_mb;
     // torch/csrc/distributed/c10d/reducer.hpp, kDefaultFirstBucketBytes].
     constexpr double bucket = 25.0 * 1024 * 1024;
-    Bytes left = bucket_bytes(parameters_ * parts_, plan_, job_.assumptions.mixed_precision);
+    Bytes left = bucket_bytes(trained_ * parts_, plan_, job_.assumptions.mixed_precision);
     // Of very many, as few as can be told apart.
     Bytes size = left.value() > 4096 * bucket ? left / 4096.0 : Bytes(bucket);
     if (plan_.zero_stage > 0) size = left;
@@ -296,14 +302,19 @@ class StageRequests {
   /// By how much fewer ranks hold a layer's parameters than those of others: experts are divided among some of them.
   [[nodiscard]] double fewer_replicas(int layer) const { return plan_.mesh.replicas() / table_.memory(layer).replicas; }
 
+  /// Calls `take` with the parameters of each tensor of a layer; with `trained`, with those that have gradients.
   template <class Take>
-  void each_parameter(int layer, const Take& take) const {
+  void each_parameter(int layer, bool trained, const Take& take) const {
     const LayerMemory& memory = table_.memory(layer);
-    take(memory.weights);
-    take(memory.biases);
+    const double share = trained ? memory.trained_share : 1.0;
+    if (share > 0) {
+      take(memory.weights * share);
+      take(memory.biases * share);
+    }
     // What another stage owns and this one reads.
-    for (const auto& [reader, parameters] : copied_) {
-      if (reader == layer) take(parameters);
+    for (const Copied& copied : copied_) {
+      if (copied.reader == layer && (!trained || copied.trained_share > 0))
+        take(copied.parameters * (trained ? copied.trained_share : 1.0));
     }
   }
 
@@ -424,8 +435,8 @@ class StageRequests {
   }
 
   void make_parameter_gradients(int layer) {
-    if (parameters_ <= 0) return;
-    each_parameter(layer, [&](double items) {
+    if (trained_ <= 0) return;
+    each_parameter(layer, true, [&](double items) {
       Block block = sink_.allocate(Bytes(items * gradient_bytes_), MemoryItem::gradients, layer);
       if (whole_gradients_) {
         sink_.free(block);  // added to what is there
@@ -446,13 +457,13 @@ class StageRequests {
     const double more = update_scratch_bytes(plan_, job_.assumptions);
     const auto each = [&](const auto& take) {
       each_repetition([&](const Segment& segment) {
-        for (int i = segment.first; i < segment.last; ++i) each_parameter(i, [&](double items) { take(i, items); });
+        for (int i = segment.first; i < segment.last; ++i) each_parameter(i, true, [&](double items) { take(i, items); });
       });
     };
-    if (!has_state_ && parameters_ > 0) {
+    if (!has_state_ && trained_ > 0) {
       each([&](int i, double items) {
         const double share = plan_.zero_stage >= 1 ? fewer_replicas(i) : 1.0;
-        (void)sink_.allocate(memory_.optimizer * (share * items / parameters_), MemoryItem::optimizer, i);
+        (void)sink_.allocate(memory_.optimizer * (share * items / trained_), MemoryItem::optimizer, i);
       });
     }
     has_state_ = true;
@@ -471,10 +482,15 @@ class StageRequests {
   int first_ = 0, last_ = 0;
   Recompute recompute_;
   bool casting_, whole_gradients_, has_state_ = false;
-  double parameters_ = 0, parts_ = 1, gradient_bytes_ = 0;
+  double parameters_ = 0, trained_ = 0, parts_ = 1, gradient_bytes_ = 0;
   MemoryBreakdown memory_;
   Bytes input_{}, received_{};
-  std::vector<std::pair<int, double>> copied_;  ///< readers of another stage's parameters, and how many
+  /// A reader of another stage's parameters.
+  struct Copied {
+    int reader = -1;
+    double parameters = 0, trained_share = 1;
+  };
+  std::vector<Copied> copied_;
   std::vector<Run> runs_;
   int slots_ = 0;
   // By slot.

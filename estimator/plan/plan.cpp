@@ -16,6 +16,11 @@ std::optional<Recompute> parse_recompute(std::string_view text) {
   return static_cast<Recompute>(found - recompute_names.begin());
 }
 
+std::string_view to_string(Offload offload) {
+  constexpr std::array<std::string_view, 3> names{"none", "optimizer", "weights"};
+  return names[static_cast<std::size_t>(offload)];
+}
+
 std::string_view to_string(ContextExchange exchange) { return exchange == ContextExchange::ring ? "ring" : "ulysses"; }
 
 double samples_per_micro_batch(const Plan& plan) {

@@ -28,6 +28,12 @@ enum class Recompute { none, selective, full };
 enum class ContextExchange { ring, ulysses };
 [[nodiscard]] std::string_view to_string(ContextExchange exchange);
 
+/// What lies in the memory of the host: the state of the optimizer, which the processors update [Ren et al., "ZeRO-Offload:
+/// democratizing billion-scale model training", USENIX ATC 2021]; or the weights as well, which are fetched for each use
+/// [Rajbhandari et al., "ZeRO-Infinity", SC 2021].
+enum class Offload { none, optimizer, weights };
+[[nodiscard]] std::string_view to_string(Offload offload);
+
 /// The axes in the order in which ranks are numbered along them, innermost first. Ranks along the first axes are neighbours
 /// inside a node.
 using Placement = std::array<Axis, axis_count>;
@@ -43,11 +49,19 @@ struct Plan {
   int zero_stage = 0;  ///< 0 none, 1 optimizer, 2 + gradients, 3 + weights
   /// The ranks of data among which ZeRO shards; 0: all of them. Groups of fewer have copies of the same shards (HSDP).
   int shard_group = 0;
+  /// Whether weights that ZeRO-3 gathers for forward go again before backward gathers them anew [PyTorch, fully_shard,
+  /// `reshard_after_forward`]; else they stay until backward has used them.
+  bool reshard = true;
   Recompute recompute = Recompute::none;
+  Offload offload = Offload::none;
+  bool offload_activations = false;  ///< what backward needs of forward waits in the memory of the host
   /// Whether the ranks of a tensor split have a part of the tokens each, where they would all have the same: between the
   /// pairs of layers that are split [Kort22, section 4.2].
   bool sequence_parallel = false;
   ContextExchange context_exchange = ContextExchange::ring;
+  /// Whether a tensor split leaves experts whole, and these are dealt out to its ranks as well, each of which has a part of
+  /// the tokens; else it divides each expert [NVIDIA, Megatron-LM, `--expert-tensor-parallel-size`].
+  bool whole_experts = false;
   /// v, the stretches of layers that each stage of a pipeline has; with more than one of them 1F1B is interleaved [Nar21,
   /// section 2.2].
   int virtual_stages = 1;

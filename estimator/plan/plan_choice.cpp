@@ -5,6 +5,7 @@
 #include "estimator/model_facts.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/strategies/context.hpp"
+#include "estimator/strategies/expert.hpp"
 #include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/tensor.hpp"
 
@@ -36,6 +37,8 @@ const std::vector<std::string>& sizes() {
 std::string_view shard_group_name(int value) { return sizes()[static_cast<std::size_t>(value)]; }
 std::string_view virtual_stages_name(int value) { return counts()[static_cast<std::size_t>(value)]; }
 std::string_view flag_name(int value) { return value == 0 ? "no" : "yes"; }
+std::string_view negated_flag_name(int value) { return value == 0 ? "yes" : "no"; }
+std::string_view offload_name(int value) { return to_string(static_cast<Offload>(value)); }
 std::string_view schedule_name(int value) { return to_string(static_cast<Schedule>(value)); }
 std::string_view zero_name(int value) { return zero_names[static_cast<std::size_t>(value)]; }
 std::string_view context_exchange_name(int value) { return to_string(static_cast<ContextExchange>(value)); }
@@ -130,6 +133,25 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
            },
        .get = [](const Plan& plan) { return plan.shard_group; },
        .set = [](Plan& plan, int value) { plan.shard_group = value; }},
+      {.choice = PlanChoice::reshard,
+       .key = "reshard_after_forward",
+       .option = "reshard-after-forward",
+       .meaning = "whether ZeRO-3 gathers weights for backward again",
+       .noun = "resharding after forward",
+       .last = 1,
+       .first_number = std::nullopt,
+       .divides_layers = false,
+       .trade = Trade::first_is_smallest,
+       .never_better = std::nullopt,
+       .beyond_ideal = "sharding of the optimizer",
+       .separator = ", ",
+       .name = negated_flag_name,
+       .words = [](int value) { return value == 0 ? std::string() : std::string("weights kept after forward"); },
+       .sign = [](int value) { return std::string(value == 0 ? "" : "kw"); },
+       .matters = [](const Mesh& mesh) { return mesh.replicas() > 1; },
+       .possible = [](const ModelFacts&, const Plan& plan, int value) { return value == 0 || plan.zero_stage == 3; },
+       .get = [](const Plan& plan) { return plan.reshard ? 0 : 1; },
+       .set = [](Plan& plan, int value) { plan.reshard = value == 0; }},
       {.choice = PlanChoice::recompute,
        .key = "recompute",
        .option = "recompute",
@@ -158,6 +180,48 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
                       int value) { return static_cast<Recompute>(value) != Recompute::selective || facts.has_attention; },
        .get = [](const Plan& plan) { return static_cast<int>(plan.recompute); },
        .set = [](Plan& plan, int value) { plan.recompute = static_cast<Recompute>(value); }},
+      {.choice = PlanChoice::offload,
+       .key = "offload",
+       .option = "offload",
+       .meaning = "what lies in the host's memory",
+       .noun = "offload",
+       .last = static_cast<int>(Offload::weights),
+       .first_number = std::nullopt,
+       .needs_host = true,
+       .divides_layers = false,
+       .trade = Trade::slower_but_smaller,
+       .never_better = std::nullopt,
+       .beyond_ideal = "offloading",
+       .separator = ", ",
+       .name = offload_name,
+       .words = [](int value) { return value == 0 ? std::string() : std::string(offload_name(value)) + " offloaded"; },
+       .sign = [](int value) { return std::string(value == 0   ? ""
+                                                  : value == 1 ? "oo"
+                                                               : "ow"); },
+       .matters = [](const Mesh&) { return true; },
+       .possible = nullptr,
+       .get = [](const Plan& plan) { return static_cast<int>(plan.offload); },
+       .set = [](Plan& plan, int value) { plan.offload = static_cast<Offload>(value); }},
+      {.choice = PlanChoice::offload_activations,
+       .key = "offload_activations",
+       .option = "offload-activations",
+       .meaning = "whether activations wait for backward in the host's memory",
+       .noun = "offload of activations",
+       .last = 1,
+       .first_number = std::nullopt,
+       .needs_host = true,
+       .divides_layers = false,
+       .trade = Trade::slower_but_smaller,
+       .never_better = std::nullopt,
+       .beyond_ideal = "offloading",
+       .separator = ", ",
+       .name = flag_name,
+       .words = [](int value) { return value == 0 ? std::string() : std::string("activations offloaded"); },
+       .sign = [](int value) { return std::string(value == 0 ? "" : "oa"); },
+       .matters = [](const Mesh&) { return true; },
+       .possible = nullptr,
+       .get = [](const Plan& plan) { return plan.offload_activations ? 1 : 0; },
+       .set = [](Plan& plan, int value) { plan.offload_activations = value == 1; }},
       {.choice = PlanChoice::sequence_parallel,
        .key = "sequence_parallel",
        .option = "sequence-parallel",
@@ -198,6 +262,26 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
                       int value) { return value == 0 || may_exchange_heads(facts, plan); },
        .get = [](const Plan& plan) { return static_cast<int>(plan.context_exchange); },
        .set = [](Plan& plan, int value) { plan.context_exchange = static_cast<ContextExchange>(value); }},
+      {.choice = PlanChoice::experts,
+       .key = "expert_tensor",
+       .option = "expert-tensor",
+       .meaning = "whether a tensor split divides experts, or deals out whole ones to its ranks",
+       .noun = "division of experts",
+       .last = 1,
+       .first_number = std::nullopt,
+       .divides_layers = true,
+       .trade = Trade::open,
+       .never_better = std::nullopt,
+       .beyond_ideal = "whole experts",
+       .separator = ", ",
+       .name = [](int value) { return std::string_view(value == 0 ? "split" : "whole"); },
+       .words = [](int value) { return value == 0 ? std::string() : std::string("whole experts"); },
+       .sign = [](int value) { return std::string(value == 0 ? "" : "etp1"); },
+       .matters = [](const Mesh& mesh) { return mesh[Axis::tensor] > 1; },
+       .possible = [](const ModelFacts& facts, const Plan& plan,
+                      int value) { return value == 0 || may_deal_experts(facts, plan); },
+       .get = [](const Plan& plan) { return plan.whole_experts ? 1 : 0; },
+       .set = [](Plan& plan, int value) { plan.whole_experts = value == 1; }},
   }};
   return rows;
 }
@@ -248,7 +332,10 @@ Plan split_of(const Plan& plan) {
   Plan split = plan;
   split.zero_stage = usual.zero_stage;
   split.shard_group = usual.shard_group;
+  split.reshard = usual.reshard;
   split.recompute = usual.recompute;
+  split.offload = usual.offload;
+  split.offload_activations = usual.offload_activations;
   split.schedule = usual.schedule;
   split.virtual_stages = usual.virtual_stages;
   split.placement = usual.placement;

@@ -13,8 +13,20 @@
 namespace ddl {
 
 /// The choices of a plan in addition to its mesh, batch, micro-batches and placement.
-enum class PlanChoice { schedule, virtual_stages, zero, shard_group, recompute, sequence_parallel, context_exchange };
-inline constexpr std::size_t plan_choice_count = 7;
+enum class PlanChoice {
+  schedule,
+  virtual_stages,
+  zero,
+  shard_group,
+  reshard,
+  recompute,
+  offload,
+  offload_activations,
+  sequence_parallel,
+  context_exchange,
+  experts
+};
+inline constexpr std::size_t plan_choice_count = 11;
 /// The largest number of stretches of layers that a stage of a pipeline has.
 inline constexpr int most_virtual_stages = 32;
 
@@ -44,7 +56,8 @@ struct PlanChoiceRow {
   int last;                  ///< values are 0 to `last`, the simplest first
   /// Values are written as numbers from this one on; none: by their names.
   std::optional<int> first_number;
-  bool divides_layers;  ///< layers are divided among ranks in another way, and cost something else
+  bool needs_host = false;  ///< values above 0 use the memory of the host: a search tries them where nothing fits without
+  bool divides_layers;      ///< layers are divided among ranks in another way, and cost something else
   Trade trade;
   std::optional<int> never_better;  ///< a value that is not faster than the first one, and does not need less memory
   std::string_view

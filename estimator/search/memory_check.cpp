@@ -153,7 +153,8 @@ class Choices {
   /// The highest value to try; the plan's own where no other can save memory.
   [[nodiscard]] int last_of(const PlanChoiceRow& row) const {
     const Plan& plan = from_.estimate.plan;
-    return row.trade != Trade::first_is_smallest && row.matters(plan.mesh) ? row.last : row.get(plan);
+    const bool is_there = !row.needs_host || estimator_.job().machine.host.has_value();
+    return row.trade != Trade::first_is_smallest && row.matters(plan.mesh) && is_there ? row.last : row.get(plan);
   }
 
   [[nodiscard]] bool is_admitted(const PlanChoiceRow& row, int value) const {

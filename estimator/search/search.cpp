@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "estimator/strategies/context.hpp"
+#include "estimator/strategies/expert.hpp"
 #include "estimator/strategies/spatial.hpp"
 
 namespace ddl {
@@ -163,15 +164,16 @@ class VariantSpace {
                   plan.micro_batches % plan.mesh[Axis::pipeline] == 0,
                   std::min<std::int64_t>(plan.micro_batches / plan.mesh[Axis::pipeline], 2) * 2 + plan.micro_batches % 2,
                   has_shard_groups(plan),
-                  plan.mesh[Axis::context] > 1 && may_exchange_heads(facts_, plan)};
+                  plan.mesh[Axis::context] > 1 && may_exchange_heads(facts_, plan),
+                  may_deal_experts(plan)};
     const auto known = choices_.find(key);
     if (known != choices_.end()) return known->second;
     LikeChoices all;
     std::array<std::vector<int>, plan_choice_count> of_rows;
     for (std::size_t i = 0; i < plan_choice_count; ++i) {
       of_rows[i] = values_of(plan_choices()[i], plan);
-      // What no other choice makes possible. Shard groups are of those of ZeRO, whose first stage shards nothing.
-      if (plan_choices()[i].choice == PlanChoice::shard_group) continue;
+      // What no other choice makes possible.
+      if (depends_on_others(plan_choices()[i].choice)) continue;
       std::erase_if(of_rows[i], [&](int value) {
         ChoiceValues alone{};
         alone[i] = value;
@@ -223,6 +225,8 @@ class VariantSpace {
       const bool is_allowed = row.choice != PlanChoice::zero || allows_zero_stage(options_, plan.mesh.family(), *chosen);
       return is_allowed ? std::vector<int>{*chosen} : std::vector<int>{};
     }
+    // What stays gathered is ZeRO-2 in all but the time of its gathers: whoever wants it asks for it.
+    if ((row.needs_host && !options_.offloads) || row.choice == PlanChoice::reshard) return {0};
     if (row.choice == PlanChoice::shard_group) {
       return admitted(row, has_shard_groups(plan) ? std::vector<int>{0, devices_per_node_} : std::vector<int>{0});
     }
@@ -232,6 +236,12 @@ class VariantSpace {
       values.push_back(value);
     }
     return admitted(row, std::move(values));
+  }
+
+  /// Whether values of a choice may be possible with others than the first values of all other choices: what ZeRO shards,
+  /// and experts that need sequence parallelism.
+  [[nodiscard]] static bool depends_on_others(PlanChoice choice) {
+    return choice == PlanChoice::shard_group || choice == PlanChoice::reshard || choice == PlanChoice::experts;
   }
 
   /// Whether the values of open choices are possible together.
@@ -261,6 +271,11 @@ class VariantSpace {
     }
     return left.empty() ? values : left;
   }
+  /// Whether a tensor split may leave experts whole, given sequence parallelism.
+  [[nodiscard]] bool may_deal_experts(Plan plan) const {
+    plan.sequence_parallel = true;
+    return plan.mesh[Axis::tensor] > 1 && ddl::may_deal_experts(facts_, plan);
+  }
   /// Whether ZeRO may shard in groups as large as a node.
   [[nodiscard]] bool has_shard_groups(const Plan& plan) const {
     const int data = plan.mesh[Axis::data];
@@ -281,7 +296,7 @@ class VariantSpace {
   }
   /// What choices depend on: the family, the degrees that some of them need to divide something, whether those divide the
   /// micro-batches, whether these are enough and even, whether there are shard groups, and whether heads can be exchanged.
-  using Key = std::tuple<Family, int, int, bool, std::int64_t, bool, bool>;
+  using Key = std::tuple<Family, int, int, bool, std::int64_t, bool, bool, bool>;
   const SearchOptions& options_;
   const ModelFacts& facts_;
   int devices_per_node_;
@@ -563,7 +578,7 @@ class FamilySearch {
         continue;
       }
       // One plan that cannot fit says as much as all of them.
-      const bool cannot_fit = estimator_.memory_lower_bound(*candidate.plan) > estimator_.job().machine.device.memory;
+      const bool cannot_fit = least_memory(*candidate.plan) > estimator_.job().machine.device.memory;
       if (cannot_fit && nearest_ && !options_.all) continue;
       try_variants(*candidate.plan);
     }
@@ -574,7 +589,7 @@ class FamilySearch {
   [[nodiscard]] bool beaten(Seconds bound, const Plan& plan) {
     if (options_.all) return false;
     if (options_.objective == Objective::memory) {
-      return best_ && rounded(estimator_.memory_lower_bound(plan).value()) > best_rank_.first;
+      return best_ && rounded(least_memory(plan).value()) > best_rank_.first;
     }
     // A bound is a sum of parts in an order of its own.
     constexpr double rounding = 1 - 1e-11;
@@ -595,6 +610,13 @@ class FamilySearch {
     if (!is_behind(last)) return false;
     outdone_ = true;
     return true;
+  }
+
+  /// A lower bound of the memory of all plans with these degrees, whatever may lie in the memory of the host.
+  [[nodiscard]] Bytes least_memory(Plan plan) const {
+    const PlanChoiceRow& row = row_of(PlanChoice::offload);
+    row.set(plan, space_.values_of(row, plan).back());
+    return estimator_.memory_lower_bound(plan);
   }
 
   /// Of the plan with whichever micro-batches suit it best.
@@ -832,6 +854,12 @@ class FamilySearch {
       }
       ++result_.priced;
       const MemoryBreakdown& breakdown = estimator_.memory(plan);
+      if (const auto limit = estimator_.host_limit(plan, breakdown)) {
+        Limits limits;
+        limits.add(*limit);
+        reject(plan, limits);
+        continue;
+      }
       const Bytes memory = breakdown.total();
       const Bytes available = estimator_.job().machine.device.memory;
       const Verdict verdict = verdict_of(breakdown, available);
@@ -875,7 +903,9 @@ std::optional<Objective> parse_objective(std::string_view text) {
   return static_cast<Objective>(found - objective_names.begin());
 }
 
-SearchResult search(const Estimator& estimator, const SearchOptions& options) {
+namespace {
+
+SearchResult search_once(const Estimator& estimator, const SearchOptions& options) {
   SearchResult result;
   const Degrees degrees(options, estimator.job().facts);
   FamilySearch families(estimator, options, result);
@@ -912,6 +942,23 @@ SearchResult search(const Estimator& estimator, const SearchOptions& options) {
   std::stable_sort(result.ranked.begin(), result.ranked.end(),
                    [&](const RankedPlan& a, const RankedPlan& b) { return preferred(a, b, options.objective); });
   return result;
+}
+
+}  // namespace
+
+SearchResult search(const Estimator& estimator, const SearchOptions& options) {
+  SearchResult result = search_once(estimator, options);
+  const auto is_open = [&](const PlanChoiceRow& row) {
+    const auto& admitted = options.admitted[static_cast<std::size_t>(row.choice)];
+    return row.needs_host && !options.chosen[row.choice] && (!admitted || admitted->size() > 1);
+  };
+  const bool may_offload = !options.offloads && estimator.job().machine.host && !estimator.job().assumptions.memory_reuse &&
+                           std::any_of(plan_choices().begin(), plan_choices().end(), is_open);
+  if (!may_offload || !result.best.empty() || result.stopped) return result;
+  SearchOptions with_host = options;
+  with_host.offloads = true;
+  SearchResult offloaded = search_once(estimator, with_host);
+  return offloaded.best.empty() ? result : offloaded;
 }
 
 }  // namespace ddl

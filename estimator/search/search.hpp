@@ -40,6 +40,8 @@ struct SearchOptions {
   /// Plans whose times differ by less than this share of the shorter one are as good as each other: the simplest of them is
   /// the better one. Only where the objective is not memory, and not every plan is priced.
   double tie = 0;
+  /// Whether choices that use the memory of the host are open. If not, they are opened where no plan fits without them.
+  bool offloads = false;
   /// The search calls it from time to time with the number of plans that it has dealt with, and the number of all plans. The
   /// search ends if it returns false.
   std::function<bool(std::int64_t done, std::int64_t all)> go_on;

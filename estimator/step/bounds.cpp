@@ -15,6 +15,7 @@
 #include "estimator/step/pipeline.hpp"
 #include "estimator/step/tasks.hpp"
 #include "estimator/strategies/context.hpp"
+#include "estimator/strategies/expert.hpp"
 #include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/spatial.hpp"
 #include "estimator/strategies/strategy.hpp"
@@ -115,7 +116,7 @@ Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) cons
   alone.precision = job_.kernels.precision();
   const bool casting = casts(alone, job_.assumptions);
   struct Times {
-    Seconds weights{}, data{};
+    Seconds forward{}, weights{}, data{};  ///< weights: with forward
   };
   // By shapes, whether the layer is linear, and what is fused of it.
   std::vector<std::optional<Times>> classes(static_cast<std::size_t>(model.shape_classes) * 10);
@@ -133,8 +134,12 @@ Estimator::WholeTime Estimator::whole_time(double samples, int stage_count) cons
     const std::size_t fused = fusion.input < 0 ? 0U : (fusion.input > 0 ? 3U : 1U) + (fusion.unwritten ? 1U : 0U);
     std::optional<Times>& times =
         classes[static_cast<std::size_t>(layer.shape_class) * 10 + fused * 2 + (job_.facts.is_linear[i] ? 1 : 0)];
-    if (!times) times = Times{time(Pass::forward) + time(Pass::backward_weight), time(Pass::backward_data)};
-    return job_.facts.needs_input_gradient[i] ? times->weights + times->data : times->weights;
+    if (!times) {
+      const Seconds forward = time(Pass::forward);
+      times = Times{forward, forward + time(Pass::backward_weight), time(Pass::backward_data)};
+    }
+    return (job_.facts.frozen[i] ? times->forward : times->weights) +
+           (job_.facts.needs_input_gradient[i] ? times->data : Seconds{});
   });
   return times_by_samples.emplace(samples, by_stage(sums, stage_count)).first->second;
 }
@@ -155,6 +160,7 @@ Estimator::WholeTime Estimator::least_time(double samples, int stage_count) cons
     Seconds sum{};
     for (const Pass pass : {Pass::forward, Pass::backward_weight, Pass::backward_data}) {
       if (pass == Pass::backward_data && !job_.facts.needs_input_gradient[i]) continue;
+      if (pass == Pass::backward_weight && job_.facts.frozen[i]) continue;
       sum += job_.kernels.least_pass_time(i, *layer.operation, pass, layer.input_shapes, layer.output_shape, samples,
                                           kernel_precision(job_.facts, i, job_.kernels.precision()));
     }
@@ -199,6 +205,11 @@ double Estimator::exchange_starts(const Plan& plan) const {
     Plan heads = plan;
     heads.context_exchange = ContextExchange::ulysses;
     if (plan.mesh[Axis::context] > 1) least_starts = exchange_starts(heads);
+  }
+  if (!alone.whole_experts && plan.mesh[Axis::tensor] > 1 && job_.facts.experts > 0) {
+    Plan dealt = plan;
+    dealt.whole_experts = dealt.sequence_parallel = true;
+    if (may_deal_experts(job_.facts, dealt)) least_starts = std::min(least_starts, exchange_starts(dealt));
   }
   const int end = spatial_end_of(plan);
   const LayerKinds& kinds = kinds_of(end);
@@ -261,6 +272,7 @@ Seconds Estimator::shortest_of_all(RelaxedStep step, const Plan& plan) const {
 Seconds Estimator::layers_time(const Plan& plan) const {
   Plan bare = plan;
   bare.recompute = Recompute::none;
+  bare.offload_activations = false;
   bare.schedule = Schedule::one_forward_one_backward;
   Seconds least(std::numeric_limits<double>::infinity());
   for (const int stretches : stretches_of(plan)) {
@@ -358,8 +370,9 @@ Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* pl
     exchanges += moving((split_outputs_ + 2.0 * split_inputs_ / plan.mesh[Axis::channel]) * tiles, Axis::filter);
   if (plan.mesh[Axis::channel] > 1)
     exchanges += moving((2.0 * channel_outputs_ / plan.mesh[Axis::filter] + channel_inputs_) * tiles, Axis::channel);
+  // Whole experts are left out of a tensor split.
   if (plan.mesh[Axis::tensor] > 1 && plan.mesh[Axis::tensor] <= smallest_tensor_units_)
-    exchanges += moving(tensor_items_ * tiles, Axis::tensor) * shown_tensor_exchanges(plan);
+    exchanges += moving((tensor_items_ - tensor_items_of_experts_) * tiles, Axis::tensor) * shown_tensor_exchanges(plan);
 
   step.busy += exchanges;
   step.hop = parts.alpha;
@@ -380,8 +393,8 @@ Bytes Estimator::shown_gradients(const Plan& plan) const {
   if (hidden || plan.mesh.replicas() == 1) return {};
   const double splits = plan.mesh.product(weight_axes);
   // Experts are divided among the ranks of their axis.
-  const double dense =
-      plan.mesh[Axis::expert] > 1 ? job_.facts.parameters - job_.facts.expert_parameters : job_.facts.parameters;
+  const double all = job_.facts.trained_parameters;
+  const double dense = plan.mesh[Axis::expert] > 1 ? all - job_.facts.trained_expert_parameters : all;
   return Bytes(dense / splits / plan.mesh[Axis::pipeline] * item_bytes(plan.precision));
 }
 
@@ -441,13 +454,18 @@ Bytes Estimator::memory_lower_bound(const Plan& plan) const {
   Plan least = plan;
   least.zero_stage = 3;
   least.shard_group = 0;
+  least.reshard = true;
   const double splits = plan.mesh.product(weight_axes);
-  const double experts = job_.facts.expert_parameters * (1.0 - 1.0 / plan.mesh[Axis::expert]);
-  const double parameters = (job_.facts.parameters - experts) / splits / plan.mesh[Axis::pipeline];
+  const double elsewhere = 1.0 - 1.0 / plan.mesh[Axis::expert];
+  const auto on_rank = [&](double all, double experts) {
+    return (all - experts * elsewhere) / splits / plan.mesh[Axis::pipeline];
+  };
+  const double parameters = on_rank(job_.facts.parameters, job_.facts.expert_parameters);
   if (job_.assumptions.memory_reuse) {
     return Bytes(2.0 * *job_.assumptions.memory_reuse * item_bytes(plan.precision) * parameters);
   }
-  return parameter_memory(parameters, least).total();
+  const double trained = on_rank(job_.facts.trained_parameters, job_.facts.trained_expert_parameters);
+  return parameter_memory({parameters, trained}, least, parameter_bytes(least.optimizer, least.precision)).total();
 }
 
 }  // namespace ddl

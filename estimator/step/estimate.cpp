@@ -11,6 +11,7 @@
 #include "estimator/memory/shard_memory.hpp"
 #include "estimator/plan/plan_choice.hpp"
 #include "estimator/schedules/schedule.hpp"
+#include "estimator/step/host_traffic.hpp"
 #include "estimator/step/pipeline.hpp"
 #include "estimator/step/tasks.hpp"
 #include "estimator/strategies/pipeline.hpp"
@@ -63,6 +64,7 @@ Estimator::Estimator(Job its_job) : job_(std::move(its_job)) {
       if (sends) channel_inputs_ += input;
       channel_outputs_ += output;
     }
+    const double before = tensor_items_;
     switch (job.facts.tensor_role[index]) {
       case TensorSplitRole::column:
         tensor_items_ += job.facts.sends_input_gradient[index] ? 2.0 * input : 0.0;
@@ -76,6 +78,7 @@ Estimator::Estimator(Job its_job) : job_(std::move(its_job)) {
       default:
         break;
     }
+    if (job.facts.in_experts[index]) tensor_items_of_experts_ += tensor_items_ - before;
     smallest_tensor_units_ = std::min(smallest_tensor_units_, job.facts.tensor_units[index]);
   }
 }
@@ -116,7 +119,7 @@ int Estimator::spatial_end_of(const Plan& plan) const {
 const LayerKinds& Estimator::kinds_of(int spatial_end) const {
   auto kinds = kinds_.find(spatial_end);
   if (kinds == kinds_.end()) {
-    kinds = kinds_.emplace(spatial_end, layer_kinds(job_.facts, job_.kernels.serial(), spatial_end)).first;
+    kinds = kinds_.emplace(spatial_end, layer_kinds(job_.facts, job_.kernels.serial(), spatial_end, job_.assumptions.selective)).first;
   }
   return kinds->second;
 }
@@ -165,12 +168,15 @@ std::vector<int> Estimator::cut(const Plan& plan, const LayerCostTable& costs) c
   const auto& levels = where.levels();
   if (job_.coefficients.software.equal_stages.value_or(false) && !where.equal_blocks().empty()) return where.equal_blocks();
   const ParameterBytes each = parameter_bytes(job_.facts, plan, job_.assumptions.mixed_precision);
-  const StageWeights weights{launch_overhead(job_), each.weight + each.gradient + each.optimizer,
+  const double trained = job_.facts.parameters > 0 ? job_.facts.trained_parameters / job_.facts.parameters : 1.0;
+  const StageWeights weights{launch_overhead(job_), each.weight + (each.gradient + each.optimizer) * trained,
                              static_cast<double>(plan.micro_batches)};
   // The cuts of a plan do not depend on what is saved, so that saving memory never saves time.
   Plan bare = plan;
   bare.zero_stage = 0;
   bare.recompute = Recompute::none;
+  bare.offload = Offload::none;
+  bare.offload_activations = false;
   bare.schedule = Schedule::one_forward_one_backward;
   bare.virtual_stages = 1;
   const Bytes available = job_.machine.device.memory;
@@ -228,7 +234,20 @@ Limits Estimator::limits(const Plan& plan) const {
     limits.add(
         {Limit::Kind::devices, static_cast<double>(plan.mesh.devices()), static_cast<double>(job_.machine.devices()), -1});
   }
+  if (const auto limit = host_limit(plan, {})) limits.add(*limit);
   return limits;
+}
+
+std::optional<Limit> Estimator::host_limit(const Plan& plan, const MemoryBreakdown& memory) const {
+  if (plan.offload == Offload::none && !plan.offload_activations) return std::nullopt;
+  if (host_link(job_.machine).value() <= 0) return Limit{Limit::Kind::no_host};
+  if (!job_.machine.storage.host_memory) return std::nullopt;
+  const double ranks =
+      std::min(static_cast<double>(plan.mesh.devices()), static_cast<double>(job_.machine.devices_per_node()));
+  const Bytes on_host = host_parameters(job_, plan) + memory.on_host * ranks;
+  const Bytes of_host = *job_.machine.storage.host_memory;
+  if (on_host <= of_host) return std::nullopt;
+  return Limit{Limit::Kind::host_memory, on_host.value(), of_host.value(), -1};
 }
 
 Estimate Estimator::estimate(const Plan& plan) const {
@@ -243,6 +262,35 @@ Estimate Estimator::estimate(const Plan& plan) const {
     result.memory = {};
   }
   return result;
+}
+
+Bytes Estimator::managed_demand(const Plan& plan) const {
+  Plan bare = plan;  // all stages of ZeRO share a step
+  bare.zero_stage = 0;
+  bare.shard_group = 0;
+  Bytes demand = memory(bare).total();
+  const double tiles = plan.mesh[Axis::spatial];
+  const Model& model = *job_.facts.model;
+  const Bytes item(item_bytes(plan.precision) * samples_per_micro_batch(plan));
+  demand += item * (static_cast<double>(model.input.items()) * (1 - 1 / tiles));
+  double widest = 0;
+  const int end = spatial_end_of(plan);
+  for (const int layer : job_.facts.weighted) {
+    if (layer < end) widest = std::max(widest, static_cast<double>(shape_of(model, layer).items()) / tiles);
+  }
+  return demand + item * (widest * job_.coefficients.software.tile_copies.value_or(0));
+}
+
+Seconds Estimator::paging(const Plan& plan) const {
+  if (!job_.coefficients.software.managed_memory.value_or(false) || !job_.assumptions.host_staging || !job_.machine.host ||
+      plan.mesh[Axis::spatial] == 1 || plan.mesh[Axis::pipeline] > 1)
+    return {};
+  const Bytes demand = managed_demand(plan);
+  if (demand <= job_.machine.device.memory) return {};
+  // Pages leave in the order in which they were used last, which a pass that is longer than the memory needs next; those
+  // that come and those that go share no direction of the link.
+  constexpr double passes = 2;
+  return demand / (job_.machine.host->bandwidth / job_.machine.host->devices_per_link) * passes;
 }
 
 Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const {
@@ -262,6 +310,11 @@ Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std
   // What measured runs have taught of this family holds it.
   if (origin == nullptr && job_.assumptions.learned && costs.learned() == Learned())
     step.rank_waiting = job_.coefficients.software.rank_waiting.value_or(0) * std::log(ranks);
+  const double driven = plan.mesh[Axis::data];
+  if (job_.coefficients.software.one_process.value_or(false) && driven > 1) {
+    step.forward_hosts = driven;
+    step.backward_hosts = job_.coefficients.software.backward_threads.value_or(1);
+  }
   step.input_beside = job_.assumptions.input_overlapped;
   if (job_.assumptions.include_input) step.reading = input_time(job_, plan, costs.exchanges(), origin != nullptr);
   Link next;
@@ -271,12 +324,17 @@ Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std
   for (int stage = 0; stage < step.stages; ++stage) {
     const auto index = static_cast<std::size_t>(stage);
     const int first = firsts[index];
+    const std::size_t own = step.tasks.size();
     add_tasks(costs.between(first, firsts[index + 1]), stage, plan, origin, step.tasks);
+    if (plan.offload_activations) add_activation_traffic(plan, stage, first, firsts[index + 1], own, step.tasks);
     if (step.several_ranks && (step.origin[Coefficient::per_micro_batch] > 0 || origin != nullptr)) {
       Term fixed(Seconds(step.origin[Coefficient::per_micro_batch]));
       if (origin != nullptr) fixed.add_slope(Coefficient::per_micro_batch, 1);
       step.tasks.push_back({stage, false, Part::waiting, 0, fixed, bubble_shares(plan).forward});
     }
+    step.paging = paging(plan);
+    if (step.paging > Seconds{})
+      step.tasks.push_back({stage, false, Part::waiting, 0, Term(step.paging), bubble_shares(plan).forward});
     if (stage == 0) continue;
     const Seconds hop = next.alpha + costs.cut_bytes(first) * next.beta;
     if (origin != nullptr) {
@@ -286,6 +344,23 @@ Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std
     }
   }
   return step;
+}
+
+void Estimator::add_activation_traffic(const Plan& plan, int stage, int first, int last, std::size_t own,
+                                       std::vector<Task>& tasks) const {
+  const double link = host_link(job_.machine).value();
+  if (link <= 0 || job_.assumptions.memory_reuse) return;
+  const Seconds moving = peaks_of(plan, first, last, 1).earlier[MemoryItem::activations] / Bandwidth(link);
+  const BubbleShares shares = bubble_shares(plan);
+  for (const bool backward : {false, true}) {
+    Seconds busy{};
+    for (std::size_t i = own; i < tasks.size(); ++i) {
+      if (tasks[i].backward == backward) busy += tasks[i].time.time();
+    }
+    if (moving <= busy) continue;
+    tasks.push_back(
+        {stage, backward, Part::waiting, 0, Term(moving - busy), backward ? shares.input_gradient : shares.forward});
+  }
 }
 
 Estimator::Staged Estimator::staged(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const {
@@ -299,7 +374,7 @@ const Estimator::Staged& Estimator::staged(const Plan& plan) const {
   auto& staged = split(plan).staged;
   // GPipe takes as long as 1F1B.
   const Schedule order = order_of(plan.schedule).fills_bubbles ? plan.schedule : Schedule::one_forward_one_backward;
-  const std::tuple key(plan.recompute, plan.virtual_stages, order);
+  const std::tuple key(plan.recompute, plan.virtual_stages, order, plan.offload_activations);
   const auto known = staged.find(key);
   if (known != staged.end()) return known->second;
   return staged.emplace(key, this->staged(plan, table(plan), firsts)).first->second;
@@ -311,7 +386,7 @@ namespace {
 void add_copies_exchange(const LayerCosts& own, const Plan& plan, const LayerCostTable& costs, bool with_slopes,
                          Term& term) {
   const Link link = costs.exchanges().neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).link;
-  const Seconds time = ring_allreduce_time(Bytes(own.parameters * item_bytes(plan.precision)), 2, link);
+  const Seconds time = ring_allreduce_time(Bytes(own.trained * item_bytes(plan.precision)), 2, link);
   if (with_slopes) {
     // A term has the factors of one purpose.
     term.add_exchange(path_coefficients(Purpose::gradient), time, ring_allreduce_time(Bytes{}, 2, link), costs.learned());
@@ -336,7 +411,11 @@ Updates Estimator::updates_of(const Plan& plan, const LayerCostTable& costs, con
     const LayerCosts own = held_costs(costs, plan, firsts, static_cast<int>(stage));
     Updates::Stage& result = updates.stages.emplace_back();
     result.update = Term(max(Seconds{}, plan.zero_stage >= 1 ? own.sharded_update * plan.shard_copies() : own.update));
-    result.message = Bytes(own.exchanged_parameters() * item_bytes(plan.precision));
+    if (plan.offload != Offload::none) {
+      const double trained = plan.zero_stage >= 1 ? own.trained / plan.shards() : own.trained;
+      result.update = Term(max(result.update.time(), host_update_time(job_, plan, trained)));
+    }
+    result.message = Bytes(own.exchanged_parameters(plan.zero_stage == 3) * item_bytes(plan.precision));
     std::vector<GradientGroup> groups = costs.gradients(own);
     if (stage == 0 || groups != exchanged) {
       result.exchange = gradient_exchange(plan, costs.exchanges(), groups, with_slopes);
@@ -356,6 +435,13 @@ Updates Estimator::updates_of(const Plan& plan, const LayerCostTable& costs, con
     };
     result.of_gradients = term(exchange.of_gradients, exchange.gradient_startups);
     result.of_weights = term(exchange.of_weights, exchange.weight_startups);
+    if (plan.offload == Offload::weights) {
+      // For forward and for backward of each micro-batch, whatever the ranks then gather of each other.
+      const double gathers = (plan.zero_stage == 3 && !plan.reshard ? 1.0 : 2.0) * static_cast<double>(plan.micro_batches);
+      const double held = plan.zero_stage == 3 ? own.parameters / plan.shards() : own.parameters;
+      result.of_weights.add(weights_from_host(job_, plan, held) * gathers);
+      result.exchange.gathers = std::max(result.exchange.gathers, gathers);
+    }
     result.after_update = term(exchange.after_update, exchange.update_startups);
     result.of_copies = term(exchange.of_copies, exchange.copy_startups);
     if (order_of(plan.schedule).keeps_two_parts && plan.mesh[Axis::pipeline] > 1)
@@ -407,7 +493,7 @@ const StagePeaks& Estimator::peaks_of(const Plan& plan, int first, int last, dou
     first -= shift;
     last -= shift;
   }
-  const auto key = std::tuple(first, last, plan.recompute, plan.zero_stage, plan.shard_group, parts);
+  const auto key = std::tuple(first, last, MemoryChoices(plan), parts);
   auto& peaks = split(plan).peaks;
   const auto known = peaks.find(key);
   if (known != peaks.end()) return known->second;
@@ -418,13 +504,12 @@ Estimator::Fullest& Estimator::fullest(const Plan& plan) const {
   const std::vector<int>& firsts = stages(plan);
   std::vector<Fullest>& all = split(plan).fullest;
   for (Fullest& known : all) {
-    if (known.zero_stage == plan.zero_stage && known.shard_group == plan.shard_group && known.recompute == plan.recompute &&
-        known.schedule == plan.schedule && known.virtual_stages == plan.virtual_stages && known.firsts == firsts) {
+    if (known.choices == MemoryChoices(plan) && known.schedule == plan.schedule &&
+        known.virtual_stages == plan.virtual_stages && known.firsts == firsts) {
       return known;
     }
   }
-  Fullest& result = all.emplace_back(
-      Fullest{firsts, plan.schedule, plan.virtual_stages, plan.recompute, plan.zero_stage, plan.shard_group, {}, 0});
+  Fullest& result = all.emplace_back(Fullest{firsts, plan.schedule, plan.virtual_stages, MemoryChoices(plan), {}, 0});
   for (int stage = 0; stage < plan.mesh[Axis::pipeline]; ++stage) {
     const auto index = static_cast<std::size_t>(stage);
     const int first = firsts[index], last = firsts[index + 1];
@@ -474,7 +559,7 @@ void Estimator::price(Estimate& result) const {
   // What is computed again is nobody else's work: all of forward is a third of forward and backward.
   const LayerCosts& total = costs.total();
   const double again = plan.recompute == Recompute::full        ? 1.0 / 3.0
-                       : plan.recompute == Recompute::selective ? total.attention_forward / (total.forward + total.backward)
+                       : plan.recompute == Recompute::selective ? total.selected_forward / (total.forward + total.backward)
                                                                 : 0.0;
   const Seconds fair = per_sample * (1.0 + again) * (batch / ranks);
   Seconds all_kernels{}, longest_kernels{};
@@ -488,6 +573,7 @@ void Estimator::price(Estimate& result) const {
   result.replicated_share = kernels.value() > 0 ? std::clamp(1.0 - fair / kernels, 0.0, 1.0) : 0.0;
   result.imbalance = all_kernels.value() > 0 ? longest_kernels * stages / all_kernels - 1.0 : 0.0;
 
+  if (const auto limit = host_limit(plan, result.memory)) result.limits.add(*limit);
   result.verdict = verdict_of(result.memory, job_.machine.device.memory);
   if (result.verdict == Verdict::does_not_fit) {
     result.limits.add(memory_limit(result.memory, job_.machine.device));
@@ -502,7 +588,7 @@ MemoryTimeline Estimator::timeline_of(const Plan& plan, int stage, const Timelin
 }
 
 std::optional<MemoryTimeline> Estimator::memory_timeline(const Plan& plan, const TimelineOptions& options) const {
-  if (job_.assumptions.memory_reuse) return std::nullopt;
+  if (job_.assumptions.memory_reuse || plan.offload_activations) return std::nullopt;
   const Estimate estimate = this->estimate(plan);
   if (estimate.time.iteration().value() <= 0) return std::nullopt;
   return timeline_of(plan, estimate.critical.memory, options);
@@ -516,7 +602,8 @@ std::optional<StepTimeline> Estimator::step_timeline(const Plan& plan) const {
 }
 
 void Estimator::add_reserved(Estimate& estimate) const {
-  if (job_.assumptions.memory_reuse || estimate.time.iteration().value() <= 0) return;
+  // The model of the allocator does not know what lies in the memory of the host.
+  if (job_.assumptions.memory_reuse || estimate.time.iteration().value() <= 0 || estimate.plan.offload_activations) return;
   Fullest& known = fullest(estimate.plan);
   if (!known.has_reserved) {
     TimelineOptions options;
@@ -532,8 +619,7 @@ void Estimator::add_reserved(Estimate& estimate) const {
 
 void Estimator::add_reserved(std::vector<Estimate>& estimates) const {
   const auto key = [](const Plan& plan) {
-    return std::tuple(split_of(plan), plan.placement, plan.recompute, plan.zero_stage, plan.shard_group, plan.schedule,
-                      plan.virtual_stages);
+    return std::tuple(split_of(plan), plan.placement, MemoryChoices(plan), plan.schedule, plan.virtual_stages);
   };
   // Plans that share a table of costs one after the other.
   std::vector<Estimate*> order;

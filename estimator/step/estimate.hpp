@@ -92,6 +92,8 @@ class Estimator {
   void add_intervals(std::vector<Estimate>& estimates, const TimeErrors& errors) const;
   /// Returns the limits that need no pricing.
   [[nodiscard]] Limits limits(const Plan& plan) const;
+  /// Returns the limit that a plan of this memory breaks of the memory of a host; nothing if it breaks none.
+  [[nodiscard]] std::optional<Limit> host_limit(const Plan& plan, const MemoryBreakdown& memory) const;
   /// Returns only the time of an iteration, of a plan whose shape is possible.
   [[nodiscard]] Seconds iteration(const Plan& plan) const;
   /// Returns only the memory of a plan whose shape is possible. The reference is valid until the next call with another
@@ -126,6 +128,9 @@ class Estimator {
     [[nodiscard]] Seconds iteration() const { return Seconds(timing.iteration()); }
   };
   [[nodiscard]] Step step_of(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const;
+  /// Adds how long a stage waits for activations that go to the memory of the host and come back. `own`: its first task.
+  void add_activation_traffic(const Plan& plan, int stage, int first, int last, std::size_t own,
+                              std::vector<Task>& tasks) const;
   [[nodiscard]] Updates updates_of(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const;
   [[nodiscard]] Staged staged(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const;
   [[nodiscard]] const Staged& staged(const Plan& plan) const;
@@ -139,8 +144,7 @@ class Estimator {
     std::vector<int> firsts;
     Schedule schedule{};
     int virtual_stages = 1;
-    Recompute recompute{};
-    int zero_stage = 0, shard_group = 0;
+    MemoryChoices choices;
     MemoryBreakdown memory;
     int stage = 0;
     bool has_reserved = false;
@@ -148,18 +152,25 @@ class Estimator {
   [[nodiscard]] Fullest& fullest(const Plan& plan) const;
   [[nodiscard]] const StagePlaces& places(int stages, int spatial_end, double tiles) const;
   [[nodiscard]] int spatial_end_of(const Plan& plan) const;
+  /// What a rank of a spatial split needs of managed memory with one micro-batch: its tensors, whole samples of which it
+  /// computes a tile, and what its software copies to join the largest tile with its halos.
+  [[nodiscard]] Bytes managed_demand(const Plan& plan) const;
+  /// The time of one micro-batch in which managed memory passes through the host link, once forward and once backward;
+  /// nothing where a rank's demand fits in the device.
+  [[nodiscard]] Seconds paging(const Plan& plan) const;
   [[nodiscard]] const LayerKinds& kinds_of(int spatial_end) const;
   /// The prices of layers under one split, and what was worked out of them.
   struct Split {
     Plan plan;  ///< without what the prices do not depend on
     Placement placement{};
     std::unique_ptr<LayerCostTable> costs;
-    /// The cuts under the current placement, and the stages by recomputation, virtual stages and schedule.
+    /// The cuts under the current placement, and the stages by recomputation, virtual stages, schedule and offloaded
+    /// activations.
     std::optional<std::vector<int>> cuts;
-    std::map<std::tuple<Recompute, int, Schedule>, Staged> staged;
+    std::map<std::tuple<Recompute, int, Schedule, bool>, Staged> staged;
     std::vector<Fullest> fullest;  ///< however it is placed
-    /// The peaks of memory by the layers of a stage, recomputation, ZeRO stage, shard group and held parts.
-    std::map<std::tuple<int, int, Recompute, int, int, double>, StagePeaks> peaks;
+    /// The peaks of memory by the layers of a stage, choices and held parts.
+    std::map<std::tuple<int, int, MemoryChoices, double>, StagePeaks> peaks;
   };
   [[nodiscard]] Split& split(const Plan& plan) const;
   [[nodiscard]] const LayerCostTable& table(const Plan& plan) const { return *split(plan).costs; }
@@ -209,7 +220,8 @@ class Estimator {
   /// Items per sample of the inputs and outputs of the matrix layers between the first and the last, and of those of them
   /// that a channel split divides: what layer-wise exchanges move at least.
   double split_collectives_ = 0, split_inputs_ = 0, split_outputs_ = 0, channel_inputs_ = 0, channel_outputs_ = 0;
-  double tensor_items_ = 0;  ///< exchanged per sample by a tensor split of a degree that divides every layer
+  double tensor_items_ = 0;             ///< exchanged per sample by a tensor split of a degree that divides every layer
+  double tensor_items_of_experts_ = 0;  ///< of those, the ones of experts
   std::int64_t smallest_tensor_units_ = std::numeric_limits<std::int64_t>::max();
   mutable Sums whole_, least_;  ///< running sums of the layers' kernels, by samples
   using TimesBySamples = std::unordered_map<double, WholeTime>;

@@ -60,7 +60,7 @@ class Explainer {
     own.layer = layer;
     own.stage = stage;
     own.kind = costs_.kind(layer);
-    own.runs_again = runs_again(plan_, *job_.facts.model->layers[static_cast<std::size_t>(layer)].operation);
+    own.runs_again = runs_again(plan_, job_.facts, job_.assumptions, layer);
     own.prices = costs_.prices(layer);
     own.costs = costs_.at(layer);
     own.time = share_of(own);
@@ -201,6 +201,7 @@ class Explainer {
     kernels.stage = !slots_ ? critical_.time : (phase == Phase::forward ? critical_.forward : critical_.backward);
     kernels.layers = first_of(kernels.stage + 1) - first_of(kernels.stage);
     if (phase == Phase::backward) kernels.forward_again = plan_.recompute;
+    kernels.selected = job_.assumptions.selective;
     for (const LayerExplanation& layer : out_.layers) {
       if (layer.stage != kernels.stage) continue;
       for (const PricedKernel& kernel : layer.prices.kernels) {
@@ -272,14 +273,16 @@ class Explainer {
 
   [[nodiscard]] PhaseShare::MadeOf waiting() const {
     const Seconds host = estimate().host_waiting;
-    const bool others = (estimate().time.waiting - host).value() > 0;
-    if (host.value() <= 0 && !others) return {};
-    return WaitingOf{host, launch_overhead(job_), others};
+    const Seconds pages = step_.paging * micro_batches_;
+    const Seconds rest = estimate().time.waiting - host - pages;
+    const bool others = rest.value() > estimate().time.waiting.value() * 1e-9;
+    if (host.value() <= 0 && pages.value() <= 0 && !others) return {};
+    return WaitingOf{host, launch_overhead(job_), others, pages};
   }
 
   [[nodiscard]] UpdateOf update() const {
     const int stage = critical_.weight_update;
-    return {stage, held_costs(costs_, plan_, firsts_, stage).parameters, plan_.zero_stage >= 1 ? plan_.shards() : 1.0};
+    return {stage, held_costs(costs_, plan_, firsts_, stage).trained, plan_.zero_stage >= 1 ? plan_.shards() : 1.0};
   }
 
   /// Exchanges take measured times, or formulas with links that were fitted to other measurements, or with the sheet's.

@@ -40,6 +40,7 @@ inline constexpr std::array<TimePart, 10> time_parts{
 struct KernelsOf {
   int stage = 0, layers = 0;
   Recompute forward_again{};          ///< what of forward backward computes a second time
+  SelectiveRecompute selected{};      ///< with selective recomputation
   Seconds beside{}, first_touches{};  ///< of the time, what is not kernels': of a whole step, and of fresh memory
 };
 /// The exchange of all gradients of a stage.
@@ -72,6 +73,7 @@ struct BubbleOf {
 struct WaitingOf {
   Seconds host{}, launch_overhead{};  ///< waiting for the host, and what that takes to start a kernel
   bool learned = false;               ///< the rest is learned from measured runs
+  Seconds pages{};                    ///< waiting for managed memory
 };
 struct UpdateOf {
   int stage = 0;

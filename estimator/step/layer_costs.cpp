@@ -11,6 +11,7 @@
 #include "estimator/kernels/shard_prices.hpp"
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/memory/shard_memory.hpp"
+#include "estimator/strategies/expert.hpp"
 #include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/spatial.hpp"
 
@@ -68,7 +69,7 @@ void each_priced_kernel(const Job& job, const ShardContext& context, const Layer
     }
   };
   price(Pass::forward);
-  price(Pass::backward_weight);
+  if (!context.facts.frozen[context.index()]) price(Pass::backward_weight);
   if (context.facts.needs_input_gradient[context.index()]) price(Pass::backward_data);
   if (!casts(context.plan, context.assumptions)) return;
   for (const ShardProblem& each : shard_problems(context, shard)) {
@@ -100,7 +101,7 @@ LearnedFactor learned_factor(const Job& job, const ShardContext& context, const 
                              bool with_slopes) {
   const Plan& plan = context.plan;
   // All ranks wait for the one whose experts have most tokens.
-  const bool waits = plan.mesh[Axis::expert] > 1 && context.at().operation->experts() > 1;
+  const bool waits = expert_parts(plan) > 1 && context.at().operation->experts() > 1;
   const double imbalance = waits ? job.assumptions.expert_imbalance : 1.0;
   const double factor = learned[Coefficient::kernels] * imbalance, repeated = learned[Coefficient::repeated];
   const bool splits = plan.mesh.product(weight_axes) > 1 || plan.mesh[Axis::spatial] > 1;
@@ -145,7 +146,7 @@ void price_kernels(const Job& job, const ShardContext& context, const LayerShard
     const double splits = context.plan.mesh.product(weight_axes);
     costs.update = job.kernels.serial()[context.index()].update / splits;
   } else {
-    costs.update = job.kernels.update_price(shard.weights + shard.biases).time;
+    costs.update = job.kernels.update_price(shard.trained()).time;
   }
   costs.sharded_update = costs.update / context.plan.mesh.product(shard.replicas);
 }
@@ -164,7 +165,7 @@ void add_problems(const Job& job, const ShardContext& context, LayerPrices& pric
                                any ? priced->source : job.kernels.source()});
   }
   if (const auto update = shard_update(context, prices.shard)) {
-    const KernelPrice price = job.kernels.update_price(prices.shard.weights + prices.shard.biases);
+    const KernelPrice price = job.kernels.update_price(prices.shard.trained());
     prices.problems.push_back({print_problem(*update), Phase::backward, true, price.time, price.source});
   }
 }
@@ -186,7 +187,7 @@ void add_memory(const ShardContext& context, const LayerMemory& memory, LayerCos
 /// What makes two layers of the same shape class cost differently under one split.
 struct Variant {
   bool spatial, boundary, pooled, reads_pooled, auxiliary, reads_auxiliary, input_gradient, sends_gradient, first,
-      keeps_batch, last, output_kept, output_kept_cast, is_wide, after_head;
+      keeps_batch, last, output_kept, output_kept_cast, is_wide, after_head, again_with_products;
   bool token_split;
   std::vector<bool> reads_token_splits;  ///< by input
   std::vector<bool> reads_wide;          ///< by input
@@ -199,6 +200,12 @@ struct Variant {
 
 }  // namespace
 
+bool is_selected(const ModelFacts& facts, const Assumptions& assumptions, int layer) {
+  const auto index = static_cast<std::size_t>(layer);
+  if (assumptions.selective == SelectiveRecompute::products) return facts.again_with_products[index];
+  return facts.model->layers[index].operation->is_attention();
+}
+
 void LayerCosts::add(const LayerCosts& o, double times) {
   forward += o.forward * times;
   backward += o.backward * times;
@@ -206,9 +213,9 @@ void LayerCosts::add(const LayerCosts& o, double times) {
   backward_kernels += o.backward_kernels * times;
   input_gradient += o.input_gradient * times;
   weight_gradient += o.weight_gradient * times;
-  attention_forward += o.attention_forward * times;
-  attention_exchange += o.attention_exchange * times;
-  attention_kernels += o.attention_kernels * times;
+  selected_forward += o.selected_forward * times;
+  selected_exchange += o.selected_exchange * times;
+  selected_kernels += o.selected_kernels * times;
   forward_exchanges += o.forward_exchanges * times;
   backward_exchanges += o.backward_exchanges * times;
   update += o.update * times;
@@ -218,8 +225,11 @@ void LayerCosts::add(const LayerCosts& o, double times) {
   halo_forward += o.halo_forward * times;
   halo_backward += o.halo_backward * times;
   parameters += o.parameters * times;
+  trained += o.trained * times;
   for (std::size_t group = 0; group < gradient_parameters.size(); ++group)
     gradient_parameters[group] += o.gradient_parameters[group] * times;
+  for (std::size_t group = 0; group < frozen_parameters.size(); ++group)
+    frozen_parameters[group] += o.frozen_parameters[group] * times;
   gradient_messages += o.gradient_messages * times;
   whole_parameters += o.whole_parameters * times;
   kept += o.kept * times;
@@ -230,8 +240,8 @@ void LayerCosts::add(const LayerCosts& o, double times) {
   slopes.repeated_forward += o.slopes.repeated_forward * times;
   slopes.repeated_backward += o.slopes.repeated_backward * times;
   slopes.repeated_weight_gradient += o.slopes.repeated_weight_gradient * times;
-  slopes.repeated_attention += o.slopes.repeated_attention * times;
-  slopes.exchange_attention += o.slopes.exchange_attention * times;
+  slopes.repeated_selected += o.slopes.repeated_selected * times;
+  slopes.exchange_selected += o.slopes.exchange_selected * times;
   slopes.exchange_forward += o.slopes.exchange_forward * times;
   slopes.exchange_backward += o.slopes.exchange_backward * times;
   slopes.halo_forward += o.slopes.halo_forward * times;
@@ -262,7 +272,8 @@ void find_stretches(const ModelFacts& facts, LayerKinds& kinds) {
 
 }  // namespace
 
-LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial, int spatial_end) {
+LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial, int spatial_end,
+                       SelectiveRecompute selective) {
   const auto& layers = facts.model->layers;
   LayerKinds kinds;
   kinds.spatial_end = spatial_end;
@@ -296,6 +307,7 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
                           facts.output_kept_cast[i],
                           facts.autocast.is_wide[i],
                           producer >= 0 && facts.tensor_role[static_cast<std::size_t>(producer)] == TensorSplitRole::head,
+                          selective == SelectiveRecompute::products && facts.again_with_products[i],
                           facts.token_split[i],
                           reads_token_splits,
                           reads_wide,
@@ -342,13 +354,14 @@ LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKind
     LayerCosts& costs = costs_[kind];
     shard_layer(context, shard);
     price_kernels(job, context, shard, learned_factor(job, context, shard, learned_, with_slopes), costs);
-    if (context.at().operation->is_attention()) {
-      costs.attention_forward = costs.forward;
-      costs.attention_kernels = costs.forward_kernels;
-      costs.slopes.repeated_attention = costs.slopes.repeated_forward;
+    if (is_selected(facts, job.assumptions, context.layer)) {
+      costs.selected_forward = costs.forward;
+      costs.selected_kernels = costs.forward_kernels;
+      costs.slopes.repeated_selected = costs.slopes.repeated_forward;
     }
     add_memory(context, memory_.emplace_back(layer_memory(job, context, shard)), costs);
-    costs.parameters = shard.weights + shard.biases;
+    costs.parameters = shard.parameters();
+    costs.trained = shard.trained();
     const Layer& layer = context.at();
     const bool matrix = facts.divisible[context.index()].matrix;
     costs.gradient_messages = matrix ? 1 : 0;
@@ -376,7 +389,8 @@ void LayerCostTable::add_gradients(const ShardContext& context, const Exchange& 
   const Mesh& mesh = plan_.mesh;
   const bool whole = job_.coefficients.software.whole_gradients_in_hybrids && job_.assumptions.host_staging &&
                      mesh[Axis::data] > 1 && (mesh[Axis::filter] > 1 || mesh[Axis::channel] > 1);
-  costs.gradient_parameters[group] += whole ? static_cast<double>(context.at().parameters()) : exchange.items;
+  costs.gradient_parameters[group] += whole ? static_cast<double>(context.at().trained()) : exchange.items;
+  costs.frozen_parameters[group] += exchange.frozen;
 }
 
 std::vector<GradientGroup> LayerCostTable::gradients(const LayerCosts& costs) const {
@@ -384,15 +398,19 @@ std::vector<GradientGroup> LayerCostTable::gradients(const LayerCosts& costs) co
   std::vector<GradientGroup> groups;
   for (std::size_t i = 0; i < gradient_axes_.size(); ++i) {
     const double messages = layered ? std::max(1.0, costs.gradient_messages) : 1.0;
-    groups.push_back({gradient_axes_[i], std::max(0.0, costs.gradient_parameters[i]), messages});
+    groups.push_back({gradient_axes_[i], std::max(0.0, costs.gradient_parameters[i]), messages,
+                      std::max(0.0, costs.frozen_parameters[i])});
   }
   return groups;
 }
 
 bool LayerCostTable::is_in_pieces(const Exchange& exchange) const {
   const bool moves = exchange.operation == Collective::allgather || exchange.operation == Collective::reduce_scatter;
+  // Kernels write the pieces into each other's memory, which only ranks of one level of links can [NVIDIA, Transformer
+  // Engine documentation, te.module.base.initialize_ub: user buffers of an NVLink domain].
   return job_.coefficients.software.overlaps_tensor_exchanges.value_or(false) && job_.assumptions.overlap && moves &&
-         exchange.axes == family_bit(Axis::tensor) && exchange.purpose == Purpose::layer;
+         exchange.axes == family_bit(Axis::tensor) && exchange.purpose == Purpose::layer &&
+         exchanges_.group(exchange.axes).outermost == 0;
 }
 
 Bytes LayerCostTable::sent(const Asked& asked) const {
@@ -403,7 +421,7 @@ Bytes LayerCostTable::sent(const Asked& asked) const {
 
 Seconds LayerCostTable::time_of(const Asked& asked) const {
   const Exchange& exchange = asked.exchange;
-  const bool of_experts = exchange.operation == Collective::all_to_all && exchange.axes == family_bit(Axis::expert);
+  const bool of_experts = exchange.operation == Collective::all_to_all && (exchange.axes & family_bit(Axis::expert)) != 0;
   const Seconds time = exchanges_.price(exchange.operation, sent(asked), exchange.axes, exchange.purpose) *
                        (static_cast<double>(exchange.messages) * (of_experts ? job_.assumptions.expert_imbalance : 1.0));
   const LayerCosts& costs = costs_[asked.kind];
@@ -430,9 +448,8 @@ LayerPrices LayerCostTable::prices(int layer, bool with_problems) const {
   shard_layer(context, prices.shard);
   const LearnedFactor learned = learned_factor(job_, context, prices.shard, learned_, false);
   each_kernel(job_, context, prices.shard, learned, [&](const PricedKernel& kernel) { prices.kernels.push_back(kernel); });
-  prices.update_source = job_.prices_whole_layers()
-                             ? job_.kernels.source()
-                             : job_.kernels.update_price(prices.shard.weights + prices.shard.biases).source;
+  prices.update_source =
+      job_.prices_whole_layers() ? job_.kernels.source() : job_.kernels.update_price(prices.shard.trained()).source;
   if (with_problems && !job_.prices_whole_layers()) add_problems(job_, context, prices);
   const auto own = static_cast<std::size_t>(kind(layer));
   for (const Asked& asked : asked_) {
@@ -472,9 +489,10 @@ void LayerCostTable::place(const Placement& placement) {
         static_cast<double>(exchange.messages);
   }
   for (LayerCosts& costs : costs_) {
-    if (costs.attention_kernels == 0) continue;
-    costs.attention_exchange = costs.exchange_forward;
-    costs.slopes.exchange_attention = costs.slopes.exchange_forward;
+    // What the products gather is gathered for backward in any case, and what they sum up is kept.
+    if (costs.selected_kernels == 0 || job_.assumptions.selective == SelectiveRecompute::products) continue;
+    costs.selected_exchange = costs.exchange_forward;
+    costs.slopes.exchange_selected = costs.slopes.exchange_forward;
   }
   total_ = {};
   for (std::size_t kind = 0; kind < costs_.size(); ++kind) total_.add(costs_[kind], kinds_.count[kind]);
@@ -513,10 +531,10 @@ LayerCosts LayerCostTable::between(int first, int last) const {
   return costs;
 }
 
-double LayerCostTable::largest_layer(int first, int last) const {
+double LayerCostTable::largest(int first, int last, double LayerCosts::*count) const {
   double largest = 0;
   kinds_.runs.each(first, last, [&](int from, int period, int) {
-    for (int layer = from; layer < from + period; ++layer) largest = std::max(largest, at(layer).parameters);
+    for (int layer = from; layer < from + period; ++layer) largest = std::max(largest, at(layer).*count);
   });
   return largest;
 }

@@ -29,42 +29,49 @@ namespace ddl {
 /// The largest number of different sets of axes along which gradients are summed in one step.
 inline constexpr std::size_t most_gradient_groups = 3;
 
+/// Returns whether selective recomputation computes a layer again (SelectiveRecompute).
+[[nodiscard]] bool is_selected(const ModelFacts& facts, const Assumptions& assumptions, int layer);
+
 /// The costs of one layer on one rank for one micro-batch: its shard with all problems and exchanges priced.
 struct LayerCosts {
   Seconds forward{}, backward{};                         ///< kernels
   double forward_kernels = 0, backward_kernels = 0;      ///< number of kernels
   Seconds input_gradient{};                              ///< of the kernels of backward, those of the input's gradient
   Seconds weight_gradient{};                             ///< of the kernels of backward, those of the gradients of weights
-  Seconds attention_forward{};                           ///< of the kernels of forward, those of attention
-  Seconds attention_exchange{};                          ///< of the layer-wise collectives of forward, those of attention
-  double attention_kernels = 0;                          ///< number of those
+  Seconds selected_forward{};                           ///< of the kernels of forward, those that selective recomputation runs again
+  Seconds selected_exchange{};                          ///< of the layer-wise collectives of forward, the same
+  double selected_kernels = 0;                          ///< number of those
   double forward_exchanges = 0, backward_exchanges = 0;  ///< layer-wise collectives and halos, which are started too
   Seconds update{};                                      ///< per iteration, unsharded optimizer
   Seconds sharded_update{};                              ///< per iteration, optimizer sharded among all replicas
   Seconds exchange_forward{}, exchange_backward{};       ///< layer-wise collectives
   Seconds halo_forward{}, halo_backward{};               ///< neighbour exchanges and the gather where a spatial split ends
   double parameters = 0;                                 ///< on this rank
+  double trained = 0;                                    ///< of those, the ones that have gradients
   /// Parameters whose gradients are summed along the axes of each of the table's gradient groups.
   std::array<double, most_gradient_groups> gradient_parameters{};
-  double gradient_messages = 0;  ///< one where the layer has a weight matrix
-  double whole_parameters = 0;   ///< of matrix layers without positions, unsplit
-  Bytes kept{};                  ///< activations kept for backward
-  Bytes input{}, output{};       ///< |x| and |y| as they lie in memory
+  std::array<double, most_gradient_groups> frozen_parameters{};  ///< the same of parameters without gradients
+  double gradient_messages = 0;                                  ///< one where the layer has a weight matrix
+  double whole_parameters = 0;                                   ///< of matrix layers without positions, unsplit
+  Bytes kept{};                                                  ///< activations kept for backward
+  Bytes input{}, output{};                                       ///< |x| and |y| as they lie in memory
   /// The number of kernels whose scratch memory is estimated from other kernels, and of those whose scratch memory is not
   /// known.
   double workspaces_estimated = 0, workspaces_unknown = 0;
   /// The derivatives of the times by the coefficients that measured runs teach, if they were requested: the seconds that
   /// kernels take longer for each unit of Coefficient::repeated, and the seconds of start-ups in exchanges.
   struct Slopes {
-    Seconds repeated_forward{}, repeated_backward{}, repeated_attention{}, exchange_attention{};
+    Seconds repeated_forward{}, repeated_backward{}, repeated_selected{}, exchange_selected{};
     Seconds repeated_weight_gradient{};
     Seconds exchange_forward{}, exchange_backward{}, halo_forward{}, halo_backward{};
   } slopes;
 
   void add(const LayerCosts& other, double times);
-  /// Returns the number of parameters whose gradients are exchanged, along any axes.
-  [[nodiscard]] double exchanged_parameters() const {
-    return std::accumulate(gradient_parameters.begin(), gradient_parameters.end(), 0.0);
+  /// Returns the number of parameters whose gradients are exchanged, along any axes; `gathered`: also of those that ranks
+  /// only gather.
+  [[nodiscard]] double exchanged_parameters(bool gathered = false) const {
+    const double trained_ones = std::accumulate(gradient_parameters.begin(), gradient_parameters.end(), 0.0);
+    return gathered ? std::accumulate(frozen_parameters.begin(), frozen_parameters.end(), trained_ones) : trained_ones;
   }
   /// Returns the time, for forward and for backward of one micro-batch, that the device waits because the host takes `start`
   /// to launch each kernel and exchange.
@@ -118,7 +125,8 @@ struct LayerKinds {
 };
 
 /// `spatial_end` as spatial_end() has it; -1 for a plan without a spatial split.
-[[nodiscard]] LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial, int spatial_end);
+[[nodiscard]] LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial, int spatial_end,
+                                     SelectiveRecompute selective = SelectiveRecompute::attention);
 
 /// Kernels of one rank's part of a layer, forward and backward, before what measured runs make of them.
 [[nodiscard]] Seconds kernels_time(const Job& job, const ShardContext& context, const LayerShard& shard);
@@ -148,8 +156,9 @@ class LayerCostTable {
   [[nodiscard]] int kind(int layer) const { return kinds_.kind[static_cast<std::size_t>(layer)]; }
   /// Returns the load of all layers before this one; only for a plan with a pipeline.
   [[nodiscard]] StageLoad load_before(int layer) const;
-  /// Returns the number of parameters of the largest of layers [first, last).
-  [[nodiscard]] double largest_layer(int first, int last) const;
+  /// Returns the number of parameters of the largest of layers [first, last), or the largest number that have gradients.
+  [[nodiscard]] double largest_layer(int first, int last) const { return largest(first, last, &LayerCosts::parameters); }
+  [[nodiscard]] double largest_trained(int first, int last) const { return largest(first, last, &LayerCosts::trained); }
   /// Returns the gradients that layers of these costs exchange, divided into messages as the measured software does.
   [[nodiscard]] std::vector<GradientGroup> gradients(const LayerCosts& costs) const;
   /// Returns the bytes per rank that one micro-batch sends across a cut before `layer`.
@@ -176,6 +185,7 @@ class LayerCostTable {
   /// Returns the time of an exchange that kernels beside it do not hide.
   [[nodiscard]] Seconds time_of(const Asked& asked) const;
   [[nodiscard]] static StageLoad load_of(const LayerCosts& costs);
+  [[nodiscard]] double largest(int first, int last, double LayerCosts::*count) const;
   const Job& job_;
   Plan plan_;
   const LayerKinds& kinds_;

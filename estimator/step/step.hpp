@@ -86,8 +86,11 @@ struct Step {
   bool in_slots = false;       ///< a slot is as long as the longest forward and backward of any stage [ParaDL, Table III]
   bool several_ranks = false;  ///< whether there are several ranks, which wait for each other
   double slowest_of = 1;       ///< nodes
-  double rank_waiting = 0;     ///< θ·ln n of its ranks: over kernels, layer-wise exchanges and halos
-  bool input_beside = false;   ///< samples are read while devices compute
+  Seconds paging{};  ///< of one micro-batch, in which managed memory comes from the host; a task of it waits so long
+  /// How many times as long as those of one device the starts of a pass take, where one process makes those of several.
+  double forward_hosts = 1, backward_hosts = 1;
+  double rank_waiting = 0;    ///< θ·ln n of its ranks: over kernels, layer-wise exchanges and halos
+  bool input_beside = false;  ///< samples are read while devices compute
 
   /// Returns the number of slots of a pipeline in which a stage sends, 2(p+S−2) [ParaDL, Table III]; v times as many
   /// micro-batches leave each of v stretches.
@@ -206,8 +209,8 @@ template <class T>
   T longest = none;
   for (std::size_t i = 0; i < result.stages.size(); ++i) {
     Stage& own = result.stages[i];
-    own.idle_forward = larger<T>(none, start * own.forward_starts - own.forward);
-    own.idle_backward = larger<T>(none, start * own.backward_starts - own.backward);
+    own.idle_forward = larger<T>(none, start * (own.forward_starts * step.forward_hosts) - own.forward);
+    own.idle_backward = larger<T>(none, start * (own.backward_starts * step.backward_hosts) - own.backward);
     const T time = own.busy() + own.idle();
     const auto stage = static_cast<int>(i);
     // Stages that are equally long but for rounding are one choice, whatever their times are made of.
@@ -242,8 +245,8 @@ template <class T>
   }
   result[Part::waiting] += result.host_waiting;
   if (step.several_ranks) {
-    const T disturbed =
-        result[Part::forward] + result[Part::backward] + result[Part::layer_collectives] + result[Part::halo];
+    const T disturbed = result[Part::forward] + result[Part::backward] + result[Part::layer_collectives] +
+                        result[Part::halo] + T(step.paging.value() * step.micro_batches);
     result.rank_waiting = x[Coefficient::per_iteration] +
                           disturbed * (x[Coefficient::straggler_factor] * std::log(step.slowest_of) + T(step.rank_waiting));
     result[Part::waiting] += result.rank_waiting;

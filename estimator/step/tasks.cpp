@@ -2,8 +2,9 @@
 
 namespace ddl {
 
-bool runs_again(const Plan& plan, const Operation& operation) {
-  return plan.recompute == Recompute::full || (plan.recompute == Recompute::selective && operation.is_attention());
+bool runs_again(const Plan& plan, const ModelFacts& facts, const Assumptions& assumptions, int layer) {
+  return plan.recompute == Recompute::full ||
+         (plan.recompute == Recompute::selective && is_selected(facts, assumptions, layer));
 }
 
 BubbleShares bubble_shares(const Plan& plan) {
@@ -49,8 +50,8 @@ void add_tasks(const LayerCosts& costs, int stage, const Plan& plan, const Learn
   forward(false);
   if (recompute == Recompute::full) forward(true);
   if (recompute == Recompute::selective) {
-    kernels(true, costs.attention_kernels, costs.attention_forward, slopes.repeated_attention);
-    exchange(true, Part::layer_collectives, Purpose::layer, costs.attention_exchange, slopes.exchange_attention);
+    kernels(true, costs.selected_kernels, costs.selected_forward, slopes.repeated_selected);
+    exchange(true, Part::layer_collectives, Purpose::layer, costs.selected_exchange, slopes.exchange_selected);
   }
   // Of the two gradients, that of the weights is a task of its own where it is scheduled as such.
   const bool splits = shares.weight_gradient != shares.input_gradient;

@@ -8,9 +8,9 @@
 
 namespace ddl {
 
-/// Returns whether backward computes the forward of a layer again: of each with full recomputation, of attention with
-/// selective [Kort22, section 5].
-[[nodiscard]] bool runs_again(const Plan& plan, const Operation& operation);
+/// Returns whether backward computes the forward of a layer again: of each with full recomputation, of those that are
+/// selected with selective.
+[[nodiscard]] bool runs_again(const Plan& plan, const ModelFacts& facts, const Assumptions& assumptions, int layer);
 
 /// Returns the parts of a stage's passes for which the longest stage waits, under the schedule of a plan.
 [[nodiscard]] BubbleShares bubble_shares(const Plan& plan);

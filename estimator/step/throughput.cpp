@@ -36,8 +36,12 @@ SampleFlops sample_flops(const ModelFacts& facts) {
     flops.forward += products;
     // Each product has two factors. Backward has one for the gradient of either, and needs none of what is read of the
     // sample.
+    // A product without weights has two gradients as well; of weights that stay as they are, none is computed. Products of
+    // an adapter are as many as its weights.
     const bool is_weighted = layer.weights > 0 || layer.tied_to >= 0;
-    flops.backward += facts.needs_input_gradient[i] ? 2 * products : is_weighted ? products : 0;
+    const double trained = facts.frozen[i] ? 0.0 : trained_share(layer);
+    if (facts.needs_input_gradient[i]) flops.backward += products * (is_weighted ? 1 + trained : 2);
+    if (!facts.needs_input_gradient[i] && is_weighted) flops.backward += products * trained;
     if (layer.block >= 0) flops.blocks += products;
     if (layer.operation->is_attention()) flops.attention += products;
   }

@@ -20,12 +20,18 @@ void data_limits(const LimitContext& context, Limits& limits) {
 }
 
 // The batch is shared out before any layer is looked at (samples_per_micro_batch). What is left to say of a layer is that
-// all ranks holding the same weights, replicas and tiles alike, add up their gradients [ParaDL, Table III].
+// all ranks holding the same weights, replicas and tiles alike, add up their gradients [ParaDL, Table III]. Weights without
+// gradients are named too: ZeRO-3 gathers them.
 void data_shard(const ShardContext& context, LayerShard& shard) {
-  const double parameters = shard.weights + shard.biases;
-  if (parameters <= 0 || context.plan.mesh.product(shard.replicas) == 1) return;
+  if (shard.parameters() <= 0 || context.plan.mesh.product(shard.replicas) == 1) return;
   const Family axes = shard.replicas & context.plan.mesh.family();
-  add_exchange(shard, Spread::sums, Spread::whole, parameters, axes, Phase::gradient, Purpose::gradient);
+  const double trained = shard.trained();
+  shard.exchanges.push_back({.operation = Collective::allreduce,
+                             .items = trained,
+                             .axes = axes,
+                             .phase = Phase::gradient,
+                             .purpose = Purpose::gradient,
+                             .frozen = shard.parameters() - trained});
 }
 
 }  // namespace

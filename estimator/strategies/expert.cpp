@@ -1,9 +1,15 @@
 #include "estimator/strategies/expert.hpp"
 
+#include "estimator/strategies/tensor.hpp"
+
 namespace ddl {
 namespace {
 
 void expert_limits(const LimitContext& context, Limits& limits) {
+  if (context.plan.whole_experts && context.plan.mesh[Axis::tensor] > 1 && !may_deal_experts(context.facts, context.plan)) {
+    const double ranks = context.plan.sequence_parallel ? static_cast<double>(expert_parts(context.plan)) : 0.0;
+    limits.add({Limit::Kind::whole_experts, ranks, static_cast<double>(context.facts.experts), -1});
+  }
   const int parts = context.plan.mesh[Axis::expert];
   if (parts == 1) return;
   const std::int64_t experts = context.facts.experts;
@@ -23,9 +29,10 @@ bool reads_experts(const ShardContext& context) {
 // experts and one behind them, and the same of gradients backward [Lepikhin et al., GShard, ICLR 2021; Rajbhandari et al.,
 // DeepSpeed-MoE, ICML 2022]. All experts are taken to be equally popular.
 void expert_shard(const ShardContext& context, LayerShard& shard) {
-  const int parts = context.plan.mesh[Axis::expert];
+  const std::int64_t parts = expert_parts(context.plan);
   if (parts == 1) return;
-  constexpr Family axes = family_bit(Axis::expert);
+  const bool deals = context.plan.whole_experts && context.plan.mesh[Axis::tensor] > 1;
+  const Family axes = family_bit(Axis::expert) | (deals ? family_bit(Axis::tensor) : 0U);
   const auto trade = [&](const TensorShape& copies, const TensorShape& tokens) {
     const auto items = static_cast<double>(copies.items());
     for (const Phase phase : {Phase::forward, Phase::backward}) {
@@ -43,12 +50,21 @@ void expert_shard(const ShardContext& context, LayerShard& shard) {
   const std::int64_t experts = operation.experts();
   if (experts <= 1) return;
   shard.operation = operation.with_experts(largest_part(experts, parts));
-  shard.weights /= parts;
-  shard.biases /= parts;
+  shard.weights /= static_cast<double>(parts);
+  shard.biases /= static_cast<double>(parts);
   shard.replicas &= ~axes;
 }
 
 }  // namespace
+
+std::int64_t expert_parts(const Plan& plan) {
+  return static_cast<std::int64_t>(plan.mesh[Axis::expert]) * (plan.whole_experts ? plan.mesh[Axis::tensor] : 1);
+}
+
+bool may_deal_experts(const ModelFacts& facts, const Plan& plan) {
+  const std::int64_t parts = static_cast<std::int64_t>(plan.mesh[Axis::expert]) * plan.mesh[Axis::tensor];
+  return facts.experts > 0 && facts.experts % parts == 0 && plan.sequence_parallel && may_split_tokens(facts, plan);
+}
 
 const Strategy expert_strategy{Axis::expert, "every rank has samples of its own and a part of the experts", expert_limits,
                                expert_shard};

@@ -32,6 +32,7 @@ void shard_layer(const ShardContext& context, LayerShard& shard) {
   shard.kept_output = layer.output_shape;
   shard.weights = static_cast<double>(layer.weights);
   shard.biases = static_cast<double>(layer.biases);
+  shard.trained_share = trained_share(layer);
   shard.samples = samples_per_micro_batch(context.plan);
   shard.share = 1;
   shard.filter_parts = 1;

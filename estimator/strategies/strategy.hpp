@@ -23,6 +23,7 @@ struct LayerShard {
   TensorShape kept_input;                        ///< as the first input lies in the rank's memory
   TensorShape kept_output;                       ///< as the output lies in the rank's memory, exchanges done
   double weights = 0, biases = 0;                ///< parameters on this rank
+  double trained_share = 1;                      ///< of those, the ones that have gradients
   double samples = 1;                            ///< of one micro-batch
   double share = 1;                              ///< of the whole layer's work per sample, were kernels to scale linearly
   double filter_parts = 1;                       ///< by how much the filters, and
@@ -31,6 +32,9 @@ struct LayerShard {
   std::vector<Exchange> exchanges;
   Family replicas = replica_axes;              ///< the axes whose ranks hold the same weights of the layer
   std::shared_ptr<const Operation> operation;  ///< what the rank runs, where it is another than the layer's
+
+  [[nodiscard]] double parameters() const { return weights + biases; }
+  [[nodiscard]] double trained() const { return parameters() * trained_share; }
 };
 
 /// The inputs of a strategy that divides one layer.

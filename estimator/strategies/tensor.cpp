@@ -55,7 +55,7 @@ void whole_layer(const ShardContext& context, LayerShard& shard, bool reads_part
                             facts.tensor_role[context.index()] == TensorSplitRole::whole && writes_parts;
   if (is_tokenwise) {
     // Each rank sums the gradients of its tokens.
-    add_exchange(shard, Spread::sums, Spread::whole, shard.weights + shard.biases, axes, Phase::gradient, Purpose::gradient);
+    add_exchange(shard, Spread::sums, Spread::whole, shard.trained(), axes, Phase::gradient, Purpose::gradient);
     set_layout(shard, Axis::tensor, {Spread::positions, Spread::positions, Spread::positions, Spread::positions}, tensors);
     for (TensorShape& each : shard.inputs) slice_tokens(each, parts);
     slice_tokens(shard.output, parts);
@@ -121,6 +121,15 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
     slice_tokens(shard.kept_input, parts);
   };
 
+  if (context.plan.whole_experts && facts.in_experts[index]) {
+    // Ranks have tokens of their own, and whole experts.
+    for (TensorShape& each : shard.inputs) slice_tokens(each, parts);
+    slice_tokens(shard.output, parts);
+    shard.kept_input = shard.inputs.front();
+    shard.kept_output = shard.output;
+    shard.share /= parts;
+    return;
+  }
   switch (role) {
     case TensorSplitRole::whole: {
       const std::vector<int>& inputs = layer_inputs;

@@ -124,7 +124,7 @@ TimeSensitivity Estimator::sensitivity(const Plan& plan) const {
     const LayerPrices prices = costs.prices(layer, false);
     const Operation& operation = *facts.model->layers[static_cast<std::size_t>(layer)].operation;
     for (const PricedKernel& each : prices.kernels) {
-      const double again = each.phase == Phase::forward && runs_again(plan, operation) ? 2 : 1;
+      const double again = each.phase == Phase::forward && runs_again(plan, facts, job_.assumptions, layer) ? 2 : 1;
       kernels.add(source_of(each, operation), basis_of(each.source), each.time.value() * again * kinds.count[kind]);
     }
     for (const PricedExchange& each : prices.exchanges) {

@@ -41,14 +41,16 @@ constexpr std::array<std::string_view, activation_kinds.size()> activation_names
   return names;
 }();
 
-/// An elementwise function.
+/// An elementwise function. Composed, it is a formula of operators: gelu by its hyperbolic tangent, x/2·(1 + tanh(c(x +
+/// dx³))), as NewGELUActivation of Hugging Face's transformers writes it out.
 class Activation final : public Operation {
  public:
-  Activation(const ActivationKind& kind, bool in_place, bool sequence)
-      : kind_(kind), in_place_(in_place), sequence_(sequence) {}
+  Activation(const ActivationKind& kind, bool in_place, bool sequence, bool composed)
+      : kind_(kind), in_place_(in_place), sequence_(sequence), composed_(composed) {}
 
   std::string_view type() const override { return "activation"; }
   std::string_view short_name() const override { return kind_.name; }
+  /// Without `composed`: back ends measure one kernel.
   AttributeValues attribute_values() const override {
     AttributeValues values{{"kind", kind_.name}};
     if (in_place_) values.add("in_place", true);
@@ -61,6 +63,24 @@ class Activation final : public Operation {
     // Reads what was kept and the output's gradient, writes the input's.
     if (pass == Pass::backward_data) return {.flops = (kind_.flops + 1) * count, .activation_items = 3 * count};
     return {};
+  }
+  std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    std::vector<Work> kernels{work(pass, inputs, output)};
+    if (!composed_ || (pass != Pass::forward && pass != Pass::backward_data)) return kernels;
+    // Tensors that each operator beside the first reads and writes. Forward: x/2, dx³, x + dx³, its multiple, the tangent,
+    // 1 more, and the product; the cube is the first. Backward: both factors' gradients (one of them is the first), those of
+    // the tangent, of two multiples, of the cube in three, of x/2, and the sums of the three gradients of x.
+    constexpr std::array<double, 7> forward{2, 2, 3, 2, 2, 2, 3};
+    constexpr std::array<double, 10> backward{3, 3, 2, 2, 2, 2, 3, 2, 3, 3};
+    const auto add = [&](double tensors) {
+      kernels.push_back({.flops = items(output), .activation_items = tensors * items(output), .is_separate = true});
+    };
+    if (pass == Pass::forward) {
+      for (const double tensors : forward) add(tensors);
+    } else {
+      for (const double tensors : backward) add(tensors);
+    }
+    return kernels;
   }
   double depth(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/,
                double /*samples*/) const override {
@@ -75,7 +95,7 @@ class Activation final : public Operation {
 
  private:
   const ActivationKind& kind_;
-  bool in_place_, sequence_;
+  bool in_place_, sequence_, composed_;
 };
 
 }  // namespace
@@ -86,7 +106,9 @@ std::shared_ptr<const Operation> read_activation(const Attributes& attributes) {
   if (in_place && kind.from == From::input) {
     attributes.fail("in_place", fmt::format("{} cannot work in place: its gradient needs the input", kind.name));
   }
-  return std::make_shared<Activation>(kind, in_place, attributes.input().sequence);
+  const bool composed = attributes.find_boolean("composed").value_or(false);
+  if (composed && kind.name != "gelu") attributes.fail("composed", "only gelu is a formula of several operators");
+  return std::make_shared<Activation>(kind, in_place, attributes.input().sequence, composed);
 }
 
 }  // namespace ddl

@@ -31,6 +31,7 @@ class Attention final : public Operation {
     std::string tied{};         ///< the layer whose numbers these are
     bool sinks = false;         ///< a trained number for each head joins the scores of the softmax, and has no value
     bool soft_cap = false;      ///< a hyperbolic tangent limits each score
+    bool padded = false;        ///< samples are filled up to one length, and a mask hides what fills them
     std::int64_t contexts = 1;  ///< parts of the tokens, on as many ranks, of which this one has one
   };
   explicit Attention(const Settings& settings) : s_(settings) {}
@@ -44,6 +45,7 @@ class Attention final : public Operation {
     if (s_.window > 0) values.add("window", s_.window);
     if (s_.sinks) values.add("sinks", true);
     if (s_.soft_cap) values.add("soft_cap", true);
+    if (s_.padded && !s_.fused) values.add("padded", true);
     if (s_.fused) values.add("fused", true);
     if (s_.alibi) values.add("alibi", true);
     if (s_.buckets > 0) values.add("buckets", s_.buckets);
@@ -57,6 +59,7 @@ class Attention final : public Operation {
     if (s_.apart) values.add("value_size", s_.value_size);
     if (s_.sinks) values.add("sinks", true);
     if (s_.soft_cap) values.add("soft_cap", true);
+    if (s_.padded && !s_.fused) values.add("padded", true);
     if (s_.causal) values.add("causal", true);
     if (s_.fused) values.add("fused", true);
     if (s_.alibi) values.add("alibi", true);
@@ -168,7 +171,12 @@ class Attention final : public Operation {
                   .batched = Work::Batched::count,
                   .count = heads_of(output)};
     };
+    // A softmax names the length of its rows: long ones are read more than once.
     const Work dropout{.activation_items = 2.5 * scores, .kind = KernelKind::dropout};
+    // The scores over the root of the head's size, and what a mask hides set to the least number: each reads and writes
+    // them. The mask, which all heads share, stays in the cache.
+    const Work separate{.flops = scores, .activation_items = 2 * scores, .is_separate = true};
+    const std::size_t scaled_and_masked = s_.causal || s_.padded ? 2 : 1;
     std::vector<Work> kernels;
     if (pass == Pass::forward) {
       const double added = biases + (s_.alibi ? scores : 0);
@@ -176,7 +184,9 @@ class Attention final : public Operation {
       kernels.push_back(product(tokens, others, head, queries + keys));
       if (biases > 0) kernels.push_back({.flops = added, .activation_items = 2 * biases, .weight_items = biases});
       if (s_.soft_cap) kernels.push_back({.flops = capped, .activation_items = 2 * scores});
-      kernels.push_back({.flops = 5 * scores + added - biases, .activation_items = 2 * scores, .kind = KernelKind::softmax});
+      kernels.insert(kernels.end(), scaled_and_masked, separate);
+      kernels.push_back(
+          {.flops = 5 * scores + added - biases, .activation_items = 2 * scores, .n = others, .kind = KernelKind::softmax});
       if (s_.dropout > 0) kernels.push_back(dropout);
       kernels.push_back(product(tokens, value_head, others, heads_out + values));
       return kernels;
@@ -185,7 +195,8 @@ class Attention final : public Operation {
     kernels.push_back(product(others, value_head, tokens, heads_out + values));
     kernels.push_back(product(tokens, others, value_head, heads_out + values));
     if (s_.dropout > 0) kernels.push_back(dropout);
-    kernels.push_back({.flops = 10 * scores, .activation_items = 3 * scores, .kind = KernelKind::softmax});
+    kernels.push_back({.flops = 10 * scores, .activation_items = 3 * scores, .n = others, .kind = KernelKind::softmax});
+    kernels.insert(kernels.end(), scaled_and_masked, separate);
     if (s_.soft_cap) kernels.push_back({.flops = 3 * scores, .activation_items = 3 * scores});
     kernels.push_back(product(tokens, head, others, queries + keys));
     kernels.push_back(product(others, head, tokens, queries + keys));
@@ -204,6 +215,12 @@ class Attention final : public Operation {
   }
 
   bool is_attention() const override { return true; }
+  std::shared_ptr<const Operation> with_written_sinks() const override {
+    if (!s_.fused || !s_.sinks) return nullptr;
+    Settings settings = s_;
+    settings.fused = false;
+    return std::make_shared<Attention>(settings);
+  }
   Divisible divisible() const override { return {.channelwise = true, .channel_units = s_.kv_heads}; }
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     if (s_.fused) {
@@ -341,6 +358,7 @@ std::shared_ptr<const Operation> read_attention(const Attributes& attributes) {
   }
   settings.sinks = attributes.find_boolean("sinks").value_or(false);
   settings.soft_cap = attributes.find_boolean("soft_cap").value_or(false);
+  settings.padded = attributes.find_boolean("padded").value_or(false);
   settings.causal = attributes.find_boolean("causal").value_or(false);
   settings.dropout = attributes.find_number("dropout", 0, 1).value_or(0);
   settings.window = attributes.find_integer("window", 0).value_or(0);

@@ -21,16 +21,20 @@ class Multiply final : public Operation {
     const double read = items(inputs);
     const double count = real(static_cast<std::int64_t>(inputs.size())) * items(output);
     if (pass == Pass::forward) return {.flops = count - items(output), .activation_items = read + items(output)};
+    if (pass != Pass::backward_data) return {};
+    if (scales(inputs, output)) {
+      // Gradient times factors: 2. Gradient times the scaled tensor, which is written: 3, and summed over the positions: 1.
+      // The factors are made of the tensor that they scale, so its gradients meet there: two reads and a write.
+      return {.flops = 4 * items(output), .activation_items = 9 * items(output) + 2 * items(inputs.back())};
+    }
     // Reads the gradient and all inputs, writes as many gradients.
-    if (pass == Pass::backward_data) return {.flops = count, .activation_items = 2 * read + items(output)};
-    return {};
+    return {.flops = count, .activation_items = 2 * read + items(output)};
   }
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output,
                double /*samples*/) const override {
     // The gradient of one value for each channel sums over the positions that it scaled.
     const double factors = real(static_cast<std::int64_t>(inputs.size()));
-    const bool scales = inputs.back().positions() < output.positions();
-    return reduction_depth({factors, pass == Pass::backward_data && scales ? real(output.positions()) : 1});
+    return reduction_depth({factors, pass == Pass::backward_data && scales(inputs, output) ? real(output.positions()) : 1});
   }
   Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_, .tokens = sequence_}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
@@ -38,6 +42,11 @@ class Multiply final : public Operation {
   }
 
  private:
+  /// The second input has one value for each channel, or none of them has.
+  static bool scales(std::span<const TensorShape> inputs, const TensorShape& output) {
+    return inputs.back().positions() < output.positions();
+  }
+
   bool sequence_;
 };
 

@@ -34,11 +34,14 @@ class Pool : public Operation {
     return values;
   }
   [[nodiscard]] Work traffic(Pass pass, const TensorShape& input, const TensorShape& output, double visited) const {
-    if (pass == Pass::forward) return {.flops = visited, .activation_items = items(input) + items(output)};
+    const bool is_max = kind_ == PoolKind::max;
+    const KernelKind kind = is_max ? KernelKind::max_pool : KernelKind::elementwise;
+    if (pass == Pass::forward) return {.flops = visited, .activation_items = items(input) + items(output), .kind = kind};
     if (pass != Pass::backward_data) return {};
     // Maximum reads the indices beside the gradient and adds one item where they point to.
-    const bool is_max = kind_ == PoolKind::max;
-    return {.flops = is_max ? items(output) : visited, .activation_items = items(input) + (is_max ? 2 : 1) * items(output)};
+    return {.flops = is_max ? items(output) : visited,
+            .activation_items = items(input) + (is_max ? 2 : 1) * items(output),
+            .kind = kind};
   }
 
  private:

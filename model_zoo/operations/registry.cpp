@@ -12,13 +12,13 @@ OperationReader read_activation, read_add, read_additive_attention, read_attenti
 
 std::span<const OperationKind> operation_kinds() {
   static const std::vector<OperationKind> kinds{
-      {"activation", "kind", {"kind", "in_place"}, read_activation},
+      {"activation", "kind", {"kind", "in_place", "composed"}, read_activation},
       {"add", "", {}, read_add},
       {"additive_attention", "features", {"features", "normalized"}, read_additive_attention},
       {"attention",
        "heads",
-       {"heads", "kv_heads", "value_size", "causal", "window", "sinks", "soft_cap", "fused", "alibi", "buckets", "tied",
-        "dropout"},
+       {"heads", "kv_heads", "value_size", "causal", "window", "sinks", "soft_cap", "padded", "fused", "alibi", "buckets",
+        "tied", "dropout"},
        read_attention},
       {"channel_shuffle", "groups", {"groups"}, read_channel_shuffle},
       {"class_token", "", {}, read_class_token},
@@ -34,7 +34,7 @@ std::span<const OperationKind> operation_kinds() {
       {"elementwise", "", {}, read_elementwise},
       {"embedding", "", {"vocabulary", "features", "tied"}, read_embedding},
       {"flatten", "", {}, read_flatten},
-      {"fully_connected", "features", {"features", "bias", "tied", "experts"}, read_fully_connected},
+      {"fully_connected", "features", {"features", "bias", "tied", "experts", "adapter"}, read_fully_connected},
       {"identity", "", {}, read_identity},
       {"input", "", {"channels", "size", "tokens", "features"}, read_input, true},
       {"interaction", "", {}, read_interaction},

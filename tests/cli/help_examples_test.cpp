@@ -87,9 +87,10 @@ void write_files(const Sandbox& sandbox, const std::string& command) {
   }
 }
 
-/// What needs a GPU, a launcher of ranks or a terminal is read, and not run.
+/// What needs a GPU, a launcher of ranks or a terminal, or serves until it is ended, is read, and not run.
 bool runs_here(const std::string& command) {
-  for (const char* const other : {"ddl-oracle profile resnet50", "mpirun ", "srun ", "ddl-oracle man | man"}) {
+  for (const char* const other :
+       {"ddl-oracle profile resnet50", "ddl-oracle serve", "mpirun ", "srun ", "ddl-oracle man | man"}) {
     if (command.starts_with(other)) return false;
   }
   return !(command.find("| source") != std::string::npos ||

@@ -45,7 +45,7 @@ def main():
         if not console(probe, 400, False):
             print("not run, the browser does not start here")
             return SKIPPED
-        for name in ("ranked", "zero bubble", "explained", "checked", "hostile", "compared"):
+        for name in ("ranked", "zero bubble", "explained", "checked", "hostile", "compared", "scaling"):
             page = pathlib.Path(folder) / "page.html"
             text = reports.report(PROGRAM, folder, name, "html")
             assert text.count("</body>") == 1

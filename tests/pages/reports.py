@@ -40,9 +40,10 @@ COMMANDS = {
     "hostile": ["recommend", "--model", "./model.yaml", "--dataset", "cifar10", "--gpus", "4"],
     "impossible": ["recommend", "gpt3-175b", "--machine", "abci", "--gpus", "2"],
     "compared": ["recommend", "resnet50", "--machine", "dgx-a100,abci", "--gpus", "16"],
+    "scaling": ["recommend", "llama3-8b", "--machine", "h100", "--gpus", "8..64"],
     "list": ["machines", "list"],
 }
-WITHOUT_STEP = {"impossible", "compared", "list"}
+WITHOUT_STEP = {"impossible", "compared", "scaling", "list"}
 
 
 def write_files(folder):

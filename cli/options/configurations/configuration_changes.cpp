@@ -30,7 +30,13 @@ std::optional<std::string> meaning_in(Said field, const Plan& plan, const Config
     case Said::context:
       return text(mesh[Axis::context]);
     case Said::expert:
-      return text(mesh[Axis::expert]);
+      return text(mesh[Axis::expert] * (plan.whole_experts ? mesh[Axis::tensor] : 1));
+    case Said::expert_tensor:
+      return text(plan.whole_experts ? 1 : mesh[Axis::tensor]);
+    case Said::offload:
+      return std::string(to_string(plan.offload));
+    case Said::offload_activations:
+      return flag(plan.offload_activations);
     case Said::data_shard:
       return text(is_sharded ? replicas / (mesh[Axis::data] / std::max(group, 1)) : 1);
     case Said::data_replicate:
@@ -94,6 +100,10 @@ bool is_usual(Said field, const std::string& meaning, const Configuration& confi
       return meaning == "1";
     case Said::zero:
       return meaning == "0";
+    case Said::offload:
+      return meaning == "none";
+    case Said::offload_activations:
+      return meaning == "no";
     case Said::recompute:
       return meaning == "none";
     case Said::sequence_parallel:
@@ -109,14 +119,15 @@ bool is_usual(Said field, const std::string& meaning, const Configuration& confi
   }
 }
 
-constexpr std::array<Said, 18> fields_of_plans{
+constexpr std::array<Said, 21> fields_of_plans{
     Said::tensor,           Said::pipeline,      Said::context,        Said::expert,
     Said::data_replicate,   Said::data_shard,    Said::micro_batch,    Said::pipeline_batch,
     Said::accumulation,     Said::micro_batches, Said::virtual_stages, Said::layers_per_virtual_stage,
     Said::schedule,         Said::zero,          Said::recompute,      Said::sequence_parallel,
-    Said::context_exchange, Said::reshards};
+    Said::context_exchange, Said::reshards,      Said::offload,        Said::offload_activations,
+    Said::expert_tensor};
 
-constexpr std::array<std::string_view, 18> field_names{"tensor",
+constexpr std::array<std::string_view, 21> field_names{"tensor",
                                                        "pipeline",
                                                        "context",
                                                        "expert",
@@ -133,7 +144,10 @@ constexpr std::array<std::string_view, 18> field_names{"tensor",
                                                        "recompute",
                                                        "sequence parallel",
                                                        "exchange of contexts",
-                                                       "reshard after forward"};
+                                                       "reshard after forward",
+                                                       "offload",
+                                                       "offload of activations",
+                                                       "tensor degree of experts"};
 
 bool counts(const Configuration& configuration, const ArgumentRow& row) {
   return row.only_with.empty() || row.only_with == configuration.word(Said::distributed_type);
@@ -196,6 +210,8 @@ ConfigurationChanges changes_of(const Configuration& configuration, const Plan& 
       continue;
     }
     if (field == Said::reshards && is_kept_by(configuration, Said::zero)) continue;
+    // What follows from the tensor degree is not said.
+    if (field == Said::expert_tensor && own.whole_experts == other.whole_experts && !is_written) continue;
     // Two fields for one thing: the one that the file has counts.
     const bool counts_shards = field == Said::data_shard || field == Said::data_replicate;
     if (counts_shards && !configuration.writes(Said::data_shard) && !configuration.writes(Said::data_replicate) &&

@@ -65,6 +65,10 @@ enum class Said {
   shards_nodes,  ///< yes: shards go among the GPUs of a node
   reshards,      ///< of ZeRO-3: yes, or no: weights stay gathered
   recompute,
+  offload,              ///< none, optimizer or weights
+  offload_weights,      ///< yes or no, where nothing else says it
+  offload_activations,  ///< yes or no
+  expert_tensor,        ///< the tensor degree of experts
   sequence_parallel,
   virtual_stages,
   layers_per_virtual_stage,
@@ -72,6 +76,8 @@ enum class Said {
   context_exchange,
   precision,
   fp8,  ///< yes or no
+  fp4,  ///< yes or no
+  adapter_rank,
   optimizer,
   overlap,   ///< of gradients: yes or no
   compiled,  ///< yes or no

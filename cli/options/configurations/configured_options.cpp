@@ -14,6 +14,7 @@
 namespace ddl {
 namespace {
 
+constexpr std::int64_t most_adapter_rank = 65'536;
 constexpr std::int64_t most_configured_gpus = std::int64_t{1} << 20U;
 
 /// `a100:8` or `gpu:a100:8` or `8`.
@@ -55,6 +56,8 @@ class Options {
   void choose_model() {
     if (!is_given_("--model")) {
       all_.study.model = model_of(read_);
+      if (const auto rank = read_.number(Said::adapter_rank, 1, most_adapter_rank))
+        all_.study.model += fmt::format("@lora={}", *rank);
       say("--model");
     }
     if (!is_given_("--seq")) {
@@ -69,6 +72,7 @@ class Options {
     if (!is_given_("--precision")) {
       std::string precision = read_.word(Said::precision);
       if (read_.word(Said::fp8) == "yes") precision = "fp8";
+      if (read_.word(Said::fp4) == "yes") precision = "nvfp4";
       if (precision.empty() && read_.format == &deepspeed_json) precision = "fp32";
       if (!precision.empty()) {
         all_.study.precision = precision;
@@ -82,7 +86,8 @@ class Options {
   }
 
   [[nodiscard]] bool has_own_length(std::int64_t tokens) const {
-    if (all_.study.model.find('@') != std::string::npos) return false;
+    const std::size_t changes = all_.study.model.find('@');
+    if (changes != std::string::npos && all_.study.model.find("@lora=") != changes) return false;
     return load_model(all_.study.model).sequence_length == tokens;
   }
 
@@ -203,7 +208,7 @@ class Options {
     }
     replicas_ = gpus_ / of_a_model;
     check_shards();
-    const std::int64_t expert = degree(Said::expert);
+    const std::int64_t expert = expert_degree(tensor);
     if (replicas_ % expert != 0) {
       read_.fail({Said::expert}, fmt::format("expert {} does not divide {} replicas of the model", expert, replicas_),
                  "experts are divided among replicas");
@@ -222,6 +227,28 @@ class Options {
     all_.own.gpus = all_.sought.gpus = gpus_;
     all_.own.strategy = strategy.empty() ? "serial" : strategy;
     all_.own.degrees = degrees;
+  }
+
+  /// The ranks that experts are divided among beside those of tensor. Where a tensor split leaves experts whole, tools count
+  /// its ranks among those of expert.
+  [[nodiscard]] std::int64_t expert_degree(std::int64_t tensor) const {
+    const std::int64_t expert = degree(Said::expert);
+    if (!deals_experts(tensor)) return expert;
+    if (expert % tensor != 0) {
+      read_.fail({Said::expert_tensor, Said::expert},
+                 fmt::format("whole experts on {} ranks do not go with a tensor split of {}", expert, tensor),
+                 "the tensor degree divides the expert degree, or experts are split as well");
+    }
+    return expert / tensor;
+  }
+  [[nodiscard]] bool deals_experts(std::int64_t tensor) const {
+    const auto own = read_.number(Said::expert_tensor, 1, most_configured_gpus);
+    if (!own || tensor == 1 || *own == tensor) return false;
+    if (*own > 1) {
+      read_.fail({Said::expert_tensor}, fmt::format("experts split {} times beside a tensor split of {}", *own, tensor),
+                 "experts are split as the rest is, or not at all");
+    }
+    return degree(Said::expert) > 1;
   }
 
   void check_shards() {
@@ -328,6 +355,10 @@ class Options {
   void choose_rest() {
     choose_zero();
     choose(PlanChoice::recompute, read_.word(Said::recompute));
+    const bool has_weights = read_.word(Said::offload_weights) == "yes";
+    choose(PlanChoice::offload, has_weights ? "weights" : read_.word(Said::offload));
+    choose(PlanChoice::offload_activations, read_.word(Said::offload_activations));
+    if (deals_experts(degree(Said::tensor))) choose(PlanChoice::experts, "whole");
     choose(PlanChoice::sequence_parallel, read_.word(Said::sequence_parallel));
     choose(PlanChoice::context_exchange, read_.word(Said::context_exchange));
     const std::int64_t pipeline = degree(Said::pipeline);

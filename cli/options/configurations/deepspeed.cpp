@@ -9,6 +9,9 @@ namespace deepspeed_tables {
 constexpr auto flags = std::to_array<ArgumentWord>({{"true", "yes"}, {"false", "no"}});
 constexpr auto half = std::to_array<ArgumentWord>({{"true", "fp16"}, {"false", ""}});
 constexpr auto brain = std::to_array<ArgumentWord>({{"true", "bf16"}, {"false", ""}});
+constexpr auto devices = std::to_array<ArgumentWord>({{"cpu", "optimizer"}, {"none", "none"}, {"nvme", ""}});
+constexpr auto older_offload = std::to_array<ArgumentWord>({{"true", "optimizer"}, {"false", "none"}});
+constexpr auto weight_devices = std::to_array<ArgumentWord>({{"cpu", "yes"}, {"none", "no"}, {"nvme", ""}});
 constexpr auto optimizers = std::to_array<ArgumentWord>({{"Adam", "adam"},
                                                          {"AdamW", "adamw"},
                                                          {"FusedAdam", "adam"},
@@ -25,6 +28,10 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"zero_optimization.stage", Said::zero},
     {"zero_optimization.mics_shard_size", Said::shard_group},
     {"zero_optimization.overlap_comm", Said::overlap, "", flags},
+    {"zero_optimization.offload_optimizer.device", Said::offload, "", devices},
+    {"zero_optimization.cpu_offload", Said::offload, "", older_offload},
+    {"zero_optimization.offload_param.device", Said::offload_weights, "", weight_devices},
+    {"activation_checkpointing.cpu_checkpointing", Said::offload_activations, "", flags},
     {"fp16.enabled", Said::precision, "", half},
     {"bf16.enabled", Said::precision, "", brain},
     {"bfloat16.enabled", Said::precision, "", brain},
@@ -36,11 +43,11 @@ constexpr auto rows = std::to_array<ArgumentRow>({
 constexpr auto usual = std::to_array<UsualValue>({{Said::zero, "0"}, {Said::context_exchange, "ulysses"}});
 
 constexpr auto not_modelled = std::to_array<std::string_view>(
-    {"zero_optimization.offload_optimizer.device", "zero_optimization.offload_param.device", "zero_optimization.cpu_offload",
+    {"zero_optimization.offload_optimizer.nvme_path", "zero_optimization.offload_param.nvme_path",
      "zero_optimization.zero_hpz_partition_size", "zero_optimization.zero_quantized_weights",
      "zero_optimization.zero_quantized_gradients", "activation_checkpointing.partition_activations",
-     "activation_checkpointing.cpu_checkpointing", "communication_data_type", "compression_training",
-     "sparse_attention.mode", "amp.enabled", "data_types.grad_accum_dtype", "moe.enabled"});
+     "communication_data_type", "compression_training", "sparse_attention.mode", "amp.enabled",
+     "data_types.grad_accum_dtype", "moe.enabled"});
 
 }  // namespace deepspeed_tables
 

@@ -21,6 +21,8 @@ constexpr auto implementations =
     std::to_array<ArgumentWord>({{"transformer_engine", "fused"}, {"local", "unfused"}, {"inference_optimized", "fused"}});
 constexpr auto fp8_formats = std::to_array<ArgumentWord>({{"hybrid", "yes"}, {"e4m3", "yes"}});
 
+constexpr auto fp4_formats = std::to_array<ArgumentWord>({{"e2m1", "yes"}});
+
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"--tensor-model-parallel-size", Said::tensor},
     {"--pipeline-model-parallel-size", Said::pipeline},
@@ -48,6 +50,11 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--fp8-format", Said::fp8, "", fp8_formats},
     {"--fp8-hybrid", Said::fp8, "yes"},
     {"--fp8-e4m3", Said::fp8, "yes"},
+    {"--fp4-format", Said::fp4, "", fp4_formats},
+    {"--optimizer-cpu-offload", Said::offload, "optimizer"},
+    {"--cpu-offloading", Said::offload_activations, "yes"},
+    {"--fine-grained-activation-offloading", Said::offload_activations, "yes"},
+    {"--expert-tensor-parallel-size", Said::expert_tensor},
     {"--optimizer", Said::optimizer, "", optimizers},
     {"--num-layers", Said::layers},
     {"--hidden-size", Said::hidden},
@@ -102,11 +109,8 @@ constexpr auto not_modelled = std::to_array<std::string_view>({"--recompute-num-
                                                                "--recompute-method",
                                                                "--recompute-modules",
                                                                "--distribute-saved-activations",
-                                                               "--cpu-offloading",
                                                                "--cpu-offloading-num-layers",
-                                                               "--optimizer-cpu-offload",
                                                                "--optimizer-offload-fraction",
-                                                               "--fine-grained-activation-offloading",
                                                                "--use-precision-aware-optimizer",
                                                                "--main-grads-dtype",
                                                                "--main-params-dtype",
@@ -114,8 +118,6 @@ constexpr auto not_modelled = std::to_array<std::string_view>({"--recompute-num-
                                                                "--exp-avg-sq-dtype",
                                                                "--grad-reduce-in-bf16",
                                                                "--fp8-param-gather",
-                                                               "--fp4-format",
-                                                               "--expert-tensor-parallel-size",
                                                                "--num-distributed-optimizer-instances",
                                                                "--decoder-first-pipeline-num-layers",
                                                                "--decoder-last-pipeline-num-layers",

@@ -10,6 +10,7 @@ namespace nemo_tables {
 // Core.
 constexpr auto flags = std::to_array<ArgumentWord>({{"true", "yes"}, {"false", "no"}});
 constexpr auto distributed = std::to_array<ArgumentWord>({{"true", "1"}, {"false", "0"}});
+constexpr auto offloads = std::to_array<ArgumentWord>({{"true", "optimizer"}, {"false", "none"}});
 constexpr auto norms = std::to_array<ArgumentWord>(
     {{"layernorm", "layer"}, {"LayerNorm", "layer"}, {"layernorm1p", "layer"}, {"rmsnorm", "rms"}, {"RMSNorm", "rms"}});
 constexpr auto positions =
@@ -34,6 +35,7 @@ constexpr auto precisions = std::to_array<ArgumentWord>({{"bf16", "bf16"},
                                                          {"bf16_with_fp8_current_scaling_mixed", "fp8"},
                                                          {"bf16_with_fp8_subchannel_scaling_mixed", "fp8"},
                                                          {"bf16_with_mxfp8_mixed", "fp8"},
+                                                         {"bf16_with_nvfp4_mixed", "nvfp4"},
                                                          {"fp16_with_fp8_delayed_scaling_mixed", "fp8"},
                                                          {"fp16_with_fp8_current_scaling_mixed", "fp8"}});
 constexpr auto optimizers = std::to_array<ArgumentWord>({{"adam", "adam"},
@@ -77,6 +79,11 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"ddp.overlap_grad_reduce", Said::overlap, "", flags},
     {"model.optim.overlap_grad_sync", Said::overlap, "", flags},
     {"model.fp8", Said::fp8, "", flags},
+    {"model.cpu_offloading", Said::offload_activations, "", flags},
+    {"optimizer.optimizer_cpu_offload", Said::offload, "", offloads},
+    {"model.expert_tensor_parallel_size", Said::expert_tensor},
+    {"model.peft.lora_tuning.adapter_dim", Said::adapter_rank},
+    {"peft.dim", Said::adapter_rank},
     {"model.optim.name", Said::optimizer, "", optimizers},
     {"optimizer.optimizer", Said::optimizer, "", optimizers},
     {"model.num_layers", Said::layers},
@@ -128,13 +135,11 @@ constexpr auto not_modelled = std::to_array<std::string_view>({"model.activation
                                                                "model.recompute_num_layers",
                                                                "model.recompute_method",
                                                                "model.recompute_modules",
-                                                               "model.cpu_offloading",
                                                                "model.ub_tp_comm_overlap",
                                                                "model.tp_comm_overlap",
                                                                "model.megatron_amp_O2",
                                                                "model.fp8_params",
                                                                "model.grad_allreduce_chunk_size_mb",
-                                                               "model.expert_tensor_parallel_size",
                                                                "model.moe_layer_freq",
                                                                "model.moe_shared_expert_intermediate_size",
                                                                "model.moe_token_dispatcher_type",
@@ -146,7 +151,8 @@ constexpr auto not_modelled = std::to_array<std::string_view>({"model.activation
                                                                "model.rampup_batch_size",
                                                                "ddp.grad_reduce_in_fp32",
                                                                "optimizer.use_precision_aware_optimizer",
-                                                               "optimizer.optimizer_cpu_offload",
+                                                               "model.peft.lora_tuning.target_modules",
+                                                               "peft.target_modules",
                                                                "comm_overlap.tp_comm_overlap"});
 
 }  // namespace nemo_tables

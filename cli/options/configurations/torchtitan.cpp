@@ -8,6 +8,7 @@ namespace torchtitan_tables {
 // Names and defaults: pytorch/torchtitan, torchtitan/config/job_config.py, and its older config_manager.py.
 constexpr auto checkpoints = std::to_array<ArgumentWord>({{"none", "none"}, {"selective", "selective"}, {"full", "full"}});
 constexpr auto flags = std::to_array<ArgumentWord>({{"true", "yes"}, {"false", "no"}});
+constexpr auto offloads = std::to_array<ArgumentWord>({{"true", "weights"}, {"false", "none"}});
 constexpr auto precisions = std::to_array<ArgumentWord>({{"bfloat16", "bf16"}, {"float32", "fp32"}});
 constexpr auto optimizers = std::to_array<ArgumentWord>({{"AdamW", "adamw"}, {"Adam", "adam"}});
 constexpr auto reshards = std::to_array<ArgumentWord>({{"default", "default"}, {"always", "yes"}, {"never", "no"}});
@@ -30,6 +31,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"training.data_parallel_replicate_degree", Said::data_replicate},
     {"training.data_parallel_shard_degree", Said::data_shard},
     {"training.tensor_parallel_degree", Said::tensor},
+    {"training.enable_cpu_offload", Said::offload, "weights", offloads},
+    {"parallelism.expert_tensor_parallel_degree", Said::expert_tensor},
     {"training.compile", Said::compiled, "yes", flags},
     {"compile.enable", Said::compiled, "yes", flags},
     {"parallelism.data_parallel_replicate_degree", Said::data_replicate},
@@ -64,8 +67,7 @@ constexpr auto usual = std::to_array<UsualValue>({{Said::precision, "bf16"},
                                                   {Said::optimizer, "adamw"}});
 
 constexpr auto not_modelled = std::to_array<std::string_view>(
-    {"training.enable_cpu_offload", "parallelism.enable_async_tensor_parallel", "parallelism.enable_compiled_autograd",
-     "parallelism.disable_loss_parallel", "parallelism.expert_tensor_parallel_degree",
+    {"parallelism.enable_async_tensor_parallel", "parallelism.enable_compiled_autograd", "parallelism.disable_loss_parallel",
      "parallelism.pipeline_parallel_schedule_csv", "parallelism.pipeline_parallel_split_points",
      "activation_checkpoint.selective_ac_option", "optimizer.early_step_in_backward", "float8.enable_fsdp_float8_all_gather",
      "quantize.linear.float8.enable_fsdp_float8_all_gather"});

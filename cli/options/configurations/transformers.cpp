@@ -40,11 +40,12 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--optim", Said::optimizer, "", optimizers},
     {"--attn_implementation", Said::attention, "", attentions},
     {"--fsdp", Said::zero, "", shards},
+    {"--lora_r", Said::adapter_rank},
     {"--torch_compile", Said::compiled, "yes", flags},
 });
 
 constexpr auto not_modelled = std::to_array<std::string_view>(
-    {"--torch_empty_cache_steps", "--use_liger_kernel", "--lora_r", "--use_peft", "--load_in_4bit", "--load_in_8bit"});
+    {"--torch_empty_cache_steps", "--use_liger_kernel", "--lora_target_modules", "--load_in_4bit", "--load_in_8bit"});
 
 }  // namespace transformers_tables
 

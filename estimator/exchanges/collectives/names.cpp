@@ -47,8 +47,12 @@ std::string_view to_string(AllreduceAlgorithm algorithm) {
       return "leader";
     case AllreduceAlgorithm::parameter_server:
       return "parameter-server";
+    case AllreduceAlgorithm::reduce_broadcast:
+      return "reduce-broadcast";
     case AllreduceAlgorithm::sparse:
       return "sparse";
+    case AllreduceAlgorithm::double_tree:
+      return "double-tree";
   }
   assert(false);
   return {};

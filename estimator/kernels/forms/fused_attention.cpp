@@ -17,24 +17,34 @@ constexpr std::array<KernelConstant, 7> constants{{
     {"wave", 0.9, 0.01, 0.99},
 }};
 constexpr double query_block = 128;
+constexpr double least_rows = 16;  // of a matrix unit: shorter sequences fill up to these
 constexpr double femtosecond = 1e-15;
+
+/// Filled up to whole blocks, or to whole rows of matrix units where there is less than a block.
+double filled(double length) {
+  const double whole = length < query_block ? least_rows : query_block;
+  return std::ceil(length / whole - 1e-9) * whole;
+}
 
 double time(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
   const double blocks_each = std::ceil(shape.m / query_block - 1e-9);
   // Where a mask hides keys, a block still works on all of those that its last query sees.
   const bool masked = shape.n < shape.m;
-  const double keys =
-      masked ? std::max(shape.n + query_block / 2, query_block) : std::ceil(shape.n / query_block - 1e-9) * query_block;
+  const double rows = std::min(filled(shape.m), query_block);
+  const double keys = masked && shape.m >= query_block ? std::max(shape.n + query_block / 2, query_block)
+                                                       : filled(masked ? shape.m : shape.n);
+  // A causal mask leaves the last block twice as many keys as the mean: nothing ends before it does.
+  const double most_keys = masked ? filled(std::min(shape.m, 2 * shape.n)) : keys;
   const double blocks = shape.count * blocks_each;
-  const double pairs = query_block * keys;
   const double units = std::max(1.0, peaks.multiprocessors);
   const double flops_of_pair = shape.flops / (shape.count * shape.m * shape.n);
-  const double of_block = pairs * flops_of_pair / (peaks.flop_rate * c[peak] / units) +
-                          pairs * c[exponential] * femtosecond * units + c[block] * microsecond;
+  const double of_pair = flops_of_pair / (peaks.flop_rate * c[peak] / units) + c[exponential] * femtosecond * units;
+  const double of_block = rows * keys * of_pair + c[block] * microsecond;
+  const double longest = peaks.multiprocessors > 0 ? rows * most_keys * of_pair + c[block] * microsecond : 0;
   const double waves = blocks / units;
   const double idle = peaks.multiprocessors > 0 ? std::pow(std::ceil(waves - 1e-9) / waves, c[wave]) : 1;
   const double traffic = shape.bytes / (peaks.bandwidth * c[bandwidth]);
-  return c[start] * microsecond + soft_max(of_block * waves * idle, traffic, c[sharpness]);
+  return c[start] * microsecond + soft_max(std::max(of_block * waves * idle, longest), traffic, c[sharpness]);
 }
 
 double least(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {

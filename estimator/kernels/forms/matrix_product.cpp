@@ -24,6 +24,17 @@ constexpr std::array<Tile, 9> tiles{
 constexpr std::array<double, tiles.size()> tile_steps{0, 1, 1, 2, 3, 3, 4, 5, 5};
 /// Sums shorter than this are not cut into parts that blocks work on at once.
 constexpr double least_split_depth = 1024;
+/// Items of half precision in the 16 bytes that matrix units load at once.
+constexpr double aligned_items = 8;
+
+/// Products of a batch whose rows do not begin at such places have no kernel on matrix units: heads of 108 channels, say
+/// [BigScience, chronicles of tr11-176B-ml: steps with them take a third longer than with 104, 112 or 144].
+bool misses_matrix_units(const KernelShape& shape, const DevicePeaks& peaks) {
+  const auto is_odd = [](double length) { return length == std::floor(length) && std::fmod(length, aligned_items) != 0; };
+  // Long sums run over tokens, which do not lie side by side.
+  constexpr double largest_head = 512;
+  return peaks.has_matrix_units && shape.count > 1 && (is_odd(shape.n) || (shape.k <= largest_head && is_odd(shape.k)));
+}
 
 }  // namespace
 
@@ -46,7 +57,8 @@ double arithmetic(const KernelShape& shape, const DevicePeaks& peaks, std::span<
     }
     best = std::min(best, padding * idle / std::pow(c[tile_loss], tile_steps[i]));
   }
-  return best * shape.flops * (1 + c[depth] / shape.k) / (peaks.flop_rate * c[peak]);
+  const double rate = misses_matrix_units(shape, peaks) ? std::min(peaks.flop_rate, peaks.vector_flop_rate) : peaks.flop_rate;
+  return best * shape.flops * (1 + c[depth] / shape.k) / (rate * c[peak]);
 }
 
 double least(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {

@@ -4,16 +4,21 @@ namespace ddl {
 namespace traffic {
 namespace {
 
-// Elementwise operations, norms, softmax, dropout, lookups: the device's memory decides, and for very small ones the start.
-enum Constant : std::size_t { start, bandwidth, peak };
-constexpr std::array<KernelConstant, 3> constants{{
+// Elementwise operations, norms, softmax, dropout, lookups, depthwise convolutions: the device's memory decides, how many
+// items a multiprocessor loads and stores in a clock cycle, and for very small ones the start.
+enum Constant : std::size_t { start, bandwidth, peak, items };
+constexpr double unlimited = 1000;  ///< items a cycle that no multiprocessor can keep up with
+constexpr std::array<KernelConstant, 4> constants{{
     {"start", 3, 0.3, 300},
     {"bandwidth", 0.85, 0.02, 2},
-    {"peak", 0.8, 0.05, 1},
+    {"peak", 0.8, 0.005, 1},
+    {"items", unlimited, 0.05, unlimited, false},
 }};
 
 double least(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
-  return std::max(shape.bytes / (peaks.bandwidth * c[bandwidth]), shape.flops / (peaks.vector_flop_rate * c[peak]));
+  // Neither hides the other: threads that wait for the memory issue no instructions.
+  const double issue = c[items] < unlimited ? shape.items / (peaks.cycle_rate * c[items]) : 0;
+  return std::max(shape.bytes / (peaks.bandwidth * c[bandwidth]) + issue, shape.flops / (peaks.vector_flop_rate * c[peak]));
 }
 
 double time(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {

@@ -14,6 +14,8 @@ FamilyModel read_gpt2(HuggingFaceConfig& config) {
   model.set("tokens", tokens);
   model.set("feed_forward", config.integer({"n_inner"}, 4 * hidden));
   model.set("activation", config.activation({"activation_function"}, "gelu_new"));
+  // NewGELUActivation writes its formula out.
+  model.set_flag("composed", config.text({"activation_function"}, "gelu_new") == "gelu_new");
   model.set("fused", config.fused());
   model.set_number("dropout", config.fraction({"resid_pdrop"}, 0.1));
   model.set_number("attention_dropout", config.fraction({"attn_pdrop"}, 0.1));

@@ -178,6 +178,7 @@ class Backend final : public KernelBackend {
     if (kind == nullptr) return fmt::format("{} is not in this back end", problem.operation->type());
     if (std::string why = unmeasured_variant(problem); !why.empty()) return why;
     if (std::string why = refusal_of(problem.precision); !why.empty()) return why;
+    if (problem.operation->adapter_rank() > 0) return "matrices with adapters are not measured";
     if (problem.operation->contexts() > 1) return "attention to keys and values of other ranks is not measured";
     return kind->refusal(problem);
   }
@@ -259,7 +260,7 @@ class Backend final : public KernelBackend {
 
  private:
   std::string refusal_of(Precision precision) const {
-    if (precision == Precision::fp8) return "products in fp8 are not measured";
+    if (is_narrow(precision)) return "products in fp8 and nvfp4 are not measured";
     // Tensor cores multiply bf16 and tf32 from Ampere on.
     constexpr int ampere = 8;
     if ((precision == Precision::bf16 || precision == Precision::tf32) && properties_.major < ampere) {

@@ -73,6 +73,7 @@ cudnnDataType_t data_type(Precision precision) {
     case Precision::fp32:
     case Precision::tf32:
     case Precision::fp8:
+    case Precision::nvfp4:
       break;
   }
   return CUDNN_DATA_FLOAT;

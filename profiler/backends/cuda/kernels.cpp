@@ -62,6 +62,7 @@ device::Number number(Precision precision) {
     case Precision::fp32:
     case Precision::tf32:
     case Precision::fp8:
+    case Precision::nvfp4:
       break;
   }
   return device::Number::fp32;

@@ -25,6 +25,7 @@ cudaDataType_t data_type_of(Precision precision) {
     case Precision::fp32:
     case Precision::tf32:
     case Precision::fp8:
+    case Precision::nvfp4:
       break;
   }
   return CUDA_R_32F;

@@ -55,7 +55,8 @@ TEST_CASE("links that are fitted under the formulas price what these formulas me
 }
 
 TEST_CASE("a message between two nodes counts for one rail, and all rails carry an Allreduce") {
-  const Machine sheet = load_machine("dgx-a100");
+  Machine sheet = load_machine("dgx-a100");
+  sheet.levels[1].library = {};
   MeasuredCurve pair{.operation = Collective::point_to_point, .ranks = 2, .nodes = 2};
   for (int power = 0; power <= 28; ++power) {
     const double bytes = std::exp2(power);
@@ -73,6 +74,27 @@ TEST_CASE("a message between two nodes counts for one rail, and all rails carry 
   // Eight rails of 20 GB/s: 2 · 15/16 · 1 GiB over 160 GB/s.
   CHECK(exchange.time.value() == Approx(1.875 * 1073741824 / 160e9).epsilon(0.05));
   CHECK(exchange.basis == ExchangeBasis::fitted_links);
+}
+
+TEST_CASE("what two nodes exchanged is no promise for more of them than their links carry") {
+  Machine sheet = load_machine("dgx-a100");
+  // As a tree among two nodes, whose links each byte crosses once.
+  MeasuredCurve two{.operation = Collective::allreduce, .ranks = 16, .nodes = 2};
+  for (int power = 10; power <= 32; ++power) {
+    const double bytes = std::exp2(power);
+    two.points.push_back({Bytes(bytes), Seconds(50e-6 + bytes / 180e9)});
+  }
+  Coefficients coefficients;
+  coefficients.exchanges = MeasuredExchanges({two});
+  CHECK(coefficients.exchanges.rests_on_two_nodes(Collective::allreduce, 128, 16));
+  CHECK_FALSE(coefficients.exchanges.rests_on_two_nodes(Collective::allreduce, 16, 2));
+  const ExchangePredictor predictor(sheet, coefficients);
+  const double fastest = 8 * sheet.levels[1].bandwidth.value() * 1.1;
+  const PredictedExchange more = predictor.predict(Collective::allreduce, 1_GiB, 128, 16);
+  CHECK(more.time.value() >= 2 * 127.0 / 128 * 1073741824 / fastest);
+  CHECK(*more.high >= more.time);
+  CHECK(*more.low <= more.time);
+  CHECK(predictor.predict(Collective::allreduce, 1_GiB, 16, 2).time == two.at(1_GiB));
 }
 
 TEST_CASE("what is faster than the rails can be counts for a tenth more than the data sheet, with a note") {

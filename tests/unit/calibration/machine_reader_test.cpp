@@ -147,26 +147,70 @@ TEST_CASE("host, storage and price may be left out") {
 TEST_CASE("the bundled machines load under their own names, and every number has a unit and a source") {
   CHECK(machine_names() == std::vector<std::string>{"abci",
                                                     "alps",
+                                                    "aws-p2",
                                                     "aws-p4d",
                                                     "aws-p5",
                                                     "azure-nd-h100",
+                                                    "cori-gpu",
+                                                    "cori-knl",
                                                     "cpu-cluster",
+                                                    "dgx-1-p100",
                                                     "dgx-1-v100",
+                                                    "dgx-2",
+                                                    "dgx-2h",
                                                     "dgx-a100",
+                                                    "dgx-a100-40gb",
                                                     "dgx-b200",
                                                     "dgx-b300",
                                                     "dgx-h100",
                                                     "dgx-h200",
+                                                    "dlperf-v100",
+                                                    "frontera-rtx",
+                                                    "fugaku",
                                                     "gb200-nvl72",
                                                     "gb300-nvl72",
+                                                    "gce-k80",
                                                     "gcp-a3mega",
                                                     "grand-teton",
+                                                    "hal",
+                                                    "horovod-p100",
+                                                    "jean-zay",
+                                                    "juwels-booster",
+                                                    "l40s-cluster",
+                                                    "longhorn",
                                                     "perlmutter",
+                                                    "piz-daint",
                                                     "polaris",
+                                                    "server-a100-pcie",
+                                                    "server-a100-pcie-40gb",
+                                                    "server-a30",
+                                                    "server-h100-nvl",
+                                                    "server-h100-pcie",
+                                                    "server-p40",
+                                                    "server-v100s-pcie",
                                                     "summit",
+                                                    "thetagpu",
+                                                    "workstation-a10",
+                                                    "workstation-gtx1080ti",
+                                                    "workstation-l4",
                                                     "workstation-l40s",
+                                                    "workstation-mi100",
+                                                    "workstation-mi210",
+                                                    "workstation-mi250",
+                                                    "workstation-p100-pcie",
+                                                    "workstation-p4",
+                                                    "workstation-rtx-a6000",
+                                                    "workstation-rtx2080ti",
+                                                    "workstation-rtx3080",
                                                     "workstation-rtx3090",
-                                                    "workstation-rtx4090"});
+                                                    "workstation-rtx4090",
+                                                    "workstation-rtx6000-ada",
+                                                    "workstation-rtx8000",
+                                                    "workstation-t4",
+                                                    "workstation-titan-rtx",
+                                                    "workstation-titan-v",
+                                                    "workstation-titan-xp",
+                                                    "workstation-v100-pcie"});
   for (const std::string& name : machine_names()) {
     INFO(name);
     const MachineSheet sheet = load_machine_sheet(name);
@@ -248,7 +292,8 @@ TEST_CASE("fails with an unknown machine") {
   CHECK(error_of([] { (void)load_machine("dgx-a10"); }) ==
         "unknown machine 'dgx-a10'\nhint: did you mean 'dgx-a100'? A file of your own ends in '.yaml'");
   CHECK(error_of([] { (void)load_machine("xyz"); }) ==
-        "unknown machine 'xyz'\nhint: known: abci, alps, aws-p4d, aws-p5, azure-nd-h100, cpu-cluster, dgx-1-v100, dgx-a100, "
+        "unknown machine 'xyz'\nhint: known: abci, alps, aws-p2, aws-p4d, aws-p5, azure-nd-h100, cori-gpu, cori-knl, "
+        "cpu-cluster, "
         "dgx-b200, dgx-b300, dgx-h100, dgx-h200, ...; a file of your own ends in '.yaml'");
 }
 

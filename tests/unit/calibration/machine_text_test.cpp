@@ -141,7 +141,7 @@ TEST_CASE("what kernels and network rest on follows from the citations") {
   CHECK(basis("dgx-h100").network == NumberBasis::mixed);  // measured inside nodes alone
   CHECK(basis("polaris").network == NumberBasis::measured);
   CHECK(basis("azure-nd-h100").network == NumberBasis::published);
-  CHECK(basis("aws-p5").network == NumberBasis::assumed);
+  CHECK(basis("aws-p5").network == NumberBasis::mixed);  // its rate is assumed
   CHECK(basis("dgx-1-v100").network == NumberBasis::mixed);
   CHECK(basis("workstation-rtx4090").kernels == NumberBasis::assumed);
   CHECK(basis("workstation-rtx4090").network == NumberBasis::assumed);

@@ -200,6 +200,34 @@ TEST_CASE("node counts left out of published sweeps are predicted, and intervals
   CHECK(beyond.share_held() > 0.85);
 }
 
+TEST_CASE("left-out node counts of published sweeps, one by one", "[.figures]") {
+  const auto show = [](const std::string& of, const std::map<int, ExchangeSeries>& by_nodes) {
+    LeftOut inside, beyond;
+    leave_out(by_nodes, inside, beyond);
+    if (beyond.errors.empty()) return;
+    const std::vector<int> nodes = [&] {
+      std::vector<int> counts;
+      for (const auto& [count, series] : by_nodes) {
+        if (count > 1) counts.push_back(count);
+      }
+      return counts;
+    }();
+    fmt::print("| {} | {} | {} | {:.0f} % |\n", of, fmt::join(nodes, ", "),
+               inside.errors.empty() ? "" : fmt::format("{:.0f} %", inside.median_error() * 100),
+               beyond.median_error() * 100);
+  };
+  for (const char* plugin : {"ofi192", "ofi1130"}) {
+    show(fmt::format("Alps, allreduce, {}", plugin), series_of({"alps_gh200_allreduce", plugin}));
+  }
+  for (const char* environment : {"nccl218_aws_ofi.", "nccl218_aws_ofi_alltoall_env", "nccl218_tcp", "nccl221_aws_ofi.",
+                                  "nccl221_aws_ofi_alltoall_env"}) {
+    for (const char* operation : {"all_reduce", "all_gather", "alltoall"}) {
+      show(fmt::format("Polaris, {}, {}", operation, environment),
+           series_of({fmt::format("polaris_{}", operation), environment}));
+    }
+  }
+}
+
 TEST_CASE("Alps measured on up to 32 nodes predicts 64 and 128") {
   const std::map<int, ExchangeSeries> alps = series_of({"alps_gh200_allreduce", "ofi192"});
   std::vector<ExchangeSeries> known;

@@ -95,8 +95,8 @@ TEST_CASE("a run may state how it was divided, and what it computed with") {
 }
 
 TEST_CASE("the bundled table of ParaDL's runs is read whole") {
-  CHECK(observation_names() == std::vector<std::string>{"megatron-a100", "paradl-abci", "published-runs", "torchvision-a100",
-                                                        "vtrain-a100-cluster", "vtrain-a100-node"});
+  CHECK(observation_names() == std::vector<std::string>{"megatron-a100", "neusight-fp32", "paradl-abci", "published-runs",
+                                                        "torchvision-a100", "vtrain-a100-cluster", "vtrain-a100-node"});
   const auto runs = load_runs("paradl-abci");
   // The file has a header and 1,023 rows; 15 of them do not state the number of GPUs.
   CHECK(runs.size() == 1023);

@@ -1,6 +1,8 @@
 #include "cli/interrupt.hpp"
 
+#include <atomic>
 #include <csignal>
+#include <thread>
 
 #include "tests/catch.hpp"
 
@@ -16,4 +18,20 @@ TEST_CASE("SIGTERM asks a command to end as Ctrl-C does") {
   // The next command begins without.
   const Interrupt interrupt;
   CHECK_FALSE(Interrupt::asked());
+}
+
+TEST_CASE("a limit of time asks its own thread alone, and for as long as it lives") {
+  {
+    const TimeLimit limit(0);
+    CHECK(Interrupt::asked());
+    bool asked = true;
+    std::thread([&asked] { asked = Interrupt::asked(); }).join();
+    CHECK_FALSE(asked);
+  }
+  CHECK_FALSE(Interrupt::asked());
+  std::atomic<bool> given_up = false;
+  const TimeLimit limit(1000, &given_up);
+  CHECK_FALSE(Interrupt::asked());
+  given_up = true;
+  CHECK(Interrupt::asked());
 }

@@ -39,7 +39,7 @@ class RandomJobs {
     job.update = all_update_implementations[static_cast<std::size_t>(number(0, 3))];
     job.older_framework = flip();
     if (flip()) job.sequence = number(1, std::int64_t{1} << 31);
-    if (flip()) job.allreduce = all_allreduce_algorithms[static_cast<std::size_t>(number(0, 10))];
+    if (flip()) job.allreduce = all_allreduce_algorithms[static_cast<std::size_t>(number(0, 11))];
     if (job.allreduce == AllreduceAlgorithm::parameter_server)
       job.parameter_servers = static_cast<double>(number(1, 1000000000));
     if (job.allreduce == AllreduceAlgorithm::sparse) job.sparse_density = static_cast<double>(number(1, 1000)) / 1000;

@@ -213,6 +213,7 @@ TEST_CASE("a phase says what its time is made of") {
   CHECK(text(WaitingOf{Seconds(1e-3), Seconds(4e-6), true}) ==
         "1.00 ms for the host, which takes 4.00 us to start a kernel; learned from measured runs");
   CHECK(text(WaitingOf{{}, Seconds(4e-6), true}) == "learned from measured runs");
+  CHECK(text(WaitingOf{{}, Seconds(4e-6), false, Seconds(4.4)}) == "4.40 s for managed memory, which comes from the host");
   CHECK(text(UpdateOf{1, 1234567, 4}) == "1,234,567 parameters of stage 2 of 2, shared among 4 ranks");
   CHECK(text(InputOf{1_MiB}) == "32 samples, 1.00 MiB on disk");
   CHECK(text({}, &Breakdown::halo) == "nothing to exchange");

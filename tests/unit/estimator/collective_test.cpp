@@ -227,6 +227,15 @@ TEST_CASE("where adding is free, equal levels and φ = 1, the hierarchical Allre
         Approx(ring_allreduce_time(message, 128, l).value()));
 }
 
+TEST_CASE("a Reduce and a Broadcast in chains take as long for any number of ranks but for their starts") {
+  // 2(P-1)α + 2mβ: 1 MB over 1 GB/s is 1 ms a way.
+  const Link link{Seconds(1e-5), SecondsPerByte(1e-9), {}};
+  CHECK(reduce_broadcast_time(Bytes(1e6), 1, link) == Seconds{});
+  CHECK(reduce_broadcast_time(Bytes(1e6), 2, link).value() == Approx(2e-3 + 2e-5));
+  CHECK(reduce_broadcast_time(Bytes(1e6), 8, link).value() == Approx(2e-3 + 14e-5));
+  CHECK(reduce_broadcast_time(Bytes(1e6), 8, link) > ring_allreduce_time(Bytes(1e6), 8, link));
+}
+
 TEST_CASE("Allreduce algorithms are named, and the names read back") {
   std::set<std::string> names;
   for (const AllreduceAlgorithm algorithm : all_allreduce_algorithms) {

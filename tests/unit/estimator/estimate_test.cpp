@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "estimator/exchanges/group.hpp"
+#include "estimator/step/explanation.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"
@@ -73,6 +74,58 @@ TEST_CASE("an iteration takes no less than the host needs to start its kernels")
   Plan split = plan_of(64);
   split.mesh.set(Axis::filter, 4);
   CHECK((estimate(2e9, split).iteration() - estimate(1e9, split).iteration()).value() == Approx(1e9 * (starts + 8 + 7)));
+}
+
+TEST_CASE("one process starts the forward of its devices one after the other, and their backward with a thread each") {
+  // Starts take so long that nothing else of a pass counts: s of them in forward and b in backward of one device.
+  const auto iteration = [](bool one_process, int devices, Pass pass) {
+    Coefficients coefficients;
+    coefficients.software.launch_overhead = Seconds(1e6);
+    if (one_process) coefficients.software.one_process = true;
+    coefficients.software.backward_threads = pass == Pass::forward ? 1 : 1.8;
+    const OwnedJob job(load_model("alexnet"), nodes_of_four(), without_overlap(), 1000, std::nullopt, Precision::fp32,
+                       Optimizer::momentum, coefficients);
+    Plan plan = plan_of(64);
+    plan.mesh.set(Axis::data, devices);
+    return Estimator(job.job).estimate(plan).time.iteration().value();
+  };
+  const double all = iteration(false, 4, Pass::forward);
+  const double forward = iteration(true, 2, Pass::forward) - all;
+  CHECK(forward > 0.2 * all);
+  CHECK(forward < 0.5 * all);
+  CHECK(iteration(true, 4, Pass::forward) - all == Approx(3 * forward));
+  const double backward = (iteration(true, 2, Pass::backward_data) - iteration(true, 2, Pass::forward)) / 0.8;
+  CHECK(forward + backward == Approx(all));
+  CHECK(iteration(true, 4, Pass::backward_data) - iteration(true, 4, Pass::forward) == Approx(0.8 * backward));
+  CHECK(iteration(true, 1, Pass::backward_data) == Approx(iteration(false, 1, Pass::forward)));
+}
+
+TEST_CASE("managed memory passes through the link to the host where a rank needs more than its device has") {
+  const auto estimate = [](double memory, bool managed, double copies) {
+    Coefficients coefficients;
+    coefficients.software.managed_memory = managed;
+    coefficients.software.tile_copies = copies;
+    Machine machine = nodes_of_four();
+    machine.device.memory = Bytes(memory);
+    machine.host = HostPath{Bandwidth(16e9), 2, Seconds(1e-5)};
+    const OwnedJob job(load_model("cosmoflow-128"), machine, without_overlap(), 1000, std::nullopt, Precision::fp32,
+                       Optimizer::momentum, coefficients);
+    Plan plan = plan_of(4);
+    plan.mesh.set_tiles({2, 2, 1});
+    return Estimator(job.job).estimate(plan);
+  };
+  const Estimate fits = estimate(1e12, true, 3);
+  CHECK(fits.time.waiting == estimate(1e12, false, 3).time.waiting);
+  CHECK(estimate(1, false, 3).time.waiting == fits.time.waiting);
+  // Both passes move all that the plan needs, three quarters of the samples, 4 × 4 × 128³ numbers of 4 bytes, and copies of
+  // a quarter of the first convolution's output, 4 × 16 × 128³; two devices share a link of 16 GB/s.
+  const double cube = 128.0 * 128 * 128 * 4;
+  for (const double copies : {0.0, 3.0}) {
+    const Estimate paged = estimate(1, true, copies);
+    const double demand = paged.memory.total().value() + 0.75 * 16 * cube + copies * 16 * cube;
+    CHECK((paged.time.waiting - fits.time.waiting).value() == Approx(2 * demand / 8e9));
+  }
+  CHECK(estimate(fits.memory.total().value() * 1.01, true, 0).time.waiting > fits.time.waiting);
 }
 
 TEST_CASE("one device working alone is wholly efficient with a slow host too") {

@@ -71,8 +71,9 @@ TEST_CASE("convolutions of images in channels-first order copy what they read an
   const double samples = 32;
   for (const Precision precision : {Precision::tf32, Precision::fp16}) {
     const KernelModel plain(device, precision), copying(device, precision, first);
-    const double bytes = 2 * convolution.activation_items * samples * item_bytes(precision);
-    const Seconds copies = plain.traffic_time(bytes);
+    // A transposition has one and a half times the items of an elementwise kernel (kernel_model.cpp).
+    const double items = 2 * convolution.activation_items * samples;
+    const Seconds copies = plain.traffic_time(items * item_bytes(precision), 1.5 * items);
     for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
       CHECK(copying.seconds(convolution, pass, samples).value() ==
             Approx((plain.seconds(convolution, pass, samples) + copies).value()));
@@ -81,7 +82,7 @@ TEST_CASE("convolutions of images in channels-first order copy what they read an
       CHECK(copying.least(convolution, pass, samples) <= copying.seconds(convolution, pass, samples));
     }
     // Neither depthwise convolutions nor matrix products are copied.
-    for (const KernelKind kind : {KernelKind::grouped_convolution, KernelKind::matrix_product}) {
+    for (const KernelKind kind : {KernelKind::depthwise_convolution, KernelKind::matrix_product}) {
       Work other = convolution;
       other.kind = kind;
       CHECK(copying.seconds(other, Pass::forward, samples) == plain.seconds(other, Pass::forward, samples));
@@ -89,6 +90,60 @@ TEST_CASE("convolutions of images in channels-first order copy what they read an
   }
   const KernelModel single(device, Precision::fp32), same(device, Precision::fp32, first);
   CHECK(single.seconds(convolution, Pass::forward, samples) == same.seconds(convolution, Pass::forward, samples));
+}
+
+TEST_CASE("groups are convolved one by one in channels-first order, together or directly in channels-last order") {
+  constexpr MemoryFormat first = MemoryFormat::channels_first, last = MemoryFormat::channels_last;
+  const auto groups = [](double number, double inputs, double outputs) {
+    return Work{.groups = number, .group_inputs = inputs, .group_outputs = outputs, .kind = KernelKind::grouped_convolution};
+  };
+  CHECK(group_kernels(groups(32, 4, 4), true, first) == KernelKind::grouped_convolution);
+  CHECK(group_kernels(groups(32, 4, 4), false, first) == KernelKind::direct_convolution);
+  // ResNeXt: 32 or 64 groups of 4 to 32 channels.
+  for (const double channels : {4, 8, 16, 32}) {
+    CHECK(group_kernels(groups(32, channels, channels), true, last) == KernelKind::packed_convolution);
+    CHECK(group_kernels(groups(64, channels, channels), true, last) == KernelKind::packed_convolution);
+  }
+  // Wide groups, RegNet's numbers of groups, and SENet, whose groups write twice what they read.
+  CHECK(group_kernels(groups(32, 64, 64), true, last) == KernelKind::direct_convolution);
+  CHECK(group_kernels(groups(10, 16, 16), true, last) == KernelKind::direct_convolution);
+  CHECK(group_kernels(groups(64, 4, 8), true, last) == KernelKind::direct_convolution);
+}
+
+TEST_CASE("narrow groups waste the most of a tile, and wide ones are convolved directly at a fraction of its speed") {
+  const Device device = load_machine("rtx3090").device;
+  Assumptions first;
+  first.memory_format = MemoryFormat::channels_first;
+  const KernelModel one_by_one(device, Precision::fp16, first), last(device, Precision::fp16);
+  const auto rate = [](const KernelModel& model, const char* name) {
+    // Of all kernels of the 3 x 3 convolutions of several groups, forward.
+    double flops = 0, seconds = 0;
+    const Model network = load_model(name);
+    for (const Layer& layer : network.layers) {
+      const Work work = layer.operation->work(Pass::forward, layer.input_shapes, layer.output_shape);
+      if (work.kernel_kind() != KernelKind::grouped_convolution) continue;
+      flops += work.flops * 128;
+      seconds += model.seconds(work, Pass::forward, 128).value();
+    }
+    return flops / seconds;
+  };
+  // timm on RTX 3090: groups of RegNetX-002, -032 and -320 have 8, 48 and 168 channels.
+  CHECK(rate(one_by_one, "regnetx_002") < rate(one_by_one, "regnetx_032"));
+  CHECK(rate(one_by_one, "regnetx_032") < rate(one_by_one, "regnetx_320"));
+  CHECK(rate(last, "regnetx_320") < rate(one_by_one, "regnetx_320") / 4);
+  CHECK(rate(last, "resnext50_32x4d") > 2 * rate(last, "regnetx_320"));
+}
+
+TEST_CASE("in 16 bits an elementwise kernel takes more than half as long as in fp32 on a device of much bandwidth") {
+  const Work sum{.flops = 1e6, .activation_items = 3e6};
+  const auto ratio = [&](const char* machine) {
+    const Device device = load_machine(machine).device;
+    return KernelModel(device, Precision::fp16).seconds(sum, Pass::forward, 64) /
+           KernelModel(device, Precision::fp32).seconds(sum, Pass::forward, 64);
+  };
+  CHECK(ratio("rtx4090") > 0.5);
+  CHECK(ratio("rtx4090") < 0.54);
+  CHECK(ratio("dgx-a100") > 0.58);
 }
 
 TEST_CASE("a linear convolution is a matrix product to the device") {
@@ -177,6 +232,66 @@ TEST_CASE("a compiler saves what lies between elementwise kernels") {
   }
   CHECK(activations == 49);
   CHECK(additions == 16);
+}
+
+TEST_CASE("a formula of several operators is a kernel for each, where nothing fuses them") {
+  const Model model = load_model("gpt2@layers=1@fused=no@dropout=0");
+  const ModelFacts facts = facts_of(model);
+  const Device device = load_machine("dgx-a100").device;
+  const auto prices_of = [&](CompositeKernels composites, Fusing fusing) {
+    Assumptions assumptions;
+    assumptions.composites = composites;
+    assumptions.fusing = fusing;
+    return KernelPrices(facts, device, {}, Precision::fp32, Optimizer::adam, std::nullopt, nullptr, assumptions);
+  };
+  const KernelPrices fused = prices_of(CompositeKernels::fused, Fusing::none),
+                     apart = prices_of(CompositeKernels::operators, Fusing::none),
+                     compiled = prices_of(CompositeKernels::operators, Fusing::all);
+  const auto more = [&](std::size_t layer, Pass pass) {
+    return moved(apart, model, layer, pass) - moved(fused, model, layer, pass);
+  };
+  int seen = 0;
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    const Layer& layer = model.layers[i];
+    const auto items = static_cast<double>(layer.output_shape.items());
+    double forward = 0, backward = 0;
+    if (layer.operation->is_attention()) {
+      // Scaled and masked: each reads and writes all scores, both ways.
+      ++seen;
+      forward = backward = 4 * 12.0 * 1024 * 1024;
+    } else if (layer.operation->type() == "activation") {
+      // Hugging Face's transformers, NewGELUActivation: 8 operators that read and write 18 tensors, whose gradients are 11
+      // kernels of 28; one kernel each way moves 2 and 3.
+      ++seen;
+      forward = 16 * items;
+      backward = 25 * items;
+    }
+    CHECK(more(i, Pass::forward) == forward);
+    CHECK(more(i, Pass::backward_data) == backward);
+    CHECK(moved(compiled, model, i, Pass::forward) <= moved(fused, model, i, Pass::forward));
+  }
+  CHECK(seen == 2);
+}
+
+TEST_CASE("attention with sinks writes its scores where no fused kernel knows of them") {
+  const Model model = load_model("gpt-oss-20b@layers=2");
+  const ModelFacts facts = facts_of(model);
+  const Device device = load_machine("dgx-h100").device;
+  Assumptions written;
+  written.sinks = CompositeKernels::operators;
+  const KernelPrices fused(facts, device, {}, Precision::bf16, Optimizer::adam, std::nullopt, nullptr, {}),
+      apart(facts, device, {}, Precision::bf16, Optimizer::adam, std::nullopt, nullptr, written);
+  int seen = 0;
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    const Layer& layer = model.layers[i];
+    const auto kernels = [&](const KernelPrices& prices) {
+      return prices.works(i, *layer.operation, Pass::forward, layer.input_shapes, layer.output_shape).size();
+    };
+    // QKᵀ, softmax and AV.
+    CHECK(kernels(apart) == (layer.operation->is_attention() ? 3 : kernels(fused)));
+    seen += layer.operation->is_attention() ? 1 : 0;
+  }
+  CHECK(seen == 2);
 }
 
 TEST_CASE("a tensor that others read is written, however many kernels are fused") {

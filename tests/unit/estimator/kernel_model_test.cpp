@@ -171,4 +171,78 @@ TEST_CASE("parts of a kernel take no less together than the bound says") {
   }
 }
 
+TEST_CASE("heads that are no multiple of eight channels miss the matrix units") {
+  const KernelFamily family = products(Precision::bf16, {1, 0.8, 0.8, 2.5, 100, 0.93, 0.7});
+  const KernelModel model(device_with({family, elementwise(3, 0.5)}), Precision::bf16);
+  const auto seconds = [&](double head) {
+    Work scores = product(2048, 2048, head);
+    scores.count = 64;
+    scores.flops *= scores.count;
+    scores.activation_items *= scores.count;
+    return model.seconds(scores, Pass::forward, 1).value();
+  };
+  // 2 of 8 TFLOP/s are left; BLOOM's 108 channels a head took longer than 112 and 128.
+  CHECK(seconds(108) > 3 * seconds(104));
+  CHECK(seconds(108) > 2 * seconds(128));
+  CHECK(seconds(104) < seconds(112));
+  // A product alone has kernels for any size, and tokens do not lie side by side.
+  CHECK(model.seconds(product(2048, 2048, 108), Pass::forward, 1) < 1.1 * model.seconds(product(2048, 2048, 112), Pass::forward, 1));
+  Work experts = product(1024, 4096, 1001);
+  experts.count = 8;
+  Work even = product(1024, 4096, 1008);
+  even.count = 8;
+  CHECK(model.seconds(experts, Pass::backward_weight, 1) < 1.1 * model.seconds(even, Pass::backward_weight, 1));
+}
+
+TEST_CASE("sums of gradients in fp32 are read and written beside the product that adds to them") {
+  const KernelFamily family = products(Precision::bf16, {1, 0.8, 0.8, 2.5, 100, 0.93, 0.7});
+  const Device device = device_with({family, elementwise(3, 0.5)});
+  Assumptions sums;
+  sums.mixed_precision = MixedPrecision::full_gradients;
+  const KernelModel plain(device, Precision::bf16), adding(device, Precision::bf16, sums);
+  // 128 tokens for each of 32 experts: 8 bytes a weight at 50 GB/s take longer than the product.
+  Work experts = product(2048, 7168, 128);
+  experts.count = 32;
+  experts.flops *= experts.count;
+  experts.weight_items = 32 * 2048.0 * 7168;
+  const double traffic = experts.weight_items * 8 / 50e9;
+  CHECK(adding.seconds(experts, Pass::backward_weight, 1).value() >= traffic);
+  CHECK(adding.seconds(experts, Pass::backward_weight, 1) > 1.5 * plain.seconds(experts, Pass::backward_weight, 1));
+  CHECK(adding.seconds(experts, Pass::forward, 1) == plain.seconds(experts, Pass::forward, 1));
+  // Long sums hide it.
+  Work dense = product(2048, 7168, 65536);
+  dense.weight_items = 2048.0 * 7168;
+  CHECK(adding.seconds(dense, Pass::backward_weight, 1) < 1.01 * plain.seconds(dense, Pass::backward_weight, 1));
+}
+
+TEST_CASE("causal attention on fewer blocks than multiprocessors takes as long as its last block") {
+  const auto attention = [](double tokens, double keys, double heads) {
+    return Work{.flops = heads * tokens * keys * 4 * 128,
+                .activation_items = heads * tokens * 4 * 128,
+                .m = tokens,
+                .n = keys,
+                .k = 128,
+                .count = heads,
+                .kind = KernelKind::fused_attention};
+  };
+  KernelFamily family{.kind = KernelKind::fused_attention,
+                      .pass = Pass::forward,
+                      .precision = Precision::bf16,
+                      .constants = {5, 0.6, 0.6, 1.5, 1, 0.2, 0.9},
+                      .residuals = {},
+                      .rows = 10,
+                      .source = "test"};
+  Device device = device_with({family, elementwise(3, 0.5)});
+  device.multiprocessors = 100;
+  device.memory_bandwidth = Bandwidth(100e12);
+  const KernelModel model(device, Precision::bf16);
+  const auto seconds = [&](const Work& work) { return model.seconds(work, Pass::forward, 1).value(); };
+  // 32 blocks: the last one sees all keys.
+  CHECK(seconds(attention(4096, 2048.5, 1)) == Approx(seconds(attention(4096, 4096, 1))).epsilon(0.02));
+  // 3,200 blocks share what there is: half.
+  CHECK(seconds(attention(4096, 2048.5, 100)) == Approx(seconds(attention(4096, 4096, 100)) / 2).epsilon(0.1));
+  // 16 queries do not fill a block of 128.
+  CHECK(seconds(attention(16, 16, 10000)) < seconds(attention(128, 128, 10000)) / 8);
+}
+
 }  // namespace

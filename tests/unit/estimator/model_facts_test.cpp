@@ -239,6 +239,22 @@ TEST_CASE("a transformer's block pairs qkv with projection and the two layers of
   CHECK(facts.sends_input_gradient[find(model, "fc1")]);
 }
 
+TEST_CASE("selective recomputation of products leaves out attention and every other product of a block") {
+  const Model model = load_model("llama3-8b@layers=2");
+  const ModelFacts facts = facts_of(model);
+  std::string again;
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    const Layer& layer = model.layers[i];
+    if (layer.block < 0) CHECK_FALSE(facts.again_with_products[i]);
+    if (layer.name.starts_with("layer1.") && facts.again_with_products[i]) again += layer.name.substr(7) + ' ';
+  }
+  CAPTURE(again);
+  for (const std::string name : {"projection ", "perceptron.up ", "perceptron.silu1 "})
+    CHECK(again.find(name) != std::string::npos);
+  for (const std::string name : {"qkv ", "attention1 ", "perceptron.gate ", "perceptron.down "})
+    CHECK(again.find(name) == std::string::npos);
+}
+
 TEST_CASE("query heads that share keys and values are cut between those") {
   const Model model = parse_model(R"(format: 1
 model: grouped

@@ -129,6 +129,7 @@ std::string describe_limit(const Limit& limit) {
   const std::string kind = limit.kind == Limit::Kind::context           ? "context"
                            : limit.kind == Limit::Kind::experts         ? "experts"
                            : limit.kind == Limit::Kind::heads           ? "heads"
+                           : limit.kind == Limit::Kind::whole_experts   ? "whole_experts"
                            : limit.kind == Limit::Kind::tokens          ? "tokens"
                            : limit.kind == Limit::Kind::virtual_stages  ? "virtual_stages"
                            : limit.kind == Limit::Kind::interleaving    ? "interleaving"
@@ -854,6 +855,54 @@ TEST_CASE("expert: tokens are sent to the ranks of their experts, whose weights 
   const ModelFacts dense = facts_of(load_model("gpt2"));
   plan.mesh = Mesh{{Axis::expert, 2}};
   CHECK(describe_limit(*limits_of({dense, plan, {}}).begin()) == "experts 2 of 0");
+}
+
+TEST_CASE("expert: whole experts are dealt to the ranks of tensor as well, each of which has tokens of its own") {
+  const Model model = load_model("mixtral-8x7b");
+  const ModelFacts facts = facts_of(model);
+  Plan plan;
+  plan.mesh = Mesh{{Axis::tensor, 2}, {Axis::expert, 4}};
+  plan.global_batch = 4;
+  plan.sequence_parallel = plan.whole_experts = true;
+  REQUIRE(limits_of({facts, plan, {}}).empty());
+  const Assumptions assumptions;
+  const double tokens = static_cast<double>(model.input.extent[0]);
+  double experts = 0, traded = 0;
+  LayerShard shard;
+  for (int layer = 0; layer < static_cast<int>(model.layers.size()); ++layer) {
+    const ShardContext context{facts, plan, assumptions, layer, 0};
+    shard_layer(context, shard);
+    const bool is_expert = context.at().operation->experts() > 1;
+    if (is_expert) {
+      experts += shard.weights + shard.biases;
+      // One of eight, as a whole, for as many copies of tokens as the rank has itself.
+      CHECK(context.operation(shard)->experts() == 1);
+      CHECK(shard.inputs.front().extent[0] == model.input.extent[0] * 2 / 2);
+      CHECK(shard.output.channels == context.at().output_shape.channels);
+    }
+    for (const Exchange& exchange : shard.exchanges) {
+      if (exchange.phase == Phase::gradient) continue;
+      const bool is_behind = context.at().operation->type() == "dispatch" || context.at().operation->type() == "combine";
+      // Nothing is gathered or scattered inside of experts.
+      CHECK((!is_expert && !facts.in_experts[static_cast<std::size_t>(layer)]));
+      if (!is_behind || exchange.operation != Collective::all_to_all) continue;
+      CHECK(exchange.axes == (family_bit(Axis::expert) | family_bit(Axis::tensor)));
+      // Two copies of 4,096 channels of half of the tokens.
+      CHECK(exchange.items == 2.0 * 4096 * tokens / 2);
+      traded += exchange.items;
+    }
+  }
+  CHECK(experts == Approx(facts.expert_parameters / 8));
+  CHECK(traded == Approx(4.0 * 32 * 4096 * tokens));
+  const auto limit_of = [&](const Plan& other) {
+    const Limits limits = limits_of({facts, other, {}});
+    return limits.empty() ? std::string() : describe_limit(*limits.begin());
+  };
+  plan.mesh = Mesh{{Axis::tensor, 4}, {Axis::expert, 4}};
+  CHECK(limit_of(plan) == "whole_experts 16 of 8");
+  plan.mesh = Mesh{{Axis::tensor, 2}, {Axis::expert, 4}};
+  plan.sequence_parallel = false;
+  CHECK(limit_of(plan) == "whole_experts 0 of 8");
 }
 
 TEST_CASE("tensor: tables are cut along the vocabulary, and the head stays sharded up to the loss") {

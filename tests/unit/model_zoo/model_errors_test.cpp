@@ -304,7 +304,7 @@ TEST_CASE("an error in a family's file points there and names the model that use
             "format: 1\nmodel: m\nfamily: gpt\nparameters: {layers: 2, hidden: 100, heads: 12, vocabulary: 50, tokens: 8}\n",
             "m.yaml");
       })
-          .starts_with("model_zoo/models/families/gpt.yaml:32:32: the 300 channels of the input do not divide into 12 query "
+          .starts_with("model_zoo/models/families/gpt.yaml:33:32: the 300 channels of the input do not divide into 12 query "
                        "and 2 × 12 key and"
                        " value heads (in 'layer0')\n"));
 }

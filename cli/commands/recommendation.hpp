@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/documents/configuration.hpp"
+#include "cli/options/command_line.hpp"
+#include "cli/options/goals.hpp"
+#include "cli/options/plan_options.hpp"
+#include "cli/options/study_options.hpp"
+#include "cli/options/train_tokens.hpp"
+#include "cli/report.hpp"
+#include "estimator/search/search.hpp"
+
+namespace ddl {
+
+/// What `recommend` was asked, as typed.
+struct RecommendOptions {
+  StudyOptions study;
+  PlanOptions plan;
+  Training training;
+  std::optional<std::int64_t> top = 10;
+  std::string strategies, objective = "time", missing, save_job, save_dir, like, typed;
+  bool all = false, allow_risk = false, overwrite = false;
+  Goals goals;
+};
+
+/// Everything the report says, computed before any of it is written.
+struct RecommendAnswer {
+  std::shared_ptr<Study> study;
+  std::shared_ptr<Estimator> estimator;
+  RecommendOptions options;
+  std::int64_t gpus = 1, global_batch = 1;
+  Objective objective = Objective::time;
+  SearchResult result;
+  std::vector<Estimate> shown;  ///< ranked, as many as are printed
+  std::vector<Default> defaults;
+  /// Of the shown plans, taken apart; only where kernels were measured.
+  std::vector<Explanation> shares;
+  double seconds = 0;
+  bool single = false;  ///< one plan was asked for, nothing was searched
+  /// Strategies that were asked for and that no plan of so many devices belongs to.
+  std::vector<Family> without_plans;
+  std::optional<ConfiguredPlan> configured;  ///< of --like
+
+  [[nodiscard]] const Estimate* best() const { return shown.empty() ? nullptr : &shown.front(); }
+};
+
+/// Answers the question about one study, one number of GPUs and one batch. Throws Error where it cannot be answered.
+[[nodiscard]] std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, const Command& command);
+/// What the allocator takes of the shown and the rejected plans, which takes as long as a search.
+void add_reserved(RecommendAnswer& answer);
+
+/// The best plan of each of several models and machines, side by side.
+[[nodiscard]] Report recommend_each(const RecommendOptions& options, const Command& command);
+/// Several numbers of GPUs or batches, or those that meet a goal.
+[[nodiscard]] Report recommend_scaling(const RecommendOptions& options, const Command& command);
+
+}  // namespace ddl

@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <array>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "calibration/machine_reader.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/documents/figures.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/options/option_value.hpp"
+#include "cli/options/study_options.hpp"
+#include "cli/serve/answers.hpp"
+#include "cli/serve/guard.hpp"
+#include "cli/serve/http_server.hpp"
+#include "core/error.hpp"
+#include "model_zoo/model.hpp"
+
+namespace ddl {
+namespace {
+
+struct ServeOptions {
+  std::string host = "127.0.0.1";
+  std::optional<std::int64_t> port = 8080;
+  std::optional<double> time_limit = 10;
+  OfferedFiles files;
+};
+
+std::string machine_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string();
+}
+
+Report serve(const ServeOptions& options) {
+  // What cannot be read is said now, and not in the page.
+  for (const std::string& file : options.files.models) static_cast<void>(load_model(file));
+  for (const std::string& file : options.files.machines) static_cast<void>(load_machine(file));
+  Answers answers(options.files, known_hosts(options.host, machine_name()), *options.time_limit);
+  HttpLimits limits;
+  limits.workers = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 2, 8);
+  const Interrupt interrupt;
+  HttpServer server(options.host, static_cast<int>(*options.port),
+                    {[&](const HttpRequest& request) { return answers.at_once(request); },
+                     [&](const HttpRequest& request, const std::atomic<bool>& given_up) {
+                       return answers.later(request, given_up);
+                     }},
+                    limits);
+  const bool is_ipv6 = options.host.find(':') != std::string::npos;
+  std::cout << fmt::format("http://{}:{}/\n", is_ipv6 ? "[" + options.host + "]" : options.host, server.port()) << std::flush;
+  if (!std::cout) throw Error("cannot write to the standard output");
+  if (isatty(STDERR_FILENO) == 1) std::cerr << "open it in a browser; Ctrl-C ends it\n";
+  server.run();
+  Report report;
+  report.document.line(fmt::format("interrupted after {}", count_text(static_cast<std::int64_t>(answers.answered()), "answer")));
+  report.status = ExitStatus::interrupted;
+  return report;
+}
+
+}  // namespace
+
+void add_serve(const Command& program, Request& request) {
+  const Command command = program.add_subcommand("serve", "answer in a browser: a page with controls, on this machine");
+  const auto options = std::make_shared<ServeOptions>();
+  command.examples({{"ddl-oracle serve", "the page on http://127.0.0.1:8080/, for this machine alone"},
+                    {"ddl-oracle serve --port 0 --model ./net.yaml", "on a free port, with a model of your own"},
+                    {"ddl-oracle serve --host 0.0.0.0", "for everybody who reaches this machine"}});
+  command.add_option("--host", options->host, "address to listen on; any other than the default lets other machines in")
+      .capture_default_str();
+  add_whole_number(command, "--port", options->port, 0, 65535, "port to listen on; 0 takes a free one");
+  command.add_option("--model", options->files.models, "a model file that the page may name; several if given again")
+      .take_all()
+      .one_value_each()
+      .file();
+  command.add_option("--machine", options->files.machines, "a machine file that the page may name; several if given again")
+      .take_all()
+      .one_value_each()
+      .file();
+  add_number(command, "--time-limit", options->time_limit, 0.1, 600, "seconds that a search may take; then the best so far");
+  command.callback([options, &request] { request.run = [options] { return serve(*options); }; });
+}
+
+}  // namespace ddl

@@ -1,0 +1,173 @@
+#include "cli/documents/scaling_charts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cli/documents/figures.hpp"
+#include "cli/documents/throughput.hpp"
+#include "core/units.hpp"
+
+namespace ddl {
+namespace {
+
+using Points = std::vector<StudyOutcome>;
+
+/// Samples in a second, or tokens of sequences.
+double speed_of(const StudyOutcome& point) {
+  const double samples = static_cast<double>(point.global_batch) / point.best->time.iteration().value();
+  const auto tokens = static_cast<double>(point.study->model().sequence_length);
+  return tokens > 0 ? samples * tokens : samples;
+}
+
+/// The steps of an axis that are nearest around two numbers greater than zero, on a logarithmic scale. `steps` rise.
+template <class Text>
+ChartAxis stepped_axis(std::string title, const std::vector<double>& steps, double least, double most, const Text& text) {
+  auto from = std::upper_bound(steps.begin(), steps.end(), least * 1.0001);
+  if (from != steps.begin()) --from;
+  auto to = std::lower_bound(steps.begin(), steps.end(), most * 0.9999);
+  if (to == steps.end()) --to;
+  if (from == to) ++to;
+  if (to == steps.end()) --from, --to;
+  ChartAxis axis{std::move(title), true, std::min(*from, least), std::max(*to, most)};
+  for (auto each = from; each <= to; ++each) axis.ticks.push_back({*each, text(*each)});
+  return axis;
+}
+
+/// 1, 2 and 5 times the powers of ten.
+std::vector<double> decimal_steps() {
+  std::vector<double> steps;
+  for (int power = -6; power <= 18; ++power) {
+    for (const double digit : {1.0, 2.0, 5.0}) steps.push_back(digit * std::pow(10.0, power));
+  }
+  return steps;
+}
+
+/// What people count time in.
+std::vector<double> time_steps() {
+  constexpr double minute = 60, hour = 3600, day = 86400;
+  std::vector<double> steps{1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 2, 5, 10, 20, 30};
+  for (const double each : {1.0, 2.0, 5.0, 10.0, 20.0, 30.0}) steps.push_back(each * minute);
+  for (const double each : {1.0, 2.0, 4.0, 8.0, 16.0}) steps.push_back(each * hour);
+  for (double each = 1; each < 1e9; each *= 2) steps.push_back(each * day);
+  return steps;
+}
+
+std::string time_step_text(double seconds) {
+  constexpr double minute = 60, hour = 3600, day = 86400;
+  if (seconds < minute) return seconds < 1 ? humanize(Seconds(seconds)) : fmt::format("{:g} s", seconds);
+  if (seconds < hour) return fmt::format("{:g} min", seconds / minute);
+  if (seconds < day) return fmt::format("{:g} h", seconds / hour);
+  return fmt::format("{} d", whole_text(seconds / day));
+}
+
+/// `20k`, `5M`.
+std::string short_figure(double value) {
+  for (const auto& [factor, letter] : std::initializer_list<std::pair<double, const char*>>{
+           {1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}}) {
+    if (value >= factor) return fmt::format("{:g}{}", value / factor, letter);
+  }
+  return fmt::format("{:g}", value);
+}
+
+/// From zero, in steps of 1, 2 or 5 times a power of ten.
+ChartAxis linear_axis(std::string title, double most) {
+  const double about = std::pow(10.0, std::floor(std::log10(most / 4)));
+  const double step = most / 4 < 2 * about ? about : most / 4 < 5 * about ? 2 * about : 5 * about;
+  ChartAxis axis{std::move(title), false, 0, std::ceil(most / step) * step};
+  for (int i = 0; i * step <= axis.to * 1.0001; ++i) axis.ticks.push_back({i * step, short_figure(i * step)});
+  return axis;
+}
+
+constexpr std::array<Tone, 6> curve_tones{Tone::blue, Tone::vermilion, Tone::green, Tone::purple, Tone::brown, Tone::sky};
+
+}  // namespace
+
+std::optional<Chart> speed_plot(const Points& points, const ScalingQuestion& question) {
+  std::map<std::int64_t, std::vector<const StudyOutcome*>> curves;  // by the global batch, where it is fixed
+  std::set<std::int64_t> counts;
+  double least = 0, most = 0;
+  for (const StudyOutcome& point : points) {
+    if (!has_plan(point)) continue;
+    curves[question.fixed_batch ? point.global_batch : 0].push_back(&point);
+    counts.insert(point.gpus);
+    const double speed = speed_of(point);
+    least = least > 0 ? std::min(least, speed) : speed;
+    most = std::max(most, speed);
+  }
+  if (counts.size() < 2 || curves.size() > curve_tones.size()) return std::nullopt;
+  const StudyOutcome& any = *curves.begin()->second.front();
+  const std::string unit = any.study->model().sequence_length > 0 ? "tokens/s" : "samples/s";
+  Plot plot;
+  std::size_t tone = 0;
+  for (auto& [batch, curve] : curves) {
+    std::stable_sort(curve.begin(), curve.end(),
+                     [](const StudyOutcome* a, const StudyOutcome* b) { return a->gpus < b->gpus; });
+    const Tone own = curve_tones[tone++];
+    const std::string name = question.fixed_batch ? fmt::format("global batch {}", with_thousands(batch))
+                                                  : std::string("as predicted, with as large a batch on each GPU");
+    Curve line{Curve::Shape::line, {name, own}, {}}, dots{Curve::Shape::points, {name, own}, {}};
+    for (const StudyOutcome* point : curve) {
+      const PlotPoint at{static_cast<double>(point->gpus), speed_of(*point),
+                         fmt::format("{}: {} {}, {}", count_text(point->gpus, "GPU"), rate_text(speed_of(*point)), unit,
+                                     plan_word(point->best->plan))};
+      line.points.push_back(at);
+      dots.points.push_back(at);
+    }
+    const double first = speed_of(*curve.front()) / static_cast<double>(curve.front()->gpus);
+    const double last = first * static_cast<double>(curve.back()->gpus);
+    most = std::max(most, last);
+    plot.curves.push_back({Curve::Shape::dashes,
+                           {plot.curves.empty() ? "dashes: if each GPU added as much as the first" : "", Tone::grey},
+                           {{static_cast<double>(curve.front()->gpus), speed_of(*curve.front())},
+                            {static_cast<double>(curve.back()->gpus), last}}});
+    plot.curves.push_back(std::move(line));
+    dots.kind.name.clear();
+    plot.curves.push_back(std::move(dots));
+  }
+  plot.x = {"GPUs", true, static_cast<double>(*counts.begin()), static_cast<double>(*counts.rbegin())};
+  for (const std::int64_t count : counts) plot.x.ticks.push_back({static_cast<double>(count), with_thousands(count)});
+  plot.y = stepped_axis(unit, decimal_steps(), least, most, short_figure);
+  return Chart{"Speed by the number of GPUs",
+               fmt::format("{} of the best plan of each number of GPUs, on logarithmic scales", unit), std::move(plot)};
+}
+
+std::optional<Chart> money_plot(const Points& points, const Scaling& scaling) {
+  Curve front{Curve::Shape::points, {"no other is as fast for less money", Tone::blue}, {}};
+  Curve behind{Curve::Shape::points, {"another one is faster and cheaper", Tone::grey}, {}};
+  double least_time = 0, most_time = 0, most_cost = 0;
+  std::string currency, purpose;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const StudyOutcome& point = points[i];
+    if (!has_plan(point)) continue;
+    const std::optional<double> cost = cost_of(*point.best, *point.study, point.training);
+    const Seconds time = time_of(*point.best, *point.study, point.training);
+    if (!cost || *cost <= 0 || time <= Seconds{}) continue;
+    least_time = least_time > 0 ? std::min(least_time, time.value()) : time.value();
+    most_time = std::max(most_time, time.value());
+    most_cost = std::max(most_cost, *cost);
+    currency = point.study->machine().currency;
+    purpose = purpose_of(point.training);
+    (scaling.on_front[i] ? front : behind)
+        .points.push_back({time.value(), *cost,
+                           fmt::format("{}, global batch {}: {} and {} {}", count_text(point.gpus, "GPU"),
+                                       with_thousands(point.global_batch), humanize(time), amount(*cost), currency)});
+  }
+  if (front.points.size() + behind.points.size() < 2) return std::nullopt;
+  Plot plot;
+  plot.x = stepped_axis("time " + purpose, time_steps(), least_time, most_time, time_step_text);
+  plot.y = linear_axis(currency, most_cost);
+  if (!behind.points.empty()) plot.curves.push_back(std::move(behind));
+  plot.curves.push_back(std::move(front));
+  return Chart{"Money by time", fmt::format("cost {} of each point by its time, which is on a logarithmic scale", purpose),
+               std::move(plot)};
+}
+
+}  // namespace ddl

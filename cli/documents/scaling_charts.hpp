@@ -1,0 +1,20 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "cli/documents/chart.hpp"
+#include "cli/documents/scaling.hpp"
+#include "cli/documents/study_comparison.hpp"
+
+namespace ddl {
+
+/// Samples or tokens in a second by the number of GPUs, beside what the fewest GPUs would reach if each further one added as
+/// much; a curve for each global batch where several are asked for. Nothing where fewer than two points have a plan.
+[[nodiscard]] std::optional<Chart> speed_plot(const std::vector<StudyOutcome>& points, const ScalingQuestion& question);
+
+/// What each point costs by the time that it takes, and which of them no other one beats in both. Nothing without prices,
+/// and where fewer than two points have a plan.
+[[nodiscard]] std::optional<Chart> money_plot(const std::vector<StudyOutcome>& points, const Scaling& scaling);
+
+}  // namespace ddl

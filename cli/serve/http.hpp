@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ddl {
+
+/// A request as it was sent: nothing of it is decoded or trusted.
+struct HttpRequest {
+  std::string method;   ///< `GET`
+  std::string path;     ///< `/answer`
+  std::string query{};  ///< what stands behind the first `?`, without it
+  std::vector<std::pair<std::string, std::string>> headers{};
+
+  /// The value of the first header of that name, whatever its case; empty where there is none.
+  [[nodiscard]] std::string_view header(std::string_view name) const;
+};
+
+struct HttpAnswer {
+  int status = 200;
+  std::string type{};  ///< `text/html; charset=utf-8`
+  std::string body{};
+  std::vector<std::pair<std::string, std::string>> headers{};  ///< beside type and length
+};
+
+/// The keys and values of a query in their order, with `+` and percent escapes decoded; what is no escape stays as it is.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> decoded_query(std::string_view query);
+/// Of a value: what decoded_query() reads back.
+[[nodiscard]] std::string encoded_query_value(std::string_view value);
+
+}  // namespace ddl

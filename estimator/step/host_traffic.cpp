@@ -1,0 +1,53 @@
+#include "estimator/step/host_traffic.hpp"
+
+#include <algorithm>
+
+#include "estimator/kernels/kernel_time.hpp"
+#include "estimator/memory/memory.hpp"
+
+namespace ddl {
+namespace {
+
+/// The part of the host's memory bandwidth that one device has. If the machine does not say, 25 GB/s: an eighth of eight
+/// channels of DDR4-3200, as assumed.
+Bandwidth host_memory_bandwidth(const Machine& machine) {
+  constexpr double assumed = 25e9;
+  if (!machine.host || !machine.host->memory_bandwidth) return Bandwidth(assumed);
+  return Bandwidth(machine.host->memory_bandwidth->value() / machine.devices_per_node());
+}
+
+}  // namespace
+
+Bandwidth host_link(const Machine& machine) {
+  if (!machine.host) return Bandwidth{};
+  return Bandwidth(machine.host->bandwidth.value() / std::max(1, machine.host->devices_per_link));
+}
+
+Seconds host_update_time(const Job& job, const Plan& plan, double trained) {
+  const double link = host_link(job.machine).value();
+  if (link <= 0) return Seconds{};
+  const ParameterBytes each = parameter_bytes(job.facts, plan, job.assumptions.mixed_precision);
+  const double moved = trained * (each.gradient + item_bytes(plan.precision));
+  const double touched = trained * update_bytes_per_parameter(plan.optimizer, plan.precision);
+  return Seconds(moved / link + touched / host_memory_bandwidth(job.machine).value());
+}
+
+Seconds weights_from_host(const Job& job, const Plan& plan, double parameters) {
+  const double link = host_link(job.machine).value();
+  return link > 0 ? Seconds(parameters * item_bytes(plan.precision) / link) : Seconds{};
+}
+
+Bytes host_parameters(const Job& job, const Plan& plan) {
+  if (plan.offload == Offload::none) return Bytes{};
+  const ParameterBytes each = parameter_bytes(job.facts, plan, job.assumptions.mixed_precision);
+  const double ranks = static_cast<double>(plan.mesh.devices());
+  const double on_node = std::min<double>(ranks, job.machine.devices_per_node());
+  // Of all ranks together, each set as often as it is there.
+  const double replicas = plan.mesh.replicas(), copies = plan.zero_stage >= 1 ? plan.shard_copies() : replicas;
+  Bytes all(job.facts.trained_parameters * each.optimizer * copies);
+  const double weights = plan.zero_stage >= 3 ? plan.shard_copies() : replicas;
+  if (plan.offload == Offload::weights) all += Bytes(job.facts.parameters * each.weight * weights);
+  return all * (on_node / ranks);
+}
+
+}  // namespace ddl

@@ -1,0 +1,143 @@
+// Whether a search finds the best of all plans where parts are frozen, experts stay whole, or the host's memory is used.
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "estimator/search/search.hpp"
+#include "model_zoo/trained_parts.hpp"
+#include "tests/catch.hpp"
+#include "tests/owned_job.hpp"
+
+namespace {
+
+using namespace ddl;
+
+/// Four nodes of four devices: 10 TFLOP/s (40 in half precision) and 1 TB/s each, a link of 20 GB/s to a host for each two.
+Machine small_cluster(double memory) {
+  Machine machine;
+  machine.name = "small";
+  machine.device.name = "device";
+  machine.device.peak = {FlopRate(10e12), std::nullopt, FlopRate(40e12), FlopRate(40e12)};
+  machine.device.memory = Bytes(memory);
+  machine.device.memory_bandwidth = Bandwidth(1e12);
+  machine.device.is_processor = true;  // without buffers and a driver's context
+  machine.levels.push_back({"node", 4, Seconds(3e-6), Bandwidth(50e9), 2});
+  machine.levels.push_back({"system", 4, Seconds(8e-6), Bandwidth(12e9), 1});
+  machine.host = HostPath{Bandwidth(20e9), 2, Seconds(0), Bandwidth(100e9)};
+  machine.storage.host_memory = Bytes(1e12);
+  return machine;
+}
+
+Model mixture() {
+  return parse_model(R"(format: 1
+model: mixture
+family: llama
+parameters: {layers: 4, hidden: 128, heads: 8, feed_forward: 256, vocabulary: 512, tokens: 64, experts: 8, active: 2}
+)",
+                     "mixture.yaml");
+}
+
+Model transformer(const TrainedParts& parts = {}) {
+  Model model = parse_model(R"(format: 1
+model: transformer
+family: llama
+parameters: {layers: 4, hidden: 256, heads: 8, feed_forward: 512, vocabulary: 1024, tokens: 64}
+)",
+                            "transformer.yaml");
+  train_only(model, parts);
+  return model;
+}
+
+std::string text_of(const Plan& plan) {
+  std::string text = fmt::format("{} ({}), S = {}", degrees_text(plan.mesh), placement_text(plan), plan.micro_batches);
+  for (const PlanChoiceRow& row : plan_choices()) text += fmt::format(", {} {}", row.key, row.name(row.get(plan)));
+  return text;
+}
+
+struct Case {
+  std::string name;
+  Model model;
+  double memory = 1e9;  ///< bytes of a device
+  std::int64_t devices = 8, batch = 16;
+  bool offloads = false;
+  ChosenOfPlan chosen{};
+};
+
+void check(const Case& each) {
+  INFO(each.name);
+  const OwnedJob owned(each.model, small_cluster(each.memory), {}, 1000, std::nullopt, Precision::bf16, Optimizer::adam);
+  SearchOptions options;
+  options.devices = each.devices;
+  options.global_batch = each.batch;
+  options.precision = Precision::bf16;
+  options.optimizer = Optimizer::adam;
+  options.offloads = each.offloads;
+  options.chosen = each.chosen;
+  options.top = 8;
+  const SearchResult found = search(Estimator(owned.job), options);
+  options.all = true;
+  const SearchResult all = search(Estimator(owned.job), options);
+  REQUIRE(!all.best.empty());
+  for (std::size_t i = 0; i < std::min<std::size_t>(all.best.size(), 8); ++i) {
+    REQUIRE(found.best.size() > i);
+    INFO("place " << i << ": found " << text_of(found.best[i].plan) << " in " << found.best[i].time.iteration().value()
+                  << " s, best " << text_of(all.best[i].plan) << " in " << all.best[i].time.iteration().value() << " s");
+    CHECK(found.best[i].plan == all.best[i].plan);
+  }
+  CHECK(found.priced < all.priced);
+}
+
+TEST_CASE("a search of partly frozen models finds the best of all plans") {
+  TrainedParts adapters, head, middle;
+  adapters.adapter_rank = 8;
+  head.trained = {"head"};
+  middle.trained = {"layer2"};
+  check({"adapters", transformer(adapters)});
+  check({"adapters, little memory", transformer(adapters), 8e6, 8, 32});
+  check({"head alone", transformer(head)});
+  check({"one block", transformer(middle), 12e6, 4, 16});
+}
+
+TEST_CASE("a search that may leave experts whole finds the best of all plans") {
+  check({"experts", mixture()});
+  check({"experts, little memory", mixture(), 16e6, 8, 32});
+  check({"experts on two nodes", mixture(), 1e9, 4, 8});
+}
+
+TEST_CASE("a search with the memory of the host finds the best of all plans") {
+  check({"offload, room for all", transformer(), 1e9, 4, 8, true});
+  check({"offload, room for some", transformer(), 16e6, 4, 16, true});
+  check({"offload, room for little", transformer(), 8e6, 4, 8, true});
+  Case kept{"weights kept after forward", transformer(), 1e9, 4, 16};
+  kept.chosen[PlanChoice::reshard] = 1;
+  check(kept);
+  Case moved{"activations offloaded", transformer(), 1e9, 4, 16};
+  moved.chosen[PlanChoice::offload_activations] = 1;
+  check(moved);
+}
+
+TEST_CASE("the memory of the host is used where nothing fits without it, and only there") {
+  SearchOptions options;
+  options.devices = 2;
+  options.global_batch = 8;
+  options.precision = Precision::bf16;
+  options.optimizer = Optimizer::adam;
+  const auto uses_host = [&](double memory) {
+    const OwnedJob owned(transformer(), small_cluster(memory), {}, 1000, std::nullopt, Precision::bf16, Optimizer::adam);
+    const SearchResult found = search(Estimator(owned.job), options);
+    REQUIRE(!found.best.empty());
+    const auto is_there = [](const Estimate& each) {
+      return each.plan.offload != Offload::none || each.plan.offload_activations;
+    };
+    const auto count = std::count_if(found.best.begin(), found.best.end(), is_there);
+    return count > 0;
+  };
+  CHECK_FALSE(uses_host(1e9));
+  CHECK(uses_host(14e6));
+}
+
+}  // namespace

@@ -1,0 +1,143 @@
+"""The page of `serve` in a browser: it answers while somebody types, and fits dark, light and narrow screens."""
+
+import os
+import pathlib
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from browser import Browser
+from server import SKIPPED, Server, is_built_in
+
+PROGRAM, CHROMIUM = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2]
+QUESTION = "?model=llama3-8b&machine=dgx-h100&gpus=64&batch=128"
+# A folder for pictures, for people.
+PICTURES = os.environ.get("DDL_PICTURES")
+SET = "(key, value, event) => {{ const control = document.getElementById('q-' + key); control.value = value; control.dispatchEvent(new Event(event, {{bubbles: true}})); }}"
+
+
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(PROGRAM)
+        cls.browser = Browser(CHROMIUM)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.__exit__()
+        cls.server.__exit__()
+
+    def setUp(self):
+        self.browser.events.clear()
+
+    def tearDown(self):
+        self.assertEqual(self.browser.complaints(), [])
+        for url in self.browser.requested():
+            self.assertTrue(url.startswith(self.server.url) or url == "about:blank", url)
+
+    def show(self, query, **how):
+        self.browser.show(self.server.url + query, **how)
+
+    def type(self, key, value, event="input"):
+        self.browser.evaluate(f"({SET.format()})('{key}', '{value}', '{event}')")
+
+    def answer(self):
+        return self.browser.evaluate("document.querySelector('#answer .answer').textContent")
+
+    def picture(self, name):
+        if PICTURES:
+            self.browser.screenshot(f"{PICTURES}/{name}.png")
+
+    def test_it_fits_screens(self):
+        for query in (QUESTION, "?model=resnet50&machine=dgx-a100&gpus=8..256", "?model=resnet50&machine=dgx-a100,abci&gpus=16", "?model=resnet51", ""):
+            for width, dark in ((1280, False), (1280, True), (375, False), (375, True)):
+                with self.subTest(f"{query}, {width} pixels, {'dark' if dark else 'light'}"):
+                    self.show(query, width=width, dark=dark)
+                    self.assertLessEqual(self.browser.evaluate("document.documentElement.scrollWidth"), width)
+                    ground = self.browser.evaluate("getComputedStyle(document.body).backgroundColor")
+                    self.assertEqual(ground != "rgb(255, 255, 255)", dark)
+                    self.assertEqual(self.browser.evaluate("getComputedStyle(document.querySelector('form')).position"), "sticky" if width > 640 else "static")
+                    self.picture(f"{'question' if query == QUESTION else 'start' if not query else query.strip('?').replace('&', '_')}-{width}-{'dark' if dark else 'light'}")
+
+    def test_an_answer_follows_what_is_typed(self):
+        self.show(QUESTION)
+        first = self.answer()
+        self.type("batch", "256")
+        self.browser.wait("location.search.includes('batch=256')")
+        self.assertNotEqual(self.answer(), first)
+        self.assertRegex(self.browser.evaluate("document.getElementById('told').textContent"), r"Answered in \d+ ms\.")
+        self.assertEqual(self.browser.evaluate("document.title"), self.answer())
+        self.assertIn("batch=256", self.browser.evaluate("document.querySelector('[data-report=html]').href"))
+        # Timelines of the new answer can be zoomed.
+        self.browser.evaluate("document.querySelector('[data-zoom=\"2\"]').click()")
+        self.assertGreater(self.browser.evaluate("document.querySelector('.timeline').getBoundingClientRect().width"), 1500)
+        # The link answers the same.
+        typed = self.answer()
+        self.show(self.browser.evaluate("location.search"))
+        self.assertEqual(self.answer(), typed)
+
+    def test_what_was_typed_last_is_answered(self):
+        self.show(QUESTION)
+        for batch in (192, 320, 384, 448, 512):
+            self.type("batch", str(batch))
+            time.sleep(0.2)
+        self.browser.wait("location.search.includes('batch=512') && !document.getElementById('answer').hasAttribute('aria-busy')")
+        self.assertIn("global batch 512", self.browser.evaluate("document.getElementById('answer').textContent"))
+
+    def test_back_leads_to_the_question_before(self):
+        self.show(QUESTION)
+        self.type("gpus", "128")
+        self.browser.wait("location.search.includes('gpus=128')")
+        self.browser.evaluate("document.getElementById('q-gpus').value = '256'; document.getElementById('question').requestSubmit()")
+        self.browser.wait("location.search.includes('gpus=256')")
+        self.browser.evaluate("history.back()")
+        self.browser.wait("document.getElementById('q-gpus').value === '128'")
+        self.browser.wait("document.getElementById('answer').textContent.includes('128 GPUs of')")
+
+    def test_a_mistake_is_told_and_mended(self):
+        self.show(QUESTION)
+        self.type("model", "llama3-8")
+        self.browser.wait("document.querySelector('#answer [role=alert]') !== null")
+        self.assertIn("unknown model", self.answer())
+        self.type("model", "llama3-70b")
+        self.type("gpus", "512")
+        self.browser.wait("document.querySelector('#answer [role=alert]') === null && document.getElementById('answer').textContent.includes('llama3-70b on')")
+
+    def test_an_end_of_the_server_is_told(self):
+        with Server(PROGRAM) as other:
+            self.browser.show(other.url + QUESTION)
+        self.type("gpus", "8")
+        self.browser.wait("document.getElementById('told').textContent.includes('does not answer')")
+        self.browser.events.clear()
+
+    def test_everything_that_can_be_operated_has_a_name(self):
+        self.show(QUESTION)
+        controls = self.browser.controls()
+        self.assertGreater(len(controls), 20)
+        for role, name in controls:
+            self.assertTrue(name.strip(), (role, controls))
+        names = [name for _, name in controls]
+        for name in ("Model", "Machine", "GPUs", "Global batch", "Sequence length", "Precision", "Software", "Answer"):
+            self.assertIn(name, names)
+
+    def test_keys_alone_reach_every_control(self):
+        self.show(QUESTION)
+        reached = []
+        for _ in range(12):
+            self.browser.call("Input.dispatchKeyEvent", type="keyDown", key="Tab", code="Tab", windowsVirtualKeyCode=9)
+            self.browser.call("Input.dispatchKeyEvent", type="keyUp", key="Tab", code="Tab", windowsVirtualKeyCode=9)
+            reached.append(self.browser.evaluate("document.activeElement.name || document.activeElement.type || document.activeElement.dataset.report"))
+        self.assertEqual(reached, ["model", "machine", "gpus", "batch", "seq", "precision", "software", "submit", "html", "md", "json", "csv"])
+
+
+if not is_built_in(PROGRAM):
+    print("not run, this program has no server")
+    sys.exit(SKIPPED)
+try:
+    with Browser(CHROMIUM) as probe:
+        probe.evaluate("1")
+except AssertionError as problem:
+    print(f"not run, the browser does not start here: {problem}")
+    sys.exit(SKIPPED)
+unittest.main(argv=["browser_test.py", *sys.argv[3:]], verbosity=1, warnings="ignore")

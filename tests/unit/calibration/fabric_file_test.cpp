@@ -1,0 +1,242 @@
+#include "calibration/fabrics/fabric_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "calibration/machine_reader.hpp"
+#include "core/csv.hpp"
+#include "core/source_text.hpp"
+#include "core/statistics.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+
+using namespace ddl;
+
+namespace {
+
+/// What a data sheet says of links inside a node and between nodes: payload of NVLink as on most machine files, and of
+/// adapters where nothing was measured.
+constexpr double nvlink_share = 0.81;
+constexpr double usual_share = 0.895;
+constexpr Seconds inside_step = Seconds(3.4e-6);
+
+struct Row {
+  std::string fabric, cluster, operation;
+  double ranks = 0, nodes = 0;
+  Bandwidth nvlink{}, node{};  ///< of the data sheet
+  double share = 0;            ///< of that which adapters reach; 0 where nobody knows
+  Bytes message{};
+  Seconds time{};
+};
+
+std::vector<Row> measured_rows() {
+  const CsvTable table = CsvTable::load(DATA_FOLDER "comm/typical.csv");
+  std::vector<Row> rows;
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    const auto text = [&](const char* column) { return table.cell(i, table.column(column)); };
+    const auto number = [&](const char* column) { return table.number(i, table.column(column)).value_or(0); };
+    rows.push_back({.fabric = text("fabric"),
+                    .cluster = text("cluster"),
+                    .operation = text("operation"),
+                    .ranks = number("ranks"),
+                    .nodes = number("nodes"),
+                    .nvlink = Bandwidth(number("nvlink_GBps") * 1e9),
+                    .node = Bandwidth(number("nodes_GBps") * 1e9),
+                    .share = number("share"),
+                    .message = Bytes(number("message_bytes")),
+                    .time = Seconds(number("time_us") * 1e-6)});
+  }
+  return rows;
+}
+
+/// As an exchange that runs alone is priced.
+Seconds priced(const Row& row, const LibraryHabits& habits, Seconds step, double share) {
+  const double in_node = row.ranks / row.nodes;
+  const auto per_byte = [](Bandwidth rate) { return SecondsPerByte(1 / rate.value()); };
+  LibraryGroup group{.ranks = row.ranks, .nodes = row.nodes, .between = step, .inside = inside_step};
+  group.out_of_node = per_byte(row.node * (row.share > 0 ? row.share : share));
+  group.in_node = per_byte(row.nvlink * nvlink_share);
+  group.ring = in_node > 1 ? max(group.out_of_node, group.in_node) : group.out_of_node;
+  group.exchanged = in_node * group.out_of_node;
+  if (row.operation == "all-to-all") return library_all_to_all_time(row.message, group, habits);
+  if (row.operation == "allgather") return library_ring_time(1, row.message, group, habits);
+  return min(library_ring_time(2, row.message, group, habits), library_tree_time(row.message, group, habits));
+}
+
+bool is_asked(const Row& row) { return row.message >= Bytes(1e6) && row.message <= 1_GiB; }
+
+Fabric fabric_called(const std::string& name) { return bundled_fabric(YamlNode::parse(name, "name")); }
+
+}  // namespace
+
+TEST_CASE("bundled fabrics price what published clusters measured") {
+  std::map<std::string, std::vector<double>> errors;
+  std::map<std::string, int> held;
+  std::map<std::string, std::set<std::string>> clusters;
+  for (const Row& row : measured_rows()) {
+    clusters[row.fabric].insert(row.cluster);
+    if (!is_asked(row)) continue;
+    const Fabric fabric = fabric_called(row.fabric);
+    const double error = std::abs(std::log(priced(row, fabric.habits, fabric.step, usual_share) / row.time));
+    errors[row.fabric].push_back(error);
+    held[row.fabric] += error < std::log(fabric.habits.doubt) ? 1 : 0;
+  }
+  REQUIRE(errors.size() == fabric_names().size());
+  for (const auto& [name, all] : errors) {
+    INFO(name);
+    CHECK(fabric_called(name).habits.clusters == static_cast<int>(clusters[name].size()));
+    CHECK(median(all) < (name == "infiniband" ? 0.12 : 0.26));
+    CHECK(held[name] / static_cast<double>(all.size()) > 0.92);
+  }
+}
+
+TEST_CASE("a level of a machine file states its fabric, and α follows") {
+  const MachineSheet sheet = load_machine_sheet("polaris");
+  const LinkLevel& level = sheet.machine.levels[1];
+  REQUIRE(level.library);
+  CHECK(level.library->fabric == "ethernet");
+  CHECK(level.latency == fabric_called("ethernet").step);
+  const auto latency = std::find_if(sheet.numbers.begin(), sheet.numbers.end(),
+                                    [](const SourcedNumber& number) { return number.key == "levels.system.latency"; });
+  REQUIRE(latency != sheet.numbers.end());
+  CHECK(latency->source == "fitted: ethernet, as 10 published clusters have it");
+  // Written beside a fabric, it holds.
+  CHECK(load_machine("dgx-a100").levels[1].latency == 14.0_us);
+  CHECK(load_machine("dgx-a100").levels[1].library->fabric == "infiniband");
+  CHECK_FALSE(load_machine("abci").levels[1].library);
+}
+
+TEST_CASE("a fabric file is refused for what cannot be") {
+  const std::string right = read_file(DATA_FOLDER "../../calibration/fabrics/ethernet.yaml");
+  CHECK(parse_fabric(YamlNode::parse(right, "right.yaml")).habits.fabric == "ethernet");
+  const auto error = [&](const std::string& old, const std::string& wrong) {
+    std::string text = right;
+    const std::size_t at = text.find(old);
+    REQUIRE(at != std::string::npos);
+    text.replace(at, old.size(), wrong);
+    return error_of([&] { static_cast<void>(parse_fabric(YamlNode::parse(text, "wrong.yaml"))); });
+  };
+  CHECK(error("all_to_all: 0.456", "all_to_all: 0").find("must be greater than zero") != std::string::npos);
+  CHECK(error("tree_fill: 3.5", "tree_full: 3.5").find("did you mean 'tree_fill'?") != std::string::npos);
+  CHECK(error("step: 35.8 us", "step: 35.8").find("unit") != std::string::npos);
+  CHECK(error("doubt: 2.44", "doubt: 0.5").find("0.5") != std::string::npos);
+  CHECK(error_of([] { static_cast<void>(fabric_called("infinband")); }).find("no fabric is called 'infinband'") !=
+        std::string::npos);
+}
+
+namespace {
+
+/// What is fitted: logarithms, the first guess and how far they may lie from it.
+struct Parameter {
+  const char* name;
+  double guess, reach;
+};
+constexpr std::array<Parameter, 13> parameters{{{"call, us", 15, 0.7},
+                                                {"tree_level", 0.8, 0.3},
+                                                {"tree_inside", 0.6, 0.3},
+                                                {"message", 0.6, 0.7},
+                                                {"infiniband ring_fill", 0.3, 0.7},
+                                                {"infiniband tree_fill", 1, 0.7},
+                                                {"infiniband all_to_all", 0.9, 0.2},
+                                                {"infiniband step, us", 14, 0.1},
+                                                {"ethernet step, us", 30, 1},
+                                                {"ethernet tree_fill", 2, 0.7},
+                                                {"ethernet ring_fill", 0.4, 0.7},
+                                                {"ethernet all_to_all", 0.5, 0.5},
+                                                {"ethernet share", 0.87, 0.1}}};
+using Values = std::array<double, parameters.size()>;
+
+Seconds priced(const Row& row, const Values& v) {
+  const bool ethernet = row.fabric == "ethernet";
+  LibraryHabits habits{.call = Seconds(v[0] * 1e-6), .tree_level = v[1], .tree_inside = v[2], .message = v[3]};
+  habits.ring_fill = ethernet ? v[10] : v[4];
+  habits.tree_fill = ethernet ? v[9] : v[5];
+  habits.all_to_all = ethernet ? v[11] : v[6];
+  return priced(row, habits, Seconds((ethernet ? v[8] : v[7]) * 1e-6), v[12]);
+}
+
+/// Least absolute errors of logarithms, nearly; each cluster and operation counts alike, and as a dozen times.
+Values fitted(const std::vector<Row>& rows) {
+  std::map<std::string, double> times;
+  for (const Row& row : rows) times[row.cluster + row.operation] += 1;
+  Values values{};
+  for (std::size_t i = 0; i < parameters.size(); ++i) values[i] = parameters[i].guess;
+  const auto cost = [&](const Values& at) {
+    double sum = 0;
+    const auto rounded = [](double squared) { return 2 * 0.09 * (std::sqrt(1 + squared / 0.09) - 1); };
+    for (const Row& row : rows) {
+      const double error = std::log(priced(row, at) / row.time);
+      sum += rounded(12 / times[row.cluster + row.operation] * error * error);
+    }
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const double off = std::log(at[i] / parameters[i].guess) / parameters[i].reach;
+      sum += rounded(0.25 * off * off);
+    }
+    return sum;
+  };
+  double best = cost(values);
+  for (double step = 0.2; step > 1e-3; step /= 2) {
+    for (bool better = true; better;) {
+      better = false;
+      for (double& value : values) {
+        for (const double factor : {std::exp(step), std::exp(-step)}) {
+          const double before = value;
+          value *= factor;
+          const double now = cost(values);
+          if (now < best - 1e-6) {
+            best = now;
+            better = true;
+          } else {
+            value = before;
+          }
+        }
+      }
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("clusters that are left out are predicted by the others", "[.figures]") {
+  const std::vector<Row> rows = measured_rows();
+  const Values all = fitted(rows);
+  for (std::size_t i = 0; i < parameters.size(); ++i) fmt::print("{}: {:.3g}\n", parameters[i].name, all[i]);
+  std::map<std::string, std::vector<double>> of_fabric;
+  std::set<std::string> clusters;
+  for (const Row& row : rows) clusters.insert(row.cluster);
+  for (const std::string& out : clusters) {
+    std::vector<Row> others;
+    for (const Row& row : rows) {
+      if (row.cluster != out) others.push_back(row);
+    }
+    const Values values = fitted(others);
+    std::map<std::string, std::vector<double>> of_operation;
+    for (const Row& row : rows) {
+      if (row.cluster != out || !is_asked(row)) continue;
+      const double error = std::log(priced(row, values) / row.time);
+      of_operation[row.operation].push_back(error);
+      of_fabric[row.fabric].push_back(std::abs(error));
+    }
+    for (auto& [operation, errors] : of_operation) {
+      std::vector<double> sizes = errors;
+      for (double& size : sizes) size = std::abs(std::expm1(size));
+      fmt::print("{}, {}: {:.0f} % of {} times, ratio {:.2f}\n", out, operation, median(sizes) * 100, sizes.size(),
+                 std::exp(median(errors)));
+    }
+  }
+  for (auto& [fabric, errors] : of_fabric) {
+    std::sort(errors.begin(), errors.end());
+    const auto at = [&](double share) {
+      return std::exp(errors[static_cast<std::size_t>(share * static_cast<double>(errors.size() - 1))]);
+    };
+    fmt::print("{}: within a factor of {:.2f} (median), {:.2f} (90 %), {:.2f} (95 %)\n", fabric, at(0.5), at(0.9), at(0.95));
+  }
+}

@@ -1,0 +1,81 @@
+// What `serve` makes of requests before anything is searched.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/serve/guard.hpp"
+#include "cli/serve/http.hpp"
+#include "cli/serve/question.hpp"
+#include "core/error.hpp"
+#include "tests/catch.hpp"
+
+namespace ddl {
+namespace {
+
+HttpRequest asking(const std::string& host, std::vector<std::pair<std::string, std::string>> headers = {}) {
+  headers.emplace_back("host", host);
+  return {"GET", "/answer", "", std::move(headers)};
+}
+
+}  // namespace
+
+TEST_CASE("a query is decoded as browsers encode it, and what is no escape stays") {
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+  CHECK(decoded_query("a=1&b=x+y&c=%2Fz%2f&&d&e==&%41=%zz%4") ==
+        Pairs{{"a", "1"}, {"b", "x y"}, {"c", "/z/"}, {"d", ""}, {"e", "="}, {"A", "%zz%4"}});
+  CHECK(decoded_query("").empty());
+}
+
+TEST_CASE("what is encoded is decoded to the same, whatever bytes it has") {
+  std::string all;
+  for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
+  CHECK(decoded_query("x=" + encoded_query_value(all)).front().second == all);
+}
+
+TEST_CASE("names of headers have no case") {
+  CHECK(HttpRequest{"GET", "/", "", {{"hOST", "a"}}}.header("Host") == "a");
+  CHECK(HttpRequest{"GET", "/", "", {}}.header("Host").empty());
+}
+
+TEST_CASE("a server for this machine alone knows its own names, and no other address") {
+  const KnownHosts hosts = known_hosts("127.0.0.1", "box");
+  for (const char* name : {"localhost", "LOCALHOST:80", "127.0.0.1:8080", "[::1]:9"}) CHECK(!refusal_of(asking(name), hosts));
+  for (const char* name : {"box", "10.0.0.1", "localhost.evil.example", "evil.example", "", ":80", "[", "[]"}) {
+    INFO(name);
+    REQUIRE(refusal_of(asking(name), hosts));
+    CHECK(refusal_of(asking(name), hosts)->status == 421);
+  }
+}
+
+TEST_CASE("a server for others knows its machine and addresses, and no other name") {
+  const KnownHosts hosts = known_hosts("0.0.0.0", "Box");
+  for (const char* name : {"box:80", "10.0.0.1", "[fe80::1]:80"}) CHECK(!refusal_of(asking(name), hosts));
+  CHECK(refusal_of(asking("evil.example"), hosts));
+}
+
+TEST_CASE("what another site's page asks is refused") {
+  const KnownHosts hosts = known_hosts("127.0.0.1", "");
+  CHECK(!refusal_of(asking("localhost:80", {{"Origin", "http://localhost:80"}}), hosts));
+  for (const char* origin : {"http://localhost:81", "http://evil.example", "null", "https://localhost"})
+    CHECK(refusal_of(asking("localhost:80", {{"Origin", origin}}), hosts)->status == 403);
+  CHECK(refusal_of(asking("localhost", {{"Sec-Fetch-Site", "cross-site"}}), hosts)->status == 403);
+}
+
+TEST_CASE("a question has the values of its link, in the order of the controls, and the first one where it says nothing") {
+  const PageQuestion question = question_of("gpus= 16 &model=resnet50&batch=", {});
+  CHECK(question.query() == "model=resnet50&gpus=16");
+  CHECK(words_of(question).words == std::vector<std::string>{"recommend", "--model=resnet50", "--gpus=16"});
+  CHECK(question_of("", {}).query() == "model=llama3-8b&machine=dgx-h100&gpus=64");
+}
+
+TEST_CASE("a question names files that are offered, and no others") {
+  const OfferedFiles files{{"./a,b.yaml", "/x/net.yaml"}, {"ours.yaml"}};
+  CHECK_NOTHROW(question_of("model=./a,b.yaml&machine=ours.yaml,abci", files));
+  CHECK_NOTHROW(question_of("model=/x/net.yaml@width=2,resnet50", files));
+  for (const char* query : {"model=ours.yaml", "machine=/x/net.yaml", "model=/x/../x/net.yaml", "software=ours.yaml", "model=a.yml",
+                            "model=a%00b", "model=a%0Ab", "machine=./a,b.yaml"})
+    CHECK_THROWS_AS(question_of(query, files), Error);
+}
+
+}  // namespace ddl

@@ -1,0 +1,115 @@
+// What training leaves as it is: no gradients of its weights, no state, nothing kept for it, and nothing exchanged.
+
+#include <optional>
+#include <string>
+
+#include "estimator/memory/memory.hpp"
+#include "estimator/step/estimate.hpp"
+#include "estimator/step/throughput.hpp"
+#include "model_zoo/trained_parts.hpp"
+#include "tests/catch.hpp"
+#include "tests/owned_job.hpp"
+#include "tests/unit/estimator/nodes_of_four.hpp"
+
+namespace {
+
+using namespace ddl;
+
+/// Three matrices of 100 × 100 in a row.
+Model chain(const std::string& changes) {
+  // The layers' names are fc1, fc2 and fc3.
+  Model model = parse_model(R"(format: 1
+model: chain
+input: {features: 100}
+layers:
+  - fully_connected: {features: 100, bias: no}
+  - fully_connected: {features: 100, bias: no}
+  - fully_connected: {features: 100, bias: no}
+)",
+                            "chain.yaml");
+  TrainedParts parts;
+  if (!changes.empty()) parts.trained = {changes};
+  train_only(model, parts);
+  return model;
+}
+
+struct Chain : OwnedJob {
+  explicit Chain(const std::string& trained, Precision precision = Precision::fp32)
+      : OwnedJob(chain(trained), nodes_of_four(), without_overlap(), 1000, std::nullopt, precision, Optimizer::adam) {}
+  static Assumptions without_overlap() {
+    Assumptions assumptions;
+    assumptions.overlap = false;
+    assumptions.include_input = false;
+    return assumptions;
+  }
+};
+
+Plan plan_of(int data, int zero_stage = 0) {
+  Plan plan;
+  plan.mesh.set(Axis::data, data);
+  plan.global_batch = 64;
+  plan.zero_stage = zero_stage;
+  plan.optimizer = Optimizer::adam;
+  return plan;
+}
+
+TEST_CASE("weights that stay as they are have no gradients and no state of the optimizer") {
+  const Chain all(""), last("fc3");
+  const MemoryBreakdown of_all = Estimator(all.job).estimate(plan_of(1)).memory;
+  const MemoryBreakdown of_last = Estimator(last.job).estimate(plan_of(1)).memory;
+  // 10,000 weights of 4 bytes each, Adam's state twice as much; the allocator's granules are in the activations.
+  CHECK(of_all.weights.value() == 3 * 40000);
+  CHECK(of_last.weights.value() == 3 * 40000);
+  CHECK(of_all.optimizer.value() == 3 * 80000);
+  CHECK(of_last.optimizer.value() == 80000);
+}
+
+TEST_CASE("backward of a frozen front is nothing, and of a frozen layer behind a trained one the gradient of its input") {
+  const Chain all(""), last("fc3"), first("fc1");
+  const auto backward = [](const Chain& chain) { return Estimator(chain.job).estimate(plan_of(1)).time.backward.value(); };
+  // The first layer has no gradient of its input: five products in all, of which each takes as long.
+  CHECK(backward(last) == Approx(backward(all) / 5));
+  CHECK(backward(first) == Approx(backward(all) * 3 / 5));
+}
+
+TEST_CASE("gradients of trained weights alone are exchanged and updated") {
+  const Chain all(""), last("fc3");
+  const Estimate of_all = Estimator(all.job).estimate(plan_of(4)), of_last = Estimator(last.job).estimate(plan_of(4));
+  const double beta = 1e-3;  // s/B inside of a node
+  // An Allreduce moves 2·(3/4) of the bytes, whichever algorithm does it: 80,000 bytes less.
+  CHECK((of_all.time.gradient_exchange - of_last.time.gradient_exchange).value() == Approx(2 * 0.75 * 80000 * beta));
+  CHECK(of_last.time.weight_update.value() == Approx(of_all.time.weight_update.value() / 3));
+}
+
+TEST_CASE("ZeRO-3 gathers frozen weights as well, and scatters no gradients of them") {
+  const Chain all(""), last("fc3");
+  const Estimate of_all = Estimator(all.job).estimate(plan_of(4, 3)), of_last = Estimator(last.job).estimate(plan_of(4, 3));
+  const double beta = 1e-3;
+  // Two Allgathers of all weights, and a Reduce-scatter of 80,000 bytes less.
+  CHECK((of_all.time.gradient_exchange - of_last.time.gradient_exchange).value() == Approx(0.75 * 80000 * beta));
+  // Nothing is trained of what is gathered: all of it may be frozen but one layer.
+  CHECK(of_last.memory.weights.value() < of_all.memory.weights.value() + 1);
+}
+
+TEST_CASE("a frozen matrix keeps no input, and what lies before all that is trained keeps nothing") {
+  const Chain all(""), last("fc3"), first("fc1");
+  // Behind fc1, fc2 and fc3 need their matrices alone; before fc3 nothing needs anything.
+  CHECK(first.facts.kept[0].input);
+  CHECK(!first.facts.kept[1].input);
+  CHECK(!first.facts.kept[2].input);
+  CHECK(!last.facts.kept[0].input);
+  CHECK(last.facts.kept[2].input);
+}
+
+TEST_CASE("LoRA computes the gradients of inputs and the adapters' products, and model FLOPs count those") {
+  const OwnedJob whole(load_model("llama2-7b"), nodes_of_four(), {}, 1000);
+  const OwnedJob adapted(load_model("llama2-7b@lora=16"), nodes_of_four(), {}, 1000);
+  const SampleFlops of_whole = sample_flops(whole.facts), of_adapted = sample_flops(adapted.facts);
+  CHECK(of_adapted.forward > of_whole.forward);
+  CHECK(of_adapted.forward < of_whole.forward * 1.02);
+  // Attention has two gradients of products without weights, the matrices one each.
+  CHECK(of_adapted.backward > of_whole.backward / 2);
+  CHECK(of_adapted.backward < of_whole.backward / 2 * 1.15);
+}
+
+}  // namespace

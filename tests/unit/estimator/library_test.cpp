@@ -1,0 +1,132 @@
+#include "estimator/exchanges/library.hpp"
+
+#include <cmath>
+
+#include "estimator/coefficients.hpp"
+#include "estimator/exchanges/exchange.hpp"
+#include "estimator/exchanges/lone_exchange.hpp"
+#include "tests/catch.hpp"
+
+using namespace ddl;
+
+namespace {
+
+const LibraryHabits test_habits{.fabric = "test",
+                           .clusters = 1,
+                           .call = Seconds(5e-6),
+                           .tree_level = 0.5,
+                           .tree_inside = 0.25,
+                           .message = 0.1,
+                           .ring_fill = 0.5,
+                           .tree_fill = 1,
+                           .all_to_all = 0.8,
+                           .doubt = 1.5};
+
+/// Four nodes of two ranks: 100 us a step between nodes and 10 us inside; 1, 2 and 0.25 us a kilobyte.
+LibraryGroup four_nodes() {
+  return {.ranks = 8,
+          .nodes = 4,
+          .between = Seconds(100e-6),
+          .inside = Seconds(10e-6),
+          .ring = SecondsPerByte(1e-9),
+          .out_of_node = SecondsPerByte(1e-9),
+          .in_node = SecondsPerByte(0.25e-9),
+          .exchanged = SecondsPerByte(2e-9)};
+}
+
+Machine with_library() {
+  Machine machine;
+  machine.levels.push_back({.name = "node", .units = 4, .latency = 3.0_us, .bandwidth = Bandwidth(100e9), .rails = 1});
+  machine.levels.push_back({.name = "system", .units = 64, .latency = 20.0_us, .bandwidth = Bandwidth(10e9), .rails = 4});
+  machine.levels[1].library = test_habits;
+  return machine;
+}
+
+}  // namespace
+
+TEST_CASE("a library's ring has the start-ups of its hops, and is waited for until it is full") {
+  // 2 · 7/8 turns of four hops of 100 us and four of 10 us: 770 us. Bytes: 2 · 7/8 · 1 MB · 1 ns = 1750 us.
+  const double startups = 1.75 * (4 * 100e-6 + 4 * 10e-6), bytes = 1.75e-3;
+  CHECK(library_ring_time(2, Bytes(1e6), four_nodes(), test_habits).value() ==
+        Approx(5e-6 + startups + bytes + 0.5 * std::sqrt(startups * bytes)));
+  CHECK(library_ring_time(1, Bytes(1e6), four_nodes(), test_habits).value() ==
+        Approx(5e-6 + (startups + bytes + 0.5 * std::sqrt(startups * bytes)) / 2));
+}
+
+TEST_CASE("in a library's two trees the vector leaves each node twice, or once among two nodes") {
+  // Two levels up and down of 50 us each, and one step of the chain of 2.5 us: 205 us.
+  const double startups = 2 * 2 * 0.5 * 100e-6 + 2 * 0.25 * 10e-6;
+  CHECK(library_tree_time(Bytes(1e6), four_nodes(), test_habits).value() ==
+        Approx(5e-6 + startups + 2e-3 + std::sqrt(startups * 2e-3)));
+  LibraryGroup two = four_nodes();
+  two.ranks = 4;
+  two.nodes = 2;
+  const double less = 2 * 0.5 * 100e-6 + 2 * 0.25 * 10e-6;
+  CHECK(library_tree_time(Bytes(1e6), two, test_habits).value() == Approx(5e-6 + less + 1e-3 + std::sqrt(less * 1e-3)));
+  // Where the chain inside the nodes is slower, it decides: up and down.
+  two.in_node = SecondsPerByte(3e-9);
+  CHECK(library_tree_time(Bytes(1e6), two, test_habits).value() == Approx(5e-6 + less + 6e-3 + std::sqrt(less * 6e-3)));
+}
+
+TEST_CASE("a library's all-to-all sends a message to each rank of each other node") {
+  // Six messages of 10 us, and 6/8 of 1 MB at 2 ns over 0.8.
+  CHECK(library_all_to_all_time(Bytes(1e6), four_nodes(), test_habits).value() == Approx(5e-6 + 60e-6 + 0.75e6 * 2e-9 / 0.8));
+}
+
+TEST_CASE("factors that runs teach apply to start-ups and to bytes, and to nothing twice") {
+  const auto tree = [](double alpha, double beta) {
+    LibraryGroup taught = four_nodes();
+    taught.between *= alpha;
+    taught.inside *= alpha;
+    taught.out_of_node *= beta;
+    taught.in_node *= beta;
+    taught.alpha_factor = alpha;
+    taught.beta_factor = beta;
+    return library_tree_time(Bytes(1e6), taught, test_habits).value();
+  };
+  const double startups = 5e-6 + 2 * 2 * 0.5 * 100e-6 + 2 * 0.25 * 10e-6;
+  const double bytes = tree(1, 1) - startups;
+  CHECK(tree(3, 1) == Approx(3 * startups + bytes));
+  CHECK(tree(1, 2) == Approx(startups + 2 * bytes));
+}
+
+TEST_CASE("between nodes of a known fabric exchanges are a library's, and none takes less than the bound") {
+  const Coefficients none;
+  for (const int nodes : {2, 3, 8, 64}) {
+    for (const int in_node : {1, 2, 4}) {
+      const Machine machine = with_library();
+      Plan plan;
+      plan.mesh.set(Axis::data, nodes * in_node);
+      plan.global_batch = nodes * in_node;
+      Machine filled = machine;
+      filled.levels[0].units = in_node;
+      const Assumptions assumptions;
+      const ExchangePrices prices(plan, filled, none, assumptions);
+      const Family axes = family_bit(Axis::data);
+      for (const double bytes : {1e3, 1e6, 1e9}) {
+        INFO(nodes << " nodes of " << in_node << ", " << bytes);
+        const auto choice = prices.allreduce(Bytes(bytes), axes, Purpose::gradient);
+        CHECK((choice.algorithm == AllreduceAlgorithm::ring || choice.algorithm == AllreduceAlgorithm::double_tree));
+        const Seconds least = prices.least_time(Bytes(bytes), axes, Purpose::gradient);
+        CHECK(choice.time >= 2 * least);
+        CHECK(prices.price(Collective::allgather, Bytes(bytes), axes, Purpose::gradient) >= least);
+        CHECK(prices.startup(Collective::allreduce, Bytes(bytes), axes, Purpose::gradient) < choice.time);
+        CHECK(prices.startup(Collective::allgather, Bytes(bytes), axes, Purpose::gradient) <
+              prices.price(Collective::allgather, Bytes(bytes), axes, Purpose::gradient));
+      }
+    }
+  }
+  // An ideal projection has no library.
+  Plan plan;
+  plan.mesh.set(Axis::data, 16);
+  plan.global_batch = 16;
+  Assumptions ideal;
+  ideal.ring_only = true;
+  const Machine machine = with_library();
+  const ExchangePrices prices(plan, machine, none, ideal);
+  Machine bare = machine;
+  bare.levels[1].library = {};
+  const ExchangePrices without(plan, bare, none, ideal);
+  CHECK(prices.price(Collective::allreduce, 1_MiB, family_bit(Axis::data), Purpose::gradient) ==
+        without.price(Collective::allreduce, 1_MiB, family_bit(Axis::data), Purpose::gradient));
+}

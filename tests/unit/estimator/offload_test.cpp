@@ -1,0 +1,132 @@
+// What lies in the memory of the host, and what it takes to go there and back.
+
+#include <cmath>
+
+#include "estimator/step/estimate.hpp"
+#include "estimator/step/host_traffic.hpp"
+#include "tests/catch.hpp"
+#include "tests/owned_job.hpp"
+#include "tests/unit/estimator/nodes_of_four.hpp"
+
+namespace {
+
+using namespace ddl;
+
+/// Nodes of four devices, two of which share a link of 1 MB/s to a host whose memory moves 4 MB/s.
+Machine with_host(Machine machine = nodes_of_four()) {
+  machine.host = HostPath{Bandwidth(1e6), 2, Seconds(0), Bandwidth(4e6)};
+  return machine;
+}
+
+Assumptions without_input() {
+  Assumptions assumptions;
+  assumptions.overlap = false;
+  assumptions.include_input = false;
+  return assumptions;
+}
+
+constexpr const char* blocks = R"(format: 1
+model: blocks
+input: {features: 100}
+blocks:
+  part:
+    checkpoint: yes
+    layers:
+      - fully_connected: {features: 100, bias: no}
+layers:
+  - repeat: {times: 8, layers: [{block: part}]}
+)";
+
+struct Blocks : OwnedJob {
+  explicit Blocks(Machine a_machine)
+      : OwnedJob(parse_model(blocks, "blocks.yaml"), std::move(a_machine), without_input(), 1000, std::nullopt,
+                 Precision::fp32, Optimizer::adam) {}
+  [[nodiscard]] Estimate estimate(const Plan& plan) const { return Estimator(job).estimate(plan); }
+};
+
+Plan plan_of(Offload offload, int data = 1, int zero_stage = 0) {
+  Plan plan;
+  plan.mesh.set(Axis::data, data);
+  plan.global_batch = 400;
+  plan.optimizer = Optimizer::adam;
+  plan.offload = offload;
+  plan.zero_stage = zero_stage;
+  return plan;
+}
+
+TEST_CASE("the optimizer in the memory of the host: no state on the device, gradients down, weights up") {
+  const Blocks owned(with_host());
+  const Estimate on = owned.estimate(plan_of(Offload::none)), off = owned.estimate(plan_of(Offload::optimizer));
+  REQUIRE(off.feasible());
+  CHECK(on.memory.optimizer.value() == 8 * 80000);
+  CHECK(off.memory.optimizer.value() == 0);
+  CHECK(off.memory.weights == on.memory.weights);
+  CHECK(off.memory.gradients == on.memory.gradients);
+  // 80,000 parameters: 4 bytes down and 4 up over half a link, and 28 bytes of weight, gradient and two moments in a quarter
+  // of the memory's bandwidth: read four words and write three.
+  CHECK(off.time.weight_update.value() == Approx(80000 * 8 / 0.5e6 + 80000 * 28 / 1e6));
+  // ZeRO-1 shares the work among ranks, each of which has its own part.
+  const Estimate shared = owned.estimate(plan_of(Offload::optimizer, 4, 1));
+  CHECK(shared.time.weight_update.value() == Approx(off.time.weight_update.value() / 4));
+}
+
+TEST_CASE("weights in the memory of the host are on the device for two layers, and come up for forward and for backward") {
+  const Blocks owned(with_host());
+  const Estimate on = owned.estimate(plan_of(Offload::optimizer)), off = owned.estimate(plan_of(Offload::weights));
+  CHECK(off.memory.weights.value() == 2 * 40000);
+  CHECK(on.memory.weights.value() == 8 * 40000);
+  CHECK((off.time.iteration() - on.time.iteration()).value() == Approx(2 * 8 * 40000 / 0.5e6));
+  // For each micro-batch.
+  Plan plan = plan_of(Offload::weights);
+  plan.micro_batches = 4;
+  const Estimate four = owned.estimate(plan);
+  CHECK(four.time.gradient_exchange.value() == Approx(4 * off.time.gradient_exchange.value()));
+}
+
+TEST_CASE(
+    "activations in the memory of the host leave two blocks of eight on the device, and what is slower than kernels "
+    "counts") {
+  const Blocks owned(with_host());
+  Plan plan = plan_of(Offload::none);
+  plan.global_batch = 40000;
+  const Plan kept_plan = plan;
+  const Estimate on = owned.estimate(plan);
+  plan.offload_activations = true;
+  const Estimate off = owned.estimate(plan);
+  // Inputs of eight matrices: 40,000 samples of 100 items of 4 bytes, the first of which is the batch.
+  const double kept = 7 * 16e6;
+  CHECK((on.memory.activations - off.memory.activations).value() == Approx(kept * (1 - 2.0 / 8)).epsilon(0.02));
+  // There beside forward and back beside backward: kernels of milliseconds hide next to nothing of 224 s each way.
+  CHECK((off.time.iteration() - on.time.iteration()).value() == Approx(2 * kept / 0.5e6).epsilon(0.001));
+  // A fast host hides all of it.
+  Machine fast = with_host();
+  fast.host->bandwidth = Bandwidth(1e15);
+  const Blocks beside(fast);
+  CHECK(beside.estimate(plan).time.iteration() == beside.estimate(kept_plan).time.iteration());
+}
+
+TEST_CASE("nothing lies in the memory of a host that the machine does not describe, or that is too small") {
+  const auto first_limit = [](const Machine& machine, const Plan& plan) {
+    const Limits limits = Blocks(machine).estimate(plan).limits;
+    REQUIRE(!limits.empty());
+    return *limits.begin();
+  };
+  CHECK(first_limit(nodes_of_four(), plan_of(Offload::optimizer)).kind == Limit::Kind::no_host);
+  Plan activations = plan_of(Offload::none);
+  activations.offload_activations = true;
+  CHECK(first_limit(nodes_of_four(), activations).kind == Limit::Kind::no_host);
+  Machine small = with_host();
+  small.storage.host_memory = Bytes(1e6);
+  // Four replicas with 640,000 bytes of state each on one node; sharded among them there is one copy.
+  const Limit limit = first_limit(small, plan_of(Offload::optimizer, 4));
+  CHECK(limit.kind == Limit::Kind::host_memory);
+  CHECK(limit.wanted == Approx(4 * 640000));
+  CHECK(Blocks(small).estimate(plan_of(Offload::optimizer, 4, 1)).feasible());
+  // Activations of one rank, as much as a micro-batch keeps.
+  activations.global_batch = 40000;
+  const Limit of_activations = first_limit(small, activations);
+  CHECK(of_activations.kind == Limit::Kind::host_memory);
+  CHECK(of_activations.wanted == Approx(7 * 16e6).epsilon(0.001));
+}
+
+}  // namespace

@@ -1,0 +1,98 @@
+#include "model_zoo/trained_parts.hpp"
+
+#include "model_zoo/input_gradient.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+
+namespace {
+
+using namespace ddl;
+
+const Layer& layer_of(const Model& model, std::string_view name) {
+  for (const Layer& layer : model.layers) {
+    if (layer.name == name) return layer;
+  }
+  FAIL("no layer " << name);
+  return model.layers.front();
+}
+
+TEST_CASE("adapters of rank r add r rows and r columns to each matrix, and they alone are trained") {
+  const Model whole = load_model("llama2-7b"), adapted = load_model("llama2-7b@lora=16");
+  // 32 layers of queries, keys and values of 4096 × 12288, a projection of 4096 × 4096, gate and up of 4096 × 11008 and down
+  // of 11008 × 4096 [Touvron et al. 2023]: r·(rows + columns) each.
+  const std::int64_t ranks = 32 * 16 * ((4096 + 12288) + (4096 + 4096) + 3 * (4096 + 11008));
+  CHECK(adapted.parameters() == whole.parameters() + ranks);
+  CHECK(adapted.trained_parameters() == ranks);
+  CHECK(whole.trained_parameters() == whole.parameters());
+  CHECK(adapted.name == "llama2-7b@lora=16");
+  CHECK(is_frozen(adapted, layer_of(adapted, "embedding")));
+  CHECK(!is_frozen(adapted, layer_of(adapted, "layer0.qkv")));
+  CHECK(is_frozen(adapted, layer_of(adapted, "head")));
+  // As published for queries and values of GPT-3, r = 4 are 18 million of 175 billion [Hu et al. 2022, table 4: 18.9 M with
+  // keys and values fused in another way]: here for queries, keys and values together, 96 · 4 · (12288 + 3 · 12288).
+  const Model queries = load_model("gpt3-175b@lora=4@lora_layers=qkv");
+  CHECK(queries.trained_parameters() == 96 * 4 * (12288 + 3 * 12288));
+}
+
+TEST_CASE("each expert has an adapter of its own") {
+  const Model mixture = load_model("mixtral-8x7b@lora=8@lora_layers=down");
+  CHECK(mixture.trained_parameters() == 32 * 8 * 8 * (14336 + 4096));
+}
+
+TEST_CASE("layers that are named are trained as a whole, the others stay as they are") {
+  const Model model = load_model("llama2-7b@trained=head+layer31");
+  const std::int64_t layer = 4096 * 12288 + 4096 * 4096 + 3 * 4096 * 11008 + 2 * 4096;
+  CHECK(model.trained_parameters() == layer + 4096 * 32000);
+  CHECK(model.parameters() == load_model("llama2-7b").parameters());
+  // Nothing before the last layer has a gradient of its input.
+  const std::vector<bool> needs = needs_input_gradient(model);
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    const std::string& name = model.layers[i].name;
+    if (name.starts_with("layer30")) CHECK(!needs[i]);
+    if (name == "head") CHECK(needs[i]);
+  }
+  // Both together: the head as a whole beside adapters.
+  const Model both = load_model("llama2-7b@lora=16@trained=head");
+  CHECK(both.trained_parameters() == load_model("llama2-7b@lora=16").trained_parameters() + 4096 * 32000);
+}
+
+TEST_CASE("a head that shares a frozen table is frozen, too") {
+  const Model model = load_model("gpt2@lora=8");
+  const Layer& head = layer_of(model, "head");
+  REQUIRE(head.tied_to >= 0);
+  CHECK(is_frozen(model, head));
+}
+
+TEST_CASE("names of no layer, ranks of no adapter and layers without one are refused") {
+  CHECK(error_of([] {
+          static_cast<void>(load_model("llama2-7b@trained=haed"));
+        }).find("no layer with parameters that is named haed") != std::string::npos);
+  CHECK(error_of([] {
+          static_cast<void>(load_model("llama2-7b@lora=16@lora_layers=embedding"));
+        }).find("has no adapters") != std::string::npos);
+  CHECK(error_of([] { static_cast<void>(load_model("llama2-7b@lora=0")); }).find("lora") != std::string::npos);
+  CHECK(error_of([] { static_cast<void>(load_model("llama2-7b@lora_layers=qkv")); }).find("lora_layers has no lora") !=
+        std::string::npos);
+  CHECK(error_of([] { static_cast<void>(load_model("llama2-7b@trained=head+")); }).find("a name of a layer is missing") !=
+        std::string::npos);
+  CHECK(error_of([] { static_cast<void>(load_model("resnet50@lora=8")); }).find("nothing of resnet50") != std::string::npos);
+}
+
+TEST_CASE("an adapter's kernels add up to its work, and there is no gradient of the matrix itself") {
+  const Model model = load_model("llama2-7b@lora=16");
+  const Layer& layer = layer_of(model, "layer3.projection");
+  const double positions = 4096, from = 4096, to = 4096, rank = 16;
+  const auto flops = [&](Pass pass) {
+    double sum = 0;
+    for (const Work& work : layer.operation->kernels(pass, layer.input_shapes, layer.output_shape)) sum += work.flops;
+    CHECK(layer.operation->work(pass, layer.input_shapes, layer.output_shape).flops == Approx(sum));
+    return sum;
+  };
+  const double matrix = 2 * positions * from * to, down = 2 * positions * rank * from, up = 2 * positions * rank * to;
+  // What is scaled and added counts an operation an item.
+  CHECK(flops(Pass::forward) == Approx(matrix + down + up + 2 * positions * to));
+  CHECK(flops(Pass::backward_data) == Approx(matrix + down + positions * from));
+  CHECK(flops(Pass::backward_weight) == Approx(2 * up + down + positions * to));
+}
+
+}  // namespace
