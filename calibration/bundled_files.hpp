@@ -13,5 +13,6 @@ namespace ddl {
 [[nodiscard]] std::span<const EmbeddedFile> coefficients_files();
 [[nodiscard]] std::span<const EmbeddedFile> observation_files();
 [[nodiscard]] std::span<const EmbeddedFile> software_files();
+[[nodiscard]] std::span<const EmbeddedFile> uncertainty_files();
 
 }  // namespace ddl

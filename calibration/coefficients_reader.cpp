@@ -64,7 +64,10 @@ class CoefficientsReader {
     if (const auto communication = root_.find("communication")) {
       coefficients_.exchanges = MeasuredExchanges(read_measured_network(*communication));
     }
-    if (const auto learned = root_.find("learned")) coefficients_.learned = read_learned(*learned, citations_);
+    if (const auto learned = root_.find("learned")) {
+      coefficients_.learned = read_learned(*learned, citations_);
+      coefficients_.learned_runs = read_learned_runs(*learned);
+    }
     return std::move(coefficients_);
   }
 

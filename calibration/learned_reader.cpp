@@ -46,7 +46,7 @@ double read_value(const YamlNode& entry, CoefficientUnit unit) {
 
 LearnedFamilies read_learned(const YamlNode& section, const Citations& citations) {
   LearnedFamilies families;
-  std::vector<std::string_view> keys{"family", "runs", "source"};
+  std::vector<std::string_view> keys{"family", "runs", "misfit", "source"};
   std::vector<YamlNode::FormerKey> former;
   for (const CoefficientRow& row : coefficient_table) {
     if (!row.by_family) continue;
@@ -73,6 +73,18 @@ LearnedFamilies read_learned(const YamlNode& section, const Citations& citations
     families.emplace_back(*family, learned);
   }
   return families;
+}
+
+std::vector<std::pair<Family, LearnedRuns>> read_learned_runs(const YamlNode& section) {
+  std::vector<std::pair<Family, LearnedRuns>> runs;
+  for (const YamlNode& node : section.items()) {
+    const auto family = parse_family(node.at("family").text());
+    const auto misfit = node.find("misfit");
+    if (!family || !misfit) continue;
+    const auto count = static_cast<int>(node.at("runs").integer(1, std::numeric_limits<int>::max()));
+    runs.emplace_back(*family, LearnedRuns{count, misfit->number(0, greatest_factor)});
+  }
+  return runs;
 }
 
 }  // namespace ddl

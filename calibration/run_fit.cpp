@@ -281,6 +281,7 @@ RunFitter::RunFitter(std::span<const MeasuredRun> runs, std::string machine, std
 Coefficients RunFitter::chosen(Choices bits) const {
   Coefficients coefficients = predictor_.coefficients();
   coefficients.learned.clear();
+  coefficients.learned_runs.clear();
   coefficients.software.launch_overhead = Seconds{};  // not the sheet's either
   for (std::size_t i = 0; i < choices().size(); ++i) {
     if ((bits >> i & 1U) != 0) choices()[i].turn(coefficients.software);
@@ -438,7 +439,10 @@ RunFit RunFitter::fit(const std::vector<bool>& used) {
   best.choices.push_back(
       {"launch_overhead", start_text(start_before_), start_text(start), otherwise - objectives[chosen_bits]});
   for (const FamilyRows& family : families) best.families.push_back(family_fit(family, chosen_bits, start));
-  for (const FamilyFit& family : best.families) best.coefficients.learned.emplace_back(family.family, family.learned);
+  for (const FamilyFit& family : best.families) {
+    best.coefficients.learned.emplace_back(family.family, family.learned);
+    best.coefficients.learned_runs.emplace_back(family.family, LearnedRuns{family.runs, family.misfit});
+  }
   return best;
 }
 
@@ -491,8 +495,8 @@ std::string learned_section(const RunFit& fit, std::string_view source) {
   if (fit.families.empty()) out << YAML::Flow;
   out << YAML::BeginSeq;
   for (const FamilyFit& family : fit.families) {
-    out << YAML::BeginMap << "family" << family_name(family.family) << "runs" << family.runs << "source"
-        << std::string(source);
+    out << YAML::BeginMap << "family" << family_name(family.family) << "runs" << family.runs << "misfit"
+        << fmt::format("{:.3g}", family.misfit) << "source" << std::string(source);
     for (const LearnedCoefficient& one : family.coefficients) {
       out << std::string(to_string(one.what)) << YAML::Flow << YAML::BeginMap << "value" << number(one.what, one.value)
           << "low" << number(one.what, one.low) << "high" << number(one.what, one.high) << "determined"

@@ -116,6 +116,11 @@ std::variant<Seconds, Unpredictable> quantity_of(const std::string& quantity, co
   return Unpredictable{fmt::format("no prediction for the quantity '{}'", quantity)};
 }
 
+/// Whether a quantity is the time of whole steps, not of parts of them.
+bool is_of_steps(const std::string& quantity) {
+  return quantity == "iter_total_s" || quantity == "iter_total_best_epoch_s" || quantity == "epoch_s";
+}
+
 }  // namespace
 
 MeasuredRun in_seconds(MeasuredRun run) {
@@ -127,8 +132,11 @@ MeasuredRun in_seconds(MeasuredRun run) {
 }
 
 RunPredictor::RunPredictor(std::string machine, std::string coefficients, const ProfileChoice& profiles,
-                           std::string software)
-    : machine_(std::move(machine)), coefficients_name_(std::move(coefficients)), software_(std::move(software)) {
+                           std::string software, KnownKernels known_kernels)
+    : machine_(std::move(machine)),
+      coefficients_name_(std::move(coefficients)),
+      software_(std::move(software)),
+      known_kernels_(known_kernels) {
   StudySpec shared;
   shared.machine = machine_;
   shared.coefficients = coefficients_name_;
@@ -190,6 +198,7 @@ const Study& RunPredictor::study(const MeasuredRun& run, bool ideal) {
     spec.memory_format = run.memory_format;
     spec.mixed_precision = run.mixed_precision;
     spec.found_profiles = profiles_;
+    spec.known_kernels = known_kernels_;
     spec.precision = precision;
     if (ideal) spec.assumptions = ideal_assumptions();
     spec.assumptions.include_input = input;
@@ -210,7 +219,9 @@ Estimator::Taught RunPredictor::taught(const MeasuredRun& run, const Coefficient
   return Estimator(job).taught(std::get<Plan>(plan_of(run, own)));
 }
 
-RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal) {
+RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal,
+                                               std::optional<TimeSensitivity>* sensitivity) {
+  if (sensitivity != nullptr) sensitivity->reset();
   if (const std::optional<std::string>& problem = problem_of(run.model)) return Unpredictable{*problem};
   if (const std::optional<std::string>& problem = problem_of_software(run.software)) return Unpredictable{*problem};
   if (!run.machine.empty() && name_key(run.machine) != name_key(machine_))
@@ -226,7 +237,8 @@ RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coe
   if (const auto* why = std::get_if<Unpredictable>(&plan)) return *why;
   // The same job with other coefficients: kernels are priced already.
   const Job job = own.job().with_coefficients(own.completed(coefficients));
-  const Estimate estimate = Estimator(job).estimate(std::get<Plan>(plan));
+  const Estimator estimator(job);
+  const Estimate estimate = estimator.estimate(std::get<Plan>(plan));
   // A run that was measured did fit; a memory estimate above the device's does not take its time away.
   for (const Limit& limit : estimate.limits) {
     if (limit.kind == Limit::Kind::memory) continue;
@@ -234,6 +246,8 @@ RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coe
     return Unpredictable{BrokenLimit{
         limit, model.name, limit.layer < 0 ? std::string() : model.layers[static_cast<std::size_t>(limit.layer)].name}};
   }
+  if (sensitivity != nullptr && is_of_steps(run.quantity) && estimate.time.iteration() > Seconds{})
+    *sensitivity = estimator.sensitivity(estimate.plan);
   return quantity_of(run.quantity, estimate);
 }
 

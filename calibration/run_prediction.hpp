@@ -33,12 +33,15 @@ class RunPredictor {
  public:
   /// Throws Error of the machine, the coefficients, the software or a profile.
   /// `software`: of runs that do not say theirs, as in StudySpec.
-  RunPredictor(std::string machine, std::string coefficients, const ProfileChoice& profiles, std::string software = {});
+  RunPredictor(std::string machine, std::string coefficients, const ProfileChoice& profiles, std::string software = {},
+               KnownKernels known_kernels = KnownKernels::all);
 
   using Prediction = std::variant<Seconds, Unpredictable>;
   /// The run's quantity, with everything known or (`ideal`) by the closed forms. `coefficients` may differ from
-  /// coefficients() in the software and in what is learned, not in its measured times.
-  [[nodiscard]] Prediction predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal = false);
+  /// coefficients() in the software and in what is learned, not in its measured times. `sensitivity`: is set to what the
+  /// time depends on where it is that of whole steps, and to nothing elsewhere.
+  [[nodiscard]] Prediction predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal = false,
+                                   std::optional<TimeSensitivity>* sensitivity = nullptr);
 
   /// The step of a run that can be predicted, with what its times depend on.
   [[nodiscard]] Estimator::Taught taught(const MeasuredRun& run, const Coefficients& coefficients);
@@ -59,6 +62,7 @@ class RunPredictor {
   [[nodiscard]] const Study& study(const MeasuredRun& run, bool ideal);
 
   std::string machine_, coefficients_name_, software_;
+  KnownKernels known_kernels_ = KnownKernels::all;
   Coefficients coefficients_;
   std::shared_ptr<const FoundProfiles> profiles_;
   /// What runs of one study agree in.

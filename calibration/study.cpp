@@ -324,6 +324,8 @@ Study::Study(StudySpec spec, StudyInputs inputs)
   for (std::string& unused : unused_profiles_text(*profiles_, machine_, model_.name)) warnings_.push_back(std::move(unused));
   device_memory_ = spec_.device_memory.value_or(machine_.device.memory);
   machine_.device.memory = available_memory(device_memory_, spec_.margin);
+  if (spec_.known_kernels != KnownKernels::all) machine_.device.kernels = nullptr;
+  if (spec_.known_kernels == KnownKernels::none) machine_.device.other_kernels = nullptr;
   require_fitting(dataset_, model_, !spec_.dataset.empty());
   require_precision(precision_, machine_.device);
   use_software();

@@ -15,6 +15,9 @@
 
 namespace ddl {
 
+/// Which measured kernels a study may use. Anything but all of them says how good prices are where less is known.
+enum class KnownKernels { all, of_other_devices, none };
+
 /// What somebody wants to know about: names and choices, nothing looked up yet. Empty names take the default, which
 /// depends on the model.
 struct StudySpec {
@@ -39,6 +42,7 @@ struct StudySpec {
   ProfileChoice profiles;
   std::optional<Bytes> device_memory;  ///< unset: of the machine's sheet
   Margin margin;                       ///< of that memory, kept free
+  KnownKernels known_kernels = KnownKernels::all;
   /// What find_profiles has made of that choice, where somebody asks for many studies.
   std::shared_ptr<const FoundProfiles> found_profiles{};
 };

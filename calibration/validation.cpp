@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "calibration/uncertainty/time_errors_file.hpp"
 #include "core/error.hpp"
 #include "core/statistics.hpp"
 #include "estimator/step/estimate.hpp"
@@ -30,12 +31,22 @@ std::optional<double> ValidationCase::untaught_error() const {
   return relative_error(untaught ? untaught : predicted, run.value);
 }
 
+std::optional<bool> ValidationCase::is_held() const {
+  if (!low || !high) return std::nullopt;
+  return low->value() <= run.value && run.value <= high->value();
+}
+
 ValidationCase validation_case(MeasuredRun run, RunPredictor& predictor, const Coefficients& coefficients) {
   ValidationCase one;
-  const auto predicted = predictor.predict(run, coefficients);
+  const auto predicted = predictor.predict(run, coefficients, false, &one.sensitivity);
   const auto ideal = predictor.predict(run, coefficients, true);
   if (const auto* time = std::get_if<Seconds>(&predicted)) one.predicted = *time;
   if (const auto* time = std::get_if<Seconds>(&ideal)) one.ideal = *time;
+  if (one.predicted && one.sensitivity) {
+    const TimeInterval interval = interval_of(bundled_time_errors(), *one.sensitivity);
+    one.low = *one.predicted * interval.low;
+    one.high = *one.predicted * interval.high;
+  }
   if (const auto* why = std::get_if<Unpredictable>(&predicted)) one.refusal = *why;
   one.run = std::move(run);
   return one;
@@ -52,6 +63,8 @@ ValidationSummary summarize(std::span<const ValidationCase> cases, const std::st
     group.predicted += one.error().has_value() ? 1 : 0;
     group.mean_error += one.error().value_or(0.0);
     group.mean_absolute_error += std::abs(one.error().value_or(0.0));
+    group.with_interval += one.is_held().has_value() ? 1 : 0;
+    group.held += one.is_held().value_or(false) ? 1 : 0;
   };
   struct Series {
     std::vector<double> measured, predicted, ideal;

@@ -17,12 +17,18 @@ namespace ddl {
 struct ValidationCase {
   MeasuredRun run;
   std::optional<Seconds> predicted, ideal;
+  /// Of the prediction with everything known, where it is a time of whole steps: what it depends on, and its interval of
+  /// interval_level, in seconds.
+  std::optional<TimeSensitivity> sensitivity;
+  std::optional<Seconds> low, high;
   /// As if runs had taught nothing, where the coefficients have learned.
   std::optional<Seconds> untaught;
   std::optional<Unpredictable> refusal;  ///< why it could not be predicted
   /// predicted / measured − 1
   [[nodiscard]] std::optional<double> error() const;
   [[nodiscard]] std::optional<double> ideal_error() const;
+  /// Whether the interval holds what was measured; nothing without an interval.
+  [[nodiscard]] std::optional<bool> is_held() const;
   [[nodiscard]] std::optional<double> untaught_error() const;
 };
 
@@ -31,8 +37,13 @@ struct ValidationSummary {
   struct Group {
     int cases = 0, predicted = 0;
     double accuracy = 0, ideal_accuracy = 0, mean_error = 0;
-    double untaught_accuracy = 0;    ///< of predictions as if runs had taught nothing
-    double mean_absolute_error = 0;  ///< of those that were predicted
+    double untaught_accuracy = 0;     ///< of predictions as if runs had taught nothing
+    double mean_absolute_error = 0;   ///< of those that were predicted
+    int with_interval = 0, held = 0;  ///< cases with an interval, and those of them that it holds
+    /// The part of the cases that their intervals hold; nothing without an interval.
+    [[nodiscard]] std::optional<double> coverage() const {
+      return with_interval > 0 ? std::optional(static_cast<double>(held) / with_interval) : std::nullopt;
+    }
   };
   Group overall;
   bool is_taught = false;               ///< coefficients have learned from runs

@@ -12,12 +12,12 @@ static_assert(std::atomic<int>::is_always_lock_free, "a handler of signals may u
 std::atomic<int> living = 0;
 
 using Clock = std::chrono::steady_clock;
-struct Limit {
+struct OwnDeadline {
   bool set = false;
   Clock::time_point end;
   const std::atomic<bool>* given_up = nullptr;
 };
-thread_local Limit limit;
+thread_local OwnDeadline limit;
 
 extern "C" void note_signal(int signal) {
   signals = signals + 1;

@@ -2,12 +2,14 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/quantity.hpp"
 #include "estimator/exchanges/measured_exchanges.hpp"
 #include "estimator/learned.hpp"
 #include "estimator/software.hpp"
+#include "estimator/uncertainty/sensitivity.hpp"
 #include "model_zoo/precision.hpp"
 
 namespace ddl {
@@ -61,6 +63,7 @@ struct Coefficients {
   Software software;
   MeasuredExchanges exchanges{};
   LearnedFamilies learned;
+  std::vector<std::pair<Family, LearnedRuns>> learned_runs{};  ///< that it was learned from, where the file says how well
 };
 
 }  // namespace ddl

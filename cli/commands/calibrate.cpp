@@ -416,10 +416,11 @@ void add_calibrate(const Command& program, Request& request) {
   add_live(command, request);
   add_calibrate_runs(command, request);
   add_calibrate_kernels(command, request);
+  add_calibrate_intervals(command, request);
 }
 
 std::vector<std::string> with_calibrate_command(std::vector<std::string> words) {
-  constexpr std::array<std::string_view, 6> said{"network", "live", "runs", "kernels", "-h", "--help"};
+  constexpr std::array<std::string_view, 7> said{"network", "live", "runs", "kernels", "intervals", "-h", "--help"};
   if (words.size() < 2 || words[0] != "calibrate" || std::find(said.begin(), said.end(), words[1]) != said.end())
     return words;
   const auto find = [&](const std::string& option) {

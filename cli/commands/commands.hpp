@@ -21,8 +21,9 @@ void add_profile(const Command& program, Request& request);
 void add_profile_import(const Command& profile, Request& request);  // a command of `profile`
 void add_profile_merge(const Command& profile, Request& request);   // the same
 void add_calibrate(const Command& program, Request& request);
-void add_calibrate_runs(const Command& calibrate, Request& request);     // a command of `calibrate`
-void add_calibrate_kernels(const Command& calibrate, Request& request);  // the same
+void add_calibrate_runs(const Command& calibrate, Request& request);       // a command of `calibrate`
+void add_calibrate_kernels(const Command& calibrate, Request& request);    // the same
+void add_calibrate_intervals(const Command& calibrate, Request& request);  // the same
 /// The words of a command line with `calibrate FILE...`, `calibrate --mpi` and `calibrate --runs TABLE` written in full:
 /// `calibrate network`, `calibrate live` and `calibrate runs`.
 [[nodiscard]] std::vector<std::string> with_calibrate_command(std::vector<std::string> words);

@@ -17,6 +17,7 @@
 #include "cli/documents/explanation.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
+#include "cli/documents/intervals.hpp"
 #include "cli/documents/memory.hpp"
 #include "cli/documents/steps.hpp"
 #include "cli/options/plan_options.hpp"
@@ -139,6 +140,7 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
   }
   pair.heading = fmt::format("{} {}", beginning, family_name(plan->mesh.family()));
   pair.other = estimator.explain(*plan);
+  add_intervals(pair.other->estimate, *answer.study, estimator);
   const Model& model = answer.study->model();
   const Compared ours{pair.explained_name, answer.explanation.estimate, model};
   const Compared theirs{pair.other_name, pair.other->estimate, model};
@@ -163,6 +165,7 @@ Document document_of(const ExplainAnswer& answer, bool drawn = false) {
     add_throughput(document, estimate, study, "throughput");
     add_explanation(document, answer.explanation, study);
     add_findings(document, estimate, study);
+    add_width(document, estimate);
   }
   if (answer.timeline) add_timeline(document, *answer.timeline, study.model());
   if (!answer.drawn.empty()) document.line(fmt::format("drawn in {}", answer.drawn));
@@ -263,6 +266,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   answer->ideal = options.study.ideal;
   const Estimator estimator(answer->study->job());
   answer->explanation = estimator.explain(*asked.plan);
+  add_intervals(answer->explanation.estimate, *answer->study, estimator);
   if (configuration) {
     answer->configured =
         ConfiguredPlan{.configuration = *std::move(configuration), .estimate = answer->explanation.estimate};

@@ -16,6 +16,7 @@
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
+#include "cli/documents/intervals.hpp"
 #include "cli/documents/steps.hpp"
 #include "cli/formats/csv.hpp"
 #include "cli/formats/format.hpp"
@@ -172,6 +173,9 @@ Document document_of(const RecommendAnswer& answer, bool drawn = false) {
                                    all > answer.shown.size() ? fmt::format(": --top {}", all) : "");
     }
     document.apart(std::move(table));
+    const bool by_time = !answer.single && answer.objective != Objective::memory;
+    if (const std::string undecided = by_time ? undecided_text(answer.shown) : ""; !undecided.empty())
+      document.paragraph(undecided);
     if (drawn) document.add(time_bars(answer.shown));
     add_throughput(document, answer.shown.front(), study, answer.shown.size() > 1 ? "first plan" : "throughput");
     add_findings(document, answer.shown.front(), study);
@@ -220,6 +224,7 @@ Json json_of(const RecommendAnswer& answer) {
   for (std::size_t i = 0; i < answer.shown.size(); ++i) json["plans"].push_back(shown(i));
   for (const Estimate& estimate : answer.result.rejected)
     json["plans"].push_back(estimate_to_json(estimate, 0, study, answer.options.training));
+  json["ratios_to_first"] = ratios_to_json(answer.shown);
   json["inputs"] = inputs_to_json(study, answer.options.training);
   json["inputs"]["gpus"] = answer.gpus;
   json["inputs"]["global_batch"] = answer.global_batch;
@@ -275,6 +280,7 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
 void add_reserved(RecommendAnswer& answer) {
   answer.estimator->add_reserved(answer.shown);
   answer.estimator->add_reserved(answer.result.rejected);
+  add_intervals(answer.result.rejected, *answer.study, *answer.estimator);
 }
 
 std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, const Command& command) {
@@ -303,6 +309,7 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
     refuse_unpublished_batch(answer->options.training, answer->global_batch);
     search_into(*answer);
   }
+  add_intervals(answer->shown, *answer->study, *answer->estimator);
   if (answer->study->kernels().measured() != nullptr) {
     for (const Estimate& estimate : answer->shown) answer->shares.push_back(answer->estimator->explain(estimate.plan));
   }
@@ -354,6 +361,8 @@ void write_directory(RecommendAnswer& answer, Report& report) {
   std::vector<Estimate> candidates = answer.options.all || answer.single ? answer.shown : answer.result.best;
   answer.estimator->add_reserved(candidates);
   answer.estimator->add_reserved(answer.result.rejected);
+  add_intervals(candidates, *answer.study, *answer.estimator);
+  add_intervals(answer.result.rejected, *answer.study, *answer.estimator);
   const std::string table = csv_of(plans_rows(candidates, answer.result.rejected, *answer.study, answer.options.training));
   report.command = answer.options.typed;
   const SavedAnswer saved{json_format(report, Style(false)), table, html_format(report, Style(false))};
@@ -385,6 +394,7 @@ std::shared_ptr<RecommendAnswer> answer_like(const RecommendOptions& options, co
   const Plan own = *plan_study(asked.study, asked.own).plan;
   const std::shared_ptr<RecommendAnswer> answer = answer_of(sought, command);
   configured.estimate = answer->estimator->estimate(own);
+  add_intervals(configured.estimate, *answer->study, *answer->estimator);
   refuse_impossible(configured, answer->study->model());
   if (const Estimate* best = answer->best())
     configured.changes = changes_of(read, own, best->plan, blocks_of(answer->study->model()));

@@ -11,6 +11,8 @@
 #include "calibration/validation.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/fields.hpp"
+#include "cli/documents/figures.hpp"
+#include "cli/documents/intervals.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/sentences/sentences.hpp"
@@ -34,6 +36,7 @@ struct ValidateOptions {
 
 std::string signed_percent(std::optional<double> error) { return error ? fmt::format("{:+.1f} %", *error * 100) : "-"; }
 std::string seconds(std::optional<Seconds> time) { return time ? fmt::format("{:.4g}", time->value()) : "-"; }
+std::string part(double share) { return fmt::format("{:.0f} %", share * 100); }
 std::string tau_text(double tau) { return std::isnan(tau) ? "-" : fmt::format("{:.2f}", tau); }
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
@@ -52,11 +55,13 @@ bool misses_tolerance(const Validation& validation, const ValidateOptions& optio
 Table case_table(const Validation& validation) {
   Table table({essential(words("model")), essential(words("strategy")), essential(figures("GPUs")), words("quantity"),
                essential(figures("measured s")), essential(figures("predicted s")), essential(figures("error")),
-               if_asked(figures("ideal s")), figures("error of ideal"), prose("note")});
+               if_asked(figures("low s")), if_asked(figures("high s")), if_asked(figures("ideal s")),
+               figures("error of ideal"), prose("note")});
   for (const ValidationCase& one : validation.cases) {
     table.add({one.run.model, one.run.strategy, one.run.gpus ? std::to_string(*one.run.gpus) : "-", one.run.quantity,
-               fmt::format("{:.4g}", one.run.value), seconds(one.predicted), signed_percent(one.error()), seconds(one.ideal),
-               signed_percent(one.ideal_error()), one.refusal ? describe(*one.refusal) : ""});
+               fmt::format("{:.4g}", one.run.value), seconds(one.predicted), signed_percent(one.error()), seconds(one.low),
+               seconds(one.high), seconds(one.ideal), signed_percent(one.ideal_error()),
+               one.refusal ? describe(*one.refusal) : ""});
   }
   return table;
 }
@@ -77,6 +82,10 @@ Document document_of(const Validation& validation, const ValidateOptions& option
       fmt::format(" over {} {} on {} (ideal projection {:.3f}); rank correlation {} (ideal {})", summary.overall.cases,
                   summary.overall.cases == 1 ? "case" : "cases", machines_text(validation, options),
                   summary.overall.ideal_accuracy, tau_text(summary.kendall_tau), tau_text(summary.ideal_kendall_tau)));
+  if (const auto coverage = summary.overall.coverage()) {
+    document.line(fmt::format("the {} holds {} of {}", interval_name(), part(*coverage),
+                              count_text(summary.overall.with_interval, "run")));
+  }
   const auto unpredicted = std::count_if(validation.cases.begin(), validation.cases.end(),
                                          [](const ValidationCase& one) { return !one.predicted.has_value(); });
   if (summary.is_taught) {
@@ -88,13 +97,16 @@ Document document_of(const Validation& validation, const ValidateOptions& option
     document.line(fmt::format("mean |error| {:.4g} is above the tolerance of {:.4g}; a case without prediction counts as 1",
                               1.0 - summary.overall.accuracy, *options.tolerance));
   }
-  std::vector<Column> columns{words(options.by), figures("cases"), figures("accuracy"), figures("mean error"),
-                              figures("accuracy of ideal")};
+  std::vector<Column> columns{words(options.by),     figures("cases"), figures("accuracy"),
+                              figures("mean error"), figures("held"),  figures("accuracy of ideal")};
   if (summary.is_taught) columns.push_back(figures("nothing learned"));
   Table groups(columns);
   for (const auto& [name, group] : summary.groups) {
-    std::vector<std::string> cells{name.empty() ? "-" : name, std::to_string(group.cases),
-                                   fmt::format("{:.3f}", group.accuracy), signed_percent(mean_error(group)),
+    std::vector<std::string> cells{name.empty() ? "-" : name,
+                                   std::to_string(group.cases),
+                                   fmt::format("{:.3f}", group.accuracy),
+                                   signed_percent(mean_error(group)),
+                                   group.coverage() ? part(*group.coverage()) : "-",
                                    fmt::format("{:.3f}", group.ideal_accuracy)};
     if (summary.is_taught) cells.push_back(fmt::format("{:.3f}", group.untaught_accuracy));
     groups.add(cells);
@@ -123,6 +135,9 @@ Json json_of(const Validation& validation, const ValidateOptions& options) {
             {"ideal_s", one.ideal ? Json(one.ideal->value()) : Json(nullptr)},
             {"untaught_s", one.untaught ? Json(one.untaught->value()) : Json(nullptr)},
             {"error", or_null(one.error())},
+            {"predicted_low_s", one.low ? Json(one.low->value()) : Json(nullptr)},
+            {"predicted_high_s", one.high ? Json(one.high->value()) : Json(nullptr)},
+            {"held", or_null(one.is_held())},
             {"reason", one.refusal ? Json(describe(*one.refusal)) : Json(nullptr)},
             {"origin", one.run.origin}};
   });
@@ -134,11 +149,14 @@ Json json_of(const Validation& validation, const ValidateOptions& options) {
                     {"accuracy", group.accuracy},
                     {"ideal_accuracy", group.ideal_accuracy},
                     {"mean_error", or_null(mean_error(group))},
-                    {"mean_absolute_error", or_null(mean_absolute_error(group))}};
+                    {"mean_absolute_error", or_null(mean_absolute_error(group))},
+                    {"coverage", or_null(group.coverage())}};
   }
   json["summary"] = {{"cases", summary.overall.cases},
                      {"accuracy", summary.overall.accuracy},
                      {"ideal_accuracy", summary.overall.ideal_accuracy},
+                     {"interval_level", interval_level},
+                     {"coverage", or_null(summary.overall.coverage())},
                      {"untaught_accuracy", summary.is_taught ? Json(summary.overall.untaught_accuracy) : Json(nullptr)},
                      {"by_" + options.by, groups},
                      {"kendall_tau", number_or_null(summary.kendall_tau)},

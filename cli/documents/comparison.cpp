@@ -7,6 +7,7 @@
 #include "cli/documents/explanation.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
+#include "cli/documents/intervals.hpp"
 #include "cli/options/plan_file.hpp"
 #include "core/units.hpp"
 
@@ -89,6 +90,13 @@ void add_comparison(Document& document, const Explanation& explained, const Plan
     document.add(terms_table(explained, pair, time_unit(longest)));
   }
   document.paragraph(pair.sentence);
+  if (!pair.other || pair.comparison.itself) return;
+  const Estimate &here = explained.estimate, &there = pair.other->estimate;
+  const std::string ratio = ratio_text(here, there);
+  if (ratio.empty()) return;
+  document.paragraph(
+      fmt::format("the ratio of the iterations, {} over {}, is {}{}", pair.other_name, pair.explained_name, ratio,
+                  !pair.comparison.both_fit() || differ(here, there).value_or(true) ? "" : ": they cannot be told apart"));
 }
 
 Json comparison_to_json(const Explanation& explained, const PlanComparison& pair, const Study& study,
@@ -112,6 +120,14 @@ Json comparison_to_json(const Explanation& explained, const PlanComparison& pair
       both["other_bytes"] = exchange.other.bytes.value();
       both["other_time_s"] = exchange.other.time.value();
       json["exchanges"].push_back(std::move(both));
+    }
+  }
+  json["ratio"] = json["ratio_low"] = json["ratio_high"] = nullptr;
+  if (pair.other) {
+    if (const auto ratio = ratio_interval(explained.estimate, pair.other->estimate)) {
+      json["ratio"] = pair.other->estimate.time.iteration() / explained.estimate.time.iteration();
+      json["ratio_low"] = ratio->low;
+      json["ratio_high"] = ratio->high;
     }
   }
   json["deciding"] = nullptr;

@@ -9,6 +9,7 @@
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
+#include "cli/documents/intervals.hpp"
 #include "cli/documents/memory.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
@@ -92,10 +93,10 @@ void add_configured_plan(Document& document, const ConfiguredPlan& plan, const E
   const Estimate& own = plan.estimate;
   const std::string choices = choices_text(own.plan);
   const auto throughput = throughput_of(study.job(), sample_flops(study.job().facts), own);
+  const std::string time =
+      fmt::format("{}{} per iteration", humanize(own.time.iteration()), interval_behind(own.time.iteration(), own.interval));
   document.line(read.file, fmt::format(" ({}): {}, {}", read.format->name,
-                                       throughput ? fmt::format("{} per iteration, {}", humanize(own.time.iteration()),
-                                                                throughput_in_short(*throughput))
-                                                  : humanize(own.time.iteration()) + " per iteration",
+                                       time + (throughput ? ", " + throughput_in_short(*throughput) : std::string()),
                                        memory_text(own.memory, own.verdict, study)));
   document.line(fmt::format("its plan: {}{}", degrees_text(own.plan.mesh), choices.empty() ? "" : ", " + choices), 2);
   if (best != nullptr) document.line(comparison_text(plan, *best), 2);

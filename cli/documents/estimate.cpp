@@ -15,6 +15,7 @@
 #include "cli/documents/convergence.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
+#include "cli/documents/intervals.hpp"
 #include "cli/documents/memory.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
@@ -34,6 +35,7 @@ using Json = nlohmann::ordered_json;
 struct RankedEstimate {
   const Estimate& estimate;
   int rank = 0;
+  const Estimate* first = nullptr;  ///< of the ranking that it belongs to
   [[nodiscard]] bool priced() const { return estimate.time.iteration().value() > 0; }
 };
 
@@ -98,6 +100,47 @@ void add_throughput_fields(Fields<RankedEstimate>& fields, const Study& study) {
   add("hfu", [](const Throughput& of) { return or_null(of.hardware_share); });
 }
 
+/// The ends of the intervals of times and costs, and in CSV of the ratio to the first plan: JSON says of a plan what holds
+/// without others.
+void add_interval_fields(Fields<RankedEstimate>& fields, const Study& study, const Training& training) {
+  using Row = RankedEstimate;
+  constexpr std::string_view object = "interval";
+  fields.add_json(
+      "level", [](const Row&) { return interval_level; }, object);
+  const auto add_ends = [&](const std::string& name, const std::string& unit, auto value_of) {
+    const auto add = [&](const std::string& end, double TimeInterval::*factor) {
+      const auto value = [value_of, factor](const Row& row) {
+        const std::optional<double> middle = value_of(row.estimate);
+        if (!row.priced() || !row.estimate.interval || !middle) return Json(nullptr);
+        return Json(*middle * ((*row.estimate.interval).*factor));
+      };
+      fields.add(fmt::format("{}_{}{}", name, end, unit), value, object);
+    };
+    add("low", &TimeInterval::low);
+    add("high", &TimeInterval::high);
+  };
+  add_ends("iteration", "_s", [](const Estimate& of) { return std::optional(of.time.iteration().value()); });
+  add_ends("epoch", "_s", [](const Estimate& of) { return std::optional(of.epoch.value()); });
+  add_ends("cost", "", [&study](const Estimate& of) { return cost_of(of, study, Training{}); });
+  if (training.is_whole()) {
+    add_ends("training", "_s",
+             [&study, training](const Estimate& of) { return std::optional(time_of(of, study, training).value()); });
+    add_ends("training_cost", "", [&study, training](const Estimate& of) { return cost_of(of, study, training); });
+  }
+  const auto add_ratio = [&](const char* name, auto of) {
+    const auto value = [of](const Row& row) {
+      if (row.first == nullptr || !row.priced()) return Json(nullptr);
+      const std::optional<TimeInterval> ratio = ratio_interval(*row.first, row.estimate);
+      return ratio ? Json(of(row, *ratio)) : Json(nullptr);
+    };
+    fields.add_csv(name, value);
+  };
+  add_ratio("ratio_to_first",
+            [](const Row& row, const TimeInterval&) { return row.estimate.time.iteration() / row.first->time.iteration(); });
+  add_ratio("ratio_to_first_low", [](const Row&, const TimeInterval& ratio) { return ratio.low; });
+  add_ratio("ratio_to_first_high", [](const Row&, const TimeInterval& ratio) { return ratio.high; });
+}
+
 /// Everything that is said of a plan to programs.
 Fields<RankedEstimate> estimate_fields(const Study& study, const Training& training) {
   using Row = RankedEstimate;
@@ -136,6 +179,7 @@ Fields<RankedEstimate> estimate_fields(const Study& study, const Training& train
   add_throughput_fields(fields, study);
   fields.add_json("findings", [&study](const Row& row) { return findings_to_json(row.estimate, study); });
   add_memory_fields(fields);
+  add_interval_fields(fields, study, training);
   const auto reasons = [&study](const Row& row) {
     Json texts = Json::array();
     for (const Limit& limit : row.estimate.limits) texts.push_back(describe(limit, study.model()));
@@ -211,9 +255,9 @@ void add_plan(Document& document, const Estimate& estimate, const Study& study, 
     const std::string rate = throughput ? ", " + throughput_in_short(*throughput) : "";
     const bool at_best = study.kernels().origin() == KernelBasis::roofline;
     document.line(
-        name,
-        fmt::format(": {}{} per step{}{}, {}; {}", at_best ? "at best " : "", humanize(estimate.time.iteration()), besides,
-                    rate, memory_text(estimate.memory, estimate.verdict, study), time_text(estimate, study, training)));
+        name, fmt::format(": {}{} per step{}{}{}, {}; {}", at_best ? "at best " : "", humanize(estimate.time.iteration()),
+                          interval_behind(estimate.time.iteration(), estimate.interval), besides, rate,
+                          memory_text(estimate.memory, estimate.verdict, study), time_text(estimate, study, training)));
     return;
   }
   const bool memory_alone = std::all_of(estimate.limits.begin(), estimate.limits.end(),
@@ -386,8 +430,12 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, c
   }
   if (priced) columns.push_back(figures(study.machine().currency));
   if (has_shares) columns.push_back(figures("MFU"));
-  columns.insert(columns.end(), {figures("eff."), if_asked(words("strategy")), if_asked(words("degrees")),
-                                 if_asked(figures("iteration " + unit.name))});
+  columns.push_back(figures("eff."));
+  const bool has_intervals =
+      std::any_of(estimates.begin(), estimates.end(), [](const Estimate& e) { return e.interval.has_value(); });
+  if (has_intervals) columns.push_back(words(interval_name()));
+  columns.insert(columns.end(),
+                 {if_asked(words("strategy")), if_asked(words("degrees")), if_asked(figures("iteration " + unit.name))});
   for (const TimePart& part : parts)
     columns.push_back(if_asked(figures(fmt::format("{} {}", &part == parts.data() ? "=" : "+", part.column))));
   columns.push_back(if_asked(words("with")));
@@ -404,7 +452,9 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, c
                            humanize(time_of(e, study, training))});
     if (priced) row.push_back(amount(cost_of(e, study, training).value_or(0)));
     if (has_shares) row.push_back(mfu_text(throughputs[i]));
-    row.insert(row.end(), {share_text(e.efficiency), family_name(e.plan.mesh.family()), degrees_text(e.plan.mesh),
+    row.push_back(share_text(e.efficiency));
+    if (has_intervals) row.push_back(interval_text(e.time.iteration(), e.interval));
+    row.insert(row.end(), {family_name(e.plan.mesh.family()), degrees_text(e.plan.mesh),
                            figure(e.time.iteration().value() * unit.factor)});
     for (const TimePart& part : parts) row.push_back(figure((e.time.*part.part).value() * unit.factor));
     row.push_back(choices_text(e.plan));
@@ -420,7 +470,7 @@ Json plans_rows(const std::vector<Estimate>& ranked, const std::vector<Estimate>
                 const Training& training) {
   std::vector<RankedEstimate> rows;
   int rank = 0;
-  for (const Estimate& estimate : ranked) rows.push_back({estimate, ++rank});
+  for (const Estimate& estimate : ranked) rows.push_back({estimate, ++rank, &ranked.front()});
   for (const Estimate& estimate : rejected) rows.push_back({estimate, 0});
   return flat_rows(estimate_fields(study, training), rows);
 }
@@ -466,7 +516,7 @@ Json estimate_to_json(const Estimate& estimate, int rank, const Study& study, co
   const RankedEstimate row{estimate, rank};
   Json json = json_of(estimate_fields(study, training), row);
   // A plan that was never priced has no times to report.
-  if (!row.priced()) json["time"] = json["throughput"] = json["memory"] = nullptr;
+  if (!row.priced()) json["time"] = json["interval"] = json["throughput"] = json["memory"] = nullptr;
   return json;
 }
 

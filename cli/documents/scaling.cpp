@@ -12,6 +12,7 @@
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
+#include "cli/documents/intervals.hpp"
 #include "cli/documents/scaling_charts.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
@@ -45,8 +46,8 @@ std::string goals_text(const Goals& goals, const std::string& currency) {
 
 /// `64 GPUs: dp64 as ZeRO-1, 5.20 d and 9,800 USD for 1T tokens`.
 std::string point_text(const StudyOutcome& point) {
-  return fmt::format("{}, {}{} {}", plan_phrase(point.best->plan), humanize(time_at(point)), money_text(point),
-                     purpose_of(point.training));
+  return fmt::format("{}, {}{}{} {}", plan_phrase(point.best->plan), humanize(time_at(point)),
+                     interval_behind(time_at(point), point.best->interval), money_text(point), purpose_of(point.training));
 }
 
 std::string gpus_text(const StudyOutcome& point, bool several_batches) {
@@ -102,7 +103,8 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
   if (priced) columns.push_back(essential(figures(first.study->machine().currency)));
   if (question.goals.any()) columns.push_back(essential(words("meets")));
   if (priced) columns.push_back(words("front"));
-  columns.insert(columns.end(), {figures(tokens ? "tokens/s" : "samples/s"), figures("memory"), words("verdict")});
+  columns.insert(columns.end(),
+                 {figures(tokens ? "tokens/s" : "samples/s"), figures("memory"), words("verdict"), words(interval_name())});
   Table table(std::move(columns));
   std::vector<Plan> plans;
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -119,8 +121,9 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
     if (priced) row.push_back(amount(cost_at(point).value_or(0)));
     if (question.goals.any()) row.emplace_back(scaling.meets[i] ? "yes" : "no");
     if (priced) row.emplace_back(scaling.on_front[i] ? "yes" : "");
-    row.insert(row.end(), {rate_text(tokens ? throughput.tokens.value_or(0) : throughput.samples),
-                           humanize(best.memory.total()), std::string(to_string(best.verdict))});
+    row.insert(row.end(),
+               {rate_text(tokens ? throughput.tokens.value_or(0) : throughput.samples), humanize(best.memory.total()),
+                std::string(to_string(best.verdict)), interval_text(best.time.iteration(), best.interval)});
     table.add(std::move(row));
     const double reached = std::min(efficiency, 1.0);
     bars.shares.push_back({reached, 1 - reached});
@@ -219,6 +222,14 @@ Fields<PlacedPoint> point_fields(const Scaling& scaling) {
   fields.add("meets_goals", [&scaling](const Row& row) { return static_cast<bool>(scaling.meets[row.at]); });
   fields.add("time_s", if_planned([](const StudyOutcome& point) { return time_at(point).value(); }));
   fields.add("cost", if_planned([](const StudyOutcome& point) { return or_null(cost_at(point)); }));
+  const auto end_of = [if_planned](double TimeInterval::*end) {
+    return if_planned([end](const StudyOutcome& point) {
+      const auto& interval = point.best->interval;
+      return interval ? Json(time_at(point).value() * ((*interval).*end)) : Json(nullptr);
+    });
+  };
+  fields.add("time_low_s", end_of(&TimeInterval::low));
+  fields.add("time_high_s", end_of(&TimeInterval::high));
   fields.add_csv("strategy",
                  if_planned([](const StudyOutcome& point) { return family_name(point.best->plan.mesh.family()); }));
   for (const Field<Plan>& field : plan_fields()) {
@@ -227,6 +238,14 @@ Fields<PlacedPoint> point_fields(const Scaling& scaling) {
                      if_planned([value = field.value](const StudyOutcome& point) { return value(point.best->plan); }));
   }
   fields.add_csv("iteration_s", if_planned([](const StudyOutcome& point) { return point.best->time.iteration().value(); }));
+  const auto end_of_step = [if_planned](double TimeInterval::*end) {
+    return if_planned([end](const StudyOutcome& point) {
+      const auto& interval = point.best->interval;
+      return interval ? Json(point.best->time.iteration().value() * ((*interval).*end)) : Json(nullptr);
+    });
+  };
+  fields.add_csv("iteration_low_s", end_of_step(&TimeInterval::low));
+  fields.add_csv("iteration_high_s", end_of_step(&TimeInterval::high));
   fields.add_csv("samples_per_s", if_planned(samples_per_second));
   fields.add_csv("total_bytes", if_planned([](const StudyOutcome& point) { return point.best->memory.total().value(); }));
   fields.add_csv("verdict", if_planned([](const StudyOutcome& point) { return to_string(point.best->verdict); }));

@@ -12,6 +12,7 @@
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/fields.hpp"
 #include "cli/documents/figures.hpp"
+#include "cli/documents/intervals.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
 #include "cli/sentences/sentences.hpp"
@@ -130,7 +131,7 @@ Table plans_table(const Outcomes& outcomes, const Labels& labels) {
                               figures(of_tokens ? "tokens/s" : "samples/s"), essential(figures(name_of(training)))};
   if (priced) columns.push_back(figures(training.is_whole() ? "cost" : "cost of an epoch"));
   columns.insert(columns.end(), {figures("MFU"), essential(figures("memory")), if_asked(figures("of")),
-                                 essential(words("verdict")), figures("eff.")});
+                                 essential(words("verdict")), figures("eff."), words(interval_name())});
   if (!training.is_whole()) columns.push_back(if_asked(figures("epochs/day")));
   columns.insert(columns.end(), {if_asked(words("data set")), if_asked(words("strategy")), if_asked(words("degrees")),
                                  if_asked(words("with"))});
@@ -148,7 +149,8 @@ Table plans_table(const Outcomes& outcomes, const Labels& labels) {
       row.push_back(cost ? fmt::format("{} {}", amount(*cost), study.machine().currency) : "-");
     }
     row.insert(row.end(), {mfu_text(throughput), humanize(best.memory.total()), humanize(study.device_memory()),
-                           std::string(to_string(best.verdict)), share_text(best.efficiency)});
+                           std::string(to_string(best.verdict)), share_text(best.efficiency),
+                           interval_text(best.time.iteration(), best.interval)});
     if (!training.is_whole()) row.push_back(rate_text(epochs_per_day(best)));
     row.insert(row.end(), {study.dataset().name, family_name(best.plan.mesh.family()), degrees_text(best.plan.mesh),
                            choices_text(best.plan)});
@@ -330,6 +332,14 @@ Fields<StudyOutcome> outcome_fields(const Outcomes& outcomes) {
       csv_if(field.name, planned, [value = field.value](const Row& each) { return value(each.best->plan); });
   }
   csv_if("iteration_s", timed, [](const Row& each) { return each.best->time.iteration().value(); });
+  const auto end_of = [](double TimeInterval::*end) {
+    return [end](const Row& each) {
+      const auto& interval = each.best->interval;
+      return interval ? Json(each.best->time.iteration().value() * ((*interval).*end)) : Json(nullptr);
+    };
+  };
+  csv_if("iteration_low_s", timed, end_of(&TimeInterval::low));
+  csv_if("iteration_high_s", timed, end_of(&TimeInterval::high));
   csv_if("epoch_s", timed, [](const Row& each) { return each.best->epoch.value(); });
   add_if("samples_per_s", timed, [](const Row& each) { return throughput_of(each)->samples; });
   csv_if("tokens_per_s", timed, [](const Row& each) { return or_null(throughput_of(each)->tokens); });

@@ -107,7 +107,7 @@ class PlanReader {
     std::vector<std::string_view> known{"degrees", "global_batch", "micro_batches", "placement", "optimizer", "precision",
                                         // What a report says of the plan besides.
                                         "rank", "strategy", "feasible", "verdict", "time", "efficiency", "cost",
-                                        "training_cost", "throughput", "findings", "memory", "reasons"};
+                                        "training_cost", "throughput", "findings", "memory", "interval", "reasons"};
     for (const PlanChoiceRow& row : plan_choices()) known.push_back(row.key);
     for (const auto& [key, value] : object_->items()) {
       if (std::find(known.begin(), known.end(), key) == known.end()) {

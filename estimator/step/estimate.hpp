@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "estimator/step/pipeline.hpp"
 #include "estimator/step/step.hpp"
 #include "estimator/step/step_timeline.hpp"
+#include "estimator/uncertainty/time_errors.hpp"
 
 namespace ddl {
 
@@ -39,6 +41,9 @@ struct Estimate {
   double replicated_share = 0;  ///< of the kernel time, spent on work that other ranks do as well
   CriticalStages critical;
   double imbalance = 0;  ///< longest stage over mean stage, minus one
+  /// Of the iteration, and what it depends on; nothing until Estimator::add_intervals.
+  std::optional<TimeInterval> interval{};
+  std::shared_ptr<const TimeSensitivity> sensitivity{};
 
   [[nodiscard]] bool feasible() const { return limits.empty(); }
 };
@@ -80,6 +85,11 @@ class Estimator {
   /// does not.
   void add_reserved(Estimate& estimate) const;
   void add_reserved(std::vector<Estimate>& estimates) const;
+  /// Returns what the time of a plan whose shape is possible depends on, and how much. Reports use it; a search does not.
+  [[nodiscard]] TimeSensitivity sensitivity(const Plan& plan) const;
+  /// Sets Estimate::interval and Estimate::sensitivity of plans that have a time.
+  void add_intervals(Estimate& estimate, const TimeErrors& errors) const;
+  void add_intervals(std::vector<Estimate>& estimates, const TimeErrors& errors) const;
   /// Returns the limits that need no pricing.
   [[nodiscard]] Limits limits(const Plan& plan) const;
   /// Returns the limit that a plan of this memory breaks of the memory of a host; nothing if it breaks none.

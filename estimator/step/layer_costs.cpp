@@ -442,7 +442,7 @@ LayerShard LayerCostTable::shard(int layer) const {
   return shard;
 }
 
-LayerPrices LayerCostTable::prices(int layer) const {
+LayerPrices LayerCostTable::prices(int layer, bool with_problems) const {
   LayerPrices prices;
   const ShardContext context{job_.facts, plan_, job_.assumptions, layer, std::max(0, kinds_.spatial_end)};
   shard_layer(context, prices.shard);
@@ -450,7 +450,7 @@ LayerPrices LayerCostTable::prices(int layer) const {
   each_kernel(job_, context, prices.shard, learned, [&](const PricedKernel& kernel) { prices.kernels.push_back(kernel); });
   prices.update_source =
       job_.prices_whole_layers() ? job_.kernels.source() : job_.kernels.update_price(prices.shard.trained()).source;
-  if (!job_.prices_whole_layers()) add_problems(job_, context, prices);
+  if (with_problems && !job_.prices_whole_layers()) add_problems(job_, context, prices);
   const auto own = static_cast<std::size_t>(kind(layer));
   for (const Asked& asked : asked_) {
     if (asked.kind != own) continue;

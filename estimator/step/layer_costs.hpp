@@ -149,8 +149,9 @@ class LayerCostTable {
   [[nodiscard]] LayerShard shard(int layer) const;
   /// Returns the memory that a layer requests.
   [[nodiscard]] const LayerMemory& memory(int layer) const { return memory_[static_cast<std::size_t>(kind(layer))]; }
-  /// Returns the details of at(layer). They are computed again; reports use them, a search does not.
-  [[nodiscard]] LayerPrices prices(int layer) const;
+  /// Returns the details of at(layer). They are computed again; reports use them, a search does not. `with_problems`: also
+  /// the lines of problems.
+  [[nodiscard]] LayerPrices prices(int layer, bool with_problems = true) const;
   /// Returns the kind of a layer. Layers of one kind cost the same.
   [[nodiscard]] int kind(int layer) const { return kinds_.kind[static_cast<std::size_t>(layer)]; }
   /// Returns the load of all layers before this one; only for a plan with a pipeline.

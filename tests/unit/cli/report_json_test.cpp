@@ -121,7 +121,7 @@ void check_plan(const Json& plan, bool priced_machine, bool has_tokens) {
     // Never priced: nothing is made up, and the reason is said.
     CHECK_FALSE(plan.at("reasons").empty());
     CHECK(nulls_in(plan) ==
-          std::vector<std::string>{"rank", "verdict", "time", "efficiency", "cost", "throughput", "memory"});
+          std::vector<std::string>{"rank", "verdict", "time", "efficiency", "cost", "throughput", "memory", "interval"});
     return;
   }
   std::vector<std::string> nulls = nulls_in(plan);

@@ -1,0 +1,114 @@
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "calibration/uncertainty/bundled_error_rows.hpp"
+#include "calibration/uncertainty/time_errors_file.hpp"
+#include "calibration/uncertainty/time_errors_fit.hpp"
+#include "cli/commands/coefficients_output.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/documents/fields.hpp"
+#include "cli/options/option_value.hpp"
+#include "core/source_text.hpp"
+#include "core/units.hpp"
+#include "core/version.hpp"
+
+namespace ddl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// `calibrate intervals`: how wrong predicted times are.
+struct IntervalsRequest {
+  std::string output;
+};
+
+std::string whole_percent(double part) { return fmt::format("{:.0f} %", part * 100); }
+
+Document intervals_document(const TimeErrorsFile& file) {
+  Document document;
+  int runs = 0;
+  for (const SetCoverage& set : file.coverage) runs += set.runs;
+  document.line(fmt::format("intervals of {}", whole_percent(interval_level)),
+                fmt::format(", fitted to {} runs of {} sets", with_thousands(runs), file.coverage.size()));
+  document.line(fmt::format("widths are {:.2f} times those of the fit, with which they hold {} of sets that are left out",
+                            file.widened, whole_percent(interval_level)));
+  if (file.ratios.pairs > 0) {
+    document.line(fmt::format("ratios of two plans: {} of {} pairs are held, {:.2f} times as wide as one time",
+                              whole_percent(file.ratios.held), with_thousands(file.ratios.pairs),
+                              file.ratios.mean_width / file.ratios.mean_single));
+  }
+  if (file.learned_runs > 0) {
+    document.line(fmt::format("learned from other runs: {} of {} runs are held", whole_percent(file.learned_held),
+                              with_thousands(file.learned_runs)));
+  }
+  Table table({words("set"), figures("runs"), figures("held"), figures("held, left out"), figures("from"), figures("to")});
+  for (const SetCoverage& set : file.coverage) {
+    table.add({set.set, std::to_string(set.runs), whole_percent(set.held), whole_percent(set.held_left_out),
+               fmt::format("{:.2f}x", set.mean.low), fmt::format("{:.2f}x", set.mean.high)});
+  }
+  document.apart(std::move(table));
+  return document;
+}
+
+Json width_to_json(const ErrorWidth& width) { return {{"faster", width.faster}, {"slower", width.slower}}; }
+
+Json json_of(const TimeErrorsFile& fit) {
+  Json json{{"schema", 1}, {"level", interval_level}, {"widened", fit.widened}};
+  json["sets"] = json_list(fit.coverage, [](const SetCoverage& set) -> Json {
+    return {{"set", set.set},           {"runs", set.runs},
+            {"held", set.held},         {"held_left_out", set.held_left_out},
+            {"mean_low", set.mean.low}, {"mean_high", set.mean.high}};
+  });
+  for (std::size_t i = 0; i < error_source_names.size(); ++i)
+    json["widths"][std::string(error_source_names[i])] = width_to_json(fit.errors.sources[i]);
+  for (std::size_t i = 0; i < model_class_names.size(); ++i)
+    json["unexplained"][std::string(model_class_names[i])] = width_to_json(fit.errors.classes[i]);
+  json["ratios"] = {{"pairs", fit.ratios.pairs},
+                    {"held", fit.ratios.held},
+                    {"mean_width", fit.ratios.mean_width},
+                    {"mean_width_of_one", fit.ratios.mean_single}};
+  json["learned"] = {{"runs", fit.learned_runs}, {"held", fit.learned_held}};
+  return json;
+}
+
+TimeErrorsFile fitted_file() {
+  const BundledErrorRows rows = bundled_error_rows();
+  TimeErrorsFile file = fit_time_errors(rows.rows, rows.learned);
+  int runs = 0;
+  for (const SetCoverage& set : file.coverage) runs += set.runs;
+  file.source = fmt::format(
+      "all bundled tables of measured runs ({} runs of {} sets), each predicted with all known kernels, with those of other "
+      "devices and with data sheets, fitted by ddl-oracle {} on {}: quantiles, each set left out in turn; the factor of "
+      "measured kernels is half of that of interpolated ones, and the correlation of kinds is assumed",
+      runs, file.coverage.size(), version(), today());
+  return file;
+}
+
+Report calibrate_intervals(const IntervalsRequest& asked) {
+  const auto file = std::make_shared<TimeErrorsFile>(asked.output.empty() ? bundled_time_errors_file() : fitted_file());
+  if (!asked.output.empty()) write_over(asked.output, print_time_errors(*file));
+  Report report;
+  report.document = intervals_document(*file);
+  report.json = [file] { return json_of(*file); };
+  report.rows = [file] { return json_of(*file).at("sets"); };
+  return report;
+}
+
+}  // namespace
+
+void add_calibrate_intervals(const Command& calibrate, Request& request) {
+  const Command command =
+      calibrate.add_subcommand("intervals", "how many measured runs the intervals of predicted times hold, and their fit");
+  const auto asked = std::make_shared<IntervalsRequest>();
+  command.examples({{"ddl-oracle calibrate intervals", "how many runs the intervals hold, by set"},
+                    {"ddl-oracle calibrate intervals --format csv", "the same as a table"},
+                    {"ddl-oracle calibrate intervals --format json", "the same with the widths themselves"}});
+  add_output_option(command, asked->output, "fit the widths anew, which takes minutes, and write them to this file");
+  add_format_option(command, request.report, {Content::rows});
+  command.callback([asked, &request] { request.run = [asked] { return calibrate_intervals(*asked); }; });
+}
+
+}  // namespace ddl

@@ -1,0 +1,153 @@
+#include "cli/documents/intervals.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "calibration/uncertainty/time_errors_file.hpp"
+#include "core/units.hpp"
+
+namespace ddl {
+namespace {
+
+/// Two digits, without an exponent: an interval is not known better.
+std::string in_two_digits(double value) {
+  if (!(value > 0)) return "0";
+  const int power = static_cast<int>(std::floor(std::log10(value)));
+  const double unit = std::pow(10.0, power - 1);
+  const double rounded = std::round(value / unit) * unit;
+  const int decimals = std::max(0, 1 - static_cast<int>(std::floor(std::log10(rounded) + 1e-9)));
+  return rounded < 1000 ? fmt::format("{:.{}f}", rounded, decimals) : with_thousands(std::llround(rounded));
+}
+
+/// Of a ratio: whether it is above or below 1 shows in hundredths.
+std::string ratio_digits(double ratio) { return ratio < 9.995 ? fmt::format("{:.2f}", ratio) : in_two_digits(ratio); }
+
+/// Seconds of each unit that humanize() writes behind a single number.
+double unit_of(std::string_view name) {
+  if (name == "ns") return 1e-9;
+  if (name == "us") return 1e-6;
+  if (name == "ms") return 1e-3;
+  if (name == "s") return 1;
+  return name == "d" ? 86400 : 0;
+}
+
+/// Both ends, and their unit where they are numbers of it.
+struct Ends {
+  std::string low, high, unit;
+};
+Ends ends_of(Seconds time, const TimeInterval& interval) {
+  const std::string text = humanize(time);
+  const Seconds low = time * interval.low, high = time * interval.high;
+  const std::string unit = text.substr(text.rfind(' ') + 1);
+  const double seconds = unit_of(unit);
+  // `4 min 12 s` is not one number.
+  if (seconds <= 0 || std::count(text.begin(), text.end(), ' ') != 1) return {humanize(low), humanize(high), ""};
+  return {in_two_digits(low.value() / seconds), in_two_digits(high.value() / seconds), unit};
+}
+
+std::string factor_text(double factor) { return fmt::format("{:.2f}x", factor); }
+
+}  // namespace
+
+void add_intervals(Estimate& estimate, const Study& study, const Estimator& estimator) {
+  if (!study.spec().assumptions.linear_kernels) estimator.add_intervals(estimate, bundled_time_errors());
+}
+
+void add_intervals(std::vector<Estimate>& estimates, const Study& study, const Estimator& estimator) {
+  for (Estimate& each : estimates) add_intervals(each, study, estimator);
+}
+
+std::string interval_behind(Seconds time, const std::optional<TimeInterval>& interval) {
+  if (!interval) return {};
+  const Ends ends = ends_of(time, *interval);
+  return fmt::format(" ({} to {})", ends.low, ends.high);
+}
+
+std::string interval_text(Seconds time, const std::optional<TimeInterval>& interval) {
+  if (!interval) return "-";
+  const Ends ends = ends_of(time, *interval);
+  return fmt::format("{} to {}{}{}", ends.low, ends.high, ends.unit.empty() ? "" : " ", ends.unit);
+}
+
+std::string interval_name() { return fmt::format("{:.0f} % interval", interval_level * 100); }
+
+std::optional<TimeInterval> ratio_interval(const Estimate& of, const Estimate& other) {
+  if (!of.sensitivity || !other.sensitivity) return std::nullopt;
+  const TimeInterval errors = ratio_interval_of(bundled_time_errors(), *of.sensitivity, *other.sensitivity);
+  const double ratio = other.time.iteration() / of.time.iteration();
+  return TimeInterval{ratio * errors.low, ratio * errors.high};
+}
+
+std::optional<bool> differ(const Estimate& of, const Estimate& other) {
+  const std::optional<TimeInterval> ratio = ratio_interval(of, other);
+  if (!ratio) return std::nullopt;
+  return ratio->low > 1 || ratio->high < 1;
+}
+
+std::string undecided_text(const std::vector<Estimate>& ranked) {
+  std::vector<std::pair<std::size_t, std::size_t>> stretches;  // first and last rank
+  for (std::size_t i = 1; i < ranked.size(); ++i) {
+    if (differ(ranked.front(), ranked[i]).value_or(true)) continue;
+    if (!stretches.empty() && stretches.back().second == i) {
+      stretches.back().second = i + 1;
+    } else {
+      stretches.emplace_back(i + 1, i + 1);
+    }
+  }
+  if (stretches.empty()) return {};
+  std::vector<std::string> parts;
+  for (const auto& [first, last] : stretches) {
+    parts.push_back(std::to_string(first));
+    if (last == first + 1) parts.push_back(std::to_string(last));
+    if (last > first + 1) parts.back() += fmt::format(" to {}", last);
+  }
+  std::string text = parts.front();
+  for (std::size_t i = 1; i < parts.size(); ++i) text += (i + 1 == parts.size() ? " and " : ", ") + parts[i];
+  return text + " cannot be told from 1: they differ by less than predictions of them err";
+}
+
+nlohmann::ordered_json ratios_to_json(const std::vector<Estimate>& ranked) {
+  nlohmann::ordered_json ratios = nlohmann::ordered_json::array();
+  for (std::size_t i = 1; i < ranked.size(); ++i) {
+    const std::optional<TimeInterval> ratio = ratio_interval(ranked.front(), ranked[i]);
+    if (!ratio) continue;
+    ratios.push_back({{"rank", i + 1},
+                      {"ratio", ranked[i].time.iteration() / ranked.front().time.iteration()},
+                      {"ratio_low", ratio->low},
+                      {"ratio_high", ratio->high},
+                      {"differ", differ(ranked.front(), ranked[i]).value_or(false)}});
+  }
+  return ratios;
+}
+
+std::string ratio_text(const Estimate& of, const Estimate& other) {
+  const std::optional<TimeInterval> ratio = ratio_interval(of, other);
+  if (!ratio) return {};
+  return fmt::format("{:.2f} ({} to {})", other.time.iteration() / of.time.iteration(), ratio_digits(ratio->low),
+                     ratio_digits(ratio->high));
+}
+
+void add_width(Document& document, const Estimate& estimate) {
+  if (!estimate.interval || !estimate.sensitivity) return;
+  document.section("How sure the step is",
+                   fmt::format(" ({}: {})", interval_name(), interval_text(estimate.time.iteration(), estimate.interval)));
+  std::vector<WidthShare> shares = width_shares(bundled_time_errors(), *estimate.sensitivity);
+  std::erase_if(shares, [](const WidthShare& each) { return each.width.faster < 0.005 && each.width.slower < 0.005; });
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const WidthShare& a, const WidthShare& b) { return a.width.slower > b.width.slower; });
+  Table table({words("what may be wrong"), figures("from"), figures("to")});
+  for (const WidthShare& each : shares) {
+    std::string name(each.name);
+    std::replace(name.begin(), name.end(), '_', ' ');
+    table.add({std::move(name), factor_text(std::exp(-each.width.faster)), factor_text(std::exp(each.width.slower))});
+  }
+  table.add({estimate.sensitivity->learned ? "all together, less what measured runs have taught" : "all together",
+             factor_text(estimate.interval->low), factor_text(estimate.interval->high)});
+  document.add(std::move(table));
+}
+
+}  // namespace ddl

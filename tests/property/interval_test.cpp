@@ -1,0 +1,39 @@
+// What the time of a step depends on, and its interval.
+
+#include <cmath>
+
+#include "calibration/uncertainty/time_errors_file.hpp"
+#include "estimator/step/estimate.hpp"
+#include "tests/catch.hpp"
+#include "tests/property/random_plans.hpp"
+
+using namespace ddl;
+
+TEST_CASE("the interval of any plan holds its prediction, and its sensitivities are parts of the time") {
+  int plans = 0;
+  for_random_plans(401, 300, [&](const OwnedJob& owned, const Plan& plan) {
+    const Estimator estimator(owned.job);
+    Estimate estimate = estimator.estimate(plan);
+    if (estimate.time.iteration().value() <= 0) return;
+    INFO(owned.model.name << ": " << text_of(plan));
+    estimator.add_intervals(estimate, bundled_time_errors());
+    REQUIRE(estimate.interval.has_value());
+    REQUIRE(estimate.interval->low <= 1);
+    REQUIRE(estimate.interval->low > 0);
+    REQUIRE(estimate.interval->high >= 1);
+    REQUIRE(std::isfinite(estimate.interval->high));
+    double slower = 0;
+    for (const Sensitivity& each : estimate.sensitivity->sources) {
+      REQUIRE(each.slower >= 0);
+      REQUIRE(each.slower <= 1.000001);
+      REQUIRE(each.faster >= 0);
+      REQUIRE(each.faster <= 1.000001);
+      if (each.source != ErrorSource::rare_splits) slower += each.slower;
+    }
+    // Where all is slower by a factor, so is the step; what is hidden is counted twice at most.
+    REQUIRE(slower > 0.3);
+    REQUIRE(slower < 2.5);
+    ++plans;
+  });
+  CHECK(plans > 100);
+}

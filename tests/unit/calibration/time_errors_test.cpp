@@ -1,0 +1,82 @@
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "calibration/uncertainty/time_errors_file.hpp"
+#include "calibration/uncertainty/time_errors_fit.hpp"
+#include "core/error.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+
+// Files of widths, and how they are fitted.
+
+using namespace ddl;
+
+namespace {
+
+TimeErrorsFile some_file() { return {"runs of nobody", bundled_time_errors(), {{"ours", 3, 0.9, 0.8, {0.5, 1.5}}}}; }
+
+/// Sets of runs whose matrix products are off by a width of their own.
+std::vector<ErrorRow> synthetic_rows(double width) {
+  std::mt19937_64 engine(7);
+  std::normal_distribution<double> normal;
+  std::vector<ErrorRow> rows;
+  for (int set = 0; set < 20; ++set) {
+    for (int run = 0; run < 50; ++run) {
+      ErrorRow row;
+      row.set = "set " + std::to_string(set);
+      row.question = row.set;
+      row.plan = std::to_string(run);
+      row.time.model_class = ModelClass::transformer;
+      row.time.sources.push_back({ErrorSource::matrix_products, PriceBasis::fitted, 0.9, 0.9});
+      row.log_ratio = width / 1.645 * normal(engine);
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE("a file of widths says what it said before") {
+  const std::string text = print_time_errors(some_file());
+  const TimeErrorsFile read = parse_time_errors(text, "widths.yaml");
+  CHECK(read.source == "runs of nobody");
+  CHECK(read.coverage.size() == 1);
+  CHECK(print_time_errors(read) == text);
+}
+
+TEST_CASE("the bundled widths are surer of what is nearer to a measurement") {
+  const TimeErrors& errors = bundled_time_errors();
+  for (double ErrorWidth::*side : {&ErrorWidth::faster, &ErrorWidth::slower}) {
+    for (std::size_t i = 1; i < price_basis_names.size(); ++i) {
+      CHECK(errors.kernel_bases[i].*side >= errors.kernel_bases[i - 1].*side);
+      CHECK(errors.exchange_bases[i].*side >= errors.exchange_bases[i - 1].*side);
+    }
+    for (const ErrorWidth& each : errors.classes) CHECK(each.*side > 0);
+  }
+}
+
+TEST_CASE("a file of widths with an unknown key or a negative width is refused where it stands") {
+  const std::string text = print_time_errors(some_file());
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string other = text;
+    other.replace(other.find(from), from.size(), to);
+    return error_of([&] { static_cast<void>(parse_time_errors(other, "widths.yaml")); });
+  };
+  CHECK(with("launches:", "lunches:").find("did you mean 'launches'") != std::string::npos);
+  CHECK(with("faster: ", "faster: -").find("widths.yaml:5:") != std::string::npos);
+}
+
+TEST_CASE("a fit finds the width that runs scatter by, and holds nine of ten of sets that are left out") {
+  constexpr double width = 0.25;
+  const TimeErrorsFile fit = fit_time_errors(synthetic_rows(width), {});
+  const TimeInterval interval = interval_of(fit.errors, synthetic_rows(width).front().time);
+  CHECK(std::log(interval.high) == Approx(width).epsilon(0.15));
+  CHECK(-std::log(interval.low) == Approx(width).epsilon(0.15));
+  double held = 0;
+  for (const SetCoverage& set : fit.coverage) held += set.held_left_out / static_cast<double>(fit.coverage.size());
+  CHECK(held == Approx(interval_level).margin(0.02));
+  CHECK_THROWS_AS(fit_time_errors({}, {}), Error);
+}

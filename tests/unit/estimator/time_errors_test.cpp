@@ -1,0 +1,150 @@
+#include "estimator/uncertainty/time_errors.hpp"
+
+#include <cmath>
+#include <random>
+
+#include "tests/catch.hpp"
+
+// Intervals of predicted times (docs/formulas.md, "How sure a time is").
+
+using namespace ddl;
+
+namespace {
+
+/// Widths that differ from source to source; factors of bases ascend.
+TimeErrors some_errors() {
+  TimeErrors errors;
+  double width = 0.1;
+  for (ErrorWidth& each : errors.sources) {
+    each = {width, 2 * width};
+    width += 0.05;
+  }
+  const double factors[] = {0.3, 0.6, 1, 1.2, 2};
+  for (std::size_t i = 0; i < errors.kernel_bases.size(); ++i)
+    errors.kernel_bases[i] = errors.exchange_bases[i] = {factors[i], factors[i]};
+  errors.classes = {{{0.2, 0.4}, {0.1, 0.2}, {0.2, 0.3}}};
+  return errors;
+}
+
+TimeSensitivity some_time(std::mt19937_64& engine) {
+  std::uniform_real_distribution<double> share(0, 1);
+  TimeSensitivity time;
+  time.model_class = ModelClass::transformer;
+  for (std::size_t i = 0; i < error_source_names.size(); ++i) {
+    if (share(engine) < 0.3) continue;
+    const auto basis = static_cast<PriceBasis>(std::uniform_int_distribution<int>(0, 4)(engine));
+    time.sources.push_back({static_cast<ErrorSource>(i), basis, share(engine) / 4, share(engine) / 4});
+  }
+  return time;
+}
+
+TimeSensitivity of_kernels(PriceBasis basis, double share = 0.9) {
+  TimeSensitivity time;
+  time.sources.push_back({ErrorSource::matrix_products, basis, share, share});
+  return time;
+}
+
+double width(const TimeInterval& interval) { return std::log(interval.high / interval.low); }
+
+}  // namespace
+
+TEST_CASE("an interval contains the prediction, and is finite at extremes") {
+  std::mt19937_64 engine(1);
+  for (int i = 0; i < 200; ++i) {
+    const TimeInterval interval = interval_of(some_errors(), some_time(engine));
+    CHECK(interval.low <= 1);
+    CHECK(interval.low > 0);
+    CHECK(interval.high >= 1);
+    CHECK(std::isfinite(interval.high));
+  }
+  const TimeInterval none = interval_of(TimeErrors{}, TimeSensitivity{});
+  CHECK(none.low == 1);
+  CHECK(none.high == 1);
+  TimeErrors huge = some_errors();
+  for (ErrorWidth& each : huge.sources) each = {1e300, 1e300};
+  const TimeInterval widest = interval_of(huge, of_kernels(PriceBasis::sheet, 1));
+  CHECK(widest.low == Approx(0.01).epsilon(0.01));
+  CHECK(widest.high == Approx(100).epsilon(0.01));
+}
+
+TEST_CASE("kernels that were measured are surer than those of the data sheet") {
+  const TimeErrors errors = some_errors();
+  double before = 0;
+  for (std::size_t i = 0; i < price_basis_names.size(); ++i) {
+    const double own = width(interval_of(errors, of_kernels(static_cast<PriceBasis>(i))));
+    CHECK(own > before);
+    before = own;
+  }
+}
+
+TEST_CASE("a time that depends more on a source is no surer") {
+  std::mt19937_64 engine(2);
+  const TimeErrors errors = some_errors();
+  for (int i = 0; i < 100; ++i) {
+    TimeSensitivity time = some_time(engine);
+    if (time.sources.empty()) continue;
+    const double before = width(interval_of(errors, time));
+    time.sources.front().slower += 0.1;
+    time.sources.front().faster += 0.1;
+    CHECK(width(interval_of(errors, time)) > before);
+  }
+}
+
+TEST_CASE("the parts of a width add up to it") {
+  std::mt19937_64 engine(3);
+  const TimeErrors errors = some_errors();
+  for (int i = 0; i < 100; ++i) {
+    const TimeSensitivity time = some_time(engine);
+    double faster = 0, slower = 0;
+    for (const WidthShare& each : width_shares(errors, time)) {
+      faster += each.width.faster * each.width.faster;
+      slower += each.width.slower * each.width.slower;
+    }
+    const TimeInterval interval = interval_of(errors, time);
+    CHECK(std::log(interval.low) == Approx(-std::sqrt(faster)));
+    CHECK(std::log(interval.high) == Approx(std::sqrt(slower)));
+  }
+}
+
+TEST_CASE("what two plans depend on alike cancels in their ratio") {
+  TimeErrors errors = some_errors();
+  errors.own_of_plan = 0;
+  const TimeSensitivity plan = of_kernels(PriceBasis::sheet);
+  CHECK(ratio_interval_of(errors, plan, plan).low == 1);
+  CHECK(ratio_interval_of(errors, plan, plan).high == 1);
+  // One that exchanges more is slower than thought where exchanges are.
+  TimeSensitivity other = plan;
+  other.sources.push_back({ErrorSource::layer_exchange, PriceBasis::sheet, 0.1, 0.1});
+  const TimeInterval ratio = ratio_interval_of(errors, plan, other);
+  CHECK(ratio.high > 1);
+  CHECK(width(ratio) < width(interval_of(errors, plan)));
+}
+
+TEST_CASE("the ratio of two plans the other way round has the inverse interval") {
+  std::mt19937_64 engine(4);
+  const TimeErrors errors = some_errors();
+  for (int i = 0; i < 100; ++i) {
+    const TimeSensitivity a = some_time(engine), b = some_time(engine);
+    const TimeInterval one = ratio_interval_of(errors, a, b), other = ratio_interval_of(errors, b, a);
+    CHECK(one.low == Approx(1 / other.high));
+    CHECK(one.high == Approx(1 / other.low));
+    CHECK(one.low <= 1);
+    CHECK(one.high >= 1);
+  }
+}
+
+TEST_CASE("measured runs narrow an interval, and more of them no less") {
+  const TimeErrors errors = some_errors();
+  TimeSensitivity time = of_kernels(PriceBasis::sheet);
+  const double before = width(interval_of(errors, time));
+  double least = before;
+  for (const int runs : {1, 3, 10, 100}) {
+    time.learned = LearnedRuns{runs, 0.02};
+    const double own = width(interval_of(errors, time));
+    CHECK(own < least);
+    least = own;
+  }
+  // Runs that fit badly say little.
+  time.learned = LearnedRuns{10, 5};
+  CHECK(width(interval_of(errors, time)) <= before);
+}
