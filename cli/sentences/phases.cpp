@@ -86,6 +86,8 @@ struct PhaseInWords {
       text = fmt::format("{} for the host, which takes {} to start a kernel", humanize(waiting.host),
                          humanize(waiting.launch_overhead));
     }
+    if (waiting.moves_activations)
+      text.append(text.empty() ? "" : "; ").append("activations go to the host's memory and back");
     if (waiting.learned) text.append(text.empty() ? "" : "; ").append("learned from measured runs");
     return text;
   }

@@ -274,7 +274,7 @@ class Explainer {
     const Seconds host = estimate().host_waiting;
     const bool others = (estimate().time.waiting - host).value() > 0;
     if (host.value() <= 0 && !others) return {};
-    return WaitingOf{host, launch_overhead(job_), others};
+    return WaitingOf{host, launch_overhead(job_), others && !plan_.offload_activations, plan_.offload_activations};
   }
 
   [[nodiscard]] UpdateOf update() const {

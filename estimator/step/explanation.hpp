@@ -72,6 +72,7 @@ struct BubbleOf {
 struct WaitingOf {
   Seconds host{}, launch_overhead{};  ///< waiting for the host, and what that takes to start a kernel
   bool learned = false;               ///< the rest is learned from measured runs
+  bool moves_activations = false;     ///< or for activations that go to the memory of the host and come back
 };
 struct UpdateOf {
   int stage = 0;
