@@ -97,6 +97,8 @@ struct PhaseInWords {
       text.append(text.empty() ? "" : "; ");
       text += fmt::format("{} for managed memory, which comes from the host", humanize(waiting.pages));
     }
+    if (waiting.moves_activations)
+      text.append(text.empty() ? "" : "; ").append("activations go to the host's memory and back");
     if (waiting.learned) text.append(text.empty() ? "" : "; ").append("learned from measured runs");
     return text;
   }

@@ -97,14 +97,16 @@ struct ParameterBytes {
 /// Returns the bytes per parameter of a plan for one model. The state of Adafactor depends on the shapes of the weights.
 [[nodiscard]] ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, MixedPrecision mixed);
 
+/// Numbers of parameters on a rank.
+struct ParameterCounts {
+  double all = 0;
+  double trained = 0;                             ///< of all, those that have gradients and state
+  double largest_layer = 0, largest_trained = 0;  ///< those of the largest layer
+};
+
 /// Memory of the weights, gradients and optimizer state of so many parameters on a rank; ZeRO stages 1, 2 and 3 divide the
 /// optimizer's, the gradients and the weights among the ranks that hold the same parameters [Rajbhandari et al., SC'20]. Of
 /// one layer at a time, of no more than `largest_layer` parameters, the sharded weights and gradients are there whole.
-struct ParameterCounts {
-  double all = 0;
-  double trained = 0;  ///< of all, those that have gradients and state
-  double largest_layer = 0, largest_trained = 0;
-};
 [[nodiscard]] MemoryBreakdown parameter_memory(const ParameterCounts& counts, const Plan& plan, const ParameterBytes& each);
 /// The same where all parameters are trained.
 [[nodiscard]] MemoryBreakdown parameter_memory(double parameters, const Plan& plan, double largest_layer = 0);

@@ -75,6 +75,7 @@ struct WaitingOf {
   bool learned = false;               ///< the rest is learned from measured runs
   Seconds pages{};                    ///< waiting for managed memory
   double straggler = 1;               ///< time of the slowest device's kernels over that of the others, which wait
+  bool moves_activations = false;     ///< or for activations that go to the memory of the host and come back
 };
 struct UpdateOf {
   int stage = 0;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -338,6 +339,26 @@ TEST_CASE("a rank whose experts are popular slows the experts and their All-to-a
   CHECK(after.gradient_exchange == before.gradient_exchange);
   // A rank that has all experts has all tokens.
   CHECK(explained(1.5, 1).estimate.time.iteration() == explained(1, 1).estimate.time.iteration());
+}
+
+TEST_CASE("exchanges of a tensor split run in pieces beside products inside of a node, and not across nodes") {
+  const auto collectives = [](int tensor, bool in_pieces) {
+    const Model model = parse_model(
+        "format: 1\nmodel: run\nfamily: gpt\nparameters: {layers: 2, hidden: 64, heads: 8, vocabulary: 800, tokens: 64}\n",
+        "run.yaml");
+    Coefficients coefficients;
+    coefficients.software.overlaps_tensor_exchanges = in_pieces;
+    const OwnedJob owned(model, nodes_of_four(), {}, 1000, std::nullopt, Precision::fp16, Optimizer::adam, coefficients);
+    Plan plan;
+    plan.mesh.set(Axis::tensor, tensor);
+    plan.sequence_parallel = true;
+    plan.precision = Precision::fp16;
+    plan.optimizer = Optimizer::adam;
+    plan.global_batch = 4;
+    return Estimator(owned.job).estimate(plan).time.layer_collectives.value();
+  };
+  CHECK(collectives(4, true) < collectives(4, false));
+  CHECK(collectives(8, true) == Approx(collectives(8, false)));
 }
 
 TEST_CASE("with ZeRO each replica updates its part") {
