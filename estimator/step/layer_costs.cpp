@@ -138,8 +138,10 @@ void price_kernels(const Job& job, const ShardContext& context, const LayerShard
       (forward ? costs.slopes.repeated_forward : costs.slopes.repeated_backward) += repeated;
       if (of_weights) costs.slopes.repeated_weight_gradient += repeated;
     }
-    // What the host takes for a kernel was learned of steps in which casts were not counted: it has them in it.
-    if (!kernel.is_beside_kernels() && kernel.pass != cast_pass && kernel.time > Seconds{})
+    // What the host takes for a kernel was learned of steps in which neither casts nor the operators of a formula were
+    // counted: it has them in it.
+    const bool is_separate = kernel.work && kernel.work->is_separate;
+    if (!kernel.is_beside_kernels() && kernel.pass != cast_pass && !is_separate && kernel.time > Seconds{})
       (forward ? costs.forward_kernels : costs.backward_kernels) += 1;
   });
   if (job.prices_whole_layers()) {
