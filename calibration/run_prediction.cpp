@@ -116,9 +116,10 @@ std::variant<Seconds, Unpredictable> quantity_of(const std::string& quantity, co
   return Unpredictable{fmt::format("no prediction for the quantity '{}'", quantity)};
 }
 
-/// Whether a quantity is the time of whole steps, not of parts of them.
+/// Whether a quantity is the time of whole steps, the update left out or not: of no other parts are the errors known.
 bool is_of_steps(const std::string& quantity) {
-  return quantity == "iter_total_s" || quantity == "iter_total_best_epoch_s" || quantity == "epoch_s";
+  return quantity == "iter_total_s" || quantity == "iter_without_update_s" || quantity == "iter_forward_backward_s" ||
+         quantity == "iter_total_best_epoch_s" || quantity == "epoch_s";
 }
 
 }  // namespace

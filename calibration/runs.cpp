@@ -39,7 +39,10 @@ const std::vector<std::string_view>& known_columns() {
   return columns;
 }
 /// What a run may have measured; some of it nobody predicts.
-constexpr std::array<std::string_view, 20> known_quantities{"iter_total_s",
+constexpr std::array<std::string_view, 23> known_quantities{"iter_total_s",
+                                                            "iter_forward_s",
+                                                            "iter_backward_s",
+                                                            "iter_forward_backward_s",
                                                             "iter_without_update_s",
                                                             "iter_comp_s",
                                                             "iter_comm_s",

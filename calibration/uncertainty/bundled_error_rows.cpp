@@ -26,7 +26,7 @@ ErrorTable table_of(const std::string& name, const KnownTable* known) {
     const RunFilter filter = parse_where(std::string(known->keep));
     table.runs = select_runs(table.runs, std::span(&filter, 1));
   }
-  const RunFilter whole{"quantity", {"iter_total_s", "samples_per_s_per_gpu"}};
+  const RunFilter whole{"quantity", {"iter_total_s", "iter_without_update_s", "samples_per_s_per_gpu"}};
   table.runs = select_runs(table.runs, std::span(&whole, 1));
   return table;
 }

@@ -19,7 +19,8 @@ std::vector<ErrorRow> error_rows(const ErrorTable& table, KnownKernels known) {
   for (const MeasuredRun& each : table.runs) {
     const MeasuredRun run = in_seconds(each);
     const bool has_input = run.includes_io == "yes" || run.includes_io == "probably";
-    if (run.quantity != "iter_total_s" || has_input || run.value <= 0) continue;
+    const bool of_steps = run.quantity == "iter_total_s" || run.quantity == "iter_without_update_s";
+    if (!of_steps || has_input || run.value <= 0) continue;
     const std::string& machine = run.machine.empty() ? table.machine : run.machine;
     try {
       std::unique_ptr<RunPredictor>& predictor = predictors[machine];
