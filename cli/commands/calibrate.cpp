@@ -374,13 +374,13 @@ void add_network(const Command& calibrate, Request& request) {
   command.callback([asked, &request] {
     request.run = [asked, &request] {
       Report report = calibrate_network(asked->first, asked->second);
-      const FitRequest& fit = asked->first;
-      if (fit.output.empty()) {
+      const FitRequest& chosen = asked->first;
+      if (chosen.output.empty()) {
         report.next.push_back(request.command + " --machine dgx-h100 -o ours.yaml");
         return report;
       }
-      return std::move(report).then({"ddl-oracle", "recommend", "llama3-8b", "--machine", fit.machine, "--coefficients",
-                                     (std::filesystem::path(".") / fit.output).string(), "--gpus", "64"});
+      return std::move(report).then({"ddl-oracle", "recommend", "llama3-8b", "--machine", chosen.machine, "--coefficients",
+                                     (std::filesystem::path(".") / chosen.output).string(), "--gpus", "64"});
     };
   });
 }
