@@ -45,6 +45,7 @@ const Names plan_keys{"rank",
                       "throughput",
                       "findings",
                       "memory",
+                      "interval",
                       "reasons"};
 const Names throughput_keys{"samples_per_s",
                             "samples_per_s_per_gpu",
@@ -126,7 +127,10 @@ void check_plan(const Json& plan, bool priced_machine, bool has_tokens) {
   }
   std::vector<std::string> nulls = nulls_in(plan);
   if (!plan.at("feasible").get<bool>()) std::erase(nulls, "rank");
-  if (!priced_machine) std::erase(nulls, "cost");
+  if (!priced_machine) {
+    std::erase(nulls, "cost");
+    std::erase_if(nulls, [](const std::string& path) { return path.starts_with("interval/cost_"); });
+  }
   if (!has_tokens) std::erase_if(nulls, [](const std::string& path) { return path.starts_with("throughput/tokens_"); });
   CHECK(nulls == std::vector<std::string>{});
   CHECK(keys_of(plan.at("time")) == with(time_parts, {"iteration_s", "epoch_s"}));
@@ -134,6 +138,11 @@ void check_plan(const Json& plan, bool priced_machine, bool has_tokens) {
                                                           "peak_reserved_bytes", "upper_bound_bytes"}));
   check_parts(plan.at("time"), time_parts, "iteration_s");
   check_parts(plan.at("memory"), memory_parts, "total_bytes");
+  for (const std::string& name : Names{"iteration", "epoch"}) {
+    const double time = plan.at("time").at(name + "_s").get<double>();
+    CHECK(plan.at("interval").at(name + "_low_s").get<double>() <= time);
+    CHECK(plan.at("interval").at(name + "_high_s").get<double>() >= time);
+  }
   CHECK(plan.at("time").at("epoch_s").get<double>() > 0);
   CHECK(plan.at("efficiency").get<double>() > 0);
   const Json& throughput = plan.at("throughput");
@@ -180,7 +189,7 @@ TEST_CASE("a report of recommend has the keys of its schema, and a figure for ea
     INFO(said);
     const Json report = written(run_command(arguments));
     CHECK(report.at("schema") == 1);
-    CHECK(has_all(report, {"schema", "best", "plans", "inputs", "search"}));
+    CHECK(has_all(report, {"schema", "best", "plans", "ratios_to_first", "inputs", "search"}));
     CHECK(has_all(report.at("search"), {"considered", "feasible", "seconds"}));
     CHECK(nulls_in(report.at("search")).empty());
     CHECK(has_all(report.at("inputs"), {"model", "dataset", "machine", "gpus", "global_batch", "defaults"}));
@@ -294,6 +303,10 @@ TEST_CASE("a report of validate has the keys of its schema, and every error is p
     ++predicted;
     CHECK(one.at("reason").is_null());
     CHECK(one.at("ideal_s").is_number());
+    if (!one.at("held").is_null()) {
+      CHECK(one.at("predicted_low_s").get<double>() <= one.at("predicted_s").get<double>());
+      CHECK(one.at("predicted_high_s").get<double>() >= one.at("predicted_s").get<double>());
+    }
     CHECK(one.at("error").get<double>() ==
           Approx(one.at("predicted_s").get<double>() / one.at("measured_s").get<double>() - 1).margin(1e-12));
   }
