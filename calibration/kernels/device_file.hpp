@@ -26,8 +26,8 @@ struct DeviceFile {
 
 /// The bundled file of a device of one of these names; nothing where there is none.
 [[nodiscard]] std::shared_ptr<const DeviceKernels> bundled_kernels(const Device& device);
-/// What other devices reach of their data sheets: first those of the same compute capability, whose multiprocessors are alike,
-/// then all.
+/// What other devices reach of their data sheets: first those of the same compute capability, whose multiprocessors are
+/// alike, then all.
 [[nodiscard]] std::shared_ptr<const DeviceKernels> transferred_kernels(const Device& device);
 
 }  // namespace ddl

@@ -28,7 +28,8 @@ struct ErrorTable {
   std::string coefficients;  ///< as in StudySpec
 };
 
-/// Predicts the time of each run's iteration, with its update or without. Leaves out runs of anything else, with input, or without a prediction.
+/// Predicts the time of each run's iteration, with its update or without. Leaves out runs of anything else, with input, or
+/// without a prediction.
 [[nodiscard]] std::vector<ErrorRow> error_rows(const ErrorTable& table, KnownKernels known = KnownKernels::all);
 
 }  // namespace ddl

@@ -107,7 +107,7 @@ void add_validate_kernels(const Command& validate_command, Request& request) {
   const auto asked = std::make_shared<ValidateKernelsRequest>();
   command.examples(
       {{"ddl-oracle validate kernels kernels.csv --machine dgx-a100", "how far the bundled kernel model is from yours"},
-       {"ddl-oracle validate kernels kernels.csv --machine dgx-a100 --where dtype=bf16", "of kernels in bf16"},
+       {"ddl-oracle validate kernels kernels.csv --machine dgx-a100 --format csv", "the same, for programs"},
        {"ddl-oracle validate kernels kernels.csv --machine dgx-a100 --overhead-us 5",
         "where the times hold 5 us of the host's work"}});
   command.add_option("files", asked->files, "tables of measured kernels, or profiles").required().file();

@@ -279,7 +279,8 @@ class Explainer {
     const Seconds rest = estimate().time.waiting - host - pages - slowest;
     const bool others = rest.value() > estimate().time.waiting.value() * 1e-9;
     if (host.value() <= 0 && pages.value() <= 0 && straggler <= 1 && !others) return {};
-    return WaitingOf{host, launch_overhead(job_), others && !plan_.offload_activations, pages, straggler, plan_.offload_activations};
+    return WaitingOf{host,      launch_overhead(job_),    others && !plan_.offload_activations, pages,
+                     straggler, plan_.offload_activations};
   }
 
   [[nodiscard]] UpdateOf update() const {

@@ -40,15 +40,16 @@ TEST_CASE("what is no number of tokens is refused with a hint") {
 TEST_CASE("throughput in words has no share where the peak is not known") {
   Plan plan;
   plan.mesh.set(Axis::data, 4);
+  const Device gpu;
   Throughput throughput{.samples = 4, .tokens = 8192, .model = FlopRate(1.5e14), .hardware = FlopRate(2e14)};
   CHECK(throughput_in_short(throughput) == "8,192 tokens/s");
-  CHECK(throughput_text(throughput, plan) == "2,048 tokens/s per GPU, model 150 TFLOP/s, hardware 200 TFLOP/s");
+  CHECK(throughput_text(throughput, plan, gpu) == "2,048 tokens/s per GPU, model 150 TFLOP/s, hardware 200 TFLOP/s");
   CHECK(mfu_text(throughput) == "-");
   throughput.model_share = 0.48;
   throughput.hardware_share = 0.64;
   throughput.tokens.reset();
   CHECK(throughput_in_short(throughput) == "4 samples/s, MFU 48 %");
-  CHECK(throughput_text(throughput, plan) ==
+  CHECK(throughput_text(throughput, plan, gpu) ==
         "1 samples/s per GPU, model 150 TFLOP/s (MFU 48 %), hardware 200 TFLOP/s (HFU 64 %)");
   CHECK(mfu_text(throughput) == "48 %");
   CHECK(mfu_text(std::nullopt) == "-");
