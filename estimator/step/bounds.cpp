@@ -272,6 +272,8 @@ Seconds Estimator::shortest_of_all(RelaxedStep step, const Plan& plan) const {
 Seconds Estimator::layers_time(const Plan& plan) const {
   Plan bare = plan;
   bare.recompute = Recompute::none;
+  bare.zero_stage = 0;
+  bare.shard_group = 0;
   bare.offload_activations = false;
   bare.schedule = Schedule::one_forward_one_backward;
   Seconds least(std::numeric_limits<double>::infinity());

@@ -21,6 +21,9 @@
 namespace ddl {
 namespace {
 
+/// Whether each forward and backward gathers the weights of which a rank holds a part, which the host starts.
+bool gathers_weights(const Plan& plan) { return plan.zero_stage == 3 && plan.mesh.replicas() > 1; }
+
 Limit memory_limit(const MemoryBreakdown& memory, const Device& device) {
   const MemoryItem largest = memory.largest();
   return {Limit::Kind::memory, memory.total().value(),    device.memory.value(), -1,
@@ -267,13 +270,18 @@ Estimate Estimator::estimate(const Plan& plan) const {
 }
 
 Bytes Estimator::managed_demand(const Plan& plan) const {
-  Plan bare = plan;  // all stages of ZeRO share a step
+  // Without what saves memory: saving it never saves time, which the bounds of a search rely on.
+  Plan bare = plan;
   bare.zero_stage = 0;
   bare.shard_group = 0;
+  bare.recompute = Recompute::none;
+  bare.offload = Offload::none;
+  bare.offload_activations = false;
+  bare.micro_batches = 1;
   Bytes demand = memory(bare).total();
   const double tiles = plan.mesh[Axis::spatial];
   const Model& model = *job_.facts.model;
-  const Bytes item(item_bytes(plan.precision) * samples_per_micro_batch(plan));
+  const Bytes item(item_bytes(plan.precision) * samples_per_micro_batch(bare));
   demand += item * (static_cast<double>(model.input.items()) * (1 - 1 / tiles));
   double widest = 0;
   const int end = spatial_end_of(plan);
@@ -292,7 +300,8 @@ Seconds Estimator::paging(const Plan& plan) const {
   // Pages leave in the order in which they were used last, which a pass that is longer than the memory needs next; those
   // that come and those that go share no direction of the link.
   constexpr double passes = 2;
-  return demand / (job_.machine.host->bandwidth / job_.machine.host->devices_per_link) * passes;
+  const Seconds iteration = demand / (job_.machine.host->bandwidth / job_.machine.host->devices_per_link) * passes;
+  return iteration / static_cast<double>(plan.micro_batches);
 }
 
 Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const {
@@ -335,7 +344,7 @@ Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std
       if (origin != nullptr) fixed.add_slope(Coefficient::per_micro_batch, 1);
       step.tasks.push_back({stage, false, Part::waiting, 0, fixed, bubble_shares(plan).forward});
     }
-    if (plan.zero_stage == 3 && plan.mesh.replicas() > 1) {
+    if (gathers_weights(plan)) {
       // The host starts what gathers a unit of weights and takes it apart, before forward and before backward, and what
       // joins its gradients and scatters them. Units are taken to be as large as the messages of gradients.
       const Bytes weights(costs.between(first, firsts[index + 1]).parameters * item_bytes(plan.precision));
@@ -385,7 +394,7 @@ const Estimator::Staged& Estimator::staged(const Plan& plan) const {
   auto& staged = split(plan).staged;
   // GPipe takes as long as 1F1B.
   const Schedule order = order_of(plan.schedule).fills_bubbles ? plan.schedule : Schedule::one_forward_one_backward;
-  const std::tuple key(plan.recompute, plan.virtual_stages, order, plan.offload_activations);
+  const std::tuple key(plan.recompute, plan.virtual_stages, order, plan.offload_activations, gathers_weights(plan));
   const auto known = staged.find(key);
   if (known != staged.end()) return known->second;
   return staged.emplace(key, this->staged(plan, table(plan), firsts)).first->second;

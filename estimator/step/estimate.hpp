@@ -164,10 +164,10 @@ class Estimator {
     Plan plan;  ///< without what the prices do not depend on
     Placement placement{};
     std::unique_ptr<LayerCostTable> costs;
-    /// The cuts under the current placement, and the stages by recomputation, virtual stages, schedule and offloaded
-    /// activations.
+    /// The cuts under the current placement, and the stages by recomputation, virtual stages, schedule, offloaded
+    /// activations and gathered weights.
     std::optional<std::vector<int>> cuts;
-    std::map<std::tuple<Recompute, int, Schedule, bool>, Staged> staged;
+    std::map<std::tuple<Recompute, int, Schedule, bool, bool>, Staged> staged;
     std::vector<Fullest> fullest;  ///< however it is placed
     /// The peaks of memory by the layers of a stage, choices and held parts.
     std::map<std::tuple<int, int, MemoryChoices, double>, StagePeaks> peaks;

@@ -130,6 +130,7 @@ class Plan:
     time: dict[str, Any] | None  # None, as memory and throughput, where the plan has an impossible shape
     memory: dict[str, Any] | None
     throughput: dict[str, Any] | None
+    interval: dict[str, Any] | None  # of time and cost: what holds `level` of measured steps, 0.9
     raw: dict[str, Any] = field(repr=False)
 
     @property
@@ -152,7 +153,7 @@ class Plan:
         """Flat, with the names of the columns of `--format csv`."""
         flat: dict[str, Any] = {}
         for key, value in self.raw.items():
-            if key in ("degrees", "time", "memory", "throughput"):
+            if key in ("degrees", "time", "memory", "throughput", "interval"):
                 flat.update(value or {})
             elif key not in ("findings", "reasons"):
                 flat[key] = value

@@ -34,8 +34,10 @@ class Files {
  public:
   Files(const Sandbox& sandbox, std::string command) : sandbox_(sandbox), command_(std::move(command)) {}
 
+  /// One that the example writes itself is left out.
   void add(const std::string& name, const std::string& text) const {
-    if (command_.find(name) != std::string::npos) sandbox_.write({name, text});
+    if (command_.find(name) != std::string::npos && command_.find("-o " + name) == std::string::npos)
+      sandbox_.write({name, text});
   }
 
  private:

@@ -216,9 +216,10 @@ TEST_CASE("depth grows with the logarithm of the samples, work in proportion") {
     // No layer's depth grows by more than the ten steps that 1,024 samples are, in its two passes.
     CHECK(many.depth <= one.depth + 20 * static_cast<double>(model.layers.size()));
     // Back takes the reductions of forward in the other order, and sums over samples besides. What is shorter are means,
-    // sums and losses, whose gradients only spread.
+    // sums, losses and pools of windows that do not overlap, whose gradients only spread. CosmoFlow of MLPerf has five such
+    // pools in three dimensions among few other layers.
     const double forward = forward_work_depth(model, 1024).depth;
-    CHECK(many.depth >= 1.75 * forward);
+    CHECK(many.depth >= 1.65 * forward);
     CHECK(many.depth <= 2.25 * forward);
     double work = model.flops_forward() + model.flops(Pass::backward_weight);
     const std::vector<bool> needs_gradient = needs_input_gradient(model);
