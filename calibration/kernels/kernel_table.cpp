@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -319,6 +320,16 @@ KernelTable read_kernel_table(const std::string& path, std::span<const RowFilter
   const std::string text = read_file(path);
   if (text.starts_with("format:") || text.find("\n---\n") != std::string::npos) return read_profile(path);
   return read_table(CsvTable::parse(text, path), path, filters);
+}
+
+KernelTable read_kernel_tables(std::span<const std::string> paths, std::span<const RowFilter> filters) {
+  KernelTable all;
+  for (const std::string& path : paths) {
+    KernelTable one = read_kernel_table(path, filters);
+    all.ignored += one.ignored;
+    std::move(one.samples.begin(), one.samples.end(), std::back_inserter(all.samples));
+  }
+  return all;
 }
 
 }  // namespace ddl

@@ -29,5 +29,7 @@ struct KernelTable {
 ///
 /// Throws Error with the place of what is wrong: no such columns, a number that is none, a time of zero.
 [[nodiscard]] KernelTable read_kernel_table(const std::string& path, std::span<const RowFilter> filters);
+/// Those of several files, one after the other.
+[[nodiscard]] KernelTable read_kernel_tables(std::span<const std::string> paths, std::span<const RowFilter> filters);
 
 }  // namespace ddl

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -101,13 +100,8 @@ std::vector<KernelFamily> known_families(const std::string& path) {
 Report calibrate_from_kernels(const KernelsRequest& asked) {
   const std::vector<RowFilter> filters = row_filters("--where", asked.where);
   const Machine machine = load_machine(asked.machine);
-  std::vector<KernelSample> samples;
-  std::size_t ignored = 0;
-  for (const std::string& path : asked.files) {
-    KernelTable table = read_kernel_table(path, filters);
-    ignored += table.ignored;
-    std::move(table.samples.begin(), table.samples.end(), std::back_inserter(samples));
-  }
+  const KernelTable table = read_kernel_tables(asked.files, filters);
+  const std::vector<KernelSample>& samples = table.samples;
   if (samples.empty()) throw Error("no kernel is left to fit", asked.where.empty() ? "" : "loosen --where");
   const KernelFitSettings settings{.includes_launch = asked.includes_launch,
                                    .most_residuals = static_cast<std::size_t>(asked.residuals.value_or(usual_residuals)),
@@ -117,7 +111,7 @@ Report calibrate_from_kernels(const KernelsRequest& asked) {
   if (fit->families.empty()) throw Error("too few kernels of any kind to fit", "a kind, pass and precision needs four rows");
   if (!asked.output.empty()) write_families(asked, machine.device, *fit);
   Report report;
-  report.document = document_of(*fit, samples.size(), ignored, machine.device);
+  report.document = document_of(*fit, samples.size(), table.ignored, machine.device);
   report.json = [fit] { return json_of(*fit); };
   return report;
 }

@@ -27,7 +27,7 @@ struct ValidateKernelsRequest {
   std::optional<double> overhead_us, tolerance;
 };
 
-constexpr double most_overhead_us = 1e6;
+constexpr double most_overhead_us = 1'000'000;
 
 std::string percent(double part) { return fmt::format("{:.1f} %", part * 100); }
 
@@ -69,20 +69,14 @@ Document document_of(const KernelValidation& validation, std::size_t rows, std::
 Report validate(const ValidateKernelsRequest& asked) {
   const std::vector<RowFilter> filters = row_filters("--where", asked.where);
   const Machine machine = load_machine(asked.machine);
-  std::vector<KernelSample> samples;
-  std::size_t ignored = 0;
-  for (const std::string& path : asked.files) {
-    KernelTable table = read_kernel_table(path, filters);
-    ignored += table.ignored;
-    for (KernelSample& sample : table.samples) samples.push_back(std::move(sample));
-  }
+  const KernelTable table = read_kernel_tables(asked.files, filters);
   const auto validation = std::make_shared<const KernelValidation>(
-      validate_kernels(samples, machine.device, Seconds(asked.overhead_us.value_or(0) * 1e-6)));
+      validate_kernels(table.samples, machine.device, Seconds(asked.overhead_us.value_or(0) * 1e-6)));
   if (validation->groups.empty()) {
     throw Error("no kernel is left to compare", asked.where.empty() ? "" : "loosen --where");
   }
   Report report;
-  report.document = document_of(*validation, samples.size() - validation->refused, ignored, machine);
+  report.document = document_of(*validation, table.samples.size() - validation->refused, table.ignored, machine);
   report.rows = [validation] { return flat_rows(accuracy_fields(), validation->groups); };
   report.json = [validation, name = machine.name, device = machine.device.name] {
     Json json = json_head();

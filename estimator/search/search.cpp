@@ -702,10 +702,12 @@ class FamilySearch {
   void try_variants(Plan plan) {
     const std::vector<Placement> placements = space_.placements(plan);
     const bool by_time = !options_.all && options_.objective != Objective::memory;
-    // Parts of a batch, or of a message, may take less together than the whole where what is measured prices them.
-    const bool wholes_are_faster =
-        by_time && plan.mesh[Axis::pipeline] == 1 && estimator_.job().kernels.measured() == nullptr &&
-        !estimator_.job().kernels.has_formulas() && estimator_.job().coefficients.exchanges.empty();
+    // Parts of a batch, or of a message, may take less together than the whole where what is measured prices them, and
+    // where the whole is larger than the device.
+    const bool wholes_are_faster = by_time && plan.mesh[Axis::pipeline] == 1 && !estimator_.may_page(plan) &&
+                                   estimator_.job().kernels.measured() == nullptr &&
+                                   !estimator_.job().kernels.has_formulas() &&
+                                   estimator_.job().coefficients.exchanges.empty();
     std::vector<std::int64_t> settled;
     least_ = {};
     for (const std::int64_t micro_batches : space_.micro_batches(plan)) {

@@ -270,18 +270,17 @@ Estimate Estimator::estimate(const Plan& plan) const {
 }
 
 Bytes Estimator::managed_demand(const Plan& plan) const {
-  // Without what saves memory: saving it never saves time, which the bounds of a search rely on.
+  // Without what computes again or moves to the host: that never saves time, which the bounds of a search rely on.
   Plan bare = plan;
   bare.zero_stage = 0;
   bare.shard_group = 0;
   bare.recompute = Recompute::none;
   bare.offload = Offload::none;
   bare.offload_activations = false;
-  bare.micro_batches = 1;
   Bytes demand = memory(bare).total();
   const double tiles = plan.mesh[Axis::spatial];
   const Model& model = *job_.facts.model;
-  const Bytes item(item_bytes(plan.precision) * samples_per_micro_batch(bare));
+  const Bytes item(item_bytes(plan.precision) * samples_per_micro_batch(plan));
   demand += item * (static_cast<double>(model.input.items()) * (1 - 1 / tiles));
   double widest = 0;
   const int end = spatial_end_of(plan);
@@ -291,17 +290,19 @@ Bytes Estimator::managed_demand(const Plan& plan) const {
   return demand + item * (widest * job_.coefficients.software.tile_copies.value_or(0));
 }
 
+bool Estimator::may_page(const Plan& plan) const {
+  return job_.coefficients.software.managed_memory.value_or(false) && job_.assumptions.host_staging && job_.machine.host &&
+         plan.mesh[Axis::spatial] > 1 && plan.mesh[Axis::pipeline] == 1;
+}
+
 Seconds Estimator::paging(const Plan& plan) const {
-  if (!job_.coefficients.software.managed_memory.value_or(false) || !job_.assumptions.host_staging || !job_.machine.host ||
-      plan.mesh[Axis::spatial] == 1 || plan.mesh[Axis::pipeline] > 1)
-    return {};
+  if (!may_page(plan)) return {};
   const Bytes demand = managed_demand(plan);
   if (demand <= job_.machine.device.memory) return {};
   // Pages leave in the order in which they were used last, which a pass that is longer than the memory needs next; those
   // that come and those that go share no direction of the link.
   constexpr double passes = 2;
-  const Seconds iteration = demand / (job_.machine.host->bandwidth / job_.machine.host->devices_per_link) * passes;
-  return iteration / static_cast<double>(plan.micro_batches);
+  return demand / (job_.machine.host->bandwidth / job_.machine.host->devices_per_link) * passes;
 }
 
 Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) const {

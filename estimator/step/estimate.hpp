@@ -114,6 +114,9 @@ class Estimator {
   /// Returns the time without update, gradients and recomputation, with the stages cut. It takes still longer, and is
   /// closer.
   [[nodiscard]] Seconds layers_time(const Plan& plan) const;
+  /// Whether the plan's software allocates managed memory, so that smaller micro-batches may save time: what is larger than
+  /// the device comes from the host.
+  [[nodiscard]] bool may_page(const Plan& plan) const;
   /// Returns a lower bound of the memory of all plans with these degrees, for any sharding and recomputation.
   [[nodiscard]] Bytes memory_lower_bound(const Plan& plan) const;
   [[nodiscard]] const Job& job() const { return job_; }
