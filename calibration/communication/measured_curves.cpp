@@ -12,15 +12,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "calibration/communication/joined_curves.hpp"
 #include "core/error.hpp"
 #include "core/statistics.hpp"
 
 namespace ddl {
 namespace {
-
-/// Files of one operation and count whose times at common sizes differ by more than this, in the median, are of different
-/// software or networks. Other jobs on a network lengthen single runs by less.
-constexpr double contradiction = 1.5;
 
 /// To five digits: more were never measured, and the file is to be read by people.
 double rounded(double value) {
@@ -115,7 +112,7 @@ std::vector<MeasuredCurve> measured_curves(std::span<const ExchangeSeries> serie
   for (const auto& [key, measured] : by_key) {
     for (std::size_t i = 1; i < measured.size(); ++i) {
       const double factor = difference(times_of(*measured.front()), times_of(*measured[i]));
-      if (factor <= contradiction) continue;
+      if (factor <= contradiction_factor) continue;
       throw Error(
           fmt::format("{} and {} contradict each other: {} among {} ranks on {} node{} differs by a factor of {:.2f}",
                       measured.front()->file, measured[i]->file, to_string(key.operation), key.ranks, key.nodes,

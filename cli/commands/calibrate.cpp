@@ -18,6 +18,7 @@
 #include "calibration/communication/fit.hpp"
 #include "calibration/communication/fit_plot.hpp"
 #include "calibration/communication/fitted_links.hpp"
+#include "calibration/communication/joined_curves.hpp"
 #include "calibration/communication/measured_curves.hpp"
 #include "calibration/communication/network_section.hpp"
 #include "calibration/machine_reader.hpp"
@@ -157,19 +158,6 @@ std::vector<std::string> lines_of(const FileWarnings& said) {
   return lines;
 }
 
-/// Of the network measured before, what was not measured again, then what was measured now.
-std::vector<MeasuredCurve> joined(std::vector<MeasuredCurve> before, const std::vector<MeasuredCurve>& measured) {
-  const auto measured_again = [&](const MeasuredCurve& old) {
-    return std::any_of(measured.begin(), measured.end(), [&](const MeasuredCurve& curve) {
-      return curve.operation == old.operation && curve.ranks == old.ranks && curve.nodes == old.nodes &&
-             curve.window == old.window && curve.both_ways == old.both_ways;
-    });
-  };
-  before.erase(std::remove_if(before.begin(), before.end(), measured_again), before.end());
-  before.insert(before.end(), measured.begin(), measured.end());
-  return before;
-}
-
 /// The file of coefficients, `before` of what was in it, with the measured times. `may_lack`: without any it stays as it is.
 std::string coefficients_with(const FitRequest& asked, const std::vector<ExchangeSeries>& series, const std::string& before,
                               bool may_lack, std::vector<std::string>& warnings) {
@@ -179,7 +167,8 @@ std::string coefficients_with(const FitRequest& asked, const std::vector<Exchang
     throw Error(fmt::format("nothing to write into {}: no measurement says its ranks and nodes", quote(asked.output)),
                 "say what the files do not: FILE,ranks=16,nodes=2");
   }
-  const std::vector<MeasuredCurve> network = joined(parse_coefficients(before, asked.output).exchanges.curves(), measured);
+  const std::vector<MeasuredCurve> network =
+      joined_curves(parse_coefficients(before, asked.output).exchanges.curves(), measured, warnings);
   std::string text = with_network_section(before, network);
   static_cast<void>(with_fitted_links(load_machine(asked.machine), MeasuredExchanges(network), warnings));
   // What cannot be read back is not written.
