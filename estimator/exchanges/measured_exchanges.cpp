@@ -78,6 +78,11 @@ double step_share(Collective operation, Count count) {
   return 1;
 }
 
+/// Between two measured sizes a message takes a start-up time and a time per byte.
+Seconds on_line(const MeasuredCurve::Point& fewer, const MeasuredCurve::Point& more, Bytes message) {
+  return fewer.time + (more.time - fewer.time) * ((message - fewer.message) / (more.message - fewer.message));
+}
+
 /// What a curve says of another count as a ring.
 Seconds as_ring(const MeasuredCurve& curve, Bytes message, Count asked) {
   const Count measured = count_of(curve);
@@ -124,9 +129,23 @@ Seconds MeasuredCurve::at(Bytes message) const {
   if (after == points.begin()) return points.front().time;
   if (after == points.end()) return points.back().time + (message - points.back().message) * last_slope();
   if (after->message == message) return after->time;
+  return on_line(*(after - 1), *after, message);
+}
+
+MeasuredCurve::SizeDoubt MeasuredCurve::size_doubt(Bytes message) const {
+  const auto after =
+      std::lower_bound(points.begin(), points.end(), message, [](const Point& p, Bytes size) { return p.message < size; });
+  if (after == points.begin() || after == points.end() || after->message == message) return {};
+  double bend = 0;
+  for (auto end = after - 1; end != after + 1; ++end) {
+    if (end == points.begin() || end + 1 == points.end()) continue;
+    bend = std::max(bend, std::abs(std::log(on_line(*(end - 1), *(end + 1), end->message) / end->time)));
+  }
   const Point& before = *(after - 1);
   const double weight = std::log(message / before.message) / std::log(after->message / before.message);
-  return before.time * std::pow(after->time / before.time, weight);
+  const double doubt = bend * 4 * weight * (1 - weight);
+  const Seconds time = on_line(before, *after, message);
+  return {std::min(doubt, std::log(time / min(before.time, after->time))), doubt};
 }
 
 std::string MeasuredCurve::algorithm_at(Bytes message) const {
@@ -256,14 +275,18 @@ std::optional<MeasuredExchanges::Prediction> MeasuredExchanges::predict(Collecti
   prediction.measured = near.fewer->operation;
   prediction.curves.push_back(near.fewer);
   if (near.more != near.fewer) prediction.curves.push_back(near.more);
-  double doubt = 0;
+  double shorter = 0, longer = 0;  // for the noise, the size and the count
+  double beyond = 0;               // for the doublings beyond the counts
   for (const MeasuredCurve* curve : prediction.curves) {
     const double places = count_of(*curve).places();
     const double noise = reach_95 * std::log(std::max(curve->spread, single_spread));
-    doubt = std::max(doubt, noise);
+    const MeasuredCurve::SizeDoubt size = curve->size_doubt(message);
+    shorter = std::max(shorter, std::hypot(noise, size.shorter));
+    longer = std::max(longer, std::hypot(noise, size.longer));
     prediction.beyond_sizes |= message > curve->points.back().message * size_reach;
     if (places == asked.places()) continue;
-    doubt = std::max(doubt, count_doubt);
+    shorter = std::max(shorter, count_doubt);
+    longer = std::max(longer, count_doubt);
     std::vector<Seconds> ways{as_ring(*curve, message, asked)};
     if (has_tree(curve->operation)) ways.insert(ways.end(), {as_tree(*curve, message, asked.places()), curve->at(message)});
     for (const Seconds way : ways) {
@@ -271,10 +294,10 @@ std::optional<MeasuredExchanges::Prediction> MeasuredExchanges::predict(Collecti
       prediction.high = max(prediction.high, way);
     }
     prediction.beyond_counts |= near.fewer == near.more;
-    if (near.fewer == near.more) doubt += doubling_doubt * std::abs(std::log2(asked.places() / places));
+    if (near.fewer == near.more) beyond += doubling_doubt * std::abs(std::log2(asked.places() / places));
   }
-  prediction.low = prediction.low * std::exp(-doubt);
-  prediction.high = prediction.high * std::exp(doubt);
+  prediction.low = prediction.low * std::exp(-shorter - beyond);
+  prediction.high = prediction.high * std::exp(longer + beyond);
   return prediction;
 }
 

@@ -31,9 +31,16 @@ struct MeasuredCurve {
   std::string date{};    ///< on which it was read, as 2026-11-23
   std::string source{};  ///< its files
 
-  /// Interpolates the logarithm of time over that of the size. Below the smallest size the time stays, above the largest it
-  /// grows as between the last two.
+  /// Time is linear in the size between two sizes, as α + βm is. Below the smallest size it stays, above the largest it grows
+  /// as between the last two.
   [[nodiscard]] Seconds at(Bytes message) const;
+  /// By how much a time may be shorter and longer than at() says between two sizes, as logarithms: halfway, the larger
+  /// distance of the two sizes' own times from the line through their neighbours, but not below both
+  /// times. 0 at a measured size, below the smallest and above the largest. docs/formulas.md, "Measured exchanges".
+  struct SizeDoubt {
+    double shorter = 0, longer = 0;
+  };
+  [[nodiscard]] SizeDoubt size_doubt(Bytes message) const;
   /// What the library ran for a message of this size: that of the sizes next to it, `Tree LL128 or Ring Simple` if they
   /// differ; empty where one of them does not say it.
   [[nodiscard]] std::string algorithm_at(Bytes message) const;

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "calibration/coefficients_reader.hpp"
 #include "calibration/communication/exchange_file.hpp"
 #include "calibration/communication/fit.hpp"
 #include "calibration/communication/measured_curves.hpp"
@@ -225,6 +226,43 @@ TEST_CASE("left-out node counts of published sweeps, one by one", "[.figures]") 
       show(fmt::format("Polaris, {}, {}", operation, environment),
            series_of({fmt::format("polaris_{}", operation), environment}));
     }
+  }
+}
+
+TEST_CASE("half of the sizes of published NVLink nodes predict the other half, and intervals hold it") {
+  for (const std::string machine : {"dgx-a100", "dgx-h100", "dgx-h200"}) {
+    const std::optional<Coefficients> bundled = bundled_coefficients(machine);
+    REQUIRE(bundled);
+    std::map<Collective, std::vector<double>> errors;
+    std::vector<double> all;
+    int held = 0, asked = 0;
+    for (const MeasuredCurve& whole : bundled->exchanges.curves()) {
+      if (whole.nodes != 1 || whole.points.size() < 4) continue;
+      MeasuredCurve half = whole;
+      half.points.clear();
+      for (std::size_t i = 0; i < whole.points.size(); i += 2) half.points.push_back(whole.points[i]);
+      const MeasuredExchanges known({half});
+      for (std::size_t i = 1; i < whole.points.size(); i += 2) {
+        const MeasuredCurve::Point& point = whole.points[i];
+        const auto said = known.predict(whole.operation, point.message, whole.ranks, 1);
+        REQUIRE(said);
+        const double error = std::abs(said->time / point.time - 1);
+        errors[whole.operation].push_back(error);
+        // An All-to-all changes its protocol twice between sizes a factor of 4 apart.
+        if (whole.operation != Collective::all_to_all) all.push_back(error);
+        ++asked;
+        if (said->low <= point.time && point.time <= said->high) ++held;
+      }
+    }
+    REQUIRE(errors.size() >= 3);
+    for (auto& [operation, of_one] : errors) {
+      INFO(machine << ": " << to_string(operation) << ", " << of_one.size() << " times");
+      CHECK(median(of_one) < 0.05);
+    }
+    INFO(machine);
+    std::sort(all.begin(), all.end());
+    CHECK(all[all.size() * 9 / 10] < 0.15);
+    CHECK(held > 0.85 * asked);
   }
 }
 

@@ -233,3 +233,24 @@ TEST_CASE(
   std::swap(four.placement[0], *std::find(four.placement.begin(), four.placement.end(), Axis::filter));
   CHECK_FALSE(ExchangePrices(four, machine, coefficients, assumptions).is_measured(data, Purpose::gradient));
 }
+
+TEST_CASE("between two sizes a message takes a start-up time and a time per byte, and a bend is a doubt") {
+  // 10 us + m / 1 GB/s, which one line joins; then twice the time per byte from 1 MB on.
+  MeasuredCurve line{.ranks = 8, .nodes = 2};
+  MeasuredCurve bent = line;
+  for (const double bytes : {1e3, 1e4, 1e5, 1e6, 1e7}) {
+    line.points.push_back({Bytes(bytes), Seconds(10e-6 + bytes / 1e9), {}});
+    bent.points.push_back({Bytes(bytes), Seconds(10e-6 + bytes / 1e9 + std::max(0.0, bytes - 1e6) / 1e9), {}});
+  }
+  CHECK(line.at(Bytes(3e5)).value() == Approx(310e-6));
+  CHECK(line.size_doubt(Bytes(3e5)).shorter == Approx(0).margin(1e-12));
+  CHECK(bent.size_doubt(Bytes(3e5)).shorter > 0.1);
+  CHECK(bent.size_doubt(Bytes(1e6)).shorter == 0);
+  CHECK(bent.size_doubt(Bytes(5e7)).longer == 0);
+  // No time is below those of both sizes.
+  for (const double bytes : {1.1e5, 3e5, 9e5}) {
+    const MeasuredCurve::SizeDoubt doubt = bent.size_doubt(Bytes(bytes));
+    CHECK(bent.at(Bytes(bytes)).value() * std::exp(-doubt.shorter) >= bent.at(Bytes(1e5)).value() * (1 - 1e-12));
+    CHECK(doubt.longer >= doubt.shorter);
+  }
+}
