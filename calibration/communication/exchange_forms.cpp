@@ -32,6 +32,8 @@ std::string_view to_string(ExchangeAlgorithm algorithm) {
       return "scatter-allgather";
     case ExchangeAlgorithm::in_switch:
       return "in-switch";
+    case ExchangeAlgorithm::striped_ring:
+      return "striped ring";
     case ExchangeAlgorithm::hierarchical_ring:
       return "hierarchical ring";
     case ExchangeAlgorithm::hierarchical_tree:
@@ -46,7 +48,7 @@ std::string_view to_string(ExchangeAlgorithm algorithm) {
   return "";
 }
 
-std::vector<ExchangeAlgorithm> algorithms_of(Collective operation, bool several_levels) {
+std::vector<ExchangeAlgorithm> algorithms_of(Collective operation, bool several_levels, bool several_shapes) {
   using enum ExchangeAlgorithm;
   std::vector<ExchangeAlgorithm> found;
   switch (operation) {
@@ -59,11 +61,13 @@ std::vector<ExchangeAlgorithm> algorithms_of(Collective operation, bool several_
         found.insert(found.end(),
                      {hierarchical_ring, hierarchical_rabenseifner, hierarchical_tree, hierarchical_pipelined_tree});
       }
+      if (several_shapes) found.push_back(striped_ring);
       return found;
     case Collective::allgather:
     case Collective::reduce_scatter:
       found = {ring, rabenseifner, in_switch};
       if (several_levels) found.insert(found.end(), {hierarchical_ring, hierarchical_rabenseifner});
+      if (several_shapes) found.push_back(striped_ring);
       return found;
     case Collective::all_to_all:
       found = {pairwise, bruck};
@@ -147,6 +151,8 @@ Eigen::VectorXd terms_of(ExchangeAlgorithm algorithm, Collective operation, Rank
       return Eigen::Vector2d(rounds + ranks - 1, 2 * (ranks - 1) / ranks * bytes);
     case ExchangeAlgorithm::in_switch:
       return Eigen::Vector2d(1, bytes);
+    case ExchangeAlgorithm::striped_ring:
+      return halves * (ranks - 1) * Eigen::Vector2d(1, share / ranks);
     case ExchangeAlgorithm::hierarchical_ring:
       return Eigen::Vector4d(1, bytes, halves * (nodes - 1), halves * (nodes - 1) / nodes * share);
     case ExchangeAlgorithm::hierarchical_tree:

@@ -391,6 +391,7 @@ ExchangeFit fit_group(std::span<const ExchangeSeries> series, const std::vector<
   std::set<std::pair<double, double>> counts;
   bool nodes_known = true;
   bool several_levels = false;
+  std::set<double> shapes;  // ranks a node
   for (const std::size_t i : group) {
     const std::vector<ExchangePoint> own = points_of(series[i]);
     points.insert(points.end(), own.begin(), own.end());
@@ -402,6 +403,7 @@ ExchangeFit fit_group(std::span<const ExchangeSeries> series, const std::vector<
       fit.max_ranks = std::max(fit.max_ranks.value_or(ranks), ranks);
     }
     nodes_known = nodes_known && count.nodes > 0;
+    if (count.nodes > 0) shapes.insert(count.ranks / count.nodes);
     several_levels = several_levels || (count.nodes > 1 && count.nodes < count.ranks);
     if (const std::optional<int> nodes = series[i].nodes) {
       fit.min_nodes = std::min(fit.min_nodes.value_or(*nodes), *nodes);
@@ -414,9 +416,9 @@ ExchangeFit fit_group(std::span<const ExchangeSeries> series, const std::vector<
   if (!fit.refusal.empty()) return fit;
   fit.what_to_measure.clear();
 
-  const std::vector<ExchangeAlgorithm> candidates = counts.size() > 1
-                                                        ? algorithms_of(fit.operation, nodes_known && several_levels)
-                                                        : std::vector<ExchangeAlgorithm>{usual_algorithm(fit.operation)};
+  const std::vector<ExchangeAlgorithm> candidates =
+      counts.size() > 1 ? algorithms_of(fit.operation, nodes_known && several_levels, nodes_known && shapes.size() > 1)
+                        : std::vector<ExchangeAlgorithm>{usual_algorithm(fit.operation)};
   const std::vector<SizeRange> ranges = size_ranges(points, fit.operation, candidates);
   if (ranges.empty()) {
     fit.refusal = "the sizes measured do not tell α from β";

@@ -270,6 +270,12 @@ Report fitted(const FitRequest& asked, Measured measured) {
           live->with_measured(coefficients, asked.machine,
                               fmt::format("{}, by ddl-oracle {} on {}", live->where, version(), today()), report.warnings);
     }
+    const Coefficients found = parse_coefficients(coefficients, asked.output);
+    if (std::string assumed = assumed_between_nodes(found.exchanges, found.contention, load_machine(asked.machine));
+        !assumed.empty()) {
+      report.status = ExitStatus::incomplete;
+      report.warnings.push_back(std::move(assumed));
+    }
     if (coefficients == measured.before) {
       throw Error(fmt::format("nothing to write into {}", quote(asked.output)),
                   report.warnings.empty() ? "measure a latency, contention or overlap" : report.warnings.front());

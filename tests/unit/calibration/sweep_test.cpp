@@ -69,6 +69,15 @@ TEST_CASE("A sweep of a network that does not exist finds its latency and bandwi
       CHECK(between.beta->value.value() == Approx(1 / 10e9).epsilon(0.02));
     }
   }
+  SECTION("from rings of one rank a node and of all of them, on the rails of each") {
+    const FitRange between =
+        range_of(run("ranks=16 nodes=2 rails=8 latency=14 us bandwidth=25 GB/s bandwidth_inside=450 GB/s",
+                     plan_of({SweepOperation::allgather})),
+                 NetworkLevel::between_nodes);
+    CHECK(between.algorithm == ExchangeAlgorithm::striped_ring);
+    CHECK(between.alpha->value.value() == Approx(14e-6).epsilon(0.02));
+    CHECK(between.beta->value.value() == Approx(1 / 25e9).epsilon(0.02));
+  }
   SECTION("from an allreduce of several numbers of ranks, whose algorithm is found out") {
     const FitRange inside = range_of(run("ranks=16 nodes=1 latency_inside=4 us bandwidth_inside=20 GB/s noise=0.01",
                                          plan_of({SweepOperation::allreduce})),
@@ -135,6 +144,28 @@ TEST_CASE("Groups at once share the rails of a node, and what a byte takes says 
   }
   CHECK(run("ranks=8 nodes=1", plan).contention.empty());
   CHECK(run("ranks=4 nodes=4", plan).contention.empty());
+}
+
+TEST_CASE("A ring of several ranks a node runs on the rails of all of them") {
+  // 2 nodes of 8: 30 steps of α and of a sixteenth of 256 MiB, at the rate of 8 rails, of 2, and of one.
+  const auto last = [](const std::string& figures, SweepOperation operation) {
+    SweepPlan plan = plan_of({operation});
+    plan.smallest = plan.largest = std::int64_t{1} << 28U;
+    const SweepResult result = run("ranks=16 nodes=2 latency=10 us bandwidth=25 GB/s noise=0 " + figures, plan);
+    REQUIRE(result.tables.back().ranks == 16);
+    return result.tables.back().rows.back().timing.time().value();
+  };
+  const double bytes = static_cast<double>(std::int64_t{1} << 28U);
+  const auto ring = [&](double rate) { return 30 * (10e-6 + bytes / 16 / rate); };
+  CHECK(last("rails=8 bandwidth_inside=450 GB/s", SweepOperation::allreduce) == Approx(ring(200e9)));
+  CHECK(last("rails=2 bandwidth_inside=450 GB/s", SweepOperation::allreduce) == Approx(ring(50e9)));
+  CHECK(last("rails=1 bandwidth_inside=450 GB/s", SweepOperation::allreduce) == Approx(ring(25e9)));
+  // No ring is faster than the links inside its nodes.
+  CHECK(last("rails=8 bandwidth_inside=100 GB/s", SweepOperation::allreduce) == Approx(ring(100e9)));
+  // Of an all-to-all each rank has a rail, or a share of one.
+  const auto pairs = [&](double rate) { return 15 * (10e-6 + bytes / 16 / rate); };
+  CHECK(last("rails=8", SweepOperation::all_to_all) == Approx(pairs(25e9)));
+  CHECK(last("rails=2", SweepOperation::all_to_all) == Approx(pairs(25e9 / 4)));
 }
 
 TEST_CASE("Kernels beside an exchange slow it down, and are slowed down") {

@@ -59,10 +59,20 @@ class NetworkTransport final : public Transport {
     const auto node = [&](int rank) { return nodes_[static_cast<std::size_t>(rank)]; };
     const bool crosses =
         std::any_of(group.begin(), group.end(), [&](int rank) { return node(rank) != node(group.front()); });
-    const double shared = crosses ? std::max(1.0, static_cast<double>(step.groups.size()) / network_.rails) : 1.0;
-    const Link link{.alpha = crosses ? network_.latency : network_.latency_inside,
-                    .beta = SecondsPerByte(shared / (crosses ? network_.bandwidth : network_.bandwidth_inside).value())};
     const auto ranks = static_cast<double>(group.size());
+    Link link{.alpha = network_.latency_inside, .beta = SecondsPerByte(1 / network_.bandwidth_inside.value())};
+    if (crosses) {
+      link.alpha = network_.latency;
+      // Each rank of a node has a rail of its own while there are as many. A ring or a tree of several ranks a node runs on
+      // all of theirs, as NCCL's channels do, but no faster than inside the node; other messages each have one.
+      const auto on_node = static_cast<double>(
+          std::count_if(group.begin(), group.end(), [&](int rank) { return node(rank) == node(group.front()); }));
+      const double of_group = network_.rails / static_cast<double>(step.groups.size());
+      const bool in_pairs = step.operation == SweepOperation::all_to_all;
+      const double rails = in_pairs ? std::min(1.0, of_group / on_node) : std::min(on_node, of_group);
+      const SecondsPerByte between(1 / (rails * network_.bandwidth.value()));
+      link.beta = on_node > 1 ? max(link.beta, between) : between;
+    }
     const SweepOperationKind& kind = kind_of(step.operation);
     const Bytes message(static_cast<double>(step.bytes) * (kind.of_part ? ranks : 1.0));
     switch (step.operation) {

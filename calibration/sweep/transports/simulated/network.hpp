@@ -10,8 +10,8 @@ namespace ddl {
 
 /// A network that does not exist, of which everything is known: pairs take α + mβ, collectives what the closed forms of
 /// estimator/exchanges/collective.hpp say of rings, pairwise exchanges and trees on the level that their group crosses.
-/// Groups beyond the rails of a node share them. Times are multiplied with a log-normal factor of median one; no clock is
-/// read.
+/// A group has as many rails as ranks on a node; groups beyond the rails of a node share them. Times are multiplied with a
+/// log-normal factor of median one; no clock is read.
 struct SimulatedNetwork {
   int ranks = 8, nodes = 2;  ///< as many ranks on every node
   Seconds latency_inside = Seconds(1e-6), latency = Seconds(5e-6);
