@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "calibration/communication/exchange_forms.hpp"
+#include "calibration/communication/repetitions.hpp"
 #include "calibration/communication/robust_fit.hpp"
 #include "calibration/communication/size_ranges.hpp"
 #include "core/error.hpp"
@@ -52,15 +53,8 @@ bool by_size(const ExchangePoint& a, const ExchangePoint& b) {
 
 /// Whether times at common sizes are alike.
 bool are_repeats(const ExchangeSeries& a, const ExchangeSeries& b) {
-  std::vector<double> differences;
-  for (const MeasuredExchange& row : a.rows) {
-    for (const MeasuredExchange& other : b.rows) {
-      if (row.message == other.message && row.in_place == other.in_place) {
-        differences.push_back(std::abs(std::log(row.time / other.time)));
-      }
-    }
-  }
-  return !differences.empty() && median(differences) <= repeat_difference;
+  const std::optional<double> factor = difference(a, b);
+  return factor && *factor <= 1 + repeat_difference;
 }
 
 /// Positions of series that are fitted together.

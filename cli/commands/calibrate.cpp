@@ -49,6 +49,7 @@ struct FilesRequest {
   std::vector<std::string> files;
   std::string operation, level;
   std::optional<std::int64_t> ranks, nodes;
+  std::string prefer{};
 };
 
 /// What was measured, how, and what the file of coefficients held before.
@@ -331,6 +332,14 @@ Report calibrate_network(const FitRequest& asked, const FilesRequest& files) {
     add_warnings(warnings, file.path, said);
   }
   measured.warnings = lines_of(warnings);
+  if (!files.prefer.empty()) {
+    const std::string preferred = file_of(files.prefer).path;
+    if (std::none_of(measured.series->begin(), measured.series->end(),
+                     [&](const ExchangeSeries& one) { return one.file == preferred; })) {
+      throw Error(fmt::format("--prefer {} is none of the files", quote(files.prefer)), "name it as it is given");
+    }
+    leave_out_contradicting(*measured.series, preferred, measured.warnings);
+  }
   measured.before = coefficients_before(asked);  // after the files: none of them is overwritten
   return fitted(asked, std::move(measured));
 }
@@ -376,6 +385,7 @@ void add_network(const Command& calibrate, Request& request) {
   add_whole_number(command, "--nodes", files.nodes, 1, most_exchange_ranks,
                    "nodes that they ran on, where a file does not say");
   command.add_option("--level", files.level, "node or between-nodes, where neither a file nor its nodes say");
+  command.add_option("--prefer", files.prefer, "of files that contradict each other, the one that counts");
   add_fit_options(command, fit, request.report);
   command.callback([asked, &request] {
     request.run = [asked, &request] {
