@@ -168,6 +168,61 @@ TEST_CASE("A ring of several ranks a node runs on the rails of all of them") {
   CHECK(last("rails=2", SweepOperation::all_to_all) == Approx(pairs(25e9 / 4)));
 }
 
+TEST_CASE("Protocols of a simulated network are found again, and their sizes grow with the nodes") {
+  // α and β of each protocol as a part of 14 us and 46 GB/s, and where the next one begins.
+  const std::string protocols =
+      " protocols=LL:0.3:0.25:64 KiB/LL128:0.5:0.9:4 MiB/Simple:1:1 rails=8 latency=14 us "
+      "bandwidth=46 GB/s latency_inside=4 us bandwidth_inside=400 GB/s";
+  const auto ranges = [&](const std::string& figures) {
+    SweepPlan plan = plan_of({SweepOperation::allreduce});
+    plan.largest = std::int64_t{1} << 28U;
+    std::vector<ExchangeSeries> series = series_of(run(figures + protocols, plan).tables, "test");
+    std::erase_if(series, [](const ExchangeSeries& one) { return one.nodes == 1; });
+    const std::vector<ExchangeFit> fits = fit_exchanges(series);
+    REQUIRE(fits.size() == 1);
+    REQUIRE(fits[0].ranges.size() >= 3);
+    return fits[0].ranges;
+  };
+  for (const auto& [figures, growth] :
+       {std::pair("ranks=16 nodes=2", 1.0), std::pair("ranks=64 nodes=8 protocol_growth=0", 1.0)}) {
+    INFO(figures);
+    const std::vector<FitRange> found = ranges(figures);
+    CHECK(found[0].max_message == 64_KiB * growth);
+    CHECK(found[1].max_message == 4_MiB * growth);
+    const std::vector<std::pair<double, double>> truth{{0.3, 0.25}, {0.5, 0.9}, {1, 1}};
+    for (std::size_t i = 0; i < truth.size(); ++i) {
+      INFO("protocol " << i);
+      CHECK(found[i].alpha->value.value() == Approx(14e-6 * truth[i].first).epsilon(0.05));
+      CHECK(found[i].beta->value.value() == Approx(1 / (46e9 * truth[i].second)).epsilon(0.03));
+    }
+  }
+  // Among eight nodes alone the first protocol reaches to four times the size.
+  const auto time = [&](const std::string& figures, std::int64_t bytes) {
+    SweepPlan plan = plan_of({SweepOperation::allreduce});
+    plan.smallest = plan.largest = bytes;
+    return run(figures + protocols + " noise=0", plan).tables.back().rows.back().timing.time().value();
+  };
+  const auto ring = [&](double ranks, double bytes, double alpha, double share) {
+    return 2 * (ranks - 1) * (14e-6 * alpha + bytes / ranks / (8 * 46e9 * share));
+  };
+  CHECK(time("ranks=64 nodes=8", 262144) == Approx(ring(64, 262144, 0.3, 0.25)));
+  CHECK(time("ranks=64 nodes=8", 524288) == Approx(ring(64, 524288, 0.5, 0.9)));
+  CHECK(time("ranks=16 nodes=2", 131072) == Approx(ring(16, 131072, 0.5, 0.9)));
+}
+
+TEST_CASE("Messages of a simulated network that ask before they are sent take three start-ups") {
+  const SweepResult result =
+      run("ranks=2 nodes=2 latency=20 us bandwidth=10 GB/s rendezvous=64 KiB noise=0", plan_of({SweepOperation::latency}));
+  for (const SweepRow& row : result.tables[0].rows) {
+    const double startups = row.bytes < 65536 ? 1 : 3;
+    CHECK(row.timing.time().value() == Approx(startups * 20e-6 + static_cast<double>(row.bytes) / 10e9));
+  }
+  const ExchangeFit fit = fit_exchanges(series_of(result.tables, "test"))[0];
+  REQUIRE(fit.ranges.size() == 2);
+  CHECK(fit.ranges[0].max_message == 32_KiB);
+  CHECK(fit.ranges[1].alpha->value.value() == Approx(60e-6).epsilon(0.02));
+}
+
 TEST_CASE("Kernels beside an exchange slow it down, and are slowed down") {
   SweepPlan plan = plan_of({});
   plan.overlap = true;
@@ -390,6 +445,13 @@ TEST_CASE("Figures of a simulated network are read strictly") {
   CHECK(contains(problem("ranks=5000"), "'5000' is no ranks"));
   CHECK(contains(problem("latencies=1 us"), "a simulated network has no 'latencies'"));
   CHECK(contains(problem("kernel_slowdown=0.5"), "kernel_slowdown is below 1"));
+  CHECK(contains(problem("protocols=LL:1"), "test:1:11: 'LL:1': this is no protocol"));
+  CHECK(contains(problem("protocols=LL:1:1:4 KiB"), "this is no protocol"));
+  CHECK(contains(problem("protocols=A:1:1:4 KiB/B:0:1"), "test:1:23: 'B:0:1': '0' is not a number above 0"));
+  CHECK(contains(problem("protocols=A:1:1:4 KiB/B:1:2"), "'2' is not a number above 0 and up to 1"));
+  CHECK(contains(problem("protocols=A:1:1:4/B:1:1"), "'4' has no unit"));
+  CHECK(contains(problem("protocols=A:1:1:4 KiB/B:1:1:2 KiB/C:1:1"), "sizes ascend"));
+  CHECK(contains(problem("rendezvous=64"), "'64' has no unit"));
   CHECK(contains(problem("latency=1.7e308 s"), "test:1:9: latency of '1.7e308 s' is too much"));
   CHECK(contains(problem("latency_inside=2e6 s"), "latency_inside of '2e6 s' is too much"));
   CHECK(contains(problem("bandwidth=1e200 GB/s"), "test:1:11: bandwidth of '1e200 GB/s' is too much"));
