@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "calibration/communication/exchange_forms.hpp"
+#include "calibration/communication/open_mpi_rules.hpp"
 #include "calibration/communication/repetitions.hpp"
 #include "calibration/communication/robust_fit.hpp"
 #include "calibration/communication/size_ranges.hpp"
@@ -64,8 +65,8 @@ std::vector<std::vector<std::size_t>> fit_groups(std::span<const ExchangeSeries>
     const ExchangeSeries& one = series[i];
     const auto belongs = [&](const std::vector<std::size_t>& group) {
       const ExchangeSeries& first = series[group.front()];
-      if (std::tie(first.operation, first.pattern, first.window, first.level, first.tool) !=
-          std::tie(one.operation, one.pattern, one.window, one.level, one.tool)) {
+      if (std::tie(first.operation, first.pattern, first.window, first.level, first.tool, first.library) !=
+          std::tie(one.operation, one.pattern, one.window, one.level, one.tool, one.library)) {
         return false;
       }
       return std::all_of(group.begin(), group.end(), [&](std::size_t other) {
@@ -330,7 +331,8 @@ void add_notes(ExchangeFit& fit, std::span<const ExchangeSeries> series) {
     fit.notes.push_back(
         fmt::format("with {} messages in flight at once α does not show; measure a latency test for it", fit.window));
   }
-  if (collective && fit.rank_counts == 1 && !is_known_ring(fit, series)) {
+  const bool by_rules = fit.ranges.back().algorithm == ExchangeAlgorithm::open_mpi_41;
+  if (collective && fit.rank_counts == 1 && !by_rules && !is_known_ring(fit, series)) {
     fit.notes.push_back(fmt::format(
         "measured with {} ranks only, which does not tell algorithms apart: read as {}; measure other rank counts too",
         *fit.min_ranks, to_string(fit.ranges.back().algorithm)));
@@ -410,9 +412,13 @@ ExchangeFit fit_group(std::span<const ExchangeSeries> series, const std::vector<
   if (!fit.refusal.empty()) return fit;
   fit.what_to_measure.clear();
 
+  const bool by_rules = !first.library.empty() && std::all_of(counts.begin(), counts.end(), [&](const auto& count) {
+    return open_mpi_messages(fit.operation, count.first, 1).has_value();
+  });
   const std::vector<ExchangeAlgorithm> candidates =
-      counts.size() > 1 ? algorithms_of(fit.operation, nodes_known && several_levels, nodes_known && shapes.size() > 1)
-                        : std::vector<ExchangeAlgorithm>{usual_algorithm(fit.operation)};
+      by_rules            ? std::vector<ExchangeAlgorithm>{ExchangeAlgorithm::open_mpi_41}
+      : counts.size() > 1 ? algorithms_of(fit.operation, nodes_known && several_levels, nodes_known && shapes.size() > 1)
+                          : std::vector<ExchangeAlgorithm>{usual_algorithm(fit.operation)};
   const std::vector<SizeRange> ranges = size_ranges(points, fit.operation, candidates);
   if (ranges.empty()) {
     fit.refusal = "the sizes measured do not tell α from β";

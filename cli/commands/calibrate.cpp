@@ -20,6 +20,7 @@
 #include "calibration/communication/fitted_links.hpp"
 #include "calibration/communication/measured_curves.hpp"
 #include "calibration/communication/network_section.hpp"
+#include "calibration/communication/open_mpi_rules.hpp"
 #include "calibration/machine_reader.hpp"
 #include "cli/commands/calibrate_live.hpp"
 #include "cli/commands/coefficients_output.hpp"
@@ -63,7 +64,7 @@ struct Measured {
 constexpr std::string_view svg_ending = ".svg";
 constexpr std::string_view text_plot = "text";
 
-constexpr std::array<std::string_view, 4> fact_names{"operation", "ranks", "nodes", "level"};
+constexpr std::array<std::string_view, 5> fact_names{"operation", "ranks", "nodes", "level", "library"};
 
 Collective operation_of(const std::string& option, const std::string& text) {
   return chosen(option, text, parse_operation, operation_names());
@@ -115,6 +116,12 @@ FileRequest file_of(const std::string& argument) {
       file.facts.operation = operation_of(fmt::format("{}: operation", quote(argument)), value);
     } else if (name == "level") {
       file.facts.level = level_of(fmt::format("{}: level", quote(argument)), value);
+    } else if (name == "library") {
+      file.facts.library = parse_library(value);
+      if (!file.facts.library) {
+        throw Error(fmt::format("{}: nothing is known of how {} chooses algorithms", quote(argument), quote(value)),
+                    fmt::format("known: {}; leave it out otherwise", open_mpi_41));
+      }
     } else if (name == "ranks") {
       file.facts.ranks = count_of(argument, name, value);
     } else if (name == "nodes") {
