@@ -12,6 +12,7 @@
 #include "calibration/communication/fit.hpp"
 #include "calibration/sweep/agreement.hpp"
 #include "calibration/sweep/osu_print.hpp"
+#include "calibration/sweep/processor_wait.hpp"
 #include "calibration/sweep/transports.hpp"
 #include "core/error.hpp"
 #include "tests/catch.hpp"
@@ -436,6 +437,17 @@ TEST_CASE("The line that says ranks and nodes is read strictly") {
   CHECK(contains(problem("# ddl-oracle: ranks=two"), "f:1:21"));
   CHECK(contains(problem("# ddl-oracle: nodes=0"), "'nodes=0' is not a whole number"));
   CHECK(contains(problem("# ddl-oracle: racks=2"), "is nothing that a sweep says"));
+}
+
+TEST_CASE("How long a process waited for a processor is read from the kernel") {
+  const std::optional<ProcessorTurns> turns = parse_processor_turns("2031113157 1500000000 61");
+  REQUIRE(turns);
+  CHECK(turns->waited.value() == Approx(1.5));
+  CHECK(turns->turns == 61);
+  for (const char* text : {"", "12 13", "12 x 14", "12 -13 14"}) CHECK_FALSE(parse_processor_turns(text));
+  SoleProcess alone;
+  const ProcessorWait wait;
+  CHECK(wait.longest(alone) >= Seconds(0));
 }
 
 TEST_CASE("Figures of a simulated network are read strictly") {
