@@ -8,6 +8,7 @@ enum class ExitStatus : int {
   ok = 0,
   nothing_fits = 1,
   beyond_tolerance = 1,
+  incomplete = 1,  ///< written, and what else to measure is said
   could_not_answer = 2,
   at_risk = 3,
   interrupted = 130

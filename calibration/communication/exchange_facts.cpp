@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "calibration/communication/open_mpi_rules.hpp"
 #include "core/suggest.hpp"
 
 namespace ddl {
@@ -96,6 +97,29 @@ std::vector<std::string_view> operation_names() {
   return names;
 }
 
+std::optional<std::string> parse_library(std::string_view text) {
+  return text == open_mpi_41 ? std::optional<std::string>(text) : std::nullopt;
+}
+
+std::optional<std::string> library_named_by(std::string_view line) {
+  std::string letters;
+  for (const char c : line) {
+    if (c != ' ' && c != '-' && c != '_') letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  constexpr std::string_view name = "openmpi";
+  constexpr std::string_view version = "4.1";
+  for (std::size_t at = letters.find(name); at != std::string::npos; at = letters.find(name, at + 1)) {
+    // `)`, `/`, `v` or nothing stand between name and version.
+    std::size_t next = at + name.size();
+    while (next < letters.size() && (letters[next] == ')' || letters[next] == '/' || letters[next] == 'v')) ++next;
+    if (letters.compare(next, version.size(), version) != 0) continue;
+    const std::size_t end = next + version.size();
+    if (end == letters.size() || std::isdigit(static_cast<unsigned char>(letters[end])) == 0)
+      return std::string(open_mpi_41);
+  }
+  return std::nullopt;
+}
+
 std::string_view to_string(NetworkLevel level) { return level == NetworkLevel::node ? "node" : "between-nodes"; }
 
 std::optional<NetworkLevel> parse_level(std::string_view text) {
@@ -116,6 +140,8 @@ ExchangeFacts settle(const ExchangeFacts& stated, const AskedFacts& asked, const
   facts.operation = chosen(stated.operation, file.operation, otherwise.operation, error, warnings, name_of);
   facts.ranks = chosen(stated.ranks, file.ranks, otherwise.ranks, error, warnings, count_of("rank"));
   facts.nodes = chosen(stated.nodes, file.nodes, otherwise.nodes, error, warnings, count_of("node"));
+  facts.library = chosen(stated.library, file.library, otherwise.library, error, warnings,
+                         [](const std::string& library) { return library; });
   std::optional<NetworkLevel> by_nodes = stated.level;
   if (facts.nodes && !by_nodes) by_nodes = *facts.nodes == 1 ? NetworkLevel::node : NetworkLevel::between_nodes;
   facts.level = chosen(by_nodes, file.level, otherwise.level, error, warnings, name_of);

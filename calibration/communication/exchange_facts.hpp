@@ -16,6 +16,7 @@ struct ExchangeFacts {
   std::optional<Collective> operation{};
   std::optional<int> ranks{}, nodes{};
   std::optional<NetworkLevel> level{};
+  std::optional<std::string> library{};  ///< whose decision rules are known
 };
 
 /// Facts that the user gives: of one file, and of every file that does not say. What the name of a file says comes last.
@@ -37,6 +38,12 @@ inline constexpr int most_exchange_ranks = 1 << 24;
 [[nodiscard]] std::string_view to_string(NetworkLevel level);
 /// `node` or `between-nodes`.
 [[nodiscard]] std::optional<NetworkLevel> parse_level(std::string_view text);
+
+/// `openmpi-4.1`, if the rules of this library are known; nothing for any other.
+[[nodiscard]] std::optional<std::string> parse_library(std::string_view text);
+/// What a line says of the library, as mpirun, MPI_Get_library_version and names of modules do: `Open MPI v4.1.4`,
+/// `mpirun (Open MPI) 4.1.4`, `openmpi/4.1.1`. Nothing of another version.
+[[nodiscard]] std::optional<std::string> library_named_by(std::string_view line);
 
 /// Makes the error of a place in the file that is read: of a message and a hint.
 using PlacedError = std::function<Error(const std::string& message, const std::string& hint)>;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "calibration/communication/open_mpi_rules.hpp"
 #include "estimator/exchanges/collectives/rounds.hpp"
 
 namespace ddl {
@@ -32,6 +33,10 @@ std::string_view to_string(ExchangeAlgorithm algorithm) {
       return "scatter-allgather";
     case ExchangeAlgorithm::in_switch:
       return "in-switch";
+    case ExchangeAlgorithm::open_mpi_41:
+      return "Open MPI 4.1";
+    case ExchangeAlgorithm::striped_ring:
+      return "striped ring";
     case ExchangeAlgorithm::hierarchical_ring:
       return "hierarchical ring";
     case ExchangeAlgorithm::hierarchical_tree:
@@ -46,7 +51,7 @@ std::string_view to_string(ExchangeAlgorithm algorithm) {
   return "";
 }
 
-std::vector<ExchangeAlgorithm> algorithms_of(Collective operation, bool several_levels) {
+std::vector<ExchangeAlgorithm> algorithms_of(Collective operation, bool several_levels, bool several_shapes) {
   using enum ExchangeAlgorithm;
   std::vector<ExchangeAlgorithm> found;
   switch (operation) {
@@ -59,11 +64,13 @@ std::vector<ExchangeAlgorithm> algorithms_of(Collective operation, bool several_
         found.insert(found.end(),
                      {hierarchical_ring, hierarchical_rabenseifner, hierarchical_tree, hierarchical_pipelined_tree});
       }
+      if (several_shapes) found.push_back(striped_ring);
       return found;
     case Collective::allgather:
     case Collective::reduce_scatter:
       found = {ring, rabenseifner, in_switch};
       if (several_levels) found.insert(found.end(), {hierarchical_ring, hierarchical_rabenseifner});
+      if (several_shapes) found.push_back(striped_ring);
       return found;
     case Collective::all_to_all:
       found = {pairwise, bruck};
@@ -106,12 +113,31 @@ Eigen::Index term_count(ExchangeAlgorithm algorithm) {
     case ExchangeAlgorithm::hierarchical_tree:
     case ExchangeAlgorithm::hierarchical_rabenseifner:
       return 4;
+    case ExchangeAlgorithm::open_mpi_41:
     case ExchangeAlgorithm::hierarchical_pipelined_tree:
       return 3;
     default:
       return 2;
   }
 }
+
+namespace {
+
+/// Start-ups of messages that ask before they are sent, start-ups of all, and bytes. Where the rules say nothing, as usual.
+Eigen::Vector3d open_mpi_terms(Collective operation, RankCount count, double bytes) {
+  const auto messages = open_mpi_messages(operation, count.ranks, bytes);
+  if (!messages) {
+    const Eigen::VectorXd usual = terms_of(usual_algorithm(operation), operation, count, bytes);
+    return {0, usual[0], usual[1]};
+  }
+  Eigen::Vector3d terms(0, 0, 0);
+  for (const RankMessages& each : *messages) {
+    terms += each.count * Eigen::Vector3d(each.bytes >= open_mpi_eager_limit ? 1 : 0, 1, each.bytes);
+  }
+  return terms;
+}
+
+}  // namespace
 
 // The formulas are those of estimator/exchanges/collective.hpp without adding, which is not told apart from β. Of an
 // Allreduce the ring and all that follows have two halves, a Reduce-scatter and an Allgather. [BH18] §2; pipelined trees:
@@ -147,6 +173,10 @@ Eigen::VectorXd terms_of(ExchangeAlgorithm algorithm, Collective operation, Rank
       return Eigen::Vector2d(rounds + ranks - 1, 2 * (ranks - 1) / ranks * bytes);
     case ExchangeAlgorithm::in_switch:
       return Eigen::Vector2d(1, bytes);
+    case ExchangeAlgorithm::open_mpi_41:
+      return open_mpi_terms(operation, count, bytes);
+    case ExchangeAlgorithm::striped_ring:
+      return halves * (ranks - 1) * Eigen::Vector2d(1, share / ranks);
     case ExchangeAlgorithm::hierarchical_ring:
       return Eigen::Vector4d(1, bytes, halves * (nodes - 1), halves * (nodes - 1) / nodes * share);
     case ExchangeAlgorithm::hierarchical_tree:

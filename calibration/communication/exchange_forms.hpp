@@ -15,8 +15,9 @@ struct RankCount {
   friend bool operator==(const RankCount&, const RankCount&) = default;
 };
 
-/// The algorithms an operation may be run by. Hierarchical ones only where `several_levels`.
-[[nodiscard]] std::vector<ExchangeAlgorithm> algorithms_of(Collective operation, bool several_levels);
+/// The algorithms an operation may be run by. Hierarchical ones only where `several_levels`, a ring on several rails only
+/// where `several_shapes`: unlike numbers of ranks a node, without which it is a ring of another β.
+[[nodiscard]] std::vector<ExchangeAlgorithm> algorithms_of(Collective operation, bool several_levels, bool several_shapes);
 /// What one rank count's times are read as where nothing tells algorithms apart: what libraries run for large messages.
 [[nodiscard]] ExchangeAlgorithm usual_algorithm(Collective operation);
 

@@ -144,6 +144,10 @@ PredictedExchange ExchangePredictor::predict(Collective operation, Bytes message
     }
     predicted.warning = fmt::format("{} was not measured among {} rank{} a node", to_string(operation), ranks / nodes,
                                     ranks == nodes ? "" : "s");
+    if (const std::string assumed = assumed_between_nodes(coefficients_.exchanges, coefficients_.contention, machine_);
+        !inside && !assumed.empty()) {
+      predicted.warning += "; " + assumed;
+    }
   } else if (const auto& library = machine_.levels[inside ? 0 : 1].library;
              library && operation != Collective::point_to_point) {
     predicted.basis = ExchangeBasis::other_clusters;

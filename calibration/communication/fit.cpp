@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include "calibration/communication/exchange_forms.hpp"
+#include "calibration/communication/open_mpi_rules.hpp"
+#include "calibration/communication/repetitions.hpp"
 #include "calibration/communication/robust_fit.hpp"
 #include "calibration/communication/size_ranges.hpp"
 #include "core/error.hpp"
@@ -52,15 +54,8 @@ bool by_size(const ExchangePoint& a, const ExchangePoint& b) {
 
 /// Whether times at common sizes are alike.
 bool are_repeats(const ExchangeSeries& a, const ExchangeSeries& b) {
-  std::vector<double> differences;
-  for (const MeasuredExchange& row : a.rows) {
-    for (const MeasuredExchange& other : b.rows) {
-      if (row.message == other.message && row.in_place == other.in_place) {
-        differences.push_back(std::abs(std::log(row.time / other.time)));
-      }
-    }
-  }
-  return !differences.empty() && median(differences) <= repeat_difference;
+  const std::optional<double> factor = difference(a, b);
+  return factor && *factor <= 1 + repeat_difference;
 }
 
 /// Positions of series that are fitted together.
@@ -70,8 +65,8 @@ std::vector<std::vector<std::size_t>> fit_groups(std::span<const ExchangeSeries>
     const ExchangeSeries& one = series[i];
     const auto belongs = [&](const std::vector<std::size_t>& group) {
       const ExchangeSeries& first = series[group.front()];
-      if (std::tie(first.operation, first.pattern, first.window, first.level, first.tool) !=
-          std::tie(one.operation, one.pattern, one.window, one.level, one.tool)) {
+      if (std::tie(first.operation, first.pattern, first.window, first.level, first.tool, first.library) !=
+          std::tie(one.operation, one.pattern, one.window, one.level, one.tool, one.library)) {
         return false;
       }
       return std::all_of(group.begin(), group.end(), [&](std::size_t other) {
@@ -336,7 +331,8 @@ void add_notes(ExchangeFit& fit, std::span<const ExchangeSeries> series) {
     fit.notes.push_back(
         fmt::format("with {} messages in flight at once α does not show; measure a latency test for it", fit.window));
   }
-  if (collective && fit.rank_counts == 1 && !is_known_ring(fit, series)) {
+  const bool by_rules = fit.ranges.back().algorithm == ExchangeAlgorithm::open_mpi_41;
+  if (collective && fit.rank_counts == 1 && !by_rules && !is_known_ring(fit, series)) {
     fit.notes.push_back(fmt::format(
         "measured with {} ranks only, which does not tell algorithms apart: read as {}; measure other rank counts too",
         *fit.min_ranks, to_string(fit.ranges.back().algorithm)));
@@ -391,6 +387,7 @@ ExchangeFit fit_group(std::span<const ExchangeSeries> series, const std::vector<
   std::set<std::pair<double, double>> counts;
   bool nodes_known = true;
   bool several_levels = false;
+  std::set<double> shapes;  // ranks a node
   for (const std::size_t i : group) {
     const std::vector<ExchangePoint> own = points_of(series[i]);
     points.insert(points.end(), own.begin(), own.end());
@@ -402,6 +399,7 @@ ExchangeFit fit_group(std::span<const ExchangeSeries> series, const std::vector<
       fit.max_ranks = std::max(fit.max_ranks.value_or(ranks), ranks);
     }
     nodes_known = nodes_known && count.nodes > 0;
+    if (count.nodes > 0) shapes.insert(count.ranks / count.nodes);
     several_levels = several_levels || (count.nodes > 1 && count.nodes < count.ranks);
     if (const std::optional<int> nodes = series[i].nodes) {
       fit.min_nodes = std::min(fit.min_nodes.value_or(*nodes), *nodes);
@@ -414,9 +412,13 @@ ExchangeFit fit_group(std::span<const ExchangeSeries> series, const std::vector<
   if (!fit.refusal.empty()) return fit;
   fit.what_to_measure.clear();
 
-  const std::vector<ExchangeAlgorithm> candidates = counts.size() > 1
-                                                        ? algorithms_of(fit.operation, nodes_known && several_levels)
-                                                        : std::vector<ExchangeAlgorithm>{usual_algorithm(fit.operation)};
+  const bool by_rules = !first.library.empty() && std::all_of(counts.begin(), counts.end(), [&](const auto& count) {
+    return open_mpi_messages(fit.operation, count.first, 1).has_value();
+  });
+  const std::vector<ExchangeAlgorithm> candidates =
+      by_rules            ? std::vector<ExchangeAlgorithm>{ExchangeAlgorithm::open_mpi_41}
+      : counts.size() > 1 ? algorithms_of(fit.operation, nodes_known && several_levels, nodes_known && shapes.size() > 1)
+                          : std::vector<ExchangeAlgorithm>{usual_algorithm(fit.operation)};
   const std::vector<SizeRange> ranges = size_ranges(points, fit.operation, candidates);
   if (ranges.empty()) {
     fit.refusal = "the sizes measured do not tell α from β";

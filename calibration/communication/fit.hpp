@@ -26,6 +26,8 @@ enum class ExchangeAlgorithm {
   rabenseifner,       ///< recursive halving, then doubling
   scatter_allgather,  ///< slices from the root, then a ring
   in_switch,          ///< the network adds or copies: time does not depend on P (NVLS, SHARP)
+  open_mpi_41,        ///< the messages that Open MPI 4.1 sends for this size and number of ranks
+  striped_ring,       ///< a ring on the rails of all ranks of a node
   // Inside each node first, then between the nodes as the name says, then inside again.
   hierarchical_ring,
   hierarchical_tree,

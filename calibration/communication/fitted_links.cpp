@@ -35,6 +35,7 @@ double where(double value, double low, double high, Function&& function) {
 
 struct FittedLink {
   std::optional<double> alpha, bandwidth;  ///< seconds, bytes/s of one rail
+  double rails = 1;                        ///< that carried it at once
   bool capped = false;
 };
 
@@ -65,7 +66,7 @@ FittedLink link_of_collective(const MeasuredCurve& curve, const Machine& machine
     alone.machine().levels[level].bandwidth = rail;
     return alone.price(curve.operation, message).time;
   };
-  FittedLink link;
+  FittedLink link{.rails = alone.machine().levels[level].rails};
   const Bandwidth fastest = sheet.bandwidth * slack;
   const MeasuredCurve::Point &first = curve.points.front(), &last = curve.points.back();
   double alpha = sheet.latency.value();
@@ -97,13 +98,20 @@ void fit_level(Machine& machine, const MeasuredExchanges& measured, std::size_t 
   const bool inside = level == 0;
   const LinkLevel sheet = machine.levels[level];
   std::vector<double> alphas, bandwidths, pair_alphas, pair_bandwidths;
+  double most_rails = 0;
   const MeasuredCurve* capped = nullptr;
   for (const MeasuredCurve& curve : measured.curves()) {
     if ((curve.nodes == 1) != inside || curve.ranks % curve.nodes != 0) continue;
     const bool pair = curve.operation == Collective::point_to_point;
     const FittedLink link = pair ? link_of_pair(curve, sheet, inside) : link_of_collective(curve, machine, level);
     if (link.alpha) (pair ? pair_alphas : alphas).push_back(*link.alpha);
-    if (link.bandwidth) (pair ? pair_bandwidths : bandwidths).push_back(*link.bandwidth);
+    if (link.bandwidth && !pair && link.rails > most_rails) {
+      // Fewer ranks of a node reach fewer rails, and do not tell what all carry at once.
+      bandwidths.clear();
+      most_rails = link.rails;
+    }
+    if (link.bandwidth && (pair || link.rails == most_rails))
+      (pair ? pair_bandwidths : bandwidths).push_back(*link.bandwidth);
     if (link.capped && capped == nullptr) capped = &curve;
   }
   // Collectives tell what collectives take; two ranks stand in where there are none.
@@ -133,8 +141,32 @@ Machine with_fitted_links(Machine machine, const MeasuredExchanges& measured, st
   return machine;
 }
 
-std::vector<std::string> outside_of_measured(const MeasuredExchanges& measured, const Machine& machine,
+std::string assumed_between_nodes(const MeasuredExchanges& measured, const std::vector<MeasuredContention>& contention,
+                                  const Machine& machine) {
+  if (machine.levels.size() < 2) return {};
+  const bool holds_several = machine.devices_per_node() > 1;
+  bool is_measured = false;
+  for (const MeasuredCurve& curve : measured.curves()) {
+    if (curve.nodes < 2) continue;
+    is_measured = true;
+    const bool is_collective = curve.operation != Collective::point_to_point;
+    if (is_collective && (curve.ranks > curve.nodes || !holds_several)) return {};
+  }
+  if (!is_measured) return {};
+  const double rails = machine.levels[1].rails;
+  const bool together = rails <= 1 || std::any_of(contention.begin(), contention.end(),
+                                                  [](const MeasuredContention& one) { return one.groups > 1; });
+  return fmt::format(
+      "between nodes no collective{} was measured: which algorithm runs{} is assumed; measure {}allreduce, allgather and "
+      "reduce_scatter among all ranks",
+      holds_several ? " of several ranks a node" : "",
+      together ? "" : fmt::format(", and that {:.3g} rails carry {:.3g} times as much at once,", rails, rails),
+      together ? "" : "contention, ");
+}
+
+std::vector<std::string> outside_of_measured(const Coefficients& coefficients, const Machine& machine,
                                              const Explanation& explanation) {
+  const MeasuredExchanges& measured = coefficients.exchanges;
   std::vector<std::string> outside;
   const auto say = [&](std::string sentence) {
     if (std::find(outside.begin(), outside.end(), sentence) == outside.end()) outside.push_back(std::move(sentence));
@@ -145,6 +177,11 @@ std::vector<std::string> outside_of_measured(const MeasuredExchanges& measured, 
     const double nodes = group.outermost == 0 ? 1 : group.nodes();
     const Bytes message = each.bytes / each.count;
     const auto prediction = measured.predict(each.operation, message, group.ranks, nodes);
+    if (!prediction && nodes > 1) {
+      if (std::string assumed = assumed_between_nodes(measured, coefficients.contention, machine); !assumed.empty()) {
+        say(std::move(assumed));
+      }
+    }
     if (!prediction) continue;
     const MeasuredCurve& nearest = *prediction->curves.front();
     if (prediction->beyond_counts) {

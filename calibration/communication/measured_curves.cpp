@@ -13,6 +13,7 @@
 #include <fmt/ranges.h>
 
 #include "calibration/communication/joined_curves.hpp"
+#include "calibration/communication/repetitions.hpp"
 #include "core/error.hpp"
 #include "core/statistics.hpp"
 
@@ -69,14 +70,34 @@ Times times_of(const ExchangeSeries& series) {
   return times;
 }
 
-/// By how much two series differ at common sizes: the median of the longer over the shorter time; 1 without such a size.
-double difference(const Times& a, const Times& b) {
-  std::vector<double> differences;
-  for (const auto& [bytes, seconds] : a) {
-    const auto same = b.find(bytes);
-    if (same != b.end()) differences.push_back(std::abs(std::log(median(seconds) / median(same->second))));
+/// Runs that are repeats of each other, and others that contradict them: two runs belong together if they differ by less
+/// than a contradiction, or if others lie between them. Without a common size nothing contradicts.
+std::vector<std::vector<const ExchangeSeries*>> alike(const std::vector<const ExchangeSeries*>& runs) {
+  std::vector<std::vector<const ExchangeSeries*>> sets;
+  for (const ExchangeSeries* run : runs) {
+    std::vector<const ExchangeSeries*> joined;
+    std::vector<std::vector<const ExchangeSeries*>> apart;
+    for (std::vector<const ExchangeSeries*>& set : sets) {
+      const bool near = std::any_of(set.begin(), set.end(), [&](const ExchangeSeries* other) {
+        return difference(*run, *other).value_or(1) <= contradiction_factor;
+      });
+      if (near) {
+        joined.insert(joined.end(), set.begin(), set.end());
+      } else {
+        apart.push_back(std::move(set));
+      }
+    }
+    joined.push_back(run);
+    apart.push_back(std::move(joined));
+    sets = std::move(apart);
   }
-  return std::exp(median(differences));
+  return sets;
+}
+
+std::string files_of(const std::vector<const ExchangeSeries*>& runs) {
+  std::set<std::string> files;
+  for (const ExchangeSeries* run : runs) files.insert(run->file);
+  return fmt::format("{}", fmt::join(files, ", "));
 }
 
 /// Pooled over sizes, of the logarithms of times that were measured twice or more.
@@ -95,6 +116,31 @@ double spread_of(const Times& times) {
 
 }  // namespace
 
+void leave_out_contradicting(std::vector<ExchangeSeries>& series, const std::string& preferred,
+                             std::vector<std::string>& warnings) {
+  const auto is_preferred = [&](const ExchangeSeries* one) { return one->file == preferred; };
+  std::map<CurveKey, std::vector<const ExchangeSeries*>> by_key;
+  for (const ExchangeSeries& one : series) {
+    CurveKey key;
+    if (find_key(one, key).empty()) by_key[key].push_back(&one);
+  }
+  std::set<const ExchangeSeries*> left_out;
+  for (const auto& [key, runs] : by_key) {
+    if (std::none_of(runs.begin(), runs.end(), is_preferred)) continue;
+    for (const auto& set : alike(runs)) {
+      if (std::any_of(set.begin(), set.end(), is_preferred)) continue;
+      left_out.insert(set.begin(), set.end());
+      warnings.push_back(fmt::format("{}: left out, since {} among {} ranks contradicts {}", files_of(set),
+                                     to_string(key.operation), key.ranks, preferred));
+    }
+  }
+  std::vector<ExchangeSeries> kept;
+  for (ExchangeSeries& one : series) {
+    if (!left_out.contains(&one)) kept.push_back(std::move(one));
+  }
+  series = std::move(kept);
+}
+
 std::vector<MeasuredCurve> measured_curves(std::span<const ExchangeSeries> series, const std::string& date,
                                            std::vector<std::string>& warnings) {
   std::map<CurveKey, std::vector<const ExchangeSeries*>> by_key;
@@ -110,14 +156,15 @@ std::vector<MeasuredCurve> measured_curves(std::span<const ExchangeSeries> serie
   }
   std::vector<MeasuredCurve> curves;
   for (const auto& [key, measured] : by_key) {
-    for (std::size_t i = 1; i < measured.size(); ++i) {
-      const double factor = difference(times_of(*measured.front()), times_of(*measured[i]));
-      if (factor <= contradiction_factor) continue;
+    if (const auto sets = alike(measured); sets.size() > 1) {
+      const double factor = difference(*sets[0].front(), *sets[1].front()).value_or(1);
       throw Error(
           fmt::format("{} and {} contradict each other: {} among {} ranks on {} node{} differs by a factor of {:.2f}",
-                      measured.front()->file, measured[i]->file, to_string(key.operation), key.ranks, key.nodes,
+                      files_of(sets[0]), files_of(sets[1]), to_string(key.operation), key.ranks, key.nodes,
                       key.nodes == 1 ? "" : "s", factor),
-          "give one of them: they were measured with different software or on different networks");
+          fmt::format("they were measured with different software or on different networks: leave one out, or choose it "
+                      "with --prefer {}",
+                      sets[0].front()->file));
     }
     Times times;
     std::set<std::string> tools, files;

@@ -16,4 +16,9 @@ namespace ddl {
 [[nodiscard]] std::vector<MeasuredCurve> measured_curves(std::span<const ExchangeSeries> series, const std::string& date,
                                                          std::vector<std::string>& warnings);
 
+/// Leaves out of `series` the files that contradict the `preferred` one where both are of one operation and count, and says
+/// so in `warnings`.
+void leave_out_contradicting(std::vector<ExchangeSeries>& series, const std::string& preferred,
+                             std::vector<std::string>& warnings);
+
 }  // namespace ddl

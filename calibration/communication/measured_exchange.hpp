@@ -40,8 +40,9 @@ struct ExchangeSeries {
   std::optional<int> nodes{};
   std::optional<NetworkLevel> level{};  ///< nothing: not known
   std::vector<MeasuredExchange> rows{};
-  std::string tool{};    ///< name and version of the benchmark, as far as the file says
-  std::string device{};  ///< of the first rank, as the file calls it; empty where it does not say
+  std::string tool{};     ///< name and version of the benchmark, as far as the file says
+  std::string library{};  ///< whose decision rules are known: `openmpi-4.1`; else empty
+  std::string device{};   ///< of the first rank, as the file calls it; empty where it does not say
   std::string file{};
 };
 

@@ -87,6 +87,9 @@ class OsuTextReader {
     for (const BenchmarkLine& line : text_.lines()) {
       const Words words = line.words();
       if (words.empty()) continue;
+      if (!library_) library_ = library_named_by(line.text);
+      // Whoever sets its parameters has rules of his own.
+      is_pinned_ = is_pinned_ || line.text.find("coll_tuned") != std::string_view::npos;
       if (words.size() > 1 && words[0].text == "#" && words[1].text == own_mark) {
         end_table();
         read_own_facts(words);
@@ -101,6 +104,11 @@ class OsuTextReader {
       }
     }
     end_table();
+    // Said before the tables or behind them, it is said of all.
+    for (ExchangeSeries& each : series_) {
+      if (is_pinned_ && !asked_.of_file.library) each.library.clear();
+      if (each.library.empty() && library_ && !is_pinned_) each.library = *library_;
+    }
     return std::move(series_);
   }
 
@@ -119,6 +127,7 @@ class OsuTextReader {
     last_row_ = nullptr;
     rows_ = rows_without_time_ = rows_wrong_ = 0;
     ExchangeFacts stated = std::exchange(own_facts_, {});
+    stated.library = library_;
     stated.operation = benchmark_->operation;
     const std::optional<double> window = std::exchange(own_window_, std::nullopt);
     // Its benchmarks of two processes run with two, and with no other number.
@@ -137,6 +146,7 @@ class OsuTextReader {
     current_.ranks = facts.ranks;
     current_.nodes = facts.nodes;
     current_.level = facts.level;
+    current_.library = facts.library.value_or("");
     current_.tool = fmt::format("OSU micro-benchmarks {}", title.version);
     current_.file = text_.origin();
     if (benchmark_->figure == "Bandwidth") {
@@ -257,6 +267,8 @@ class OsuTextReader {
   std::vector<std::string>& warnings_;
   ExchangeFacts own_facts_;
   std::optional<double> own_window_;
+  std::optional<std::string> library_;  ///< that a line names
+  bool is_pinned_ = false;              ///< to an algorithm that a line chooses
   const Benchmark* benchmark_ = nullptr;
   const BenchmarkLine* title_ = nullptr;  ///< of the table that is read
   const BenchmarkLine* last_row_ = nullptr;

@@ -1,9 +1,32 @@
 #include "calibration/communication/repetitions.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <span>
 #include <utility>
 
+#include "core/statistics.hpp"
+
 namespace ddl {
+namespace {
+
+/// Sizes that are looked at together. A protocol or a link of its own shows in as many: a factor of 16.
+constexpr std::size_t neighbours = 5;
+
+/// Of each size, in and out of place.
+std::map<std::pair<double, bool>, std::vector<double>> logarithms_of(const ExchangeSeries& series) {
+  std::map<std::pair<double, bool>, std::vector<double>> found;
+  for (const MeasuredExchange& row : series.rows) {
+    const double bytes = row.message.value(), seconds = row.time.value();
+    if (std::isfinite(bytes) && bytes > 0 && std::isfinite(seconds) && seconds > 0) {
+      found[{bytes, row.in_place}].push_back(std::log(seconds));
+    }
+  }
+  return found;
+}
+
+}  // namespace
 
 std::vector<double> few_repetitions(std::vector<double> times) {
   std::sort(times.begin(), times.end());
@@ -14,6 +37,23 @@ std::vector<double> few_repetitions(std::vector<double> times) {
     few.push_back(times[(2 * i + 1) * times.size() / (2 * most_repetitions)]);
   }
   return few;
+}
+
+std::optional<double> difference(const ExchangeSeries& a, const ExchangeSeries& b) {
+  const auto others = logarithms_of(b);
+  std::vector<double> differences;  // by size
+  for (const auto& [size, own] : logarithms_of(a)) {
+    const auto same = others.find(size);
+    if (same != others.end()) differences.push_back(std::abs(median(own) - median(same->second)));
+  }
+  if (differences.empty()) return std::nullopt;
+  const std::size_t width = std::min(neighbours, differences.size());
+  double most = 0;
+  for (std::size_t i = 0; i + width <= differences.size(); ++i) {
+    const std::span<const double> window(differences.data() + i, width);
+    most = std::max(most, median(std::vector<double>(window.begin(), window.end())));
+  }
+  return std::exp(most);
 }
 
 }  // namespace ddl

@@ -21,6 +21,7 @@
 #include "calibration/communication/joined_curves.hpp"
 #include "calibration/communication/measured_curves.hpp"
 #include "calibration/communication/network_section.hpp"
+#include "calibration/communication/open_mpi_rules.hpp"
 #include "calibration/machine_reader.hpp"
 #include "cli/commands/calibrate_live.hpp"
 #include "cli/commands/coefficients_output.hpp"
@@ -50,6 +51,7 @@ struct FilesRequest {
   std::vector<std::string> files;
   std::string operation, level;
   std::optional<std::int64_t> ranks, nodes;
+  std::string prefer{};
 };
 
 /// What was measured, how, and what the file of coefficients held before.
@@ -63,7 +65,7 @@ struct Measured {
 constexpr std::string_view svg_ending = ".svg";
 constexpr std::string_view text_plot = "text";
 
-constexpr std::array<std::string_view, 4> fact_names{"operation", "ranks", "nodes", "level"};
+constexpr std::array<std::string_view, 5> fact_names{"operation", "ranks", "nodes", "level", "library"};
 
 Collective operation_of(const std::string& option, const std::string& text) {
   return chosen(option, text, parse_operation, operation_names());
@@ -115,6 +117,12 @@ FileRequest file_of(const std::string& argument) {
       file.facts.operation = operation_of(fmt::format("{}: operation", quote(argument)), value);
     } else if (name == "level") {
       file.facts.level = level_of(fmt::format("{}: level", quote(argument)), value);
+    } else if (name == "library") {
+      file.facts.library = parse_library(value);
+      if (!file.facts.library) {
+        throw Error(fmt::format("{}: nothing is known of how {} chooses algorithms", quote(argument), quote(value)),
+                    fmt::format("known: {}; leave it out otherwise", open_mpi_41));
+      }
     } else if (name == "ranks") {
       file.facts.ranks = count_of(argument, name, value);
     } else if (name == "nodes") {
@@ -259,6 +267,12 @@ Report fitted(const FitRequest& asked, Measured measured) {
           live->with_measured(coefficients, asked.machine,
                               fmt::format("{}, by ddl-oracle {} on {}", live->where, version(), today()), report.warnings);
     }
+    const Coefficients found = parse_coefficients(coefficients, asked.output);
+    if (std::string assumed = assumed_between_nodes(found.exchanges, found.contention, load_machine(asked.machine));
+        !assumed.empty()) {
+      report.status = ExitStatus::incomplete;
+      report.warnings.push_back(std::move(assumed));
+    }
     if (coefficients == measured.before) {
       throw Error(fmt::format("nothing to write into {}", quote(asked.output)),
                   report.warnings.empty() ? "measure a latency, contention or overlap" : report.warnings.front());
@@ -314,6 +328,14 @@ Report calibrate_network(const FitRequest& asked, const FilesRequest& files) {
     add_warnings(warnings, file.path, said);
   }
   measured.warnings = lines_of(warnings);
+  if (!files.prefer.empty()) {
+    const std::string preferred = file_of(files.prefer).path;
+    if (std::none_of(measured.series->begin(), measured.series->end(),
+                     [&](const ExchangeSeries& one) { return one.file == preferred; })) {
+      throw Error(fmt::format("--prefer {} is none of the files", quote(files.prefer)), "name it as it is given");
+    }
+    leave_out_contradicting(*measured.series, preferred, measured.warnings);
+  }
   measured.before = coefficients_before(asked);  // after the files: none of them is overwritten
   return fitted(asked, std::move(measured));
 }
@@ -359,6 +381,7 @@ void add_network(const Command& calibrate, Request& request) {
   add_whole_number(command, "--nodes", files.nodes, 1, most_exchange_ranks,
                    "nodes that they ran on, where a file does not say");
   command.add_option("--level", files.level, "node or between-nodes, where neither a file nor its nodes say");
+  command.add_option("--prefer", files.prefer, "of files that contradict each other, the one that counts");
   add_fit_options(command, fit, request.report);
   command.callback([asked, &request] {
     request.run = [asked, &request] {

@@ -20,6 +20,7 @@
 #include "calibration/machine_reader.hpp"
 #include "calibration/sweep/kernel_load.hpp"
 #include "calibration/sweep/osu_print.hpp"
+#include "calibration/sweep/processor_wait.hpp"
 #include "calibration/sweep/rendezvous/meeting_place.hpp"
 #include "calibration/sweep/rendezvous/rank_watch.hpp"
 #include "calibration/sweep/transports.hpp"
@@ -226,6 +227,20 @@ void require_writable(const std::string& option, const std::string& path) {
   }
 }
 
+/// Where ranks waited for processors longer than a part of the shortest time that was measured.
+void warn_of_waiting(SweepResult& result, Seconds wait) {
+  constexpr double part = 0.05;
+  std::optional<Seconds> shortest;
+  for (const SweepTable& table : result.tables) {
+    for (const SweepRow& row : table.rows) shortest = min(shortest.value_or(row.timing.time()), row.timing.time());
+  }
+  if (!shortest || wait <= part * *shortest) return;
+  result.warnings.push_back(fmt::format(
+      "ranks waited {} at a time for a processor: something else runs on them, or there are more ranks than processors; α "
+      "and β are those of the busy machine, so measure again while it is idle",
+      humanize(wait)));
+}
+
 LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const SweepPlan& plan, Transport& transport) {
   LiveSweep live;
   live.speaks = transport.processes().rank() == 0;
@@ -249,6 +264,7 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
     }
   }
   std::unique_ptr<Progress> progress;
+  const ProcessorWait wait;
   live.result = run_sweep(
       transport, plan, [&] { return load_for(request); },
       [&](std::size_t done, std::size_t all, const std::string& next) {
@@ -256,6 +272,8 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
         if (!progress) progress = std::make_unique<Progress>(all);
         progress->show(done, 0, next);
       });
+  // A simulated network has no clock.
+  if (request.simulated.empty()) warn_of_waiting(live.result, wait.longest(transport.processes()));
   if (transport.nodes().size() < 2) {
     live.result.warnings.emplace_back(
         "one rank alone copies within its GPU: these times hold neither α nor β of a network, and none are fitted");

@@ -281,7 +281,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   report.warnings = answer->study->warnings();
   if (answer->configured) report.warn(answer->configured->configuration.warnings);
   for (std::string& outside :
-       outside_of_measured(answer->study->coefficients().exchanges, answer->study->machine(), answer->explanation)) {
+       outside_of_measured(answer->study->coefficients(), answer->study->machine(), answer->explanation)) {
     report.warnings.push_back(std::move(outside));
   }
   report.document = document_of(*answer);

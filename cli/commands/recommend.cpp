@@ -267,7 +267,7 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
   const Study& study = *answer->study;
   if (fits && !study.coefficients().exchanges.empty()) {
     const Explanation best = answer->estimator->explain(answer->shown.front().plan);
-    for (std::string& outside : outside_of_measured(study.coefficients().exchanges, study.machine(), best)) {
+    for (std::string& outside : outside_of_measured(study.coefficients(), study.machine(), best)) {
       report.warnings.push_back(std::move(outside));
     }
   }

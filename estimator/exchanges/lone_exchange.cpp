@@ -1,5 +1,6 @@
 #include "estimator/exchanges/lone_exchange.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -14,6 +15,11 @@ LoneExchange::LoneExchange(Machine machine, const Coefficients& coefficients, in
   double held = 1;
   for (std::size_t level = 1; level < machine_.levels.size(); ++level) held *= machine_.levels[level].units;
   if (machine_.levels[0].units == ranks / nodes && held >= nodes) return;
+  if (nodes > 1 && machine_.levels.size() > 1) {
+    // Each rank has the rails next to its device, and those of devices that take no part are idle.
+    double& rails = machine_.levels[1].rails;
+    rails = std::min(rails, std::max(1.0, rails / machine_.levels[0].units) * (ranks / nodes));
+  }
   machine_.levels[0].units = ranks / nodes;
   machine_.network = nullptr;
   // As many nodes as are asked for, even where the sheet has fewer.

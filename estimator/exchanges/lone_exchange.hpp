@@ -9,7 +9,8 @@
 namespace ddl {
 
 /// Prices exchanges of a group that is alone on the machine, as benchmarks run them: `ranks` ranks, equally many on each of
-/// `nodes` nodes. Where that is not how the machine's nodes are filled, its network counts as a fat tree.
+/// `nodes` nodes. Where that is not how the machine's nodes are filled, its network counts as a fat tree, and nodes have the
+/// rails next to the devices that take part: NCCL takes the adapters that are nearest to a GPU.
 class LoneExchange {
  public:
   /// Refers to the coefficients. `ranks` is a multiple of `nodes`.

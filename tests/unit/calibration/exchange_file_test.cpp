@@ -637,6 +637,31 @@ TEST_CASE("tables made of outputs, and what is neither, are refused") {
   CHECK(contains(error_in(std::string("\0x", 2)), "f.txt:1:1"));
 }
 
+TEST_CASE("a file names the library that ran, in a line around its tables or beside its name") {
+  const std::string table = "# OSU MPI Allreduce Latency Test v7.4\n# Size       Avg Latency(us)\n4  1.0\n8  1.1\n16  1.2\n";
+  const auto library = [&](const std::string& text, const AskedFacts& asked = {}) {
+    std::vector<std::string> warnings;
+    return parse_exchanges(text, "x.txt", asked, warnings).at(0).library;
+  };
+  CHECK(library(table).empty());
+  for (const char* line : {"mpirun (Open MPI) 4.1.4", "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4",
+                           "module load openmpi/4.1.1", "# library: OpenMPI-4.1"}) {
+    INFO(line);
+    CHECK(library(std::string(line) + "\n" + table) == "openmpi-4.1");
+    CHECK(library(table + line + "\n") == "openmpi-4.1");
+  }
+  for (const char* line : {"mpirun (Open MPI) 4.0.3", "Open MPI v5.0.1", "openmpi/4.10.2", "MPICH 4.1.4", "open mpi"}) {
+    INFO(line);
+    CHECK(library(std::string(line) + "\n" + table).empty());
+  }
+  CHECK(library("openmpi/4.1.1\nmpirun --mca coll_tuned_allreduce_algorithm 4 osu_allreduce\n" + table).empty());
+  AskedFacts asked;
+  asked.of_file.library = "openmpi-4.1";
+  CHECK(library(table, asked) == "openmpi-4.1");
+  CHECK(parse_library("openmpi-4.1") == "openmpi-4.1");
+  CHECK_FALSE(parse_library("mpich"));
+}
+
 TEST_CASE("facts that contradict each other are refused") {
   const std::string text = nccl_header + nccl_row;
   CHECK(contains(error_in(text, of_file({.operation = Collective::allreduce, .ranks = 2, .nodes = 4})),

@@ -76,6 +76,50 @@ TEST_CASE("a message between two nodes counts for one rail, and all rails carry 
   CHECK(exchange.basis == ExchangeBasis::fitted_links);
 }
 
+TEST_CASE("a collective of one rank a node counts for the rails that one rank reaches") {
+  Machine sheet = load_machine("dgx-a100");
+  sheet.levels[1].library = {};
+  // A ring of two nodes: 2 · (α + m/2 · β) on one rail of 20 GB/s.
+  MeasuredCurve one_each{.operation = Collective::allreduce, .ranks = 2, .nodes = 2};
+  for (int power = 3; power <= 28; ++power) {
+    const double bytes = std::exp2(power);
+    one_each.points.push_back({Bytes(bytes), Seconds(20e-6 + bytes / 20e9)});
+  }
+  std::vector<std::string> notes;
+  const Machine fitted = with_fitted_links(sheet, MeasuredExchanges({one_each}), notes);
+  CHECK(fitted.levels[1].bandwidth.value() == Approx(20e9).epsilon(0.03));
+  CHECK(fitted.levels[1].rails == sheet.levels[1].rails);
+  CHECK(notes.empty());
+}
+
+TEST_CASE("what one rank of each node shows leaves algorithm and rails open, and says what to measure") {
+  const Machine machine = load_machine("dgx-a100");
+  const MeasuredCurve pair{.operation = Collective::point_to_point, .ranks = 2, .nodes = 2, .points = {{1_MiB, 1.0_ms}}};
+  const MeasuredCurve inside{.operation = Collective::allreduce, .ranks = 8, .nodes = 1, .points = {{1_MiB, 1.0_ms}}};
+  const MeasuredCurve one_each{.operation = Collective::allreduce, .ranks = 2, .nodes = 2, .points = {{1_MiB, 1.0_ms}}};
+  const MeasuredCurve all{.operation = Collective::allreduce, .ranks = 16, .nodes = 2, .points = {{1_MiB, 1.0_ms}}};
+  const std::vector<MeasuredContention> alone{{.level = "scalable-unit", .groups = 1, .phi = 1, .source = ""}};
+  const std::vector<MeasuredContention> eight{{.level = "scalable-unit", .groups = 8, .phi = 1, .source = ""}};
+  const auto assumed = [&](std::vector<MeasuredCurve> curves, const std::vector<MeasuredContention>& contention) {
+    return assumed_between_nodes(MeasuredExchanges(std::move(curves)), contention, machine);
+  };
+  for (const auto& curves : {std::vector{pair}, std::vector{one_each}, std::vector{inside, pair, one_each}}) {
+    CHECK(assumed(curves, {}).find("8 rails") != std::string::npos);
+    CHECK(assumed(curves, alone).find("contention") != std::string::npos);
+    CHECK(assumed(curves, eight).find("rails") == std::string::npos);
+    CHECK(assumed(curves, eight).find("allreduce") != std::string::npos);
+  }
+  CHECK(assumed({pair, all}, {}).empty());
+  CHECK(assumed({inside}, {}).empty());
+  CHECK(assumed({}, {}).empty());
+  // A single exchange says it, too.
+  Coefficients coefficients;
+  coefficients.exchanges = MeasuredExchanges({pair});
+  const ExchangePredictor predictor(machine, coefficients);
+  CHECK(predictor.predict(Collective::allreduce, 1_GiB, 16, 2).warning.find("8 rails") != std::string::npos);
+  CHECK(predictor.predict(Collective::allreduce, 1_GiB, 8, 1).warning.find("8 rails") == std::string::npos);
+}
+
 TEST_CASE("what two nodes exchanged is no promise for more of them than their links carry") {
   Machine sheet = load_machine("dgx-a100");
   // As a tree among two nodes, whose links each byte crosses once.

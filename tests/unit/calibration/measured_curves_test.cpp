@@ -47,6 +47,43 @@ TEST_CASE("files that contradict each other are named") {
   CHECK(measured_curves(std::vector{series_of("a.txt", 1), series_of("b.txt", 1.6, 16, 4)}, "", warnings).size() == 2);
 }
 
+TEST_CASE("a link of half the rate is a contradiction, although small messages take as long") {
+  const auto link = [](std::string file, double rate) {
+    ExchangeSeries series{.operation = Collective::point_to_point, .ranks = 2, .nodes = 2, .file = std::move(file)};
+    for (int power = 2; power <= 22; ++power) {
+      series.rows.push_back({Bytes(std::exp2(power)), Seconds(5e-6 + std::exp2(power) / rate)});
+    }
+    return series;
+  };
+  std::vector<std::string> warnings;
+  const std::vector<ExchangeSeries> series{link("fast.txt", 25e9), link("slow.txt", 12e9), link("again.txt", 24e9)};
+  const std::string error = error_of([&] { (void)measured_curves(series, "", warnings); });
+  CHECK(error.find("slow.txt and again.txt, fast.txt contradict each other") != std::string::npos);
+  CHECK(error.find("--prefer slow.txt") != std::string::npos);
+  SECTION("one of them is preferred") {
+    std::vector<ExchangeSeries> chosen = series;
+    leave_out_contradicting(chosen, "fast.txt", warnings);
+    REQUIRE(chosen.size() == 2);
+    CHECK(chosen[0].file == "fast.txt");
+    CHECK(chosen[1].file == "again.txt");
+    REQUIRE(warnings.size() == 1);
+    CHECK(warnings[0].find("slow.txt: left out") == 0);
+    CHECK(measured_curves(chosen, "", warnings).size() == 1);
+  }
+  SECTION("runs of a busy network have others between them") {
+    // The slowest takes 1.7 times as long as the fastest at the largest size.
+    const std::vector<ExchangeSeries> busy{link("1", 25e9), link("2", 20e9), link("3", 17e9), link("4", 14.5e9)};
+    const std::vector<MeasuredCurve> curves = measured_curves(busy, "", warnings);
+    REQUIRE(curves.size() == 1);
+    CHECK(curves[0].spread > 1.05);
+  }
+  SECTION("sizes that were disturbed one by one contradict nothing") {
+    ExchangeSeries disturbed = link("disturbed.txt", 25e9);
+    for (const std::size_t i : {3U, 10U, 20U}) disturbed.rows[i].time *= 10;
+    CHECK(measured_curves(std::vector{link("fast.txt", 25e9), disturbed}, "", warnings).size() == 1);
+  }
+}
+
 TEST_CASE("what does not say its ranks or nodes is left out with a warning") {
   std::vector<std::string> warnings;
   ExchangeSeries nowhere = series_of("a.txt", 1), alone = series_of("b.txt", 1), pair = series_of("c.txt", 1);

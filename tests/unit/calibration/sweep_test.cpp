@@ -12,6 +12,7 @@
 #include "calibration/communication/fit.hpp"
 #include "calibration/sweep/agreement.hpp"
 #include "calibration/sweep/osu_print.hpp"
+#include "calibration/sweep/processor_wait.hpp"
 #include "calibration/sweep/transports.hpp"
 #include "core/error.hpp"
 #include "tests/catch.hpp"
@@ -68,6 +69,15 @@ TEST_CASE("A sweep of a network that does not exist finds its latency and bandwi
       CHECK_FALSE(between.alpha);
       CHECK(between.beta->value.value() == Approx(1 / 10e9).epsilon(0.02));
     }
+  }
+  SECTION("from rings of one rank a node and of all of them, on the rails of each") {
+    const FitRange between =
+        range_of(run("ranks=16 nodes=2 rails=8 latency=14 us bandwidth=25 GB/s bandwidth_inside=450 GB/s",
+                     plan_of({SweepOperation::allgather})),
+                 NetworkLevel::between_nodes);
+    CHECK(between.algorithm == ExchangeAlgorithm::striped_ring);
+    CHECK(between.alpha->value.value() == Approx(14e-6).epsilon(0.02));
+    CHECK(between.beta->value.value() == Approx(1 / 25e9).epsilon(0.02));
   }
   SECTION("from an allreduce of several numbers of ranks, whose algorithm is found out") {
     const FitRange inside = range_of(run("ranks=16 nodes=1 latency_inside=4 us bandwidth_inside=20 GB/s noise=0.01",
@@ -135,6 +145,83 @@ TEST_CASE("Groups at once share the rails of a node, and what a byte takes says 
   }
   CHECK(run("ranks=8 nodes=1", plan).contention.empty());
   CHECK(run("ranks=4 nodes=4", plan).contention.empty());
+}
+
+TEST_CASE("A ring of several ranks a node runs on the rails of all of them") {
+  // 2 nodes of 8: 30 steps of α and of a sixteenth of 256 MiB, at the rate of 8 rails, of 2, and of one.
+  const auto last = [](const std::string& figures, SweepOperation operation) {
+    SweepPlan plan = plan_of({operation});
+    plan.smallest = plan.largest = std::int64_t{1} << 28U;
+    const SweepResult result = run("ranks=16 nodes=2 latency=10 us bandwidth=25 GB/s noise=0 " + figures, plan);
+    REQUIRE(result.tables.back().ranks == 16);
+    return result.tables.back().rows.back().timing.time().value();
+  };
+  const double bytes = static_cast<double>(std::int64_t{1} << 28U);
+  const auto ring = [&](double rate) { return 30 * (10e-6 + bytes / 16 / rate); };
+  CHECK(last("rails=8 bandwidth_inside=450 GB/s", SweepOperation::allreduce) == Approx(ring(200e9)));
+  CHECK(last("rails=2 bandwidth_inside=450 GB/s", SweepOperation::allreduce) == Approx(ring(50e9)));
+  CHECK(last("rails=1 bandwidth_inside=450 GB/s", SweepOperation::allreduce) == Approx(ring(25e9)));
+  // No ring is faster than the links inside its nodes.
+  CHECK(last("rails=8 bandwidth_inside=100 GB/s", SweepOperation::allreduce) == Approx(ring(100e9)));
+  // Of an all-to-all each rank has a rail, or a share of one.
+  const auto pairs = [&](double rate) { return 15 * (10e-6 + bytes / 16 / rate); };
+  CHECK(last("rails=8", SweepOperation::all_to_all) == Approx(pairs(25e9)));
+  CHECK(last("rails=2", SweepOperation::all_to_all) == Approx(pairs(25e9 / 4)));
+}
+
+TEST_CASE("Protocols of a simulated network are found again, and their sizes grow with the nodes") {
+  // α and β of each protocol as a part of 14 us and 46 GB/s, and where the next one begins.
+  const std::string protocols =
+      " protocols=LL:0.3:0.25:64 KiB/LL128:0.5:0.9:4 MiB/Simple:1:1 rails=8 latency=14 us "
+      "bandwidth=46 GB/s latency_inside=4 us bandwidth_inside=400 GB/s";
+  const auto ranges = [&](const std::string& figures) {
+    SweepPlan plan = plan_of({SweepOperation::allreduce});
+    plan.largest = std::int64_t{1} << 28U;
+    std::vector<ExchangeSeries> series = series_of(run(figures + protocols, plan).tables, "test");
+    std::erase_if(series, [](const ExchangeSeries& one) { return one.nodes == 1; });
+    const std::vector<ExchangeFit> fits = fit_exchanges(series);
+    REQUIRE(fits.size() == 1);
+    REQUIRE(fits[0].ranges.size() >= 3);
+    return fits[0].ranges;
+  };
+  for (const auto& [figures, growth] :
+       {std::pair("ranks=16 nodes=2", 1.0), std::pair("ranks=64 nodes=8 protocol_growth=0", 1.0)}) {
+    INFO(figures);
+    const std::vector<FitRange> found = ranges(figures);
+    CHECK(found[0].max_message == 64_KiB * growth);
+    CHECK(found[1].max_message == 4_MiB * growth);
+    const std::vector<std::pair<double, double>> truth{{0.3, 0.25}, {0.5, 0.9}, {1, 1}};
+    for (std::size_t i = 0; i < truth.size(); ++i) {
+      INFO("protocol " << i);
+      CHECK(found[i].alpha->value.value() == Approx(14e-6 * truth[i].first).epsilon(0.05));
+      CHECK(found[i].beta->value.value() == Approx(1 / (46e9 * truth[i].second)).epsilon(0.03));
+    }
+  }
+  // Among eight nodes alone the first protocol reaches to four times the size.
+  const auto time = [&](const std::string& figures, std::int64_t bytes) {
+    SweepPlan plan = plan_of({SweepOperation::allreduce});
+    plan.smallest = plan.largest = bytes;
+    return run(figures + protocols + " noise=0", plan).tables.back().rows.back().timing.time().value();
+  };
+  const auto ring = [&](double ranks, double bytes, double alpha, double share) {
+    return 2 * (ranks - 1) * (14e-6 * alpha + bytes / ranks / (8 * 46e9 * share));
+  };
+  CHECK(time("ranks=64 nodes=8", 262144) == Approx(ring(64, 262144, 0.3, 0.25)));
+  CHECK(time("ranks=64 nodes=8", 524288) == Approx(ring(64, 524288, 0.5, 0.9)));
+  CHECK(time("ranks=16 nodes=2", 131072) == Approx(ring(16, 131072, 0.5, 0.9)));
+}
+
+TEST_CASE("Messages of a simulated network that ask before they are sent take three start-ups") {
+  const SweepResult result =
+      run("ranks=2 nodes=2 latency=20 us bandwidth=10 GB/s rendezvous=64 KiB noise=0", plan_of({SweepOperation::latency}));
+  for (const SweepRow& row : result.tables[0].rows) {
+    const double startups = row.bytes < 65536 ? 1 : 3;
+    CHECK(row.timing.time().value() == Approx(startups * 20e-6 + static_cast<double>(row.bytes) / 10e9));
+  }
+  const ExchangeFit fit = fit_exchanges(series_of(result.tables, "test"))[0];
+  REQUIRE(fit.ranges.size() == 2);
+  CHECK(fit.ranges[0].max_message == 32_KiB);
+  CHECK(fit.ranges[1].alpha->value.value() == Approx(60e-6).epsilon(0.02));
 }
 
 TEST_CASE("Kernels beside an exchange slow it down, and are slowed down") {
@@ -352,6 +439,17 @@ TEST_CASE("The line that says ranks and nodes is read strictly") {
   CHECK(contains(problem("# ddl-oracle: racks=2"), "is nothing that a sweep says"));
 }
 
+TEST_CASE("How long a process waited for a processor is read from the kernel") {
+  const std::optional<ProcessorTurns> turns = parse_processor_turns("2031113157 1500000000 61");
+  REQUIRE(turns);
+  CHECK(turns->waited.value() == Approx(1.5));
+  CHECK(turns->turns == 61);
+  for (const char* text : {"", "12 13", "12 x 14", "12 -13 14"}) CHECK_FALSE(parse_processor_turns(text));
+  SoleProcess alone;
+  const ProcessorWait wait;
+  CHECK(wait.longest(alone) >= Seconds(0));
+}
+
 TEST_CASE("Figures of a simulated network are read strictly") {
   const auto problem = [](const std::string& figures) { return error_of([&] { static_cast<void>(network(figures)); }); };
   CHECK(contains(problem("ranks=8 nodes=3"), "8 ranks are not as many on each of 3 nodes"));
@@ -359,6 +457,13 @@ TEST_CASE("Figures of a simulated network are read strictly") {
   CHECK(contains(problem("ranks=5000"), "'5000' is no ranks"));
   CHECK(contains(problem("latencies=1 us"), "a simulated network has no 'latencies'"));
   CHECK(contains(problem("kernel_slowdown=0.5"), "kernel_slowdown is below 1"));
+  CHECK(contains(problem("protocols=LL:1"), "test:1:11: 'LL:1': this is no protocol"));
+  CHECK(contains(problem("protocols=LL:1:1:4 KiB"), "this is no protocol"));
+  CHECK(contains(problem("protocols=A:1:1:4 KiB/B:0:1"), "test:1:23: 'B:0:1': '0' is not a number above 0"));
+  CHECK(contains(problem("protocols=A:1:1:4 KiB/B:1:2"), "'2' is not a number above 0 and up to 1"));
+  CHECK(contains(problem("protocols=A:1:1:4/B:1:1"), "'4' has no unit"));
+  CHECK(contains(problem("protocols=A:1:1:4 KiB/B:1:1:2 KiB/C:1:1"), "sizes ascend"));
+  CHECK(contains(problem("rendezvous=64"), "'64' has no unit"));
   CHECK(contains(problem("latency=1.7e308 s"), "test:1:9: latency of '1.7e308 s' is too much"));
   CHECK(contains(problem("latency_inside=2e6 s"), "latency_inside of '2e6 s' is too much"));
   CHECK(contains(problem("bandwidth=1e200 GB/s"), "test:1:11: bandwidth of '1e200 GB/s' is too much"));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -14,6 +15,8 @@ namespace {
 
 /// Of each kernel beside exchanges.
 constexpr Seconds kernel_time(1e-3);
+/// A message that asks is three: the question, the answer and the message.
+constexpr double rendezvous_alphas = 3;
 
 class NetworkTransport final : public Transport {
  public:
@@ -23,13 +26,24 @@ class NetworkTransport final : public Transport {
 
   [[nodiscard]] std::string name() const override { return "a simulated network"; }
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> details() const override {
-    return {{"latency", print_quantity(network_.latency)},
-            {"bandwidth", print_quantity(network_.bandwidth)},
-            {"latency_inside", print_quantity(network_.latency_inside)},
-            {"bandwidth_inside", print_quantity(network_.bandwidth_inside)},
-            {"rails", fmt::format("{}", network_.rails)},
-            {"noise", fmt::format("{}", network_.noise)},
-            {"seed", fmt::format("{}", network_.seed)}};
+    std::vector<std::pair<std::string, std::string>> all{{"latency", print_quantity(network_.latency)},
+                                                         {"bandwidth", print_quantity(network_.bandwidth)},
+                                                         {"latency_inside", print_quantity(network_.latency_inside)},
+                                                         {"bandwidth_inside", print_quantity(network_.bandwidth_inside)},
+                                                         {"rails", fmt::format("{}", network_.rails)},
+                                                         {"noise", fmt::format("{}", network_.noise)},
+                                                         {"seed", fmt::format("{}", network_.seed)}};
+    if (!network_.protocols.empty()) {
+      std::string text;
+      for (const SimulatedProtocol& each : network_.protocols) {
+        text += fmt::format("{}{}:{}:{}", text.empty() ? "" : "/", each.name, each.alpha, each.bandwidth);
+        if (each.largest) text += ":" + print_quantity(*each.largest);
+      }
+      all.emplace_back("protocols", text);
+      all.emplace_back("protocol_growth", fmt::format("{}", network_.protocol_growth));
+    }
+    if (network_.rendezvous) all.emplace_back("rendezvous", print_quantity(*network_.rendezvous));
+    return all;
   }
   [[nodiscard]] Processes& processes() override { return process_; }
   [[nodiscard]] const std::vector<int>& nodes() const override { return nodes_; }
@@ -55,16 +69,44 @@ class NetworkTransport final : public Transport {
  private:
   friend class Load;
 
+  /// Of a message of so many nodes; nothing where the network has no protocols.
+  [[nodiscard]] const SimulatedProtocol* protocol_of(Bytes message, double nodes) const {
+    for (const SimulatedProtocol& each : network_.protocols) {
+      if (!each.largest) return &each;
+      if (message <= *each.largest * std::pow(std::max(1.0, nodes / 2), network_.protocol_growth)) return &each;
+    }
+    return nullptr;
+  }
+
   [[nodiscard]] Seconds time_of(const ExchangeStep& step, const std::vector<int>& group) const {
     const auto node = [&](int rank) { return nodes_[static_cast<std::size_t>(rank)]; };
     const bool crosses =
         std::any_of(group.begin(), group.end(), [&](int rank) { return node(rank) != node(group.front()); });
-    const double shared = crosses ? std::max(1.0, static_cast<double>(step.groups.size()) / network_.rails) : 1.0;
-    const Link link{.alpha = crosses ? network_.latency : network_.latency_inside,
-                    .beta = SecondsPerByte(shared / (crosses ? network_.bandwidth : network_.bandwidth_inside).value())};
     const auto ranks = static_cast<double>(group.size());
+    Link link{.alpha = network_.latency_inside, .beta = SecondsPerByte(1 / network_.bandwidth_inside.value())};
+    if (crosses) {
+      link.alpha = network_.latency;
+      // Each rank of a node has a rail of its own while there are as many. A ring or a tree of several ranks a node runs on
+      // all of theirs, as NCCL's channels do, but no faster than inside the node; other messages each have one.
+      const auto on_node = static_cast<double>(
+          std::count_if(group.begin(), group.end(), [&](int rank) { return node(rank) == node(group.front()); }));
+      const double of_group = network_.rails / static_cast<double>(step.groups.size());
+      const bool in_pairs = step.operation == SweepOperation::all_to_all;
+      const double rails = in_pairs ? std::min(1.0, of_group / on_node) : std::min(on_node, of_group);
+      const SecondsPerByte between(1 / (rails * network_.bandwidth.value()));
+      link.beta = on_node > 1 ? max(link.beta, between) : between;
+    }
     const SweepOperationKind& kind = kind_of(step.operation);
     const Bytes message(static_cast<double>(step.bytes) * (kind.of_part ? ranks : 1.0));
+    std::set<int> nodes;
+    for (const int rank : group) nodes.insert(node(rank));
+    if (const SimulatedProtocol* protocol = protocol_of(message, static_cast<double>(nodes.size()))) {
+      link.alpha *= protocol->alpha;
+      link.beta /= protocol->bandwidth;
+    }
+    const bool in_parts = kind.pattern == ExchangePattern::collective && step.operation != SweepOperation::broadcast;
+    if (network_.rendezvous && (in_parts ? message / ranks : message) >= *network_.rendezvous)
+      link.alpha *= rendezvous_alphas;
     switch (step.operation) {
       case SweepOperation::latency:
         return link.alpha + message * link.beta;
