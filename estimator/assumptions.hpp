@@ -19,10 +19,18 @@ enum class MixedPrecision {
   half_gradients,  ///< both in half precision, beside a master of 4 bytes: 16 bytes a parameter with Adam [Raj20]
   full_gradients,  ///< gradients are added up in 4 bytes, as Megatron-LM does: 18 bytes with Adam [Kort22]
   autocast,        ///< PyTorch's: both in 4 bytes, and what matrix operations read as copies in half precision
+  /// Gradients in half precision are added to others in 4 bytes, which stay whole on each rank: 20 bytes with Adam, 12 of them
+  /// sharded [DeepSpeed, deepspeed/runtime/bf16_optimizer.py].
+  accumulated,
 };
 
+/// Whether gradients are added up in 4 bytes beside weights in half precision.
+[[nodiscard]] constexpr bool sums_in_full(MixedPrecision mixed) {
+  return mixed == MixedPrecision::full_gradients || mixed == MixedPrecision::accumulated;
+}
+
 /// What options and files call them, in the order of the enumeration.
-inline constexpr std::array<std::string_view, 3> mixed_precision_names{"half", "full", "autocast"};
+inline constexpr std::array<std::string_view, 4> mixed_precision_names{"half", "full", "autocast", "accumulated"};
 
 /// In which order images lie in memory.
 enum class MemoryFormat {
@@ -94,6 +102,12 @@ struct Assumptions {
   /// off [PyTorch docs, torch.optim.Optimizer.zero_grad, 1.12 and 2.0]), and all kernels of the libraries are loaded at once
   /// (CUDA 11.7 brought lazy loading [CUDA C++ programming guide, "Lazy Loading"]).
   bool older_framework = false;
+  /// Before the update of ZeRO-1 and -2 in half precision, a rank joins the gradients of its part in one tensor, and copies it
+  /// to fp32 [DeepSpeed, deepspeed/runtime/zero/stage_1_and_2.py, step].
+  bool flat_gradients = false;
+  /// A stage of a pipeline keeps what it has sent until its backward [DeepSpeed, deepspeed/runtime/pipe/engine.py; PyTorch,
+  /// torch/distributed/pipelining/stage.py].
+  bool keeps_sent = false;
   /// The same algorithm for every gradient exchange, when the user asks for one.
   std::optional<AllreduceAlgorithm> allreduce;
   double parameter_servers = 1;  ///< s of the parameter server
@@ -115,7 +129,7 @@ struct Assumptions {
 /// Mixed precision of a kind, with cross entropy as the software computes it that does so.
 [[nodiscard]] inline Assumptions with_mixed_precision(Assumptions assumptions, MixedPrecision mixed) {
   assumptions.mixed_precision = mixed;
-  if (mixed == MixedPrecision::full_gradients) assumptions.cross_entropy = CrossEntropy::in_place;
+  if (sums_in_full(mixed)) assumptions.cross_entropy = CrossEntropy::in_place;
   return assumptions;
 }
 

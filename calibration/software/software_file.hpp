@@ -27,7 +27,7 @@ struct SoftwareFile {
   std::optional<CompositeKernels> composites, sinks;
   std::optional<SelectiveRecompute> selective;
   std::optional<UpdateImplementation> update;
-  std::optional<bool> older_framework;
+  std::optional<bool> older_framework, flat_gradients, keeps_sent;
   bool images_only = false;  ///< nobody trains models of sequences with it
   AdmittedChoices admits{};  ///< what a search may choose
 

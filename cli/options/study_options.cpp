@@ -121,8 +121,8 @@ void add_study_options(const Command& command, StudyOptions& o) {
   command
       .add_option("--mixed-precision", o.mixed_precision,
                   "what fp16 and bf16 mean for memory: half (weights and gradients, beside a master), full (gradients in "
-                  "fp32 and cross entropy in place, as Megatron-LM does) or autocast (PyTorch's); default: the software's, "
-                  "else half")
+                  "fp32 and cross entropy in place, as Megatron-LM does), autocast (PyTorch's) or accumulated (half, and a sum in "
+                  "fp32 on each rank, as DeepSpeed does with bf16); default: the software's, else half")
       .words([] { return texts(mixed_precision_names); });
   const auto older =
       command.add_switch("--older-framework", o.older_framework,

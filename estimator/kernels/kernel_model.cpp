@@ -142,7 +142,7 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
       roofline_(device, precision),
       peaks_(device_peaks(device, precision)),
       item_bytes_(ddl::item_bytes(precision)),
-      accumulates_(assumptions.mixed_precision == MixedPrecision::full_gradients && is_mixed(precision)),
+      accumulates_(sums_in_full(assumptions.mixed_precision) && is_mixed(precision)),
       copies_(assumptions.memory_format == MemoryFormat::channels_first && precision != Precision::fp32) {
   for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
     const auto place = static_cast<std::size_t>(pass);

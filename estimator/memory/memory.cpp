@@ -71,6 +71,7 @@ ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision, MixedPr
   if (is_mixed(precision)) {
     if (mixed == MixedPrecision::half_gradients) bytes = {2, 2, 4};
     if (mixed == MixedPrecision::full_gradients) bytes = {2, 4, 4};
+    if (mixed == MixedPrecision::accumulated) bytes = {2, 2 + 4, 4};
     // Weights in 8 bits and their transposes, made once for all micro-batches [NVIDIA, Transformer Engine documentation,
     // te.Linear, is_first_microbatch].
     if (precision == Precision::fp8) bytes.weight += 2;
@@ -111,7 +112,7 @@ MemoryBreakdown parameter_memory(const ParameterCounts& counts, const Plan& plan
 }
 
 bool has_whole_gradients(const Plan& plan, const Assumptions& assumptions) {
-  const bool one_buffer = is_mixed(plan.precision) && assumptions.mixed_precision == MixedPrecision::full_gradients;
+  const bool one_buffer = is_mixed(plan.precision) && sums_in_full(assumptions.mixed_precision);
   return plan.micro_batches > 1 || plan.mesh[Axis::pipeline] > 1 || one_buffer || assumptions.older_framework;
 }
 
@@ -125,13 +126,21 @@ double update_scratch_bytes(const Plan& plan, const Assumptions& assumptions) {
   return for_each && !fused ? parameter_bytes(plan.optimizer, plan.precision, mixed).weight : 0.0;
 }
 
+double flat_gradient_items(const Plan& plan, const Assumptions& assumptions, double trained) {
+  const bool half = is_mixed(plan.precision) && assumptions.mixed_precision == MixedPrecision::half_gradients;
+  const bool joins = assumptions.flat_gradients && half && (plan.zero_stage == 1 || plan.zero_stage == 2);
+  return joins && plan.offload == Offload::none ? trained / plan.shards() : 0.0;
+}
+
 Bytes bucket_bytes(double parameters, const Plan& plan, MixedPrecision mixed) {
   constexpr double items_of_bucket = 5e8;
   if (plan.mesh.replicas() == 1) return {};
   const double items = plan.zero_stage == 0 ? parameters : std::min(parameters, items_of_bucket);
   // Megatron-LM's buffer of gradients is what it exchanges.
   if (is_mixed(plan.precision) && mixed == MixedPrecision::full_gradients) return {};
-  return Bytes(items * parameter_bytes(plan.optimizer, plan.precision, mixed).gradient);
+  // Those that are added up in 4 bytes are exchanged so.
+  const bool sums = is_mixed(plan.precision) && mixed == MixedPrecision::accumulated;
+  return Bytes(items * (sums ? 4 : parameter_bytes(plan.optimizer, plan.precision, mixed).gradient));
 }
 
 std::vector<Communicator> communicators_of(const Plan& plan, const Device& device) {

@@ -118,6 +118,8 @@ struct ParameterCounts {
 /// over lists of tensors (`foreach`) unless they are fused [PyTorch docs, torch.optim.Adam: this takes about as much memory
 /// as the parameters]. There are none if the user asked for a fused step, or for a step tensor by tensor.
 [[nodiscard]] double update_scratch_bytes(const Plan& plan, const Assumptions& assumptions);
+/// Returns how many of `trained` gradients a rank joins in one tensor before the update (Assumptions::flat_gradients).
+[[nodiscard]] double flat_gradient_items(const Plan& plan, const Assumptions& assumptions, double trained);
 
 /// Returns the bytes of the buckets in which gradients are exchanged: a copy of all gradients [PyTorch docs,
 /// DistributedDataParallel, gradient_as_bucket_view]; with ZeRO one bucket of 5·10⁸ items [DeepSpeed docs,

@@ -1,6 +1,7 @@
 #include "estimator/memory/memory_timeline.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -21,6 +22,7 @@ class MemoryRecord {
     std::size_t number = nothing;
   };
   using Mark = std::size_t;
+  static constexpr double most_blocks = 64;  ///< of more micro-batches, some share one
   static constexpr bool folds = false;
   static constexpr std::size_t nothing = static_cast<std::size_t>(-1);
 
@@ -30,6 +32,13 @@ class MemoryRecord {
 
   [[nodiscard]] Block allocate(Bytes bytes, MemoryItem item, int layer, double times = 1) {
     if (bytes <= Bytes{} || stopped_) return {};
+    // What several micro-batches keep are blocks of their own, which a larger request does not fit into once they are free.
+    if (times >= 2) {
+      const double blocks = std::min(std::floor(times), most_blocks);
+      Block last;
+      for (double i = 0; i < blocks; ++i) last = allocate(bytes, item, layer, times / blocks);
+      return last;
+    }
     const MemoryTally::Block tallied = tally_.allocate(bytes, item, layer, times);
     held_.push_back({allocator_.allocate(tallied.allocated), tallied, layer});
     if (!points_.empty()) {

@@ -38,7 +38,9 @@ class StageRequests {
         casting_(casts(plan, job.assumptions)),
         whole_gradients_(has_whole_gradients(plan, job.assumptions)) {
     const MixedPrecision mixed = job.assumptions.mixed_precision;
-    gradient_bytes_ = parameter_bytes(plan.optimizer, plan.precision, mixed).gradient;
+    // Backward makes those in half precision, which others are added to.
+    const bool sums = is_mixed(plan.precision) && mixed == MixedPrecision::accumulated;
+    gradient_bytes_ = sums ? 2 : parameter_bytes(plan.optimizer, plan.precision, mixed).gradient;
     parameters_ = stage_parameters(job, table, first, last);
     trained_ = stage_parameters(job, table, first, last, true);
     for (const TiedLayer& tied : facts_.tied) {
@@ -57,6 +59,8 @@ class StageRequests {
     } else {
       received_ = table.cut_bytes(first_);
     }
+    const bool sends = last_ < static_cast<int>(facts_.model->layers.size());
+    if (sends && job.assumptions.keeps_sent) sent_bytes_ = table.cut_bytes(last_);
     find_runs();
     const auto slots = static_cast<std::size_t>(slots_);
     outputs_.resize(slots);
@@ -107,9 +111,11 @@ class StageRequests {
     Block batch = sink_.allocate(input_, MemoryItem::input, -1);
     Block crossing = sink_.allocate(received_, MemoryItem::activations, first_);
     each_repetition([this](const Segment& segment) { forward(segment, false); });
+    Block kept_output = sink_.allocate(sent_bytes_, MemoryItem::activations, last_ - 1);
     each_repetition_backwards([this](const Segment& segment) { backward(segment); });
     sink_.free(batch);
     sink_.free(crossing);
+    sink_.free(kept_output);
     sink_.release(before, earlier);
     update();
   }
@@ -120,6 +126,7 @@ class StageRequests {
     if (count <= 0) return;
     (void)sink_.allocate(input_, MemoryItem::input, -1, count);
     (void)sink_.allocate(received_, MemoryItem::activations, first_, count);
+    (void)sink_.allocate(sent_bytes_, MemoryItem::activations, last_ - 1, count);
     each_repetition([&](const Segment& segment) {
       for (int i = segment.first; i < segment.last; ++i) {
         const Bytes output = output_of(i);
@@ -468,6 +475,12 @@ class StageRequests {
     }
     has_state_ = true;
     const Mark before = sink_.mark();
+    constexpr double fp32_gradient = 4;
+    // The part of the gradients that this rank updates, in one tensor of their own precision, and in one of fp32.
+    const double part = flat_gradient_items(plan_, job_.assumptions, trained_ * parts_);
+    Block flat = sink_.allocate(Bytes(part * gradient_bytes_), MemoryItem::gradients, -1);
+    (void)sink_.allocate(Bytes(part * fp32_gradient), MemoryItem::gradients, -1);
+    sink_.free(flat);
     each([&](int i, double items) { (void)sink_.allocate(Bytes(items * more), MemoryItem::workspace, i); });
     sink_.release(before, sink_.mark());
     for (Block& block : parameter_gradients_) sink_.free(block);
@@ -484,7 +497,7 @@ class StageRequests {
   bool casting_, whole_gradients_, has_state_ = false;
   double parameters_ = 0, trained_ = 0, parts_ = 1, gradient_bytes_ = 0;
   MemoryBreakdown memory_;
-  Bytes input_{}, received_{};
+  Bytes input_{}, received_{}, sent_bytes_{};
   /// A reader of another stage's parameters.
   struct Copied {
     int reader = -1;
