@@ -298,6 +298,7 @@ void Study::use_software() {
   choose(assumptions_.memory_format, spec_.memory_format,
          has_own ? software_.memory_format_of_fp32 : software_.memory_format);
   if (software_.cross_entropy) assumptions_.cross_entropy = *software_.cross_entropy;
+  if (software_.gradient_sums) assumptions_.gradient_sums = software_.gradient_sums;
   assumptions_.keeps_sent = software_.keeps_sent.value_or(assumptions_.keeps_sent);
   assumptions_.flat_gradients = software_.flat_gradients.value_or(assumptions_.flat_gradients);
   assumptions_.fusing = software_.fusing.value_or(assumptions_.fusing);

@@ -32,6 +32,10 @@ enum class MixedPrecision {
 /// What options and files call them, in the order of the enumeration.
 inline constexpr std::array<std::string_view, 4> mixed_precision_names{"half", "full", "autocast", "accumulated"};
 
+/// In which precision ranks sum gradients.
+enum class GradientSums { half, full };
+inline constexpr std::array<std::string_view, 2> gradient_sums_names{"half", "full"};
+
 /// In which order images lie in memory.
 enum class MemoryFormat {
   channels_last,  ///< as kernels of matrix units read them
@@ -89,6 +93,7 @@ struct Assumptions {
   /// γ of 2γδ Σ(B(|x|+|y|)+|w|): set, memory is that formula; unset, it is what backward keeps.
   std::optional<double> memory_reuse;
   MixedPrecision mixed_precision = MixedPrecision::half_gradients;
+  std::optional<GradientSums> gradient_sums;  ///< nothing: as the gradients lie in memory
   CrossEntropy cross_entropy = CrossEntropy::operators;
   MemoryFormat memory_format = MemoryFormat::channels_last;
   Fusing fusing = Fusing::none;

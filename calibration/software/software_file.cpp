@@ -82,6 +82,10 @@ const std::vector<RecipeKey>& recipe_keys() {
        [](const YamlNode& v, SoftwareFile& s) {
          s.mixed_precision = one_of<MixedPrecision>(v, "mixed_precision", mixed_precision_names);
        }},
+      {"gradient_sums",
+       [](const YamlNode& v, SoftwareFile& s) {
+         s.gradient_sums = one_of<GradientSums>(v, "gradient_sums", gradient_sums_names);
+       }},
       {"cross_entropy",
        [](const YamlNode& v, SoftwareFile& s) {
          s.cross_entropy = one_of<CrossEntropy>(v, "cross_entropy", cross_entropy_names);

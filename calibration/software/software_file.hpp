@@ -21,6 +21,7 @@ struct SoftwareFile {
   std::optional<MemoryFormat> memory_format;
   std::optional<MemoryFormat> memory_format_of_fp32;  ///< in fp32 and tf32, where it is another
   std::optional<MixedPrecision> mixed_precision;
+  std::optional<GradientSums> gradient_sums;
   std::optional<CrossEntropy> cross_entropy;
   std::optional<AttentionKernels> attention;
   std::optional<Fusing> fusing;

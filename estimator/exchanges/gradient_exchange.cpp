@@ -25,16 +25,26 @@ void GradientExchange::add(const GradientExchange& other) {
   copy_startups += other.copy_startups;
 }
 
-GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges, std::span<const GradientGroup> groups,
-                                   bool with_startups) {
+ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions) {
+  const double item = item_bytes(plan.precision);
+  if (!is_mixed(plan.precision)) return {item, item};
+  const MixedPrecision mixed = assumptions.mixed_precision;
+  const GradientSums own = mixed == MixedPrecision::half_gradients ? GradientSums::half : GradientSums::full;
+  const bool full = assumptions.gradient_sums.value_or(own) == GradientSums::full;
+  // With autocast the weights themselves are in 4 bytes.
+  return {full ? 4 : item, mixed == MixedPrecision::autocast ? 4 : item};
+}
+
+GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges, const ExchangedBytes& each,
+                                   std::span<const GradientGroup> groups, bool with_startups) {
   GradientExchange all;
-  for (const GradientGroup& group : groups) all.add(gradient_exchange(plan, exchanges, group, with_startups));
+  for (const GradientGroup& group : groups) all.add(gradient_exchange(plan, exchanges, each, group, with_startups));
   return all;
 }
 
-GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges, const GradientGroup& group,
-                                   bool with_startups) {
-  const Bytes message(group.parameters * item_bytes(plan.precision));
+GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges, const ExchangedBytes& each,
+                                   const GradientGroup& group, bool with_startups) {
+  const Bytes message(group.parameters * each.gradient);
   const bool gathers_frozen = plan.zero_stage == 3 && group.frozen > 0;
   if ((group.parameters <= 0 && !gathers_frozen) || plan.mesh.product(group.axes) == 1) return {};
   const double messages = group.messages;
@@ -61,7 +71,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& excha
   const auto priced = exchanges.cheapest(Collective::reduce_scatter, message, axes, Purpose::gradient);
   const Seconds scatter = group.parameters > 0 ? priced.time : Seconds{};
   exchange.bottleneck = priced.bottleneck;
-  const Bytes weights = plan.zero_stage == 3 ? message + Bytes(group.frozen * item_bytes(plan.precision)) : message;
+  const Bytes weights((group.parameters + (plan.zero_stage == 3 ? group.frozen : 0.0)) * each.weight);
   const auto gathered = exchanges.cheapest(Collective::allgather, weights, axes, Purpose::gradient);
   const Seconds gather = gathered.time;
   exchange.measured = priced.algorithm == measured_exchange && gathered.algorithm == measured_exchange;
@@ -83,16 +93,16 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& excha
     exchange.after_update = gather;
   }
   if (with_startups) {
-    const auto startup = [&](Collective operation) {
-      return exchanges.startup(operation, message, axes, Purpose::gradient);
+    const auto startup = [&](Collective operation, Bytes moved) {
+      return exchanges.startup(operation, moved, axes, Purpose::gradient);
     };
-    exchange.gradient_startups = startup(Collective::reduce_scatter) * exchange.rounds;
+    exchange.gradient_startups = startup(Collective::reduce_scatter, message) * exchange.rounds;
     if (copies > 1) {
       exchange.copy_startups =
           exchanges.startup(Collective::allreduce, shard, copy_axes(plan.shard_group), Purpose::gradient);
     }
     (plan.zero_stage == 3 ? exchange.weight_startups : exchange.update_startups) =
-        startup(Collective::allgather) * (plan.zero_stage == 3 ? exchange.gathers : 1.0);
+        startup(Collective::allgather, weights) * (plan.zero_stage == 3 ? exchange.gathers : 1.0);
   }
   return exchange;
 }

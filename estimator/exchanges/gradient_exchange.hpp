@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/quantity.hpp"
+#include "estimator/assumptions.hpp"
 #include "estimator/coefficients.hpp"
 #include "estimator/exchanges/exchange.hpp"
 #include "estimator/plan/plan.hpp"
@@ -40,14 +41,24 @@ struct GradientExchange {
   void add(const GradientExchange& other);
 };
 
+/// Bytes that ranks exchange of a parameter: of its gradient, which is summed in the precision in which it lies in memory or
+/// in which the software sums it, and of the weight that ZeRO gathers.
+struct ExchangedBytes {
+  double gradient = 4, weight = 4;
+  [[nodiscard]] double least() const { return std::min(gradient, weight); }
+};
+[[nodiscard]] ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions);
+
 /// Whether each layer's gradients are a message of their own: where the measured software does that, in hybrids.
 [[nodiscard]] bool layers_gradients(const Software& software, const Assumptions& assumptions, const Plan& plan);
 
 /// Of one group, and of all groups of a stage, one after the other. `with_startups`: what start-ups take is worked out, too.
 [[nodiscard]] GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges,
-                                                 const GradientGroup& group, bool with_startups = false);
+                                                 const ExchangedBytes& each, const GradientGroup& group,
+                                                 bool with_startups = false);
 [[nodiscard]] GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& exchanges,
-                                                 std::span<const GradientGroup> groups, bool with_startups = false);
+                                                 const ExchangedBytes& each, std::span<const GradientGroup> groups,
+                                                 bool with_startups = false);
 
 /// Whether gradients are exchanged while backward runs: where the software does that, or, if nobody says what it does, where
 /// it is no longer than one after the other. Kernels and exchange then get along as fast as 1/s_c + 1/s_x of one of them.

@@ -397,7 +397,7 @@ Bytes Estimator::shown_gradients(const Plan& plan) const {
   // Experts are divided among the ranks of their axis.
   const double all = job_.facts.trained_parameters;
   const double dense = plan.mesh[Axis::expert] > 1 ? all - job_.facts.trained_expert_parameters : all;
-  return Bytes(dense / splits / plan.mesh[Axis::pipeline] * item_bytes(plan.precision));
+  return Bytes(dense / splits / plan.mesh[Axis::pipeline] * exchanged_bytes(plan, job_.assumptions).least());
 }
 
 Seconds Estimator::lower_bound(const Plan& plan) const {
@@ -426,11 +426,12 @@ Seconds Estimator::placed_lower_bound(const Plan& plan) const {
   const Seconds bound = layers_lower_bound(plan, &exchanges);
   const Bytes gradients = shown_gradients(plan);
   if (gradients.value() <= 0) return bound;
+  const ExchangedBytes each = exchanged_bytes(plan, job_.assumptions);
   const auto by_stage = [&](int stage, int shard_group) {
     Plan sharded = plan;
     sharded.zero_stage = stage;
     sharded.shard_group = shard_group;
-    return gradient_exchange(sharded, exchanges, {replica_axes, gradients.value() / item_bytes(plan.precision)}).total();
+    return gradient_exchange(sharded, exchanges, each, {replica_axes, gradients.value() / each.least()}).total();
   };
   const auto is_measured = [&](Family axes) { return exchanges.is_measured(axes, Purpose::gradient); };
   // More gradients may take less time where they are measured.

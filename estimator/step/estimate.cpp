@@ -404,10 +404,10 @@ const Estimator::Staged& Estimator::staged(const Plan& plan) const {
 namespace {
 
 /// Two ranks of a pipeline have the same layers by DualPipe, and sum their gradients: an Allreduce among two ranks.
-void add_copies_exchange(const LayerCosts& own, const Plan& plan, const LayerCostTable& costs, bool with_slopes,
+void add_copies_exchange(const LayerCosts& own, const ExchangedBytes& each, const LayerCostTable& costs, bool with_slopes,
                          Term& term) {
   const Link link = costs.exchanges().neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).link;
-  const Seconds time = ring_allreduce_time(Bytes(own.trained * item_bytes(plan.precision)), 2, link);
+  const Seconds time = ring_allreduce_time(Bytes(own.trained * each.gradient), 2, link);
   if (with_slopes) {
     // A term has the factors of one purpose.
     term.add_exchange(path_coefficients(Purpose::gradient), time, ring_allreduce_time(Bytes{}, 2, link), costs.learned());
@@ -424,6 +424,7 @@ Updates Estimator::updates_of(const Plan& plan, const LayerCostTable& costs, con
   const double splits = static_cast<double>(plan.mesh[Axis::filter]) * plan.mesh[Axis::channel] * plan.mesh[Axis::spatial];
   const Learned& learned = costs.learned();
   const bool with_slopes = costs.has_slopes();
+  const ExchangedBytes each = exchanged_bytes(plan, assumptions);
   Updates updates;
   if (overlaps_gradients(job_.coefficients, assumptions)) updates.beside = job_.coefficients.overlap;
   if (gathers_beside_forward(job_.coefficients, assumptions)) updates.gathers_beside = job_.coefficients.overlap;
@@ -436,23 +437,23 @@ Updates Estimator::updates_of(const Plan& plan, const LayerCostTable& costs, con
       const double trained = plan.zero_stage >= 1 ? own.trained / plan.shards() : own.trained;
       result.update = Term(max(result.update.time(), host_update_time(job_, plan, trained)));
     }
-    result.message = Bytes(own.exchanged_parameters(plan.zero_stage == 3) * item_bytes(plan.precision));
+    result.message = Bytes(own.exchanged_parameters(plan.zero_stage == 3) * each.gradient);
     std::vector<GradientGroup> groups = costs.gradients(own);
     if (stage == 0 || groups != exchanged) {
-      result.exchange = gradient_exchange(plan, costs.exchanges(), groups, with_slopes);
+      result.exchange = gradient_exchange(plan, costs.exchanges(), each, groups, with_slopes);
       exchanged = std::move(groups);
     } else {
       result.exchange = updates.stages[stage - 1].exchange;
     }
     const GradientExchange& exchange = result.exchange;
     const auto term = [&](Seconds time, Seconds startups) {
-      Term each;
+      Term priced;
       if (!with_slopes) {
-        each.add(time);
+        priced.add(time);
       } else {
-        each.add_exchange(path_coefficients(Purpose::gradient), time, startups, learned);
+        priced.add_exchange(path_coefficients(Purpose::gradient), time, startups, learned);
       }
-      return each;
+      return priced;
     };
     result.of_gradients = term(exchange.of_gradients, exchange.gradient_startups);
     result.of_weights = term(exchange.of_weights, exchange.weight_startups);
@@ -466,7 +467,7 @@ Updates Estimator::updates_of(const Plan& plan, const LayerCostTable& costs, con
     result.after_update = term(exchange.after_update, exchange.update_startups);
     result.of_copies = term(exchange.of_copies, exchange.copy_startups);
     if (order_of(plan.schedule).keeps_two_parts && plan.mesh[Axis::pipeline] > 1)
-      add_copies_exchange(own, plan, costs, with_slopes, result.of_copies);
+      add_copies_exchange(own, each, costs, with_slopes, result.of_copies);
     if (splits <= 1) continue;
     const double whole = own.whole_parameters * item_bytes(plan.precision) * 2.0 * (splits - 1.0) / splits;
     result.unsharded_weight_sync.add(Seconds(whole * learned[Coefficient::unsharded_weight_sync]));

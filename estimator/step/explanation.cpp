@@ -37,7 +37,8 @@ class Explainer {
         plan_(explanation.estimate.plan),
         critical_(explanation.estimate.critical),
         micro_batches_(static_cast<double>(plan_.micro_batches)),
-        slots_(step.in_slots) {}
+        slots_(step.in_slots),
+        each_(exchanged_bytes(plan_, job.assumptions)) {}
 
   void explain() {
     for (const Task& task : step_.tasks) starts_ += task.starts * (task.stage == critical_.time ? micro_batches_ : 1.0);
@@ -46,7 +47,7 @@ class Explainer {
     }
     const int stage = critical_.gradient_exchange;
     groups_ = costs_.gradients(held_costs(costs_, plan_, firsts_, stage));
-    gradients_ = gradient_exchange(plan_, costs_.exchanges(), groups_);
+    gradients_ = gradient_exchange(plan_, costs_.exchanges(), each_, groups_);
     add_exchanges();
     for (const TimePart& part : time_parts) add_phase(part);
   }
@@ -160,10 +161,11 @@ class Explainer {
       }
     }
     for (const GradientGroup& group : groups_) {
-      const GradientExchange own = gradient_exchange(plan_, costs_.exchanges(), group);
+      const GradientExchange own = gradient_exchange(plan_, costs_.exchanges(), each_, group);
       if (own.total().value() <= 0) continue;
       const auto gradient = [&](Collective operation, double count, Seconds time) {
-        add({operation, group.axes, Phase::gradient, Purpose::gradient, count, message_of(group) * count, time});
+        const Bytes message = operation == Collective::allgather ? weights_of(group) : message_of(group);
+        add({operation, group.axes, Phase::gradient, Purpose::gradient, count, message * count, time});
       };
       const double copies = (group.axes & family_bit(Axis::data)) != 0 ? plan_.shard_copies() : 1.0;
       const double shards = plan_.mesh.product(group.axes) / copies;
@@ -191,7 +193,10 @@ class Explainer {
     return all.parameters > 0 ? own.parameters / all.parameters : 0.0;
   }
   [[nodiscard]] Bytes message_of(const GradientGroup& group) const {
-    return Bytes(group.parameters * item_bytes(plan_.precision));
+    return Bytes(group.parameters * each_.gradient);
+  }
+  [[nodiscard]] Bytes weights_of(const GradientGroup& group) const {
+    return Bytes((group.parameters + (plan_.zero_stage == 3 ? group.frozen : 0.0)) * each_.weight);
   }
   [[nodiscard]] double hops() const { return step_.hops(); }
   [[nodiscard]] Bytes cut() const { return costs_.cut_bytes(first_of(critical_.transfer)); }
@@ -222,8 +227,9 @@ class Explainer {
     const GradientGroup& group = *std::max_element(groups_.begin(), groups_.end(),
                                                    [](const auto& a, const auto& b) { return a.parameters < b.parameters; });
     return GradientsOf{critical_.gradient_exchange, costs_.exchanges().group(group.axes).ranks,
-                       message_of(group),           gradients_.rounds,
-                       gradients_.gathers,          costs_.exchanges().route(Purpose::gradient)};
+                       message_of(group),           weights_of(group),
+                       gradients_.rounds,           gradients_.gathers,
+                       costs_.exchanges().route(Purpose::gradient)};
   }
 
   [[nodiscard]] PhaseShare::MadeOf exchanges_of(Purpose purpose) const {
@@ -358,6 +364,7 @@ class Explainer {
   bool slots_;
   Provenance forward_source_ = Provenance::measured, backward_source_ = Provenance::measured,
              update_source_ = Provenance::measured;
+  ExchangedBytes each_;
   std::vector<GradientGroup> groups_;
   GradientExchange gradients_;
 };

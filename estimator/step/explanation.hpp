@@ -47,7 +47,7 @@ struct KernelsOf {
 struct GradientsOf {
   int stage = 0;
   double ranks = 1;
-  Bytes message{};
+  Bytes message{}, weights{};      ///< of gradients, and of the weights that ZeRO gathers
   double rounds = 1, gathers = 0;  ///< as GradientExchange has them
   Route route = Route::direct;
 };
