@@ -71,6 +71,14 @@ enum class CompositeKernels {
 };
 inline constexpr std::array<std::string_view, 2> composite_names{"fused", "operators"};
 
+/// Which kernels of its own a bias has.
+enum class BiasKernels {
+  fused,      ///< none: those of its layer, or of what is joined with them, do its work
+  gradients,  ///< the sum of its gradient
+  operators,  ///< its addition and the sum of its gradient
+};
+inline constexpr std::array<std::string_view, 3> bias_kernel_names{"fused", "gradients", "operators"};
+
 /// What selective recomputation computes again.
 enum class SelectiveRecompute {
   attention,  ///< [Kort22, section 5]
@@ -99,6 +107,8 @@ struct Assumptions {
   Fusing fusing = Fusing::none;
   CompositeKernels composites = CompositeKernels::fused;
   CompositeKernels sinks = CompositeKernels::fused;  ///< of attention that is fused, but for trained sinks of its softmax
+  BiasKernels convolution_biases = BiasKernels::fused;
+  BiasKernels linear_biases = BiasKernels::fused;  ///< and of depthwise convolutions
   SelectiveRecompute selective = SelectiveRecompute::attention;
   std::optional<AttentionKernels> attention;  ///< nothing: those that the device's file was fitted to
   /// How the framework runs the optimizer's step; of a list of tensors it is priced as a share of the whole model's.

@@ -54,6 +54,10 @@ struct Work {
   /// Of a formula of several operators: there only where each operator is a kernel of its own (CompositeKernels). Not part
   /// of Operation::work().
   bool is_separate = false;
+  /// Of a bias of such a layer, which is separate too: its addition, or its gradient, a sum over samples and positions.
+  /// There only where the framework has a kernel of its own for it (BiasKernels). A product that runs without a library for
+  /// convolutions, such as a depthwise convolution, counts as a linear layer.
+  enum class Bias { none, convolution, linear } bias = Bias::none;
   /// Nothing: a matrix product where there is one, else elementwise.
   std::optional<KernelKind> kind{};
 
@@ -63,6 +67,17 @@ struct Work {
 
   [[nodiscard]] bool is_any() const { return flops > 0 || activation_items > 0 || weight_items > 0; }
 };
+
+/// The kernel of a bias in a pass, over so many items of the layer's output: forward it is added to them in place, backward
+/// their gradients are summed. No work in other passes.
+[[nodiscard]] inline Work bias_work(Pass pass, double items, Work::Bias bias) {
+  if (pass != Pass::forward && pass != Pass::backward_weight) return {};
+  return {.flops = items,
+          .activation_items = pass == Pass::forward ? 2 * items : items,
+          .is_separate = true,
+          .bias = bias,
+          .kind = KernelKind::elementwise};
+}
 
 /// Which of an operation's dimensions a strategy may divide. A "matrix" operation has weights that mix channels; a
 /// channelwise one treats channels apart (pooling, activation, batch norm), so sharded channels pass through it.

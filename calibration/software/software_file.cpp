@@ -99,6 +99,14 @@ const std::vector<RecipeKey>& recipe_keys() {
        [](const YamlNode& v, SoftwareFile& s) {
          s.sinks = one_of<CompositeKernels>(v, "attention_sinks", composite_names);
        }},
+      {"convolution_biases",
+       [](const YamlNode& v, SoftwareFile& s) {
+         s.convolution_biases = one_of<BiasKernels>(v, "convolution_biases", bias_kernel_names);
+       }},
+      {"linear_biases",
+       [](const YamlNode& v, SoftwareFile& s) {
+         s.linear_biases = one_of<BiasKernels>(v, "linear_biases", bias_kernel_names);
+       }},
       {"selective_recompute",
        [](const YamlNode& v, SoftwareFile& s) {
          s.selective = one_of<SelectiveRecompute>(v, "selective_recompute", selective_recompute_names);

@@ -26,6 +26,7 @@ struct SoftwareFile {
   std::optional<AttentionKernels> attention;
   std::optional<Fusing> fusing;
   std::optional<CompositeKernels> composites, sinks;
+  std::optional<BiasKernels> convolution_biases, linear_biases;
   std::optional<SelectiveRecompute> selective;
   std::optional<UpdateImplementation> update;
   std::optional<bool> older_framework, flat_gradients, keeps_sent;

@@ -33,6 +33,11 @@ double attention_factor(std::optional<AttentionKernels> kernels, const Device& d
   return relative_time(*kernels, has_flash3, pass) / relative_time(fitted, has_flash3, pass);
 }
 
+bool has_bias_kernel(const Work& work, Pass pass, BiasKernels convolutions, BiasKernels linear) {
+  const BiasKernels kernels = work.bias == Work::Bias::convolution ? convolutions : linear;
+  return kernels == BiasKernels::operators || (kernels == BiasKernels::gradients && pass != Pass::forward);
+}
+
 KernelKind group_kernels(const Work& work, bool has_matrix_units, MemoryFormat format) {
   if (!has_matrix_units) return KernelKind::direct_convolution;
   if (format == MemoryFormat::channels_first) return KernelKind::grouped_convolution;

@@ -23,6 +23,9 @@ namespace ddl {
 /// megatron/core/tensor_parallel/cross_entropy.py]. `fused`: the output is read twice, its gradient written over a read.
 [[nodiscard]] double entropy_bytes(CrossEntropy implementation, Pass pass, bool is_mixed);
 
+/// Whether the framework launches this kernel of a bias.
+[[nodiscard]] bool has_bias_kernel(const Work& work, Pass pass, BiasKernels convolutions, BiasKernels linear);
+
 /// The kind of kernel that runs a convolution of several groups, with more than one channel each. Without matrix units and
 /// in channels-last order it multiplies directly. Matrix units run groups one by one in channels-first order. In
 /// channels-last order they run those that a tile holds together: multiples of 32 groups of 4, 8, 16 or 32 channels, which

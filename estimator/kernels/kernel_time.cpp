@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "estimator/kernels/framework_kernels.hpp"
 #include "estimator/kernels/shard_prices.hpp"
 #include "estimator/kernels/shard_problems.hpp"
 #include "model_zoo/update_list.hpp"
@@ -67,6 +68,10 @@ KernelPrices::KernelPrices(const ModelFacts& facts, const Device& device, const 
   if (fuses) fusion_ = facts.fusion;
   writes_sinks_ = assumptions.sinks == CompositeKernels::operators;
   has_separate_operators_ = !fuses && assumptions.composites == CompositeKernels::operators;
+  if (!fuses) {
+    convolution_biases_ = assumptions.convolution_biases;
+    linear_biases_ = assumptions.linear_biases;
+  }
   const bool casting = is_mixed(precision) && assumptions.mixed_precision == MixedPrecision::autocast;
   if (casting) {
     wide_roofline_ = Roofline(device, Precision::fp32);
@@ -195,7 +200,10 @@ std::vector<Work> KernelPrices::works(std::size_t layer, const Operation& operat
                                       std::span<const TensorShape> inputs, const TensorShape& output) const {
   const auto written = writes_sinks_ ? operation.with_written_sinks() : nullptr;
   std::vector<Work> works = (written ? *written : operation).kernels(pass, inputs, output);
-  if (!has_separate_operators_) std::erase_if(works, [](const Work& work) { return work.is_separate; });
+  std::erase_if(works, [&](const Work& work) {
+    if (work.bias != Work::Bias::none) return !has_bias_kernel(work, pass, convolution_biases_, linear_biases_);
+    return work.is_separate && !has_separate_operators_;
+  });
   if (!quantized_.empty() && quantized_[layer] && pass != Pass::backward_weight) {
     // With NVFP4, two kernels make of each tensor that products read what both of them need, along rows and, turned by a
     // Hadamard transform, along columns: the first reads it for its largest item, the second reads it and writes 4 bits and

@@ -97,6 +97,14 @@ class Convolution final : public Operation {
     }
     return work;
   }
+  std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    std::vector<Work> kernels{work(pass, inputs, output)};
+    if (!bias_) return kernels;
+    const bool is_depthwise = groups_ > 1 && group_channels_ == 1 && output.channels == groups_;
+    const auto kind = linear_ || is_depthwise ? Work::Bias::linear : Work::Bias::convolution;
+    if (const Work bias = bias_work(pass, items(output), kind); bias.is_any()) kernels.push_back(bias);
+    return kernels;
+  }
   double depth(Pass /*pass*/, std::span<const TensorShape> inputs, const TensorShape& /*output*/,
                double /*samples*/) const override {
     // log Kx + log Ky + log Cin in all three passes, as [BH18, Table 4] prints it for the direct method. What

@@ -64,6 +64,7 @@ class FullyConnected final : public Operation {
     std::vector<Work> all = kernels(pass, inputs, output);
     Work work = all.front();
     for (std::size_t i = 1; i < all.size(); ++i) {
+      if (all[i].is_separate) continue;
       work.flops += all[i].flops;
       work.activation_items += all[i].activation_items;
       work.weight_items += all[i].weight_items;
@@ -71,7 +72,12 @@ class FullyConnected final : public Operation {
     return work;
   }
   std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    if (adapter_ == 0 || pass == Pass::update) return {matrix(pass, inputs, output)};
+    if (adapter_ == 0 || pass == Pass::update) {
+      std::vector<Work> kernels{matrix(pass, inputs, output)};
+      const Work bias = bias_ ? bias_work(pass, items(output), Work::Bias::linear) : Work{};
+      if (bias.is_any()) kernels.push_back(bias);
+      return kernels;
+    }
     const double from = real(inputs.front().channels), to = real(output.channels), rank = real(adapter_);
     const double positions = real(output.positions());
     // Everything that is added or scaled is a kernel of its own, as frameworks run it [Hugging Face, PEFT,

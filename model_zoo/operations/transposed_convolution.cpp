@@ -99,6 +99,12 @@ class TransposedConvolution final : public Operation {
     }
     return work;
   }
+  std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    std::vector<Work> kernels{work(pass, inputs, output)};
+    if (!bias_) return kernels;
+    if (const Work bias = bias_work(pass, items(output), Work::Bias::convolution); bias.is_any()) kernels.push_back(bias);
+    return kernels;
+  }
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
     if (pass == Pass::backward_weight) return reduction_depth({real(inputs.front().positions()), samples});
     const double channels =

@@ -311,3 +311,51 @@ TEST_CASE("a tensor that others read is written, however many kernels are fused"
   }
   CHECK(seen);
 }
+
+TEST_CASE("a bias has the kernels of its own that the software says, over the items of its layer's output") {
+  const Model model = parse_model(R"(
+format: 1
+model: biases
+input: {channels: 16, size: 32x32}
+layers:
+  - convolution: {filters: 24, kernel: 3, padding: 1}
+  - convolution: {filters: 24, kernel: 3, padding: 1, groups: 24}
+  - convolution: {filters: 8, kernel: 1, bias: no}
+  - flatten
+  - fully_connected: {features: 10}
+)",
+                                  "biases.yaml");
+  const ModelFacts facts = facts_of(model);
+  const Device device = load_machine("dgx-a100").device;
+  const auto items_of = [&](BiasKernels convolutions, BiasKernels linear, Fusing fusing, std::size_t layer, Pass pass) {
+    Assumptions assumptions;
+    assumptions.convolution_biases = convolutions;
+    assumptions.linear_biases = linear;
+    assumptions.fusing = fusing;
+    const KernelPrices prices(facts, device, {}, Precision::fp16, Optimizer::sgd, std::nullopt, nullptr, assumptions);
+    const Layer& at = model.layers[layer];
+    double items = 0;
+    for (const Work& work : prices.works(layer, *at.operation, pass, at.input_shapes, at.output_shape))
+      items += work.bias == Work::Bias::none ? 0 : work.activation_items;
+    return items;
+  };
+  using enum BiasKernels;
+  constexpr std::size_t usual = 0, depthwise = 1, without = 2, linear = 4;
+  const double image = 24 * 32 * 32;
+  // The addition reads and writes them; the sum of the gradient reads them.
+  CHECK(items_of(operators, fused, Fusing::none, usual, Pass::forward) == 2 * image);
+  CHECK(items_of(operators, fused, Fusing::none, usual, Pass::backward_weight) == image);
+  CHECK(items_of(operators, fused, Fusing::none, usual, Pass::backward_data) == 0);
+  CHECK(items_of(gradients, fused, Fusing::none, usual, Pass::forward) == 0);
+  CHECK(items_of(gradients, fused, Fusing::none, usual, Pass::backward_weight) == image);
+  CHECK(items_of(fused, operators, Fusing::none, usual, Pass::backward_weight) == 0);
+  // No library of convolutions runs a depthwise one.
+  CHECK(items_of(operators, gradients, Fusing::none, depthwise, Pass::forward) == 0);
+  CHECK(items_of(operators, gradients, Fusing::none, depthwise, Pass::backward_weight) == image);
+  CHECK(items_of(operators, operators, Fusing::none, without, Pass::forward) == 0);
+  CHECK(items_of(fused, operators, Fusing::none, linear, Pass::forward) == 20);
+  CHECK(items_of(fused, gradients, Fusing::none, linear, Pass::forward) == 0);
+  CHECK(items_of(fused, gradients, Fusing::none, linear, Pass::backward_weight) == 10);
+  // A compiler of graphs joins both with their neighbours.
+  CHECK(items_of(operators, operators, Fusing::half, usual, Pass::forward) == 0);
+}
