@@ -240,6 +240,8 @@ Limits Estimator::limits(const Plan& plan) const {
     limits.add(
         {Limit::Kind::devices, static_cast<double>(plan.mesh.devices()), static_cast<double>(job_.machine.devices()), -1});
   }
+  if (plan.recompute_blocks > 0 && plan.recompute != Recompute::full)
+    limits.add({Limit::Kind::recompute_blocks, static_cast<double>(plan.recompute_blocks)});
   if (const auto limit = host_limit(plan, {})) limits.add(*limit);
   return limits;
 }
@@ -401,7 +403,8 @@ const Estimator::Staged& Estimator::staged(const Plan& plan) const {
   auto& staged = split(plan).staged;
   // GPipe takes as long as 1F1B.
   const Schedule order = order_of(plan.schedule).fills_bubbles ? plan.schedule : Schedule::one_forward_one_backward;
-  const std::tuple key(plan.recompute, plan.virtual_stages, order, plan.offload_activations, gathers_weights(plan));
+  const std::tuple key(plan.recompute, plan.recompute_blocks, plan.virtual_stages, order, plan.offload_activations,
+                       gathers_weights(plan));
   const auto known = staged.find(key);
   if (known != staged.end()) return known->second;
   return staged.emplace(key, this->staged(plan, table(plan), firsts)).first->second;
@@ -591,6 +594,7 @@ void Estimator::price(Estimate& result) const {
     computed_again += recomputed_costs(*job_.facts.model, costs, plan, firsts[stage], firsts[stage + 1]).forward;
   const double again = computed_again.value() > 0 ? computed_again / (total.forward + total.backward) : 0.0;
   const Seconds fair = per_sample * (1.0 + again) * (batch / ranks);
+  if (plan.recompute_blocks > 0) result.recomputed_share = recomputed_share(job_.facts, costs.kinds(), plan, firsts);
   Seconds all_kernels{}, longest_kernels{};
   for (const Timing<double>::Stage& stage : timing.stages) {
     const Seconds own(stage.kernels());

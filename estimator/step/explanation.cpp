@@ -203,6 +203,7 @@ class Explainer {
     kernels.stage = !slots_ ? critical_.time : (phase == Phase::forward ? critical_.forward : critical_.backward);
     kernels.layers = first_of(kernels.stage + 1) - first_of(kernels.stage);
     if (phase == Phase::backward) kernels.forward_again = plan_.recompute;
+    kernels.blocks_again = plan_.recompute_blocks;
     kernels.selected = job_.assumptions.selective;
     for (const LayerExplanation& layer : out_.layers) {
       if (layer.stage != kernels.stage) continue;
