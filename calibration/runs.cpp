@@ -218,6 +218,7 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
     const auto parse = [&](std::string_view text) { return each.parse(text); };
     run.chosen[each.choice] = cells.choice(each.key, each.noun, parse, each.values_text());
   }
+  choose_what_follows(run.chosen);
   // The word is kept by its axis: what it says beside that is kept as well.
   const int said = zero_stage_in(cells.required_text("strategy"));
   std::optional<int>& zero = run.chosen[PlanChoice::zero];

@@ -70,7 +70,12 @@ LaunchOutcome launch_deepspeed(const LaunchRequest& request) {
   launch.files = {{"launch/deepspeed.json", config.dump(2) + "\n"}};
   launch.start = "deepspeed YOUR_SCRIPT.py --deepspeed --deepspeed_config launch/deepspeed.json";
   if (plan.recompute == Recompute::full)
-    launch.notes.push_back("your script calls deepspeed.checkpointing.checkpoint for each layer: the plan recomputes them");
+    launch.notes.push_back(
+        plan.recompute_blocks == 0
+            ? "your script calls deepspeed.checkpointing.checkpoint for each layer: the plan recomputes them"
+            : fmt::format("your script calls deepspeed.checkpointing.checkpoint for the first {} layers of a "
+                          "stage: the plan recomputes these",
+                          plan.recompute_blocks));
   return launch;
 }
 

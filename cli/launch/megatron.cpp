@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cli/launch/launcher.hpp"
@@ -82,8 +84,8 @@ void add_plan(Arguments& arguments, const LaunchRequest& request, const Transfor
   if (software.overlaps_tensor_exchanges.value_or(false) && plan.sequence_parallel) arguments.flag("tp-comm-overlap");
   if (plan.recompute == Recompute::full) {
     arguments.set("recompute-granularity", "full");
-    arguments.set("recompute-method", "uniform");
-    arguments.set("recompute-num-layers", 1);
+    arguments.set("recompute-method", plan.recompute_blocks > 0 ? "block" : "uniform");
+    arguments.set("recompute-num-layers", std::max(plan.recompute_blocks, 1));
   } else if (plan.recompute == Recompute::selective) {
     arguments.set("recompute-granularity", "selective");
   }

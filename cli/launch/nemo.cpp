@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cli/launch/launcher.hpp"
@@ -51,7 +53,8 @@ LaunchOutcome launch_nemo(const LaunchRequest& request) {
   text += fmt::format("  activations_checkpoint_granularity: {}\n",
                       plan.recompute == Recompute::none ? "null" : to_string(plan.recompute));
   if (plan.recompute == Recompute::full)
-    text += "  activations_checkpoint_method: uniform\n  activations_checkpoint_num_layers: 1\n";
+    text += fmt::format("  activations_checkpoint_method: {}\n  activations_checkpoint_num_layers: {}\n",
+                        plan.recompute_blocks > 0 ? "block" : "uniform", std::max(plan.recompute_blocks, 1));
   text += "  megatron_amp_O2: true\n  transformer_engine: true\n";
   text += fmt::format("  fp8: {}\n  fp8_hybrid: {}\n", yes_no(plan.precision == Precision::fp8),
                       yes_no(plan.precision == Precision::fp8));

@@ -102,6 +102,7 @@ std::string plan_module(const LaunchRequest& request, const HuggingFaceNetwork* 
   const int whole = plan.zero_stage == 0 ? 1 : plan.mesh[Axis::data];
   set("SHARD_GROUP", plan.zero_stage == 0 || plan.shard_group == 0 ? whole : plan.shard_group);
   set("RECOMPUTE", to_string(plan.recompute));
+  set("RECOMPUTE_BLOCKS", plan.recompute_blocks);
   set("PRECISION", is_processor && plan.precision == Precision::tf32 ? "fp32" : to_string(plan.precision));
   set("GRADIENTS_IN_HALF", study.assumptions().mixed_precision == MixedPrecision::half_gradients);
   set("OPTIMIZER", to_string(plan.optimizer));

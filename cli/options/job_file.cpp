@@ -247,6 +247,7 @@ class JobReader {
       row.set(plan,
               row.first_number ? number(*row.first_number) : chosen(*value, std::string(row.option), parse, row.names()));
     }
+    if (plan.recompute_blocks > 0 && !node.find("recompute")) plan.recompute = Recompute::full;
     if (const auto value = node.find("placement")) read_placement(*value);
   }
 

@@ -283,6 +283,8 @@ std::string meaning_of(const PlanChoiceRow& row, int value) {
     case PlanChoice::recompute:
       return fmt::format("{} {}", row.sign(value),
                          static_cast<Recompute>(value) == Recompute::full ? "recomputation" : "selective recomputation");
+    case PlanChoice::recompute_blocks:
+      return "b recomputed blocks of each stage";
     case PlanChoice::sequence_parallel:
       return "sp sequence parallel";
     case PlanChoice::reshard:

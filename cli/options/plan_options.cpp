@@ -179,7 +179,8 @@ void add_choices(std::vector<Default>& defaults, const Plan& plan, const Command
   add("--micro-batches", "micro_batches", std::to_string(plan.micro_batches),
       !file && plan.mesh[Axis::pipeline] > 1 ? "the fastest number that fits" : "");
   for (const PlanChoiceRow& row : plan_choices()) {
-    if (row.matters(plan.mesh)) add(fmt::format("--{}", row.option), row.key, std::string(row.name(row.get(plan))), "");
+    const bool counts = row.matters(plan.mesh) && (row.counts == nullptr || row.counts(plan));
+    if (counts) add(fmt::format("--{}", row.option), row.key, std::string(row.name(row.get(plan))), "");
   }
   if (std::popcount(plan.mesh.family()) > 1) add("--placement", "placement", placement_text(plan), "innermost first");
 }
@@ -261,6 +262,14 @@ ChosenOfPlan chosen_of(const PlanOptions& options) {
     const auto parse = [&](const std::string& text) { return row.parse(text); };
     all[row.choice] = chosen(fmt::format("--{}", row.option), options.names[at], parse, row.names());
   }
+  const int blocks = all[PlanChoice::recompute_blocks].value_or(0);
+  const std::optional<int>& recompute = all[PlanChoice::recompute];
+  if (blocks > 0 && recompute && *recompute != static_cast<int>(Recompute::full)) {
+    throw Error(fmt::format("--recompute-blocks {} is a part of --recompute full, not of --recompute {}", blocks,
+                            row_of(PlanChoice::recompute).name(*recompute)),
+                "leave one of them out");
+  }
+  choose_what_follows(all);
   return all;
 }
 

@@ -65,6 +65,9 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
       if (limit.available == 0) return fmt::format("{} has no experts to deal to the ranks of a tensor split", model);
       if (limit.wanted == 0) return "whole experts on the ranks of a tensor split need sequence parallelism";
       return fmt::format("{:.0f} ranks of expert and tensor do not divide {:.0f} experts", limit.wanted, limit.available);
+    case Limit::Kind::recompute_blocks:
+      return fmt::format("recomputes the first {:.0f} blocks, which is a part of full recomputation (recompute: full)",
+                         limit.wanted);
     case Limit::Kind::no_host:
       return "the machine's file does not say how devices reach the host's memory (host: bandwidth)";
     case Limit::Kind::host_memory:

@@ -37,7 +37,10 @@ struct PhaseInWords {
     std::string text = fmt::format("{}{}, ", plural(kernels.layers, "layer"), at(kernels.stage));
     if (plan.micro_batches > 1) text += fmt::format("{} micro-batches of ", plan.micro_batches);
     text += plural(samples_per_micro_batch(plan), "sample");
-    if (kernels.forward_again == Recompute::full) text += ", forward once more";
+    if (kernels.forward_again == Recompute::full) {
+      text += kernels.blocks_again == 0 ? ", forward once more"
+                                        : fmt::format(", forward of {} once more", plural(kernels.blocks_again, "block"));
+    }
     if (kernels.forward_again == Recompute::selective) {
       const bool attention = kernels.selected == SelectiveRecompute::attention;
       text += attention ? ", forward of attention once more" : ", forward of every second product once more";

@@ -246,6 +246,7 @@ double blocks_between(const Model& model, int first, int last) {
 
 MemoryChoices::MemoryChoices(const Plan& plan)
     : recompute(plan.recompute),
+      recompute_blocks(plan.recompute == Recompute::full ? most_recomputed_blocks(plan) : 0),
       zero_stage(plan.zero_stage),
       shard_group(plan.shard_group),
       reshard(plan.reshard),

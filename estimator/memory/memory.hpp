@@ -166,6 +166,7 @@ struct LibraryWorkspace {
 struct MemoryChoices {
   explicit MemoryChoices(const Plan& plan);
   Recompute recompute;
+  std::int64_t recompute_blocks;  ///< of a stage
   int zero_stage, shard_group;
   bool reshard;
   Offload offload;

@@ -10,6 +10,7 @@
 #include "estimator/memory/memory_tally.hpp"
 #include "estimator/memory/shard_memory.hpp"
 #include "estimator/step/layer_costs.hpp"
+#include "estimator/step/recomputed_layers.hpp"
 
 namespace ddl {
 
@@ -187,17 +188,22 @@ class StageRequests {
     // Blocks of the model are computed again; what is in none is not.
     const std::vector<int>& starts = kinds.stretch;
     const auto block_of = [this](int layer) { return facts_.model->layers[index(layer)].block; };
+    std::int64_t left = most_recomputed_blocks(plan_);
     auto stretch = index(static_cast<int>(std::upper_bound(starts.begin(), starts.end(), first_) - starts.begin())) - 1;
     while (stretch + 1 < starts.size() && starts[stretch] < last_) {
       const int begin = std::max(first_, starts[stretch]), end = std::min(last_, starts[stretch + 1]);
       std::size_t next = stretch + 1;
       if (block_of(begin) < 0) {
         add_kept(begin, end);
+      } else if (left == 0) {
+        return add_kept(begin, last_);
       } else {
         const bool whole = begin == starts[stretch] && end == starts[stretch + 1];
-        while (whole && next + 1 < starts.size() && starts[next + 1] <= last_ &&
+        --left;
+        while (whole && left > 0 && next + 1 < starts.size() && starts[next + 1] <= last_ &&
                kinds.stretch_class[next] == kinds.stretch_class[stretch]) {
           ++next;
+          --left;
         }
         add_run(begin, end - begin, static_cast<int>(next - stretch), true);
       }

@@ -53,6 +53,10 @@ struct Plan {
   /// `reshard_after_forward`]; else they stay until backward has used them.
   bool reshard = true;
   Recompute recompute = Recompute::none;
+  /// With full recomputation, the first blocks of each stretch of layers of a stage that are computed again, while the
+  /// others keep what backward needs [NVIDIA, Megatron-LM, `--recompute-method block`, `--recompute-num-layers`]; 0: all
+  /// blocks.
+  int recompute_blocks = 0;
   Offload offload = Offload::none;
   bool offload_activations = false;  ///< what backward needs of forward waits in the memory of the host
   /// Whether the ranks of a tensor split have a part of the tokens each, where they would all have the same: between the

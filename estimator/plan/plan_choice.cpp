@@ -28,13 +28,13 @@ const std::array<std::string, most_virtual_stages>& counts() {
 const std::vector<std::string>& sizes() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> made;
-    for (int i = 0; i <= most_shard_group; ++i) made.push_back(std::to_string(i));
+    for (int i = 0; i <= std::max(most_shard_group, most_recompute_blocks); ++i) made.push_back(std::to_string(i));
     return made;
   }();
   return names;
 }
 
-std::string_view shard_group_name(int value) { return sizes()[static_cast<std::size_t>(value)]; }
+std::string_view size_name(int value) { return sizes()[static_cast<std::size_t>(value)]; }
 std::string_view virtual_stages_name(int value) { return counts()[static_cast<std::size_t>(value)]; }
 std::string_view flag_name(int value) { return value == 0 ? "no" : "yes"; }
 std::string_view negated_flag_name(int value) { return value == 0 ? "yes" : "no"; }
@@ -122,7 +122,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .never_better = std::nullopt,
        .beyond_ideal = "sharding of the optimizer",
        .separator = ", ",
-       .name = shard_group_name,
+       .name = size_name,
        .words = [](int value) { return value == 0 ? std::string() : "HSDP groups of " + std::to_string(value); },
        .sign = [](int value) { return value == 0 ? std::string() : "g" + std::to_string(value); },
        .matters = [](const Mesh& mesh) { return mesh[Axis::data] > 1; },
@@ -140,6 +140,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .noun = "resharding after forward",
        .last = 1,
        .first_number = std::nullopt,
+       .is_searched = false,
        .divides_layers = false,
        .trade = Trade::first_is_smallest,
        .never_better = std::nullopt,
@@ -180,6 +181,28 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
                       int value) { return static_cast<Recompute>(value) != Recompute::selective || facts.has_attention; },
        .get = [](const Plan& plan) { return static_cast<int>(plan.recompute); },
        .set = [](Plan& plan, int value) { plan.recompute = static_cast<Recompute>(value); }},
+      {.choice = PlanChoice::recompute_blocks,
+       .key = "recompute_blocks",
+       .option = "recompute-blocks",
+       .meaning = "the number of blocks that full recomputation computes again, the first of each stage; 0 is all",
+       .noun = "number of recomputed blocks",
+       .last = most_recompute_blocks,
+       .first_number = 0,
+       .is_searched = false,
+       .divides_layers = false,
+       .trade = Trade::open,
+       .never_better = std::nullopt,
+       .beyond_ideal = "recomputation",
+       .separator = " of ",
+       .name = size_name,
+       .words = [](int value) { return value == 0 ? std::string() : "the first " + std::to_string(value) + " blocks"; },
+       .sign = [](int value) { return value == 0 ? std::string() : "b" + std::to_string(value); },
+       .matters = [](const Mesh&) { return true; },
+       .possible = [](const ModelFacts&, const Plan& plan,
+                      int value) { return value == 0 || plan.recompute == Recompute::full; },
+       .counts = [](const Plan& plan) { return plan.recompute == Recompute::full; },
+       .get = [](const Plan& plan) { return plan.recompute_blocks; },
+       .set = [](Plan& plan, int value) { plan.recompute_blocks = value; }},
       {.choice = PlanChoice::offload,
        .key = "offload",
        .option = "offload",
@@ -320,6 +343,11 @@ void ChosenOfPlan::apply(Plan& plan) const {
   }
 }
 
+void choose_what_follows(ChosenOfPlan& chosen) {
+  std::optional<int>& recompute = chosen[PlanChoice::recompute];
+  if (chosen[PlanChoice::recompute_blocks].value_or(0) > 0 && !recompute) recompute = static_cast<int>(Recompute::full);
+}
+
 void keep_to_ideal(ChosenOfPlan& chosen) {
   for (const PlanChoiceRow& row : plan_choices()) {
     std::optional<int>& value = chosen[row.choice];
@@ -334,6 +362,7 @@ Plan split_of(const Plan& plan) {
   split.shard_group = usual.shard_group;
   split.reshard = usual.reshard;
   split.recompute = usual.recompute;
+  split.recompute_blocks = usual.recompute_blocks;
   split.offload = usual.offload;
   split.offload_activations = usual.offload_activations;
   split.schedule = usual.schedule;

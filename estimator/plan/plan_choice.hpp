@@ -20,18 +20,22 @@ enum class PlanChoice {
   shard_group,
   reshard,
   recompute,
+  recompute_blocks,
   offload,
   offload_activations,
   sequence_parallel,
   context_exchange,
   experts
 };
-inline constexpr std::size_t plan_choice_count = 11;
+inline constexpr std::size_t plan_choice_count = 12;
 /// The largest number of stretches of layers that a stage of a pipeline has.
 inline constexpr int most_virtual_stages = 32;
 
 /// The largest number of ranks of data that ZeRO shards among, where it does not shard among all.
 inline constexpr int most_shard_group = 1024;
+
+/// The largest number of blocks of a stretch of layers that are computed again, where these are not all of them.
+inline constexpr int most_recompute_blocks = 1024;
 
 struct ModelFacts;
 
@@ -57,6 +61,7 @@ struct PlanChoiceRow {
   /// Values are written as numbers from this one on; none: by their names.
   std::optional<int> first_number;
   bool needs_host = false;  ///< values above 0 use the memory of the host: a search tries them where nothing fits without
+  bool is_searched = true;  ///< a search tries its values; else whoever wants one asks for it
   bool divides_layers;      ///< layers are divided among ranks in another way, and cost something else
   Trade trade;
   std::optional<int> never_better;  ///< a value that is not faster than the first one, and does not need less memory
@@ -73,6 +78,8 @@ struct PlanChoiceRow {
   /// Returns whether a plan of this model may have a value above 0, given its mesh, micro-batches and other choices. A value
   /// that is impossible with the first values of all other choices is never possible, but for a shard group. None: always.
   bool (*possible)(const ModelFacts& facts, const Plan& plan, int value);
+  /// Returns whether the choice makes a difference beside the other choices of a plan. None: always.
+  bool (*counts)(const Plan& plan) = nullptr;
   int (*get)(const Plan& plan);
   void (*set)(Plan& plan, int value);
 
@@ -101,6 +108,9 @@ class ChosenOfPlan {
  private:
   std::array<std::optional<int>, plan_choice_count> values_;
 };
+
+/// Makes what follows from choices that were made: whoever says how many blocks are computed again, computes blocks again.
+void choose_what_follows(ChosenOfPlan& chosen);
 
 /// Sets open choices that the closed forms of ParaDL do not have to their first value.
 void keep_to_ideal(ChosenOfPlan& chosen);

@@ -29,11 +29,12 @@ struct Limit {
     shard_group,      ///< a shard group whose size does not divide data's degree
     whole_experts,    ///< whole experts dealt to the ranks of a tensor split without sequence parallelism, or without equal
                       ///< parts
-    no_host,          ///< something lies in the memory of a host of which the machine says nothing
-    host_memory,      ///< more than the memory of a host
-    devices,          ///< more devices than the machine has
-    not_finite,       ///< a time or an amount of memory that a double cannot hold
-    memory,           ///< more memory than the device has
+    recompute_blocks,  ///< blocks to compute again, in a plan that computes no blocks again
+    no_host,           ///< something lies in the memory of a host of which the machine says nothing
+    host_memory,       ///< more than the memory of a host
+    devices,           ///< more devices than the machine has
+    not_finite,        ///< a time or an amount of memory that a double cannot hold
+    memory,            ///< more memory than the device has
   };
   Kind kind = Kind::memory;
   double wanted = 0;

@@ -226,7 +226,7 @@ class VariantSpace {
       return is_allowed ? std::vector<int>{*chosen} : std::vector<int>{};
     }
     // What stays gathered is ZeRO-2 in all but the time of its gathers: whoever wants it asks for it.
-    if ((row.needs_host && !options_.offloads) || row.choice == PlanChoice::reshard) return {0};
+    if ((row.needs_host && !options_.offloads) || !row.is_searched) return {0};
     if (row.choice == PlanChoice::shard_group) {
       return admitted(row, has_shard_groups(plan) ? std::vector<int>{0, devices_per_node_} : std::vector<int>{0});
     }

@@ -238,7 +238,7 @@ Seconds Estimator::uncut_time(const Plan& plan) const {
   Plan bare = plan;
   bare.recompute = Recompute::none;
   bare.schedule = Schedule::one_forward_one_backward;
-  add_tasks(costs.total(), 0, bare, nullptr, step.tasks);
+  add_tasks(costs.total(), nullptr, 0, bare, nullptr, step.tasks);
   step.transfers.emplace_back(hop_time(plan, least_crossing(plan), costs.exchanges()));
   return shortest_of_all(relaxed(step), plan);
 }

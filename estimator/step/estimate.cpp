@@ -13,6 +13,7 @@
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/step/host_traffic.hpp"
 #include "estimator/step/pipeline.hpp"
+#include "estimator/step/recomputed_layers.hpp"
 #include "estimator/step/tasks.hpp"
 #include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/spatial.hpp"
@@ -239,6 +240,8 @@ Limits Estimator::limits(const Plan& plan) const {
     limits.add(
         {Limit::Kind::devices, static_cast<double>(plan.mesh.devices()), static_cast<double>(job_.machine.devices()), -1});
   }
+  if (plan.recompute_blocks > 0 && plan.recompute != Recompute::full)
+    limits.add({Limit::Kind::recompute_blocks, static_cast<double>(plan.recompute_blocks)});
   if (const auto limit = host_limit(plan, {})) limits.add(*limit);
   return limits;
 }
@@ -338,7 +341,12 @@ Step Estimator::step_of(const Plan& plan, const LayerCostTable& costs, const std
     const auto index = static_cast<std::size_t>(stage);
     const int first = firsts[index];
     const std::size_t own = step.tasks.size();
-    add_tasks(costs.between(first, firsts[index + 1]), stage, plan, origin, step.tasks);
+    if (plan.recompute == Recompute::full) {
+      const LayerCosts again = recomputed_costs(*job_.facts.model, costs, plan, first, firsts[index + 1]);
+      add_tasks(costs.between(first, firsts[index + 1]), &again, stage, plan, origin, step.tasks);
+    } else {
+      add_tasks(costs.between(first, firsts[index + 1]), nullptr, stage, plan, origin, step.tasks);
+    }
     if (plan.offload_activations) add_activation_traffic(plan, stage, first, firsts[index + 1], own, step.tasks);
     if (step.several_ranks && (step.origin[Coefficient::per_micro_batch] > 0 || origin != nullptr)) {
       Term fixed(Seconds(step.origin[Coefficient::per_micro_batch]));
@@ -395,7 +403,8 @@ const Estimator::Staged& Estimator::staged(const Plan& plan) const {
   auto& staged = split(plan).staged;
   // GPipe takes as long as 1F1B.
   const Schedule order = order_of(plan.schedule).fills_bubbles ? plan.schedule : Schedule::one_forward_one_backward;
-  const std::tuple key(plan.recompute, plan.virtual_stages, order, plan.offload_activations, gathers_weights(plan));
+  const std::tuple key(plan.recompute, plan.recompute_blocks, plan.virtual_stages, order, plan.offload_activations,
+                       gathers_weights(plan));
   const auto known = staged.find(key);
   if (known != staged.end()) return known->second;
   return staged.emplace(key, this->staged(plan, table(plan), firsts)).first->second;
@@ -578,12 +587,15 @@ void Estimator::price(Estimate& result) const {
   // The same for all plans of one batch: in parts of any other size a device is no faster.
   const Seconds alone = whole_time(batch, 1).all + single_device_launch(batch).idle + serial_update_;
   result.efficiency = time.iteration().value() > 0 ? alone / time.iteration() / ranks : 0.0;
-  // What is computed again is nobody else's work: all of forward is a third of forward and backward.
+  // What is computed again is nobody else's work.
   const LayerCosts& total = costs.total();
-  const double again = plan.recompute == Recompute::full        ? 1.0 / 3.0
-                       : plan.recompute == Recompute::selective ? total.selected_forward / (total.forward + total.backward)
-                                                                : 0.0;
+  const std::vector<int>& firsts = this->stages(plan);
+  Seconds computed_again = plan.recompute == Recompute::selective ? total.selected_forward : Seconds{};
+  for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage)
+    computed_again += recomputed_costs(*job_.facts.model, costs, plan, firsts[stage], firsts[stage + 1]).forward;
+  const double again = computed_again.value() > 0 ? computed_again / (total.forward + total.backward) : 0.0;
   const Seconds fair = per_sample * (1.0 + again) * (batch / ranks);
+  if (plan.recompute_blocks > 0) result.recomputed_share = recomputed_share(job_.facts, costs.kinds(), plan, firsts);
   Seconds all_kernels{}, longest_kernels{};
   for (const Timing<double>::Stage& stage : timing.stages) {
     const Seconds own(stage.kernels());

@@ -39,6 +39,8 @@ struct Estimate {
   Seconds host_waiting{};  ///< of the waiting, that for a host which starts kernels slower than the device ends them
   std::string_view gradient_algorithm = to_string(AllreduceAlgorithm::ring);  ///< or `measured`
   double replicated_share = 0;  ///< of the kernel time, spent on work that other ranks do as well
+  /// Of the FLOPs of forward of all blocks, those that full recomputation computes again.
+  double recomputed_share = 1;
   CriticalStages critical;
   double imbalance = 0;  ///< longest stage over mean stage, minus one
   /// Of the iteration, and what it depends on; nothing until Estimator::add_intervals.
@@ -170,7 +172,7 @@ class Estimator {
     /// The cuts under the current placement, and the stages by recomputation, virtual stages, schedule, offloaded
     /// activations and gathered weights.
     std::optional<std::vector<int>> cuts;
-    std::map<std::tuple<Recompute, int, Schedule, bool, bool>, Staged> staged;
+    std::map<std::tuple<Recompute, int, int, Schedule, bool, bool>, Staged> staged;
     std::vector<Fullest> fullest;  ///< however it is placed
     /// The peaks of memory by the layers of a stage, choices and held parts.
     std::map<std::tuple<int, int, MemoryChoices, double>, StagePeaks> peaks;

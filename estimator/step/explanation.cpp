@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "estimator/exchanges/gradient_exchange.hpp"
+#include "estimator/step/recomputed_layers.hpp"
 #include "estimator/step/tasks.hpp"
 
 namespace ddl {
@@ -41,6 +42,7 @@ class Explainer {
         each_(exchanged_bytes(plan_, job.assumptions)) {}
 
   void explain() {
+    again_ = runs_again(plan_, job_.facts, job_.assumptions, costs_.kinds(), firsts_);
     for (const Task& task : step_.tasks) starts_ += task.starts * (task.stage == critical_.time ? micro_batches_ : 1.0);
     for (int stage = 0; stage < plan_.mesh[Axis::pipeline]; ++stage) {
       for (int layer = first_of(stage); layer < first_of(stage + 1); ++layer) add_layer(layer, stage);
@@ -61,7 +63,7 @@ class Explainer {
     own.layer = layer;
     own.stage = stage;
     own.kind = costs_.kind(layer);
-    own.runs_again = runs_again(plan_, job_.facts, job_.assumptions, layer);
+    own.runs_again = again_[static_cast<std::size_t>(layer)];
     own.prices = costs_.prices(layer);
     own.costs = costs_.at(layer);
     own.time = share_of(own);
@@ -80,7 +82,7 @@ class Explainer {
     Breakdown share;
     double starts = 0;
     std::vector<Task> tasks;
-    add_tasks(own, stage, plan_, nullptr, tasks);
+    add_tasks(own, plan_.recompute == Recompute::full && layer.runs_again ? &own : nullptr, stage, plan_, nullptr, tasks);
     // What a stage does for none of its layers is with the first of them.
     if (layer.layer == first_of(stage)) {
       std::copy_if(step_.tasks.begin(), step_.tasks.end(), std::back_inserter(tasks),
@@ -206,6 +208,7 @@ class Explainer {
     kernels.stage = !slots_ ? critical_.time : (phase == Phase::forward ? critical_.forward : critical_.backward);
     kernels.layers = first_of(kernels.stage + 1) - first_of(kernels.stage);
     if (phase == Phase::backward) kernels.forward_again = plan_.recompute;
+    kernels.blocks_again = plan_.recompute_blocks;
     kernels.selected = job_.assumptions.selective;
     for (const LayerExplanation& layer : out_.layers) {
       if (layer.stage != kernels.stage) continue;
@@ -359,6 +362,7 @@ class Explainer {
   Explanation& out_;
   const Plan& plan_;
   const CriticalStages& critical_;
+  std::vector<bool> again_;  ///< of each layer, whether backward computes its forward again
   double micro_batches_;
   double starts_ = 0;  ///< by the host, of all layers as often as they count
   bool slots_;

@@ -266,6 +266,7 @@ void find_stretches(const ModelFacts& facts, LayerKinds& kinds) {
     std::vector<int> own(kinds.kind.begin() + first, kinds.kind.begin() + last);
     own.push_back(block >= 0 ? 1 : 0);
     kinds.stretch.push_back(first);
+    if (block < 0) kinds.outside.push_back({first, last});
     kinds.stretch_class.push_back(classes.try_emplace({std::move(own), ends}, classes.size()).first->second);
     first = last;
   }

@@ -112,6 +112,11 @@ struct LayerPrices {
   std::vector<PricedProblem> problems;  ///< the same by their lines, update included; none where whole layers are priced
 };
 
+/// Layers [first, last).
+struct LayerRange {
+  int first = 0, last = 0;
+};
+
 /// Layers that cost the same under every split that ends its tiles at the same layer: each kind is priced once.
 struct LayerKinds {
   int spatial_end = 0;
@@ -122,6 +127,7 @@ struct LayerKinds {
   /// Stretches of layers of one block, or of none: the first layer of each, and the layer count.
   std::vector<int> stretch;
   std::vector<std::size_t> stretch_class;  ///< stretches of one class ask the same of memory
+  std::vector<LayerRange> outside;         ///< stretches of layers of no block
 };
 
 /// `spatial_end` as spatial_end() has it; -1 for a plan without a spatial split.

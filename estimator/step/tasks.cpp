@@ -2,11 +2,6 @@
 
 namespace ddl {
 
-bool runs_again(const Plan& plan, const ModelFacts& facts, const Assumptions& assumptions, int layer) {
-  return plan.recompute == Recompute::full ||
-         (plan.recompute == Recompute::selective && is_selected(facts, assumptions, layer));
-}
-
 BubbleShares bubble_shares(const Plan& plan) {
   return order_of(plan.schedule).bubble(plan.mesh[Axis::pipeline], plan.virtual_stages);
 }
@@ -22,8 +17,8 @@ LayerCosts held_costs(const LayerCostTable& costs, const Plan& plan, const std::
   return held;
 }
 
-void add_tasks(const LayerCosts& costs, int stage, const Plan& plan, const Learned* origin, std::vector<Task>& tasks) {
-  const Recompute recompute = plan.recompute;
+void add_tasks(const LayerCosts& costs, const LayerCosts* again, int stage, const Plan& plan, const Learned* origin,
+               std::vector<Task>& tasks) {
   const BubbleShares shares = bubble_shares(plan);
   const LayerCosts::Slopes& slopes = costs.slopes;
   const auto add = [&](bool backward, Part part, double starts, const Term& time) {
@@ -42,14 +37,14 @@ void add_tasks(const LayerCosts& costs, int stage, const Plan& plan, const Learn
     }
     add(backward, part, 0, term);
   };
-  const auto forward = [&](bool again) {
-    kernels(again, costs.forward_kernels + costs.forward_exchanges, costs.forward, slopes.repeated_forward);
-    exchange(again, Part::layer_collectives, Purpose::layer, costs.exchange_forward, slopes.exchange_forward);
-    exchange(again, Part::halo, Purpose::halo, costs.halo_forward, slopes.halo_forward);
+  const auto forward = [&](bool backward, const LayerCosts& of) {
+    kernels(backward, of.forward_kernels + of.forward_exchanges, of.forward, of.slopes.repeated_forward);
+    exchange(backward, Part::layer_collectives, Purpose::layer, of.exchange_forward, of.slopes.exchange_forward);
+    exchange(backward, Part::halo, Purpose::halo, of.halo_forward, of.slopes.halo_forward);
   };
-  forward(false);
-  if (recompute == Recompute::full) forward(true);
-  if (recompute == Recompute::selective) {
+  forward(false, costs);
+  if (again != nullptr) forward(true, *again);
+  if (plan.recompute == Recompute::selective) {
     kernels(true, costs.selected_kernels, costs.selected_forward, slopes.repeated_selected);
     exchange(true, Part::layer_collectives, Purpose::layer, costs.selected_exchange, slopes.exchange_selected);
   }

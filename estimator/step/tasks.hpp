@@ -8,10 +8,6 @@
 
 namespace ddl {
 
-/// Returns whether backward computes the forward of a layer again: of each with full recomputation, of those that are
-/// selected with selective.
-[[nodiscard]] bool runs_again(const Plan& plan, const ModelFacts& facts, const Assumptions& assumptions, int layer);
-
 /// Returns the parts of a stage's passes for which the longest stage waits, under the schedule of a plan.
 [[nodiscard]] BubbleShares bubble_shares(const Plan& plan);
 
@@ -21,8 +17,10 @@ namespace ddl {
                                     int stage);
 
 /// Adds what a stage does in every micro-batch for layers of these costs, all of it or that of a single layer. Backward
-/// begins with what of forward is computed again, its exchanges included. `origin`: the coefficients that the costs were
+/// begins with what of forward is computed again, its exchanges included. `again`: the costs of the blocks that are computed
+/// again as a whole; nothing where there are none. `origin`: the coefficients that the costs were
 /// priced with, where tasks are to say how they change with them; without, every time is taken as it is.
-void add_tasks(const LayerCosts& costs, int stage, const Plan& plan, const Learned* origin, std::vector<Task>& tasks);
+void add_tasks(const LayerCosts& costs, const LayerCosts* again, int stage, const Plan& plan, const Learned* origin,
+               std::vector<Task>& tasks);
 
 }  // namespace ddl

@@ -15,14 +15,14 @@ std::optional<double> share_of(FlopRate rate, const std::optional<FlopRate>& pea
 
 }  // namespace
 
-double SampleFlops::hardware(Recompute recompute) const {
+double SampleFlops::hardware(Recompute recompute, double recomputed_share) const {
   switch (recompute) {
     case Recompute::none:
       break;
     case Recompute::selective:
       return model() + attention;
     case Recompute::full:
-      return model() + blocks;
+      return model() + blocks * recomputed_share;
   }
   return model();
 }
@@ -57,7 +57,7 @@ std::optional<Throughput> throughput_of(const Job& job, const SampleFlops& flops
   if (tokens_per_sample(job) > 0) throughput.tokens = throughput.samples * tokens_per_sample(job);
   const double samples_per_device = throughput.samples / static_cast<double>(plan.mesh.devices());
   throughput.model = FlopRate(flops.model() * samples_per_device);
-  throughput.hardware = FlopRate(flops.hardware(plan.recompute) * samples_per_device);
+  throughput.hardware = FlopRate(flops.hardware(plan.recompute, estimate.recomputed_share) * samples_per_device);
   const std::optional<FlopRate> peak = job.machine.device.peak_at(plan.precision);
   throughput.model_share = share_of(throughput.model, peak);
   throughput.hardware_share = share_of(throughput.hardware, peak);

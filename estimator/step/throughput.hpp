@@ -16,8 +16,8 @@ struct SampleFlops {
   double attention = 0;  ///< of forward, those of attention: what selective recomputation computes again
 
   [[nodiscard]] double model() const { return forward + backward; }
-  /// Returns those that devices compute: with what the plan computes a second time.
-  [[nodiscard]] double hardware(Recompute recompute) const;
+  /// Returns those that devices compute: with what the plan computes a second time. `recomputed_share`: of the blocks.
+  [[nodiscard]] double hardware(Recompute recompute, double recomputed_share = 1) const;
 };
 [[nodiscard]] SampleFlops sample_flops(const ModelFacts& facts);
 

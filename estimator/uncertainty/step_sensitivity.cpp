@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "estimator/step/estimate.hpp"
-#include "estimator/step/tasks.hpp"
+#include "estimator/step/recomputed_layers.hpp"
 #include "estimator/uncertainty/sensitivity.hpp"
 
 namespace ddl {
@@ -119,13 +119,17 @@ TimeSensitivity Estimator::sensitivity(const Plan& plan) const {
   // The mix of kernels and exchanges is taken to be alike in all stages.
   Times kernels, exchanges;
   const LayerKinds& kinds = costs.kinds();
+  std::vector<double> forwards = kinds.count;  // by kind, how often they run
+  const std::vector<bool> again = runs_again(plan, facts, job_.assumptions, kinds, firsts);
+  for (std::size_t layer = 0; layer < again.size(); ++layer)
+    forwards[static_cast<std::size_t>(kinds.kind[layer])] += again[layer] ? 1.0 : 0.0;
   for (std::size_t kind = 0; kind < kinds.count.size(); ++kind) {
     const int layer = kinds.representative[kind];
     const LayerPrices prices = costs.prices(layer, false);
     const Operation& operation = *facts.model->layers[static_cast<std::size_t>(layer)].operation;
     for (const PricedKernel& each : prices.kernels) {
-      const double again = each.phase == Phase::forward && runs_again(plan, facts, job_.assumptions, layer) ? 2 : 1;
-      kernels.add(source_of(each, operation), basis_of(each.source), each.time.value() * again * kinds.count[kind]);
+      const double count = each.phase == Phase::forward ? forwards[kind] : kinds.count[kind];
+      kernels.add(source_of(each, operation), basis_of(each.source), each.time.value() * count);
     }
     for (const PricedExchange& each : prices.exchanges) {
       const ErrorSource source = each.exchange.purpose == Purpose::halo ? ErrorSource::halo : ErrorSource::layer_exchange;

@@ -180,6 +180,7 @@ TEST_CASE("memory hardly grows with the ZeRO stage or with recomputation") {
     Plan plan = original;
     // Shard groups have a communicator of their own.
     plan.shard_group = 0;
+    plan.recompute_blocks = 0;
     // A rank's shard of a layer's gradients is there beside the whole while that is scattered, and the gradient of a block's
     // output while the block is computed again.
     double largest_layer = 0, largest_output = 0;
@@ -208,17 +209,58 @@ TEST_CASE("memory hardly grows with the ZeRO stage or with recomputation") {
   });
 }
 
-TEST_CASE("recomputation adds one forward pass and nothing is faster for it") {
+TEST_CASE("the more blocks are computed again, the more time and the less memory, up to all of them") {
+  for_random_plans(6, 60, [&](const OwnedJob& owned, const Plan& original) {
+    const Estimator estimator(owned.job);
+    Plan plan = original;
+    plan.recompute = Recompute::none;
+    plan.recompute_blocks = 0;
+    const Estimate none = estimator.estimate(plan);
+    if (none.time.iteration().value() <= 0) return;
+    plan.recompute = Recompute::full;
+    const Estimate all = estimator.estimate(plan);
+    const SampleFlops flops = sample_flops(owned.facts);
+    double largest_output = 0;
+    for (const Layer& layer : owned.model.layers)
+      largest_output = std::max(largest_output, static_cast<double>(layer.output_shape.items()));
+    const Bytes gradient(4 * largest_output * samples_per_micro_batch(plan) + 1024);
+    Estimate before = none;
+    double flops_before = flops.model();
+    for (int blocks = 1; blocks <= owned.model.blocks + 1; ++blocks) {
+      plan.recompute_blocks = blocks;
+      const Estimate some = estimator.estimate(plan);
+      REQUIRE(some.time.iteration() * rounding >= before.time.iteration());
+      REQUIRE(some.memory.total() <= before.memory.total() * rounding + gradient);
+      const double own = flops.hardware(plan.recompute, some.recomputed_share);
+      REQUIRE(own * rounding >= flops_before);
+      flops_before = own;
+      before = some;
+    }
+    // As many as there are, and one more, are all of them.
+    REQUIRE(before.time.iteration().value() == Approx(all.time.iteration().value()).epsilon(1e-9));
+    REQUIRE(before.memory.total() == all.memory.total());
+    REQUIRE(flops_before == Approx(flops.hardware(plan.recompute)));
+  });
+}
+
+TEST_CASE("recomputation adds forward of what is in blocks, and nothing is faster for it") {
   for_random_plans(6, 100, [&](const OwnedJob& owned, const Plan& original) {
     const Estimator estimator(owned.job);
     Plan plan = original;
+    plan.recompute_blocks = 0;
     plan.recompute = Recompute::none;
     const Breakdown once = estimator.estimate(plan).time;
     plan.recompute = Recompute::full;
     const Breakdown twice = estimator.estimate(plan).time;
     REQUIRE(twice.iteration() * rounding >= once.iteration());
-    if (plan.mesh[Axis::pipeline] == 1)
-      REQUIRE(twice.backward.value() == Approx((once.backward + once.forward).value()).epsilon(1e-9));
+    if (plan.mesh[Axis::pipeline] > 1 || once.iteration().value() <= 0) return;
+    double again = 0;
+    for (const LayerExplanation& layer : estimator.explain(plan).layers) {
+      const bool in_block = owned.model.layers[static_cast<std::size_t>(layer.layer)].block >= 0;
+      REQUIRE(layer.runs_again == in_block);
+      if (in_block) again += layer.costs.forward.value() * static_cast<double>(plan.micro_batches);
+    }
+    REQUIRE(twice.backward.value() == Approx(once.backward.value() + again).epsilon(1e-9));
   });
 }
 

@@ -254,6 +254,8 @@ inline Plan random_plan(Random& random, int devices, bool extents) {
   plan.global_batch = plan.mesh[Axis::data] * plan.micro_batches * random.whole(1, 4);
   plan.zero_stage = random.whole(0, 3);
   plan.recompute = random.of(std::vector{Recompute::none, Recompute::selective, Recompute::full});
+  // By the samples, so that other plans stay as they are.
+  if (plan.recompute == Recompute::full) plan.recompute_blocks = static_cast<int>(plan.global_batch % 3);
   plan.schedule = random.chance() ? Schedule::gpipe : Schedule::one_forward_one_backward;
   // By as many samples as a micro-batch has, so that other plans stay as they are.
   const std::vector fillers{Schedule::one_forward_one_backward, Schedule::zero_bubble, Schedule::zero_bubble_v,

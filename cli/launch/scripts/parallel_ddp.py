@@ -18,7 +18,9 @@ class Parallel:
 
     def wrap(self, model, blocks):
         if plan.RECOMPUTE == "full":
-            apply_activation_checkpointing(model, check_fn=lambda module: any(module is block for block in blocks))
+            # Of all blocks, or of the first ones.
+            again = list(blocks)[: plan.RECOMPUTE_BLOCKS or None]
+            apply_activation_checkpointing(model, check_fn=lambda module: any(module is block for block in again))
         device_ids = [self.device.index] if self.device.type == "cuda" else None
         return DistributedDataParallel(model, device_ids=device_ids, gradient_as_bucket_view=True)
 

@@ -30,7 +30,9 @@ class Parallel:
 
     def wrap(self, model, blocks):
         if plan.RECOMPUTE == "full":
-            apply_activation_checkpointing(model, check_fn=lambda module: any(module is block for block in blocks))
+            # Of all blocks, or of the first ones.
+            again = list(blocks)[: plan.RECOMPUTE_BLOCKS or None]
+            apply_activation_checkpointing(model, check_fn=lambda module: any(module is block for block in again))
         options = {"mesh": self.mesh, "reshard_after_forward": plan.ZERO_STAGE == 3}
         for module in model.modules():
             # Statistics of batches need full precision.

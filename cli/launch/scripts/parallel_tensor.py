@@ -48,7 +48,9 @@ class Parallel:
             },
         )
         if plan.RECOMPUTE == "full":
-            apply_activation_checkpointing(model, check_fn=lambda module: any(module is block for block in blocks))
+            # Of all blocks, or of the first ones.
+            again = list(blocks)[: plan.RECOMPUTE_BLOCKS or None]
+            apply_activation_checkpointing(model, check_fn=lambda module: any(module is block for block in again))
         # Without ZeRO a group of shards has one rank: its parameters are whole, and copies sum their gradients.
         half = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(plan.PRECISION)
         reduce = half if plan.GRADIENTS_IN_HALF else torch.float32

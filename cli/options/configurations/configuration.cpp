@@ -316,6 +316,10 @@ class ConfigurationReader {
         warn_of_misspelling(settings_[i], keys_[i], rows);
       }
     }
+    // Blocks that are recomputed in groups (`uniform`) are taken to be recomputed one by one.
+    const Fact* blocks = result_.find(Said::recompute_blocks);
+    if (blocks != nullptr && blocks->from && result_.word(Said::recompute_method) != "block" && !is_neutral(blocks->value))
+      result_.not_modelled.push_back(*blocks->from);
   }
 
   void warn_of_misspelling(const Setting& setting, const std::string& key, std::span<const ArgumentRow> rows) {

@@ -59,6 +59,11 @@ std::optional<std::string> meaning_in(Said field, const Plan& plan, const Config
       return plan.zero_stage == 0 ? std::nullopt : std::optional(flag(plan.zero_stage == 3));
     case Said::recompute:
       return std::string(to_string(plan.recompute));
+    case Said::recompute_method:
+      if (plan.recompute != Recompute::full) return "";
+      return plan.recompute_blocks > 0 ? "block" : "uniform";
+    case Said::recompute_blocks:
+      return plan.recompute != Recompute::full ? "" : text(std::max(plan.recompute_blocks, 1));
     case Said::sequence_parallel:
       return flag(plan.sequence_parallel && mesh[Axis::tensor] > 1);
     case Said::virtual_stages:
@@ -119,15 +124,20 @@ bool is_usual(Said field, const std::string& meaning, const Configuration& confi
   }
 }
 
-constexpr std::array<Said, 21> fields_of_plans{
-    Said::tensor,           Said::pipeline,      Said::context,        Said::expert,
-    Said::data_replicate,   Said::data_shard,    Said::micro_batch,    Said::pipeline_batch,
-    Said::accumulation,     Said::micro_batches, Said::virtual_stages, Said::layers_per_virtual_stage,
-    Said::schedule,         Said::zero,          Said::recompute,      Said::sequence_parallel,
-    Said::context_exchange, Said::reshards,      Said::offload,        Said::offload_activations,
-    Said::expert_tensor};
+constexpr std::array<Said, 23> fields_of_plans{Said::tensor,           Said::pipeline,
+                                               Said::context,          Said::expert,
+                                               Said::data_replicate,   Said::data_shard,
+                                               Said::micro_batch,      Said::pipeline_batch,
+                                               Said::accumulation,     Said::micro_batches,
+                                               Said::virtual_stages,   Said::layers_per_virtual_stage,
+                                               Said::schedule,         Said::zero,
+                                               Said::recompute,        Said::sequence_parallel,
+                                               Said::context_exchange, Said::reshards,
+                                               Said::offload,          Said::offload_activations,
+                                               Said::expert_tensor,    Said::recompute_method,
+                                               Said::recompute_blocks};
 
-constexpr std::array<std::string_view, 21> field_names{"tensor",
+constexpr std::array<std::string_view, 23> field_names{"tensor",
                                                        "pipeline",
                                                        "context",
                                                        "expert",
@@ -147,7 +157,9 @@ constexpr std::array<std::string_view, 21> field_names{"tensor",
                                                        "reshard after forward",
                                                        "offload",
                                                        "offload of activations",
-                                                       "tensor degree of experts"};
+                                                       "tensor degree of experts",
+                                                       "method of recomputation",
+                                                       "recomputed blocks"};
 
 bool counts(const Configuration& configuration, const ArgumentRow& row) {
   return row.only_with.empty() || row.only_with == configuration.word(Said::distributed_type);
@@ -209,6 +221,8 @@ ConfigurationChanges changes_of(const Configuration& configuration, const Plan& 
       if (is_own_axis) changes.unsaid.push_back(fmt::format("{}={}", field_names[i], *after));
       continue;
     }
+    // What says recomputation in more detail stays unsaid where the file does not say it.
+    if ((field == Said::recompute_method || field == Said::recompute_blocks) && !is_written) continue;
     if (field == Said::reshards && is_kept_by(configuration, Said::zero)) continue;
     // What follows from the tensor degree is not said.
     if (field == Said::expert_tensor && own.whole_experts == other.whole_experts && !is_written) continue;

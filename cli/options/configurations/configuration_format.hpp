@@ -65,6 +65,8 @@ enum class Said {
   shards_nodes,  ///< yes: shards go among the GPUs of a node
   reshards,      ///< of ZeRO-3: yes, or no: weights stay gathered
   recompute,
+  recompute_method,     ///< block, or uniform
+  recompute_blocks,     ///< of the method
   offload,              ///< none, optimizer or weights
   offload_weights,      ///< yes or no, where nothing else says it
   offload_activations,  ///< yes or no

@@ -352,9 +352,19 @@ class Options {
     return blocks_of(load_model(all_.study.model, all_.study.sequence));
   }
 
+  /// Of blocks that are recomputed in groups (`uniform`), each is taken to be a group of its own.
+  void choose_recompute() {
+    const std::string recompute = read_.word(Said::recompute);
+    const auto blocks = read_.number(Said::recompute_blocks, 0, most_configured);
+    if (recompute != "full" || read_.word(Said::recompute_method) != "block" || !blocks)
+      return choose(PlanChoice::recompute, recompute);
+    choose(PlanChoice::recompute, *blocks == 0 ? "none" : "full");
+    choose(PlanChoice::recompute_blocks, fmt::format("{}", std::min<std::int64_t>(*blocks, most_recompute_blocks)));
+  }
+
   void choose_rest() {
     choose_zero();
-    choose(PlanChoice::recompute, read_.word(Said::recompute));
+    choose_recompute();
     const bool has_weights = read_.word(Said::offload_weights) == "yes";
     choose(PlanChoice::offload, has_weights ? "weights" : read_.word(Said::offload));
     choose(PlanChoice::offload_activations, read_.word(Said::offload_activations));

@@ -23,6 +23,8 @@ constexpr auto fp8_formats = std::to_array<ArgumentWord>({{"hybrid", "yes"}, {"e
 
 constexpr auto fp4_formats = std::to_array<ArgumentWord>({{"e2m1", "yes"}});
 
+constexpr auto recompute_methods = std::to_array<ArgumentWord>({{"block", "block"}, {"uniform", "uniform"}, {"", ""}});
+
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"--tensor-model-parallel-size", Said::tensor},
     {"--pipeline-model-parallel-size", Said::pipeline},
@@ -41,6 +43,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--use-custom-fsdp", Said::fsdp, "yes"},
     {"--zero-stage", Said::zero},
     {"--recompute-granularity", Said::recompute, "", granularities},
+    {"--recompute-method", Said::recompute_method, "", recompute_methods},
+    {"--recompute-num-layers", Said::recompute_blocks},
     {"--recompute-activations", Said::recompute, "selective"},
     {"--checkpoint-activations", Said::recompute, "full"},
     {"--cp-comm-type", Said::context_exchange, "", exchanges},
@@ -105,9 +109,7 @@ constexpr auto usual = std::to_array<UsualValue>({{Said::precision, "fp32"},
                                                   {Said::attention_dropout, "0.1"},
                                                   {Said::vocabulary_multiple, "128"}});
 
-constexpr auto not_modelled = std::to_array<std::string_view>({"--recompute-num-layers",
-                                                               "--recompute-method",
-                                                               "--recompute-modules",
+constexpr auto not_modelled = std::to_array<std::string_view>({"--recompute-modules",
                                                                "--distribute-saved-activations",
                                                                "--cpu-offloading-num-layers",
                                                                "--optimizer-offload-fraction",

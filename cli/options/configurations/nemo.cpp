@@ -55,6 +55,8 @@ constexpr auto sharding_optimizers = std::to_array<ArgumentWord>({{"distributed_
                                                                   {"sgd", "0"}});
 constexpr auto exchanges = std::to_array<ArgumentWord>({{"p2p", "ring"}, {"a2a", "ulysses"}, {"all_gather", "ring"}});
 
+constexpr auto recompute_methods = std::to_array<ArgumentWord>({{"block", "block"}, {"uniform", "uniform"}, {"", ""}});
+
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"trainer.devices", Said::gpus_per_node},
     {"trainer.num_nodes", Said::nodes},
@@ -72,6 +74,10 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"train.global_batch_size", Said::global_batch},
     {"model.activations_checkpoint_granularity", Said::recompute, "", granularities},
     {"model.recompute_granularity", Said::recompute, "", granularities},
+    {"model.activations_checkpoint_method", Said::recompute_method, "", recompute_methods},
+    {"model.recompute_method", Said::recompute_method, "", recompute_methods},
+    {"model.activations_checkpoint_num_layers", Said::recompute_blocks},
+    {"model.recompute_num_layers", Said::recompute_blocks},
     {"model.cp_comm_type", Said::context_exchange, "", exchanges},
     {"ddp.use_distributed_optimizer", Said::zero, "", distributed},
     {"optimizer.use_distributed_optimizer", Said::zero, "", distributed},
@@ -130,11 +136,7 @@ constexpr auto usual = std::to_array<UsualValue>({{Said::norm, "layer"},
                                                   {Said::attention_dropout, "0.1"},
                                                   {Said::vocabulary_multiple, "128"}});
 
-constexpr auto not_modelled = std::to_array<std::string_view>({"model.activations_checkpoint_num_layers",
-                                                               "model.activations_checkpoint_method",
-                                                               "model.recompute_num_layers",
-                                                               "model.recompute_method",
-                                                               "model.recompute_modules",
+constexpr auto not_modelled = std::to_array<std::string_view>({"model.recompute_modules",
                                                                "model.ub_tp_comm_overlap",
                                                                "model.tp_comm_overlap",
                                                                "model.megatron_amp_O2",

@@ -196,10 +196,12 @@ TEST_CASE("a phase says what its time is made of") {
     return describe(phase, estimate);
   };
   CHECK(text(KernelsOf{1, 5}) == "5 layers of stage 2 of 2, 4 micro-batches of 2 samples");
-  CHECK(text(KernelsOf{0, 1, Recompute::full, {}, Seconds(1e-3), Seconds(2e-3)}) ==
+  CHECK(text(KernelsOf{0, 1, Recompute::full, 0, {}, Seconds(1e-3), Seconds(2e-3)}) ==
         "1 layer of stage 1 of 2, 4 micro-batches of 2 samples, forward once more; 1.00 ms beside kernels; 2.00 ms first "
         "touches of memory");
-  CHECK(text(KernelsOf{0, 1, Recompute::none, {}, Seconds(-1e-3)}) ==
+  CHECK(text(KernelsOf{0, 9, Recompute::full, 3}) ==
+        "9 layers of stage 1 of 2, 4 micro-batches of 2 samples, forward of 3 blocks once more");
+  CHECK(text(KernelsOf{0, 1, Recompute::none, 0, {}, Seconds(-1e-3)}) ==
         "1 layer of stage 1 of 2, 4 micro-batches of 2 samples; 1.00 ms less than kernels");
   CHECK(text(GradientsOf{1, 4, 1_GiB, 1, 0, Route::host}) ==
         "allreduce of 1.00 GiB of stage 2 of 2 among 4 ranks, ring, through the host");

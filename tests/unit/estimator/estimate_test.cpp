@@ -27,11 +27,19 @@ Plan plan_of(std::int64_t batch) {
 }
 
 /// One matrix of 80 weights, 320 bytes; nothing that could be hidden.
+/// The same model as one block.
+Model in_block(Model model) {
+  for (Layer& layer : model.layers) layer.block = 0;
+  model.blocks = 1;
+  return model;
+}
+
 struct Matrix : OwnedJob {
-  explicit Matrix(const Assumptions& some_assumptions, const Coefficients& some_coefficients = {})
-      : OwnedJob(features("  - fully_connected: {features: 10, bias: no}\n"), nodes_of_four(), some_assumptions, 1000,
+  explicit Matrix(const Assumptions& some_assumptions, const Coefficients& some_coefficients = {}, bool is_block = false)
+      : OwnedJob(is_block ? in_block(one_layer()) : one_layer(), nodes_of_four(), some_assumptions, 1000,
                  std::vector<LayerTimes>{{Seconds(1), Seconds(2), Seconds(12)}}, Precision::fp32, Optimizer::sgd,
                  some_coefficients) {}
+  static Model one_layer() { return features("  - fully_connected: {features: 10, bias: no}\n"); }
 };
 
 Assumptions without_overlap() {
@@ -44,8 +52,8 @@ TEST_CASE("an iteration takes no less than the host needs to start its kernels")
   const auto estimate = [](double start, const Plan& plan) {
     Coefficients coefficients;
     coefficients.software.launch_overhead = Seconds(start);
-    const OwnedJob job(load_model("alexnet"), nodes_of_four(), without_overlap(), 1000, std::nullopt, Precision::fp32,
-                       Optimizer::momentum, coefficients);
+    const OwnedJob job(in_block(load_model("alexnet")), nodes_of_four(), without_overlap(), 1000, std::nullopt,
+                       Precision::fp32, Optimizer::momentum, coefficients);
     return Estimator(job.job).estimate(plan).time;
   };
   Plan plan = plan_of(64);
@@ -192,17 +200,19 @@ TEST_CASE("the parts of a serial iteration are its passes and its update") {
   CHECK(time.iteration() == time.compute());
 }
 
-TEST_CASE("recomputation is one more forward in backward") {
-  const Matrix matrix(Assumptions{});
+TEST_CASE("recomputation is one more forward in backward, of what is in a block") {
   Plan plan = plan_of(32);
   plan.recompute = Recompute::full;
-  const Breakdown time = Estimator(matrix.job).estimate(plan).time;
+  const Matrix block(Assumptions{}, {}, true);
+  const Breakdown time = Estimator(block.job).estimate(plan).time;
   CHECK(time.forward.value() == Approx(32.0));
   CHECK(time.backward.value() == Approx(96.0));
+  const Matrix matrix(Assumptions{});
+  CHECK(Estimator(matrix.job).estimate(plan).time.backward.value() == Approx(64.0));
 }
 
 TEST_CASE("recomputed layers exchange their forward again") {
-  const Matrix matrix(Assumptions{});
+  const Matrix matrix(Assumptions{}, {}, true);
   Plan plan = plan_of(8);
   plan.mesh.set(Axis::filter, 2);
   // The output's Allgather of two ranks: 1 + 8 · 10 · 4 / 2 · 0.001 s. The first layer exchanges nothing backward.

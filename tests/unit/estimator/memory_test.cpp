@@ -355,6 +355,23 @@ TEST_CASE("full recomputation keeps the inputs of blocks, and one block while it
   CHECK(whole_memory(owned, plan).activations.value() > three);
 }
 
+TEST_CASE("the first blocks are computed again, and the others keep what backward needs") {
+  const OwnedJob owned(three_blocks(), exact_nodes(), Assumptions{}, 1000);
+  Plan plan;
+  plan.global_batch = 1000;
+  plan.recompute = Recompute::full;
+  // Of each block 50 items of its input, and if it is not computed again four times as many; 1000 samples of 4 B.
+  const double input = 50 * 4000;
+  for (int blocks = 1; blocks <= 3; ++blocks) {
+    plan.recompute_blocks = blocks;
+    CHECK(kept_by(owned, plan, 0, 9) == Approx(3 * input + (3 - blocks) * 4 * input));
+  }
+  // One of each stretch of a stage: a stage of three blocks in three stretches computes all again.
+  plan.recompute_blocks = 1;
+  plan.virtual_stages = 3;
+  CHECK(kept_by(owned, plan, 0, 9) == Approx(3 * input));
+}
+
 TEST_CASE("a transformer layer with sequence parallelism and selective recomputation keeps 34sbh/t bytes") {
   // [Kort22, Table 2], of a layer with dropout: sbh(34 + 5as/h)/t without the part inside of attention. The statistics of
   // two norms, two numbers of 4 bytes a token, are not counted there.

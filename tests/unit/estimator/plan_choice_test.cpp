@@ -37,6 +37,7 @@ TEST_CASE("each choice of a plan is a row, whose values are read as they are wri
   CHECK(row_of(PlanChoice::sequence_parallel).values_text() == "no or yes");
   CHECK(row_of(PlanChoice::context_exchange).values_text() == "ring or ulysses");
   CHECK(row_of(PlanChoice::shard_group).values_text() == "0 to 1024");
+  CHECK(row_of(PlanChoice::recompute_blocks).values_text() == "0 to 1024");
 }
 
 TEST_CASE("a choice matters where it changes what ranks do") {
@@ -67,6 +68,21 @@ TEST_CASE("what was chosen is set, the rest stays") {
   CHECK_FALSE(chosen[PlanChoice::schedule]);
 }
 
+TEST_CASE("whoever says how many blocks are computed again computes blocks again") {
+  ChosenOfPlan chosen;
+  choose_what_follows(chosen);
+  CHECK_FALSE(chosen[PlanChoice::recompute]);
+  chosen[PlanChoice::recompute_blocks] = 0;
+  choose_what_follows(chosen);
+  CHECK_FALSE(chosen[PlanChoice::recompute]);
+  chosen[PlanChoice::recompute_blocks] = 3;
+  choose_what_follows(chosen);
+  CHECK(chosen[PlanChoice::recompute] == static_cast<int>(Recompute::full));
+  chosen[PlanChoice::recompute] = static_cast<int>(Recompute::none);
+  choose_what_follows(chosen);
+  CHECK(chosen[PlanChoice::recompute] == static_cast<int>(Recompute::none));
+}
+
 TEST_CASE("plans divide layers in the same way whatever is scheduled, placed, sharded or computed again") {
   Plan plan;
   plan.mesh = Mesh{{Axis::data, 4}, {Axis::tensor, 2}};
@@ -76,6 +92,7 @@ TEST_CASE("plans divide layers in the same way whatever is scheduled, placed, sh
   other.zero_stage = 3;
   other.shard_group = 2;
   other.recompute = Recompute::full;
+  other.recompute_blocks = 2;
   other.schedule = Schedule::gpipe;
   other.virtual_stages = 4;
   std::swap(other.placement.front(), other.placement.back());
