@@ -203,7 +203,7 @@ TEST_CASE("a phase says what its time is made of") {
         "9 layers of stage 1 of 2, 4 micro-batches of 2 samples, forward of 3 blocks once more");
   CHECK(text(KernelsOf{0, 1, Recompute::none, 0, {}, Seconds(-1e-3)}) ==
         "1 layer of stage 1 of 2, 4 micro-batches of 2 samples; 1.00 ms less than kernels");
-  CHECK(text(GradientsOf{1, 4, 1_GiB, 1, 0, Route::host}) ==
+  CHECK(text(GradientsOf{1, 4, 1_GiB, 1_GiB, 1, 0, Route::host}) ==
         "allreduce of 1.00 GiB of stage 2 of 2 among 4 ranks, ring, through the host");
   CHECK(text(WeightsLeftWhole{}) == "weights of layers that the split leaves whole");
   CHECK(text(ExchangesOf{0, 3, 1_GiB, {"ring", "tree", "linear"}}) ==
@@ -223,7 +223,9 @@ TEST_CASE("a phase says what its time is made of") {
   CHECK(text({}, &Breakdown::waiting) == "none");
   CHECK(text({}, &Breakdown::input) == "left out");
   estimate.plan.zero_stage = 3;
-  CHECK(text(GradientsOf{1, 4, 1_GiB, 2, 3}) ==
+  CHECK(text(GradientsOf{1, 4, 2_GiB, 1_GiB, 2, 3}) ==
+        "2 times reduce-scatter of 2.00 GiB and 3 times allgather of 1.00 GiB of stage 2 of 2 among 4 ranks (ZeRO-3)");
+  CHECK(text(GradientsOf{1, 4, 1_GiB, 1_GiB, 2, 3}) ==
         "2 times reduce-scatter and 3 times allgather of 1.00 GiB of stage 2 of 2 among 4 ranks (ZeRO-3)");
   estimate.plan.mesh.set(Axis::pipeline, 1);
   estimate.plan.micro_batches = 1;

@@ -147,6 +147,10 @@ TEST_CASE("measured peaks of language models are met") {
         "run.yaml");
     Assumptions assumptions;
     if (row.text("gradients") == "full") assumptions.mixed_precision = MixedPrecision::full_gradients;
+    if (row.text("gradients") == "accumulated") assumptions.mixed_precision = MixedPrecision::accumulated;
+    // BLOOM's runs of February 2022, under Megatron-DeepSpeed with PyTorch 1.11.
+    const bool deepspeed = row.text("set").starts_with("BLOOM");
+    assumptions.older_framework = assumptions.keeps_sent = assumptions.flat_gradients = deepspeed;
     // Megatron-LM's cross entropy works in place; torchtitan's runs as operators: in December 2024 its loss was not compiled
     // [pytorch/torchtitan, train.py: "compiling loss function causes CUDA errors, turning off for now"].
     assumptions.cross_entropy = row.text("set") == "torchtitan" ? CrossEntropy::operators : CrossEntropy::in_place;
@@ -161,7 +165,7 @@ TEST_CASE("measured peaks of language models are met") {
     plan.zero_stage = static_cast<int>(row.number("zero"));
     plan.recompute = row.text("recompute") == "full" ? Recompute::full : Recompute::none;
     // As both run a tensor split; Megatron-LM's tests are without.
-    plan.sequence_parallel = plan.mesh[Axis::tensor] > 1 && row.text("set") != "Megatron CI";
+    plan.sequence_parallel = plan.mesh[Axis::tensor] > 1 && row.text("set") != "Megatron CI" && !deepspeed;
     plan.optimizer = Optimizer::adam;
     plan.precision = Precision::fp16;
     const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
@@ -176,8 +180,14 @@ TEST_CASE("measured peaks of language models are met") {
       // H100 with 96 GB [torchtitan, docs/performance.md], less what the driver keeps: cached segments go back when it is
       // full.
       if (row.text("set") == "torchtitan") options.capacity = Bytes(94.5 * GiB);
+      if (deepspeed) options.capacity = Bytes(75.0 * GiB);
       const MemoryTimeline timeline = memory_timeline(owned.job, plan, costs, stage, firsts[at], firsts[at + 1], options);
-      const Bytes peak = row.text("quantity") == "reserved" ? timeline.peak_reserved : timeline.peak.allocated;
+      Bytes peak = row.text("quantity") == "allocated" ? timeline.peak.allocated : timeline.peak_reserved;
+      // nvidia-smi counts what the allocator does not hand out.
+      if (row.text("quantity") == "nvidia-smi") {
+        peak += context_bytes(owned.job.machine.device, assumptions.older_framework).expected +
+                communication_buffers(plan, owned.job.machine.device).expected;
+      }
       ours = std::max(ours, peak.value());
       allocated = std::max(allocated, timeline.peak.allocated.value());
     }
@@ -195,6 +205,8 @@ TEST_CASE("measured peaks of language models are met") {
   CHECK(mean("SimuMax") <= 0.02);
   CHECK(mean("torchtitan") <= 0.20);
   CHECK(mean("Megatron CI") <= 0.04);
+  CHECK(mean("BLOOM bf16") <= 0.10);
+  CHECK(mean("BLOOM fp16") <= 0.11);
 }
 
 }  // namespace
