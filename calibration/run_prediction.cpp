@@ -141,18 +141,18 @@ RunPredictor::RunPredictor(std::string machine, std::string coefficients, const 
   StudySpec shared;
   shared.machine = machine_;
   shared.coefficients = coefficients_name_;
-  const Machine sheet = load_machine(machine_);
-  coefficients_ = coefficients_of(shared, sheet);
+  sheet_ = load_machine(machine_);
+  coefficients_ = coefficients_of(shared, sheet_);
   shared.software = software_;
   const SoftwareFile measured = software_of(shared, coefficients_);
   // Runs that the coefficients are of had their software, sequences or not.
   if (software_.empty() && !coefficients_.software.name.empty() && !measured.name.empty()) software_ = measured.name;
-  profiles_ = std::make_shared<const FoundProfiles>(find_profiles(profiles, sheet));
+  profiles_ = std::make_shared<const FoundProfiles>(find_profiles(profiles, sheet_));
 }
 
 std::vector<std::string> RunPredictor::profile_warnings() const {
   std::vector<std::string> warnings = profiles_->warnings;
-  for (std::string& unused : unused_profiles_text(*profiles_, load_machine(machine_))) warnings.push_back(std::move(unused));
+  for (std::string& unused : unused_profiles_text(*profiles_, sheet_)) warnings.push_back(std::move(unused));
   const std::optional<OwnCoefficients> own = own_coefficients(machine_);
   if (own && !coefficients_name_.empty() && coefficients_name_ != "none" && own->path != coefficients_name_)
     warnings.push_back(fmt::format("{} is not used: --coefficients names {} in its place", own->path, coefficients_name_));
@@ -163,7 +163,7 @@ const std::optional<std::string>& RunPredictor::problem_of(const std::string& mo
   const auto [entry, added] = problems_.try_emplace(model);
   if (added) {
     try {
-      static_cast<void>(load_model(model));
+      models_.emplace(model, load_model(model));
     } catch (const Error& error) {
       entry->second = error.what();
     }
@@ -203,7 +203,15 @@ const Study& RunPredictor::study(const MeasuredRun& run, bool ideal) {
     spec.precision = precision;
     if (ideal) spec.assumptions = ideal_assumptions();
     spec.assumptions.include_input = input;
-    entry = std::make_unique<Study>(spec);
+    StudyInputs inputs;
+    const auto known = models_.find(run.model);
+    inputs.model = known != models_.end() ? known->second : load_model(run.model);
+    inputs.dataset = load_dataset(default_dataset(inputs.model));
+    inputs.machine = sheet_;
+    inputs.coefficients = coefficients_;
+    inputs.software = software_of(spec, coefficients_, inputs.model.input.sequence);
+    inputs.profiles = profiles_;
+    entry = std::make_unique<Study>(spec, std::move(inputs));
   }
   return *entry;
 }

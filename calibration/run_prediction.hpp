@@ -63,7 +63,10 @@ class RunPredictor {
 
   std::string machine_, coefficients_name_, software_;
   KnownKernels known_kernels_ = KnownKernels::all;
+  // What all studies share is read once: the files of a machine take longer to read than a run to predict.
+  Machine sheet_;
   Coefficients coefficients_;
+  std::map<std::string, Model> models_;
   std::shared_ptr<const FoundProfiles> profiles_;
   /// What runs of one study agree in.
   using StudyKey = std::tuple<std::string, Precision, bool, bool, std::string, std::optional<MemoryFormat>,

@@ -17,6 +17,7 @@
 #include "core/input_files.hpp"
 #include "core/source_text.hpp"
 #include "core/write_folder.hpp"
+#include "model_zoo/bundled_name.hpp"
 
 namespace ddl {
 namespace {
@@ -128,14 +129,16 @@ Document save_directory(const SaveDirectory& directory, const Study& study, cons
   Table table({words("file"), words("what it is"), words("command that reads it")});
   table.columns.back().keep = Keep::always;
   table.columns.back().wraps = true;
-  table.add({"plan.json", "the answer",
-             fmt::format("ddl-oracle explain {} --plan {}", shell_word(study.spec().model), path_of("plan.json"))});
+  // The plan names its model; a file of one's own has to be found.
+  const std::string model = is_path(study.spec().model) ? shell_word(study.spec().model) + " " : "";
+  table.add({"plan.json", "the answer", fmt::format("ddl-oracle explain {}--plan {}", model, path_of("plan.json"))});
   table.add({"job.yaml", "the first plan as a job", fmt::format("ddl-oracle check {}", path_of("job.yaml"))});
   table.add({"candidates.csv", "all plans in order, and those that are not possible", "-"});
   table.add({"report.html", "the answer as a page with drawings", "-"});
   for (const Started& each : started) {
     if (const auto* launch = std::get_if<Launch>(&each.outcome))
-      table.add({"launch/", std::string(each.name), fmt::format("cd {} && {}", shell_word(directory.path), launch->start)});
+      table.add({fmt::format("launch/ {}", each.name), "what starts it",
+                 fmt::format("cd {} && {}", shell_word(directory.path), launch->start)});
   }
   document.add(std::move(table));
   for (const Started& each : started) {

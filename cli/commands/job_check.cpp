@@ -1,7 +1,9 @@
 #include "cli/commands/job_check.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -71,11 +73,48 @@ std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& fold
                    [&] { return std::make_shared<Study>(spec, std::move(inputs)); });
 }
 
+/// Sequences are tried in steps of so many tokens, or of an eighth of the model's own where that is shorter.
+constexpr std::int64_t sequence_step = 1024;
+constexpr std::int64_t most_sequence_tokens = 1 << 24;
+
+/// Tries the plan with other lengths of a sample; nothing where the model has none to choose.
+std::optional<LongestSequence> longest_sequence(const Study& study, const Plan& plan) {
+  const std::int64_t own = study.model().sequence_length;
+  if (own <= 0) return std::nullopt;
+  const std::int64_t step = std::max<std::int64_t>(1, std::min(sequence_step, own / 8));
+  std::map<std::int64_t, Verdict> known;
+  const auto verdict_at = [&](std::int64_t steps) {
+    const auto [entry, is_new] = known.try_emplace(steps, Verdict::does_not_fit);
+    if (is_new) {
+      StudySpec spec = study.spec();
+      spec.sequence = steps * step;
+      const Study other(spec);
+      if (const auto checked = check_memory(Estimator(other.job()), plan)) entry->second = checked->verdict;
+    }
+    return entry->second;
+  };
+  const auto last_within = [&](Verdict worst) {
+    std::int64_t low = 0, high = 1;
+    for (; high * step <= most_sequence_tokens && verdict_at(high) <= worst; high *= 2) low = high;
+    while (high - low > 1) {
+      const std::int64_t middle = low + (high - low) / 2;
+      (verdict_at(middle) <= worst ? low : high) = middle;
+    }
+    return low * step;
+  };
+  try {
+    return LongestSequence{.fits = last_within(Verdict::fits), .at_risk = last_within(Verdict::at_risk)};
+  } catch (const Error&) {  // the model has no parameter that says it
+    return std::nullopt;
+  }
+}
+
 /// Judges a plan of a study, once its shape is known to be possible.
 void judge_plan(JobCheck& check, const Estimator& estimator, const Plan& plan, MemoryCheck checked) {
   check.checked = std::move(checked);
   check.largest = largest_batch(estimator, plan);
   check.fewest = fewest_devices(estimator, plan, check.batch_per_gpu ? BatchKept::per_device : BatchKept::global);
+  check.longest = longest_sequence(*check.study, plan);
   check.remedies = remedies(estimator, check.checked, check.study->software().admits);
 }
 

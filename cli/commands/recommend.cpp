@@ -12,6 +12,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/commands/recommendation.hpp"
 #include "cli/documents/charts.hpp"
+#include "cli/documents/check.hpp"
 #include "cli/documents/convergence.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/fields.hpp"
@@ -35,6 +36,7 @@
 #include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "estimator/kernels/unmeasured.hpp"
+#include "estimator/search/memory_check.hpp"
 #include "estimator/search/search.hpp"
 #include "model_zoo/model.hpp"
 
@@ -150,6 +152,15 @@ std::size_t slower_plans(const RecommendAnswer& answer) {
 }
 
 /// `drawn`: with the drawings and sections that a page has besides.
+/// Below a plan that was asked for and lacks nothing but memory: what to change.
+void add_what_fits(Document& document, const RecommendAnswer& answer) {
+  if (!answer.single) return;
+  const std::optional<MemoryCheck> checked = check_memory(*answer.estimator, answer.shown.front().plan);
+  if (!checked || checked->verdict != Verdict::does_not_fit) return;
+  const std::vector<Remedy> found = remedies(*answer.estimator, *checked, answer.study->software().admits);
+  if (!found.empty()) add_changes(document, *answer.study, *checked, found, WordsOfChange::options);
+}
+
 Document document_of(const RecommendAnswer& answer, bool drawn = false) {
   const Study& study = *answer.study;
   Document document;
@@ -179,6 +190,7 @@ Document document_of(const RecommendAnswer& answer, bool drawn = false) {
     if (drawn) document.add(time_bars(answer.shown));
     add_throughput(document, answer.shown.front(), study, answer.shown.size() > 1 ? "first plan" : "throughput");
     add_findings(document, answer.shown.front(), study);
+    add_what_fits(document, answer);
     if (had_to_offload(answer)) document.line("no plan fits without the memory of the host", 2);
     if (answer.shown.size() > 1 && answer.objective != Objective::memory && !answer.options.all) {
       document.section("Why not the others");
@@ -414,7 +426,7 @@ Report recommend(const RecommendOptions& asked, const Command& command, const st
     answer = answer_like(options, command);
   } else {
     if (!options.plan.gpus && options.plan.gpu_counts.empty() && !options.plan.name_plan() && !options.goals.any())
-      throw Error("--gpus is missing", "say how many: --gpus 1024");
+      throw Error("--gpus is missing", "say how many: --gpus 64; --gpus 1..1024 says how few are enough");
     if (several) return recommend_scaling(options, command);
     if (studies_named(options.study).size() > 1) return recommend_each(options, command);
     if (!options.save_dir.empty()) check_save_directory({options.save_dir, options.overwrite});

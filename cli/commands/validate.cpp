@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -176,6 +177,25 @@ Validation validate_as_asked(const std::vector<MeasuredRun>& runs, const Validat
   return validation;
 }
 
+/// An Error where no run has a prediction: a report would have nothing to say. Of each reason, the first run that has it.
+void refuse_unpredicted(const std::vector<ValidationCase>& cases) {
+  const auto is_predicted = [](const ValidationCase& each) { return each.predicted.has_value(); };
+  if (std::any_of(cases.begin(), cases.end(), is_predicted)) return;
+  constexpr std::size_t most_reasons = 5;
+  std::map<std::string, std::string> first_of;
+  std::vector<std::string> reasons;
+  for (const ValidationCase& each : cases) {
+    const std::string why = each.refusal ? describe(*each.refusal) : std::string("no reason is known");
+    if (first_of.emplace(why, each.run.origin).second) reasons.push_back(why);
+  }
+  std::string others;
+  for (std::size_t i = 1; i < std::min(reasons.size(), most_reasons); ++i)
+    others += fmt::format("{}{}: {}", others.empty() ? "" : "; ", visible(first_of.at(reasons[i])), reasons[i]);
+  if (reasons.size() > most_reasons) others += fmt::format("; and {} more reasons", reasons.size() - most_reasons);
+  throw Error(fmt::format("{}: no run could be predicted: {}", visible(first_of.at(reasons.front())), reasons.front()),
+              others.empty() ? "docs/runs.md says what a row needs" : "other rows have other reasons: " + others);
+}
+
 Report run(const ValidateOptions& options) {
   check_column(options.by);
   std::vector<MeasuredRun> runs = load_runs(options.runs);
@@ -186,18 +206,13 @@ Report run(const ValidateOptions& options) {
   runs = select_runs(runs, filters);
   if (runs.empty()) throw Error(fmt::format("no run of {} is left", quote(options.runs)), "loosen --where");
   const auto validation = std::make_shared<Validation>(validate_as_asked(runs, options));
+  refuse_unpredicted(validation->cases);
   Report report;
   report.warnings = validation->warnings;
   report.document = document_of(*validation, options);
   report.json = [validation, options] { return json_of(*validation, options); };
   report.rows = [validation, options] { return json_of(*validation, options).at("cases"); };
   if (misses_tolerance(*validation, options)) report.status = ExitStatus::beyond_tolerance;
-  const auto is_predicted = [](const ValidationCase& each) { return each.predicted.has_value(); };
-  if (std::none_of(validation->cases.begin(), validation->cases.end(), is_predicted)) {
-    const std::optional<Unpredictable>& why = validation->cases.front().refusal;
-    report.errors.emplace_back("no run could be predicted" + (why ? ": " + describe(*why) : std::string()), "");
-    report.status = ExitStatus::could_not_answer;
-  }
   return report;
 }
 

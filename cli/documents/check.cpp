@@ -60,6 +60,18 @@ std::string largest_batch_text(const JobCheck& check) {
   return text;
 }
 
+/// Nothing for a model whose samples have no length to choose.
+std::string longest_sequence_text(const JobCheck& check) {
+  if (!check.longest) return {};
+  const std::string batch = fmt::format(", with global batch {}", with_thousands(check.checked.estimate.plan.global_batch));
+  const LongestSequence& longest = *check.longest;
+  if (longest.at_risk == 0) return "none fits" + batch;
+  if (longest.fits == 0) return fmt::format("{} tokens, at risk{}", with_thousands(longest.at_risk), batch);
+  std::string text = fmt::format("{} tokens", with_thousands(longest.fits));
+  if (longest.at_risk > longest.fits) text += fmt::format(", at risk up to {}", with_thousands(longest.at_risk));
+  return text + batch;
+}
+
 std::string fewest_gpus_text(const JobCheck& check) {
   const Plan& plan = check.checked.estimate.plan;
   const std::string batch = check.batch_per_gpu ? fmt::format("{} samples each", plan.global_batch / plan.mesh.devices())
@@ -75,22 +87,34 @@ std::string fewest_gpus_text(const JobCheck& check) {
                      check.fewest->verdict == Verdict::fits ? "" : ", at risk");
 }
 
-/// What is to be changed, in the words of a job: `micro_batches: 4`.
-std::string remedy_text(const JobCheck& check, const Remedy& remedy) {
-  const Plan& from = check.checked.estimate.plan;
+/// As --degrees takes them: `data=8,tensor=4`.
+std::string degrees_option(const Mesh& mesh) {
+  std::string text = degrees_text(mesh);
+  std::replace(text.begin(), text.end(), ' ', ',');
+  return text;
+}
+
+/// What is to be changed: `micro_batches: 4`, or `--micro-batches 4`.
+std::string remedy_text(const Plan& from, const Remedy& remedy, WordsOfChange words_of = WordsOfChange::job_file) {
   const Plan& plan = remedy.checked.estimate.plan;
+  const bool options = words_of == WordsOfChange::options;
   std::string text;
-  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  if (degrees_text(plan.mesh) != degrees_text(from.mesh)) add(degrees_text(plan.mesh));
-  if (plan.micro_batches != from.micro_batches) add(fmt::format("micro_batches: {}", plan.micro_batches));
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : options ? " " : ", ") + part; };
+  const auto add_choice = [&](std::string_view name, const auto& value) {
+    add(options ? fmt::format("--{} {}", name, value) : fmt::format("{}: {}", name, value));
+  };
+  if (degrees_text(plan.mesh) != degrees_text(from.mesh))
+    add(options ? "--degrees " + degrees_option(plan.mesh) : degrees_text(plan.mesh));
+  if (plan.micro_batches != from.micro_batches) add_choice(options ? "micro-batches" : "micro_batches", plan.micro_batches);
   for (const PlanChoiceRow& row : plan_choices()) {
     const int value = row.get(plan);
-    if (row.matters(plan.mesh) && value != row.get(from)) add(fmt::format("{}: {}", row.option, row.name(value)));
+    if (row.matters(plan.mesh) && value != row.get(from)) add_choice(row.option, row.name(value));
   }
   // Of degrees that are the same, another order may be all there is.
   Plan usual = plan;
   usual.placement = degrees_text(plan.mesh) == degrees_text(from.mesh) ? from.placement : Plan{}.placement;
-  if (placement_text(plan) != placement_text(usual)) add(fmt::format("placement: [{}]", placement_text(plan)));
+  if (placement_text(plan) != placement_text(usual))
+    add_choice("placement", options ? placement_text(plan) : "[" + placement_text(plan) + "]");
   return text;
 }
 
@@ -103,8 +127,8 @@ std::string iteration_text(const JobCheck& check) {
                      throughput ? ", " + throughput_in_short(*throughput) : "");
 }
 
-Table remedies_table(const JobCheck& check) {
-  const Study& study = *check.study;
+Table remedies_table(const Study& study, const MemoryCheck& checked_plan, const std::vector<Remedy>& remedies,
+                     WordsOfChange words_of) {
   const SampleFlops flops = sample_flops(study.job().facts);
   Table table({essential(prose("change")), essential(figures("memory")), essential(figures("at most")), figures("iteration"),
                figures("MFU"), essential(words("verdict"))});
@@ -114,8 +138,8 @@ Table remedies_table(const JobCheck& check) {
                humanize(estimate.time.iteration()), mfu_text(throughput_of(study.job(), flops, estimate)),
                std::string(to_string(checked.verdict))});
   };
-  add("none", check.checked);
-  for (const Remedy& remedy : check.remedies) add(remedy_text(check, remedy), remedy.checked);
+  add("none", checked_plan);
+  for (const Remedy& remedy : remedies) add(remedy_text(checked_plan.estimate.plan, remedy, words_of), remedy.checked);
   return table;
 }
 
@@ -143,6 +167,8 @@ void add_check(Document& document, const JobCheck& check, bool drawn = false) {
   document.section();
   document.line(iteration_text(check), 2);
   document.line("largest batch: " + largest_batch_text(check), 2);
+  if (const std::string longest = longest_sequence_text(check); !longest.empty())
+    document.line("longest sequence: " + longest, 2);
   document.line(fmt::format("fewest {}s: {}", device_noun(study.machine().device), fewest_gpus_text(check)), 2);
   if (drawn) document.add(time_bars({check.checked.estimate}));
   if (check.checked.verdict == Verdict::fits) return;
@@ -153,8 +179,7 @@ void add_check(Document& document, const JobCheck& check, bool drawn = false) {
                   2);
     return;
   }
-  document.section("Changes that fit", ", the fastest first; those at risk come last");
-  document.add(remedies_table(check));
+  add_changes(document, study, check.checked, check.remedies, WordsOfChange::job_file);
 }
 
 Json memory_check_to_json(const MemoryCheck& checked, const Study& study) {
@@ -206,10 +231,12 @@ Json check_to_json(const JobCheck& check) {
   json["margin_bytes"] = check.margin.value();
   json["available_bytes"] = check.available().value();
   json["largest_batch"] = {{"fits", or_null(check.largest.fits)}, {"at_risk", or_null(check.largest.at_risk)}};
+  json["longest_sequence"] =
+      check.longest ? Json{{"fits", check.longest->fits}, {"at_risk", check.longest->at_risk}} : Json(nullptr);
   json["batch_kept"] = check.batch_per_gpu ? "per_gpu" : "global";
   json["fewest_gpus"] = check.fewest ? memory_check_to_json(*check.fewest, study) : Json(nullptr);
   json["changes"] = json_list(check.remedies, [&](const Remedy& remedy) {
-    Json change{{"kind", name_of(remedy)}, {"change", remedy_text(check, remedy)}};
+    Json change{{"kind", name_of(remedy)}, {"change", remedy_text(check.checked.estimate.plan, remedy)}};
     change.update(memory_check_to_json(remedy.checked, study));
     return change;
   });
@@ -259,12 +286,19 @@ FileVerdict verdict_of(const JobCheck& check) {
       fmt::format("{}; {}\nlargest batch: {}\nfewest {}s: {}", verdict.summary, largest_item_text(check),
                   largest_batch_text(check), device_noun(check.study->machine().device), fewest_gpus_text(check));
   for (const Remedy& remedy : check.remedies)
-    verdict.message += fmt::format("\n{}: {}", to_string(remedy.checked.verdict), remedy_text(check, remedy));
+    verdict.message +=
+        fmt::format("\n{}: {}", to_string(remedy.checked.verdict), remedy_text(check.checked.estimate.plan, remedy));
   add_check(verdict.document, check);
   return verdict;
 }
 
 }  // namespace
+
+void add_changes(Document& document, const Study& study, const MemoryCheck& checked, const std::vector<Remedy>& remedies,
+                 WordsOfChange words_of) {
+  document.section("Changes that fit", ", the fastest first; those at risk come last");
+  document.add(remedies_table(study, checked, remedies, words_of));
+}
 
 ExitStatus JobCheck::status() const {
   if (problem) return ExitStatus::could_not_answer;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,11 @@ struct JobProblem {
   int line = 1, column = 1;
 };
 
+/// The longest samples with which a plan fits, and with which its expected memory does, in tokens; 0 where none does.
+struct LongestSequence {
+  std::int64_t fits = 0, at_risk = 0;
+};
+
 /// Whether one job fits, and what else would.
 struct JobCheck {
   std::string file;  ///< as the user wrote it
@@ -32,12 +38,20 @@ struct JobCheck {
   bool batch_per_gpu = false;  ///< the job gives the batch so
   LargestBatch largest;
   std::optional<MemoryCheck> fewest;
+  /// Tokens of a sample, of the same plan and batch; nothing for a model whose samples have no length to choose.
+  std::optional<LongestSequence> longest;
   std::vector<Remedy> remedies;
   std::vector<std::string> notes;  ///< what was not read, and what is not modelled, of a configuration
 
   [[nodiscard]] Bytes available() const { return device_memory - margin; }
   [[nodiscard]] ExitStatus status() const;
 };
+
+/// How a change is written: as keys of a job file, or as options.
+enum class WordsOfChange { job_file, options };
+/// A table of what makes a plan fit, with the plan itself as its first row.
+void add_changes(Document& document, const Study& study, const MemoryCheck& checked, const std::vector<Remedy>& remedies,
+                 WordsOfChange words_of);
 
 /// 2 before 1 before 3 before 0.
 [[nodiscard]] ExitStatus worst_status(const std::vector<JobCheck>& checks);

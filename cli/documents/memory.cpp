@@ -87,6 +87,14 @@ void add_timeline(Document& document, const MemoryTimeline& timeline, const Mode
   document.section("Peak", fmt::format(" in {}: {} allocated, {} reserved by the allocator",
                                        moment_text(timeline.peak_phase, timeline.peak_layer, model),
                                        humanize(timeline.peak.allocated), humanize(timeline.peak_reserved)));
+  const CachingAllocator::Reserved& held = timeline.at_peak_reserved;
+  if (held.pieces + held.segments > Bytes{}) {
+    document.paragraph(
+        fmt::format("when most is reserved, {} are allocated; {} are free pieces of segments in use (fragmentation), and {} "
+                    "are segments that stay for later requests (cache)",
+                    humanize(held.allocated), humanize(held.pieces), humanize(held.segments)),
+        2, 2);
+  }
   Table table({words("at the peak"), words("of"), figures("memory"), figures("share")});
   const auto share = [&](Bytes bytes) { return share_text(bytes / timeline.peak.allocated); };
   Bytes rest = timeline.rounding();
@@ -109,7 +117,11 @@ Json timeline_to_json(const MemoryTimeline& timeline, const Model& model) {
                   {"layer", layer_to_json(timeline.peak_layer, model)},
                   {"allocated_bytes", timeline.peak.allocated.value()},
                   {"reserved_bytes", timeline.peak_reserved.value()},
-                  {"rounding_bytes", timeline.rounding().value()}};
+                  {"rounding_bytes", timeline.rounding().value()},
+                  {"when_most_is_reserved",
+                   {{"allocated_bytes", timeline.at_peak_reserved.allocated.value()},
+                    {"fragmentation_bytes", timeline.at_peak_reserved.pieces.value()},
+                    {"cache_bytes", timeline.at_peak_reserved.segments.value()}}}};
   json["at_peak"] = json_list(timeline.live_at_peak, [&](const LiveMemory& live) -> Json {
     return {{"item", to_string(live.item)}, {"layer", layer_to_json(live.layer, model)}, {"bytes", live.bytes.value()}};
   });

@@ -161,6 +161,24 @@ void add_winners(Document& document, const Points& points, bool batches) {
   }
 }
 
+/// How few devices are enough: of all, and of those that do without the memory of the host.
+std::string fewest_text(const Points& points, bool batches) {
+  const auto offloads = [](const StudyOutcome& each) {
+    return each.best->plan.offload != Offload::none || each.best->plan.offload_activations;
+  };
+  const StudyOutcome *fewest = nullptr, *on_devices = nullptr;
+  for (const StudyOutcome& each : points) {
+    if (!has_plan(each) || each.best->verdict != Verdict::fits) continue;
+    if (fewest == nullptr || each.gpus < fewest->gpus) fewest = &each;
+    if (!offloads(each) && (on_devices == nullptr || each.gpus < on_devices->gpus)) on_devices = &each;
+  }
+  if (fewest == nullptr) return "none of these is sure to fit";
+  std::string text = fmt::format("fewest of these that fit: {}", gpus_text(*fewest, batches));
+  if (on_devices == nullptr) return text + ", with memory of the host";
+  if (on_devices != fewest) text += fmt::format(" with memory of the host, {} without", gpus_text(*on_devices, batches));
+  return text;
+}
+
 /// `drawn`: with the drawings that a page has besides.
 Document document_of(const Points& points, const Scaling& scaling, const ScalingQuestion& question, bool drawn = false) {
   Document document;
@@ -175,6 +193,7 @@ Document document_of(const Points& points, const Scaling& scaling, const Scaling
   document.line("kernel times: " + kernel_times_text(study));
   if (std::any_of(points.begin(), points.end(), has_plan)) {
     document.apart(scaling_table(points, scaling, question));
+    document.line(fewest_text(points, several_batches(points, question)), 2);
     for (std::optional<Chart> chart : {speed_plot(points, question), money_plot(points, scaling)}) {
       if (drawn && chart) document.add(std::move(*chart));
     }

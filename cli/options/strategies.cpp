@@ -83,14 +83,13 @@ std::string only_degrees(Family family, std::int64_t gpus) {
 }
 
 std::string suggest_family(const std::string& text) {
+  if (text.find("hsdp") != std::string::npos) return "write fsdp and --shard-group 8, the GPUs of a node";
   const std::vector<std::string> known = family_names();
   return suggest(text, std::vector<std::string>(known.begin(), known.end()));
 }
 
 NamedFamily parse_named_family(const std::string& text) {
   const std::optional<Family> family = parse_family(text);
-  if (!family && text.find("hsdp") != std::string::npos)
-    throw Error(fmt::format("no strategy is called {}", quote(text)), "write fsdp and --shard-group 8, the GPUs of a node");
   if (!family) throw Error(fmt::format("no strategy is called {}", quote(text)), suggest_family(text));
   return {*family, zero_stage_in(text)};
 }

@@ -75,9 +75,11 @@ std::size_t CachingAllocator::allocate(Bytes bytes) {
     peak_allocated_ = std::max(peak_allocated_, allocated_);
     reserved_ = allocated_;
     peak_reserved_ = peak_allocated_;
+    at_peak_reserved_ = {.allocated = Bytes(peak_allocated_)};
     if (capacity_ && allocated_ > capacity_->value()) fits_ = false;
     return add({.size = bytes.value()});
   }
+  const double reserved_before = peak_reserved_;
   const double size = std::max(block_unit, rounded_up(bytes.value(), block_unit));
   const bool is_small = size <= small_size;
   Free& free = pool(is_small);
@@ -106,7 +108,19 @@ std::size_t CachingAllocator::allocate(Bytes bytes) {
   blocks_[block].is_free = false;
   allocated_ += blocks_[block].size;
   peak_allocated_ = std::max(peak_allocated_, allocated_);
+  if (peak_reserved_ > reserved_before) at_peak_reserved_ = reserved_now();
   return block;
+}
+
+CachingAllocator::Reserved CachingAllocator::reserved_now() const {
+  double segments = 0;
+  for (const Free* free : {&small_, &large_}) {
+    for (const auto& [place, number] : *free) {
+      const Block& block = blocks_[number];
+      if (block.before == none && block.after == none) segments += block.size;
+    }
+  }
+  return {.allocated = Bytes(allocated_), .pieces = Bytes(reserved_ - allocated_ - segments), .segments = Bytes(segments)};
 }
 
 void CachingAllocator::join(std::size_t block, std::size_t neighbour) {

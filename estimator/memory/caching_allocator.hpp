@@ -35,6 +35,13 @@ class CachingAllocator {
   [[nodiscard]] Bytes reserved() const { return Bytes(reserved_); }
   [[nodiscard]] Bytes peak_allocated() const { return Bytes(peak_allocated_); }
   [[nodiscard]] Bytes peak_reserved() const { return Bytes(peak_reserved_); }
+  /// What peak_reserved() consisted of when it was reached.
+  struct Reserved {
+    Bytes allocated{};
+    Bytes pieces{};    ///< free, in segments of which other parts are allocated
+    Bytes segments{};  ///< free as a whole: kept for later requests, and given back where memory runs out
+  };
+  [[nodiscard]] Reserved at_peak_reserved() const { return at_peak_reserved_; }
   /// Returns whether every request fitted into the capacity. A request that did not fit is counted too.
   [[nodiscard]] bool fits() const { return fits_; }
   [[nodiscard]] Bytes size_of(std::size_t block) const { return Bytes(blocks_[block].size); }
@@ -52,6 +59,7 @@ class CachingAllocator {
   [[nodiscard]] std::size_t add(const Block& block);
   [[nodiscard]] std::size_t new_segment(double size, bool is_small);
   void release_segments();
+  [[nodiscard]] Reserved reserved_now() const;
   [[nodiscard]] Free& pool(bool is_small) { return is_small ? small_ : large_; }
   [[nodiscard]] std::pair<std::pair<double, double>, std::size_t> entry(std::size_t block) const;
   void join(std::size_t block, std::size_t neighbour);
@@ -62,6 +70,7 @@ class CachingAllocator {
   std::vector<std::size_t> unused_;  ///< numbers to give again
   Free small_, large_;
   double next_address_ = 0;
+  Reserved at_peak_reserved_;
   double allocated_ = 0, reserved_ = 0, peak_allocated_ = 0, peak_reserved_ = 0;
   bool fits_ = true;
 };

@@ -138,6 +138,7 @@ MemoryTimeline memory_timeline(const Job& job, const Plan& plan, const LayerCost
   timeline.peak_phase = record.peak_phase();
   timeline.peak_layer = record.peak_layer();
   timeline.peak_reserved = record.allocator().peak_reserved();
+  timeline.at_peak_reserved = record.allocator().at_peak_reserved();
   timeline.fits = record.allocator().fits();
   if (!options.details) return timeline;
   timeline.points = std::move(record.points());

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/quantity.hpp"
+#include "estimator/memory/caching_allocator.hpp"
 #include "estimator/memory/memory.hpp"
 #include "estimator/plan/plan.hpp"
 #include "estimator/step/layer_costs.hpp"
@@ -31,7 +32,8 @@ struct MemoryTimeline {
   StepPhase peak_phase = StepPhase::setup;
   int peak_layer = -1;
   Bytes peak_reserved{};
-  std::vector<LiveMemory> live_at_peak;  ///< largest first
+  CachingAllocator::Reserved at_peak_reserved;  ///< what that consists of
+  std::vector<LiveMemory> live_at_peak;         ///< largest first
   bool fits = true;  ///< within the capacity given, with cached segments given back where that makes room
 
   /// Returns the bytes that rounding of sizes added at the peak.

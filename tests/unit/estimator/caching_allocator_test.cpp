@@ -92,6 +92,22 @@ TEST_CASE("where the device is full, segments that are free go back to it") {
   CHECK_FALSE(allocator.fits());
 }
 
+TEST_CASE("what is reserved and not allocated is pieces of segments in use, and whole segments") {
+  CachingAllocator allocator = cuda();
+  const std::size_t whole = allocator.allocate(Bytes(40 * MiB));
+  const std::size_t piece = allocator.allocate(Bytes(4 * MiB));
+  static_cast<void>(allocator.allocate(Bytes(6 * MiB)));
+  allocator.free(piece);
+  allocator.free(whole);
+  // 50 MiB do not fit into the 40 MiB that are free.
+  static_cast<void>(allocator.allocate(Bytes(50 * MiB)));
+  CHECK(allocator.peak_reserved().value() == 110 * MiB);
+  const CachingAllocator::Reserved most = allocator.at_peak_reserved();
+  CHECK(most.allocated.value() == 56 * MiB);
+  CHECK(most.pieces.value() == 14 * MiB);  // of the 20 MiB that hold 6
+  CHECK(most.segments.value() == 40 * MiB);
+}
+
 TEST_CASE("a processor's memory is what was asked for") {
   CachingAllocator allocator(CachingAllocator::Rounding::none);
   const std::size_t block = allocator.allocate(Bytes(100));
