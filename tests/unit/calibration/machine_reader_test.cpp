@@ -190,6 +190,8 @@ TEST_CASE("the bundled machines load under their own names, and every number has
                                                     "server-v100s-pcie",
                                                     "summit",
                                                     "thetagpu",
+                                                    "vela-a100",
+                                                    "vela-h100",
                                                     "workstation-a10",
                                                     "workstation-gtx1080ti",
                                                     "workstation-l4",
