@@ -67,6 +67,52 @@ layers:
                      "chain.yaml");
 }
 
+TEST_CASE("DeepSpeed sums gradients of bf16 in fp32 beside them: 20 bytes a parameter with Adam") {
+  const ParameterBytes bytes = parameter_bytes(Optimizer::adam, Precision::bf16, MixedPrecision::accumulated);
+  CHECK(bytes.weight == 2);
+  CHECK(bytes.gradient == 6);
+  CHECK(bytes.optimizer == 12);
+}
+
+TEST_CASE("gradients that are joined before the update are there twice more, of a rank's part") {
+  const Model model = chain_of_four();
+  Plan plan = plan_with(Optimizer::adam, Precision::fp16);
+  plan.mesh.set(Axis::data, 4);
+  plan.global_batch = 4;
+  plan.zero_stage = 1;
+  const auto in_update = [&](bool flat) {
+    Assumptions assumptions;
+    assumptions.flat_gradients = flat;
+    const OwnedJob owned(model, nodes_of_four(), assumptions, 1000, std::nullopt, Precision::fp16);
+    const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+    const LayerCostTable table(owned.job, plan, kinds);
+    return stage_peaks(owned.job, plan, table, 0, 4).in_update.allocated.value();
+  };
+  // 40,000 parameters, of which a rank has 10,000: 20,000 bytes in half precision and 40,000 in fp32, in blocks of 512.
+  CHECK(in_update(true) - in_update(false) == 20480 + 40448);
+  plan.zero_stage = 0;
+  CHECK(in_update(true) == in_update(false));
+}
+
+TEST_CASE("a stage that keeps what it sent has its output once for each micro-batch in flight") {
+  const Model model = chain_of_four();
+  Plan plan = plan_with(Optimizer::adam, Precision::fp16);
+  plan.mesh.set(Axis::pipeline, 2);
+  plan.global_batch = 1024;
+  plan.micro_batches = 2;
+  const auto kept = [&](int first, int last, bool keeps) {
+    Assumptions assumptions;
+    assumptions.keeps_sent = keeps;
+    const OwnedJob owned(model, nodes_of_four(), assumptions, 1000, std::nullopt, Precision::fp16);
+    const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), -1);
+    const LayerCostTable table(owned.job, plan, kinds);
+    return stage_peaks(owned.job, plan, table, first, last).earlier.allocated.value();
+  };
+  // 512 samples of 100 features of 2 bytes. The last stage sends nothing.
+  CHECK(kept(0, 2, true) - kept(0, 2, false) == 512 * 100 * 2);
+  CHECK(kept(2, 4, true) == kept(2, 4, false));
+}
+
 TEST_CASE("the workspace of cuBLAS follows from the compute capability") {
   // PyTorch, CublasHandlePool.cpp: 2 · 4096 KiB and 8 · 16 KiB, or 32 MiB.
   constexpr double small = 8519680, large = 33554432;
