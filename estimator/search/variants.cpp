@@ -8,6 +8,7 @@
 #include "estimator/search/degrees.hpp"
 #include "estimator/strategies/context.hpp"
 #include "estimator/strategies/expert.hpp"
+#include "estimator/strategies/tensor.hpp"
 
 namespace ddl {
 namespace {
@@ -69,15 +70,22 @@ std::vector<Placement> VariantSpace::placements(const Plan& plan) const {
   return placements;
 }
 
+VariantSpace::Key VariantSpace::key_of(const Plan& plan) const {
+  const Mesh& mesh = plan.mesh;
+  const int stages = mesh[Axis::pipeline];
+  return {mesh.family(),
+          mesh[Axis::tensor],
+          stages,
+          plan.micro_batches % stages == 0,
+          std::min<std::int64_t>(plan.micro_batches / stages, 2) * 2 + plan.micro_batches % 2,
+          has_shard_groups(plan),
+          mesh[Axis::tensor] > 1 && may_split_tokens(facts_, plan),
+          mesh[Axis::context] > 1 && may_exchange_heads(facts_, plan),
+          may_deal_experts(plan)};
+}
+
 const std::vector<LikeChoices>& VariantSpace::choices(const Plan& plan) const {
-  const Key key{plan.mesh.family(),
-                plan.mesh[Axis::tensor],
-                plan.mesh[Axis::pipeline],
-                plan.micro_batches % plan.mesh[Axis::pipeline] == 0,
-                std::min<std::int64_t>(plan.micro_batches / plan.mesh[Axis::pipeline], 2) * 2 + plan.micro_batches % 2,
-                has_shard_groups(plan),
-                plan.mesh[Axis::context] > 1 && may_exchange_heads(facts_, plan),
-                may_deal_experts(plan)};
+  const Key key = key_of(plan);
   const auto known = choices_.find(key);
   if (known != choices_.end()) return known->second;
   LikeChoices all;

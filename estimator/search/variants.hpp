@@ -63,8 +63,10 @@ class VariantSpace {
   void add_choices(const Plan& plan, const std::array<std::vector<int>, plan_choice_count>& of_rows, std::size_t rows,
                    ChoiceValues values, LikeChoices& choices) const;
   /// What choices depend on: the family, the degrees that some of them need to divide something, whether those divide the
-  /// micro-batches, whether these are enough and even, whether there are shard groups, and whether heads can be exchanged.
-  using Key = std::tuple<Family, int, int, bool, std::int64_t, bool, bool, bool>;
+  /// micro-batches, whether these are enough and even, whether there are shard groups, and whether tokens can be split,
+  /// heads exchanged and whole experts dealt.
+  using Key = std::tuple<Family, int, int, bool, std::int64_t, bool, bool, bool, bool>;
+  [[nodiscard]] Key key_of(const Plan& plan) const;
   const SearchOptions& options_;
   const ModelFacts& facts_;
   int devices_per_node_;
