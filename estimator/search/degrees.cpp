@@ -22,24 +22,20 @@ Degrees::Degrees(const SearchOptions& options, const ModelFacts& facts)
       spatial_rank_(facts.model->input.sequence ? 0 : facts.model->input.rank),
       square_(mirrors_alike(facts)),
       facts_(facts) {
-  Plan plan;
-  plan.global_batch = options.global_batch;
-  plan.precision = options.precision;
-  plan.optimizer = options.optimizer;
-  if (options.placement) plan.placement = *options.placement;
-  divisors_ = divisors(options.devices);
-  fill(plan, 0, options.devices);
+  for (const std::int64_t d : divisors(options.devices)) divisors_.emplace(d, divisors(d));
+  Mesh mesh;
+  fill(mesh, 0, options.devices);
 }
 
-void Degrees::fill(Plan plan, std::size_t slot, std::int64_t left) {
-  Mesh::Degrees& degrees = plan.mesh.degrees();
+void Degrees::fill(Mesh& mesh, std::size_t slot, std::int64_t left) {
+  Mesh::Degrees& degrees = mesh.degrees();
   if (slot + 1 == degrees.size()) {
     degrees[slot] = static_cast<int>(left);
-    const Family family = plan.mesh.family();
+    const Family family = mesh.family();
     if (!is_meaningful(family)) return;
     const auto is_asked = [&](const NamedFamily& each) { return each.family == family; };
     if (!options_.families.empty() && std::none_of(options_.families.begin(), options_.families.end(), is_asked)) return;
-    by_family_[family].push_back(plan);
+    by_family_[family].push_back(mesh);
     return;
   }
   // A model without extents is asked once, so that the family is rejected with that reason.
@@ -48,13 +44,12 @@ void Degrees::fill(Plan plan, std::size_t slot, std::int64_t left) {
   const bool is_extent = slot >= first && slot < first + Tiles{}.size();
   const bool unused = is_extent && slot >= first + extents;
   const bool never = is_never_used(slot);
-  for (const std::int64_t d : divisors_) {
-    if (left % d != 0) continue;
+  for (const std::int64_t d : divisors_.at(left)) {
     if ((unused || never) && d > 1) break;
     // Of a square sample, 2×4 tiles and 4×2 tiles are mirror images: the extents are cut in rising order.
     if (square_ && is_extent && !unused && slot > first && d < degrees[slot - 1]) continue;
     degrees[slot] = static_cast<int>(d);
-    fill(plan, slot + 1, left / d);
+    fill(mesh, slot + 1, left / d);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <unordered_map>
 #include <vector>
 
 #include "estimator/model_facts.hpp"
@@ -18,10 +19,10 @@ namespace ddl {
 class Degrees {
  public:
   Degrees(const SearchOptions& options, const ModelFacts& facts);
-  [[nodiscard]] const std::map<Family, std::vector<Plan>>& by_family() const { return by_family_; }
+  [[nodiscard]] const std::map<Family, std::vector<Mesh>>& by_family() const { return by_family_; }
 
  private:
-  void fill(Plan plan, std::size_t slot, std::int64_t left);
+  void fill(Mesh& mesh, std::size_t slot, std::int64_t left);
 
   /// Whether the model has nothing that an axis divides, which nobody has asked for.
   [[nodiscard]] bool is_never_used(std::size_t slot) const;
@@ -30,8 +31,8 @@ class Degrees {
   int spatial_rank_;
   bool square_;
   const ModelFacts& facts_;
-  std::vector<std::int64_t> divisors_;
-  std::map<Family, std::vector<Plan>> by_family_;
+  std::unordered_map<std::int64_t, std::vector<std::int64_t>> divisors_;  ///< of each divisor of the devices
+  std::map<Family, std::vector<Mesh>> by_family_;
 };
 
 }  // namespace ddl

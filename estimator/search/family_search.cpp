@@ -22,29 +22,42 @@ void FamilySearch::keep_first() {
   last_kept_ = ranked(kept.back(), options_);
 }
 
-Candidates FamilySearch::candidates(Family family, const std::vector<Plan>& degrees, std::int64_t all) {
+Plan FamilySearch::plan_of(const Mesh& mesh) const {
+  Plan plan;
+  plan.mesh = mesh;
+  plan.global_batch = options_.global_batch;
+  plan.precision = options_.precision;
+  plan.optimizer = options_.optimizer;
+  if (options_.placement) plan.placement = *options_.placement;
+  return plan;
+}
+
+Candidates FamilySearch::candidates(Family family, const std::vector<Mesh>& degrees, std::int64_t all) {
   Candidates candidates;
   candidates.family = family;
   nearest_.reset();
-  for (const Plan& plan : degrees) {
+  Plan plan = plan_of({});
+  for (const Mesh& mesh : degrees) {
     // Of degrees with many divisors there are millions: whoever waits sees how far it is.
     constexpr std::int64_t often = 1024;
     if (options_.go_on && looked_at_++ % often == 0 && !options_.go_on(looked_at_, all)) {
       result_.stopped = true;
       break;
     }
+    plan.mesh = mesh;
+    const std::int64_t count = space_.count(plan);
     const Limits limits = estimator_.limits(plan);
     if (!limits.empty()) {
-      result_.considered += space_.count(plan);
+      result_.considered += count;
       reject(plan, limits);
-    } else {
-      candidates.plans.push_back({lower_bound(plan).value(), &plan});
+      continue;
     }
+    candidates.meshes.push_back({lower_bound(plan).value(), count, &mesh});
   }
   candidates.nearest = nearest_;
-  std::stable_sort(candidates.plans.begin(), candidates.plans.end(), [](const auto& a, const auto& b) {
+  std::stable_sort(candidates.meshes.begin(), candidates.meshes.end(), [&](const auto& a, const auto& b) {
     if (rounded(a.bound) != rounded(b.bound)) return a.bound < b.bound;
-    return simplicity_of(*a.plan) < simplicity_of(*b.plan);
+    return simplicity_of(plan_of(*a.mesh)) < simplicity_of(plan_of(*b.mesh));
   });
   return candidates;
 }
@@ -64,7 +77,7 @@ bool FamilySearch::run(const Candidates& candidates, std::int64_t all) {
   }
   if (!best_ && !outdone_ && !result_.stopped && nearest_ && nearest_->limits.begin()->kind == Limit::Kind::memory) {
     save_most(nearest_->plan);
-    if (const Plan* plan = smallest(candidates.plans)) save_most(*plan);
+    if (const std::optional<Plan> plan = smallest(candidates)) save_most(*plan);
   }
   if (best_) {
     result_.best.push_back(estimator_.estimate(best_->plan));
@@ -102,21 +115,22 @@ void FamilySearch::try_all(const Candidates& candidates, std::int64_t all) {
   best_.reset();
   nearest_ = candidates.nearest;
   outdone_ = has_risk_ = false;
-  for (const Candidates::Candidate& candidate : candidates.plans) {
+  Plan plan = plan_of({});
+  for (const Candidates::Candidate& candidate : candidates.meshes) {
     if (options_.go_on && !options_.go_on(result_.considered, all)) {
       result_.stopped = true;
       break;
     }
-    const std::int64_t count = space_.count(*candidate.plan);
-    result_.considered += count;
-    if (beaten(Seconds(candidate.bound), *candidate.plan)) {
-      result_.pruned += count;
+    plan.mesh = *candidate.mesh;
+    result_.considered += candidate.count;
+    if (beaten(Seconds(candidate.bound), plan)) {
+      result_.pruned += candidate.count;
       continue;
     }
     // One plan that cannot fit says as much as all of them.
-    const bool cannot_fit = least_memory(*candidate.plan) > estimator_.job().machine.device.memory;
+    const bool cannot_fit = least_memory(plan) > estimator_.job().machine.device.memory;
     if (cannot_fit && nearest_ && !options_.all) continue;
-    try_variants(*candidate.plan);
+    try_variants(plan);
   }
 }
 
@@ -152,12 +166,26 @@ Bytes FamilySearch::least_memory(Plan plan) const {
   return estimator_.memory_lower_bound(plan);
 }
 
-Seconds FamilySearch::lower_bound(Plan plan) const {
-  Seconds least(std::numeric_limits<double>::max());
+const FamilySearch::BareBounds& FamilySearch::bare_bounds(Plan plan) {
+  // What runs have taught makes kernels cheaper, and differs between families.
+  const Family family = estimator_.job().coefficients.learned.empty() ? 0 : plan.mesh.family();
+  BareBounds& known = bare_bounds_[{family, plan.mesh.batch_parts(), plan.mesh[Axis::pipeline]}];
+  if (!known.empty()) return known;
   for (const std::int64_t micro_batches : space_.micro_batches(plan)) {
     plan.micro_batches = micro_batches;
-    least = min(least, estimator_.lower_bound(plan));
+    known.emplace_back(estimator_.bare_lower_bound(plan).value(), micro_batches);
     if (plan.mesh[Axis::pipeline] == 1) break;  // without a pipeline whole batches are the fastest
+  }
+  std::sort(known.begin(), known.end());
+  return known;
+}
+
+Seconds FamilySearch::lower_bound(Plan plan) {
+  Seconds least(std::numeric_limits<double>::max());
+  for (const auto& [bare, micro_batches] : bare_bounds(plan)) {
+    if (bare >= least.value()) break;
+    plan.micro_batches = micro_batches;
+    least = min(least, estimator_.lower_bound(plan));
   }
   return least;
 }
@@ -169,21 +197,21 @@ void FamilySearch::reject(const Plan& plan, const Limits& limits) {
   note(estimate);
 }
 
-const Plan* FamilySearch::smallest(const std::vector<Candidates::Candidate>& candidates) const {
+std::optional<Plan> FamilySearch::smallest(const Candidates& candidates) const {
   constexpr std::size_t tried = 500;
-  const Plan* found = nullptr;
+  std::optional<Plan> found;
   Bytes least{};
-  const std::size_t step = candidates.size() / tried + 1;
-  for (std::size_t i = 0; i < candidates.size(); i += step) {
-    Plan plan = *candidates[i].plan;
+  const std::size_t step = candidates.meshes.size() / tried + 1;
+  for (std::size_t i = 0; i < candidates.meshes.size(); i += step) {
+    Plan plan = plan_of(*candidates.meshes[i].mesh);
     plan.micro_batches = space_.micro_batches(plan).back();
     for (const PlanChoiceRow& row : plan_choices()) {
       const std::vector<int> values = space_.values_of(row, plan);
       if (is_smaller_at_most(row.trade) && !values.empty()) row.set(plan, values.back());
     }
     const Bytes needed = estimator_.memory(plan).total();
-    if (found == nullptr || needed < least) {
-      found = candidates[i].plan;
+    if (!found || needed < least) {
+      found = plan_of(*candidates.meshes[i].mesh);
       least = needed;
     }
   }

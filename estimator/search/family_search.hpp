@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "estimator/search/rank.hpp"
@@ -11,14 +14,15 @@
 
 namespace ddl {
 
-/// Plans of one family that no limit of their shape rules out, each with a bound, the most promising first.
+/// Meshes of one family that no limit of their shape rules out, each with a bound, the most promising first.
 struct Candidates {
   struct Candidate {
     double bound = 0;
-    const Plan* plan = nullptr;
+    std::int64_t count = 0;  ///< of plans
+    const Mesh* mesh = nullptr;
   };
   Family family = 0;
-  std::vector<Candidate> plans;
+  std::vector<Candidate> meshes;
   std::optional<Estimate> nearest;  ///< of those ruled out
 };
 
@@ -38,7 +42,7 @@ class FamilySearch {
   void keep_first();
 
   /// Rules out what can be ruled out without pricing.
-  Candidates candidates(Family family, const std::vector<Plan>& degrees, std::int64_t all);
+  Candidates candidates(Family family, const std::vector<Mesh>& degrees, std::int64_t all);
 
   /// Of `all` plans; whether to go on.
   bool run(const Candidates& candidates, std::int64_t all);
@@ -59,13 +63,19 @@ class FamilySearch {
   /// A lower bound of the memory of all plans with these degrees, whatever may lie in the memory of the host.
   [[nodiscard]] Bytes least_memory(Plan plan) const;
 
-  /// Of the plan with whichever micro-batches suit it best.
-  [[nodiscard]] Seconds lower_bound(Plan plan) const;
+  /// A plan of these degrees with the first value of each choice.
+  [[nodiscard]] Plan plan_of(const Mesh& mesh) const;
+  /// Bounds without exchanges of plans with so many stages and parts of the batch, by micro-batches, the least one first.
+  using BareBounds = std::vector<std::pair<double, std::int64_t>>;
+  [[nodiscard]] const BareBounds& bare_bounds(Plan plan);
+  /// Of the plan with whichever micro-batches suit it best. Micro-batches whose bound without exchanges is longer than
+  /// another's bound are left out.
+  [[nodiscard]] Seconds lower_bound(Plan plan);
 
   void reject(const Plan& plan, const Limits& limits);
 
   /// The plan that needs the least memory with everything saved; of very many a sample, evenly spread.
-  [[nodiscard]] const Plan* smallest(const std::vector<Candidates::Candidate>& candidates) const;
+  [[nodiscard]] std::optional<Plan> smallest(const Candidates& candidates) const;
 
   /// How near a plan without enough memory comes at best: everything saved, micro-batches as small as they can be.
   void save_most(Plan plan);
@@ -121,6 +131,7 @@ class FamilySearch {
   bool may_break_limits_;               ///< what was asked for may be impossible
   Least least_;
   std::optional<RankedPlan> last_kept_;
+  std::map<std::tuple<Family, std::int64_t, int>, BareBounds> bare_bounds_;
   std::vector<Rank> leaders_;  ///< the best of each family so far, best first
 };
 

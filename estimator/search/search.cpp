@@ -41,15 +41,13 @@ SearchResult search_once(const Estimator& estimator, const SearchOptions& option
   // Simple families first, which are few plans, and of those the promising ones: the others are measured against good plans.
   std::stable_sort(candidates.begin(), candidates.end(), [](const Candidates& a, const Candidates& b) {
     const auto first = [](const Candidates& c) {
-      return std::pair(std::popcount(c.family), c.plans.empty() ? 0.0 : c.plans.front().bound);
+      return std::pair(std::popcount(c.family), c.meshes.empty() ? 0.0 : c.meshes.front().bound);
     };
     return first(a) < first(b);
   });
-  std::int64_t all = 0;
-  if (options.go_on) {
-    for (const auto& [family, plans] : degrees.by_family()) {
-      for (const Plan& plan : plans) all += families.space().count(plan);
-    }
+  std::int64_t all = result.considered;
+  for (const Candidates& each : candidates) {
+    for (const Candidates::Candidate& mesh : each.meshes) all += mesh.count;
   }
   for (const Candidates& each : candidates) {
     if (result.stopped || !families.run(each, all)) break;
