@@ -328,20 +328,31 @@ const Estimator::BoundParts& Estimator::bound_parts(const Plan& plan) const {
   return parts;
 }
 
+RelaxedStep Estimator::bare_step(const Plan& plan, double kernels, Seconds starts) const {
+  const double parts = plan.mesh.product(weight_axes) * plan.mesh[Axis::spatial] * plan.mesh[Axis::context];
+  const WholeTime whole = least_time(samples_per_micro_batch(plan), plan.mesh[Axis::pipeline]);
+  RelaxedStep step;
+  step.stages = plan.mesh[Axis::pipeline];
+  step.micro_batches = static_cast<double>(plan.micro_batches);
+  step.busy = whole.all * kernels / parts;
+  step.longest = whole.longest * kernels / parts;
+  step.starts = starts;
+  return step;
+}
+
+Seconds Estimator::bare_lower_bound(const Plan& plan) const {
+  const Seconds starts = single_device_launch(static_cast<double>(plan.global_batch)).starts;
+  return shortest_of_all(bare_step(plan, discount_of(job_, plan).kernels, starts), plan);
+}
+
 Seconds Estimator::layers_lower_bound(const Plan& plan, const ExchangePrices* placed) const {
   const double micro_batches = static_cast<double>(plan.micro_batches);
   const double splits = plan.mesh.product(weight_axes);
   const double spatial = plan.mesh[Axis::spatial];
   const double positions = spatial * plan.mesh[Axis::context];  // parts of a sample
   const bool given = job_.prices_whole_layers();
-  const WholeTime whole = least_time(samples_per_micro_batch(plan), plan.mesh[Axis::pipeline]);
   const BoundParts& parts = bound_parts(plan);
-  RelaxedStep step;
-  step.stages = plan.mesh[Axis::pipeline];
-  step.micro_batches = micro_batches;
-  step.busy = whole.all * parts.kernels / (splits * positions);
-  step.longest = whole.longest * parts.kernels / (splits * positions);
-  step.starts = parts.starts;
+  RelaxedStep step = bare_step(plan, parts.kernels, parts.starts);
   if (given || job_.machine.levels.empty()) return shortest_of_all(step, plan);
 
   // Of one micro-batch, through all stages.

@@ -133,9 +133,14 @@ const LayerKinds& Estimator::kinds_of(int spatial_end) const {
 Estimator::Split& Estimator::split(const Plan& plan) const {
   const Plan key = split_of(plan);
   const auto holds = [&](const Split& known) { return known.costs && known.plan == key; };
-  if (!holds(splits_[latest_])) latest_ = 1 - latest_;
-  Split& split = splits_[latest_];
-  const bool is_same = holds(split);
+  auto found = std::find_if(splits_.begin(), splits_.end(), holds);
+  const bool is_same = found != splits_.end();
+  if (!is_same) {
+    found =
+        std::min_element(splits_.begin(), splits_.end(), [](const Split& a, const Split& b) { return a.asked < b.asked; });
+  }
+  Split& split = *found;
+  split.asked = ++splits_asked_;
   if (is_same && plan.placement == split.placement) return split;
   if (is_same) {
     split.costs->place(plan.placement);

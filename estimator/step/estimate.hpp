@@ -108,6 +108,9 @@ class Estimator {
   /// Returns a lower bound of an iteration, in seconds, of all plans with these degrees and micro-batches, for any placement
   /// and any other choices.
   [[nodiscard]] Seconds lower_bound(const Plan& plan) const;
+  /// Returns the same bound of all plans with these micro-batches, this many stages and this many parts of the batch,
+  /// however the other devices divide layers. It is looked up rather than computed.
+  [[nodiscard]] Seconds bare_lower_bound(const Plan& plan) const;
   /// Returns the same bound for this placement alone. It takes longer to compute, and is closer.
   [[nodiscard]] Seconds placed_lower_bound(const Plan& plan) const;
   /// Returns the same bound with priced exchanges, for any cuts of the stages, of plans that divide layers as this one. It
@@ -166,7 +169,8 @@ class Estimator {
   [[nodiscard]] const LayerKinds& kinds_of(int spatial_end) const;
   /// The prices of layers under one split, and what was worked out of them.
   struct Split {
-    Plan plan;  ///< without what the prices do not depend on
+    std::uint64_t asked = 0;  ///< when it was last asked for
+    Plan plan;                ///< without what the prices do not depend on
     Placement placement{};
     std::unique_ptr<LayerCostTable> costs;
     /// The cuts under the current placement, and the stages by recomputation, virtual stages, schedule, offloaded
@@ -203,6 +207,8 @@ class Estimator {
   /// Kernels, layer-wise exchanges and halos: everything but the gradient exchange; with the exchanges of one placement, or
   /// those of none in particular.
   [[nodiscard]] Seconds layers_lower_bound(const Plan& plan, const ExchangePrices* placed) const;
+  /// The kernels alone, which the host starts: what remains of that bound without exchanges.
+  [[nodiscard]] RelaxedStep bare_step(const Plan& plan, double kernels, Seconds starts) const;
   /// The part of the exchanges of a tensor split that no kernels run beside, at least.
   [[nodiscard]] double shown_tensor_exchanges(const Plan& plan) const;
   /// Bytes of gradients that the busiest rank exchanges at least; nothing where backward may hide them.
@@ -248,8 +254,9 @@ class Estimator {
   mutable std::map<std::tuple<int, int, double>, StagePlaces> places_;
   mutable std::map<Tiles, int> spatial_ends_;
   mutable std::map<int, LayerKinds> kinds_;  ///< by the end of the spatial split
-  mutable std::array<Split, 2> splits_;      ///< the latest two: a search goes back and forth between them
-  mutable std::size_t latest_ = 0;
+  /// The latest eight: a search goes back and forth between the ways in which plans of a mesh divide layers.
+  mutable std::array<Split, 8> splits_;
+  mutable std::uint64_t splits_asked_ = 0;
   mutable std::map<std::pair<int, bool>, std::vector<int>> stretches_;
   /// Exchanges of one plan's degrees under each placement asked for: they do not depend on anything else of the plan.
   struct Placed {

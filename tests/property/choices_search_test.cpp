@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -106,6 +107,40 @@ TEST_CASE("a search that may leave experts whole finds the best of all plans") {
   check({"experts", mixture()});
   check({"experts, little memory", mixture(), 16e6, 8, 32});
   check({"experts on two nodes", mixture(), 1e9, 4, 8});
+}
+
+TEST_CASE("of like degrees, tokens are divided where they divide evenly, and only there") {
+  // Four ranks of tensor divide the tokens of two ranks of context evenly, and not those of four.
+  const Model model = parse_model(R"(format: 1
+model: short
+family: llama
+parameters: {layers: 2, hidden: 128, heads: 4, feed_forward: 256, vocabulary: 512, tokens: 24}
+)",
+                                  "short.yaml");
+  Machine machine = small_cluster(1e9);
+  machine.levels[1].units = 8;
+  const OwnedJob owned(model, machine, {}, 1000, std::nullopt, Precision::bf16, Optimizer::adam);
+  const Estimator estimator(owned.job);
+  SearchOptions options;
+  options.devices = 32;
+  options.global_batch = 32;
+  options.precision = Precision::bf16;
+  options.optimizer = Optimizer::adam;
+  options.families = {{family_bit(Axis::tensor) | family_bit(Axis::context) | family_bit(Axis::data), 0}};
+  options.all = true;
+  std::map<Mesh, bool> divides;  // whether any plan with these degrees divides tokens
+  for (const RankedPlan& each : search(estimator, options).ranked) {
+    INFO(text_of(each.plan));
+    REQUIRE(estimator.limits(each.plan).empty());
+    bool& any = divides[each.plan.mesh];
+    any = any || each.plan.sequence_parallel;
+  }
+  CHECK(divides.count({{Axis::tensor, 4}, {Axis::context, 2}, {Axis::data, 4}}) == 1);
+  CHECK(divides.count({{Axis::tensor, 4}, {Axis::context, 4}, {Axis::data, 2}}) == 1);
+  for (const auto& [mesh, any] : divides) {
+    INFO(degrees_text(mesh));
+    CHECK(any == (24 % (mesh[Axis::tensor] * mesh[Axis::context]) == 0));
+  }
 }
 
 TEST_CASE("a search with the memory of the host finds the best of all plans") {

@@ -1,0 +1,66 @@
+#include "estimator/search/degrees.hpp"
+
+#include <algorithm>
+
+#include "estimator/strategies/spatial.hpp"
+
+namespace ddl {
+
+std::vector<std::int64_t> divisors(std::int64_t number) {
+  std::vector<std::int64_t> low, high;
+  for (std::int64_t d = 1; d * d <= number; ++d) {
+    if (number % d != 0) continue;
+    low.push_back(d);
+    if (d != number / d) high.push_back(number / d);
+  }
+  low.insert(low.end(), high.rbegin(), high.rend());
+  return low;
+}
+
+Degrees::Degrees(const SearchOptions& options, const ModelFacts& facts)
+    : options_(options),
+      spatial_rank_(facts.model->input.sequence ? 0 : facts.model->input.rank),
+      square_(mirrors_alike(facts)),
+      facts_(facts) {
+  for (const std::int64_t d : divisors(options.devices)) divisors_.emplace(d, divisors(d));
+  Mesh mesh;
+  fill(mesh, 0, options.devices);
+}
+
+void Degrees::fill(Mesh& mesh, std::size_t slot, std::int64_t left) {
+  Mesh::Degrees& degrees = mesh.degrees();
+  if (slot + 1 == degrees.size()) {
+    degrees[slot] = static_cast<int>(left);
+    const Family family = mesh.family();
+    if (!is_meaningful(family)) return;
+    const auto is_asked = [&](const NamedFamily& each) { return each.family == family; };
+    if (!options_.families.empty() && std::none_of(options_.families.begin(), options_.families.end(), is_asked)) return;
+    by_family_[family].push_back(mesh);
+    return;
+  }
+  // A model without extents is asked once, so that the family is rejected with that reason.
+  constexpr std::size_t first = first_dimension_of(Axis::spatial);
+  const std::size_t extents = static_cast<std::size_t>(std::max(1, spatial_rank_));
+  const bool is_extent = slot >= first && slot < first + Tiles{}.size();
+  const bool unused = is_extent && slot >= first + extents;
+  const bool never = is_never_used(slot);
+  for (const std::int64_t d : divisors_.at(left)) {
+    if ((unused || never) && d > 1) break;
+    // Of a square sample, 2×4 tiles and 4×2 tiles are mirror images: the extents are cut in rising order.
+    if (square_ && is_extent && !unused && slot > first && d < degrees[slot - 1]) continue;
+    degrees[slot] = static_cast<int>(d);
+    fill(mesh, slot + 1, left / d);
+  }
+}
+
+bool Degrees::is_never_used(std::size_t slot) const {
+  const auto is_asked = [&](Axis axis) {
+    return std::any_of(options_.families.begin(), options_.families.end(),
+                       [&](const NamedFamily& each) { return (each.family & family_bit(axis)) != 0; });
+  };
+  if (slot == first_dimension_of(Axis::expert)) return facts_.experts == 0 && !is_asked(Axis::expert);
+  if (slot == first_dimension_of(Axis::context)) return facts_.context_units == 0 && !is_asked(Axis::context);
+  return false;
+}
+
+}  // namespace ddl

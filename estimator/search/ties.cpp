@@ -1,0 +1,71 @@
+#include "estimator/search/ties.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "estimator/search/rank.hpp"
+
+namespace ddl {
+
+Estimate Ties::simplified(const Estimate& best) const {
+  const Seconds most = best.time.iteration() * (1 + options_.tie);
+  Estimate simple = best;
+  const auto takes = [&](const Plan& plan) {
+    if (!estimator_.limits(plan).empty()) return false;
+    Estimate estimate = estimator_.estimate(plan);
+    if (!estimate.feasible() || estimate.time.iteration() > most ||
+        verdict_for(estimate, options_) > verdict_for(best, options_))
+      return false;
+    simple = std::move(estimate);
+    return true;
+  };
+  for (std::size_t i = plan_choice_count; i > 0; --i) {
+    const PlanChoiceRow& row = plan_choices()[i - 1];
+    for (const int value : space_.values_of(row, simple.plan)) {
+      if (value >= row.get(simple.plan)) break;
+      Plan plan = simple.plan;
+      row.set(plan, value);
+      if (space_.is_possible(plan, choices_of(plan)) && takes(plan)) break;
+    }
+  }
+  for (const std::int64_t count : space_.micro_batches(simple.plan)) {
+    if (count >= simple.plan.micro_batches) break;
+    Plan plan = simple.plan;
+    plan.micro_batches = count;
+    if (space_.is_possible(plan, choices_of(plan)) && takes(plan)) break;
+  }
+  const Placement usual = options_.placement.value_or(Plan{}.placement);
+  if (simple.plan.placement != usual) {
+    Plan plan = simple.plan;
+    plan.placement = usual;
+    static_cast<void>(takes(plan));
+  }
+  return simple;
+}
+
+void Ties::settle(std::vector<Estimate>& best, std::size_t places) const {
+  struct Tied {
+    Estimate simple;
+    Seconds fastest;  ///< of its family
+  };
+  std::vector<Tied> all;
+  for (std::size_t i = 0; i < best.size(); ++i)
+    all.push_back({i < places ? simplified(best[i]) : best[i], best[i].time.iteration()});
+  for (std::size_t place = 0; place < std::min(places, all.size()); ++place) {
+    const Seconds most = all[place].fastest * (1 + options_.tie);
+    std::size_t simplest = place;
+    for (std::size_t i = place + 1; i < all.size(); ++i) {
+      const Estimate& other = all[i].simple;
+      if (verdict_for(other, options_) != verdict_for(all[place].simple, options_) || all[i].fastest > most) break;
+      const auto axes = [&](std::size_t at) { return std::popcount(all[at].simple.plan.mesh.family()); };
+      if (other.time.iteration() <= most && axes(i) < axes(simplest)) simplest = i;
+    }
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(place);
+    const auto chosen = all.begin() + static_cast<std::ptrdiff_t>(simplest);
+    std::rotate(first, chosen, chosen + 1);
+  }
+  for (std::size_t i = 0; i < best.size(); ++i) best[i] = std::move(all[i].simple);
+}
+
+}  // namespace ddl

@@ -1,0 +1,210 @@
+#include "estimator/search/variants.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <utility>
+
+#include "estimator/search/degrees.hpp"
+#include "estimator/strategies/context.hpp"
+#include "estimator/strategies/expert.hpp"
+#include "estimator/strategies/tensor.hpp"
+
+namespace ddl {
+namespace {
+
+/// Whether the words of a family allow a ZeRO stage: `fsdp` says one, `data` none.
+bool allows_zero_stage(const SearchOptions& options, Family family, int stage) {
+  const auto allows = [&](const NamedFamily& each) {
+    return each.family == family && (each.zero_stage == 0 || each.zero_stage == stage);
+  };
+  return options.families.empty() || std::any_of(options.families.begin(), options.families.end(), allows);
+}
+
+}  // namespace
+
+void set_choices(Plan& plan, const ChoiceValues& values) {
+  for (std::size_t i = 0; i < plan_choice_count; ++i) plan_choices()[i].set(plan, values[i]);
+}
+
+ChoiceValues choices_of(const Plan& plan) {
+  ChoiceValues values{};
+  for (std::size_t i = 0; i < plan_choice_count; ++i) values[i] = plan_choices()[i].get(plan);
+  return values;
+}
+
+const std::vector<std::int64_t>& VariantSpace::micro_batches(const Plan& plan) const {
+  const std::int64_t replica =
+      std::max<std::int64_t>(1, (plan.global_batch + plan.mesh.batch_parts() - 1) / plan.mesh.batch_parts());
+  std::vector<std::int64_t>& known = micro_batches_[replica];
+  if (!known.empty()) return known;
+  if (options_.micro_batches) {
+    known = {*options_.micro_batches};
+    return known;
+  }
+  // Micro-batches of all sizes that divide the replica's share, and of powers of two where few do.
+  std::vector<std::int64_t> sizes = divisors(replica);
+  for (std::int64_t size = 1; size < replica; size *= 2) sizes.push_back(size);
+  for (const std::int64_t size : sizes) known.push_back((replica + size - 1) / size);
+  std::sort(known.begin(), known.end());
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  return known;
+}
+
+std::vector<Placement> VariantSpace::placements(const Plan& plan) const {
+  std::vector<Placement> placements{plan.placement};
+  if (!options_.placement && several_nodes_) {
+    // One more for every axis that could be the one that lives inside the node.
+    bool first = true;
+    for (const Axis axis : plan.placement) {
+      if (plan.mesh[axis] == 1) continue;
+      if (!first) {
+        Placement placement = plan.placement;
+        const auto at = std::find(placement.begin(), placement.end(), axis);
+        std::rotate(placement.begin(), at, at + 1);
+        placements.push_back(placement);
+      }
+      first = false;
+    }
+  }
+  return placements;
+}
+
+VariantSpace::Key VariantSpace::key_of(const Plan& plan) const {
+  const Mesh& mesh = plan.mesh;
+  const int stages = mesh[Axis::pipeline];
+  return {mesh.family(),
+          mesh[Axis::tensor],
+          stages,
+          plan.micro_batches % stages == 0,
+          std::min<std::int64_t>(plan.micro_batches / stages, 2) * 2 + plan.micro_batches % 2,
+          has_shard_groups(plan),
+          mesh[Axis::tensor] > 1 && may_split_tokens(facts_, plan),
+          mesh[Axis::context] > 1 && may_exchange_heads(facts_, plan),
+          may_deal_experts(plan)};
+}
+
+const std::vector<LikeChoices>& VariantSpace::choices(const Plan& plan) const {
+  const Key key = key_of(plan);
+  const auto known = choices_.find(key);
+  if (known != choices_.end()) return known->second;
+  LikeChoices all;
+  std::array<std::vector<int>, plan_choice_count> of_rows;
+  for (std::size_t i = 0; i < plan_choice_count; ++i) {
+    of_rows[i] = values_of(plan_choices()[i], plan);
+    // What no other choice makes possible.
+    if (depends_on_others(plan_choices()[i].choice)) continue;
+    std::erase_if(of_rows[i], [&](int value) {
+      ChoiceValues alone{};
+      alone[i] = value;
+      return !is_possible(plan, alone);
+    });
+  }
+  add_choices(plan, of_rows, plan_choice_count, {}, all);
+  const auto divide_alike = [](const ChoiceValues& a, const ChoiceValues& b) {
+    for (std::size_t i = 0; i < plan_choice_count; ++i) {
+      if (plan_choices()[i].divides_layers && a[i] != b[i]) return false;
+    }
+    return true;
+  };
+  std::vector<LikeChoices> groups;
+  for (const ChoiceValues& values : all) {
+    if (groups.empty() || !divide_alike(groups.back().front(), values)) groups.emplace_back();
+    groups.back().push_back(values);
+  }
+  return choices_.emplace(key, std::move(groups)).first->second;
+}
+
+std::int64_t VariantSpace::count(const Plan& plan) const {
+  const int axes = std::popcount(plan.mesh.family());
+  const std::int64_t placements = options_.placement || !several_nodes_ ? 1 : std::max(1, axes);
+  // Of micro-batches the choices depend on whether stages divide them, and on nothing else.
+  std::array<std::int64_t, 2> alike{};
+  std::array<std::int64_t, 2> example{};
+  for (const std::int64_t count : micro_batches(plan)) {
+    const std::size_t divided = count % plan.mesh[Axis::pipeline] == 0 ? 1 : 0;
+    ++alike[divided];
+    example[divided] = count;
+  }
+  std::int64_t all = 0;
+  Plan each = plan;
+  for (std::size_t divided = 0; divided < alike.size(); ++divided) {
+    if (alike[divided] == 0) continue;
+    each.micro_batches = example[divided];
+    for (const LikeChoices& group : choices(each)) all += alike[divided] * static_cast<std::int64_t>(group.size());
+  }
+  return placements * all;
+}
+
+std::vector<int> VariantSpace::values_of(const PlanChoiceRow& row, const Plan& plan) const {
+  if (!row.matters(plan.mesh)) return {0};
+  if (const std::optional<int>& chosen = options_.chosen[row.choice]) {
+    const bool is_allowed = row.choice != PlanChoice::zero || allows_zero_stage(options_, plan.mesh.family(), *chosen);
+    return is_allowed ? std::vector<int>{*chosen} : std::vector<int>{};
+  }
+  // What stays gathered is ZeRO-2 in all but the time of its gathers: whoever wants it asks for it.
+  if ((row.needs_host && !options_.offloads) || !row.is_searched) return {0};
+  if (row.choice == PlanChoice::shard_group) {
+    return admitted(row, has_shard_groups(plan) ? std::vector<int>{0, devices_per_node_} : std::vector<int>{0});
+  }
+  std::vector<int> values;
+  for (int value = 0; value <= row.last; ++value) {
+    if (row.choice == PlanChoice::zero && !allows_zero_stage(options_, plan.mesh.family(), value)) continue;
+    values.push_back(value);
+  }
+  return admitted(row, std::move(values));
+}
+
+bool VariantSpace::depends_on_others(PlanChoice choice) {
+  return choice == PlanChoice::shard_group || choice == PlanChoice::reshard || choice == PlanChoice::experts;
+}
+
+bool VariantSpace::is_possible(const Plan& plan, const ChoiceValues& values) const {
+  Plan chosen = plan;
+  set_choices(chosen, values);
+  for (std::size_t i = 0; i < plan_choice_count; ++i) {
+    const PlanChoiceRow& row = plan_choices()[i];
+    const bool is_open = !options_.chosen[row.choice];
+    // A group that was asked for says nothing of a plan without shards.
+    if (row.choice == PlanChoice::shard_group && !is_open && values[i] > 0 && chosen.zero_stage == 0 &&
+        !options_.chosen[PlanChoice::zero])
+      return false;
+    if (is_open && values[i] > 0 && row.possible != nullptr && !row.possible(facts_, chosen, values[i])) return false;
+  }
+  return true;
+}
+
+std::vector<int> VariantSpace::admitted(const PlanChoiceRow& row, std::vector<int> values) const {
+  const std::optional<std::vector<int>>& known = options_.admitted[static_cast<std::size_t>(row.choice)];
+  if (!known) return values;
+  std::vector<int> left;
+  for (const int value : values) {
+    if (std::find(known->begin(), known->end(), value) != known->end()) left.push_back(value);
+  }
+  return left.empty() ? values : left;
+}
+
+bool VariantSpace::may_deal_experts(Plan plan) const {
+  plan.sequence_parallel = true;
+  return plan.mesh[Axis::tensor] > 1 && ddl::may_deal_experts(facts_, plan);
+}
+
+bool VariantSpace::has_shard_groups(const Plan& plan) const {
+  const int data = plan.mesh[Axis::data];
+  return devices_per_node_ > 1 && devices_per_node_ <= most_shard_group && devices_per_node_ < data &&
+         data % devices_per_node_ == 0;
+}
+
+void VariantSpace::add_choices(const Plan& plan, const std::array<std::vector<int>, plan_choice_count>& of_rows,
+                               std::size_t rows, ChoiceValues values, LikeChoices& choices) const {
+  if (rows == 0) {
+    if (is_possible(plan, values)) choices.push_back(values);
+    return;
+  }
+  for (const int value : of_rows[rows - 1]) {
+    values[rows - 1] = value;
+    add_choices(plan, of_rows, rows - 1, values, choices);
+  }
+}
+
+}  // namespace ddl
