@@ -36,9 +36,10 @@ constexpr std::size_t most_profiles = 1000;
 /// How samples are read: by every rank, by the leader of a split group, or left out.
 constexpr std::array<std::string_view, 3> input_names{"every-rank", "leader", "none"};
 
-constexpr std::array<std::string_view, 29> known_keys{"format",
+constexpr std::array<std::string_view, 30> known_keys{"format",
                                                       "model",
                                                       "sequence",
+                                                      "packed_length",
                                                       "dataset",
                                                       "machine",
                                                       "coefficients",
@@ -86,6 +87,7 @@ class JobReader {
     root_.only_keys(known_keys);
     job_.model = name_of(root_.at("model"));
     if (const auto node = root_.find("sequence")) job_.sequence = node->integer(1, max_attribute);
+    if (const auto node = root_.find("packed_length")) job_.packed_length = node->integer(1, max_attribute);
     job_.machine = name_of(root_.at("machine"));
     if (const auto node = root_.find("dataset")) job_.dataset = name_of(*node);
     if (const auto node = root_.find("coefficients")) job_.coefficients = name_of(*node);
@@ -372,6 +374,7 @@ std::string print_job(const JobFile& job) {
   add_name("model", job.model);
   if (job.sequence) out << "sequence" << *job.sequence;
   add_name("dataset", job.dataset);
+  if (job.packed_length) out << "packed_length" << *job.packed_length;
   add_name("machine", job.machine);
   add_name("coefficients", job.coefficients);
   add_name("software", job.software);
@@ -438,6 +441,7 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   job.model = named(spec.model, "");
   job.sequence = spec.sequence;
   // A default need not fit, as one that is named does.
+  job.packed_length = spec.packed_length;
   job.dataset = named(spec.dataset, study.dataset().sample == study.model().input ? study.dataset().name : "");
   job.machine = named(spec.machine, "");
   job.coefficients = named(spec.coefficients, "");
@@ -472,6 +476,7 @@ StudySpec spec_of(const JobFile& job, const std::string& folder) {
   spec.model = named(job.model);
   spec.sequence = job.sequence;
   spec.dataset = named(job.dataset);
+  spec.packed_length = job.packed_length;
   spec.machine = named(job.machine);
   spec.coefficients = named(job.coefficients);
   spec.software = named(job.software);
