@@ -250,6 +250,7 @@ class JobReader {
               row.first_number ? number(*row.first_number) : chosen(*value, std::string(row.option), parse, row.names()));
     }
     if (plan.recompute_blocks > 0 && !node.find("recompute")) plan.recompute = Recompute::full;
+    if (plan.secondary_shards > 1 && !node.find("zero")) plan.zero_stage = 3;
     if (const auto value = node.find("placement")) read_placement(*value);
   }
 
@@ -373,8 +374,8 @@ std::string print_job(const JobFile& job) {
   out << YAML::BeginMap << "format" << 1;
   add_name("model", job.model);
   if (job.sequence) out << "sequence" << *job.sequence;
-  add_name("dataset", job.dataset);
   if (job.packed_length) out << "packed_length" << *job.packed_length;
+  add_name("dataset", job.dataset);
   add_name("machine", job.machine);
   add_name("coefficients", job.coefficients);
   add_name("software", job.software);
@@ -440,8 +441,8 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   };
   job.model = named(spec.model, "");
   job.sequence = spec.sequence;
-  // A default need not fit, as one that is named does.
   job.packed_length = spec.packed_length;
+  // A default need not fit, as one that is named does.
   job.dataset = named(spec.dataset, study.dataset().sample == study.model().input ? study.dataset().name : "");
   job.machine = named(spec.machine, "");
   job.coefficients = named(spec.coefficients, "");
@@ -475,8 +476,8 @@ StudySpec spec_of(const JobFile& job, const std::string& folder) {
   const auto named = [&](const std::string& name) { return found_from(name, folder, is_path(name)); };
   spec.model = named(job.model);
   spec.sequence = job.sequence;
-  spec.dataset = named(job.dataset);
   spec.packed_length = job.packed_length;
+  spec.dataset = named(job.dataset);
   spec.machine = named(job.machine);
   spec.coefficients = named(job.coefficients);
   spec.software = named(job.software);

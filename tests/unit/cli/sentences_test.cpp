@@ -183,6 +183,23 @@ TEST_CASE("a slower plan loses by what has grown most") {
   CHECK(why_slower(estimate_of(1.0, 0.201, 4), estimate_of(1.0, 0.2, 4)) == "as fast as data within 0.5 %");
 }
 
+TEST_CASE("a second copy of weights is named with the ranks that gather from it") {
+  Estimate estimate;
+  estimate.plan.mesh.set(Axis::data, 16);
+  estimate.plan.zero_stage = 3;
+  const auto text = [&](int ranks) {
+    estimate.plan.secondary_shards = ranks;
+    PhaseShare phase;
+    phase.made_of = GradientsOf{0, 16, 1_GiB, 1_GiB, 1, 2};
+    return describe(phase, estimate);
+  };
+  CHECK(text(4) ==
+        "reduce-scatter and 2 times allgather of 1.00 GiB among 16 ranks (ZeRO-3), but for the first allgather among 4 of a "
+        "second copy");
+  for (const int ranks : {0, 1, 16})
+    CHECK(text(ranks) == "reduce-scatter and 2 times allgather of 1.00 GiB among 16 ranks (ZeRO-3)");
+}
+
 TEST_CASE("a phase says what its time is made of") {
   Estimate estimate;
   estimate.plan.mesh.set(Axis::data, 4);
@@ -203,7 +220,7 @@ TEST_CASE("a phase says what its time is made of") {
         "9 layers of stage 1 of 2, 4 micro-batches of 2 samples, forward of 3 blocks once more");
   CHECK(text(KernelsOf{0, 1, Recompute::none, 0, {}, Seconds(-1e-3)}) ==
         "1 layer of stage 1 of 2, 4 micro-batches of 2 samples; 1.00 ms less than kernels");
-  CHECK(text(GradientsOf{1, 4, 1_GiB, 1, 0, Route::host}) ==
+  CHECK(text(GradientsOf{1, 4, 1_GiB, 1_GiB, 1, 0, Route::host}) ==
         "allreduce of 1.00 GiB of stage 2 of 2 among 4 ranks, ring, through the host");
   CHECK(text(WeightsLeftWhole{}) == "weights of layers that the split leaves whole");
   CHECK(text(ExchangesOf{0, 3, 1_GiB, {"ring", "tree", "linear"}}) ==
@@ -223,7 +240,9 @@ TEST_CASE("a phase says what its time is made of") {
   CHECK(text({}, &Breakdown::waiting) == "none");
   CHECK(text({}, &Breakdown::input) == "left out");
   estimate.plan.zero_stage = 3;
-  CHECK(text(GradientsOf{1, 4, 1_GiB, 2, 3}) ==
+  CHECK(text(GradientsOf{1, 4, 2_GiB, 1_GiB, 2, 3}) ==
+        "2 times reduce-scatter of 2.00 GiB and 3 times allgather of 1.00 GiB of stage 2 of 2 among 4 ranks (ZeRO-3)");
+  CHECK(text(GradientsOf{1, 4, 1_GiB, 1_GiB, 2, 3}) ==
         "2 times reduce-scatter and 3 times allgather of 1.00 GiB of stage 2 of 2 among 4 ranks (ZeRO-3)");
   estimate.plan.mesh.set(Axis::pipeline, 1);
   estimate.plan.micro_batches = 1;
