@@ -17,6 +17,7 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "model_zoo/bundled_name.hpp"
+#include "model_zoo/packed_sequences.hpp"
 
 namespace ddl {
 namespace {
@@ -244,6 +245,7 @@ std::optional<double> pooled_scale(const Machine& machine, const Coefficients& c
 StudyInputs load_inputs(const StudySpec& spec) {
   StudyInputs inputs;
   inputs.model = load_model(spec.model, spec.sequence);
+  if (spec.packed_length) pack_sequences(inputs.model, *spec.packed_length);
   inputs.dataset = load_dataset(spec.dataset.empty() ? default_dataset(inputs.model) : spec.dataset);
   inputs.machine = load_machine(spec.machine);
   inputs.coefficients = coefficients_of(spec, inputs.machine);

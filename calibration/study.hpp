@@ -22,8 +22,9 @@ enum class KnownKernels { all, of_other_devices, none };
 /// depends on the model.
 struct StudySpec {
   std::string model = "resnet50";
-  std::optional<std::int64_t> sequence;  ///< tokens of a sample; unset: the model's own
-  std::string dataset;                   ///< empty: the data set that fits the model's input
+  std::optional<std::int64_t> sequence;       ///< tokens of a sample; unset: the model's own
+  std::optional<std::int64_t> packed_length;  ///< tokens of a document in packed sequences; unset: a sequence is one
+  std::string dataset;                        ///< empty: the data set that fits the model's input
   std::string machine = "dgx-a100";
   /// A file, a bundled name, or `none`; empty: those bundled with the machine, where that is bundled itself, and those that
   /// come with a machine file (own_coefficients).

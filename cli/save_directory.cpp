@@ -18,6 +18,7 @@
 #include "core/source_text.hpp"
 #include "core/write_folder.hpp"
 #include "model_zoo/bundled_name.hpp"
+#include "model_zoo/packed_sequences.hpp"
 
 namespace ddl {
 namespace {
@@ -53,6 +54,10 @@ struct Started {
 std::vector<Started> started_by(const Study& study, const Estimate& estimate, std::vector<FolderFile>& files) {
   std::vector<Started> all;
   for (const Launcher& launcher : launchers()) {
+    if (is_packed(study.model())) {
+      all.push_back({launcher.name, CannotLaunch{"its files do not pack documents into sequences"}});
+      continue;
+    }
     all.push_back({launcher.name, launcher.launch({study, estimate})});
     if (const auto* launch = std::get_if<Launch>(&all.back().outcome))
       files.insert(files.end(), launch->files.begin(), launch->files.end());

@@ -15,6 +15,8 @@
 #include "core/suggest.hpp"
 #include "model_zoo/bundled_name.hpp"
 #include "model_zoo/model_reader.hpp"
+#include "model_zoo/operations/shape_rules.hpp"
+#include "model_zoo/packed_sequences.hpp"
 #include "model_zoo/trained_parts.hpp"
 
 namespace ddl {
@@ -90,7 +92,12 @@ Variant variant_of(const std::string& name) {
 constexpr std::string_view adapter_key = "lora", adapted_key = "lora_layers", trained_key = "trained";
 constexpr std::int64_t most_adapter_rank = 65536;
 
-bool says_trained_parts(std::string_view key) { return key == adapter_key || key == adapted_key || key == trained_key; }
+/// The key that says how long the documents of packed sequences are.
+constexpr std::string_view packed_key = "packed";
+
+bool is_of_any_model(std::string_view key) {
+  return key == adapter_key || key == adapted_key || key == trained_key || key == packed_key;
+}
 
 /// `qkv+projection`.
 std::vector<std::string> names_in(const YamlNode& node) {
@@ -123,7 +130,7 @@ void change_parameters(ModelFile& file, const YamlNode& values) {
     const auto found = std::find_if(file.parameters.begin(), file.parameters.end(), same);
     if (found != file.parameters.end()) {
       found->value = value;
-    } else if (says_trained_parts(key.text())) {
+    } else if (is_of_any_model(key.text())) {
       continue;
     } else if (file.family) {
       file.parameters.push_back({.name = key, .value = value});
@@ -217,7 +224,7 @@ YamlNode model_of_family(const EmbeddedFile& family, const YamlNode& values) {
   }
   const std::string all = fmt::format("its parameters: {}", fmt::join(known, ", "));
   for (const auto& [key, value] : values.entries()) {
-    if (std::find(known.begin(), known.end(), key.text()) != known.end() || says_trained_parts(key.text())) continue;
+    if (std::find(known.begin(), known.end(), key.text()) != known.end() || is_of_any_model(key.text())) continue;
     const auto meant = nearest(key.text(), known);
     throw Error(fmt::format("the family {} has no parameter {}", quote(family.name), quote(key.text())),
                 meant ? fmt::format("did you mean '{}'? {}", *meant, all) : all);
@@ -337,8 +344,11 @@ Model load_model(const std::string& asked, std::optional<std::int64_t> sequence)
   const auto [name, changes, values] =
       sequence ? variant_of(fmt::format("{}@{}={}", asked, sequence_parameter, *sequence)) : own;
   Model model = read_model(load_file(name, values), values, sequence.has_value());
+  const std::string base = model.name;
   if (values) train_only(model, trained_parts_of(*values));
-  model.name += changes;
+  if (const auto packed = values ? values->find(packed_key) : std::nullopt)
+    pack_sequences(model, packed->integer(1, max_attribute));
+  model.name = base + changes;
   return model;
 }
 

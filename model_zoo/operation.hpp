@@ -207,6 +207,9 @@ class Operation {
   /// Of fused attention whose softmax has trained sinks: the same with kernels that write the scores, as where no fused
   /// kernel knows of sinks. None elsewhere.
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_written_sinks() const { return nullptr; }
+  /// Of attention: the same where sequences are packed with documents of so many tokens, which do not see each other. None
+  /// elsewhere.
+  [[nodiscard]] virtual std::shared_ptr<const Operation> with_documents(std::int64_t /*tokens*/) const { return nullptr; }
   /// The output is the first input's memory under another shape.
   [[nodiscard]] virtual bool is_view() const { return false; }
   /// Items per sample of its own that exist only while the pass runs, at the activations' precision: scores before their

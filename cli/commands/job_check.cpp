@@ -18,6 +18,7 @@
 #include "core/yaml_node.hpp"
 #include "model_zoo/dataset.hpp"
 #include "model_zoo/model.hpp"
+#include "model_zoo/packed_sequences.hpp"
 
 namespace ddl {
 namespace {
@@ -41,6 +42,8 @@ std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& fold
   StudyInputs inputs;
   inputs.model = placed_at(parsed.place({spec.sequence ? "sequence" : "model", "model"}),
                            [&] { return load_model(spec.model, spec.sequence); });
+  if (spec.packed_length)
+    placed_at(parsed.place({"packed_length"}), [&] { pack_sequences(inputs.model, *spec.packed_length); });
   inputs.machine = placed_at(parsed.place({"machine"}), [&] { return load_machine(spec.machine); });
   const auto refuse_margin = [&] {
     static_cast<void>(available_memory(spec.device_memory.value_or(inputs.machine.device.memory), spec.margin));

@@ -75,6 +75,8 @@ void refuse_impossible(const ConfiguredPlan& plan, const Model& model) {
         read.fail({Said::schedule, Said::pipeline}, message, hint);
       case Kind::shard_group:
         read.fail({Said::shard_group, Said::data_shard, Said::shards_nodes}, message, hint);
+      case Kind::secondary_shards:
+        read.fail({Said::secondary_shards, Said::zero}, message, hint);
       default:
         read.fail({Said::tensor, Said::pipeline, Said::context}, message, hint);
     }

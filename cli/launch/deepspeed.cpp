@@ -57,6 +57,7 @@ LaunchOutcome launch_deepspeed(const LaunchRequest& request) {
     config["zero_optimization"]["overlap_comm"] = overlaps;
     config["zero_optimization"]["contiguous_gradients"] = true;
   }
+  if (plan.secondary_shards > 1) config["zero_optimization"]["zero_hpz_partition_size"] = plan.secondary_shards;
   if (plan.offload != Offload::none)
     config["zero_optimization"]["offload_optimizer"] = {{"device", "cpu"}, {"pin_memory", true}};
   if (plan.offload == Offload::weights)

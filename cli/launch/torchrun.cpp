@@ -173,6 +173,7 @@ LaunchOutcome launch_torchrun(const LaunchRequest& request) {
   if (const std::optional<std::string> reason = refused_choice(plan)) return CannotLaunch{*reason};
   if (std::optional<CannotLaunch> lacks = lacks_frozen_parts(request)) return *lacks;
   if (std::optional<CannotLaunch> lacks = lacks_offload(plan, {})) return *lacks;
+  if (plan.secondary_shards > 1) return CannotLaunch{"its script shards weights once: --secondary-shards 0"};
   if (plan.zero_stage == 3 && !plan.reshard)
     return CannotLaunch{"its script gathers the weights of ZeRO-3 for backward again: --zero 2 keeps them"};
 

@@ -36,9 +36,10 @@ constexpr std::size_t most_profiles = 1000;
 /// How samples are read: by every rank, by the leader of a split group, or left out.
 constexpr std::array<std::string_view, 3> input_names{"every-rank", "leader", "none"};
 
-constexpr std::array<std::string_view, 29> known_keys{"format",
+constexpr std::array<std::string_view, 30> known_keys{"format",
                                                       "model",
                                                       "sequence",
+                                                      "packed_length",
                                                       "dataset",
                                                       "machine",
                                                       "coefficients",
@@ -86,6 +87,7 @@ class JobReader {
     root_.only_keys(known_keys);
     job_.model = name_of(root_.at("model"));
     if (const auto node = root_.find("sequence")) job_.sequence = node->integer(1, max_attribute);
+    if (const auto node = root_.find("packed_length")) job_.packed_length = node->integer(1, max_attribute);
     job_.machine = name_of(root_.at("machine"));
     if (const auto node = root_.find("dataset")) job_.dataset = name_of(*node);
     if (const auto node = root_.find("coefficients")) job_.coefficients = name_of(*node);
@@ -248,6 +250,7 @@ class JobReader {
               row.first_number ? number(*row.first_number) : chosen(*value, std::string(row.option), parse, row.names()));
     }
     if (plan.recompute_blocks > 0 && !node.find("recompute")) plan.recompute = Recompute::full;
+    if (plan.secondary_shards > 1 && !node.find("zero")) plan.zero_stage = 3;
     if (const auto value = node.find("placement")) read_placement(*value);
   }
 
@@ -371,6 +374,7 @@ std::string print_job(const JobFile& job) {
   out << YAML::BeginMap << "format" << 1;
   add_name("model", job.model);
   if (job.sequence) out << "sequence" << *job.sequence;
+  if (job.packed_length) out << "packed_length" << *job.packed_length;
   add_name("dataset", job.dataset);
   add_name("machine", job.machine);
   add_name("coefficients", job.coefficients);
@@ -437,6 +441,7 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   };
   job.model = named(spec.model, "");
   job.sequence = spec.sequence;
+  job.packed_length = spec.packed_length;
   // A default need not fit, as one that is named does.
   job.dataset = named(spec.dataset, study.dataset().sample == study.model().input ? study.dataset().name : "");
   job.machine = named(spec.machine, "");
@@ -471,6 +476,7 @@ StudySpec spec_of(const JobFile& job, const std::string& folder) {
   const auto named = [&](const std::string& name) { return found_from(name, folder, is_path(name)); };
   spec.model = named(job.model);
   spec.sequence = job.sequence;
+  spec.packed_length = job.packed_length;
   spec.dataset = named(job.dataset);
   spec.machine = named(job.machine);
   spec.coefficients = named(job.coefficients);

@@ -18,7 +18,8 @@ namespace ddl {
 /// defaults of a study.
 struct JobFile {
   std::string model, dataset, machine, coefficients, software;
-  std::optional<std::int64_t> sequence;  ///< tokens of a sample; unset: the model's own
+  std::optional<std::int64_t> sequence;       ///< tokens of a sample; unset: the model's own
+  std::optional<std::int64_t> packed_length;  ///< tokens of a document in packed sequences; unset: a sequence is one
   std::vector<std::string> profiles;
   bool any_device = false;
   std::optional<Precision> precision;

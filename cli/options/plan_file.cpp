@@ -280,6 +280,8 @@ std::string meaning_of(const PlanChoiceRow& row, int value) {
       return "v virtual stages";
     case PlanChoice::shard_group:
       return "g shard group";
+    case PlanChoice::secondary_shards:
+      return "hp secondary shards";
     case PlanChoice::recompute:
       return fmt::format("{} {}", row.sign(value),
                          static_cast<Recompute>(value) == Recompute::full ? "recomputation" : "selective recomputation");

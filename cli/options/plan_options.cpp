@@ -269,6 +269,12 @@ ChosenOfPlan chosen_of(const PlanOptions& options) {
                             row_of(PlanChoice::recompute).name(*recompute)),
                 "leave one of them out");
   }
+  const int second = all[PlanChoice::secondary_shards].value_or(0);
+  const std::optional<int>& zero = all[PlanChoice::zero];
+  if (second > 1 && zero && *zero != 3) {
+    throw Error(fmt::format("--secondary-shards {} is a part of --zero 3, not of --zero {}", second, *zero),
+                "leave one of them out");
+  }
   choose_what_follows(all);
   return all;
 }

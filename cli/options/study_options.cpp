@@ -96,6 +96,9 @@ void add_study_options(const Command& command, StudyOptions& o) {
   offer_models(command.add_option("model,--model", o.model, "bundled model (see 'models list') or a model file"))
       .capture_default_str();
   add_sequence_option(command, o.sequence);
+  add_whole_number(command, "--packed-length", o.packed_length, 1, max_attribute,
+                   "tokens of a document, where sequences are packed with documents that do not see each other; default: a "
+                   "sequence is one document");
   command
       .add_option("--dataset", o.dataset, "bundled data set (see 'datasets list') or a file; default: what fits the model")
       .names_or_file(dataset_names);
@@ -119,10 +122,11 @@ void add_study_options(const Command& command, StudyOptions& o) {
           "fp32, tf32, fp16, bf16, fp8 or nvfp4; default: mixed for sequences, else tf32 where the device has it, else fp32")
       .words([] { return texts(precision_names()); });
   command
-      .add_option("--mixed-precision", o.mixed_precision,
-                  "what fp16 and bf16 mean for memory: half (weights and gradients, beside a master), full (gradients in "
-                  "fp32 and cross entropy in place, as Megatron-LM does), autocast (PyTorch's) or accumulated (half, and a sum in "
-                  "fp32 on each rank, as DeepSpeed does with bf16); default: the software's, else half")
+      .add_option(
+          "--mixed-precision", o.mixed_precision,
+          "what fp16 and bf16 mean for memory: half (weights and gradients, beside a master), full (gradients in "
+          "fp32 and cross entropy in place, as Megatron-LM does), autocast (PyTorch's) or accumulated (half, and a sum in "
+          "fp32 on each rank, as DeepSpeed does with bf16); default: the software's, else half")
       .words([] { return texts(mixed_precision_names); });
   const auto older =
       command.add_switch("--older-framework", o.older_framework,
@@ -219,6 +223,7 @@ StudySpec spec_of(const StudyOptions& o) {
   StudySpec spec;
   spec.model = o.model;
   spec.sequence = o.sequence;
+  spec.packed_length = o.packed_length;
   spec.dataset = o.dataset;
   spec.machine = o.machine;
   spec.coefficients = o.coefficients;

@@ -32,7 +32,7 @@ struct StudyOptions {
   bool older_framework = false;
   bool ideal = false, no_overlap = false, no_input = false, input_exposed = false;
   std::optional<double> parameter_servers, sparse_density, expert_imbalance, straggler;
-  std::optional<std::int64_t> sequence;
+  std::optional<std::int64_t> sequence, packed_length;
   MemoryOptions memory;
 };
 void add_study_options(const Command& command, StudyOptions& options);

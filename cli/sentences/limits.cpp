@@ -61,6 +61,16 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
                          limit.available);
     case Limit::Kind::shard_group:
       return fmt::format("shard groups of {:.0f} do not divide {:.0f} ranks of data", limit.wanted, limit.available);
+    case Limit::Kind::secondary_shards:
+      if (limit.available == 0) {
+        return fmt::format(
+            "a second copy of weights in groups of {:.0f} is of ZeRO-3 (zero: 3) that gathers them for backward again, "
+            "among "
+            "all ranks of data, on the device",
+            limit.wanted);
+      }
+      return fmt::format("groups of {:.0f} for a second copy of weights do not divide {:.0f} ranks of data", limit.wanted,
+                         limit.available);
     case Limit::Kind::whole_experts:
       if (limit.available == 0) return fmt::format("{} has no experts to deal to the ranks of a tensor split", model);
       if (limit.wanted == 0) return "whole experts on the ranks of a tensor split need sequence parallelism";

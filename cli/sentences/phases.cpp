@@ -60,11 +60,15 @@ struct PhaseInWords {
     const auto times = [](double count) { return count > 1 ? fmt::format("{:.0f} times ", count) : std::string(); };
     const std::string groups =
         plan.shard_copies() > 1 ? fmt::format(", {:.0f} groups of which sum their shards", plan.shard_copies()) : "";
+    const std::string near =
+        plan.second_shards() > 0 && plan.second_shards() < plan.shards()
+            ? fmt::format(", but for the first allgather among {:.0f} of a second copy", plan.second_shards())
+            : "";
     const bool alike = gradients.weights == gradients.message;
     const std::string scattered = alike ? "" : fmt::format(" of {}", humanize(gradients.message));
-    return fmt::format("{}reduce-scatter{} and {}allgather of {}{} among {:.0f} ranks (ZeRO-{}){}{}", times(gradients.rounds),
-                       scattered, times(gradients.gathers), humanize(gradients.weights), at(gradients.stage), gradients.ranks,
-                       plan.zero_stage, groups, route);
+    return fmt::format("{}reduce-scatter{} and {}allgather of {}{} among {:.0f} ranks (ZeRO-{}){}{}{}",
+                       times(gradients.rounds), scattered, times(gradients.gathers), humanize(gradients.weights),
+                       at(gradients.stage), gradients.ranks, plan.zero_stage, groups, near, route);
   }
 
   std::string operator()(WeightsLeftWhole) const { return "weights of layers that the split leaves whole"; }

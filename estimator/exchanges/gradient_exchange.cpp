@@ -86,23 +86,37 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangePrices& excha
     exchange.measured = exchange.measured && sum.measured;
     if (sum.time > scatter) exchange.bottleneck = sum.bottleneck;
   }
+  // With a second copy, the first forward gathers among all ranks, and all that follows up to the update in groups [ZeRO++,
+  // section 3.2; DeepSpeed, deepspeed/runtime/zero/stage3.py, _post_step].
+  const bool has_copy = (group.axes & family_bit(Axis::data)) != 0 && plan.second_shards() > 0;
+  const bool is_in_groups = has_copy && plan.secondary_shards < plan.mesh[Axis::data];
+  const Family near = is_in_groups ? shard_axes(group.axes, plan.secondary_shards) : axes;
+  double of_copy = 0;
   if (plan.zero_stage == 3) {
     exchange.gathers = (plan.reshard ? 2.0 : 1.0) * micro_batches;
-    exchange.of_weights = gather * exchange.gathers;
+    if (is_in_groups) {
+      of_copy = exchange.gathers - 1;
+      const auto inside = exchanges.cheapest(Collective::allgather, weights, near, Purpose::gradient);
+      exchange.measured = exchange.measured && inside.algorithm == measured_exchange;
+      exchange.of_weights = inside.time * of_copy;
+    }
+    exchange.of_weights += gather * (exchange.gathers - of_copy);
   } else {
     exchange.after_update = gather;
   }
   if (with_startups) {
-    const auto startup = [&](Collective operation, Bytes moved) {
-      return exchanges.startup(operation, moved, axes, Purpose::gradient);
+    const auto startup_among = [&](Family ranks, Collective operation, Bytes moved) {
+      return exchanges.startup(operation, moved, ranks, Purpose::gradient);
     };
+    const auto startup = [&](Collective operation, Bytes moved) { return startup_among(axes, operation, moved); };
     exchange.gradient_startups = startup(Collective::reduce_scatter, message) * exchange.rounds;
     if (copies > 1) {
       exchange.copy_startups =
           exchanges.startup(Collective::allreduce, shard, copy_axes(plan.shard_group), Purpose::gradient);
     }
     (plan.zero_stage == 3 ? exchange.weight_startups : exchange.update_startups) =
-        startup(Collective::allgather, weights) * (plan.zero_stage == 3 ? exchange.gathers : 1.0);
+        startup(Collective::allgather, weights) * (plan.zero_stage == 3 ? exchange.gathers - of_copy : 1.0);
+    if (is_in_groups) exchange.weight_startups += startup_among(near, Collective::allgather, weights) * of_copy;
   }
   return exchange;
 }

@@ -104,7 +104,8 @@ MemoryBreakdown parameter_memory(const ParameterCounts& counts, const Plan& plan
   const bool shards_weights = plan.zero_stage >= 3 && plan.reshard;
   const double weights = plan.offload == Offload::weights ? std::min(counts.all, 2 * counts.largest_layer)
                                                           : held(counts.all, counts.largest_layer, shards_weights);
-  memory.weights = Bytes(weights * each.weight);
+  const double second = plan.second_shards() > 0 ? counts.all / plan.second_shards() : 0.0;
+  memory.weights = Bytes((weights + second) * each.weight);
   memory.gradients = Bytes(held(counts.trained, counts.largest_trained, plan.zero_stage >= 2) * each.gradient);
   const double state = plan.offload == Offload::none ? each.optimizer : 0.0;
   memory.optimizer = Bytes(counts.trained * state / (plan.zero_stage >= 1 ? replicas : 1.0));
@@ -152,6 +153,7 @@ std::vector<Communicator> communicators_of(const Plan& plan, const Device& devic
   };
   add(Axis::data, plan.shards());
   add(Axis::data, plan.shard_copies(), true);
+  if (plan.second_shards() < plan.shards()) add(Axis::data, plan.second_shards());
   if (plan.mesh[Axis::data] > 1) add(Axis::spatial, plan.mesh[Axis::spatial]);
   for (const Axis axis : {Axis::pipeline, Axis::expert, Axis::context, Axis::filter, Axis::channel, Axis::tensor})
     add(axis, plan.mesh[axis]);
@@ -250,6 +252,7 @@ MemoryChoices::MemoryChoices(const Plan& plan)
       zero_stage(plan.zero_stage),
       shard_group(plan.shard_group),
       reshard(plan.reshard),
+      second_shards(plan.second_shards()),
       offload(plan.offload),
       offload_activations(plan.offload_activations) {}
 

@@ -169,6 +169,7 @@ struct MemoryChoices {
   std::int64_t recompute_blocks;  ///< of a stage
   int zero_stage, shard_group;
   bool reshard;
+  double second_shards;
   Offload offload;
   bool offload_activations;
   friend auto operator<=>(const MemoryChoices&, const MemoryChoices&) = default;

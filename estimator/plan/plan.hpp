@@ -52,6 +52,9 @@ struct Plan {
   /// Whether weights that ZeRO-3 gathers for forward go again before backward gathers them anew [PyTorch, fully_shard,
   /// `reshard_after_forward`]; else they stay until backward has used them.
   bool reshard = true;
+  /// The ranks of data among which ZeRO-3 shards a second copy of the weights, which are gathered from it once they are
+  /// there: those of a node [Wang et al., "ZeRO++", arXiv 2306.10209, section 3.2]; 0 or 1: there is none.
+  int secondary_shards = 0;
   Recompute recompute = Recompute::none;
   /// With full recomputation, the first blocks of each stretch of layers of a stage that are computed again, while the
   /// others keep what backward needs [NVIDIA, Megatron-LM, `--recompute-method block`, `--recompute-num-layers`]; 0: all
@@ -79,6 +82,17 @@ struct Plan {
   }
   /// Returns the number of ranks among which ZeRO shards parameters that all replicas hold.
   [[nodiscard]] double shards() const { return mesh.replicas() / shard_copies(); }
+  /// Returns whether a plan of these choices may have a second copy of the weights: gathered among all ranks for forward,
+  /// and again for backward.
+  [[nodiscard]] bool may_have_second_copy() const {
+    return zero_stage == 3 && reshard && shard_group == 0 && offload != Offload::weights;
+  }
+  /// Returns the number of ranks among which that copy is sharded; 0: there is none.
+  [[nodiscard]] double second_shards() const {
+    const int data = mesh[Axis::data];
+    const bool has_copy = may_have_second_copy() && secondary_shards > 1 && data % secondary_shards == 0;
+    return has_copy ? mesh.replicas() / data * secondary_shards : 0.0;
+  }
 
   friend bool operator==(const Plan&, const Plan&) = default;
   friend auto operator<=>(const Plan&, const Plan&) = default;

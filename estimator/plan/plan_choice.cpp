@@ -128,8 +128,8 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .matters = [](const Mesh& mesh) { return mesh[Axis::data] > 1; },
        .possible =
            [](const ModelFacts&, const Plan& plan, int value) {
-             return value == 0 ||
-                    (plan.zero_stage == 3 && value < plan.mesh[Axis::data] && plan.mesh[Axis::data] % value == 0);
+             return value == 0 || (plan.zero_stage == 3 && plan.secondary_shards <= 1 && value < plan.mesh[Axis::data] &&
+                                   plan.mesh[Axis::data] % value == 0);
            },
        .get = [](const Plan& plan) { return plan.shard_group; },
        .set = [](Plan& plan, int value) { plan.shard_group = value; }},
@@ -153,6 +153,31 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .possible = [](const ModelFacts&, const Plan& plan, int value) { return value == 0 || plan.zero_stage == 3; },
        .get = [](const Plan& plan) { return plan.reshard ? 0 : 1; },
        .set = [](Plan& plan, int value) { plan.reshard = value == 0; }},
+      // DeepSpeed has no second copy where it is sharded among one rank, its default.
+      {.choice = PlanChoice::secondary_shards,
+       .key = "secondary_shards",
+       .option = "secondary-shards",
+       .meaning = "the number of ranks among which ZeRO-3 shards a second copy of weights (hpZ); 0 or 1 is none",
+       .noun = "number of secondary shards",
+       .last = most_shard_group,
+       .first_number = 0,
+       .is_searched = false,
+       .divides_layers = false,
+       .trade = Trade::first_is_smallest,
+       .never_better = std::nullopt,
+       .beyond_ideal = "sharding of the optimizer",
+       .separator = ", ",
+       .name = size_name,
+       .words = [](int value) { return value <= 1 ? std::string() : "hpZ groups of " + std::to_string(value); },
+       .sign = [](int value) { return value <= 1 ? std::string() : "hp" + std::to_string(value); },
+       .matters = [](const Mesh& mesh) { return mesh[Axis::data] > 1; },
+       .possible =
+           [](const ModelFacts&, const Plan& plan, int value) {
+             return value <= 1 || (plan.may_have_second_copy() && plan.mesh[Axis::data] % value == 0);
+           },
+       .counts = [](const Plan& plan) { return plan.zero_stage == 3; },
+       .get = [](const Plan& plan) { return plan.secondary_shards; },
+       .set = [](Plan& plan, int value) { plan.secondary_shards = value; }},
       {.choice = PlanChoice::recompute,
        .key = "recompute",
        .option = "recompute",
@@ -346,6 +371,8 @@ void ChosenOfPlan::apply(Plan& plan) const {
 void choose_what_follows(ChosenOfPlan& chosen) {
   std::optional<int>& recompute = chosen[PlanChoice::recompute];
   if (chosen[PlanChoice::recompute_blocks].value_or(0) > 0 && !recompute) recompute = static_cast<int>(Recompute::full);
+  std::optional<int>& zero = chosen[PlanChoice::zero];
+  if (chosen[PlanChoice::secondary_shards].value_or(0) > 1 && !zero) zero = 3;
 }
 
 void keep_to_ideal(ChosenOfPlan& chosen) {
@@ -361,6 +388,7 @@ Plan split_of(const Plan& plan) {
   split.zero_stage = usual.zero_stage;
   split.shard_group = usual.shard_group;
   split.reshard = usual.reshard;
+  split.secondary_shards = usual.secondary_shards;
   split.recompute = usual.recompute;
   split.recompute_blocks = usual.recompute_blocks;
   split.offload = usual.offload;

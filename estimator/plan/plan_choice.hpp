@@ -19,6 +19,7 @@ enum class PlanChoice {
   zero,
   shard_group,
   reshard,
+  secondary_shards,
   recompute,
   recompute_blocks,
   offload,
@@ -27,11 +28,12 @@ enum class PlanChoice {
   context_exchange,
   experts
 };
-inline constexpr std::size_t plan_choice_count = 12;
+inline constexpr std::size_t plan_choice_count = 13;
 /// The largest number of stretches of layers that a stage of a pipeline has.
 inline constexpr int most_virtual_stages = 32;
 
-/// The largest number of ranks of data that ZeRO shards among, where it does not shard among all.
+/// The largest number of ranks of data that ZeRO shards among, where it does not shard among all, or shards a second copy
+/// among.
 inline constexpr int most_shard_group = 1024;
 
 /// The largest number of blocks of a stretch of layers that are computed again, where these are not all of them.
@@ -109,7 +111,8 @@ class ChosenOfPlan {
   std::array<std::optional<int>, plan_choice_count> values_;
 };
 
-/// Makes what follows from choices that were made: whoever says how many blocks are computed again, computes blocks again.
+/// Makes what follows from choices that were made: whoever says how many blocks are computed again, computes blocks again,
+/// and whoever shards a second copy of weights has ZeRO-3.
 void choose_what_follows(ChosenOfPlan& chosen);
 
 /// Sets open choices that the closed forms of ParaDL do not have to their first value.

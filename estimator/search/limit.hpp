@@ -29,6 +29,7 @@ struct Limit {
     shard_group,      ///< a shard group whose size does not divide data's degree
     whole_experts,    ///< whole experts dealt to the ranks of a tensor split without sequence parallelism, or without equal
                       ///< parts
+    secondary_shards,  ///< a second copy of weights without ZeRO-3 that gathers twice, or in groups that do not divide data
     recompute_blocks,  ///< blocks to compute again, in a plan that computes no blocks again
     no_host,           ///< something lies in the memory of a host of which the machine says nothing
     host_memory,       ///< more than the memory of a host

@@ -469,6 +469,7 @@ Bytes Estimator::memory_lower_bound(const Plan& plan) const {
   least.zero_stage = 3;
   least.shard_group = 0;
   least.reshard = true;
+  least.secondary_shards = 0;
   const double splits = plan.mesh.product(weight_axes);
   const double elsewhere = 1.0 - 1.0 / plan.mesh[Axis::expert];
   const auto on_rank = [&](double all, double experts) {

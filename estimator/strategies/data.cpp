@@ -17,6 +17,9 @@ void data_limits(const LimitContext& context, Limits& limits) {
   const double data = plan.mesh[Axis::data];
   if (plan.shard_group > 0 && std::fmod(data, plan.shard_group) != 0)
     limits.add({Limit::Kind::shard_group, static_cast<double>(plan.shard_group), data, -1});
+  const double second = plan.secondary_shards;
+  if (second > 1 && (!plan.may_have_second_copy() || std::fmod(data, second) != 0))
+    limits.add({Limit::Kind::secondary_shards, second, plan.may_have_second_copy() ? data : 0, -1});
 }
 
 // The batch is shared out before any layer is looked at (samples_per_micro_batch). What is left to say of a layer is that

@@ -32,6 +32,7 @@ class Attention final : public Operation {
     bool sinks = false;         ///< a trained number for each head joins the scores of the softmax, and has no value
     bool soft_cap = false;      ///< a hyperbolic tangent limits each score
     bool padded = false;        ///< samples are filled up to one length, and a mask hides what fills them
+    std::int64_t document = 0;  ///< tokens of the documents that a sequence is packed with; 0: it is one
     std::int64_t contexts = 1;  ///< parts of the tokens, on as many ranks, of which this one has one
   };
   explicit Attention(const Settings& settings) : s_(settings) {}
@@ -47,6 +48,7 @@ class Attention final : public Operation {
     if (s_.soft_cap) values.add("soft_cap", true);
     if (s_.padded && !s_.fused) values.add("padded", true);
     if (s_.fused) values.add("fused", true);
+    if (s_.fused && s_.document > 0) values.add("document", s_.document);
     if (s_.alibi) values.add("alibi", true);
     if (s_.buckets > 0) values.add("buckets", s_.buckets);
     if (!s_.tied.empty()) values.add("tied", s_.tied);
@@ -62,6 +64,7 @@ class Attention final : public Operation {
     if (s_.padded && !s_.fused) values.add("padded", true);
     if (s_.causal) values.add("causal", true);
     if (s_.fused) values.add("fused", true);
+    if (s_.fused && s_.document > 0) values.add("document", s_.document);
     if (s_.alibi) values.add("alibi", true);
     if (s_.buckets > 0) values.add("buckets", s_.buckets);
     if (s_.contexts > 1) values.add("contexts", s_.contexts);
@@ -125,11 +128,14 @@ class Attention final : public Operation {
     const double capped = s_.soft_cap ? (tanh_flops + 2) * scores : 0;
     const double cap_items = s_.soft_cap && !s_.fused ? scores : 0;
     const double added = biases + (s_.alibi ? scores : 0) + capped;
-    Work work{.m = real(output.extent[0]),
-              .n = pairs(inputs, output) / real(output.extent[0]),
+    // A kernel of variable length takes each document as a sample of its own.
+    const double tokens = real(output.extent[0]);
+    const double together = s_.fused ? seen_at_most(tokens) : tokens;
+    Work work{.m = together,
+              .n = pairs(inputs, output) / tokens,
               .k = real(s_.head_size + s_.value_size) / 2,  // of the two products' mean
               .batched = Work::Batched::count,
-              .count = heads_of(output)};
+              .count = heads_of(output) * (tokens / together)};
     if (s_.fused) work.kind = KernelKind::fused_attention;
     if (pass == Pass::forward) {
       // QKᵀ and AV, and about 5 for each score's softmax. Scores are written, read and written by the softmax, and read; a
@@ -221,6 +227,11 @@ class Attention final : public Operation {
     settings.fused = false;
     return std::make_shared<Attention>(settings);
   }
+  std::shared_ptr<const Operation> with_documents(std::int64_t tokens) const override {
+    Settings settings = s_;
+    settings.document = tokens;
+    return std::make_shared<Attention>(settings);
+  }
   Divisible divisible() const override { return {.channelwise = true, .channel_units = s_.kv_heads}; }
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     if (s_.fused) {
@@ -303,16 +314,22 @@ class Attention final : public Operation {
   [[nodiscard]] double pairs(std::span<const TensorShape> inputs, const TensorShape& output) const {
     const double queries = real(output.extent[0]);
     const double keys = real(inputs.back().extent[0]) * real(s_.contexts);
+    // Where scores are written, a mask hides those of other documents, and saves nothing.
+    const double document = s_.fused ? seen_at_most(keys) : keys;
     if (s_.fused && s_.causal) {
       // Query i sees min(i, window) keys: a triangle, then a band. Contexts are dealt so that all have as many pairs.
-      const double seen = s_.window > 0 ? std::min(real(s_.window), keys) : keys;
-      return (seen * (seen + 1) / 2 + (keys - seen) * seen) / real(s_.contexts);
+      const double seen = s_.window > 0 ? std::min(real(s_.window), document) : document;
+      return (seen * (seen + 1) / 2 + (document - seen) * seen) * (keys / document) / real(s_.contexts);
     }
-    return queries * keys;
+    return queries * document;
   }
-  /// Each query with all keys, or with as many as a window has.
+  /// So many tokens, or those of a document.
+  [[nodiscard]] double seen_at_most(double tokens) const {
+    return s_.document > 0 ? std::min(real(s_.document), tokens) : tokens;
+  }
+  /// Each query with all keys of its document, or with as many as a window has.
   [[nodiscard]] double unmasked_pairs(std::span<const TensorShape> inputs, const TensorShape& output) const {
-    const double keys = real(inputs.back().extent[0]) * real(s_.contexts);
+    const double keys = seen_at_most(real(inputs.back().extent[0]) * real(s_.contexts));
     return real(output.extent[0]) * (s_.window > 0 ? std::min(real(s_.window), keys) : keys);
   }
   /// One score for each head and pair.
@@ -363,6 +380,7 @@ std::shared_ptr<const Operation> read_attention(const Attributes& attributes) {
   settings.dropout = attributes.find_number("dropout", 0, 1).value_or(0);
   settings.window = attributes.find_integer("window", 0).value_or(0);
   settings.fused = attributes.find_boolean("fused").value_or(false);
+  settings.document = attributes.find_integer("document").value_or(0);
   settings.alibi = attributes.find_boolean("alibi").value_or(false);
   settings.buckets = attributes.find_integer("buckets", 0).value_or(0);
   settings.tied = attributes.find_text("tied").value_or("");

@@ -150,6 +150,10 @@ TEST_CASE("a search with the memory of the host finds the best of all plans") {
   Case kept{"weights kept after forward", transformer(), 1e9, 4, 16};
   kept.chosen[PlanChoice::reshard] = 1;
   check(kept);
+  Case second{"second copy of weights", transformer(), 1e9, 8, 16};
+  second.chosen[PlanChoice::secondary_shards] = 2;
+  second.chosen[PlanChoice::zero] = 3;
+  check(second);
   Case moved{"activations offloaded", transformer(), 1e9, 4, 16};
   moved.chosen[PlanChoice::offload_activations] = 1;
   check(moved);

@@ -5,6 +5,7 @@
 
 #include "estimator/step/explanation.hpp"
 #include "estimator/step/throughput.hpp"
+#include "model_zoo/packed_sequences.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/property/random_plans.hpp"
@@ -180,6 +181,7 @@ TEST_CASE("memory hardly grows with the ZeRO stage or with recomputation") {
     Plan plan = original;
     // Shard groups have a communicator of their own.
     plan.shard_group = 0;
+    plan.secondary_shards = 0;
     plan.recompute_blocks = 0;
     // A rank's shard of a layer's gradients is there beside the whole while that is scattered, and the gradient of a block's
     // output while the block is computed again.
@@ -207,6 +209,84 @@ TEST_CASE("memory hardly grows with the ZeRO stage or with recomputation") {
       REQUIRE(estimator.estimate(plan).memory.total() <= kept * rounding + gradient);
     }
   });
+}
+
+TEST_CASE("a second copy of weights takes their memory over its ranks, and the time of ZeRO-3 if these are all") {
+  for_random_plans(7, 80, [&](const OwnedJob& owned, const Plan& original) {
+    const Estimator estimator(owned.job);
+    Plan plan = original;
+    plan.zero_stage = 3;
+    plan.shard_group = 0;
+    plan.secondary_shards = 0;
+    const int data = plan.mesh[Axis::data];
+    if (data == 1) return;
+    const Estimate none = estimator.estimate(plan);
+    plan.secondary_shards = data;
+    const Estimate all = estimator.estimate(plan);
+    REQUIRE(all.time.iteration() == none.time.iteration());
+    const double shard = (all.memory.weights - none.memory.weights).value();
+    // Of a pipeline another stage may be the fullest one.
+    const bool is_one_stage = plan.mesh[Axis::pipeline] == 1;
+    REQUIRE((shard > 0 || !is_one_stage));
+    // Neighbours in a node are no slower together than all ranks are.
+    const bool are_neighbours = placement_text(plan).starts_with("data") && plan.mesh.replicas() == data;
+    const int node = owned.machine.devices_per_node();
+    for (int ranks = 2; ranks < data; ++ranks) {
+      if (data % ranks != 0) continue;
+      plan.secondary_shards = ranks;
+      const Estimate some = estimator.estimate(plan);
+      const double copy = (some.memory.weights - none.memory.weights).value();
+      if (is_one_stage) REQUIRE(copy == Approx(shard * data / ranks).epsilon(1e-6));
+      REQUIRE(some.memory.total() > none.memory.total());
+      if (are_neighbours && node % ranks == 0) REQUIRE(some.time.iteration() <= none.time.iteration() * rounding);
+      REQUIRE(estimator.placed_lower_bound(plan) <= some.time.iteration() * rounding);
+      REQUIRE(estimator.memory_lower_bound(plan) <= some.memory.total() * rounding);
+    }
+  });
+}
+
+TEST_CASE("the shorter packed documents are, the less attention costs, down from the whole sequence") {
+  const auto packed = [](std::int64_t tokens) {
+    Model model = parse_model(R"(format: 1
+model: transformer
+family: llama
+parameters: {layers: 2, hidden: 256, heads: 8, feed_forward: 512, vocabulary: 1024, tokens: 2048}
+)",
+                              "transformer.yaml");
+    if (tokens > 0) pack_sequences(model, tokens);
+    return model;
+  };
+  const OwnedJob whole(packed(0), three_levels(), Assumptions{}, 54321.0, std::nullopt, Precision::bf16, Optimizer::adam);
+  Random random(8);
+  int priced = 0;
+  for (int i = 0; i < 60; ++i) {
+    Plan plan = random_plan(random, random.of(std::vector{1, 2, 4, 8, 16}), false);
+    plan.precision = Precision::bf16;
+    plan.optimizer = Optimizer::adam;
+    if (!Estimator(whole.job).limits(plan).empty()) continue;
+    INFO(text_of(plan));
+    const Estimate unpacked = Estimator(whole.job).estimate(plan);
+    Seconds before = unpacked.time.iteration();
+    double flops_before = sample_flops(whole.facts).model();
+    for (std::int64_t tokens = 2048; tokens >= 64; tokens /= 2) {
+      const OwnedJob owned(packed(tokens), three_levels(), Assumptions{}, 54321.0, std::nullopt, Precision::bf16,
+                           Optimizer::adam);
+      const Estimate estimate = Estimator(owned.job).estimate(plan);
+      const double flops = sample_flops(owned.facts).model();
+      if (tokens == 2048) {
+        REQUIRE(estimate.time.iteration() == before);
+        REQUIRE(flops == flops_before);
+      }
+      REQUIRE(estimate.time.iteration() <= before * rounding);
+      REQUIRE((tokens == 2048 || flops < flops_before));
+      REQUIRE(estimate.memory.total() == unpacked.memory.total());
+      before = estimate.time.iteration();
+      flops_before = flops;
+      ++priced;
+    }
+    REQUIRE(before < unpacked.time.iteration());
+  }
+  REQUIRE(priced > 60);
 }
 
 TEST_CASE("the more blocks are computed again, the more time and the less memory, up to all of them") {

@@ -264,6 +264,7 @@ inline Plan random_plan(Random& random, int devices, bool extents) {
   if (plan.schedule != Schedule::gpipe && plan.mesh[Axis::pipeline] > 1) plan.schedule = fillers[samples - 1];
   const bool has_groups = plan.zero_stage > 0 && plan.mesh[Axis::data] > 2 && plan.mesh[Axis::data] % 2 == 0;
   if (has_groups && samples % 2 == 0) plan.shard_group = 2;
+  if (has_groups && plan.may_have_second_copy()) plan.secondary_shards = 2;
   plan.optimizer = random.of(std::vector{Optimizer::sgd, Optimizer::momentum, Optimizer::adam});
   std::shuffle(plan.placement.begin(), plan.placement.end(), random.engine());
   return plan;

@@ -57,6 +57,8 @@ std::optional<std::string> meaning_in(Said field, const Plan& plan, const Config
       return text(plan.zero_stage);
     case Said::reshards:
       return plan.zero_stage == 0 ? std::nullopt : std::optional(flag(plan.zero_stage == 3));
+    case Said::secondary_shards:
+      return text(std::max(plan.secondary_shards, 1));
     case Said::recompute:
       return std::string(to_string(plan.recompute));
     case Said::recompute_method:
@@ -102,6 +104,7 @@ bool is_usual(Said field, const std::string& meaning, const Configuration& confi
     case Said::virtual_stages:
     case Said::accumulation:
     case Said::micro_batches:
+    case Said::secondary_shards:
       return meaning == "1";
     case Said::zero:
       return meaning == "0";
@@ -124,7 +127,7 @@ bool is_usual(Said field, const std::string& meaning, const Configuration& confi
   }
 }
 
-constexpr std::array<Said, 23> fields_of_plans{Said::tensor,           Said::pipeline,
+constexpr std::array<Said, 24> fields_of_plans{Said::tensor,           Said::pipeline,
                                                Said::context,          Said::expert,
                                                Said::data_replicate,   Said::data_shard,
                                                Said::micro_batch,      Said::pipeline_batch,
@@ -135,9 +138,9 @@ constexpr std::array<Said, 23> fields_of_plans{Said::tensor,           Said::pip
                                                Said::context_exchange, Said::reshards,
                                                Said::offload,          Said::offload_activations,
                                                Said::expert_tensor,    Said::recompute_method,
-                                               Said::recompute_blocks};
+                                               Said::recompute_blocks, Said::secondary_shards};
 
-constexpr std::array<std::string_view, 23> field_names{"tensor",
+constexpr std::array<std::string_view, 24> field_names{"tensor",
                                                        "pipeline",
                                                        "context",
                                                        "expert",
@@ -159,7 +162,8 @@ constexpr std::array<std::string_view, 23> field_names{"tensor",
                                                        "offload of activations",
                                                        "tensor degree of experts",
                                                        "method of recomputation",
-                                                       "recomputed blocks"};
+                                                       "recomputed blocks",
+                                                       "secondary shards"};
 
 bool counts(const Configuration& configuration, const ArgumentRow& row) {
   return row.only_with.empty() || row.only_with == configuration.word(Said::distributed_type);

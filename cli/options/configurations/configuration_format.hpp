@@ -62,8 +62,9 @@ enum class Said {
   sharding,  ///< the ZeRO stage of what shards instead of zero, where fsdp says that it does
   fsdp,      ///< yes
   shard_group,
-  shards_nodes,  ///< yes: shards go among the GPUs of a node
-  reshards,      ///< of ZeRO-3: yes, or no: weights stay gathered
+  secondary_shards,  ///< of a second copy of the weights; 1: there is none
+  shards_nodes,      ///< yes: shards go among the GPUs of a node
+  reshards,          ///< of ZeRO-3: yes, or no: weights stay gathered
   recompute,
   recompute_method,     ///< block, or uniform
   recompute_blocks,     ///< of the method

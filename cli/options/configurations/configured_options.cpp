@@ -420,6 +420,10 @@ class Options {
     }
     if (group > 1 && group < replicas_ && group <= most_shard_group)
       choose(PlanChoice::shard_group, fmt::format("{}", group));
+    // Other stages do not look at it.
+    const auto second = read_.number(Said::secondary_shards, 1, most_shard_group);
+    if (second && *second > 1 && stage == "3" && group <= 1)
+      choose(PlanChoice::secondary_shards, fmt::format("{}", *second));
   }
 
   const Configuration& read_;

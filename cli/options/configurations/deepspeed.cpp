@@ -27,6 +27,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"gradient_accumulation_steps", Said::accumulation},
     {"zero_optimization.stage", Said::zero},
     {"zero_optimization.mics_shard_size", Said::shard_group},
+    {"zero_optimization.zero_hpz_partition_size", Said::secondary_shards},
     {"zero_optimization.overlap_comm", Said::overlap, "", flags},
     {"zero_optimization.offload_optimizer.device", Said::offload, "", devices},
     {"zero_optimization.cpu_offload", Said::offload, "", older_offload},
@@ -44,10 +45,9 @@ constexpr auto usual = std::to_array<UsualValue>({{Said::zero, "0"}, {Said::cont
 
 constexpr auto not_modelled = std::to_array<std::string_view>(
     {"zero_optimization.offload_optimizer.nvme_path", "zero_optimization.offload_param.nvme_path",
-     "zero_optimization.zero_hpz_partition_size", "zero_optimization.zero_quantized_weights",
-     "zero_optimization.zero_quantized_gradients", "activation_checkpointing.partition_activations",
-     "communication_data_type", "compression_training", "sparse_attention.mode", "amp.enabled",
-     "data_types.grad_accum_dtype", "moe.enabled"});
+     "zero_optimization.zero_quantized_weights", "zero_optimization.zero_quantized_gradients",
+     "activation_checkpointing.partition_activations", "communication_data_type", "compression_training",
+     "sparse_attention.mode", "amp.enabled", "data_types.grad_accum_dtype", "moe.enabled"});
 
 }  // namespace deepspeed_tables
 

@@ -183,6 +183,23 @@ TEST_CASE("a slower plan loses by what has grown most") {
   CHECK(why_slower(estimate_of(1.0, 0.201, 4), estimate_of(1.0, 0.2, 4)) == "as fast as data within 0.5 %");
 }
 
+TEST_CASE("a second copy of weights is named with the ranks that gather from it") {
+  Estimate estimate;
+  estimate.plan.mesh.set(Axis::data, 16);
+  estimate.plan.zero_stage = 3;
+  const auto text = [&](int ranks) {
+    estimate.plan.secondary_shards = ranks;
+    PhaseShare phase;
+    phase.made_of = GradientsOf{0, 16, 1_GiB, 1_GiB, 1, 2};
+    return describe(phase, estimate);
+  };
+  CHECK(text(4) ==
+        "reduce-scatter and 2 times allgather of 1.00 GiB among 16 ranks (ZeRO-3), but for the first allgather among 4 of a "
+        "second copy");
+  for (const int ranks : {0, 1, 16})
+    CHECK(text(ranks) == "reduce-scatter and 2 times allgather of 1.00 GiB among 16 ranks (ZeRO-3)");
+}
+
 TEST_CASE("a phase says what its time is made of") {
   Estimate estimate;
   estimate.plan.mesh.set(Axis::data, 4);

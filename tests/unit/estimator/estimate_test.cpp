@@ -286,6 +286,56 @@ TEST_CASE("ZeRO in groups scatters and gathers within a group, and sums the shar
   CHECK(alone.memory.optimizer == whole.memory.optimizer);
 }
 
+TEST_CASE("with a second copy of weights the first forward gathers among all ranks, and the rest in groups") {
+  const Matrix matrix(without_overlap());
+  const Estimator estimator(matrix.job);
+  Plan plan = plan_of(32);
+  plan.mesh.set(Axis::data, 4);
+  plan.zero_stage = 3;
+  const auto exchange = [&](int ranks) {
+    plan.secondary_shards = ranks;
+    return estimator.estimate(plan).time.gradient_exchange.value();
+  };
+  // A Reduce-scatter and an Allgather of 320 B among four, 3 · (1 + 0.08) each, and an Allgather among two, 1 + 0.16.
+  CHECK(exchange(2) == Approx(2 * 3.24 + 1.16));
+  plan.micro_batches = 8;
+  // The copy lasts until weights are updated.
+  CHECK(exchange(2) == Approx(8 * 3.24 + 3.24 + 15 * 1.16));
+  // Among all ranks it takes the time of ZeRO-3, and a quarter of the weights again; with one rank there is none.
+  CHECK(exchange(4) == exchange(0));
+  CHECK(exchange(1) == exchange(0));
+  const auto weights = [&](int ranks) {
+    plan.secondary_shards = ranks;
+    return estimator.estimate(plan).memory.weights.value();
+  };
+  CHECK(weights(4) == Approx(weights(0) + 80));
+  CHECK(weights(2) == Approx(weights(0) + 160));
+  CHECK(weights(1) == weights(0));
+  // Groups divide the ranks, and there is something to gather twice, of all ranks.
+  CHECK(estimator.limits(plan).empty());
+  const auto refuses = [&](const Plan& other) {
+    const Limits limits = estimator.limits(other);
+    return !limits.empty() && limits.begin()->kind == Limit::Kind::secondary_shards;
+  };
+  plan.secondary_shards = 2;
+  CHECK_FALSE(refuses(plan));
+  Plan other = plan;
+  other.secondary_shards = 3;
+  CHECK(refuses(other));
+  other = plan;
+  other.zero_stage = 2;
+  CHECK(refuses(other));
+  other = plan;
+  other.reshard = false;
+  CHECK(refuses(other));
+  other = plan;
+  other.shard_group = 2;
+  CHECK(refuses(other));
+  other = plan;
+  other.offload = Offload::weights;
+  CHECK(refuses(other));
+}
+
 TEST_CASE("the ranks of a shard group are neighbours, and those of other groups as far apart as a group is large") {
   // Eight ranks of data on two nodes of four: groups of four lie in a node, the ranks of equal places in two.
   Plan plan;

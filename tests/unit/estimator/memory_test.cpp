@@ -280,6 +280,11 @@ TEST_CASE("ZeRO divides the optimizer's state, then gradients, then weights amon
   CHECK(total(1) == 4000 + 12000 / 4);
   CHECK(total(3) == 16000 / 4);
   CHECK(total(0) == 16000);
+  // A second copy of the weights, in two groups of four.
+  plan.shard_group = 0;
+  plan.secondary_shards = 4;
+  CHECK(total(2) == 2000 + 14000 / 8);
+  CHECK(total(3) == 16000 / 8 + 2000 / 4);
 }
 
 TEST_CASE("tiles hold the same parameters as replicas do, slices of filters, channels and stages do not") {

@@ -37,6 +37,7 @@ TEST_CASE("each choice of a plan is a row, whose values are read as they are wri
   CHECK(row_of(PlanChoice::sequence_parallel).values_text() == "no or yes");
   CHECK(row_of(PlanChoice::context_exchange).values_text() == "ring or ulysses");
   CHECK(row_of(PlanChoice::shard_group).values_text() == "0 to 1024");
+  CHECK(row_of(PlanChoice::secondary_shards).values_text() == "0 to 1024");
   CHECK(row_of(PlanChoice::recompute_blocks).values_text() == "0 to 1024");
 }
 
@@ -83,6 +84,19 @@ TEST_CASE("whoever says how many blocks are computed again computes blocks again
   CHECK(chosen[PlanChoice::recompute] == static_cast<int>(Recompute::none));
 }
 
+TEST_CASE("whoever shards a second copy of weights has ZeRO-3") {
+  ChosenOfPlan chosen;
+  chosen[PlanChoice::secondary_shards] = 1;
+  choose_what_follows(chosen);
+  CHECK_FALSE(chosen[PlanChoice::zero]);
+  chosen[PlanChoice::secondary_shards] = 8;
+  choose_what_follows(chosen);
+  CHECK(chosen[PlanChoice::zero] == 3);
+  chosen[PlanChoice::zero] = 1;
+  choose_what_follows(chosen);
+  CHECK(chosen[PlanChoice::zero] == 1);
+}
+
 TEST_CASE("plans divide layers in the same way whatever is scheduled, placed, sharded or computed again") {
   Plan plan;
   plan.mesh = Mesh{{Axis::data, 4}, {Axis::tensor, 2}};
@@ -91,6 +105,7 @@ TEST_CASE("plans divide layers in the same way whatever is scheduled, placed, sh
   Plan other = plan;
   other.zero_stage = 3;
   other.shard_group = 2;
+  other.secondary_shards = 2;
   other.recompute = Recompute::full;
   other.recompute_blocks = 2;
   other.schedule = Schedule::gpipe;
