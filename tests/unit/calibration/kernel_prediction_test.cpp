@@ -51,8 +51,9 @@ TEST_CASE("a kernel without measurements is predicted as plans of an unmeasured 
     StudySpec spec;
     spec.model = "vgg11";
     spec.machine = machine;
-    spec.memory_format =
-        MemoryFormat::channels_last;  // a plan's software may copy images between formats, a kernel alone does not
+    // A plan's software may copy images between formats and add biases by kernels of their own, a kernel alone does not.
+    spec.software = std::string(no_software);
+    spec.memory_format = MemoryFormat::channels_last;
     spec.profiles.files = {"none"};
     const Study study(spec);
     WholeLayers layers(study.job().facts, 4, study.precision(), study.optimizer());
