@@ -110,6 +110,19 @@ TEST_CASE("groups are convolved one by one in channels-first order, together or 
   CHECK(group_kernels(groups(64, 4, 8), true, last) == KernelKind::direct_convolution);
 }
 
+TEST_CASE("a convolution of one group says how many channels it reads, whatever it convolves") {
+  const Model cosmoflow = load_model("cosmoflow-mlperf");
+  double inputs = 4;
+  for (const Layer& layer : cosmoflow.layers) {
+    if (layer.operation->type() != "convolution") continue;
+    const Work work = layer.operation->work(Pass::forward, layer.input_shapes, layer.output_shape);
+    CHECK(work.group_inputs == inputs);
+    CHECK(work.groups == 1);
+    inputs = work.n;
+  }
+  CHECK(inputs == 512);
+}
+
 TEST_CASE("narrow groups waste the most of a tile, and wide ones are convolved directly at a fraction of its speed") {
   const Device device = load_machine("rtx3090").device;
   Assumptions first;
