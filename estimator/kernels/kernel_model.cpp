@@ -38,18 +38,27 @@ Work with_filled_loads(Work work, Pass pass, double item_bytes) {
   return work;
 }
 
+/// Whether memory bounds a kernel of this kind.
+bool is_traffic(KernelKind kind) { return form_of(kind).name == form_of(KernelKind::elementwise).name; }
+
+/// The kernel that moves as much and computes nothing. What the device's own take for that is less than any other takes
+/// that is known of other devices alone.
+KernelShape as_elementwise(const KernelShape& shape) {
+  return {.kind = KernelKind::elementwise, .bytes = shape.bytes, .items = shape.items};
+}
+
 /// How far a family is from what is asked for; nothing where it says nothing about it.
 std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pass, Precision precision, bool is_own) {
   if (family.kind != kind) return std::nullopt;
-  const bool is_traffic = form_of(kind).name == form_of(KernelKind::elementwise).name;
-  const bool is_product = form_of(kind).name != form_of(KernelKind::fused_attention).name && !is_traffic;
+  const bool is_moved = is_traffic(kind);
+  const bool is_product = form_of(kind).name != form_of(KernelKind::fused_attention).name && !is_moved;
   int far = 0;
   if (family.precision != precision) {
     // Matrix units are one thing, the rest of the device another; memory cares about the size of an item alone.
     const bool same_units = (family.precision == Precision::fp32) == (precision == Precision::fp32);
     const bool same_items = item_bytes(family.precision) == item_bytes(precision);
-    if (!same_units && !is_traffic && is_own) return std::nullopt;
-    if (is_traffic) {
+    if (!same_units && !is_moved && is_own) return std::nullopt;
+    if (is_moved) {
       far += same_items ? 10 : 12;
     } else {
       // The units of narrow formats are more alike than those of any other.
@@ -213,6 +222,9 @@ const KernelModel::Known& KernelModel::known(const Family& family, const KernelS
     known = {known.seconds * std::max(correction.factor, family.least_ratio), correction.is_inside};
   } else {
     known.is_inside = family.is_own;
+    const Family& moving = family_of(KernelKind::elementwise, static_cast<Pass>(key.family % families_.front().size()));
+    if (!family.is_own && moving.is_own && is_traffic(shape.kind))
+      known.seconds = std::max(known.seconds, this->known(moving, as_elementwise(shape)).seconds);
   }
   return known_.emplace(key, known).first->second;
 }
@@ -281,8 +293,12 @@ Seconds KernelModel::least(const Work& asked, Pass pass, double samples) const {
   const KernelShape shape = shape_of(work, samples, item_bytes_);
   const double slower =
       work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[static_cast<std::size_t>(pass)] : 1;
-  return Seconds(form_of(shape.kind).least(shape, peaks_, family.constants) * family.least_ratio * slower) +
-         copies(asked, samples);
+  double least = form_of(shape.kind).least(shape, peaks_, family.constants) * family.least_ratio;
+  const Family& moving = family_of(KernelKind::elementwise, pass);
+  if (!family.is_own && moving.is_own && is_traffic(shape.kind))
+    least = std::max(
+        least, form_of(KernelKind::elementwise).least(as_elementwise(shape), peaks_, moving.constants) * moving.least_ratio);
+  return Seconds(least * slower) + copies(asked, samples);
 }
 
 Seconds KernelModel::traffic_time(double bytes) const { return traffic_time(bytes, bytes / update_item_bytes); }

@@ -190,6 +190,26 @@ TEST_CASE("zeros fill the channels of a convolution up to 16 bytes, to four wher
   CHECK(half.least(weights, Pass::backward_weight, 1) <= half.seconds(weights, Pass::backward_weight, 1));
 }
 
+TEST_CASE("a kernel that is known of other devices alone moves its items no faster than the device's own") {
+  KernelFamily norms = elementwise(3, 0.9), own_norms = norms;
+  norms.kind = own_norms.kind = KernelKind::batch_norm;
+  const Work norm{.activation_items = 1e9, .kind = KernelKind::batch_norm}, copy{.activation_items = 1e9};
+  const auto seconds = [](const Device& device, const Work& work) {
+    const KernelModel model(device, Precision::fp32);
+    CHECK(model.least(work, Pass::forward, 1) <= model.seconds(work, Pass::forward, 1));
+    return model.seconds(work, Pass::forward, 1).value();
+  };
+  const Device slow = device_with({elementwise(3, 0.5)}, {norms});
+  CHECK(seconds(slow, norm) == Approx(4e9 / 50e9));
+  CHECK(seconds(slow, norm) == Approx(seconds(slow, copy)));
+  CHECK(KernelModel(slow, Precision::fp32).least(norm, Pass::forward, 1).value() == Approx(4e9 / 50e9));
+  // Its own measured ones say what they take, and so do others beside an elementwise kernel of others.
+  CHECK(seconds(device_with({elementwise(3, 0.5), own_norms}), norm) == Approx(4e9 / 90e9));
+  CHECK(seconds(device_with({}, {elementwise(3, 0.5), norms}), norm) == Approx(4e9 / 90e9));
+  // Slower ones stay slower.
+  CHECK(seconds(device_with({elementwise(3, 0.95)}, {norms}), norm) == Approx(4e9 / 90e9));
+}
+
 TEST_CASE("in training, products on matrix units run slower than alone, and nothing else does") {
   const Device device = device_with({products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99}),
                                      products(Precision::fp32, {1, 0.5, 2, 8, 1, 0.995, 0.99}), elementwise(3, 0.5)});
