@@ -211,6 +211,19 @@ double moved(const KernelPrices& prices, const Model& model, std::size_t layer, 
 
 }  // namespace
 
+TEST_CASE("ranks of TensorFlow wait, and no framework inherits that from it unseen") {
+  const auto waiting = [](const char* software) {
+    StudySpec spec;
+    spec.coefficients = "none";
+    spec.software = software;
+    return Study(spec).coefficients().software.rank_waiting.value();
+  };
+  CHECK(waiting("tensorflow") == 0.03);
+  CHECK(waiting("tensorflow-xla") == waiting("tensorflow"));
+  CHECK(waiting("oneflow") == 0);
+  CHECK(waiting("paddlepaddle") == 0);
+}
+
 TEST_CASE("a compiler saves what lies between elementwise kernels") {
   const Model model = load_model("resnet50");
   const ModelFacts facts = facts_of(model);
