@@ -48,8 +48,8 @@ struct Work {
   /// Per sample, items over which a cross entropy is taken: frameworks do so in several ways, which differ in traffic.
   double entropy_items = 0;
   bool is_square3 = false;  ///< of a convolution: a window of 3×3 and stride 1, for which there are faster algorithms
-  /// Of a convolution of several groups: their number, and the channels that one reads and writes. m, n and k are those of
-  /// all groups side by side.
+  /// Of a convolution: its groups, the channels that one of them reads, and of several groups those that one writes. m, n
+  /// and k are those of all groups side by side.
   double groups = 1, group_inputs = 0, group_outputs = 0;
   /// Of a formula of several operators: there only where each operator is a kernel of its own (CompositeKernels). Not part
   /// of Operation::work().

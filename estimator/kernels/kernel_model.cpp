@@ -22,18 +22,43 @@ constexpr double transposition_items = 1.5;
 /// Of weights, gradients and the optimizer's state.
 constexpr double update_item_bytes = 4;
 
+/// Zeros fill the input channels of a convolution up to whole loads of matrix units, and are multiplied like the others. Of
+/// a window that strides, as the first of a network of images does, less is enough [NVIDIA, Convolutional Layers User's
+/// Guide]. What is measured on the device itself has this in it.
+Work with_filled_loads(Work work, Pass pass, double item_bytes) {
+  if (work.group_inputs <= 0) return work;
+  constexpr double load_bytes = 16, load_of_strides = 4;
+  const double outputs = pass == Pass::forward ? work.m * work.n : work.m * work.k;
+  const double input_positions = (work.activation_items - outputs) / work.group_inputs;
+  const bool strides = pass != Pass::backward_data && input_positions > 2 * (pass == Pass::forward ? work.m : work.k);
+  const double load = std::min(load_bytes / item_bytes, strides ? load_of_strides : load_bytes);
+  const double filled = std::ceil(work.group_inputs / load - 1e-9) * load / work.group_inputs;
+  work.flops *= filled;
+  (pass == Pass::forward ? work.k : work.n) *= filled;
+  return work;
+}
+
+/// Whether memory bounds a kernel of this kind.
+bool is_traffic(KernelKind kind) { return form_of(kind).name == form_of(KernelKind::elementwise).name; }
+
+/// The kernel that moves as much and computes nothing. What the device's own take for that is less than any other takes
+/// that is known of other devices alone.
+KernelShape as_elementwise(const KernelShape& shape) {
+  return {.kind = KernelKind::elementwise, .bytes = shape.bytes, .items = shape.items};
+}
+
 /// How far a family is from what is asked for; nothing where it says nothing about it.
 std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pass, Precision precision, bool is_own) {
   if (family.kind != kind) return std::nullopt;
-  const bool is_traffic = form_of(kind).name == form_of(KernelKind::elementwise).name;
-  const bool is_product = form_of(kind).name != form_of(KernelKind::fused_attention).name && !is_traffic;
+  const bool is_moved = is_traffic(kind);
+  const bool is_product = form_of(kind).name != form_of(KernelKind::fused_attention).name && !is_moved;
   int far = 0;
   if (family.precision != precision) {
     // Matrix units are one thing, the rest of the device another; memory cares about the size of an item alone.
     const bool same_units = (family.precision == Precision::fp32) == (precision == Precision::fp32);
     const bool same_items = item_bytes(family.precision) == item_bytes(precision);
-    if (!same_units && !is_traffic && is_own) return std::nullopt;
-    if (is_traffic) {
+    if (!same_units && !is_moved && is_own) return std::nullopt;
+    if (is_moved) {
       far += same_items ? 10 : 12;
     } else {
       // The units of narrow formats are more alike than those of any other.
@@ -197,6 +222,9 @@ const KernelModel::Known& KernelModel::known(const Family& family, const KernelS
     known = {known.seconds * std::max(correction.factor, family.least_ratio), correction.is_inside};
   } else {
     known.is_inside = family.is_own;
+    const Family& moving = family_of(KernelKind::elementwise, static_cast<Pass>(key.family % families_.front().size()));
+    if (!family.is_own && moving.is_own && is_traffic(shape.kind))
+      known.seconds = std::max(known.seconds, this->known(moving, as_elementwise(shape)).seconds);
   }
   return known_.emplace(key, known).first->second;
 }
@@ -216,6 +244,10 @@ Seconds KernelModel::copies(const Work& work, double samples) const {
 Work KernelModel::as_run(Work work, Pass pass) const {
   if (work.entropy_items > 0)
     work.activation_items = work.entropy_items * entropy_bytes_[static_cast<std::size_t>(pass)] / item_bytes_;
+  if (work.kernel_kind() == KernelKind::convolution && peaks_.has_matrix_units) {
+    const Family& family = family_of(KernelKind::convolution, pass);
+    return family.family == nullptr || family.is_own ? work : with_filled_loads(work, pass, item_bytes_);
+  }
   if (work.kernel_kind() != KernelKind::grouped_convolution) return work;
   const KernelKind kind =
       group_kernels(work, peaks_.has_matrix_units, copies_ ? MemoryFormat::channels_first : MemoryFormat::channels_last);
@@ -261,8 +293,12 @@ Seconds KernelModel::least(const Work& asked, Pass pass, double samples) const {
   const KernelShape shape = shape_of(work, samples, item_bytes_);
   const double slower =
       work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[static_cast<std::size_t>(pass)] : 1;
-  return Seconds(form_of(shape.kind).least(shape, peaks_, family.constants) * family.least_ratio * slower) +
-         copies(asked, samples);
+  double least = form_of(shape.kind).least(shape, peaks_, family.constants) * family.least_ratio;
+  const Family& moving = family_of(KernelKind::elementwise, pass);
+  if (!family.is_own && moving.is_own && is_traffic(shape.kind))
+    least = std::max(
+        least, form_of(KernelKind::elementwise).least(as_elementwise(shape), peaks_, moving.constants) * moving.least_ratio);
+  return Seconds(least * slower) + copies(asked, samples);
 }
 
 Seconds KernelModel::traffic_time(double bytes) const { return traffic_time(bytes, bytes / update_item_bytes); }

@@ -69,10 +69,10 @@ class Convolution final : public Operation {
               .activation_items = items(input) + items(output),
               .weight_items = real(weights(inputs, output) + biases(inputs, output)),
               .is_square3 = groups_ == 1 && window_.is_square3(),
+              .group_inputs = real(summed_channels(input)),
               .kind = linear_ ? KernelKind::matrix_product : KernelKind::convolution};
     if (groups_ > 1) {
       work.groups = real(groups_);
-      work.group_inputs = real(group_channels_);
       work.group_outputs = real(output.channels) / work.groups;
       const bool is_depthwise = work.group_inputs == 1 && work.group_outputs == 1;
       work.kind = is_depthwise ? KernelKind::depthwise_convolution : KernelKind::grouped_convolution;

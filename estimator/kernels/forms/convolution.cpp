@@ -6,7 +6,7 @@ namespace {
 
 using namespace product;
 
-constexpr std::array<KernelConstant, 8> constants{{
+constexpr std::array<KernelConstant, 9> constants{{
     {"start", 8, 0.3, 300},
     {"peak", 0.75, 0.05, 1.2},
     {"bandwidth", 0.75, 0.05, 2},
@@ -15,6 +15,7 @@ constexpr std::array<KernelConstant, 8> constants{{
     {"tile_loss", 0.93, 0.5, 0.995},
     {"wave", 0.7, 0.01, 0.99},
     {"fast_window", 1.8, 1, 4},
+    {"operands", unlimited_operands, 1, unlimited_operands, false},
 }};
 
 /// Winograd's algorithm multiplies less and moves its transforms [Lavin and Gray, "Fast algorithms for convolutional neural
@@ -26,7 +27,7 @@ double by_fast_window(const KernelShape& shape, const DevicePeaks& peaks, std::s
 
 double time(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
   const double traffic = shape.bytes / (peaks.bandwidth * c[bandwidth]);
-  double time = soft_max(arithmetic(shape, peaks, c), traffic, c[sharpness]);
+  double time = soft_max(arithmetic(shape, peaks, c, c[operands]), traffic, c[sharpness]);
   if (shape.is_square3 && !peaks.has_matrix_units) time = std::min(time, by_fast_window(shape, peaks, c));
   return c[start] * microsecond + time;
 }

@@ -26,10 +26,12 @@ inline constexpr double microsecond = 1e-6;
 
 /// Of matrix products, and of convolutions, which are implicit ones.
 namespace product {
-enum Constant : std::size_t { start, peak, bandwidth, sharpness, depth, tile_loss, wave, fast_window };
+enum Constant : std::size_t { start, peak, bandwidth, sharpness, depth, tile_loss, wave, fast_window, operands };
+inline constexpr double unlimited_operands = 1000;  ///< bytes in a clock cycle that no tile needs
 
-/// Arithmetic alone, in seconds.
-[[nodiscard]] double arithmetic(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> constants);
+/// Arithmetic alone, in seconds. A multiprocessor reads so many bytes of operands in a clock cycle.
+[[nodiscard]] double arithmetic(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> constants,
+                                double operand_bytes = unlimited_operands);
 /// Without start, padding, idle multiprocessors and depth, in seconds.
 [[nodiscard]] double least(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> constants);
 }  // namespace product

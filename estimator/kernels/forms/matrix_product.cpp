@@ -40,7 +40,12 @@ bool misses_matrix_units(const KernelShape& shape, const DevicePeaks& peaks) {
 
 // Each of the library's tiles wastes what hangs over the edges of the output, and the blocks of the last
 // wave leave multiprocessors idle; smaller tiles reuse less of what they read. The library takes the best one.
-double arithmetic(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
+double arithmetic(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c, double operand_bytes) {
+  const double rate =
+      (misses_matrix_units(shape, peaks) ? std::min(peaks.flop_rate, peaks.vector_flop_rate) : peaks.flop_rate) * c[peak];
+  // What a tile of m by n reads for each multiply-add, in the time of its arithmetic, is this times (1/m + 1/n).
+  const double reading =
+      operand_bytes < unlimited_operands ? rate / 2 * shape.bytes / shape.items / (peaks.cycle_rate * operand_bytes) : 0;
   double best = std::numeric_limits<double>::max();
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const double rows = std::ceil(shape.m / tiles[i].m - 1e-9);
@@ -55,11 +60,12 @@ double arithmetic(const KernelShape& shape, const DevicePeaks& peaks, std::span<
       const double waves = blocks / peaks.multiprocessors;
       idle = std::pow(std::ceil(waves - 1e-9) / waves, c[wave]);
     }
-    best = std::min(best, padding * idle / std::pow(c[tile_loss], tile_steps[i]));
+    const double multiplying = 1 / std::pow(c[tile_loss], tile_steps[i]);
+    const double slower =
+        reading > 0 ? soft_max(multiplying, reading * (1 / tiles[i].m + 1 / tiles[i].n), c[sharpness]) : multiplying;
+    best = std::min(best, padding * idle * slower);
   }
-  const double rate =
-      misses_matrix_units(shape, peaks) ? std::min(peaks.flop_rate, peaks.vector_flop_rate) : peaks.flop_rate;
-  return best * shape.flops * (1 + c[depth] / shape.k) / (rate * c[peak]);
+  return best * shape.flops * (1 + c[depth] / shape.k) / rate;
 }
 
 double least(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {

@@ -110,6 +110,19 @@ TEST_CASE("groups are convolved one by one in channels-first order, together or 
   CHECK(group_kernels(groups(64, 4, 8), true, last) == KernelKind::direct_convolution);
 }
 
+TEST_CASE("a convolution of one group says how many channels it reads, whatever it convolves") {
+  const Model cosmoflow = load_model("cosmoflow-mlperf");
+  double inputs = 4;
+  for (const Layer& layer : cosmoflow.layers) {
+    if (layer.operation->type() != "convolution") continue;
+    const Work work = layer.operation->work(Pass::forward, layer.input_shapes, layer.output_shape);
+    CHECK(work.group_inputs == inputs);
+    CHECK(work.groups == 1);
+    inputs = work.n;
+  }
+  CHECK(inputs == 512);
+}
+
 TEST_CASE("narrow groups waste the most of a tile, and wide ones are convolved directly at a fraction of its speed") {
   const Device device = load_machine("rtx3090").device;
   Assumptions first;
@@ -197,6 +210,19 @@ double moved(const KernelPrices& prices, const Model& model, std::size_t layer, 
 }
 
 }  // namespace
+
+TEST_CASE("ranks of TensorFlow wait, and no framework inherits that from it unseen") {
+  const auto waiting = [](const char* software) {
+    StudySpec spec;
+    spec.coefficients = "none";
+    spec.software = software;
+    return Study(spec).coefficients().software.rank_waiting.value();
+  };
+  CHECK(waiting("tensorflow") == 0.03);
+  CHECK(waiting("tensorflow-xla") == waiting("tensorflow"));
+  CHECK(waiting("oneflow") == 0);
+  CHECK(waiting("paddlepaddle") == 0);
+}
 
 TEST_CASE("a compiler saves what lies between elementwise kernels") {
   const Model model = load_model("resnet50");

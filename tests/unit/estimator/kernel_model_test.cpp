@@ -119,6 +119,97 @@ TEST_CASE("measured neighbours correct the formula, the nearer the more, and not
   CHECK(far.low->value() == Approx(far.time.value() / std::exp(0.3)));
 }
 
+/// start, peak, bandwidth, sharpness, depth, tile_loss, wave, fast_window, operands.
+KernelFamily convolutions(double operands) {
+  KernelFamily family = products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99, 1.8, operands});
+  family.kind = KernelKind::convolution;
+  family.pass = std::nullopt;
+  return family;
+}
+
+Work convolution(double m, double n, double k) {
+  Work work = product(m, n, k);
+  work.kind = KernelKind::convolution;
+  return work;
+}
+
+TEST_CASE("narrow tiles of a convolution wait for their operands, in all passes alike") {
+  constexpr double start = 1e-6, enough = 1000, scarce = 4;
+  const auto slower = [](double operands, double filters, Pass pass) {
+    const Device device = device_with({}, {convolutions(operands)});
+    const KernelModel model(device, Precision::bf16);
+    const bool is_weights = pass == Pass::backward_weight;
+    const Work work = is_weights ? convolution(filters, 4096, 65536) : convolution(65536, filters, 4096);
+    return (model.seconds(work, pass, 1).value() - start) / (work.flops / 4e12);
+  };
+  for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
+    // Nothing waits, and the smallest tile has lost five times half a percent.
+    CHECK(slower(enough, 32, pass) == Approx(1).epsilon(0.03));
+    // 4 TFLOP/s read 4 TB/s over 1 and 1: tiles of 32 by 64 a 21st of it, those of 256 by 256 a 128th.
+    const double cycles = device_peaks(device_with({}), Precision::bf16).cycle_rate;
+    const double reading = 4e12 / (cycles * scarce);
+    CHECK(slower(scarce, 32, pass) == Approx(reading * (1.0 / 32 + 1.0 / 64)).epsilon(0.03));
+    CHECK(slower(scarce, 4096, pass) < slower(scarce, 32, pass) / 4);
+  }
+}
+
+TEST_CASE("zeros fill the channels of a convolution up to 16 bytes, to four where the window strides") {
+  const Device others = device_with({}, {convolutions(1000)}), own = device_with({convolutions(1000)});
+  const auto with_inputs = [](double inputs, double positions) {
+    Work work{.flops = 2.0 * 65536 * 256 * 27 * inputs,
+              .activation_items = positions * inputs + 65536 * 256,
+              .m = 65536,
+              .n = 256,
+              .k = 27 * inputs,
+              .group_inputs = inputs,
+              .kind = KernelKind::convolution};
+    return work;
+  };
+  const auto filled = [](Work work, double more) {
+    work.flops *= more, work.k *= more, work.group_inputs = 0;
+    return work;
+  };
+  const KernelModel half(others, Precision::bf16), wide(others, Precision::tf32), measured(own, Precision::bf16);
+  const auto seconds = [](const KernelModel& model, const Work& work) {
+    return model.seconds(work, Pass::forward, 1).value();
+  };
+  CHECK(seconds(half, with_inputs(4, 65536)) == Approx(seconds(half, filled(with_inputs(4, 65536), 2))));
+  CHECK(seconds(half, with_inputs(3, 65536)) == Approx(seconds(half, filled(with_inputs(3, 65536), 8.0 / 3))));
+  CHECK(seconds(half, with_inputs(3, 4 * 65536)) == Approx(seconds(half, filled(with_inputs(3, 4 * 65536), 4.0 / 3))));
+  CHECK(seconds(wide, with_inputs(4, 65536)) == Approx(seconds(wide, filled(with_inputs(4, 65536), 1))));
+  CHECK(seconds(half, with_inputs(16, 65536)) == Approx(seconds(half, filled(with_inputs(16, 65536), 1))));
+  // What was measured on the device has it in it.
+  CHECK(seconds(measured, with_inputs(4, 65536)) == Approx(seconds(measured, filled(with_inputs(4, 65536), 1))));
+  // Of gradients of weights, what is filled is a side of the result.
+  Work weights = with_inputs(4, 65536);
+  weights.m = 256, weights.n = 108, weights.k = 65536;
+  Work doubled = weights;
+  doubled.flops *= 2, doubled.n *= 2, doubled.group_inputs = 0;
+  CHECK(half.seconds(weights, Pass::backward_weight, 1).value() ==
+        Approx(half.seconds(doubled, Pass::backward_weight, 1).value()));
+  CHECK(half.least(weights, Pass::backward_weight, 1) <= half.seconds(weights, Pass::backward_weight, 1));
+}
+
+TEST_CASE("a kernel that is known of other devices alone moves its items no faster than the device's own") {
+  KernelFamily norms = elementwise(3, 0.9), own_norms = norms;
+  norms.kind = own_norms.kind = KernelKind::batch_norm;
+  const Work norm{.activation_items = 1e9, .kind = KernelKind::batch_norm}, copy{.activation_items = 1e9};
+  const auto seconds = [](const Device& device, const Work& work) {
+    const KernelModel model(device, Precision::fp32);
+    CHECK(model.least(work, Pass::forward, 1) <= model.seconds(work, Pass::forward, 1));
+    return model.seconds(work, Pass::forward, 1).value();
+  };
+  const Device slow = device_with({elementwise(3, 0.5)}, {norms});
+  CHECK(seconds(slow, norm) == Approx(4e9 / 50e9));
+  CHECK(seconds(slow, norm) == Approx(seconds(slow, copy)));
+  CHECK(KernelModel(slow, Precision::fp32).least(norm, Pass::forward, 1).value() == Approx(4e9 / 50e9));
+  // Its own measured ones say what they take, and so do others beside an elementwise kernel of others.
+  CHECK(seconds(device_with({elementwise(3, 0.5), own_norms}), norm) == Approx(4e9 / 90e9));
+  CHECK(seconds(device_with({}, {elementwise(3, 0.5), norms}), norm) == Approx(4e9 / 90e9));
+  // Slower ones stay slower.
+  CHECK(seconds(device_with({elementwise(3, 0.95)}, {norms}), norm) == Approx(4e9 / 90e9));
+}
+
 TEST_CASE("in training, products on matrix units run slower than alone, and nothing else does") {
   const Device device = device_with({products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99}),
                                      products(Precision::fp32, {1, 0.5, 2, 8, 1, 0.995, 0.99}), elementwise(3, 0.5)});
