@@ -91,6 +91,7 @@ std::optional<LongestSequence> longest_sequence(const Study& study, const Plan& 
     if (is_new) {
       StudySpec spec = study.spec();
       spec.sequence = steps * step;
+      if (spec.packed_length) spec.packed_length = std::min(*spec.packed_length, *spec.sequence);
       const Study other(spec);
       if (const auto checked = check_memory(Estimator(other.job()), plan)) entry->second = checked->verdict;
     }

@@ -151,7 +151,6 @@ std::size_t slower_plans(const RecommendAnswer& answer) {
   return ranked + answer.result.behind.size() - answer.shown.size();
 }
 
-/// `drawn`: with the drawings and sections that a page has besides.
 /// Below a plan that was asked for and lacks nothing but memory: what to change.
 void add_what_fits(Document& document, const RecommendAnswer& answer) {
   if (!answer.single) return;
@@ -161,6 +160,7 @@ void add_what_fits(Document& document, const RecommendAnswer& answer) {
   if (!found.empty()) add_changes(document, *answer.study, *checked, found, WordsOfChange::options);
 }
 
+/// `drawn`: with the drawings and sections that a page has besides.
 Document document_of(const RecommendAnswer& answer, bool drawn = false) {
   const Study& study = *answer.study;
   Document document;

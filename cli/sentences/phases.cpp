@@ -62,7 +62,7 @@ struct PhaseInWords {
         plan.shard_copies() > 1 ? fmt::format(", {:.0f} groups of which sum their shards", plan.shard_copies()) : "";
     const std::string near =
         plan.second_shards() > 0 && plan.second_shards() < plan.shards()
-            ? fmt::format(", but for the first allgather among {:.0f} of a second copy", plan.second_shards())
+            ? fmt::format("; all allgathers but the first are of a second copy among {:.0f} of them", plan.second_shards())
             : "";
     const bool alike = gradients.weights == gradients.message;
     const std::string scattered = alike ? "" : fmt::format(" of {}", humanize(gradients.message));

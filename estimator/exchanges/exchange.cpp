@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "estimator/exchanges/gradient_exchange.hpp"
+
 namespace ddl {
 namespace {
 
@@ -352,7 +354,7 @@ Seconds ExchangePrices::allreduce_time(AllreduceAlgorithm algorithm, Bytes messa
       const double density = assumptions_.allreduce ? assumptions_.sparse_density
                                                     : software_.gradient_density.value_or(assumptions_.sparse_density);
       // A four-byte index travels with every value of the share that is sent.
-      return sparse_allreduce_time(message * (density * (1.0 + 4.0 / item_bytes(plan_.precision))), message, ranks,
+      return sparse_allreduce_time(message * (density * (1.0 + 4.0 / exchanged_bytes(plan_, assumptions_).gradient)), message, ranks,
                                    Seconds{}, link);
     }
     case AllreduceAlgorithm::double_tree:

@@ -33,27 +33,10 @@ class MemoryRecord {
   [[nodiscard]] Block allocate(Bytes bytes, MemoryItem item, int layer, double times = 1) {
     if (bytes <= Bytes{} || stopped_) return {};
     // What several micro-batches keep are blocks of their own, which a larger request does not fit into once they are free.
-    if (times >= 2) {
-      const double blocks = std::min(std::floor(times), most_blocks);
-      Block last;
-      for (double i = 0; i < blocks; ++i) last = allocate(bytes, item, layer, times / blocks);
-      return last;
-    }
-    const MemoryTally::Block tallied = tally_.allocate(bytes, item, layer, times);
-    held_.push_back({allocator_.allocate(tallied.allocated), tallied, layer});
-    if (!points_.empty()) {
-      TimelinePoint& point = points_.back();
-      point.allocated = max(point.allocated, tally_.mark().allocated);
-      point.reserved = max(point.reserved, allocator_.reserved());
-    }
-    if (tally_.peak().allocated > peak_) {
-      peak_ = tally_.peak().allocated;
-      peak_count_ = held_.size();
-      peak_phase_ = phase_;
-      peak_layer_ = layer_;
-    }
-    stopped_ = held_.size() == stop_at_;
-    return {held_.size() - 1};
+    const double blocks = std::clamp(std::floor(times), 1.0, most_blocks);
+    Block last;
+    for (double i = 0; i < blocks; ++i) last = allocate_one(bytes, item, layer, times / blocks);
+    return last;
   }
   void free(Block& block) {
     if (block.number == nothing || stopped_) return;
@@ -100,6 +83,25 @@ class MemoryRecord {
   }
 
  private:
+  Block allocate_one(Bytes bytes, MemoryItem item, int layer, double times) {
+    if (stopped_) return {};
+    const MemoryTally::Block tallied = tally_.allocate(bytes, item, layer, times);
+    held_.push_back({allocator_.allocate(tallied.allocated), tallied, layer});
+    if (!points_.empty()) {
+      TimelinePoint& point = points_.back();
+      point.allocated = max(point.allocated, tally_.mark().allocated);
+      point.reserved = max(point.reserved, allocator_.reserved());
+    }
+    if (tally_.peak().allocated > peak_) {
+      peak_ = tally_.peak().allocated;
+      peak_count_ = held_.size();
+      peak_phase_ = phase_;
+      peak_layer_ = layer_;
+    }
+    stopped_ = held_.size() == stop_at_;
+    return {held_.size() - 1};
+  }
+
   struct Held {
     std::size_t block = 0;
     MemoryTally::Block tallied;  ///< of no bytes once it was given back

@@ -60,9 +60,10 @@ class StageRequests {
     } else {
       received_ = table.cut_bytes(first_);
     }
-    const bool sends = last_ < static_cast<int>(facts_.model->layers.size());
-    if (sends && job.assumptions.keeps_sent) sent_bytes_ = table.cut_bytes(last_);
     find_runs();
+    // What backward of the stage keeps anyway is there once.
+    const bool sends = last_ < static_cast<int>(facts_.model->layers.size());
+    if (sends && job.assumptions.keeps_sent && keeper_of(last_ - 1) < 0) sent_bytes_ = table.cut_bytes(last_);
     const auto slots = static_cast<std::size_t>(slots_);
     outputs_.resize(slots);
     computed_again_.resize(slots);
@@ -121,8 +122,8 @@ class StageRequests {
     update();
   }
 
-  /// Allocates what `count` micro-batches keep between their forward and their backward, with one block for each item of all
-  /// of them.
+  /// Allocates what `count` micro-batches keep between their forward and their backward; a sink may make blocks of their own of
+  /// each item.
   void keep(double count) {
     if (count <= 0) return;
     (void)sink_.allocate(input_, MemoryItem::input, -1, count);

@@ -247,7 +247,11 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
                                                   : value == 1 ? "oo"
                                                                : "ow"); },
        .matters = [](const Mesh&) { return true; },
-       .possible = nullptr,
+       .possible =
+           [](const ModelFacts&, const Plan& plan, int value) {
+             // A second copy of the weights lies on the device.
+             return value != static_cast<int>(Offload::weights) || plan.secondary_shards <= 1;
+           },
        .get = [](const Plan& plan) { return static_cast<int>(plan.offload); },
        .set = [](Plan& plan, int value) { plan.offload = static_cast<Offload>(value); }},
       {.choice = PlanChoice::offload_activations,

@@ -153,6 +153,8 @@ class Choices {
   /// The highest value to try; the plan's own where no other can save memory.
   [[nodiscard]] int last_of(const PlanChoiceRow& row) const {
     const Plan& plan = from_.estimate.plan;
+    // What a search does not try saves nothing in the order of its values.
+    if (!row.is_searched) return row.get(plan);
     const bool is_there = !row.needs_host || estimator_.job().machine.host.has_value();
     return row.trade != Trade::first_is_smallest && row.matters(plan.mesh) && is_there ? row.last : row.get(plan);
   }

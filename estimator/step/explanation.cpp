@@ -203,12 +203,24 @@ class Explainer {
   [[nodiscard]] double hops() const { return step_.hops(); }
   [[nodiscard]] Bytes cut() const { return costs_.cut_bytes(first_of(critical_.transfer)); }
 
+  /// How many blocks of a stage backward computes again.
+  [[nodiscard]] int blocks_again(int stage) const {
+    int blocks = 0, before = -1;
+    for (const LayerExplanation& layer : out_.layers) {
+      if (layer.stage != stage || !layer.runs_again) continue;
+      const int block = job_.facts.model->layers[static_cast<std::size_t>(layer.layer)].block;
+      blocks += block != before ? 1 : 0;
+      before = block;
+    }
+    return blocks;
+  }
+
   [[nodiscard]] KernelsOf kernels_of(Phase phase) const {
     KernelsOf kernels;
     kernels.stage = !slots_ ? critical_.time : (phase == Phase::forward ? critical_.forward : critical_.backward);
     kernels.layers = first_of(kernels.stage + 1) - first_of(kernels.stage);
     if (phase == Phase::backward) kernels.forward_again = plan_.recompute;
-    kernels.blocks_again = plan_.recompute_blocks;
+    if (phase == Phase::backward && plan_.recompute_blocks > 0) kernels.blocks_again = blocks_again(kernels.stage);
     kernels.selected = job_.assumptions.selective;
     for (const LayerExplanation& layer : out_.layers) {
       if (layer.stage != kernels.stage) continue;

@@ -40,7 +40,7 @@ inline constexpr std::array<TimePart, 10> time_parts{
 struct KernelsOf {
   int stage = 0, layers = 0;
   Recompute forward_again{};          ///< what of forward backward computes a second time
-  int blocks_again = 0;               ///< with full recomputation, of each stretch of the stage; 0: all
+  int blocks_again = 0;               ///< with full recomputation, of the stage; 0: all
   SelectiveRecompute selected{};      ///< with selective recomputation
   Seconds beside{}, first_touches{};  ///< of the time, what is not kernels': of a whole step, and of fresh memory
 };

@@ -27,7 +27,9 @@ Seconds host_update_time(const Job& job, const Plan& plan, double trained) {
   const double link = host_link(job.machine).value();
   if (link <= 0) return Seconds{};
   const ParameterBytes each = parameter_bytes(job.facts, plan, job.assumptions.mixed_precision);
-  const double moved = trained * (each.gradient + item_bytes(plan.precision));
+  // Of gradients that are added to sums in fp32, the sums.
+  const bool sums = is_mixed(plan.precision) && job.assumptions.mixed_precision == MixedPrecision::accumulated;
+  const double moved = trained * ((sums ? 4 : each.gradient) + item_bytes(plan.precision));
   const double touched = trained * update_bytes_per_parameter(plan.optimizer, plan.precision);
   return Seconds(moved / link + touched / host_memory_bandwidth(job.machine).value());
 }

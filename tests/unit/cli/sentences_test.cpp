@@ -194,8 +194,8 @@ TEST_CASE("a second copy of weights is named with the ranks that gather from it"
     return describe(phase, estimate);
   };
   CHECK(text(4) ==
-        "reduce-scatter and 2 times allgather of 1.00 GiB among 16 ranks (ZeRO-3), but for the first allgather among 4 of a "
-        "second copy");
+        "reduce-scatter and 2 times allgather of 1.00 GiB among 16 ranks (ZeRO-3); all allgathers but the first are of a "
+        "second copy among 4 of them");
   for (const int ranks : {0, 1, 16})
     CHECK(text(ranks) == "reduce-scatter and 2 times allgather of 1.00 GiB among 16 ranks (ZeRO-3)");
 }
