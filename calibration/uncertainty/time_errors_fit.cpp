@@ -25,8 +25,8 @@ using Parameters = std::array<double, parameter_count>;
 /// Where nothing is known, what one would think: kernels are known to some tens of percent, exchanges to a factor of two.
 constexpr std::array<double, parameter_count> usual{0.15, 0.3, 0.4, 0.2, 0.3, 0.5, 0.5, 0.7,  0.3,  0.5,
                                                     0.5,  0.3, 0.5, 0.1, 0.5, 1.0, 0.3, 0.15, 0.15, 0.15};
-constexpr double prior_width = 0.7;     ///< of a logarithm
-constexpr double prior_weight = 0.004;  ///< beside a mean score that is of the order of one
+constexpr double prior_width = 0.7;    ///< of a logarithm
+constexpr double prior_weight = 0.02;  ///< beside a mean score of the order of one, so that one set alone decides little
 /// A measured kernel was repeated on this device; what is interpolated between such kernels was not. Assumed.
 constexpr double measured_over_interpolated = 0.5;
 
