@@ -19,8 +19,8 @@ enum class MixedPrecision {
   half_gradients,  ///< both in half precision, beside a master of 4 bytes: 16 bytes a parameter with Adam [Raj20]
   full_gradients,  ///< gradients are added up in 4 bytes, as Megatron-LM does: 18 bytes with Adam [Kort22]
   autocast,        ///< PyTorch's: both in 4 bytes, and what matrix operations read as copies in half precision
-  /// Gradients in half precision are added to others in 4 bytes, which stay whole on each rank: 20 bytes with Adam, 12 of them
-  /// sharded [DeepSpeed, deepspeed/runtime/bf16_optimizer.py].
+  /// Gradients in half precision are added to others in 4 bytes, which stay whole on each rank: 20 bytes with Adam, 12 of
+  /// them sharded [DeepSpeed, deepspeed/runtime/bf16_optimizer.py].
   accumulated,
 };
 
@@ -117,8 +117,8 @@ struct Assumptions {
   /// off [PyTorch docs, torch.optim.Optimizer.zero_grad, 1.12 and 2.0]), and all kernels of the libraries are loaded at once
   /// (CUDA 11.7 brought lazy loading [CUDA C++ programming guide, "Lazy Loading"]).
   bool older_framework = false;
-  /// Before the update of ZeRO-1 and -2 in half precision, a rank joins the gradients of its part in one tensor, and copies it
-  /// to fp32 [DeepSpeed, deepspeed/runtime/zero/stage_1_and_2.py, step].
+  /// Before the update of ZeRO-1 and -2 in half precision, a rank joins the gradients of its part in one tensor, and copies
+  /// it to fp32 [DeepSpeed, deepspeed/runtime/zero/stage_1_and_2.py, step].
   bool flat_gradients = false;
   /// A stage of a pipeline keeps what it has sent until its backward [DeepSpeed, deepspeed/runtime/pipe/engine.py; PyTorch,
   /// torch/distributed/pipelining/stage.py].

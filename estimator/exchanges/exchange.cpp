@@ -354,8 +354,8 @@ Seconds ExchangePrices::allreduce_time(AllreduceAlgorithm algorithm, Bytes messa
       const double density = assumptions_.allreduce ? assumptions_.sparse_density
                                                     : software_.gradient_density.value_or(assumptions_.sparse_density);
       // A four-byte index travels with every value of the share that is sent.
-      return sparse_allreduce_time(message * (density * (1.0 + 4.0 / exchanged_bytes(plan_, assumptions_).gradient)), message, ranks,
-                                   Seconds{}, link);
+      return sparse_allreduce_time(message * (density * (1.0 + 4.0 / exchanged_bytes(plan_, assumptions_).gradient)),
+                                   message, ranks, Seconds{}, link);
     }
     case AllreduceAlgorithm::double_tree:
       return double_tree_allreduce_time(message, ranks, link);

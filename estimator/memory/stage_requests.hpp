@@ -122,8 +122,8 @@ class StageRequests {
     update();
   }
 
-  /// Allocates what `count` micro-batches keep between their forward and their backward; a sink may make blocks of their own of
-  /// each item.
+  /// Allocates what `count` micro-batches keep between their forward and their backward; a sink may make blocks of their own
+  /// of each item.
   void keep(double count) {
     if (count <= 0) return;
     (void)sink_.allocate(input_, MemoryItem::input, -1, count);

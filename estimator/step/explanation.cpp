@@ -194,9 +194,7 @@ class Explainer {
     if (all.exchanged_parameters() > 0) return own.exchanged_parameters() / all.exchanged_parameters();
     return all.parameters > 0 ? own.parameters / all.parameters : 0.0;
   }
-  [[nodiscard]] Bytes message_of(const GradientGroup& group) const {
-    return Bytes(group.parameters * each_.gradient);
-  }
+  [[nodiscard]] Bytes message_of(const GradientGroup& group) const { return Bytes(group.parameters * each_.gradient); }
   [[nodiscard]] Bytes weights_of(const GradientGroup& group) const {
     return Bytes((group.parameters + (plan_.zero_stage == 3 ? group.frozen : 0.0)) * each_.weight);
   }
@@ -241,9 +239,12 @@ class Explainer {
     // The largest group stands for all.
     const GradientGroup& group = *std::max_element(groups_.begin(), groups_.end(),
                                                    [](const auto& a, const auto& b) { return a.parameters < b.parameters; });
-    return GradientsOf{critical_.gradient_exchange, costs_.exchanges().group(group.axes).ranks,
-                       message_of(group),           weights_of(group),
-                       gradients_.rounds,           gradients_.gathers,
+    return GradientsOf{critical_.gradient_exchange,
+                       costs_.exchanges().group(group.axes).ranks,
+                       message_of(group),
+                       weights_of(group),
+                       gradients_.rounds,
+                       gradients_.gathers,
                        costs_.exchanges().route(Purpose::gradient)};
   }
 

@@ -88,8 +88,8 @@ TEST_CASE("gradients that are joined before the update are there twice more, of 
     const LayerCostTable table(owned.job, plan, kinds);
     return stage_peaks(owned.job, plan, table, 0, 4).in_update[MemoryItem::gradients].value();
   };
-  // 40,000 gradients of 2 bytes, of which a rank has 10,000: 20,000 bytes in half precision and 40,000 in fp32. An update that
-  // joins none asks for no memory.
+  // 40,000 gradients of 2 bytes, of which a rank has 10,000: 20,000 bytes in half precision and 40,000 in fp32. An update
+  // that joins none asks for no memory.
   CHECK(in_update(true) == 80'000 + 20'000 + 40'000);
   CHECK(in_update(false) == 0);
   plan.zero_stage = 0;
