@@ -120,8 +120,7 @@ struct Assumptions {
   /// Before the update of ZeRO-1 and -2 in half precision, a rank joins the gradients of its part in one tensor, and copies
   /// it to fp32 [DeepSpeed, deepspeed/runtime/zero/stage_1_and_2.py, step].
   bool flat_gradients = false;
-  /// A stage of a pipeline keeps what it has sent until its backward [DeepSpeed, deepspeed/runtime/pipe/engine.py; PyTorch,
-  /// torch/distributed/pipelining/stage.py].
+  /// A stage of a pipeline keeps what it has sent until its backward [DeepSpeed, deepspeed/runtime/pipe/engine.py].
   bool keeps_sent = false;
   /// The same algorithm for every gradient exchange, when the user asks for one.
   std::optional<AllreduceAlgorithm> allreduce;
