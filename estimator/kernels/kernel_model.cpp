@@ -28,9 +28,7 @@ constexpr double update_item_bytes = 4;
 Work with_filled_loads(Work work, Pass pass, double item_bytes) {
   if (work.group_inputs <= 0) return work;
   constexpr double load_bytes = 16, load_of_strides = 4;
-  const double outputs = pass == Pass::forward ? work.m * work.n : work.m * work.k;
-  const double input_positions = (work.activation_items - outputs) / work.group_inputs;
-  const bool strides = pass != Pass::backward_data && input_positions > 2 * (pass == Pass::forward ? work.m : work.k);
+  const bool strides = work.is_strided && pass != Pass::backward_data;
   const double load = std::min(load_bytes / item_bytes, strides ? load_of_strides : load_bytes);
   const double filled = std::ceil(work.group_inputs / load - 1e-9) * load / work.group_inputs;
   work.flops *= filled;

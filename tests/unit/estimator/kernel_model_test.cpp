@@ -155,7 +155,7 @@ TEST_CASE("narrow tiles of a convolution wait for their operands, in all passes 
 
 TEST_CASE("zeros fill the channels of a convolution up to 16 bytes, to four where the window strides") {
   const Device others = device_with({}, {convolutions(1000)}), own = device_with({convolutions(1000)});
-  const auto with_inputs = [](double inputs, double positions) {
+  const auto with_inputs = [](double inputs, double positions, bool is_strided = false) {
     Work work{.flops = 2.0 * 65536 * 256 * 27 * inputs,
               .activation_items = positions * inputs + 65536 * 256,
               .m = 65536,
@@ -175,7 +175,11 @@ TEST_CASE("zeros fill the channels of a convolution up to 16 bytes, to four wher
   };
   CHECK(seconds(half, with_inputs(4, 65536)) == Approx(seconds(half, filled(with_inputs(4, 65536), 2))));
   CHECK(seconds(half, with_inputs(3, 65536)) == Approx(seconds(half, filled(with_inputs(3, 65536), 8.0 / 3))));
-  CHECK(seconds(half, with_inputs(3, 4 * 65536)) == Approx(seconds(half, filled(with_inputs(3, 4 * 65536), 4.0 / 3))));
+  const Work strided = with_inputs(3, 4 * 65536, true);
+  CHECK(seconds(half, strided) == Approx(seconds(half, filled(strided, 4.0 / 3))));
+  // A tile with the positions of its neighbours around it reads more than it writes, and its window need not stride.
+  const Work tile = with_inputs(3, 4 * 65536);
+  CHECK(seconds(half, tile) == Approx(seconds(half, filled(tile, 8.0 / 3))));
   CHECK(seconds(wide, with_inputs(4, 65536)) == Approx(seconds(wide, filled(with_inputs(4, 65536), 1))));
   CHECK(seconds(half, with_inputs(16, 65536)) == Approx(seconds(half, filled(with_inputs(16, 65536), 1))));
   // What was measured on the device has it in it.
@@ -199,6 +203,7 @@ TEST_CASE("a kernel that is known of other devices alone moves its items no fast
     CHECK(model.least(work, Pass::forward, 1) <= model.seconds(work, Pass::forward, 1));
     return model.seconds(work, Pass::forward, 1).value();
   };
+              .is_strided = is_strided,
   const Device slow = device_with({elementwise(3, 0.5)}, {norms});
   CHECK(seconds(slow, norm) == Approx(4e9 / 50e9));
   CHECK(seconds(slow, norm) == Approx(seconds(slow, copy)));
