@@ -142,7 +142,8 @@ namespace {
 double lanes(const Device& device) {
   const double capability = device.compute_capability.value_or(0);
   const bool is_half = capability == 6.0 || (capability >= 7.0 && capability < 8.6);
-  return is_half ? 64 : 128;
+  const bool is_wide = capability >= 3.0 && capability < 4.0;
+  return is_half ? 64 : is_wide ? 192 : 128;
 }
 
 }  // namespace

@@ -97,6 +97,16 @@ TEST_CASE("a matrix product fills its tiles and its waves, and sums have a start
         Approx(model.seconds(product(512, 512, 4096), Pass::forward, 1).value()));
 }
 
+TEST_CASE("a multiprocessor begins as many multiply-adds in a cycle as its capability says") {
+  Device device = device_with({});
+  const auto cycles = [&device](double capability) {
+    device.compute_capability = capability;
+    return device_peaks(device, Precision::fp32).cycle_rate;
+  };
+  CHECK(cycles(3.7) * 192 == Approx(cycles(6.1) * 128));
+  CHECK(cycles(7.0) * 64 == Approx(cycles(6.1) * 128));
+}
+
 TEST_CASE("measured neighbours correct the formula, the nearer the more, and not far away") {
   KernelFamily family = products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99});
   const KernelShape shape = shape_of(product(512, 512, 4096), 1, 2);
@@ -161,6 +171,7 @@ TEST_CASE("zeros fill the channels of a convolution up to 16 bytes, to four wher
               .m = 65536,
               .n = 256,
               .k = 27 * inputs,
+              .is_strided = is_strided,
               .group_inputs = inputs,
               .kind = KernelKind::convolution};
     return work;
@@ -203,7 +214,6 @@ TEST_CASE("a kernel that is known of other devices alone moves its items no fast
     CHECK(model.least(work, Pass::forward, 1) <= model.seconds(work, Pass::forward, 1));
     return model.seconds(work, Pass::forward, 1).value();
   };
-              .is_strided = is_strided,
   const Device slow = device_with({elementwise(3, 0.5)}, {norms});
   CHECK(seconds(slow, norm) == Approx(4e9 / 50e9));
   CHECK(seconds(slow, norm) == Approx(seconds(slow, copy)));
