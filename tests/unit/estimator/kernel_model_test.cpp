@@ -97,6 +97,34 @@ TEST_CASE("a matrix product fills its tiles and its waves, and sums have a start
         Approx(model.seconds(product(512, 512, 4096), Pass::forward, 1).value()));
 }
 
+TEST_CASE("without matrix units, products in half precision are those in single precision") {
+  // Families of other devices: half precision at 0.5 of the peak, single precision at 0.8.
+  Device device = device_with({}, {products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99}),
+                                   products(Precision::fp32, {1, 0.8, 2, 8, 1, 0.995, 0.99}), elementwise(3, 0.5)});
+  const Work work = product(512, 512, 4096);
+  const auto ratio = [&](double capability) {
+    device.compute_capability = capability;
+    const KernelModel half(device, Precision::bf16), single(device, Precision::fp32);
+    CHECK(half.seconds({.activation_items = 1e9}, Pass::forward, 1).value() ==
+          Approx(single.seconds({.activation_items = 1e9}, Pass::forward, 1).value() / 2));
+    CHECK(half.least(work, Pass::forward, 1) <= half.seconds(work, Pass::forward, 1));
+    return half.seconds(work, Pass::forward, 1).value() / single.seconds(work, Pass::forward, 1).value();
+  };
+  CHECK(ratio(6.1) == Approx(1));
+  CHECK(ratio(7.0) < 0.9);
+  // A convolution in channels-first order makes no copies there.
+  Assumptions first;
+  first.memory_format = MemoryFormat::channels_first;
+  Work window = work;
+  window.kind = KernelKind::convolution;
+  for (const double capability : {6.1, 7.0}) {
+    device.compute_capability = capability;
+    const double as_it_lies = KernelModel(device, Precision::bf16).seconds(window, Pass::forward, 1).value();
+    const double copied = KernelModel(device, Precision::bf16, first).seconds(window, Pass::forward, 1).value();
+    CHECK((copied > as_it_lies) == (capability >= 7.0));
+  }
+}
+
 TEST_CASE("a multiprocessor begins as many multiply-adds in a cycle as its capability says") {
   Device device = device_with({});
   const auto cycles = [&device](double capability) {
