@@ -21,6 +21,8 @@ constexpr double level = 0.1, outside = 1.5, fading = 4;
 constexpr double transposition_items = 1.5;
 /// Of weights, gradients and the optimizer's state.
 constexpr double update_item_bytes = 4;
+/// The place of the share of the bandwidth among the constants of a kernel that memory bounds.
+constexpr std::size_t traffic_bandwidth = 1;
 
 /// Zeros fill the input channels of a convolution up to whole loads of matrix units, and are multiplied like the others. Of
 /// a window that strides, as the first of a network of images does, less is enough [NVIDIA, Convolutional Layers User's
@@ -44,6 +46,14 @@ bool is_traffic(KernelKind kind) { return form_of(kind).name == form_of(KernelKi
 /// as long as in single precision: on P100 0.9 times, the median of 201 convolutions [DeepBench].
 double worked_bytes(const Work& work, const DevicePeaks& peaks, double item_bytes) {
   return peaks.has_matrix_units || is_traffic(work.kernel_kind()) ? item_bytes : ddl::item_bytes(Precision::fp32);
+}
+
+/// Whether batch norms are the framework's own kernels. PyTorch has cuDNN's for weights in fp32 alone [PyTorch,
+/// aten/src/ATen/native/Normalization.cpp]: where operators run one by one, those whose weights are in half precision, which
+/// autocast leaves in fp32, move as many items a second as in fp32.
+bool has_own_norms(const Assumptions& assumptions, Precision precision) {
+  return is_mixed(precision) && assumptions.mixed_precision != MixedPrecision::autocast &&
+         assumptions.composites == CompositeKernels::operators;
 }
 
 /// The kernel that moves as much and computes nothing. What the device's own take for that is less than any other takes
@@ -213,6 +223,8 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
           kind == KernelKind::matrix_product || kind == KernelKind::convolution || kind == KernelKind::grouped_convolution;
       if (is_product && !best.is_own && device.attainable_peak < 1) best.constants[1] = device.attainable_peak;
       if ((is_product || kind == KernelKind::packed_convolution) && peaks_.has_matrix_units) best.constants[1] *= sustained;
+      if (kind == KernelKind::batch_norm && has_own_norms(assumptions, precision))
+        best.constants[traffic_bandwidth] *= item_bytes_ / ddl::item_bytes(Precision::fp32);
       best.least_ratio = best.is_own ? std::exp(least_log_ratio(best.family->residuals)) : 1;
     }
   }
