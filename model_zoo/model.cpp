@@ -89,14 +89,16 @@ Variant variant_of(const std::string& name) {
 }
 
 /// Keys of a name that say what is trained of a model, whatever its parameters are.
-constexpr std::string_view adapter_key = "lora", adapted_key = "lora_layers", trained_key = "trained";
+constexpr std::string_view adapter_key = "lora", adapted_key = "lora_layers", trained_key = "trained", frozen_key = "frozen";
+/// The value of the last one by which all layers are trained, whatever the model's file says.
+constexpr std::string_view nothing_frozen = "none";
 constexpr std::int64_t most_adapter_rank = 65536;
 
 /// The key that says how long the documents of packed sequences are.
 constexpr std::string_view packed_key = "packed";
 
 bool is_of_any_model(std::string_view key) {
-  return key == adapter_key || key == adapted_key || key == trained_key || key == packed_key;
+  return key == adapter_key || key == adapted_key || key == trained_key || key == frozen_key || key == packed_key;
 }
 
 /// `qkv+projection`.
@@ -112,14 +114,23 @@ std::vector<std::string> names_in(const YamlNode& node) {
   }
 }
 
-TrainedParts trained_parts_of(const YamlNode& values) {
+/// What the values of a name say; where they say nothing, what the model's file says.
+TrainedParts trained_parts_of(const YamlNode& root, const std::optional<YamlNode>& values) {
   TrainedParts parts;
-  if (const auto rank = values.find(adapter_key)) parts.adapter_rank = rank->integer(1, most_adapter_rank);
-  if (const auto adapted = values.find(adapted_key)) {
+  const auto find = [&values](std::string_view key) { return values ? values->find(key) : std::nullopt; };
+  if (const auto rank = find(adapter_key)) parts.adapter_rank = rank->integer(1, most_adapter_rank);
+  if (const auto adapted = find(adapted_key)) {
     if (!parts.adapter_rank) adapted->fail("lora_layers has no lora", "say the rank of the adapters: @lora=16");
     parts.adapted = names_in(*adapted);
   }
-  if (const auto trained = values.find(trained_key)) parts.trained = names_in(*trained);
+  if (const auto trained = find(trained_key)) parts.trained = names_in(*trained);
+  const auto frozen = find(frozen_key);
+  if (frozen && !parts.is_all()) {
+    frozen->fail("frozen says what is not trained, beside a key that says what is",
+                 "leave it out: with lora or trained, all else stays as it is");
+  }
+  if (!parts.is_all() || (frozen && frozen->text() == nothing_frozen)) return parts;
+  if (const auto names = frozen ? frozen : root.find(frozen_key)) parts.frozen = names_in(*names);
   return parts;
 }
 
@@ -343,9 +354,10 @@ Model load_model(const std::string& asked, std::optional<std::int64_t> sequence)
   }
   const auto [name, changes, values] =
       sequence ? variant_of(fmt::format("{}@{}={}", asked, sequence_parameter, *sequence)) : own;
-  Model model = read_model(load_file(name, values), values, sequence.has_value());
+  const YamlNode root = load_file(name, values);
+  Model model = read_model(root, values, sequence.has_value());
   const std::string base = model.name;
-  if (values) train_only(model, trained_parts_of(*values));
+  train_only(model, trained_parts_of(root, values));
   if (const auto packed = values ? values->find(packed_key) : std::nullopt)
     pack_sequences(model, packed->integer(1, max_attribute));
   model.name = base + changes;
@@ -353,7 +365,10 @@ Model load_model(const std::string& asked, std::optional<std::int64_t> sequence)
 }
 
 Model parse_model(std::string text, std::string origin) {
-  return read_model(YamlNode::parse(std::move(text), std::move(origin)));
+  const YamlNode root = YamlNode::parse(std::move(text), std::move(origin));
+  Model model = read_model(root);
+  train_only(model, trained_parts_of(root, std::nullopt));
+  return model;
 }
 
 }  // namespace ddl

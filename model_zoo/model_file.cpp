@@ -295,8 +295,8 @@ void check_block_names(const ModelFile& file, const std::vector<ModelItem>& item
 }  // namespace
 
 ModelFile ModelFile::read(const YamlNode& root) {
-  root.only_keys(
-      {"format", "model", "family", "aliases", "description", "source", "batch", "input", "parameters", "blocks", "layers"});
+  root.only_keys({"format", "model", "family", "aliases", "description", "source", "batch", "frozen", "input", "parameters",
+                  "blocks", "layers"});
   check_format(root);
   ModelFile file{.root = root, .model = root.find("model"), .family = root.find("family")};
   if (!file.model && !file.family) static_cast<void>(root.at("model"));
@@ -308,6 +308,8 @@ ModelFile ModelFile::read(const YamlNode& root) {
   file.description = text_of("description");
   file.source = text_of("source");
   if (const auto batch = root.find("batch")) file.batch = batch->integer(1, most_usual_batch);
+  if (const auto frozen = root.find("frozen"); frozen && !file.model)
+    frozen->fail("a family does not say what is frozen", "each model of it may");
   if (const auto aliases = root.find("aliases")) {
     for (const YamlNode& alias : aliases->items()) file.aliases.push_back(alias.text());
   }

@@ -65,11 +65,11 @@ class Names {
 
 void train_only(Model& model, const TrainedParts& parts) {
   if (parts.is_all()) return;
-  Names adapted(parts.adapted, "lora_layers"), trained(parts.trained, "trained");
+  Names adapted(parts.adapted, "lora_layers"), trained(parts.trained, "trained"), frozen(parts.frozen, "frozen");
   // Layers of one class that are trained alike stay one class.
   std::map<std::tuple<int, bool, bool>, std::pair<int, std::shared_ptr<const Operation>>> classes;
   for (Layer& layer : model.layers) {
-    const bool is_trained = layer.parameters() > 0 && trained.name(layer);
+    const bool is_trained = layer.parameters() > 0 && (parts.frozen.empty() ? trained.name(layer) : !frozen.name(layer));
     const bool is_named = layer.parameters() > 0 && adapted.name(layer);
     const bool is_asked = parts.adapter_rank && !is_trained && (parts.adapted.empty() ? layer.block >= 0 : is_named);
     auto adapter = is_asked ? layer.operation->with_adapter(*parts.adapter_rank) : nullptr;
@@ -94,6 +94,7 @@ void train_only(Model& model, const TrainedParts& parts) {
   }
   adapted.check(model);
   trained.check(model);
+  frozen.check(model);
   model.shape_classes = static_cast<int>(classes.size());
   if (model.trained_parameters() == 0) {
     throw Error(fmt::format("nothing of {} would be trained", model.name),

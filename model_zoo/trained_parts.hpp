@@ -19,7 +19,9 @@ struct TrainedParts {
   std::vector<std::string> adapted;
   /// Names of the layers that are trained as a whole.
   std::vector<std::string> trained;
-  [[nodiscard]] bool is_all() const { return !adapter_rank && trained.empty(); }
+  /// Names of the layers that stay as they are, where all others are trained.
+  std::vector<std::string> frozen;
+  [[nodiscard]] bool is_all() const { return !adapter_rank && trained.empty() && frozen.empty(); }
 };
 
 /// Gives layers their adapters, and says of each layer which of its parameters stay as they are. An Error where a name is

@@ -21,6 +21,8 @@ constexpr double level = 0.1, outside = 1.5, fading = 4;
 constexpr double transposition_items = 1.5;
 /// Of weights, gradients and the optimizer's state.
 constexpr double update_item_bytes = 4;
+/// The place of the share of the bandwidth among the constants of a kernel that memory bounds.
+constexpr std::size_t traffic_bandwidth = 1;
 
 /// Zeros fill the input channels of a convolution up to whole loads of matrix units, and are multiplied like the others. Of
 /// a window that strides, as the first of a network of images does, less is enough [NVIDIA, Convolutional Layers User's
@@ -28,9 +30,7 @@ constexpr double update_item_bytes = 4;
 Work with_filled_loads(Work work, Pass pass, double item_bytes) {
   if (work.group_inputs <= 0) return work;
   constexpr double load_bytes = 16, load_of_strides = 4;
-  const double outputs = pass == Pass::forward ? work.m * work.n : work.m * work.k;
-  const double input_positions = (work.activation_items - outputs) / work.group_inputs;
-  const bool strides = pass != Pass::backward_data && input_positions > 2 * (pass == Pass::forward ? work.m : work.k);
+  const bool strides = work.is_strided && pass != Pass::backward_data;
   const double load = std::min(load_bytes / item_bytes, strides ? load_of_strides : load_bytes);
   const double filled = std::ceil(work.group_inputs / load - 1e-9) * load / work.group_inputs;
   work.flops *= filled;
@@ -41,23 +41,49 @@ Work with_filled_loads(Work work, Pass pass, double item_bytes) {
 /// Whether memory bounds a kernel of this kind.
 bool is_traffic(KernelKind kind) { return form_of(kind).name == form_of(KernelKind::elementwise).name; }
 
+/// Bytes of an item as a kernel works on it. Without matrix units, libraries keep items of a product or a convolution in
+/// half precision and compute in single precision [NVIDIA, cuDNN, cudnnConvolutionForward, PSEUDO_HALF_CONFIG], which takes
+/// as long as in single precision: on P100 0.9 times, the median of 201 convolutions [DeepBench].
+double worked_bytes(const Work& work, const DevicePeaks& peaks, double item_bytes) {
+  return peaks.has_matrix_units || is_traffic(work.kernel_kind()) ? item_bytes : ddl::item_bytes(Precision::fp32);
+}
+
+/// Whether batch norms are the framework's own kernels. PyTorch has cuDNN's for weights in fp32 alone [PyTorch,
+/// aten/src/ATen/native/Normalization.cpp]: where operators run one by one, those whose weights are in half precision, which
+/// autocast leaves in fp32, move as many items a second as in fp32.
+bool has_own_norms(const Assumptions& assumptions, Precision precision) {
+  return is_mixed(precision) && assumptions.mixed_precision != MixedPrecision::autocast &&
+         assumptions.composites == CompositeKernels::operators;
+}
+
 /// The kernel that moves as much and computes nothing. What the device's own take for that is less than any other takes
 /// that is known of other devices alone.
 KernelShape as_elementwise(const KernelShape& shape) {
   return {.kind = KernelKind::elementwise, .bytes = shape.bytes, .items = shape.items};
 }
 
-/// How far a family is from what is asked for; nothing where it says nothing about it.
-std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pass, Precision precision, bool is_own) {
+/// Whether products and convolutions in this precision run on matrix units, which NVIDIA's devices have from compute
+/// capability 7.0 on [NVIDIA, CUDA C++ Programming Guide, compute capabilities]. What does not say its capability has them.
+bool runs_on_matrix_units(const Device& device, Precision precision) {
+  constexpr double first_with_matrix_units = 7.0;
+  return precision != Precision::fp32 &&
+         device.compute_capability.value_or(first_with_matrix_units) >= first_with_matrix_units;
+}
+
+/// How far a family is from what is asked for; nothing where it says nothing about it. Families of other devices are those
+/// of devices with matrix units.
+std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pass, Precision precision, bool is_own,
+                            const Device& device) {
   if (family.kind != kind) return std::nullopt;
   const bool is_moved = is_traffic(kind);
   const bool is_product = form_of(kind).name != form_of(KernelKind::fused_attention).name && !is_moved;
   int far = 0;
-  if (family.precision != precision) {
-    // Matrix units are one thing, the rest of the device another; memory cares about the size of an item alone.
-    const bool same_units = (family.precision == Precision::fp32) == (precision == Precision::fp32);
+  // Matrix units are one thing, the rest of the device another; memory cares about the size of an item alone.
+  const bool family_units = is_own ? runs_on_matrix_units(device, family.precision) : family.precision != Precision::fp32;
+  const bool same_units = is_moved || family_units == runs_on_matrix_units(device, precision);
+  if (family.precision != precision || !same_units) {
     const bool same_items = item_bytes(family.precision) == item_bytes(precision);
-    if (!same_units && !is_moved && is_own) return std::nullopt;
+    if (!same_units && is_own) return std::nullopt;
     if (is_moved) {
       far += same_items ? 10 : 12;
     } else {
@@ -144,7 +170,8 @@ namespace {
 double lanes(const Device& device) {
   const double capability = device.compute_capability.value_or(0);
   const bool is_half = capability == 6.0 || (capability >= 7.0 && capability < 8.6);
-  return is_half ? 64 : 128;
+  const bool is_wide = capability >= 3.0 && capability < 4.0;
+  return is_half ? 64 : is_wide ? 192 : 128;
 }
 
 }  // namespace
@@ -153,12 +180,14 @@ DevicePeaks device_peaks(const Device& device, Precision precision) {
   FlopRate any(1.0);
   for (const std::optional<FlopRate>& peak : device.peak) any = max(any, peak.value_or(FlopRate{}));
   const FlopRate vector = device.peak_at(Precision::fp32).value_or(any);
-  return {.flop_rate = device.peak_at(precision).value_or(vector).value(),
+  const bool has_matrix_units = runs_on_matrix_units(device, precision);
+  const FlopRate own = device.peak_at(precision).value_or(vector);
+  return {.flop_rate = (has_matrix_units ? own : min(own, vector)).value(),
           .vector_flop_rate = vector.value(),
           .bandwidth = device.memory_bandwidth.value(),
           .multiprocessors = static_cast<double>(device.multiprocessors.value_or(0)),
           .cycle_rate = vector.value() / (2 * lanes(device)),
-          .has_matrix_units = precision != Precision::fp32};
+          .has_matrix_units = has_matrix_units};
 }
 
 KernelModel::KernelModel(const Device& device, Precision precision, const Assumptions& assumptions, double sustained)
@@ -168,7 +197,7 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
       peaks_(device_peaks(device, precision)),
       item_bytes_(ddl::item_bytes(precision)),
       accumulates_(sums_in_full(assumptions.mixed_precision) && is_mixed(precision)),
-      copies_(assumptions.memory_format == MemoryFormat::channels_first && precision != Precision::fp32) {
+      copies_(assumptions.memory_format == MemoryFormat::channels_first && peaks_.has_matrix_units) {
   for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
     const auto place = static_cast<std::size_t>(pass);
     attention_factor_[place] = attention_factor(assumptions.attention, device, pass);
@@ -182,7 +211,7 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
         const auto& kernels = is_own ? own_ : transferred_;
         if (!kernels || best.family != nullptr) continue;
         for (const KernelFamily& family : kernels->families) {
-          const auto far = distance(family, kind, static_cast<Pass>(pass), precision, is_own);
+          const auto far = distance(family, kind, static_cast<Pass>(pass), precision, is_own, device);
           if (!far || *far >= nearest) continue;
           nearest = *far;
           best = {&family, is_own, family.constants};
@@ -194,6 +223,8 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
           kind == KernelKind::matrix_product || kind == KernelKind::convolution || kind == KernelKind::grouped_convolution;
       if (is_product && !best.is_own && device.attainable_peak < 1) best.constants[1] = device.attainable_peak;
       if ((is_product || kind == KernelKind::packed_convolution) && peaks_.has_matrix_units) best.constants[1] *= sustained;
+      if (kind == KernelKind::batch_norm && has_own_norms(assumptions, precision))
+        best.constants[traffic_bandwidth] *= item_bytes_ / ddl::item_bytes(Precision::fp32);
       best.least_ratio = best.is_own ? std::exp(least_log_ratio(best.family->residuals)) : 1;
     }
   }
@@ -265,7 +296,7 @@ KernelTime KernelModel::time(const Work& asked, Pass pass, double samples) const
   const Work work = as_run(asked, pass);
   const Family& family = family_of(work.kernel_kind(), pass);
   if (family.family == nullptr) return {.time = roofline_.time(work, samples) + copies(work, samples)};
-  const Known& known = this->known(family, shape_of(work, samples, item_bytes_));
+  const Known& known = this->known(family, shape_of(work, samples, worked_bytes(work, peaks_, item_bytes_)));
   const double slower =
       work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[static_cast<std::size_t>(pass)] : 1;
   const Seconds time = with_sums(Seconds(known.seconds), work, pass) * slower + copies(asked, samples);
@@ -290,7 +321,7 @@ Seconds KernelModel::least(const Work& asked, Pass pass, double samples) const {
   const Work work = as_run(asked, pass);
   const Family& family = family_of(work.kernel_kind(), pass);
   if (family.family == nullptr) return roofline_.time(work, samples) + copies(work, samples);
-  const KernelShape shape = shape_of(work, samples, item_bytes_);
+  const KernelShape shape = shape_of(work, samples, worked_bytes(work, peaks_, item_bytes_));
   const double slower =
       work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[static_cast<std::size_t>(pass)] : 1;
   double least = form_of(shape.kind).least(shape, peaks_, family.constants) * family.least_ratio;

@@ -97,6 +97,67 @@ TEST_CASE("a matrix product fills its tiles and its waves, and sums have a start
         Approx(model.seconds(product(512, 512, 4096), Pass::forward, 1).value()));
 }
 
+TEST_CASE("without matrix units, products in half precision are those in single precision") {
+  // Families of other devices: half precision at 0.5 of the peak, single precision at 0.8.
+  Device device = device_with({}, {products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99}),
+                                   products(Precision::fp32, {1, 0.8, 2, 8, 1, 0.995, 0.99}), elementwise(3, 0.5)});
+  const Work work = product(512, 512, 4096);
+  const auto ratio = [&](double capability) {
+    device.compute_capability = capability;
+    const KernelModel half(device, Precision::bf16), single(device, Precision::fp32);
+    CHECK(half.seconds({.activation_items = 1e9}, Pass::forward, 1).value() ==
+          Approx(single.seconds({.activation_items = 1e9}, Pass::forward, 1).value() / 2));
+    CHECK(half.least(work, Pass::forward, 1) <= half.seconds(work, Pass::forward, 1));
+    return half.seconds(work, Pass::forward, 1).value() / single.seconds(work, Pass::forward, 1).value();
+  };
+  CHECK(ratio(6.1) == Approx(1));
+  CHECK(ratio(7.0) < 0.9);
+  // A convolution in channels-first order makes no copies there.
+  Assumptions first;
+  first.memory_format = MemoryFormat::channels_first;
+  Work window = work;
+  window.kind = KernelKind::convolution;
+  for (const double capability : {6.1, 7.0}) {
+    device.compute_capability = capability;
+    const double as_it_lies = KernelModel(device, Precision::bf16).seconds(window, Pass::forward, 1).value();
+    const double copied = KernelModel(device, Precision::bf16, first).seconds(window, Pass::forward, 1).value();
+    CHECK((copied > as_it_lies) == (capability >= 7.0));
+  }
+}
+
+TEST_CASE("batch norms with weights in half precision are the framework's own where operators run one by one") {
+  KernelFamily norms = elementwise(3, 0.5);
+  norms.kind = KernelKind::batch_norm;
+  const Device device = device_with({norms, elementwise(3, 0.9)});
+  const auto seconds = [&device](Precision precision, MixedPrecision mixed, CompositeKernels composites, KernelKind kind) {
+    Assumptions assumptions;
+    assumptions.mixed_precision = mixed, assumptions.composites = composites;
+    return KernelModel(device, precision, assumptions)
+        .seconds({.activation_items = 1e9, .kind = kind}, Pass::forward, 1)
+        .value();
+  };
+  constexpr auto norm = KernelKind::batch_norm;
+  constexpr auto operators = CompositeKernels::operators;
+  const double single = seconds(Precision::fp32, MixedPrecision::half_gradients, operators, norm);
+  CHECK(seconds(Precision::fp16, MixedPrecision::half_gradients, operators, norm) == Approx(single));
+  CHECK(seconds(Precision::bf16, MixedPrecision::full_gradients, operators, norm) == Approx(single));
+  CHECK(seconds(Precision::fp16, MixedPrecision::autocast, operators, norm) == Approx(single / 2));
+  CHECK(seconds(Precision::fp16, MixedPrecision::half_gradients, CompositeKernels::fused, norm) == Approx(single / 2));
+  constexpr auto plain = KernelKind::elementwise;
+  CHECK(seconds(Precision::fp16, MixedPrecision::half_gradients, operators, plain) ==
+        Approx(seconds(Precision::fp32, MixedPrecision::half_gradients, operators, plain) / 2));
+}
+
+TEST_CASE("a multiprocessor begins as many multiply-adds in a cycle as its capability says") {
+  Device device = device_with({});
+  const auto cycles = [&device](double capability) {
+    device.compute_capability = capability;
+    return device_peaks(device, Precision::fp32).cycle_rate;
+  };
+  CHECK(cycles(3.7) * 192 == Approx(cycles(6.1) * 128));
+  CHECK(cycles(7.0) * 64 == Approx(cycles(6.1) * 128));
+}
+
 TEST_CASE("measured neighbours correct the formula, the nearer the more, and not far away") {
   KernelFamily family = products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99});
   const KernelShape shape = shape_of(product(512, 512, 4096), 1, 2);
@@ -155,12 +216,13 @@ TEST_CASE("narrow tiles of a convolution wait for their operands, in all passes 
 
 TEST_CASE("zeros fill the channels of a convolution up to 16 bytes, to four where the window strides") {
   const Device others = device_with({}, {convolutions(1000)}), own = device_with({convolutions(1000)});
-  const auto with_inputs = [](double inputs, double positions) {
+  const auto with_inputs = [](double inputs, double positions, bool is_strided = false) {
     Work work{.flops = 2.0 * 65536 * 256 * 27 * inputs,
               .activation_items = positions * inputs + 65536 * 256,
               .m = 65536,
               .n = 256,
               .k = 27 * inputs,
+              .is_strided = is_strided,
               .group_inputs = inputs,
               .kind = KernelKind::convolution};
     return work;
@@ -175,7 +237,11 @@ TEST_CASE("zeros fill the channels of a convolution up to 16 bytes, to four wher
   };
   CHECK(seconds(half, with_inputs(4, 65536)) == Approx(seconds(half, filled(with_inputs(4, 65536), 2))));
   CHECK(seconds(half, with_inputs(3, 65536)) == Approx(seconds(half, filled(with_inputs(3, 65536), 8.0 / 3))));
-  CHECK(seconds(half, with_inputs(3, 4 * 65536)) == Approx(seconds(half, filled(with_inputs(3, 4 * 65536), 4.0 / 3))));
+  const Work strided = with_inputs(3, 4 * 65536, true);
+  CHECK(seconds(half, strided) == Approx(seconds(half, filled(strided, 4.0 / 3))));
+  // A tile with the positions of its neighbours around it reads more than it writes, and its window need not stride.
+  const Work tile = with_inputs(3, 4 * 65536);
+  CHECK(seconds(half, tile) == Approx(seconds(half, filled(tile, 8.0 / 3))));
   CHECK(seconds(wide, with_inputs(4, 65536)) == Approx(seconds(wide, filled(with_inputs(4, 65536), 1))));
   CHECK(seconds(half, with_inputs(16, 65536)) == Approx(seconds(half, filled(with_inputs(16, 65536), 1))));
   // What was measured on the device has it in it.

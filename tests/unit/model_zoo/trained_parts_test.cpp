@@ -63,6 +63,28 @@ TEST_CASE("a head that shares a frozen table is frozen, too") {
   CHECK(is_frozen(model, head));
 }
 
+TEST_CASE("layers that are frozen stay as they are, by a name or by the model's file") {
+  const Model whole = load_model("retinanet_resnet50_fpn@frozen=none"), usual = load_model("retinanet_resnet50_fpn");
+  CHECK(whole.trained_parameters() == whole.parameters());
+  // The first convolution, and three bottlenecks of 64, 64 and 256 channels, the first with a convolution beside it.
+  const std::int64_t stem = 3 * 64 * 49, stage = 64 * 64 + 2 * 256 * 64 + 3 * (9 * 64 * 64 + 64 * 256) + 64 * 256;
+  CHECK(usual.parameters() - usual.trained_parameters() == stem + stage);
+  CHECK(load_model("retinanet_resnet50_fpn@frozen=stem").trained_parameters() == whole.parameters() - stem);
+  // What a name says is trained takes the place of what the file says.
+  CHECK(load_model("retinanet_resnet50_fpn@trained=stem").trained_parameters() == stem);
+  const std::vector<bool> needs = needs_input_gradient(usual);
+  for (std::size_t i = 0; i < usual.layers.size(); ++i) {
+    const std::string& name = usual.layers[i].name;
+    if (name.starts_with("stage1")) CHECK(!needs[i]);
+    if (name.starts_with("stage3")) CHECK(needs[i]);
+  }
+  CHECK(error_of([] {
+          static_cast<void>(load_model("retinanet_resnet50_fpn@frozen=steam"));
+        }).find("named steam, which frozen asks for") != std::string::npos);
+  CHECK(error_of([] { static_cast<void>(load_model("llama2-7b@lora=16@frozen=head")); }).find("beside a key") !=
+        std::string::npos);
+}
+
 TEST_CASE("names of no layer, ranks of no adapter and layers without one are refused") {
   CHECK(error_of([] {
           static_cast<void>(load_model("llama2-7b@trained=haed"));
