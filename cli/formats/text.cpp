@@ -29,7 +29,7 @@ bool belongs_to_next(std::string_view word, std::string_view rest) {
 /// Where the word that begins at `at` ends: at one of the signs `breaks`, or at the end of the text. A number and what it
 /// counts are one word, and so is a short interval: `(3.4 to 5.2 s)`.
 std::size_t end_of_word(std::string_view text, std::size_t at, std::string_view breaks) {
-  constexpr std::size_t longest_interval = 24;
+  constexpr std::size_t longest_interval = 32;
   const auto next = [&](std::size_t from) { return std::min(text.find_first_of(breaks, from), text.size()); };
   std::size_t end = next(at);
   if (at + 1 < text.size() && text[at] == '(' && is_digit(text[at + 1])) {
